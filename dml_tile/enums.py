@@ -1,0 +1,145 @@
+"""DirectML's enumerations and constants, with their C names and values.
+
+Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (DirectML.h)
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+from typing import Final
+
+UINT_MAX: Final = 2**32 - 1
+UINT64_MAX: Final = 2**64 - 1
+
+DML_TENSOR_DIMENSION_COUNT_MAX: Final = 5
+DML_TENSOR_DIMENSION_COUNT_MAX1: Final = 8
+DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: Final = 16
+DML_TEMPORARY_BUFFER_ALIGNMENT: Final = 256
+DML_PERSISTENT_BUFFER_ALIGNMENT: Final = 256
+
+
+class TensorDataType(IntEnum):
+    """DML_TENSOR_DATA_TYPE."""
+
+    UNKNOWN = 0
+    FLOAT32 = 1
+    FLOAT16 = 2
+    UINT32 = 3
+    UINT16 = 4
+    UINT8 = 5
+    INT32 = 6
+    INT16 = 7
+    INT8 = 8
+    FLOAT64 = 9
+    UINT64 = 10
+    INT64 = 11
+    UINT4 = 12
+    INT4 = 13
+
+
+class TensorType(IntEnum):
+    """DML_TENSOR_TYPE."""
+
+    INVALID = 0
+    BUFFER = 1
+
+
+class TensorFlags(IntFlag):
+    """DML_TENSOR_FLAGS; the C enumerators are spelled DML_TENSOR_FLAG_…, without the S."""
+
+    NONE = 0
+    OWNED_BY_DML = 1
+
+
+class OperatorType(IntEnum):
+    """The enumerators of DML_OPERATOR_TYPE that this package knows; spelled DML_OPERATOR_… in C."""
+
+    INVALID = 0
+    TILE = 70
+
+
+class FeatureLevel(IntEnum):
+    """DML_FEATURE_LEVEL. Members are ordered as the levels are.
+
+    Page: https://learn.microsoft.com/en-us/windows/ai/directml/dml-feature-level-history
+    """
+
+    DML_FEATURE_LEVEL_1_0 = 0x1000
+    DML_FEATURE_LEVEL_2_0 = 0x2000
+    DML_FEATURE_LEVEL_2_1 = 0x2100
+    DML_FEATURE_LEVEL_3_0 = 0x3000
+    DML_FEATURE_LEVEL_3_1 = 0x3100
+    DML_FEATURE_LEVEL_4_0 = 0x4000
+    DML_FEATURE_LEVEL_4_1 = 0x4100
+    DML_FEATURE_LEVEL_5_0 = 0x5000
+    DML_FEATURE_LEVEL_5_1 = 0x5100
+    DML_FEATURE_LEVEL_5_2 = 0x5200
+    DML_FEATURE_LEVEL_6_0 = 0x6000
+    DML_FEATURE_LEVEL_6_1 = 0x6100
+    DML_FEATURE_LEVEL_6_2 = 0x6200
+    DML_FEATURE_LEVEL_6_3 = 0x6300
+    DML_FEATURE_LEVEL_6_4 = 0x6400
+
+    @property
+    def short(self) -> str:
+        """The level without its prefix: ``"4_1"``."""
+        return self.name.removeprefix("DML_FEATURE_LEVEL_")
+
+    @classmethod
+    def parse(cls, value: str | int) -> FeatureLevel:
+        """The level named by ``"4_1"``, ``"4.1"``, ``"DML_FEATURE_LEVEL_4_1"`` or ``0x4100``.
+
+        Raises ValueError for anything else, also for integers that are no enumerator.
+        """
+        if isinstance(value, str):
+            short = value.strip().upper().removeprefix("DML_FEATURE_LEVEL_").replace(".", "_")
+            level = cls.__members__.get(f"DML_FEATURE_LEVEL_{short}")
+            if level is not None:
+                return level
+        elif not isinstance(value, bool) and value in cls._value2member_map_:
+            return cls(value)
+        shown = f"{value:#x}" if isinstance(value, int) else repr(value)
+        raise ValueError(f"{shown} is no feature level; expected one of {', '.join(level.short for level in cls)}")
+
+
+class Feature(IntEnum):
+    """DML_FEATURE, the queries of IDMLDevice::CheckFeatureSupport."""
+
+    TENSOR_DATA_TYPE_SUPPORT = 0
+    FEATURE_LEVELS = 1
+
+
+class ExecutionFlags(IntFlag):
+    """DML_EXECUTION_FLAGS; the C enumerators are spelled DML_EXECUTION_FLAG_…, without the S."""
+
+    NONE = 0
+    ALLOW_HALF_PRECISION_COMPUTATION = 1
+    DISABLE_META_COMMANDS = 2
+    DESCRIPTORS_VOLATILE = 4
+
+
+class CreateDeviceFlags(IntFlag):
+    """DML_CREATE_DEVICE_FLAGS; the C enumerators are spelled DML_CREATE_DEVICE_FLAG_…, without the S."""
+
+    NONE = 0
+    DEBUG = 1
+
+
+class HRESULT(IntEnum):
+    """The result codes that DirectML gives, as unsigned 32-bit values."""
+
+    S_OK = 0
+    E_NOINTERFACE = 0x80004002
+    E_POINTER = 0x80004003
+    E_INVALIDARG = 0x80070057
+    DXGI_ERROR_UNSUPPORTED = 0x887A0004
+    DXGI_ERROR_DEVICE_REMOVED = 0x887A0005
+    DXGI_ERROR_SDK_COMPONENT_MISSING = 0x887A002D
+
+    def __str__(self) -> str:
+        return f"{self.name} 0x{self.value:08X}"
+
+    @property
+    def hex(self) -> str:
+        """The code as it is usually searched for: ``"0x80070057"``."""
+        return f"0x{self.value:08X}"
