@@ -1,0 +1,255 @@
+"""What is simulated: DirectML's feature levels, what carries them, and Tile's support table.
+
+Pages:
+https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_tile_operator_desc (tensor support)
+https://learn.microsoft.com/en-us/windows/ai/directml/dml-version-history (DirectML versions, Windows releases)
+https://learn.microsoft.com/en-us/windows/ai/directml/dml-feature-level-history (feature levels)
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from dml_tile.enums import FeatureLevel, TensorDataType
+
+TILE_PAGE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_tile_operator_desc"
+VERSION_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-version-history"
+RELEASES_PAGE: Final = "https://github.com/microsoft/DirectML/blob/master/Releases.md"
+
+_L = FeatureLevel.parse
+_FLOATS = frozenset({TensorDataType.FLOAT32, TensorDataType.FLOAT16})
+_INTEGERS = frozenset(
+    {
+        TensorDataType.INT32,
+        TensorDataType.INT16,
+        TensorDataType.INT8,
+        TensorDataType.UINT32,
+        TensorDataType.UINT16,
+        TensorDataType.UINT8,
+    }
+)
+_LONGS = frozenset({TensorDataType.INT64, TensorDataType.UINT64})
+
+
+class TileSupport(NamedTuple):
+    """One documented row of Tile's tensor support; it holds for the input and the output."""
+
+    since: FeatureLevel
+    dimension_counts: range
+    data_types: frozenset[TensorDataType]
+    page: str
+
+
+TILE_SUPPORT: Final = (
+    TileSupport(_L("1_0"), range(4, 5), _FLOATS, TILE_PAGE),
+    TileSupport(_L("2_1"), range(4, 5), _FLOATS | _INTEGERS, TILE_PAGE),
+    TileSupport(_L("3_1"), range(1, 9), _FLOATS | _INTEGERS, TILE_PAGE),
+    TileSupport(_L("4_1"), range(1, 9), _FLOATS | _INTEGERS | _LONGS, TILE_PAGE),
+)
+
+
+def tile_support(level: FeatureLevel) -> TileSupport:
+    """The newest documented row that is not above ``level``."""
+    return next(row for row in reversed(TILE_SUPPORT) if row.since <= level)
+
+
+class DirectMLVersion(NamedTuple):
+    """A minor version of DirectML and its published patch releases (None: any)."""
+
+    version: str
+    patches: tuple[int, ...] | None
+    level: FeatureLevel
+    windows: str | None
+    page: str
+    note: str = ""
+
+
+_UNLISTED_1_14 = (
+    "DirectML 1.14 stands in no version table; its level is at least 6_2, and Tile's row is the same up to 6_4"
+)
+
+DIRECTML_VERSIONS: Final = (
+    DirectMLVersion("1.0", (0,), _L("1_0"), "windows-10-1903", VERSION_PAGE),
+    DirectMLVersion("1.1", (0,), _L("2_0"), "windows-10-2004", VERSION_PAGE),
+    DirectMLVersion("1.2", (0,), _L("2_1"), None, VERSION_PAGE, "not widely available"),
+    DirectMLVersion("1.4", (0, 1, 2, 3), _L("3_0"), None, VERSION_PAGE),
+    DirectMLVersion("1.5", (0, 1), _L("3_1"), None, VERSION_PAGE),
+    DirectMLVersion("1.6", (0,), _L("4_0"), "windows-11-21h2", VERSION_PAGE),
+    DirectMLVersion("1.7", (0,), _L("4_1"), None, VERSION_PAGE),
+    DirectMLVersion("1.8", (0, 1, 2), _L("5_0"), "windows-11-22h2", VERSION_PAGE),
+    DirectMLVersion("1.9", (0, 1), _L("5_1"), None, VERSION_PAGE),
+    DirectMLVersion("1.10", (0, 1), _L("5_2"), None, VERSION_PAGE),
+    DirectMLVersion("1.11", (0,), _L("6_0"), None, VERSION_PAGE),
+    DirectMLVersion("1.12", (0, 1), _L("6_1"), None, VERSION_PAGE),
+    DirectMLVersion("1.13", (0, 1), _L("6_2"), "windows-11-24h2", VERSION_PAGE),
+    DirectMLVersion("1.14", None, _L("6_2"), None, RELEASES_PAGE, _UNLISTED_1_14),
+    DirectMLVersion("1.15", (0, 1, 2, 3, 4), _L("6_4"), None, VERSION_PAGE),
+)
+
+
+class WindowsRelease(NamedTuple):
+    """A Windows release and the DirectML version in its box."""
+
+    name: str
+    build: int
+    directml: str
+    page: str
+    note: str = ""
+
+
+_BASE = "shares the servicing base of {}: the DirectML version is inferred"
+
+WINDOWS_RELEASES: Final = (
+    WindowsRelease("windows-10-1903", 18362, "1.0.0", VERSION_PAGE),
+    WindowsRelease("windows-10-1909", 18363, "1.0.0", VERSION_PAGE, _BASE.format("windows-10-1903")),
+    WindowsRelease("windows-10-2004", 19041, "1.1.0", VERSION_PAGE),
+    WindowsRelease("windows-10-20h2", 19042, "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-10-21h1", 19043, "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-10-21h2", 19044, "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-10-22h2", 19045, "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-11-21h2", 22000, "1.6.0", VERSION_PAGE),
+    WindowsRelease("windows-11-22h2", 22621, "1.8.0", VERSION_PAGE),
+    WindowsRelease("windows-11-23h2", 22631, "1.8.0", VERSION_PAGE, _BASE.format("windows-11-22h2")),
+    WindowsRelease("windows-11-24h2", 26100, "1.13.1", RELEASES_PAGE),
+    WindowsRelease("windows-11-25h2", 26200, "1.13.1", RELEASES_PAGE, _BASE.format("windows-11-24h2")),
+)
+
+ONNXRUNTIME_DIRECTML: Final = {
+    # onnxruntime-directml: the version resource of the DirectML.dll in its Windows wheel
+    "1.9.0": "1.5.1",
+    "1.10.0": "1.8.0",
+    "1.11.1": "1.8.0",
+    "1.12.1": "1.9.0",
+    "1.13.1": "1.9.1",
+    "1.14.0": "1.10.1",
+    "1.14.1": "1.10.1",
+    "1.15.1": "1.12.0",
+    "1.16.3": "1.12.1",
+    "1.17.3": "1.13.1",
+    "1.18.1": "1.14.1",
+    "1.19.2": "1.15.1",
+    "1.20.1": "1.15.2",
+    "1.21.0": "1.15.4",
+    "1.22.0": "1.15.4",
+    "1.23.0": "1.15.4",
+    "1.24.4": "1.15.4",
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A DirectML library's feature level, and the capabilities of the adapter it runs on.
+
+    ``double_precision`` is D3D12's DoublePrecisionFloatShaderOps, ``typed_uav_loads`` its
+    TypedUAVLoadAdditionalFormats. ``note`` says what about the name was inferred, else it is empty.
+    """
+
+    feature_level: FeatureLevel
+    name: str = ""
+    double_precision: bool = True
+    typed_uav_loads: bool = True
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", self.feature_level.short)
+
+    @cached_property
+    def tile_support(self) -> TileSupport:
+        """Tile's documented row at this level."""
+        return tile_support(self.feature_level)
+
+    @property
+    def runtime_wraps_extents(self) -> bool:
+        """Whether the runtime computes a tensor's extent modulo 2^32: measured on 5_0 and 5_2, not on 6_2."""
+        return self.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0
+
+    @classmethod
+    def parse(cls, value: TargetLike, *, double_precision: bool = True, typed_uav_loads: bool = True) -> Target:
+        """The target named by a level, a DirectML version, a Windows release or an onnxruntime-directml version.
+
+        ``"4_1"``, ``0x4100``, ``"directml-1.6.0"``, ``"windows-10-22h2"``, ``"onnxruntime-directml-1.16.3"``; upper and
+        lower case are the same. Raises ValueError, with the nearest known names, for anything else.
+        """
+        if isinstance(value, Target):
+            return value
+        target = _named(value.strip().lower()) if isinstance(value, str) else cls(FeatureLevel.parse(value))
+        return replace(target, double_precision=double_precision, typed_uav_loads=typed_uav_loads)
+
+
+TargetLike = Target | FeatureLevel | str | int
+
+DEFAULT_TARGET: Final = Target(FeatureLevel.DML_FEATURE_LEVEL_6_4)
+
+
+def resolve(target: TargetLike | None) -> Target:
+    """The target meant by an argument; None means 6_4."""
+    return DEFAULT_TARGET if target is None else Target.parse(target)
+
+
+def target_names() -> list[str]:
+    """Every name that ``Target.parse`` lists, levels first."""
+    names = [level.short for level in FeatureLevel]
+    for row in DIRECTML_VERSIONS:
+        names += [f"directml-{row.version}.{patch}" for patch in row.patches or (1,)]
+    names += [release.name for release in WINDOWS_RELEASES]
+    names += [f"onnxruntime-directml-{version}" for version in ONNXRUNTIME_DIRECTML]
+    return names
+
+
+def _named(name: str) -> Target:
+    if name.startswith("onnxruntime-directml-"):
+        target = _onnxruntime_target(name)
+    elif name.startswith("directml-"):
+        target = _directml_target(name.removeprefix("directml-"))
+    elif name.startswith("windows-"):
+        target = _windows_target(name)
+    else:
+        try:
+            target = Target(FeatureLevel.parse(name))
+        except ValueError:
+            target = None
+    if target is None:
+        near = difflib.get_close_matches(name, target_names(), n=4, cutoff=0.5)
+        hint = f"did you mean {', '.join(near)}?" if near else "`dml-tile levels` lists all of them"
+        raise ValueError(
+            f"{name!r} is no known target; expected a feature level such as 4_1, directml-VERSION, windows-RELEASE "
+            f"or onnxruntime-directml-VERSION: {hint}"
+        )
+    return target
+
+
+def _directml_target(version: str) -> Target | None:
+    parts = re.fullmatch(r"(\d{1,3}\.\d{1,3})(?:\.(\d{1,3}))?", version)
+    row = parts and next((row for row in DIRECTML_VERSIONS if row.version == parts[1]), None)
+    if not parts or not row or (parts[2] and row.patches is not None and int(parts[2]) not in row.patches):
+        return None
+    return Target(row.level, f"directml-{version}", note=row.note)
+
+
+def _windows_target(name: str) -> Target | None:
+    release = next((release for release in WINDOWS_RELEASES if release.name == name), None)
+    carried = release and _directml_target(release.directml)
+    if not release or not carried:
+        return None
+    return Target(carried.feature_level, name, note=release.note)
+
+
+def _onnxruntime_target(name: str) -> Target | None:
+    parts = re.fullmatch(r"onnxruntime-directml-(\d{1,3}\.\d{1,3})\.(\d{1,5})", name)
+    if not parts:
+        return None
+    patches = [int(read.rpartition(".")[2]) for read in ONNXRUNTIME_DIRECTML if read.rpartition(".")[0] == parts[1]]
+    if not patches:
+        return None
+    nearest = f"{parts[1]}.{min(patches, key=lambda patch: abs(patch - int(parts[2])))}"
+    carried = _directml_target(ONNXRUNTIME_DIRECTML[nearest])
+    assert carried is not None, "every DirectML version in ONNXRUNTIME_DIRECTML is in DIRECTML_VERSIONS"
+    notes = [carried.note] if carried.note else []
+    if not name.endswith(f"-{nearest}"):
+        notes.append(f"onnxruntime-directml {parts[1]}.{parts[2]} was not read; taken to carry what {nearest} carries")
+    return Target(carried.feature_level, name, note="; ".join(notes))
