@@ -1,0 +1,172 @@
+"""Frozen mirrors of DML_BUFFER_TENSOR_DESC, DML_TENSOR_DESC, DML_TILE_OPERATOR_DESC and DML_OPERATOR_DESC.
+
+They hold whatever the C structs can hold, also what DirectML refuses: unknown enumerators and flag bits are plain ints,
+null pointers are None, counts are fields of their own. What no C field can hold is a pydantic ValidationError.
+
+Attributes are snake_case, JSON keys are the C names; both are accepted on input, and so are DxDispatch's spellings: a
+tensor's fields under ``Desc`` or beside ``Type``, counts and totals left out, short enumerators.
+
+Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four structs, each by its name)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index, mul
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_pascal
+
+from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorDataType, TensorFlags, TensorType
+from dml_tile.layout import calc_buffer_tensor_size
+from dml_tile.spellings import Enumerator, Flags
+
+UINT = Annotated[int, Field(strict=True, ge=0, le=UINT_MAX)]
+UINT64 = Annotated[int, Field(strict=True, ge=0, le=UINT64_MAX)]
+
+DATA_TYPE = Enumerator(TensorDataType, "DML_TENSOR_DATA_TYPE_")
+TENSOR_TYPE = Enumerator(TensorType, "DML_TENSOR_TYPE_")
+OPERATOR_TYPE = Enumerator(OperatorType, "DML_OPERATOR_")
+TENSOR_FLAGS = Flags(TensorFlags, "DML_TENSOR_FLAG_")
+
+
+def _not_given() -> int:
+    """Stands for a count or a total that the input leaves out, until the model's validator has worked it out."""
+    return -1
+
+
+class _Struct(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, alias_generator=to_pascal)
+
+
+class BufferTensorDesc(_Struct):
+    """DML_BUFFER_TENSOR_DESC: a tensor in a buffer.
+
+    Only ``data_type`` and ``sizes`` are required. ``dimension_count`` is by default the length of ``sizes``,
+    ``total_tensor_size_in_bytes`` what Microsoft's DMLCalcBufferTensorSize gives.
+    """
+
+    data_type: Annotated[TensorDataType | int, DATA_TYPE] = Field(description="The type of the tensor's values.")
+    flags: Annotated[TensorFlags | int, TENSOR_FLAGS] = Field(TensorFlags.NONE, description="DML_TENSOR_FLAGS.")
+    dimension_count: UINT = Field(
+        default_factory=_not_given,
+        description="The number of dimensions; it is the length of Sizes, and of Strides where given.",
+    )
+    sizes: tuple[UINT, ...] | None = Field(description="The size of each dimension, in elements; none may be 0.")
+    strides: tuple[UINT, ...] | None = Field(
+        None,
+        description="How far apart neighbours along each dimension lie, in elements, not bytes; null means packed.",
+    )
+    total_tensor_size_in_bytes: UINT64 = Field(
+        default_factory=_not_given,
+        description="At least the size that Sizes, Strides and DataType imply, rounded up to a multiple of 4 bytes.",
+    )
+    guaranteed_base_offset_alignment: UINT = Field(
+        0,
+        description="In bytes: what the offset of a bound buffer is promised to be a multiple of, or 0 for no promise.",
+    )
+
+    @model_validator(mode="after")
+    def _work_out_what_is_left_out(self) -> Self:
+        values = self.__dict__
+        if values["strides"] == ():
+            values["strides"] = None  # DxDispatch passes an empty list on as a null pointer
+        if values["dimension_count"] < 0:
+            values["dimension_count"] = len(self.sizes or ())
+        if values["total_tensor_size_in_bytes"] < 0:
+            sizes = (self.sizes or ())[: self.dimension_count]
+            values["total_tensor_size_in_bytes"] = (
+                calc_buffer_tensor_size(self.data_type, sizes, self.strides) if sizes else 0
+            )
+        return self
+
+
+class TensorDesc(_Struct):
+    """DML_TENSOR_DESC: a tensor's kind, and its description. Reads a bare DML_BUFFER_TENSOR_DESC too."""
+
+    type: Annotated[TensorType | int, TENSOR_TYPE] = Field(TensorType.BUFFER, description="DML_TENSOR_TYPE.")
+    desc: BufferTensorDesc | None = Field(description="The DML_BUFFER_TENSOR_DESC, or null.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nest(cls, data: Any) -> Any:
+        """Put a buffer's fields that stand beside ``Type`` under ``Desc``; ``NullDesc`` stands for a null one."""
+        if isinstance(data, BufferTensorDesc):
+            return {"Desc": data}
+        if not isinstance(data, dict) or "Desc" in data or "desc" in data:
+            return data
+        beside = dict(data)
+        nested = {key: beside.pop(key) for key in ("Type", "type") if key in beside}
+        nested["Desc"] = None if beside.pop("NullDesc", False) is True else beside
+        return nested
+
+
+class TileOperatorDesc(_Struct):
+    """DML_TILE_OPERATOR_DESC: the output holds ``repeats[i]`` copies of the input along each dimension i."""
+
+    input_tensor: TensorDesc | None = Field(description="The tensor to read from.")
+    output_tensor: TensorDesc | None = Field(
+        description="The tensor to write to: OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]."
+    )
+    repeats_count: UINT = Field(
+        default_factory=_not_given,
+        description="The length of Repeats; it is the same as InputTensor.DimensionCount.",
+    )
+    repeats: tuple[UINT, ...] | None = Field(
+        description="The number of tiled copies of each dimension; all are larger than 0."
+    )
+
+    @model_validator(mode="after")
+    def _work_out_what_is_left_out(self) -> Self:
+        if self.repeats_count < 0:
+            self.__dict__["repeats_count"] = len(self.repeats or ())
+        return self
+
+    @classmethod
+    def from_input(
+        cls,
+        *,
+        data_type: TensorDataType | int | str,
+        sizes: Sequence[int],
+        repeats: Sequence[int],
+        strides: Sequence[int] | None = None,
+        flags: TensorFlags | int | str = TensorFlags.NONE,
+        output_strides: Sequence[int] | None = None,
+    ) -> Self:
+        """Describe the tile of an input; the output's sizes are inferred, its data type is the input's.
+
+        ``sizes``, ``strides`` and ``output_strides`` are in elements; ``flags`` are the input's. Raises pydantic's
+        ValidationError where a C field cannot hold a value, so also where an output size exceeds a UINT.
+        """
+        sizes, repeats = [index(size) for size in sizes], [index(repeat) for repeat in repeats]
+        buffers = (
+            {"DataType": data_type, "Flags": flags, "Sizes": sizes, "Strides": _indices(strides)},
+            {"DataType": data_type, "Sizes": list(map(mul, sizes, repeats)), "Strides": _indices(output_strides)},
+        )
+        return cls.model_validate({"InputTensor": buffers[0], "OutputTensor": buffers[1], "Repeats": repeats})
+
+
+class OperatorDesc(_Struct):
+    """DML_OPERATOR_DESC: an operator's type, and its description, which is read only as a tile's."""
+
+    type: Annotated[OperatorType | int, OPERATOR_TYPE] = Field(description="DML_OPERATOR_TYPE.")
+    desc: TileOperatorDesc | None = Field(description="The DML_TILE_OPERATOR_DESC, or null.")
+
+
+def c_path(location: Sequence[str | int]) -> str:
+    """A field's path in C names, as in ``InputTensor.Sizes[2]``, from pydantic's location or a JSON path.
+
+    The two ``Desc`` pointers are left out: no message needs them to be understood.
+    """
+    path = ""
+    for step in location:
+        if isinstance(step, int):
+            path += f"[{step}]"
+        elif step not in ("Desc", "desc"):
+            path += f".{step}"
+    return path.removeprefix(".")
+
+
+def _indices(values: Sequence[int] | None) -> list[int] | None:
+    return None if values is None else [index(value) for value in values]
