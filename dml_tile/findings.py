@@ -1,0 +1,141 @@
+"""What a check says: rules, the findings that break them, and the one exception that carries findings.
+
+DmlError    raised where DirectML would refuse, or where it would crash; has .findings and .hresult
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Flag
+from typing import Final, Generic, Literal, TypeVar
+
+from dml_tile.enums import HRESULT
+from dml_tile.targets import Target
+
+Against = Literal["documentation", "runtime", "both"]
+
+
+class Basis(Flag):
+    """What a rule rests on."""
+
+    DOCUMENTED = 1
+    """Microsoft's reference pages say so."""
+    RUNTIME = 2
+    """Microsoft's runtime was measured to do so, on feature levels 5_0, 5_2 and 6_2."""
+    INFERRED = 4
+    """What the runtime does is concluded, not measured: below level 5_0 from the documented table."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The bases one by one, in lower case: ``("documented", "runtime")``."""
+        return tuple(str(basis.name).lower() for basis in self)
+
+
+BASES: Final[dict[str, Basis]] = {
+    "documentation": Basis.DOCUMENTED,
+    "runtime": Basis.RUNTIME | Basis.INFERRED,
+    "both": Basis.DOCUMENTED | Basis.RUNTIME | Basis.INFERRED,
+}
+
+
+def bases_of(against: Against) -> Basis:
+    """The bases that ``against`` selects. Raises ValueError for an unknown word."""
+    if against not in BASES:
+        raise ValueError(f"against is {against!r}; it must be one of {', '.join(map(repr, BASES))}")
+    return BASES[against]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One place where a rule is broken. ``basis`` is given where only a part of the rule's is broken."""
+
+    path: str
+    message: str
+    suggestion: str | None = None
+    basis: Basis | None = None
+
+
+Subject = TypeVar("Subject")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[Subject]):
+    """One requirement: a stable id, what it says, what it rests on, and the function that finds its violations.
+
+    ``hresult`` is what DirectML returns when the rule is broken; None where it returns nothing (it crashes), or where
+    nobody knows what it returns.
+    """
+
+    id: str
+    says: str
+    basis: Basis
+    url: str
+    violations: Callable[[Subject, Target], Iterable[Violation]]
+    hresult: HRESULT | None = HRESULT.E_INVALIDARG
+    crash: bool = False
+
+    def findings(self, subject: Subject, target: Target) -> Iterator[Finding]:
+        """The findings of this rule on its subject at a target."""
+        for violation in self.violations(subject, target):
+            yield Finding(
+                rule=self.id,
+                path=violation.path,
+                message=violation.message,
+                basis=violation.basis or self.basis,
+                hresult=self.hresult,
+                crash=self.crash,
+                url=self.url,
+                suggestion=violation.suggestion,
+            )
+
+
+def rule(
+    rule_id: str,
+    *,
+    basis: Basis,
+    url: str,
+    says: str,
+    hresult: HRESULT | None = HRESULT.E_INVALIDARG,
+    crash: bool = False,
+) -> Callable[[Callable[[Subject, Target], Iterable[Violation]]], Rule[Subject]]:
+    """Make a rule of the function that finds its violations."""
+
+    def make(violations: Callable[[Subject, Target], Iterable[Violation]]) -> Rule[Subject]:
+        return Rule(rule_id, says, basis, url, violations, hresult, crash)
+
+    return make
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule that a descriptor breaks at a target.
+
+    ``path`` is the field in C names (``InputTensor.Sizes[2]``; empty for the whole), ``hresult`` what DirectML returns
+    (None: it returns nothing), ``crash`` whether the process would die.
+    """
+
+    rule: str
+    path: str
+    message: str
+    basis: Basis
+    hresult: HRESULT | None
+    crash: bool
+    url: str
+    suggestion: str | None
+
+    def __str__(self) -> str:
+        return f"[{self.rule}] {self.path}: {self.message}" if self.path else f"[{self.rule}] {self.message}"
+
+
+class DmlError(ValueError):
+    """DirectML would refuse, or crash. ``findings`` says why; ``hresult`` is what the call would return.
+
+    ``hresult`` is that of the first finding that refuses, and None only if none does (a crash).
+    """
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        self.hresult = next((finding.hresult for finding in self.findings if finding.hresult is not None), None)
+        verdict = str(self.hresult) if self.hresult is not None else "no HRESULT"
+        super().__init__("\n".join([verdict, *(f"  {finding}" for finding in self.findings)]))
