@@ -1,0 +1,82 @@
+"""What DirectML requires of the buffers that are bound to a tile's tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from dml_tile.descriptors import BufferTensorDesc
+from dml_tile.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, HRESULT
+from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.targets import Target
+
+BINDING_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-binding"
+BUFFER_BINDING_PAGE: Final = (
+    "https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_buffer_binding"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A range of a buffer, in bytes, and the tensor that is bound to it."""
+
+    name: str
+    desc: BufferTensorDesc
+    size_in_bytes: int
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BindingPair:
+    """Whether an input and an output have memory in common."""
+
+    overlap: bool
+
+
+@rule(
+    "DML-BINDING-SizeInBytes",
+    basis=Basis.DOCUMENTED | Basis.RUNTIME,
+    url=BUFFER_BINDING_PAGE,
+    says="A bound range has at least TotalTensorSizeInBytes bytes.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def range_is_large_enough(binding: Binding, target: Target) -> Iterator[Violation]:
+    expected = binding.desc.total_tensor_size_in_bytes
+    if binding.size_in_bytes < expected:
+        yield Violation(
+            binding.name,
+            f"the value of SizeInBytes is too small. {max(binding.size_in_bytes, 0)} was provided, but {expected} was "
+            "expected (TotalTensorSizeInBytes)",
+        )
+
+
+@rule(
+    "DML-BINDING-Offset",
+    basis=Basis.DOCUMENTED | Basis.RUNTIME,
+    url=BUFFER_BINDING_PAGE,
+    says="The offset of a bound range is a multiple of 16, and of GuaranteedBaseOffsetAlignment.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def offset_is_aligned(binding: Binding, target: Target) -> Iterator[Violation]:
+    alignment = max(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, binding.desc.guaranteed_base_offset_alignment)
+    if binding.offset % alignment:
+        yield Violation(
+            binding.name, f"the value of Offset is misaligned. {binding.offset} is not a multiple of {alignment}"
+        )
+
+
+@rule(
+    "DML-BINDING-overlap",
+    basis=Basis.DOCUMENTED,
+    url=BINDING_PAGE,
+    says="An output shares no memory with an input: Tile has no in-place form.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def output_is_apart(pair: BindingPair, target: Target) -> Iterator[Violation]:
+    if pair.overlap:
+        yield Violation("OutputTensor", "the bound range overlaps that of InputTensor (DirectML does not notice)")
+
+
+BINDING_RULES: Final[tuple[Rule[Binding], ...]] = (range_is_large_enough, offset_is_aligned)
+BINDING_PAIR_RULES: Final[tuple[Rule[BindingPair], ...]] = (output_is_apart,)

@@ -1,0 +1,106 @@
+"""Executing a tile on the CPU: validation first, then one vectorised copy."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from dml_tile.binding import BINDING_PAIR_RULES, BINDING_RULES, Binding, BindingPair
+from dml_tile.buffer_rules import output_elements_are_apart, total_is_large_enough
+from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
+from dml_tile.enums import TensorDataType
+from dml_tile.findings import Against, DmlError, Finding
+from dml_tile.memory import BufferLike, Bytes, byte_view, tensor_view
+from dml_tile.plan import Plan, plan_tile
+from dml_tile.rules import check
+from dml_tile.targets import Target, TargetLike, resolve
+from dml_tile.tile_rules import output_sizes_are_the_products
+
+NEVER_EXECUTED: Final = frozenset(
+    rule.id for rule in (output_elements_are_apart, total_is_large_enough, output_sizes_are_the_products)
+)
+"""The rules whose documented side holds for execution also where the runtime, by wrapping, accepts the descriptor."""
+
+
+def execute(
+    desc: TileOperatorDesc,
+    input: BufferLike,  # noqa: A002
+    output: BufferLike,
+    target: TargetLike | None = None,
+    against: Against = "both",
+) -> None:
+    """Tile ``input`` into ``output``: any contiguous objects with the buffer protocol, read and written from byte 0.
+
+    Nothing is written before the descriptor, the buffers' sizes and their overlap are known to be good. Of ``output``,
+    only the bytes of the output tensor's elements are written, not those between or after them.
+
+    Raises DmlError with the findings of ``check`` at ``target`` and of the buffers, TypeError where a buffer is none,
+    ValueError where one is not contiguous, or ``output`` is read-only. What the runtime accepts only because it
+    computes in 32 bits, and outputs whose elements share addresses, are refused also against ``"runtime"``.
+    """
+    target = resolve(target)
+    require_executable(desc, target, against)
+    source, destination = _described(desc)
+    input_bytes, output_bytes = byte_view(input), byte_view(output, writable=True)
+    bindings = (
+        Binding("InputTensor", source, input_bytes.nbytes),
+        Binding("OutputTensor", destination, output_bytes.nbytes),
+    )
+    input_bytes = input_bytes[: source.total_tensor_size_in_bytes]
+    output_bytes = output_bytes[: destination.total_tensor_size_in_bytes]
+    require_bound(bindings, np.may_share_memory(input_bytes, output_bytes), target)
+    run(*_prepare(desc, input_bytes, output_bytes))
+
+
+def require_executable(desc: TileOperatorDesc, target: Target, against: Against) -> None:
+    """Raise DmlError unless the descriptor passes, and means what it says also without 32-bit arithmetic."""
+    findings = check(desc, target, against)
+    if not findings and against == "runtime":
+        documented = check(desc, target, "documentation")
+        findings = tuple(finding for finding in documented if finding.rule in NEVER_EXECUTED)
+    if findings:
+        raise DmlError(findings)
+
+
+def require_bound(bindings: tuple[Binding, Binding], overlap: bool, target: Target) -> None:
+    """Raise DmlError if the input's or the output's range breaks a rule, or if they overlap."""
+    findings: list[Finding] = []
+    for binding in bindings:
+        for binding_rule in BINDING_RULES:
+            findings += binding_rule.findings(binding, target)
+    for pair_rule in BINDING_PAIR_RULES:
+        findings += pair_rule.findings(BindingPair(overlap), target)
+    if findings:
+        raise DmlError(findings)
+
+
+def run(plan: Plan, source: NDArray[Any], destination: NDArray[Any]) -> None:
+    """Execute a plan between the two views that it was made for."""
+    bits = np.dtype(f"u{plan.element_size}")  # as bits, so that no NaN is touched
+    np.copyto(
+        as_strided(destination.view(bits), plan.shape, plan.destination_strides),
+        as_strided(source.view(bits), plan.shape, plan.source_strides),
+    )
+
+
+def _prepare(
+    desc: TileOperatorDesc, input_bytes: Bytes, output_bytes: Bytes
+) -> tuple[Plan, NDArray[Any], NDArray[Any]]:
+    source, destination = (
+        tensor_view(memory, TensorDataType(buffer.data_type), buffer.sizes or (), buffer.strides)
+        for memory, buffer in zip((input_bytes, output_bytes), _described(desc), strict=True)
+    )
+    plan = plan_tile(source.itemsize, source.shape, desc.repeats or (), source.strides, destination.strides)
+    return plan, source, destination
+
+
+def _described(desc: TileOperatorDesc) -> tuple[BufferTensorDesc, BufferTensorDesc]:
+    """The two buffers of a descriptor that passed ``check``, which refuses null ones."""
+    assert desc.input_tensor is not None
+    assert desc.input_tensor.desc is not None
+    assert desc.output_tensor is not None
+    assert desc.output_tensor.desc is not None
+    return desc.input_tensor.desc, desc.output_tensor.desc
