@@ -1,0 +1,1 @@
+"""Where tiles come from: each module reads one kind of source, or speaks one dialect."""

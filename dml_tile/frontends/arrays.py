@@ -1,0 +1,76 @@
+"""Tiles of NumPy arrays, in the terms of numpy.tile.
+
+Page: https://numpy.org/doc/stable/reference/generated/numpy.tile.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import index, mul
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.enums import TensorDataType
+from dml_tile.executor import require_executable, run
+from dml_tile.findings import Against
+from dml_tile.layout import shares_addresses
+from dml_tile.memory import DTYPES
+from dml_tile.plan import plan_tile
+from dml_tile.targets import TargetLike, resolve
+
+DATA_TYPES: Final = {dtype.str[1:]: TensorDataType(data_type) for data_type, dtype in DTYPES.items()} | {
+    "b1": TensorDataType.UINT8  # DirectML has no bool; its bytes are tiled as they are
+}
+
+
+def tile(
+    array: ArrayLike,
+    repeats: int | Iterable[int],
+    target: TargetLike | None = None,
+    against: Against = "both",
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Tile an array as numpy.tile does, if DirectML would at ``target``.
+
+    Array and repeats are promoted to the same length with leading 1s; a rank of 0 is described as the sizes {1}. The
+    descriptor that is checked is the packed one of the array's values, however the array lies in memory; a bool is a
+    UINT8. ``out``, if given, has the result's shape and dtype, and receives it.
+
+    Raises DmlError with the findings where DirectML refuses (also for a repeat of 0, and for an array without
+    elements), TypeError for a dtype without a DirectML type, ValueError for a negative repeat, or an ``out`` that does
+    not fit, is read-only or shares memory with the array.
+    """
+    target = resolve(target)
+    array = np.asarray(array)
+    data_type = DATA_TYPES.get(array.dtype.str[1:])
+    if data_type is None:
+        raise TypeError(f"DirectML has no tensor data type for {array.dtype}")
+    counts = [index(repeat) for repeat in (repeats if isinstance(repeats, Iterable) else [repeats])]
+    if any(count < 0 for count in counts):
+        raise ValueError(f"repeats is {counts}; no value may be negative")
+    rank = max(len(counts), array.ndim)
+    counts = [1] * (rank - len(counts)) + counts
+    source = array.reshape((1,) * (rank - array.ndim) + array.shape)
+    described = TileOperatorDesc.from_input(data_type=data_type, sizes=source.shape or (1,), repeats=counts or (1,))
+    require_executable(described, target, against)
+    shape = tuple(map(mul, source.shape, counts))
+    if out is None:
+        out = np.empty(shape, array.dtype)
+    else:
+        _require_fitting(out, shape, array)
+    run(plan_tile(array.itemsize, source.shape, counts, source.strides, out.strides), source, out)
+    return out
+
+
+def _require_fitting(out: NDArray[Any], shape: tuple[int, ...], array: NDArray[Any]) -> None:
+    if out.shape != shape or out.dtype != array.dtype:
+        raise ValueError(f"out is {out.dtype} of shape {out.shape}; {array.dtype} of shape {shape} was expected")
+    if not out.flags.writeable:
+        raise ValueError("out is read-only; a writable array was expected")
+    if np.may_share_memory(out, array):
+        raise ValueError("out shares memory with the array; Tile has no in-place form")
+    if shares_addresses(out.shape, [abs(stride) // out.itemsize for stride in out.strides]) is not False:
+        raise ValueError(f"the strides {out.strides} let elements of out share memory")
