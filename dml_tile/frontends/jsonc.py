@@ -1,0 +1,39 @@
+"""Reading JSON as DxDispatch does: comments and trailing commas are allowed, NaN and Infinity are not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+_STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)'
+_COMMENT: Final = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+# Each alternative also matches at the end of the text what is never closed, so that no text takes quadratic time.
+_STRING_OR_COMMENT: Final = re.compile(f"{_STRING}|{_COMMENT}".encode(), re.DOTALL)
+_STRING_OR_TRAILING_COMMA: Final = re.compile(rf"{_STRING}|,(?=\s*[\]}}])".encode(), re.DOTALL)
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+def parse_json(text: bytes) -> Any:
+    """The value of one JSON document in UTF-8. Raises ValueError, with line and column, where it is none.
+
+    Nesting is limited to 200 levels, by pydantic's parser.
+    """
+    text = text.removeprefix(_BYTE_ORDER_MARK)
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError:
+        # Most documents are plain JSON; only the others pay for a second look. Blanks keep lines and columns true.
+        plain = _STRING_OR_COMMENT.sub(_blank_comment, text)
+        return from_json(_STRING_OR_TRAILING_COMMA.sub(_blank_comma, plain), allow_inf_nan=False)
+
+
+def _blank_comment(match: re.Match[bytes]) -> bytes:
+    token = match[0]
+    return token if token.startswith(b'"') else re.sub(rb"[^\n]", b" ", token)
+
+
+def _blank_comma(match: re.Match[bytes]) -> bytes:
+    token = match[0]
+    return token if token.startswith(b'"') else b" "
