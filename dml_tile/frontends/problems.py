@@ -1,0 +1,131 @@
+"""What is wrong with an input that cannot be read, in words for the person who wrote it.
+
+InputError    raised with all problems of one source; has .problems
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
+
+_C_NAMES: Final = [
+    str(field.alias)
+    for model in (TileOperatorDesc, TensorDesc, BufferTensorDesc)
+    for field in model.model_fields.values()
+]
+
+
+_EXPECTED: Final = {
+    # pydantic's kind of error: what was expected, in the words of JSON
+    "dict_type": "an object",
+    "greater_than_equal": "at least {ge}",
+    "int_type": "an integer",
+    "less_than_equal": "at most {le}",
+    "list_type": "an array",
+    "literal_error": "{expected}",
+    "model_attributes_type": "an object",
+    "model_type": "an object",
+    "string_too_short": "a string that is not empty",
+    "string_type": "a string",
+    "too_short": "an array that is not empty",
+    "tuple_type": "an array",
+    "union_tag_invalid": "a {discriminator} of {expected_tags}",
+    "union_tag_not_found": "an object with {discriminator}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One reason why a part of a source cannot be read; ``pointer`` is the JSON pointer of that part."""
+
+    pointer: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer}: {self.message}" if self.pointer else self.message
+
+
+class InputError(ValueError):
+    """A source cannot be read, or asks for what is not allowed."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def refuse(pointer: str, message: str) -> InputError:
+    """The InputError of a single problem."""
+    return InputError([Problem(pointer, message)])
+
+
+def json_pointer(steps: Iterable[str | int]) -> str:
+    """The JSON pointer (RFC 6901) of a location."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+def problems_of(error: ValidationError, data: Any, pointer: str = "", skip: int = 0) -> list[Problem]:
+    """The problems that a pydantic error tells of, each with the field in C names, the value, and what was expected.
+
+    ``data`` is the JSON value that was read and ``pointer`` its place in the source; the first ``skip`` steps below it
+    are left out of a field's path.
+    """
+    problems = []
+    for details in error.errors(include_url=False):
+        steps, rest = _followed(data, details["loc"])
+        path = [*steps, *rest] if details["type"] == "missing" else steps
+        problems.append(Problem(pointer + json_pointer(steps), _described(details, path[skip:] or path[-1:])))
+    return problems
+
+
+def _followed(data: Any, location: Sequence[str | int]) -> tuple[list[str | int], list[str | int]]:
+    """The steps of pydantic's location that exist in the data, and those after them; the tags of unions are neither."""
+    steps: list[str | int] = []
+    rest: list[str | int] = []
+    for step in location:
+        key = next((key for key in (step, str(step).capitalize()) if _has(data, key)), None)
+        if key is None:
+            rest.append(step)
+        else:
+            data, rest = data[key], []
+            steps.append(key)
+    return steps, rest[-1:]
+
+
+def _has(data: Any, key: str | int) -> bool:
+    return (
+        key in data if isinstance(data, dict) else isinstance(data, list) and isinstance(key, int) and key < len(data)
+    )
+
+
+def _described(details: ErrorDetails, path: Sequence[str | int]) -> str:
+    field = c_path(path) or "the description"
+    match details["type"]:
+        case "missing":
+            return f"{field} is missing"
+        case "extra_forbidden":
+            near = difflib.get_close_matches(str(path[-1]), _C_NAMES, n=1)
+            return f"{field} is unknown{f'; did you mean {near[0]}?' if near else ''}"
+        case kind:
+            template = _EXPECTED.get(kind)
+            message = f"{template.format(**details.get('ctx', {}))} was expected" if template else details["msg"]
+            return f"{field} is {shown(details['input'])}; {message[:1].lower()}{message[1:]}"
+
+
+def shown(value: object) -> str:
+    """A value as JSON would write it, cut short."""
+    match value:
+        case None | True | False:
+            return {None: "null", True: "true", False: "false"}[value]
+        case dict():
+            return "an object"
+        case list() | tuple():
+            return f"an array of {len(value)}"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
