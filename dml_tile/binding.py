@@ -28,10 +28,48 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
+class BindPoint:
+    """A tensor of an operator, and when a buffer is bound to it."""
+
+    name: str
+    owned_by_dml: bool
+    at_initialization: bool
+    at_execution: bool
+
+
+@dataclass(frozen=True, slots=True)
 class BindingPair:
     """Whether an input and an output have memory in common."""
 
     overlap: bool
+
+
+@rule(
+    "DML-BINDING-missing",
+    basis=Basis.DOCUMENTED | Basis.RUNTIME,
+    url=BINDING_PAGE,
+    says="A tensor that is owned by DirectML is bound at initialisation, any other at execution.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
+    if point.owned_by_dml and not point.at_initialization:
+        yield Violation(point.name, "nothing is bound at initialisation, though its Flags say OWNED_BY_DML")
+    elif not point.owned_by_dml and not point.at_execution:
+        yield Violation(point.name, "nothing is bound at execution")
+
+
+@rule(
+    "DML-BINDING-owned",
+    basis=Basis.DOCUMENTED | Basis.RUNTIME,
+    url=BINDING_PAGE,
+    says="A tensor that is owned by DirectML is not bound at execution, any other not at initialisation.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def tensor_is_bound_once(point: BindPoint, target: Target) -> Iterator[Violation]:
+    if point.owned_by_dml and point.at_execution:
+        yield Violation(point.name, "is bound at execution, though its Flags say OWNED_BY_DML")
+    elif not point.owned_by_dml and point.at_initialization:
+        yield Violation(point.name, "is bound at initialisation, though its Flags do not say OWNED_BY_DML")
 
 
 @rule(
@@ -78,5 +116,6 @@ def output_is_apart(pair: BindingPair, target: Target) -> Iterator[Violation]:
         yield Violation("OutputTensor", "the bound range overlaps that of InputTensor (DirectML does not notice)")
 
 
+BIND_POINT_RULES: Final[tuple[Rule[BindPoint], ...]] = (tensor_is_bound, tensor_is_bound_once)
 BINDING_RULES: Final[tuple[Rule[Binding], ...]] = (range_is_large_enough, offset_is_aligned)
 BINDING_PAIR_RULES: Final[tuple[Rule[BindingPair], ...]] = (output_is_apart,)

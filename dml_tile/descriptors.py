@@ -94,12 +94,11 @@ class TensorDesc(_Struct):
         """Put a buffer's fields that stand beside ``Type`` under ``Desc``; ``NullDesc`` stands for a null one."""
         if isinstance(data, BufferTensorDesc):
             return {"Desc": data}
-        if not isinstance(data, dict) or "Desc" in data or "desc" in data:
+        if not isinstance(data, dict):
             return data
-        beside = dict(data)
-        nested = {key: beside.pop(key) for key in ("Type", "type") if key in beside}
-        nested["Desc"] = None if beside.pop("NullDesc", False) is True else beside
-        return nested
+        if data.get("NullDesc") is True:
+            return {**_pick(data, "Type", "type"), "Desc": None}
+        return _nested(data)
 
 
 class TileOperatorDesc(_Struct):
@@ -153,6 +152,12 @@ class OperatorDesc(_Struct):
     type: Annotated[OperatorType | int, OPERATOR_TYPE] = Field(description="DML_OPERATOR_TYPE.")
     desc: TileOperatorDesc | None = Field(description="The DML_TILE_OPERATOR_DESC, or null.")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _nest(cls, data: Any) -> Any:
+        """Put the tile's fields that stand beside ``Type`` under ``Desc``."""
+        return _nested(data) if isinstance(data, dict) else data
+
 
 def c_path(location: Sequence[str | int]) -> str:
     """A field's path in C names, as in ``InputTensor.Sizes[2]``, from pydantic's location or a JSON path.
@@ -166,6 +171,18 @@ def c_path(location: Sequence[str | int]) -> str:
         elif step not in ("Desc", "desc"):
             path += f".{step}"
     return path.removeprefix(".")
+
+
+def _nested(data: dict[str, Any]) -> dict[str, Any]:
+    """The fields beside ``Type`` under ``Desc``, unless there is one already."""
+    if "Desc" in data or "desc" in data:
+        return data
+    beside = {key: value for key, value in data.items() if key not in ("Type", "type")}
+    return {**_pick(data, "Type", "type"), "Desc": beside}
+
+
+def _pick(data: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: data[key] for key in keys if key in data}
 
 
 def _indices(values: Sequence[int] | None) -> list[int] | None:

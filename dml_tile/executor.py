@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from dml_tile.binding import BINDING_PAIR_RULES, BINDING_RULES, Binding, BindingPair
+from dml_tile.binding import Binding, BindingPair, output_is_apart, range_is_large_enough
 from dml_tile.buffer_rules import output_elements_are_apart, total_is_large_enough
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.enums import TensorDataType
@@ -23,6 +24,19 @@ NEVER_EXECUTED: Final = frozenset(
     rule.id for rule in (output_elements_are_apart, total_is_large_enough, output_sizes_are_the_products)
 )
 """The rules whose documented side holds for execution also where the runtime, by wrapping, accepts the descriptor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A tile whose descriptor and buffers are known to be good; it can be run any number of times."""
+
+    plan: Plan
+    source: NDArray[Any]
+    destination: NDArray[Any]
+
+    def run(self) -> None:
+        """Write the output tensor's elements."""
+        run(self.plan, self.source, self.destination)
 
 
 def execute(
@@ -41,18 +55,38 @@ def execute(
     ValueError where one is not contiguous, or ``output`` is read-only. What the runtime accepts only because it
     computes in 32 bits, and outputs whose elements share addresses, are refused also against ``"runtime"``.
     """
+    prepare(desc, input, output, target, against).run()
+
+
+def prepare(
+    desc: TileOperatorDesc,
+    input: BufferLike,  # noqa: A002
+    output: BufferLike,
+    target: TargetLike | None = None,
+    against: Against = "both",
+) -> Prepared:
+    """All of ``execute`` but the writing; raises what it raises."""
     target = resolve(target)
     require_executable(desc, target, against)
-    source, destination = _described(desc)
-    input_bytes, output_bytes = byte_view(input), byte_view(output, writable=True)
-    bindings = (
-        Binding("InputTensor", source, input_bytes.nbytes),
-        Binding("OutputTensor", destination, output_bytes.nbytes),
-    )
-    input_bytes = input_bytes[: source.total_tensor_size_in_bytes]
-    output_bytes = output_bytes[: destination.total_tensor_size_in_bytes]
-    require_bound(bindings, np.may_share_memory(input_bytes, output_bytes), target)
-    run(*_prepare(desc, input_bytes, output_bytes))
+    buffers = described(desc)
+    memory = byte_view(input), byte_view(output, writable=True)
+    findings: list[Finding] = []
+    for name, buffer, view in zip(("InputTensor", "OutputTensor"), buffers, memory, strict=True):
+        findings += range_is_large_enough.findings(Binding(name, buffer, view.nbytes), target)
+    bound = [view[: buffer.total_tensor_size_in_bytes] for buffer, view in zip(buffers, memory, strict=True)]
+    findings += output_is_apart.findings(BindingPair(np.may_share_memory(bound[0], bound[1])), target)
+    if findings:
+        raise DmlError(findings)
+    source, destination = (_view(buffer, view) for buffer, view in zip(buffers, bound, strict=True))
+    repeats = (desc.repeats or ())[: desc.repeats_count]
+    plan = plan_tile(source.itemsize, source.shape, repeats, source.strides, destination.strides)
+    return Prepared(plan, source, destination)
+
+
+def _view(buffer: BufferTensorDesc, memory: Bytes) -> NDArray[Any]:
+    count = buffer.dimension_count  # C arrays, and so these, may go on behind it
+    strides = buffer.strides[:count] if buffer.strides is not None else None
+    return tensor_view(memory, TensorDataType(buffer.data_type), (buffer.sizes or ())[:count], strides)
 
 
 def require_executable(desc: TileOperatorDesc, target: Target, against: Against) -> None:
@@ -61,18 +95,6 @@ def require_executable(desc: TileOperatorDesc, target: Target, against: Against)
     if not findings and against == "runtime":
         documented = check(desc, target, "documentation")
         findings = tuple(finding for finding in documented if finding.rule in NEVER_EXECUTED)
-    if findings:
-        raise DmlError(findings)
-
-
-def require_bound(bindings: tuple[Binding, Binding], overlap: bool, target: Target) -> None:
-    """Raise DmlError if the input's or the output's range breaks a rule, or if they overlap."""
-    findings: list[Finding] = []
-    for binding in bindings:
-        for binding_rule in BINDING_RULES:
-            findings += binding_rule.findings(binding, target)
-    for pair_rule in BINDING_PAIR_RULES:
-        findings += pair_rule.findings(BindingPair(overlap), target)
     if findings:
         raise DmlError(findings)
 
@@ -86,18 +108,7 @@ def run(plan: Plan, source: NDArray[Any], destination: NDArray[Any]) -> None:
     )
 
 
-def _prepare(
-    desc: TileOperatorDesc, input_bytes: Bytes, output_bytes: Bytes
-) -> tuple[Plan, NDArray[Any], NDArray[Any]]:
-    source, destination = (
-        tensor_view(memory, TensorDataType(buffer.data_type), buffer.sizes or (), buffer.strides)
-        for memory, buffer in zip((input_bytes, output_bytes), _described(desc), strict=True)
-    )
-    plan = plan_tile(source.itemsize, source.shape, desc.repeats or (), source.strides, destination.strides)
-    return plan, source, destination
-
-
-def _described(desc: TileOperatorDesc) -> tuple[BufferTensorDesc, BufferTensorDesc]:
+def described(desc: TileOperatorDesc) -> tuple[BufferTensorDesc, BufferTensorDesc]:
     """The two buffers of a descriptor that passed ``check``, which refuses null ones."""
     assert desc.input_tensor is not None
     assert desc.input_tensor.desc is not None

@@ -13,18 +13,28 @@ from collections.abc import Iterator
 from operator import mul
 from typing import Any, Final
 
+from dml_tile.binding import BIND_POINT_RULES, BINDING_PAIR_RULES, BINDING_RULES
 from dml_tile.buffer_rules import BUFFER_RULES, TENSOR_RULES, Operand, buffer_of
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import UINT_MAX, FeatureLevel, OperatorType, TensorFlags, TensorType
 from dml_tile.findings import Against, DmlError, Finding, Rule, bases_of
 from dml_tile.layout import ELEMENT_SIZES, round_up_4
 from dml_tile.targets import Target, TargetLike, resolve
-from dml_tile.tile_rules import INPUT_OUTPUT_RULES, OPERATOR_RULES, REPEATS_RULES, TILE_BUFFER_RULES, Tile
+from dml_tile.tile_rules import (
+    INPUT_OUTPUT_RULES,
+    OPERATOR_RULES,
+    REPEATS_RULES,
+    TILE_BUFFER_RULES,
+    Tile,
+    operator_is_a_tile,
+)
+
+DESCRIPTOR_RULES: Final = (
+    TENSOR_RULES + BUFFER_RULES + TILE_BUFFER_RULES + INPUT_OUTPUT_RULES + REPEATS_RULES + OPERATOR_RULES
+)
 
 RULES: Final[dict[str, Rule[Any]]] = {
-    rule.id: rule
-    for rules in (OPERATOR_RULES, TENSOR_RULES, BUFFER_RULES, TILE_BUFFER_RULES, INPUT_OUTPUT_RULES, REPEATS_RULES)
-    for rule in rules
+    rule.id: rule for rule in DESCRIPTOR_RULES + BIND_POINT_RULES + BINDING_RULES + BINDING_PAIR_RULES
 }
 
 
@@ -56,6 +66,13 @@ def require(
 def lowest_level(desc: OperatorDesc | TileOperatorDesc | None) -> FeatureLevel | None:
     """The lowest feature level at which the descriptor passes, against both; None if it passes at no level."""
     return next((level for level in _DISTINCT_LEVELS if not check(desc, level)), None)
+
+
+def not_a_tile(operator: str) -> Finding:
+    """The finding for an operator that is known by its C name only."""
+    rule = operator_is_a_tile
+    message = f"{operator} is not a tile; only tiles are checked"
+    return Finding(rule.id, "Type", message, rule.basis, rule.hresult, rule.crash, rule.url, None)
 
 
 def _distinct_levels() -> Iterator[FeatureLevel]:

@@ -85,6 +85,6 @@ class _Values(dict[str | int, int]):
             return spelling
         raise PydanticCustomError(
             "enumerator",
-            "{spelling} is unknown; {complaint}",
-            {"spelling": repr(spelling[:80]), "complaint": self.complaint},
+            "No enumerator has this name; {complaint}",
+            {"complaint": self.complaint},
         )

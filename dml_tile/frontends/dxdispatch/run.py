@@ -1,0 +1,221 @@
+"""Running a model: its tiles are checked, its resources allocated and bound, then its commands are done in order.
+
+ModelError    raised before the first command if DirectML would refuse a tile or a binding; has .results
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dml_tile.binding import BIND_POINT_RULES, Binding, BindPoint, offset_is_aligned
+from dml_tile.descriptors import BufferTensorDesc, OperatorDesc
+from dml_tile.enums import OperatorType, TensorFlags
+from dml_tile.executor import Prepared, described, prepare
+from dml_tile.findings import Against, DmlError, Finding
+from dml_tile.frontends.dxdispatch.model import (
+    BindingSource,
+    DispatchCommand,
+    Model,
+    OtherDispatchable,
+    PrintCommand,
+    TileDispatchable,
+    WriteFileCommand,
+)
+from dml_tile.frontends.dxdispatch.resources import Memory, allocate
+from dml_tile.frontends.folders import Folders, write_whole
+from dml_tile.frontends.problems import json_pointer, refuse
+from dml_tile.memory import DTYPES, Bytes
+from dml_tile.rules import check, not_a_tile
+from dml_tile.targets import Target, TargetLike, resolve
+
+_PRINTED_AT_ONCE: Final = 4096
+_IMAGES: Final = (".jpg", ".jpeg", ".png")
+
+
+class ModelError(DmlError):
+    """DirectML would refuse the model. ``results`` are the JSON pointers of its parts, with their findings."""
+
+    def __init__(self, results: Mapping[str, tuple[Finding, ...]]) -> None:
+        self.results = dict(results)
+        super().__init__([finding for findings in results.values() for finding in findings])
+
+
+def operator_of(dispatchable: TileDispatchable) -> OperatorDesc:
+    """The DML_OPERATOR_DESC that DxDispatch makes of a dispatchable."""
+    return OperatorDesc(type=OperatorType.TILE, desc=dispatchable.desc)
+
+
+def run_model(
+    model: Model,
+    folders: Folders,
+    write: Callable[[str], object],
+    target: TargetLike | None = None,
+    against: Against = "both",
+) -> None:
+    """Run a model; what its commands print goes to ``write``, line by line or in parts of long lines.
+
+    Nothing is printed or written to a file before all tiles, resources, bindings and paths are known to be good.
+    Raises ModelError with the findings of its tiles and bindings, InputError for values, names and paths that cannot
+    be used, OSError where a file cannot be written.
+    """
+    target = resolve(target)
+    _require_tiles(model, target, against)
+    memory = allocate(model.resources, folders)
+    bound = _Bound(model, memory, target, against)
+    steps = [_step(i, command, bound, memory, folders, write) for i, command in enumerate(model.commands)]
+    if bound.results:
+        raise ModelError(bound.results)
+    for step in steps:
+        step()
+
+
+def _require_tiles(model: Model, target: Target, against: Against) -> None:
+    results = {}
+    for name, dispatchable in model.dispatchables.items():
+        if isinstance(dispatchable, OtherDispatchable):
+            findings: tuple[Finding, ...] = (not_a_tile(dispatchable.type),)
+        else:
+            findings = check(operator_of(dispatchable), target, against)
+        if findings:
+            results[json_pointer(["dispatchables", name])] = findings
+    if results:
+        raise ModelError(results)
+
+
+class _Bound:
+    """The model's tiles with their resources; ``results`` collects the findings of the bindings."""
+
+    def __init__(self, model: Model, memory: Mapping[str, Memory], target: Target, against: Against) -> None:
+        self.results: dict[str, tuple[Finding, ...]] = {}
+        self._memory = memory
+        self._target = target
+        self._against: Against = against
+        self._tiles = {
+            name: dispatchable
+            for name, dispatchable in model.dispatchables.items()
+            if isinstance(dispatchable, TileDispatchable)
+        }
+        # As DirectML's initializer does: before the first command, and never again.
+        self._persistent = {
+            name: self._range(tile.bindings["InputTensor"]).copy()
+            for name, tile in self._tiles.items()
+            if _owns_input(tile) and "InputTensor" in tile.bindings
+        }
+
+    def dispatch(self, command: DispatchCommand, pointer: str) -> Prepared | None:
+        """The tile of a command, ready to run; None if its bindings break a rule."""
+        tile = self._tiles[command.dispatchable]
+        findings = tuple(self._binding_findings(tile, command))
+        if not findings:
+            assert tile.desc is not None, "a null description was refused"
+            source = self._persistent.get(command.dispatchable)
+            if source is None:
+                source = self._range(command.bindings["InputTensor"])
+            try:
+                return prepare(
+                    tile.desc, source, self._range(command.bindings["OutputTensor"]), self._target, self._against
+                )
+            except DmlError as error:
+                findings = error.findings
+        self.results[pointer] = findings
+        return None
+
+    def _binding_findings(self, tile: TileDispatchable, command: DispatchCommand) -> Iterator[Finding]:
+        assert tile.desc is not None, "a null description was refused"
+        for name, buffer in zip(("InputTensor", "OutputTensor"), described(tile.desc), strict=True):
+            owned = bool(buffer.flags & TensorFlags.OWNED_BY_DML)
+            point = BindPoint(name, owned, name in tile.bindings, name in command.bindings)
+            for rule in BIND_POINT_RULES:
+                yield from rule.findings(point, self._target)
+            source = (tile if owned else command).bindings.get(name)
+            if source is not None:
+                yield from offset_is_aligned.findings(self._binding(name, buffer, source), self._target)
+
+    def _binding(self, name: str, buffer: BufferTensorDesc, source: BindingSource) -> Binding:
+        offset = self._offset(source)
+        return Binding(name, buffer, self._memory[source.name].bytes.nbytes - offset, offset)
+
+    def _range(self, source: BindingSource) -> Bytes:
+        return self._memory[source.name].bytes[self._offset(source) :]
+
+    def _offset(self, source: BindingSource) -> int:
+        dtype = DTYPES.get(self._memory[source.name].data_type)
+        return source.element_offset * (source.element_size_in_bytes or (dtype.itemsize if dtype else 0))
+
+
+def _owns_input(tile: TileDispatchable) -> bool:
+    assert tile.desc is not None, "a null description was refused"
+    return bool(described(tile.desc)[0].flags & TensorFlags.OWNED_BY_DML)
+
+
+def _step(
+    i: int,
+    command: DispatchCommand | PrintCommand | WriteFileCommand,
+    bound: _Bound,
+    memory: Mapping[str, Memory],
+    folders: Folders,
+    write: Callable[[str], object],
+) -> Callable[[], object]:
+    """What doing a command takes, with all that can be refused about it already looked at."""
+    pointer = json_pointer(["commands", i])
+    match command:
+        case DispatchCommand():
+            prepared = bound.dispatch(command, pointer)
+            return prepared.run if prepared else lambda: None
+        case PrintCommand():
+            values = _values(memory[command.resource], f"{pointer}/resource", memory[command.resource].shown_bytes)
+            return lambda: _print(command.resource, values, write)
+        case WriteFileCommand():
+            return _file_writer(command, pointer, memory[command.resource], folders, write)
+
+
+def _values(memory: Memory, pointer: str, size_in_bytes: int) -> NDArray[Any]:
+    dtype = DTYPES.get(memory.data_type)
+    if dtype is None:
+        raise refuse(pointer, "the resource mixes types, so it has no elements to print or to save")
+    return memory.bytes[: size_in_bytes // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def _print(name: str, values: NDArray[Any], write: Callable[[str], object]) -> None:
+    """``Resource 'Out': 1, 2, 3``, floats with six digits, as C++ streams print them."""
+    write(f"Resource '{name}': ")
+    spell = "{:g}".format if values.dtype.kind == "f" else str
+    for start in range(0, len(values), _PRINTED_AT_ONCE):
+        part = values[start : start + _PRINTED_AT_ONCE].tolist()
+        write((", " if start else "") + ", ".join(map(spell, part)))
+    write("\n")
+
+
+def _file_writer(
+    command: WriteFileCommand, pointer: str, memory: Memory, folders: Folders, write: Callable[[str], object]
+) -> Callable[[], object]:
+    path = folders.target(command.target_path, f"{pointer}/targetPath")
+    suffix = path.suffix.lower()
+    contents: NDArray[Any] = memory.bytes
+    if suffix in _IMAGES:
+        raise refuse(
+            f"{pointer}/targetPath", f"{command.target_path!r} is an image; only .npy and raw bytes are written"
+        )
+    if suffix == ".npy":
+        contents = _values(memory, f"{pointer}/resource", memory.bytes.nbytes)
+        if command.dimensions:
+            count = math.prod(command.dimensions)
+            if count > len(contents):
+                raise refuse(
+                    f"{pointer}/dimensions", f"{count} elements are promised, but the resource has {len(contents)}"
+                )
+            contents = contents[:count].reshape(command.dimensions)
+
+    def write_file() -> None:
+        if suffix == ".npy":
+            write_whole(path, lambda file: np.save(file, contents, allow_pickle=False))
+        else:
+            write_whole(path, lambda file: file.write(contents.data))
+        write(f"Resource '{command.resource}' written to '{command.target_path}'\n")
+
+    return write_file
