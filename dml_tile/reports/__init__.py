@@ -1,0 +1,1 @@
+"""How findings are shown: each module writes one format."""

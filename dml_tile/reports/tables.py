@@ -1,0 +1,69 @@
+"""Tile's support table, and the matrix of what carries which feature level, for ``dml-tile levels``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich.table import Table
+
+from dml_tile.enums import FeatureLevel, TensorDataType
+from dml_tile.targets import DIRECTML_VERSIONS, TILE_SUPPORT, WINDOWS_RELEASES, Target, TileSupport
+
+
+def support_table() -> Table:
+    """Tile's documented rows."""
+    table = Table("since level", "dimensions", "data types", title="Tile, input and output")
+    for row in TILE_SUPPORT:
+        table.add_row(row.since.short, dimension_counts(row), data_types(row.data_types))
+    return table
+
+
+def target_table() -> Table:
+    """What each Windows release and DirectML version accepts as a tile."""
+    table = Table(
+        "target", "DirectML", "level", "dimensions", "8 to 32 bits", "64 bits", title="What accepts which tile"
+    )
+    for name, directml, note in _rows():
+        target = Target.parse(name)
+        support = target.tile_support
+        table.add_row(
+            f"{name}{'*' if note else ''}",
+            directml,
+            target.feature_level.short,
+            dimension_counts(support),
+            "floats, integers" if TensorDataType.UINT8 in support.data_types else "floats",
+            "integers" if TensorDataType.INT64 in support.data_types else "-",
+        )
+    table.caption = "* " + "; ".join(sorted({note for _, _, note in _rows() if note}))
+    return table
+
+
+def levels_table() -> Table:
+    """The feature levels, with the DirectML versions that bring them."""
+    table = Table("level", "value", "DirectML", title="Feature levels")
+    for level in FeatureLevel:
+        versions = [f"{row.version}.x" for row in DIRECTML_VERSIONS if row.level == level]
+        table.add_row(level.short, f"{level.value:#x}", ", ".join(versions))
+    return table
+
+
+def dimension_counts(row: TileSupport) -> str:
+    """A row's dimension counts: ``4``, or ``1 to 8``."""
+    first, last = row.dimension_counts[0], row.dimension_counts[-1]
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def data_types(types: Iterable[TensorDataType]) -> str:
+    """Data types in DirectML.h's order."""
+    return " ".join(data_type.name for data_type in sorted(types))
+
+
+def _rows() -> Iterator[tuple[str, str, str]]:
+    for release in WINDOWS_RELEASES:
+        yield (
+            release.name,
+            release.directml,
+            "inferred from the release that it shares its base with" if release.note else "",
+        )
+    for row in DIRECTML_VERSIONS:
+        yield f"directml-{row.version}", row.version, row.note

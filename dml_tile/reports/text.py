@@ -1,0 +1,100 @@
+"""Results as text, for people: a verdict for each descriptor, and below it its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from dml_tile.enums import HRESULT, FeatureLevel
+from dml_tile.findings import Basis, Finding, Rule
+from dml_tile.reports.result import Result
+from dml_tile.rules import RULES
+from dml_tile.targets import WINDOWS_RELEASES, Target
+from dml_tile.tile_rules import operator_is_a_tile
+
+
+def print_results(console: Console, results: Iterable[Result]) -> None:
+    """Print each result as it comes, then how many there were."""
+    accepted = refused = 0
+    for result in results:
+        if result.findings:
+            refused += 1
+        else:
+            accepted += 1
+        for line in result_lines(result):
+            console.print(line, soft_wrap=True)
+    if accepted + refused > 1:
+        console.print(Text(f"{accepted} accepted, {refused} refused", "bold"), soft_wrap=True)
+
+
+def result_lines(result: Result) -> Iterator[Text]:
+    """A result as lines of text."""
+    where = f"{result.source}#{result.pointer}" if result.pointer else result.source
+    at = f" at {target_label(result.target)}; {_lowest(result.lowest_level)}"
+    if not result.findings:
+        yield Text.assemble((where, "bold"), ": ", ("accepted", "green"), at)
+    elif result.findings[0].rule == operator_is_a_tile.id:
+        yield Text.assemble((where, "bold"), ": ", ("not checked", "yellow"))
+    else:
+        yield Text.assemble((where, "bold"), ": ", ("refused", "red"), at)
+    if result.target.note:
+        yield Text(f"  note: {result.target.note}", "dim")
+    for findings in _alike(result.findings):
+        yield from _finding_lines(findings)
+
+
+def target_label(target: Target) -> str:
+    """A target with its level: ``windows-11-21h2 (4_0)``."""
+    level = target.feature_level.short
+    return level if target.name == level else f"{target.name} ({level})"
+
+
+def rule_lines(rule: Rule[object]) -> Iterator[Text]:
+    """A rule as lines of text, for ``explain``."""
+    yield Text(rule.id, "bold")
+    yield Text(f"  {rule.says}")
+    yield Text(f"  basis: {', '.join(rule.basis.names)}; DirectML: {_outcome(rule.hresult, rule.crash)}")
+    yield Text(f"  {rule.url}", "blue")
+
+
+def _finding_lines(findings: list[Finding]) -> Iterator[Text]:
+    """Findings that differ in their paths only."""
+    first = findings[0]
+    if first.basis == Basis.DOCUMENTED:
+        outcome = "documented only: DirectML does not notice"
+    else:
+        undocumented = "" if first.basis & Basis.DOCUMENTED else ", undocumented"
+        outcome = f"{_outcome(first.hresult, first.crash)}{undocumented}"
+    yield Text.assemble(
+        "  ", ("crash" if first.crash else "error", "bold red"), (f"[{first.rule}]", "bold"), f" {outcome}"
+    )
+    paths = ", ".join(finding.path for finding in findings if finding.path)
+    yield Text.assemble("    ", (paths, "cyan"), ": " if paths else "", first.message)
+    yield Text(f"    {', '.join(first.basis.names)}: {RULES[first.rule].says}")
+    yield Text(f"    {first.url}", "blue")
+    if first.suggestion:
+        yield Text.assemble("    ", ("try: ", "green"), first.suggestion)
+
+
+def _alike(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.rule, finding.message), []).append(finding)
+    return groups.values()
+
+
+def _outcome(hresult: HRESULT | None, crash: bool) -> str:
+    if hresult is not None:
+        return str(hresult)
+    return "no HRESULT, the process dies" if crash else "not known"
+
+
+def _lowest(level: FeatureLevel | None) -> str:
+    if level is None:
+        return "no feature level would accept it"
+    first = next(
+        (release.name for release in WINDOWS_RELEASES if Target.parse(release.name).feature_level >= level), None
+    )
+    return f"lowest level {level.short}{f', in the box from {first}' if first else ''}"
