@@ -1,0 +1,81 @@
+"""A DirectML-style operator descriptor emulator for DML_TILE_OPERATOR_DESC that runs anywhere.
+
+    >>> import dml_tile
+    >>> desc = dml_tile.TileOperatorDesc.from_input(data_type="INT64", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
+    >>> [finding.rule for finding in dml_tile.check(desc, "windows-11-21h2")]
+    ['DML-TILE-DataType-level', 'DML-TILE-DataType-level']
+    >>> dml_tile.lowest_level(desc).short
+    '4_1'
+
+The names below are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dml_tile.descriptors import BufferTensorDesc as BufferTensorDesc
+    from dml_tile.descriptors import OperatorDesc as OperatorDesc
+    from dml_tile.descriptors import TensorDesc as TensorDesc
+    from dml_tile.descriptors import TileOperatorDesc as TileOperatorDesc
+    from dml_tile.enums import HRESULT as HRESULT
+    from dml_tile.enums import FeatureLevel as FeatureLevel
+    from dml_tile.enums import OperatorType as OperatorType
+    from dml_tile.enums import TensorDataType as TensorDataType
+    from dml_tile.enums import TensorFlags as TensorFlags
+    from dml_tile.enums import TensorType as TensorType
+    from dml_tile.executor import execute as execute
+    from dml_tile.findings import Basis as Basis
+    from dml_tile.findings import DmlError as DmlError
+    from dml_tile.findings import Finding as Finding
+    from dml_tile.findings import Rule as Rule
+    from dml_tile.frontends.arrays import tile as tile
+    from dml_tile.layout import calc_buffer_tensor_size as calc_buffer_tensor_size
+    from dml_tile.memory import tensor_view as tensor_view
+    from dml_tile.rules import RULES as RULES
+    from dml_tile.rules import check as check
+    from dml_tile.rules import lowest_level as lowest_level
+    from dml_tile.rules import require as require
+    from dml_tile.targets import Target as Target
+
+_HOMES = {
+    "BufferTensorDesc": "descriptors",
+    "OperatorDesc": "descriptors",
+    "TensorDesc": "descriptors",
+    "TileOperatorDesc": "descriptors",
+    "FeatureLevel": "enums",
+    "HRESULT": "enums",
+    "OperatorType": "enums",
+    "TensorDataType": "enums",
+    "TensorFlags": "enums",
+    "TensorType": "enums",
+    "execute": "executor",
+    "Basis": "findings",
+    "DmlError": "findings",
+    "Finding": "findings",
+    "Rule": "findings",
+    "tile": "frontends.arrays",
+    "calc_buffer_tensor_size": "layout",
+    "tensor_view": "memory",
+    "RULES": "rules",
+    "check": "rules",
+    "lowest_level": "rules",
+    "require": "rules",
+    "Target": "targets",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

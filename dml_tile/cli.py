@@ -1,0 +1,257 @@
+"""The command line: ``dml-tile check``, ``run``, ``levels``, ``explain`` and ``schema``.
+
+Exit status: 0 clean, 1 findings, 2 wrong usage or an input that cannot be read.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:  # what a command needs is imported when it is called, so that --help costs nothing
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
+
+    from dml_tile.findings import Against as AgainstName
+    from dml_tile.frontends.problems import Problem
+    from dml_tile.reports.result import Result
+    from dml_tile.targets import Target
+
+CLEAN, FINDINGS, UNREADABLE = 0, 1, 2
+
+_WIDTH_WITHOUT_A_TERMINAL = 120
+_FILES_WORTH_A_PROGRESS_BAR = 20
+
+app = typer.Typer(
+    name="dml-tile",
+    help="Would DirectML accept this tile? Checks and runs DML_TILE_OPERATOR_DESC descriptors, anywhere.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Against(StrEnum):
+    DOCUMENTATION = "documentation"
+    RUNTIME = "runtime"
+    BOTH = "both"
+
+
+class Format(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+TargetsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        "-t",
+        metavar="TARGET",
+        help="A feature level (4_1), directml-1.6.0, windows-11-21h2 or onnxruntime-directml-1.16.3; may be repeated. "
+        "By default 6_4.",
+    ),
+]
+TargetOption = Annotated[str | None, typer.Option("--target", "-t", metavar="TARGET", help="As for check; one only.")]
+AgainstOption = Annotated[Against, typer.Option(help="The contract to hold descriptors to; both: what breaks either.")]
+
+
+@app.command()
+def check(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="DxDispatch models, descriptors, lists of them or JSON lines; - is standard input.",
+        ),
+    ],
+    targets: TargetsOption = None,
+    against: AgainstOption = Against.BOTH,
+    output_format: Annotated[Format, typer.Option("--format", help="For people, or for programs.")] = Format.TEXT,
+) -> None:
+    """Say which descriptors DirectML would accept at each target, and why not."""
+    from dml_tile.reports.json import json_report
+    from dml_tile.reports.text import print_results
+
+    console = _console()
+    outcome = _Outcome(_targets(targets), against.value)
+    results = outcome.results(files)
+    if output_format == Format.JSON:
+        for part in json_report(results):
+            sys.stdout.write(part)
+    else:
+        print_results(console, results)
+    raise typer.Exit(outcome.status)
+
+
+@app.command()
+def run(
+    model: Annotated[str, typer.Argument(metavar="MODEL.json", help="A DxDispatch model; - is standard input.")],
+    target: TargetOption = None,
+    against: AgainstOption = Against.BOTH,
+) -> None:
+    """Run a DxDispatch model: its tiles are checked, then its commands are done in order."""
+    from dml_tile.frontends.documents import read_value
+    from dml_tile.frontends.dxdispatch.model import read_model
+    from dml_tile.frontends.dxdispatch.run import ModelError, run_model
+    from dml_tile.frontends.folders import Folders
+    from dml_tile.frontends.problems import InputError
+    from dml_tile.reports.result import Result
+    from dml_tile.reports.text import print_results
+
+    (chosen,) = _targets([target] if target else None)
+    folder = Path() if model == "-" else Path(model).parent
+    try:
+        read = read_model(read_value(model))
+        run_model(read, Folders(folder, Path()), sys.stdout.write, chosen, against.value)
+    except ModelError as error:
+        results = [Result(model, pointer, chosen, findings, None) for pointer, findings in error.results.items()]
+        print_results(_console(stderr=True), results)
+        raise typer.Exit(FINDINGS) from None
+    except InputError as error:
+        _complain(model, error.problems)
+        raise typer.Exit(UNREADABLE) from None
+    except (MemoryError, OSError) as error:
+        _complain_of(model, error)
+        raise typer.Exit(UNREADABLE) from None
+
+
+@app.command()
+def levels() -> None:
+    """Show Tile's support table, and what each Windows release and DirectML version accepts."""
+    from dml_tile.reports.tables import levels_table, support_table, target_table
+
+    console = _console()
+    for table in (support_table(), target_table(), levels_table()):
+        console.print(table)
+
+
+@app.command()
+def explain(
+    rule: Annotated[str | None, typer.Argument(metavar="RULE", help="A rule's id; without it, all rules.")] = None,
+) -> None:
+    """Tell what a rule says, what it rests on, what DirectML returns, and the page."""
+    import difflib
+
+    from dml_tile.reports.text import rule_lines
+    from dml_tile.rules import RULES
+
+    if rule is not None and rule not in RULES:
+        near = difflib.get_close_matches(rule, RULES, n=3, cutoff=0.4)
+        hint = f"did you mean {', '.join(near)}?" if near else "`dml-tile explain` lists all rules"
+        raise typer.BadParameter(f"there is no rule {rule!r}; {hint}", param_hint="RULE")
+    console = _console()
+    for known in RULES.values() if rule is None else [RULES[rule]]:
+        for line in rule_lines(known):
+            console.print(line, soft_wrap=True)
+
+
+@app.command()
+def schema(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A schema's name; without it, their names.")
+    ] = None,
+) -> None:
+    """Print a JSON Schema of what is read or written, or the names of all."""
+    import json
+
+    from dml_tile.schemas import schemas
+
+    known = schemas()
+    if name is None:
+        typer.echo("\n".join(known))
+    elif name in known:
+        typer.echo(json.dumps(known[name], indent=2))
+    else:
+        raise typer.BadParameter(f"there is no schema {name!r}; expected one of {', '.join(known)}", param_hint="NAME")
+
+
+class _Outcome:
+    """Checks files, and remembers the exit status that their results amount to."""
+
+    def __init__(self, targets: Sequence[Target], against: AgainstName) -> None:
+        self.status = CLEAN
+        self._targets = targets
+        self._against: AgainstName = against
+
+    def results(self, files: Sequence[str]) -> Iterator[Result]:
+        """The results of all files; what cannot be read is told on stderr as it comes."""
+        if len(files) < _FILES_WORTH_A_PROGRESS_BAR or not sys.stderr.isatty():
+            for file in files:
+                yield from self._results_of(file)
+            return
+        from rich.progress import track
+
+        console = _console(stderr=True)
+        collected: list[Result] = []  # shown when the bar is gone, so that the two do not mix
+        for file in track(files, "checking", console=console, transient=True):
+            collected += self._results_of(file)
+        yield from collected
+
+    def _results_of(self, file: str) -> Iterator[Result]:
+        from dml_tile.frontends.documents import Described, read_source
+        from dml_tile.reports.result import Result
+        from dml_tile.rules import check, lowest_level, not_a_tile
+
+        for part in read_source(file):
+            if not isinstance(part, Described):
+                _complain(file, [part])
+                self.status = UNREADABLE
+                continue
+            lowest = lowest_level(part.desc) if part.other is None else None
+            for target in self._targets:
+                other = part.other
+                findings = check(part.desc, target, self._against) if other is None else (not_a_tile(other),)
+                if findings:
+                    self.status = max(self.status, FINDINGS)
+                yield Result(file, part.pointer, target, findings, lowest)
+
+
+def _targets(names: Sequence[str] | None) -> list[Target]:
+    from dml_tile.targets import DEFAULT_TARGET, Target
+
+    try:
+        return [Target.parse(name) for name in names] if names else [DEFAULT_TARGET]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--target") from None
+
+
+def _complain(source: str, problems: Sequence[Problem]) -> None:
+    for problem in problems:
+        where = f"{source}#{problem.pointer}" if problem.pointer else source
+        typer.echo(f"dml-tile: {where}: {problem.message}", err=True)
+
+
+def _complain_of(source: str, error: Exception) -> None:
+    from dml_tile.frontends.problems import Problem
+
+    reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+    _complain(source, [Problem("", reason or "not enough memory")])
+
+
+def _console(stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _WIDTH_WITHOUT_A_TERMINAL
+    return console
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app()
+    except BrokenPipeError:  # the reader has gone, as in `dml-tile levels | head`
+        sys.stderr.close()
+        raise SystemExit(CLEAN) from None
+
+
+if __name__ == "__main__":
+    main()
