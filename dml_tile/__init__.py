@@ -66,7 +66,7 @@ _HOMES = {
     "Target": "targets",
 }
 
-__all__ = sorted(_HOMES)  # noqa: PLE0605
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

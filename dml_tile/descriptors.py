@@ -96,8 +96,11 @@ class TensorDesc(_Struct):
             return {"Desc": data}
         if not isinstance(data, dict):
             return data
-        if data.get("NullDesc") is True:
-            return {**_pick(data, "Type", "type"), "Desc": None}
+        match data.get("NullDesc"):
+            case True:
+                return {**_pick(data, "Type", "type"), "Desc": None}
+            case False:
+                data = {key: value for key, value in data.items() if key != "NullDesc"}
         return _nested(data)
 
 

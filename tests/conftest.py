@@ -1,0 +1,41 @@
+"""What several test modules use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from dml_tile.descriptors import TileOperatorDesc
+
+# Shared machines are slow at times; what is tested is what comes out, not how soon.
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+
+MakeTile = Callable[..., TileOperatorDesc]
+
+
+@pytest.fixture
+def example() -> TileOperatorDesc:
+    """The reference page's example."""
+    return TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
+
+
+def changed(desc: TileOperatorDesc, **changes: Any) -> TileOperatorDesc:
+    """A descriptor with some fields changed, by paths such as ``OutputTensor__Sizes``."""
+    data = desc.model_dump(mode="json", by_alias=True)
+    for path, value in changes.items():
+        tensor, _, field = path.partition("__")
+        if not field:
+            data[tensor] = value
+        elif field == "Type" or (field == "Desc" and value is None):
+            data[tensor][field] = value
+        else:
+            data[tensor]["Desc"][field] = value
+    return TileOperatorDesc.model_validate(data)
