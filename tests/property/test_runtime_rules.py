@@ -12,58 +12,85 @@ from test_recorded_answers import answer
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import UINT64_MAX, UINT_MAX, FeatureLevel
 from dml_tile.findings import Against
-from dml_tile.layout import calc_buffer_tensor_size
+from dml_tile.layout import calc_buffer_tensor_size, packed_strides
 from dml_tile.rules import _findings, _is_plainly_fine, check, lowest_level
 from dml_tile.targets import Target
 
 UINTS = st.one_of(st.integers(0, 9), st.sampled_from([2**16, 2**31, UINT_MAX - 1, UINT_MAX]), st.integers(0, UINT_MAX))
-SIZES = st.one_of(st.integers(1, 5), st.integers(1, 5), UINTS)
+STRIDES = st.one_of(st.integers(0, 12), st.integers(0, 12), UINTS)
 
 Flat = dict[str, Any]
 
 
 @st.composite
-def tensors(draw: st.DrawFn, sizes: list[int], data_type: int, nearly: bool) -> Flat:
-    """A tensor in the recorded form; ``nearly`` a valid one, else one with anything in it."""
-    rank = len(sizes)
-    strides = draw(st.none() | st.lists(st.one_of(st.integers(0, 40), UINTS), min_size=rank, max_size=rank))
-    exact = calc_buffer_tensor_size(data_type, sizes, strides)
-    total = draw(st.sampled_from([exact, exact, exact, max(exact - 1, 0), min(exact + 3, UINT64_MAX)]))
-    tensor: Flat = {
-        "DataType": data_type,
-        "Flags": 0,
-        "DimensionCount": rank,
-        "Sizes": sizes,
-        "Strides": strides,
-        "TotalTensorSizeInBytes": total,
-        "GuaranteedBaseOffsetAlignment": draw(st.sampled_from([0, 0, 0, 1, 4, 16, 256, 48, 2**31])),
-    }
-    if not nearly:
-        tensor["DataType"] = draw(st.integers(0, 15))
-        tensor["Flags"] = draw(st.sampled_from([0, 0, 1, 2, 3]))
-        tensor["DimensionCount"] = draw(st.one_of(st.just(rank), st.integers(0, 9)))
-        tensor["TotalTensorSizeInBytes"] = draw(st.integers(0, UINT64_MAX))
-        tensor["Type"] = draw(st.sampled_from([1, 1, 1, 0, 2]))
-        tensor["NullDesc"] = draw(st.sampled_from([False, False, False, True]))
-        tensor["Sizes"] = draw(st.sampled_from([sizes, sizes, None]))
-    return tensor
+def valid_tiles(draw: st.DrawFn) -> Flat:
+    """A tile in the recorded form, without a fault at the highest level."""
+    rank = draw(st.integers(1, 8))
+    sizes = draw(st.lists(st.integers(1, 4), min_size=rank, max_size=rank))
+    repeats = draw(st.lists(st.integers(1, 4), min_size=rank, max_size=rank))
+    data_type = draw(st.integers(1, 11))
+
+    def tensor(sizes: list[int]) -> Flat:
+        return {
+            "DataType": data_type,
+            "Flags": 0,
+            "DimensionCount": rank,
+            "Sizes": sizes,
+            "Strides": draw(st.sampled_from([None, list(packed_strides(sizes))])),
+            "TotalTensorSizeInBytes": 0,
+            "GuaranteedBaseOffsetAlignment": draw(st.sampled_from([0, 0, 16, 256, 2**31])),
+        }
+
+    products = [size * repeat for size, repeat in zip(sizes, repeats, strict=True)]
+    return {"InputTensor": tensor(sizes), "OutputTensor": tensor(products), "RepeatsCount": rank, "Repeats": repeats}
 
 
 @st.composite
 def descriptors(draw: st.DrawFn) -> Flat:
-    """A tile in the recorded form: most are valid but for one or two fields, some are anything."""
-    rank = draw(st.integers(1, 8))
-    data_type = draw(st.integers(1, 11))
-    sizes = draw(st.lists(SIZES, min_size=rank, max_size=rank))
-    repeats = draw(st.lists(st.one_of(st.integers(1, 4), UINTS), min_size=rank, max_size=rank))
-    products = [(size * repeat) % 2**32 for size, repeat in zip(sizes, repeats, strict=True)]
-    nearly = draw(st.integers(0, 3)) > 0
-    return {
-        "InputTensor": draw(tensors(sizes, data_type, nearly)),
-        "OutputTensor": draw(st.one_of(tensors(products, data_type, nearly), tensors(products, data_type, nearly))),
-        "RepeatsCount": draw(st.sampled_from([rank, rank, rank, rank, 0, rank + 1])),
-        "Repeats": draw(st.sampled_from([repeats, repeats, repeats, None])),
-    }
+    """A tile in the recorded form with up to two faults; its totals are as Microsoft's helper gives them, or near."""
+    tile = draw(valid_tiles())
+    tensors = [tile["InputTensor"], tile["OutputTensor"]]
+    for _ in range(draw(st.integers(0, 2))):
+        _spoil(draw, tile, draw(st.sampled_from(tensors)))
+    for tensor in tensors:
+        sizes = (tensor["Sizes"] or [])[: tensor["DimensionCount"]]
+        total = calc_buffer_tensor_size(tensor["DataType"], sizes, tensor["Strides"])
+        off = draw(st.sampled_from([0] * 12 + [-1, 3, 2**34, 2**40]))
+        tensor["TotalTensorSizeInBytes"] = min(max(total + off, 0), UINT64_MAX)
+    return tile
+
+
+def _spoil(draw: st.DrawFn, tile: Flat, tensor: Flat) -> None:
+    rank = len(tile["Repeats"] or "")
+    match draw(st.integers(0, 14)):
+        case 0:
+            tensor["DataType"] = draw(st.integers(0, 15))
+        case 1:
+            tensor["Flags"] = draw(st.sampled_from([1, 1, 2, 3]))
+        case 2:
+            tensor["DimensionCount"] = draw(st.integers(0, 9))
+        case 3 | 4 if tensor["Sizes"]:
+            tensor["Sizes"][draw(st.integers(0, len(tensor["Sizes"]) - 1))] = draw(UINTS)
+        case 5:
+            tensor["Sizes"] = None
+        case 6 | 7 | 8:
+            tensor["Strides"] = draw(st.lists(STRIDES, min_size=rank, max_size=rank))
+        case 9:
+            tensor["GuaranteedBaseOffsetAlignment"] = draw(st.sampled_from([1, 4, 8, 15, 48, 2**31]))
+        case 10:
+            tensor |= draw(st.sampled_from([{"Type": 0}, {"Type": 2}, {"NullDesc": True}, {"NullDesc": False}]))
+        case 11:
+            tile["RepeatsCount"] = draw(UINTS)
+        case 12 if tile["Repeats"]:
+            i = draw(st.integers(0, rank - 1))
+            repeat = tile["Repeats"][i] = draw(UINTS)
+            source, destination = tile["InputTensor"], tile["OutputTensor"]
+            if source and destination and source["Sizes"] and destination["Sizes"]:
+                destination["Sizes"][i] = source["Sizes"][i] * repeat % 2**32
+        case 13:
+            tile["Repeats"] = None
+        case 14:
+            tile[draw(st.sampled_from(["InputTensor", "OutputTensor"]))] = None
 
 
 def described(flat: Flat) -> TileOperatorDesc:
