@@ -1,0 +1,366 @@
+"""Every rule, with what it accepts and what it refuses; and how findings are put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from conftest import changed
+
+from dml_tile.binding import Binding, BindingPair, BindPoint
+from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TileOperatorDesc
+from dml_tile.enums import HRESULT, FeatureLevel, TensorDataType
+from dml_tile.findings import Basis, DmlError
+from dml_tile.rules import DESCRIPTOR_RULES, RULES, check, lowest_level, not_a_tile, require
+from dml_tile.targets import Target
+
+D, R, I = Basis.DOCUMENTED, Basis.RUNTIME, Basis.INFERRED  # noqa: E741
+
+
+def tile(**changes: Any) -> TileOperatorDesc:
+    """The reference page's example, with some fields changed."""
+    example = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
+    return changed(example, **changes)
+
+
+def row(data_type: str, sizes: list[int], repeats: list[int], **changes: Any) -> TileOperatorDesc:
+    """A packed tile, with some fields changed."""
+    return changed(TileOperatorDesc.from_input(data_type=data_type, sizes=sizes, repeats=repeats), **changes)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A rule, a descriptor that it refuses, a similar one that it accepts, and where and why it refuses."""
+
+    rule: str
+    refused: OperatorDesc | TileOperatorDesc | None
+    accepted: OperatorDesc | TileOperatorDesc | None
+    path: str
+    basis: Basis = D | R
+    target: Target = field(default_factory=lambda: Target(FeatureLevel.DML_FEATURE_LEVEL_6_4))
+    accepted_at: Target | None = None
+
+
+def at(level: str, **capabilities: bool) -> Target:
+    return Target.parse(level, **capabilities)
+
+
+GOOD = tile()
+OPERATOR = OperatorDesc(type=70, desc=GOOD)
+STRIDED = row("FLOAT32", [2, 2], [1, 2])
+PADDED = {"OutputTensor__Strides": [8, 1], "OutputTensor__TotalTensorSizeInBytes": 48}
+
+CASES = [
+    Case("DML-OPERATOR-null", None, OPERATOR, ""),
+    Case("DML-OPERATOR-Type", OperatorDesc(type=0, desc=GOOD), OPERATOR, "Type"),
+    Case("DML-OPERATOR-Type", OperatorDesc(type=0x7FFFFFFF, desc=GOOD), OPERATOR, "Type"),
+    Case("DML-OPERATOR-Type-unsupported", OperatorDesc(type=0xFFFFFFFF, desc=GOOD), OPERATOR, "Type", R),
+    Case("DML-OPERATOR-not-a-tile", OperatorDesc(type=1, desc=None), OPERATOR, "Type", D | I),
+    Case("DML-OPERATOR-Desc-null", OperatorDesc(type=70, desc=None), OPERATOR, "Desc"),
+    Case("DML-TENSOR-null", tile(InputTensor=None), GOOD, "InputTensor"),
+    Case("DML-TENSOR-null", tile(OutputTensor=None), GOOD, "OutputTensor"),
+    Case("DML-TENSOR-Type", tile(InputTensor__Type=0), tile(InputTensor__Type=1), "InputTensor.Type"),
+    Case("DML-TENSOR-Desc-null", tile(OutputTensor__Desc=None), GOOD, "OutputTensor.Desc"),
+    Case("DML-BUFFER-DataType", tile(InputTensor__DataType="UNKNOWN"), GOOD, "InputTensor.DataType"),
+    Case("DML-BUFFER-DataType", tile(OutputTensor__DataType=14), GOOD, "OutputTensor.DataType"),
+    Case("DML-BUFFER-Flags", tile(InputTensor__Flags=2), tile(InputTensor__Flags=1), "InputTensor.Flags"),
+    Case("DML-BUFFER-Flags", tile(OutputTensor__Flags=4), tile(OutputTensor__Flags=0), "OutputTensor.Flags"),
+    Case("DML-BUFFER-Flags-output", tile(OutputTensor__Flags=1), tile(InputTensor__Flags=1), "OutputTensor.Flags"),
+    Case(
+        "DML-BUFFER-DimensionCount",
+        tile(InputTensor__DimensionCount=0),
+        row("FLOAT32", [1], [1]),
+        "InputTensor.DimensionCount",
+    ),
+    Case(
+        "DML-BUFFER-DimensionCount",
+        row("FLOAT32", [1] * 9, [1] * 9),
+        row("FLOAT32", [1] * 8, [1] * 8),
+        "OutputTensor.DimensionCount",
+    ),
+    Case("DML-BUFFER-Sizes-null", tile(InputTensor__Sizes=None), GOOD, "InputTensor.Sizes"),
+    Case(
+        "DML-BUFFER-array-length", tile(InputTensor__Sizes=[1, 2]), tile(InputTensor__Sizes=[1, 1, 2, 3, 9]),
+        "InputTensor.Sizes", D | I,
+    ),
+    Case(
+        "DML-BUFFER-array-length", tile(OutputTensor__Strides=[9, 1]), tile(OutputTensor__Strides=[54, 54, 9, 1]),
+        "OutputTensor.Strides", D | I,
+    ),
+    Case("DML-BUFFER-Sizes-zero", tile(InputTensor__Sizes=[1, 0, 2, 3]), GOOD, "InputTensor.Sizes[1]"),
+    Case(
+        "DML-BUFFER-Sizes-elements",
+        row("UINT8", [2**16, 2**16], [1, 1]),
+        row("UINT8", [2**16 - 1, 2**16 + 1], [1, 1], InputTensor__TotalTensorSizeInBytes=2**32,
+            OutputTensor__TotalTensorSizeInBytes=2**32),
+        "InputTensor.Sizes",
+    ),
+    Case(
+        "DML-BUFFER-Strides-extent",
+        row("UINT8", [3], [1], InputTensor__Strides=[2**31], InputTensor__TotalTensorSizeInBytes=2**33),
+        row("UINT8", [3], [1], InputTensor__Strides=[2**31 - 1], InputTensor__TotalTensorSizeInBytes=2**32),
+        "InputTensor.Strides", R,
+    ),
+    Case(
+        # up to 5_2 only a wrapped extent of 0 is refused: 1 + 2^32 - 1
+        "DML-BUFFER-Strides-extent",
+        row("UINT8", [2], [1], InputTensor__Strides=[2**32 - 1], InputTensor__TotalTensorSizeInBytes=2**32),
+        row("UINT8", [3], [1], InputTensor__Strides=[2**31], InputTensor__TotalTensorSizeInBytes=2**33),
+        "InputTensor.Strides", R, at("5_2"),
+    ),
+    Case("DML-BUFFER-Strides-overlap", changed(STRIDED, OutputTensor__Strides=[0, 1]), changed(STRIDED, **PADDED),
+         "OutputTensor.Strides"),
+    Case("DML-BUFFER-Strides-overlap", changed(STRIDED, OutputTensor__Strides=[1, 1]),
+         changed(STRIDED, InputTensor__Strides=[1, 1]), "OutputTensor.Strides"),
+    Case(
+        # more elements than addresses
+        "DML-BUFFER-Strides-overlap",
+        row("FLOAT32", [3, 3], [1, 1], OutputTensor__Strides=[2, 1]),
+        row("FLOAT32", [3, 3], [1, 1], OutputTensor__Strides=[1, 3]),
+        "OutputTensor.Strides",
+    ),
+    Case(
+        # two elements share an address, but the runtime does not look that far
+        "DML-BUFFER-Strides-overlap",
+        row("FLOAT32", [2, 4], [1, 1], OutputTensor__Strides=[6, 2], OutputTensor__TotalTensorSizeInBytes=52),
+        row("FLOAT32", [2, 4], [1, 1], OutputTensor__Strides=[7, 2], OutputTensor__TotalTensorSizeInBytes=56),
+        "OutputTensor.Strides", D,
+    ),
+    Case(
+        # the runtime's 32-bit extent has fewer addresses than the tensor has elements
+        "DML-BUFFER-Strides-overlap",
+        row("UINT8", [3, 3], [1, 1], OutputTensor__Strides=[2**31, 1], OutputTensor__TotalTensorSizeInBytes=2**33),
+        row("UINT8", [3, 3], [1, 1]),
+        "OutputTensor.Strides", R, at("5_2"),
+    ),
+    Case(
+        "DML-BUFFER-TotalTensorSizeInBytes-minimum",
+        tile(InputTensor__TotalTensorSizeInBytes=23), tile(InputTensor__TotalTensorSizeInBytes=24),
+        "InputTensor.TotalTensorSizeInBytes",
+    ),
+    Case(
+        # rounded up to a multiple of 4
+        "DML-BUFFER-TotalTensorSizeInBytes-minimum",
+        row("FLOAT16", [3], [1], InputTensor__TotalTensorSizeInBytes=6),
+        row("FLOAT16", [3], [1], InputTensor__TotalTensorSizeInBytes=9),
+        "InputTensor.TotalTensorSizeInBytes",
+    ),
+    Case(
+        # what Microsoft's helper computes by wrapping is too small, and the runtime of old compares with just that
+        "DML-BUFFER-TotalTensorSizeInBytes-minimum",
+        row("FLOAT32", [3], [1], InputTensor__Strides=[2**32 - 1], InputTensor__TotalTensorSizeInBytes=2**34 - 4),
+        row("FLOAT32", [3], [1]),
+        "InputTensor.TotalTensorSizeInBytes", D, at("5_2"),
+    ),
+    Case(
+        "DML-BUFFER-TotalTensorSizeInBytes-maximum",
+        tile(InputTensor__TotalTensorSizeInBytes=2**34), tile(InputTensor__TotalTensorSizeInBytes=2**34 - 1),
+        "InputTensor.TotalTensorSizeInBytes", R,
+    ),
+    Case(
+        "DML-BUFFER-GuaranteedBaseOffsetAlignment",
+        tile(InputTensor__GuaranteedBaseOffsetAlignment=48), tile(InputTensor__GuaranteedBaseOffsetAlignment=64),
+        "InputTensor.GuaranteedBaseOffsetAlignment",
+    ),
+    Case(
+        "DML-BUFFER-GuaranteedBaseOffsetAlignment",
+        tile(InputTensor__GuaranteedBaseOffsetAlignment=2), tile(InputTensor__GuaranteedBaseOffsetAlignment=0),
+        "InputTensor.GuaranteedBaseOffsetAlignment",
+    ),
+    Case(
+        # documented as legal, but the runtime wants 16
+        "DML-BUFFER-GuaranteedBaseOffsetAlignment",
+        tile(InputTensor__GuaranteedBaseOffsetAlignment=4), tile(InputTensor__GuaranteedBaseOffsetAlignment=2**31),
+        "InputTensor.GuaranteedBaseOffsetAlignment", R,
+    ),
+    Case("DML-TILE-DataType", row("UINT4", [4], [1]), row("UINT8", [4], [1]), "InputTensor.DataType"),
+    Case("DML-TILE-DataType", row("FLOAT64", [4], [1]), row("UINT64", [4], [1]), "InputTensor.DataType", D),
+    Case(
+        "DML-TILE-DataType", row("FLOAT64", [4], [1]), row("UINT64", [4], [1]), "InputTensor.DataType", D | I,
+        at("4_1"),
+    ),
+    Case(
+        "DML-TILE-DataType-level", row("INT64", [4], [1]), row("INT64", [4], [1]), "InputTensor.DataType", D | I,
+        at("4_0"), at("4_1"),
+    ),
+    Case(
+        "DML-TILE-DataType-level", row("UINT8", [1] * 4, [1] * 4), row("UINT8", [1] * 4, [1] * 4),
+        "OutputTensor.DataType", D | I, at("windows-10-2004"), at("2_1"),
+    ),
+    Case(
+        "DML-TILE-DataType-adapter", row("FLOAT64", [4], [1]), row("FLOAT32", [4], [1]), "InputTensor.DataType", R,
+        at("6_4", double_precision=False),
+    ),
+    Case(
+        "DML-TILE-DataType-adapter", row("INT8", [4], [1]), row("INT8", [4], [1]), "InputTensor.DataType", R,
+        at("5_2", typed_uav_loads=False), at("6_0", typed_uav_loads=False),
+    ),
+    Case(
+        "DML-TILE-DimensionCount-level", row("FLOAT32", [4], [1]), row("FLOAT32", [1, 1, 1, 4], [1] * 4),
+        "InputTensor.DimensionCount", D | I, at("3_0"),
+    ),
+    Case(
+        "DML-TILE-DimensionCount-level", row("FLOAT32", [1] * 5, [1] * 5), row("FLOAT32", [1] * 5, [1] * 5),
+        "OutputTensor.DimensionCount", D | I, at("1_0"), at("3_1"),
+    ),
+    Case("DML-TILE-OutputTensor-DataType", tile(OutputTensor__DataType="INT32"), GOOD, "OutputTensor.DataType"),
+    Case(
+        "DML-TILE-OutputTensor-DimensionCount",
+        tile(OutputTensor__DimensionCount=3), GOOD, "OutputTensor.DimensionCount",
+    ),
+    Case("DML-TILE-OutputTensor-Sizes", tile(OutputTensor__Sizes=[1, 1, 6, 8]), GOOD, "OutputTensor.Sizes[3]"),
+    Case(
+        # 3 * 1431655766 = 2^32 + 2
+        "DML-TILE-OutputTensor-Sizes", tile(Repeats=[1, 1, 3, 1431655766], OutputTensor__Sizes=[1, 1, 6, 2]), GOOD,
+        "OutputTensor.Sizes[3]", D,
+    ),
+    Case("DML-TILE-RepeatsCount", tile(RepeatsCount=3), GOOD, "RepeatsCount"),
+    Case("DML-TILE-Repeats-null", tile(Repeats=None), GOOD, "Repeats"),
+    Case("DML-TILE-Repeats-length", tile(Repeats=[1, 1, 3]), tile(Repeats=[1, 1, 3, 3, 0]), "Repeats", D | I),
+    Case("DML-TILE-Repeats-zero", tile(Repeats=[1, 1, 0, 3]), GOOD, "Repeats[2]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.target.name}-{case.path}")
+def test_a_rule_refuses_and_accepts(case: Case) -> None:
+    refusals = [finding for finding in check(case.refused, case.target) if finding.rule == case.rule]
+    assert case.path in [finding.path for finding in refusals]
+    assert next(finding for finding in refusals if finding.path == case.path).basis == case.basis
+    accepted = check(case.accepted, case.accepted_at or case.target)
+    assert case.rule not in [finding.rule for finding in accepted]
+
+
+ALIGNED = BufferTensorDesc.model_validate({"DataType": "UINT8", "Sizes": [8], "GuaranteedBaseOffsetAlignment": 64})
+
+BINDING_CASES = [
+    ("DML-BINDING-SizeInBytes", Binding("InputTensor", ALIGNED, 7), Binding("InputTensor", ALIGNED, 8)),
+    ("DML-BINDING-Offset", Binding("InputTensor", ALIGNED, 8, 32), Binding("InputTensor", ALIGNED, 8, 128)),
+    ("DML-BINDING-overlap", BindingPair(overlap=True), BindingPair(overlap=False)),
+    ("DML-BINDING-missing", BindPoint("OutputTensor", False, False, False), BindPoint("A", False, False, True)),
+    ("DML-BINDING-missing", BindPoint("InputTensor", True, False, False), BindPoint("A", True, True, False)),
+    ("DML-BINDING-owned", BindPoint("InputTensor", True, True, True), BindPoint("A", True, True, False)),
+    ("DML-BINDING-owned", BindPoint("InputTensor", False, True, True), BindPoint("A", False, False, True)),
+]
+
+
+@pytest.mark.parametrize(("rule", "refused", "accepted"), BINDING_CASES)
+def test_a_binding_rule_refuses_and_accepts(rule: str, refused: Any, accepted: Any) -> None:
+    (finding,) = RULES[rule].findings(refused, at("6_4"))
+    assert finding.path == getattr(refused, "name", "OutputTensor")
+    assert finding.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED
+    assert not list(RULES[rule].findings(accepted, at("6_4")))
+
+
+def test_each_rule_has_its_cases() -> None:
+    assert {case.rule for case in CASES} == {rule.id for rule in DESCRIPTOR_RULES}
+    assert {case.rule for case in CASES} | {rule for rule, _, _ in BINDING_CASES} == set(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+def test_a_rule_says_what_it_rests_on(rule: Any) -> None:
+    assert rule.says.endswith(".")
+    assert rule.url.startswith("https://")
+    assert rule.basis
+    assert (rule.hresult is None) == (rule.crash or rule.id == "DML-OPERATOR-not-a-tile")
+
+
+def test_all_findings_come_at_once_in_the_order_of_the_fields() -> None:
+    desc = tile(
+        InputTensor__Flags=2,
+        InputTensor__TotalTensorSizeInBytes=1,
+        OutputTensor__GuaranteedBaseOffsetAlignment=3,
+        OutputTensor__Sizes=[1, 1, 6, 10],
+        RepeatsCount=5,
+    )
+    assert [finding.path for finding in check(desc)] == [
+        "InputTensor.Flags",
+        "InputTensor.TotalTensorSizeInBytes",
+        "OutputTensor.TotalTensorSizeInBytes",
+        "OutputTensor.GuaranteedBaseOffsetAlignment",
+        "OutputTensor.Sizes[3]",
+        "RepeatsCount",
+        "Repeats",
+    ]
+
+
+def test_a_level_rule_names_the_level_and_the_release_that_would_do() -> None:
+    finding = check(row("INT64", [1, 1, 2, 3], [1, 1, 3, 3]), "windows-11-21h2")[0]
+    assert finding.message == "INT64 needs DML_FEATURE_LEVEL_4_1; windows-11-21h2 has 4_0"
+    assert finding.suggestion == "ship DirectML 1.7.0 or later with the application"
+
+
+def test_a_null_repeats_alone_is_a_crash_without_hresult() -> None:
+    (finding,) = check(tile(Repeats=None), "6_2", "runtime")
+    assert finding.crash
+    assert finding.hresult is None
+    with pytest.raises(DmlError) as caught:
+        require(tile(Repeats=None), "6_2")
+    assert caught.value.hresult is None
+
+
+def test_a_null_repeats_among_refusals_is_refused_before_it_is_read() -> None:
+    with pytest.raises(DmlError) as caught:
+        require(tile(Repeats=None, RepeatsCount=3), "6_2")
+    assert caught.value.hresult == HRESULT.E_INVALIDARG
+    assert [finding.crash for finding in caught.value.findings] == [False, True]
+
+
+def test_require_raises_nothing_for_a_good_descriptor() -> None:
+    require(GOOD, "1_0")
+    require(OPERATOR, "1_0")
+
+
+def test_the_error_shows_the_findings() -> None:
+    with pytest.raises(DmlError, match=r"E_INVALIDARG 0x80070057\n  \[DML-TILE-RepeatsCount\] RepeatsCount: 3 was"):
+        require(tile(RepeatsCount=3))
+
+
+def test_an_operator_of_another_kind_is_not_judged() -> None:
+    assert not_a_tile("DML_OPERATOR_GEMM").hresult is None
+    assert "DML_OPERATOR_GEMM" in not_a_tile("DML_OPERATOR_GEMM").message
+    assert [finding.rule for finding in check(OperatorDesc(type=1, desc=GOOD))] == ["DML-OPERATOR-not-a-tile"]
+
+
+@pytest.mark.parametrize(
+    ("desc", "level"),
+    [
+        (GOOD, "1_0"),
+        (row("INT8", [1] * 4, [1] * 4), "2_1"),
+        (row("FLOAT32", [2, 3], [1, 2]), "3_1"),
+        (row("INT64", [1] * 4, [1] * 4), "4_1"),
+        (row("FLOAT64", [1] * 4, [1] * 4), None),
+        (tile(RepeatsCount=1), None),
+    ],
+)
+def test_the_lowest_level(desc: TileOperatorDesc, level: str | None) -> None:
+    found = lowest_level(desc)
+    assert (found.short if found else None) == level
+
+
+def test_acceptance_is_not_monotone_in_the_level() -> None:
+    wrapping = row("FLOAT32", [3], [1], InputTensor__Strides=[2**32 - 1], InputTensor__TotalTensorSizeInBytes=2**34 - 4)
+    assert not check(wrapping, "5_2", "runtime")
+    assert check(wrapping, "6_2", "runtime")
+
+
+def test_against_is_one_of_three_words() -> None:
+    with pytest.raises(ValueError, match="'documentation', 'runtime', 'both'"):
+        check(GOOD, against="docs")  # type: ignore[arg-type]
+
+
+def test_an_unknown_target_is_an_error_with_near_names() -> None:
+    with pytest.raises(ValueError, match=r"did you mean windows-11-21h2"):
+        check(GOOD, "windows-11-21h1")
+
+
+@pytest.mark.parametrize("data_type", list(TensorDataType)[1:], ids=lambda data_type: data_type.name)
+@pytest.mark.parametrize("level", list(FeatureLevel), ids=lambda level: level.short)
+def test_the_documented_row_decides_on_plain_tiles(data_type: TensorDataType, level: FeatureLevel) -> None:
+    floats, integers, longs = {1, 2}, {3, 4, 5, 6, 7, 8}, {10, 11}
+    listed = floats | (integers if level >= 0x2100 else set()) | (longs if level >= 0x4100 else set())
+    ranks = [4] if level < 0x3100 else list(range(1, 9))
+    for rank in range(1, 9):
+        desc = TileOperatorDesc.from_input(data_type=data_type, sizes=[2] * rank, repeats=[3] * rank)
+        findings = check(desc, level, "documentation")
+        assert (not findings) == (data_type in listed and rank in ranks)
