@@ -48,14 +48,14 @@ class BufferTensorDesc(_Struct):
     """
 
     data_type: Annotated[TensorDataType | int, DATA_TYPE] = Field(description="The type of the tensor's values.")
-    flags: Annotated[TensorFlags | int, TENSOR_FLAGS] = Field(TensorFlags.NONE, description="DML_TENSOR_FLAGS.")
+    flags: Annotated[TensorFlags | int, TENSOR_FLAGS] = Field(default=TensorFlags.NONE, description="DML_TENSOR_FLAGS.")
     dimension_count: UINT = Field(
         default_factory=_not_given,
         description="The number of dimensions; it is the length of Sizes, and of Strides where given.",
     )
     sizes: tuple[UINT, ...] | None = Field(description="The size of each dimension, in elements; none may be 0.")
     strides: tuple[UINT, ...] | None = Field(
-        None,
+        default=None,
         description="How far apart neighbours along each dimension lie, in elements, not bytes; null means packed.",
     )
     total_tensor_size_in_bytes: UINT64 = Field(
@@ -63,7 +63,7 @@ class BufferTensorDesc(_Struct):
         description="At least the size that Sizes, Strides and DataType imply, rounded up to a multiple of 4 bytes.",
     )
     guaranteed_base_offset_alignment: UINT = Field(
-        0,
+        default=0,
         description="In bytes: what the offset of a bound buffer is promised to be a multiple of, or 0 for no promise.",
     )
 
@@ -85,7 +85,7 @@ class BufferTensorDesc(_Struct):
 class TensorDesc(_Struct):
     """DML_TENSOR_DESC: a tensor's kind, and its description. Reads a bare DML_BUFFER_TENSOR_DESC too."""
 
-    type: Annotated[TensorType | int, TENSOR_TYPE] = Field(TensorType.BUFFER, description="DML_TENSOR_TYPE.")
+    type: Annotated[TensorType | int, TENSOR_TYPE] = Field(default=TensorType.BUFFER, description="DML_TENSOR_TYPE.")
     desc: BufferTensorDesc | None = Field(description="The DML_BUFFER_TENSOR_DESC, or null.")
 
     @model_validator(mode="before")
@@ -139,9 +139,12 @@ class TileOperatorDesc(_Struct):
         """Describe the tile of an input; the output's sizes are inferred, its data type is the input's.
 
         ``sizes``, ``strides`` and ``output_strides`` are in elements; ``flags`` are the input's. Raises pydantic's
-        ValidationError where a C field cannot hold a value, so also where an output size exceeds a UINT.
+        ValidationError where a C field cannot hold a value, so also where an output size exceeds a UINT, and ValueError
+        where there are not as many repeats as sizes.
         """
         sizes, repeats = [index(size) for size in sizes], [index(repeat) for repeat in repeats]
+        if len(sizes) != len(repeats):
+            raise ValueError(f"{len(repeats)} repeats for {len(sizes)} sizes; as many were expected")
         buffers = (
             {"DataType": data_type, "Flags": flags, "Sizes": sizes, "Strides": _indices(strides)},
             {"DataType": data_type, "Sizes": list(map(mul, sizes, repeats)), "Strides": _indices(output_strides)},

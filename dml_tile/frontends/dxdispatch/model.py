@@ -46,7 +46,7 @@ class _Part(BaseModel):
 class TypedValue(_Part):
     """One value of a resource that mixes types."""
 
-    name: str | None = Field(None, description="A comment.")
+    name: str | None = Field(default=None, description="A comment.")
     type: Annotated[TensorDataType | int, DATA_TYPE] = Field(description="The value's type.")
     value: Number
 
@@ -105,10 +105,12 @@ class Resource(_Part):
 
     initial_values: InitialValues
     initial_values_data_type: Annotated[TensorDataType | int, DATA_TYPE] = Field(
-        TensorDataType.UNKNOWN, description="The type of initialValues; UNKNOWN for an array of typed values."
+        default=TensorDataType.UNKNOWN, description="The type of initialValues; UNKNOWN for an array of typed values."
     )
-    size_in_bytes: UINT64 | None = Field(None, description="At least what the values need; rounded up to 4 if omitted.")
-    initial_values_offset_in_bytes: UINT64 = Field(0, description="Where in the buffer the values begin.")
+    size_in_bytes: UINT64 | None = Field(
+        default=None, description="At least what the values need; rounded up to 4 if omitted."
+    )
+    initial_values_offset_in_bytes: UINT64 = Field(default=0, description="Where in the buffer the values begin.")
 
 
 class BindingSource(_Part):
@@ -116,8 +118,10 @@ class BindingSource(_Part):
 
     name: str
     element_count: UINT64 = 0
-    element_size_in_bytes: UINT64 = Field(0, description="By default the size of the resource's initialValuesDataType.")
-    element_offset: UINT64 = Field(0, description="The first element, in units of elementSizeInBytes.")
+    element_size_in_bytes: UINT64 = Field(
+        default=0, description="By default the size of the resource's initialValuesDataType."
+    )
+    element_offset: UINT64 = Field(default=0, description="The first element, in units of elementSizeInBytes.")
 
 
 def _as_object(source: Any) -> Any:
@@ -188,7 +192,7 @@ class WriteFileCommand(_Part):
     type: Literal["writefile"]
     resource: str
     target_path: str = Field(min_length=1, description="Relative to the current folder.")
-    dimensions: tuple[UINT, ...] = Field((), description="The shape of a .npy file; by default one dimension.")
+    dimensions: tuple[UINT, ...] = Field(default=(), description="The shape of a .npy file; by default one dimension.")
 
 
 def _lower_type(command: Any) -> Any:

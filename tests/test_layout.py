@@ -1,0 +1,130 @@
+"""Strides, extents and sizes, true ones and Microsoft's."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dml_tile.enums import UINT_MAX, TensorDataType
+from dml_tile.layout import (
+    ELEMENT_SIZES,
+    calc_buffer_tensor_size,
+    extent,
+    minimum_size_in_bytes,
+    packed_strides,
+    shares_addresses,
+)
+
+SHAPES = st.lists(st.integers(1, 5), min_size=1, max_size=5)
+
+
+@given(SHAPES)
+def test_packed_strides_are_numpy_s(sizes: list[int]) -> None:
+    assert packed_strides(sizes) == tuple(stride // 4 for stride in np.empty(sizes, np.float32).strides)
+
+
+def test_no_dimensions_have_no_strides() -> None:
+    assert packed_strides([]) == ()
+
+
+@given(SHAPES)
+def test_packed_or_spelled_out_the_extent_is_the_same(sizes: list[int]) -> None:
+    assert extent(sizes, None) == extent(sizes, packed_strides(sizes)) == math.prod(sizes)
+
+
+@pytest.mark.parametrize("data_type", ELEMENT_SIZES)
+def test_element_sizes_are_numpy_s(data_type: TensorDataType) -> None:
+    assert ELEMENT_SIZES[data_type] == np.dtype(data_type.name.lower()).itemsize
+
+
+@pytest.mark.parametrize(
+    ("element_size", "sizes", "strides", "expected"),
+    [
+        (4, [1, 1, 2, 3], None, 24),
+        (2, [3], None, 8),
+        (1, [5], None, 8),
+        (4, [2, 2], [8, 1], 40),
+        (4, [2, 2], [0, 1], 8),
+        (4, [3, 1, 1, 1], [UINT_MAX, 1, 1, 1], 34_359_738_364),
+    ],
+)
+def test_the_true_minimum_is_exact(
+    element_size: int, sizes: list[int], strides: list[int] | None, expected: int
+) -> None:
+    assert minimum_size_in_bytes(element_size, sizes, strides) == expected
+
+
+@pytest.mark.parametrize(
+    ("data_type", "sizes", "strides", "expected"),
+    [
+        (TensorDataType.FLOAT32, [1, 1, 2, 3], None, 24),
+        (TensorDataType.FLOAT16, [3], None, 8),
+        (TensorDataType.FLOAT32, [3, 1, 1, 1], [UINT_MAX, 1, 1, 1], 17_179_869_180),
+        (TensorDataType.FLOAT32, [2**16] * 4, None, 0),
+        (TensorDataType.UINT8, [UINT_MAX, UINT_MAX], None, (UINT_MAX**2 + 3) // 4 * 4),
+        (TensorDataType.FLOAT32, [0, 2], [1, 1], 4),
+        (TensorDataType.UNKNOWN, [2], None, 0),
+        (TensorDataType.UINT4, [2], None, 0),
+        (99, [2], None, 0),
+    ],
+)
+def test_the_helper_wraps_as_microsoft_s_does(
+    data_type: int, sizes: list[int], strides: list[int] | None, expected: int
+) -> None:
+    assert calc_buffer_tensor_size(data_type, sizes, strides) == expected
+
+
+@given(SHAPES.flatmap(lambda sizes: st.tuples(st.just(sizes), st.lists(st.integers(0, 30), min_size=len(sizes)))))
+def test_without_wrapping_the_helper_gives_the_true_minimum(shape: tuple[list[int], list[int]]) -> None:
+    sizes, strides = shape[0], shape[1][: len(shape[0])]
+    assert calc_buffer_tensor_size(TensorDataType.INT16, sizes, strides) == minimum_size_in_bytes(2, sizes, strides)
+
+
+def brute_force(sizes: list[int], strides: list[int]) -> bool:
+    """Whether two of all the indices have the same address."""
+    addresses = [
+        sum(index * stride for index, stride in zip(indices, strides, strict=True))
+        for indices in itertools.product(*map(range, sizes))
+    ]
+    return len(set(addresses)) < len(addresses)
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda rank: st.tuples(
+            st.lists(st.integers(1, 5), min_size=rank, max_size=rank),
+            st.lists(st.integers(0, 25), min_size=rank, max_size=rank),
+        )
+    )
+)
+@settings(max_examples=500)
+def test_shared_addresses_are_found_exactly(shape: tuple[list[int], list[int]]) -> None:
+    sizes, strides = shape
+    assert shares_addresses(sizes, strides) == brute_force(sizes, strides)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "shared"),
+    [
+        ([2, 4], [6, 2], True),
+        ([3, 3], [2, 3], False),
+        ([1, 4], [0, 1], False),
+        ([4096, 4096], [4096, 1], False),
+        ([4096, 4096], [1, 4096], False),
+        ([4096, 4096], [4095, 1], True),
+        ([UINT_MAX, UINT_MAX], [0, 1], True),
+        # does not nest, and is too large to be enumerated
+        ([2**12, 2**12], [2**20, 2**20 + 1], None),
+        # the outer dimension nests, so only the inner two are enumerated
+        ([2**20, 3, 3], [2**12, 2, 3], False),
+    ],
+)
+def test_large_layouts_are_judged_without_enumerating_what_nests(
+    sizes: list[int], strides: list[int], shared: bool | None
+) -> None:
+    assert shares_addresses(sizes, strides) is shared

@@ -1,0 +1,157 @@
+"""Levels, and what is known to carry them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from dml_tile.enums import FeatureLevel, TensorDataType
+from dml_tile.targets import (
+    DEFAULT_TARGET,
+    DIRECTML_VERSIONS,
+    ONNXRUNTIME_DIRECTML,
+    TILE_SUPPORT,
+    Target,
+    resolve,
+    target_names,
+    tile_support,
+)
+
+
+@pytest.mark.parametrize("value", ["4_1", "4.1", "DML_FEATURE_LEVEL_4_1", "dml_feature_level_4_1", " 4_1 ", 0x4100])
+def test_a_level_is_read_in_each_spelling(value: str | int) -> None:
+    assert FeatureLevel.parse(value) is FeatureLevel.DML_FEATURE_LEVEL_4_1
+
+
+@pytest.mark.parametrize("value", ["4_2", "", "4", "0x4100", 0x1100, 0, True, -1])
+def test_what_is_no_level_is_an_error_that_lists_them(value: str | int) -> None:
+    with pytest.raises(ValueError, match=r"is no feature level; expected one of 1_0, 2_0, .*6_4"):
+        FeatureLevel.parse(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        ("directml-1.0.0", "1_0"),
+        ("directml-1.1.0", "2_0"),
+        ("directml-1.2.0", "2_1"),
+        ("directml-1.4.3", "3_0"),
+        ("directml-1.5.1", "3_1"),
+        ("directml-1.6.0", "4_0"),
+        ("directml-1.7.0", "4_1"),
+        ("directml-1.8.2", "5_0"),
+        ("directml-1.9.1", "5_1"),
+        ("directml-1.10.1", "5_2"),
+        ("directml-1.11.0", "6_0"),
+        ("directml-1.12.1", "6_1"),
+        ("directml-1.13.1", "6_2"),
+        ("directml-1.15.4", "6_4"),
+        ("directml-1.15", "6_4"),
+        ("windows-10-1903", "1_0"),
+        ("windows-10-1909", "1_0"),
+        ("windows-10-2004", "2_0"),
+        ("windows-10-20h2", "2_0"),
+        ("Windows-10-22H2", "2_0"),
+        ("windows-11-21h2", "4_0"),
+        ("windows-11-22h2", "5_0"),
+        ("windows-11-23h2", "5_0"),
+        ("windows-11-24h2", "6_2"),
+        ("windows-11-25h2", "6_2"),
+        ("onnxruntime-directml-1.16.3", "6_1"),
+        ("onnxruntime-directml-1.9.0", "3_1"),
+        ("onnxruntime-directml-1.24.4", "6_4"),
+        ("5_2", "5_2"),
+    ],
+)
+def test_a_target_is_found_by_its_name(name: str, level: str) -> None:
+    target = Target.parse(name)
+    assert target.feature_level.short == level
+    assert target.name == name.lower()
+
+
+@pytest.mark.parametrize("name", ["windows-10-22h2", "windows-11-25h2", "windows-10-1909"])
+def test_a_shared_servicing_base_is_said_to_be_inferred(name: str) -> None:
+    assert "inferred" in Target.parse(name).note
+
+
+def test_an_unlisted_directml_is_noted() -> None:
+    assert "no version table" in Target.parse("directml-1.14.1").note
+    assert "no version table" in Target.parse("onnxruntime-directml-1.18.1").note
+
+
+def test_a_patch_release_that_was_not_read_is_taken_for_the_nearest() -> None:
+    target = Target.parse("onnxruntime-directml-1.14.9")
+    assert target.feature_level == FeatureLevel.parse("5_2")
+    assert "1.14.9 was not read; taken to carry what 1.14.1 carries" in target.note
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("windows-11-21h1", "windows-11-21h2"),
+        ("directml-1.16.0", "directml-1.15.0"),
+        ("directml-1.3.0", "directml-1.13.0"),
+        ("directml-1.8.3", "directml-1.8.2"),
+        ("onnxruntime-directml-2.0.0", "onnxruntime-directml-1.10.0"),
+        ("widnows-10-2004", "windows-10-2004"),
+        ("4_2", "4_1"),
+    ],
+)
+def test_an_unknown_name_is_an_error_with_near_matches(name: str, near: str) -> None:
+    with pytest.raises(ValueError, match=f"is no known target.*{near}"):
+        Target.parse(name)
+
+
+@pytest.mark.parametrize("name", ["vista", "", "directml-", "directml-1.x", "onnxruntime-directml-1.16", "windows-"])
+def test_nonsense_is_an_error(name: str) -> None:
+    with pytest.raises(ValueError, match="is no known target"):
+        Target.parse(name)
+
+
+def test_every_listed_name_is_understood() -> None:
+    names = target_names()
+    assert len(names) == len(set(names))
+    for name in names:
+        assert Target.parse(name).name == name
+
+
+def test_a_target_has_the_capabilities_that_it_is_given() -> None:
+    assert Target.parse("6_4") == Target(FeatureLevel.DML_FEATURE_LEVEL_6_4)
+    limited = Target.parse("5_0", double_precision=False, typed_uav_loads=False)
+    assert not limited.double_precision
+    assert not limited.typed_uav_loads
+    assert Target.parse(limited) is limited
+
+
+def test_no_target_is_the_highest_level() -> None:
+    assert resolve(None) is DEFAULT_TARGET
+    assert DEFAULT_TARGET.feature_level == max(FeatureLevel)
+
+
+def test_the_onnxruntime_versions_are_those_that_were_read() -> None:
+    recorded = json.loads((Path(__file__).parent / "data" / "onnxruntime_directml_versions.json").read_text())
+    assert recorded["directml_version"] == ONNXRUNTIME_DIRECTML
+
+
+@pytest.mark.parametrize(
+    ("level", "since"), [("1_0", "1_0"), ("2_0", "1_0"), ("3_0", "2_1"), ("4_0", "3_1"), ("4_1", "4_1"), ("6_4", "4_1")]
+)
+def test_a_level_between_two_rows_has_the_older(level: str, since: str) -> None:
+    assert tile_support(FeatureLevel.parse(level)).since == FeatureLevel.parse(since)
+
+
+def test_the_rows_only_grow() -> None:
+    for older, newer in itertools.pairwise(TILE_SUPPORT):
+        assert older.since < newer.since
+        assert older.data_types <= newer.data_types
+        assert set(older.dimension_counts) <= set(newer.dimension_counts)
+    never = {TensorDataType.FLOAT64, TensorDataType.UINT4, TensorDataType.INT4, TensorDataType.UNKNOWN}
+    assert not never & TILE_SUPPORT[-1].data_types
+
+
+def test_newer_versions_of_directml_never_have_lower_levels() -> None:
+    levels = [row.level for row in DIRECTML_VERSIONS]
+    assert levels == sorted(levels)
