@@ -1,0 +1,110 @@
+"""tile(): numpy.tile as far as DirectML would go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided
+
+from dml_tile.findings import DmlError
+from dml_tile.frontends.arrays import tile
+
+ARRAY = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.mark.parametrize("repeats", [2, (2,), [2, 1], (4, 1, 2), np.array([2, 2]), np.int64(3), (1, 1, 1, 1, 2, 1)])
+def test_promotion_is_numpy_s(repeats: Any) -> None:
+    result, expected = tile(ARRAY, repeats), np.tile(ARRAY, repeats)
+    assert result.shape == expected.shape
+    assert (result == expected).all()
+
+
+def test_the_documented_example() -> None:
+    array = [[[[1, 2, 3], [4, 5, 6]]]]
+    assert tile(np.array(array, np.float32), (1, 1, 3, 3)).tolist() == np.tile(array, (1, 1, 3, 3)).tolist()
+
+
+def test_a_scalar_keeps_its_rank() -> None:
+    assert tile(np.float32(3), ()).shape == ()
+    assert tile(np.float32(3), 2).tolist() == [3, 3]
+
+
+def test_bool_is_tiled_as_bytes() -> None:
+    result = tile([True, False], 2)
+    assert result.dtype == bool
+    assert result.tolist() == [True, False, True, False]
+    with pytest.raises(DmlError, match="UINT8 needs DML_FEATURE_LEVEL_2_1"):
+        tile([True], 2, "1_0")
+
+
+def test_the_byte_order_is_kept() -> None:
+    array = np.array([1, 2], ">i4")
+    assert tile(array, 2).dtype == array.dtype
+    assert tile(array, 2).tolist() == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize("array", [np.ones(2, complex), np.array(["a"]), np.array([None]), np.ones(2, "M8[D]")])
+def test_a_type_that_directml_has_not_is_a_type_error(array: Any) -> None:
+    with pytest.raises(TypeError, match="DirectML has no tensor data type for"):
+        tile(array, 2)
+
+
+def test_float64_is_refused_by_the_documentation_and_taken_by_the_runtime() -> None:
+    with pytest.raises(DmlError, match="FLOAT64 is in no row"):
+        tile([1.5], 2)
+    assert tile([1.5], 2, against="runtime").tolist() == [1.5, 1.5]
+
+
+@pytest.mark.parametrize(("array", "repeats"), [(ARRAY, 0), (ARRAY, (2, 0)), (np.ones((2, 0), np.int32), 2)])
+def test_empty_results_are_refused(array: Any, repeats: Any) -> None:
+    with pytest.raises(DmlError, match="DML-BUFFER-Sizes-zero"):
+        tile(array, repeats)
+
+
+def test_a_negative_repeat_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no value may be negative"):
+        tile(ARRAY, (1, -1))
+
+
+def test_repeats_are_integers() -> None:
+    with pytest.raises(TypeError):
+        tile(ARRAY, 1.5)  # type: ignore[arg-type]
+
+
+def test_rank_9_is_refused() -> None:
+    with pytest.raises(DmlError, match="an invalid dimension count of 9"):
+        tile(ARRAY, (1,) * 9)
+
+
+def test_the_target_decides() -> None:
+    with pytest.raises(DmlError, match="a dimension count of 2 needs DML_FEATURE_LEVEL_3_1; windows-10-2004 has 2_0"):
+        tile(ARRAY, 2, "windows-10-2004")
+    assert tile(ARRAY, (1, 1, 1, 2), "windows-10-2004").shape == (1, 1, 2, 6)
+
+
+def test_out_receives_the_result() -> None:
+    out = np.zeros((3, 4, 6), np.float32)[1]
+    assert tile(ARRAY, 2, out=out[:2]) is not out
+    assert (tile(ARRAY, (2, 2), out=out) == np.tile(ARRAY, (2, 2))).all()
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        (np.zeros((2, 5), np.float32), r"out is float32 of shape \(2, 5\); float32 of shape \(2, 6\) was expected"),
+        (np.zeros((2, 6), np.int32), "out is int32"),
+        (np.broadcast_to(np.float32(0), (2, 6)), "read-only"),
+        (as_strided(np.zeros(6, np.float32), (2, 6), (4, 4)), "let elements of out share memory"),
+    ],
+)
+def test_an_out_that_does_not_fit_is_an_error(out: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tile(ARRAY, 2, out=out)
+
+
+def test_out_must_not_share_memory_with_the_array() -> None:
+    memory = np.zeros((2, 6), np.float32)
+    with pytest.raises(ValueError, match="out shares memory"):
+        tile(memory[:, :3], 2, out=memory)

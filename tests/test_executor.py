@@ -1,0 +1,178 @@
+"""Executing descriptors on buffers: what is written, and what is refused before anything is."""
+
+from __future__ import annotations
+
+import json
+import mmap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import changed
+
+from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.enums import HRESULT
+from dml_tile.executor import execute
+from dml_tile.findings import DmlError
+from dml_tile.memory import DTYPES
+from dml_tile.rules import check
+
+GUARD = 0xA5
+DOCS = json.loads((Path(__file__).parent / "data" / "ms_docs_dml_tile.json").read_text())["cases"][0]
+
+
+def test_the_reference_page_s_example(example: TileOperatorDesc) -> None:
+    source = np.array(DOCS["input"], np.float32)
+    output = bytearray(216)
+    execute(example, source, output, "1_0")
+    values = np.frombuffer(output, np.float32)
+    assert values.tolist()[: len(DOCS["expect"]["output_prefix"])] == DOCS["expect"]["output_prefix"]
+    assert (values.reshape(DOCS["expect"]["shape"]) == np.tile(source.reshape(1, 1, 2, 3), (1, 1, 3, 3))).all()
+
+
+@pytest.mark.parametrize("data_type", DTYPES)
+def test_every_type_is_moved_bit_by_bit(data_type: int) -> None:
+    desc = TileOperatorDesc.from_input(data_type=data_type, sizes=[2, 3], repeats=[2, 2])
+    source = np.random.default_rng(1).integers(0, 256, 6 * DTYPES[data_type].itemsize, np.uint8)  # NaNs among them
+    output = np.zeros(DTYPES[data_type].itemsize * 24, np.uint8)
+    execute(desc, np.pad(source, (0, -source.size % 4)), output, against="runtime")
+    items = source.view(f"V{DTYPES[data_type].itemsize}").reshape(2, 3)
+    assert output.tobytes() == np.tile(items, (2, 2)).tobytes()
+
+
+def test_only_elements_are_written() -> None:
+    desc = TileOperatorDesc.from_input(
+        data_type="UINT16", sizes=[2, 2], repeats=[1, 2], strides=[5, 2], output_strides=[9, 2]
+    )
+    source = np.arange(8, dtype=np.uint16)
+    output = np.full(24, 0xA5A5, np.uint16)
+    execute(desc, source, output)
+    assert output.tolist() == [
+        0, 0xA5A5, 2, 0xA5A5, 0, 0xA5A5, 2, 0xA5A5, 0xA5A5,
+        5, 0xA5A5, 7, 0xA5A5, 5, 0xA5A5, 7, *[0xA5A5] * 8,
+    ]  # fmt: skip
+
+
+def test_arrays_that_go_on_behind_their_counts_are_read_up_to_them(example: TileOperatorDesc) -> None:
+    longer = changed(
+        example, InputTensor__Sizes=[1, 1, 2, 3, 7], OutputTensor__Strides=[54, 54, 9, 1, 0, 0], Repeats=[1, 1, 3, 3, 5]
+    )
+    source, output = np.arange(6, dtype=np.float32), bytearray(216)
+    execute(longer, source, output)
+    expected = np.tile(source.reshape(2, 3), (3, 3))
+    assert np.frombuffer(output, np.float32).tolist() == expected.ravel().tolist()
+
+
+def test_an_mmap_is_read_and_written(example: TileOperatorDesc, tmp_path: Path) -> None:
+    path = tmp_path / "output.bin"
+    path.write_bytes(bytes(220))
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+        execute(example, np.ones(6, np.float32), mapped)
+    assert path.read_bytes() == np.ones(54, np.float32).tobytes() + bytes(4)
+
+
+def refused(desc: TileOperatorDesc, source: Any, output: Any, **where: Any) -> DmlError:
+    before = bytes(output)
+    with pytest.raises(DmlError) as caught:
+        execute(desc, source, output, **where)
+    assert bytes(output) == before
+    return caught.value
+
+
+def test_a_descriptor_with_findings_is_not_executed(example: TileOperatorDesc) -> None:
+    error = refused(changed(example, RepeatsCount=3), bytes(24), bytearray(216))
+    assert [finding.rule for finding in error.findings] == ["DML-TILE-RepeatsCount"]
+    assert error.hresult == HRESULT.E_INVALIDARG
+
+
+def test_the_target_decides(example: TileOperatorDesc) -> None:
+    longs = TileOperatorDesc.from_input(data_type="INT64", sizes=[1] * 4, repeats=[1] * 4)
+    refused(longs, bytes(8), bytearray(8), target="windows-11-21h2")
+    execute(longs, bytes(8), bytearray(8), target="windows-11-22h2")
+    execute(example, bytes(24), bytearray(216), target="1_0")
+
+
+@pytest.mark.parametrize(("source", "output"), [(23, 216), (24, 215), (0, 216), (24, 0)])
+def test_a_buffer_one_byte_short_is_refused(example: TileOperatorDesc, source: int, output: int) -> None:
+    error = refused(example, bytes(source), bytearray(output))
+    (finding,) = error.findings
+    assert finding.rule == "DML-BINDING-SizeInBytes"
+    assert finding.path == ("OutputTensor" if source == 24 else "InputTensor")
+    assert "SizeInBytes is too small" in finding.message
+    assert error.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED
+
+
+@pytest.mark.parametrize("offset", [0, 4, 212])
+def test_overlapping_buffers_are_refused(example: TileOperatorDesc, offset: int) -> None:
+    memory = np.zeros(240, np.uint8)
+    (finding,) = refused(example, memory[offset : offset + 24], memory[:216]).findings
+    assert finding.rule == "DML-BINDING-overlap"
+
+
+def test_neighbours_in_one_buffer_do_not_overlap(example: TileOperatorDesc) -> None:
+    memory = bytearray(np.ones(6, np.float32).tobytes() + bytes(216))
+    execute(example, memoryview(memory)[:24], memoryview(memory)[24:])
+    assert memory == np.ones(60, np.float32).tobytes()
+
+
+def test_a_read_only_output_is_refused(example: TileOperatorDesc) -> None:
+    with pytest.raises(ValueError, match="the bytes is read-only; a writable buffer was expected"):
+        execute(example, bytes(24), bytes(216))
+
+
+def test_what_is_no_buffer_is_refused(example: TileOperatorDesc) -> None:
+    with pytest.raises(TypeError):
+        execute(example, [1.0] * 6, bytearray(216))  # type: ignore[arg-type]
+
+
+def test_astronomic_sizes_take_no_memory() -> None:
+    huge = TileOperatorDesc.from_input(data_type="UINT8", sizes=[2**16 - 1], repeats=[2**16])
+    assert not check(huge)
+    error = refused(huge, bytes(2**16), bytearray(8))
+    assert [finding.rule for finding in error.findings] == ["DML-BINDING-SizeInBytes"]
+
+
+WRAPPING_SIZES = changed(
+    TileOperatorDesc.from_input(data_type="UINT8", sizes=[1, 3], repeats=[1, 1]),
+    Repeats=[1, 1431655766],
+    OutputTensor__Sizes=[1, 2],
+)
+WRAPPING_EXTENT = changed(
+    TileOperatorDesc.from_input(data_type="UINT8", sizes=[3], repeats=[1]),
+    InputTensor__Strides=[2**31],
+    InputTensor__TotalTensorSizeInBytes=4,
+)
+OVERLAPPING = changed(
+    TileOperatorDesc.from_input(data_type="UINT8", sizes=[2, 4], repeats=[1, 1]),
+    OutputTensor__Strides=[6, 2],
+    OutputTensor__TotalTensorSizeInBytes=16,
+)
+
+
+@pytest.mark.parametrize(
+    ("desc", "rule"),
+    [
+        (WRAPPING_SIZES, "DML-TILE-OutputTensor-Sizes"),
+        (WRAPPING_EXTENT, "DML-BUFFER-TotalTensorSizeInBytes-minimum"),
+        (OVERLAPPING, "DML-BUFFER-Strides-overlap"),
+    ],
+)
+def test_what_the_runtime_accepts_by_mistake_is_never_executed(desc: TileOperatorDesc, rule: str) -> None:
+    assert not check(desc, "5_2", "runtime")
+    error = refused(desc, bytes(64), bytearray(64), target="5_2", against="runtime")
+    assert [finding.rule for finding in error.findings] == [rule]
+
+
+def test_what_only_the_runtime_refuses_can_be_executed_by_the_documentation(example: TileOperatorDesc) -> None:
+    aligned = changed(example, InputTensor__GuaranteedBaseOffsetAlignment=4)
+    refused(aligned, bytes(24), bytearray(216))
+    execute(aligned, bytes(24), bytearray(216), against="documentation")
+
+
+def test_what_only_the_documentation_refuses_can_be_executed_by_the_runtime() -> None:
+    doubles = TileOperatorDesc.from_input(data_type="FLOAT64", sizes=[2], repeats=[2])
+    output = bytearray(32)
+    refused(doubles, bytes(16), output)
+    execute(doubles, np.array([1.5, 2.5]), output, against="runtime")
+    assert np.frombuffer(output).tolist() == [1.5, 2.5, 1.5, 2.5]
