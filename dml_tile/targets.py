@@ -58,13 +58,14 @@ def tile_support(level: FeatureLevel) -> TileSupport:
 
 
 class DirectMLVersion(NamedTuple):
-    """A minor version of DirectML and its published patch releases (None: any)."""
+    """A minor version of DirectML and its published patch releases (None: any); ``remark`` is its note in a word."""
 
     version: str
     patches: tuple[int, ...] | None
     level: FeatureLevel
     windows: str | None
     page: str
+    remark: str = ""
     note: str = ""
 
 
@@ -86,7 +87,7 @@ DIRECTML_VERSIONS: Final = (
     DirectMLVersion("1.11", (0,), _L("6_0"), None, VERSION_PAGE),
     DirectMLVersion("1.12", (0, 1), _L("6_1"), None, VERSION_PAGE),
     DirectMLVersion("1.13", (0, 1), _L("6_2"), "windows-11-24h2", VERSION_PAGE),
-    DirectMLVersion("1.14", None, _L("6_2"), None, RELEASES_PAGE, _UNLISTED_1_14),
+    DirectMLVersion("1.14", None, _L("6_2"), None, RELEASES_PAGE, "in no table", _UNLISTED_1_14),
     DirectMLVersion("1.15", (0, 1, 2, 3, 4), _L("6_4"), None, VERSION_PAGE),
 )
 

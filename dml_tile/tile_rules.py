@@ -288,7 +288,7 @@ def _has(target: Target) -> str:
 
 
 def _ship(since: FeatureLevel) -> str:
-    release = next(row for row in DIRECTML_VERSIONS if row.level >= since and not row.note)
+    release = next(row for row in DIRECTML_VERSIONS if row.level >= since and not row.remark)
     return f"ship DirectML {release.version}.0 or later with the application"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from rich.table import Table
 
@@ -19,22 +19,15 @@ def support_table() -> Table:
 
 
 def target_table() -> Table:
-    """What each Windows release and DirectML version accepts as a tile."""
-    table = Table(
-        "target", "DirectML", "level", "dimensions", "8 to 32 bits", "64 bits", title="What accepts which tile"
-    )
-    for name, directml, note in _rows():
-        target = Target.parse(name)
-        support = target.tile_support
-        table.add_row(
-            f"{name}{'*' if note else ''}",
-            directml,
-            target.feature_level.short,
-            dimension_counts(support),
-            "floats, integers" if TensorDataType.UINT8 in support.data_types else "floats",
-            "integers" if TensorDataType.INT64 in support.data_types else "-",
-        )
-    table.caption = "* " + "; ".join(sorted({note for _, _, note in _rows() if note}))
+    """What each Windows release and DirectML version accepts as a tile; narrow enough for 80 columns."""
+    table = Table("target", "level", "dimensions", "data types", "DirectML", title="What accepts which tile")
+    for release in WINDOWS_RELEASES:
+        carried = f"{release.directml}, inferred" if release.note else release.directml
+        table.add_row(release.name, *_accepted(release.name), carried)
+    table.add_section()
+    for row in DIRECTML_VERSIONS:
+        table.add_row(f"directml-{row.version}", *_accepted(f"directml-{row.version}"), row.remark)
+    table.caption = "int: 8 to 32 bits, signed and unsigned; int64: signed and unsigned"
     return table
 
 
@@ -58,12 +51,13 @@ def data_types(types: Iterable[TensorDataType]) -> str:
     return " ".join(data_type.name for data_type in sorted(types))
 
 
-def _rows() -> Iterator[tuple[str, str, str]]:
-    for release in WINDOWS_RELEASES:
-        yield (
-            release.name,
-            release.directml,
-            "inferred from the release that it shares its base with" if release.note else "",
-        )
-    for row in DIRECTML_VERSIONS:
-        yield f"directml-{row.version}", row.version, row.note
+def _accepted(name: str) -> tuple[str, str, str]:
+    """A target's level, dimension counts and kinds of data types."""
+    target = Target.parse(name)
+    support = target.tile_support
+    kinds = ["float"]
+    if TensorDataType.UINT8 in support.data_types:
+        kinds.append("int")
+    if TensorDataType.INT64 in support.data_types:
+        kinds.append("int64")
+    return target.feature_level.short, dimension_counts(support), " ".join(kinds)
