@@ -27,11 +27,14 @@ class Folders:
         """
         for folder in (self.model, self.current):
             path = _resolved(folder, name, pointer)
-            if path.exists():
-                self._require_inside(path, name, pointer)
-                if not stat.S_ISREG(path.stat().st_mode):
-                    raise refuse(pointer, f"{name!r} is not a regular file")
-                return path
+            try:
+                mode = path.stat().st_mode
+            except OSError:  # there is none, or the name is too long
+                continue
+            self._require_inside(path, name, pointer)
+            if not stat.S_ISREG(mode):
+                raise refuse(pointer, f"{name!r} is not a regular file")
+            return path
         raise refuse(pointer, f"{name!r} does not exist, neither in the model's folder nor in the current one")
 
     def target(self, name: str, pointer: str) -> Path:

@@ -37,4 +37,9 @@ def _blank_comment(match: re.Match[bytes]) -> bytes:
 
 def _blank_comma(match: re.Match[bytes]) -> bytes:
     token = match[0]
-    return token if token.startswith(b'"') else b" "
+    if token != b",":
+        return token
+    before = match.start() - 1
+    while before >= 0 and match.string[before] in b" \t\r\n":
+        before -= 1
+    return b" " if before >= 0 and match.string[before] not in b"[{,:" else token  # a value has to come first
