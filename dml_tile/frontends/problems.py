@@ -112,6 +112,8 @@ def _described(details: ErrorDetails, path: Sequence[str | int]) -> str:
         case "extra_forbidden":
             near = difflib.get_close_matches(str(path[-1]), _C_NAMES, n=1)
             return f"{field} is unknown{f'; did you mean {near[0]}?' if near else ''}"
+        case "required":
+            return details["msg"]
         case kind:
             template = _EXPECTED.get(kind)
             message = f"{template.format(**details.get('ctx', {}))} was expected" if template else details["msg"]
