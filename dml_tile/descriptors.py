@@ -168,13 +168,13 @@ class OperatorDesc(_Struct):
 def c_path(location: Sequence[str | int]) -> str:
     """A field's path in C names, as in ``InputTensor.Sizes[2]``, from pydantic's location or a JSON path.
 
-    The two ``Desc`` pointers are left out: no message needs them to be understood.
+    ``Desc`` is left out on the way to a field: no message needs it to be understood.
     """
     path = ""
-    for step in location:
+    for i, step in enumerate(location, start=1):
         if isinstance(step, int):
             path += f"[{step}]"
-        elif step not in ("Desc", "desc"):
+        elif step not in ("Desc", "desc") or i == len(location):
             path += f".{step}"
     return path.removeprefix(".")
 

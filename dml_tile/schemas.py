@@ -102,6 +102,9 @@ def model_schema() -> Schema:
     dispatchable["anyOf"] = [{"properties": {key: desc}, "required": [key]} for key in ("desc", "Desc")] + [
         {"$ref": "#/$defs/TileOperatorDesc"}
     ]
+    kinds = {"ConstantValues": "value", "SequenceValues": "valueStart", "FileValues": "sourcePath"}
+    for values, key in kinds.items():  # what tells them apart excludes the others
+        definitions[values]["not"] = {"anyOf": [{"required": [other]} for other in kinds.values() if other != key]}
     definitions["OtherDispatchable"]["properties"]["type"]["not"] = {"enum": list(TILE_NAMES)}
     definitions["WriteFileCommand"]["properties"]["type"]["const"] = "writeFile"  # its case is ignored
     del schema["properties"]["commands"]["items"]["discriminator"]  # OpenAPI's, not JSON Schema's

@@ -74,7 +74,7 @@ class Flags(Enumerator):
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         one = super().__get_pydantic_json_schema__(schema, handler)
-        return {"anyOf": [*one["anyOf"], {"type": "array", "items": {"enum": self._json_names()}}]}
+        return {"anyOf": [*one["anyOf"], {"type": "array", "items": one}]}
 
 
 class _Values(dict[str | int, int]):

@@ -1,0 +1,137 @@
+"""Finding descriptors in files of each form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.frontends import documents
+from dml_tile.frontends.documents import Described, read_document, read_source, read_value
+from dml_tile.frontends.problems import InputError, Problem
+
+FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
+TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
+BARE = TileOperatorDesc.model_validate(TILE)
+OPERATOR = OperatorDesc(type=70, desc=BARE)
+
+
+def parts(value: Any) -> list[documents.Part]:
+    return list(read_document(value if isinstance(value, bytes) else json.dumps(value).encode()))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (TILE, [Described("", BARE)]),
+        ({"Type": "DML_OPERATOR_TILE", "Desc": TILE}, [Described("", OPERATOR)]),
+        ({"type": "TILE", "desc": TILE}, [Described("", OPERATOR)]),
+        ({"Type": 70} | TILE, [Described("", OPERATOR)]),
+        ({"Type": "TILE", "Desc": None}, [Described("", OperatorDesc(type=70, desc=None))]),
+        ({"Type": 99, "Desc": {"Foo": 1}}, [Described("", OperatorDesc(type=99, desc=None))]),
+        ({"Type": "DML_OPERATOR_GEMM", "Desc": {}}, [Described("", other="DML_OPERATOR_GEMM")]),
+        ({"Type": "GEMM"}, [Described("", other="DML_OPERATOR_GEMM")]),
+        (None, [Described("")]),
+        ([TILE, None, {"Type": 70} | TILE], [Described("/0", BARE), Described("/1"), Described("/2", OPERATOR)]),
+        ([], []),
+    ],
+)
+def test_descriptors_are_found_with_their_pointers(value: Any, expected: list[documents.Part]) -> None:
+    assert parts(value) == expected
+
+
+def test_a_model_s_tiles_are_found_and_its_other_dispatchables_named() -> None:
+    dispatchables = {
+        "a/b~c": {"type": "TILE", "desc": TILE | {"RepeatsCount": 1}},
+        "gemm": {"type": "DML_OPERATOR_GEMM", "desc": {}},
+        "shader": {"type": "hlsl"},
+    }
+    assert parts({"resources": {}, "dispatchables": dispatchables, "commands": []}) == [
+        Described("/dispatchables/a~1b~0c", OPERATOR),
+        Described("/dispatchables/gemm", other="DML_OPERATOR_GEMM"),
+        Described("/dispatchables/shader", other="hlsl"),
+    ]
+
+
+def test_what_can_be_read_of_a_broken_model_is() -> None:
+    dispatchables = {"good": {"type": "TILE", "desc": TILE | {"RepeatsCount": 1}}, "bad": {"type": "TILE", "desc": 3}}
+    assert parts({"resources": {}, "dispatchables": dispatchables}) == [
+        Problem("/dispatchables/bad/desc", "desc is 3; an object was expected"),
+        Problem("", "commands is missing"),
+        Described("/dispatchables/good", OPERATOR),
+    ]
+    assert parts({"dispatchables": 7})[0] == Problem("", "resources is missing")
+
+
+@pytest.mark.parametrize("separator", [b"\n", b"\r\n", b"\n\n"])
+def test_json_lines_are_recognised(separator: bytes) -> None:
+    lines = separator.join([json.dumps(TILE).encode(), b'{"Type": "GEMM"}', b"{", b"null", b""])
+    found = parts(lines)
+    assert found[0].pointer == "/0"
+    assert Described("/0", BARE) in found
+    assert any(isinstance(part, Problem) and "not JSON: EOF" in part.message for part in found)
+    assert found[-1].pointer in ("/3", "/6")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (b"", "not JSON: EOF"),
+        (b'{"InputTensor": {', "not JSON: EOF while parsing"),
+        (b"{\n{", "not JSON"),
+        (3, "3 was provided, but a tile .* was expected"),
+        ("x", "'x' was provided"),
+        ({"a": 1}, "an object was provided, but a tile"),
+        ({"InputTensor": None}, "OutputTensor is missing; Repeats is missing"),
+        (TILE | {"Repeat": [1]}, "Repeat is unknown; did you mean Repeats?"),
+        (TILE | {"InputTensor": {"Stride": [1]} | FLAT}, "InputTensor.Stride is unknown; did you mean Strides?"),
+        (TILE | {"Repeats": [-1]}, r"Repeats\[0\] is -1; at least 0 was expected"),
+        (TILE | {"Repeats": 7}, "Repeats is 7; an array was expected"),
+        (TILE | {"RepeatsCount": 2**32}, "RepeatsCount is 4294967296; at most 4294967295 was expected"),
+        (TILE | {"InputTensor": 5}, "InputTensor is 5; an object was expected"),
+        (
+            TILE | {"InputTensor": FLAT | {"DataType": "F32"}},
+            "InputTensor.DataType is 'F32'; no enumerator has this name",
+        ),
+        ({"Type": -1}, "Type is -1"),
+        ({"Type": [1], "Desc": TILE}, r"Type is an array of 1"),
+        ({"Type": True, "Desc": TILE}, "Type is true"),
+    ],
+)
+def test_what_cannot_be_read_is_told_by_field_value_and_expectation(value: Any, message: str) -> None:
+    problems = [part for part in parts(value) if isinstance(part, Problem)]
+    assert len(problems) == 1
+    with pytest.raises(InputError, match=message):
+        raise InputError(problems)
+
+
+def test_a_file_of_lines_is_read_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "tiles.jsonl"
+    path.write_text(f"{json.dumps(TILE)}\n\nnonsense\n{json.dumps(TILE)}")
+    found = list(read_source(str(path)))
+    assert [part.pointer for part in found] == ["/0", "/2", "/3"]
+    assert [type(part) for part in found] == [Described, Problem, Described]
+
+
+def test_a_file_that_cannot_be_opened_is_a_problem(tmp_path: Path) -> None:
+    assert list(read_source(str(tmp_path / "missing.json"))) == [Problem("", "No such file or directory")]
+    assert list(read_source(str(tmp_path))) == [Problem("", "Is a directory")]
+    with pytest.raises(InputError, match="No such file or directory"):
+        read_value(str(tmp_path / "missing.json"))
+
+
+def test_a_document_is_limited_and_lines_are_not_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = json.dumps(TILE)
+    monkeypatch.setattr(documents, "MAX_DOCUMENT_BYTES", len(line) + 2)
+    path = tmp_path / "tiles.json"
+    path.write_text(f"{line}\n{line}\n")
+    (problem,) = read_source(str(path))
+    assert isinstance(problem, Problem)
+    assert f"larger than {len(line) + 2} bytes" in problem.message
+    with pytest.raises(InputError, match="larger than"):
+        read_value(str(path))
+    lines = path.rename(tmp_path / "tiles.jsonl")
+    assert list(read_source(str(lines))) == [Described("/0", BARE), Described("/1", BARE)]

@@ -1,0 +1,176 @@
+"""The schemas are valid, current, and agree with what is read and written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conftest import EXAMPLES, ROOT
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from pydantic import ValidationError
+from test_descriptors import TILES
+
+from dml_tile.descriptors import DATA_TYPE, TileOperatorDesc
+from dml_tile.enums import FeatureLevel, TensorDataType
+from dml_tile.frontends.dxdispatch.model import read_model
+from dml_tile.frontends.jsonc import parse_json
+from dml_tile.reports.json import json_report
+from dml_tile.reports.result import Result
+from dml_tile.rules import check
+from dml_tile.schemas import schemas
+from dml_tile.targets import TILE_SUPPORT, Target
+
+SCHEMAS = schemas()
+FLAT = {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 2]}
+TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1, 1, 1, 1]}
+MODELS = ["tile.json", "strided.json", "int64.json"]
+
+
+def accepts(name: str, instance: Any) -> bool:
+    return bool(Draft202012Validator(SCHEMAS[name]).is_valid(instance))
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_schema_is_one_and_says_what_it_is(name: str) -> None:
+    schema = SCHEMAS[name]
+    Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert schema["$id"] == f"urn:dml-tile:{name}"
+    assert schema["description"]
+
+
+def test_the_files_are_current() -> None:
+    files = {path.name.removesuffix(".schema.json"): path for path in (ROOT / "schemas").iterdir()}
+    assert set(files) == set(SCHEMAS)
+    for name, path in files.items():
+        assert path.read_text() == json.dumps(SCHEMAS[name], indent=2) + "\n", f"run: dml-tile schema {name} > {path}"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_example_models_are_valid(name: str) -> None:
+    model = parse_json((EXAMPLES / name).read_bytes())
+    Draft202012Validator(SCHEMAS["dxdispatch_model"]).validate(model)
+    read_model(model)
+
+
+def test_the_example_descriptor_is_valid() -> None:
+    desc = parse_json((EXAMPLES / "broken.json").read_bytes())
+    Draft202012Validator(SCHEMAS["dml_tile_operator_desc"]).validate(desc)
+
+
+@given(TILES)
+def test_whatever_is_written_is_valid(tile: dict[str, Any]) -> None:
+    dumped = TileOperatorDesc.model_validate(tile).model_dump(mode="json", by_alias=True)
+    assert accepts("dml_tile_operator_desc", dumped)
+    assert accepts("dml_operator_desc", {"Type": "DML_OPERATOR_TILE", "Desc": dumped})
+
+
+ANYTHING = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 2**33),
+    st.text(max_size=3),
+    st.just("FLOAT32"),
+    st.just([1, 2]),
+    st.just([-1]),
+)
+
+
+@given(
+    st.sampled_from([*FLAT, "Flags", "Strides", "DimensionCount", "TotalTensorSizeInBytes", "Type", "Foo"]), ANYTHING
+)
+def test_a_tensor_is_valid_exactly_if_it_can_be_read(field: str, value: Any) -> None:
+    instance = TILE | {"InputTensor": FLAT | {field: value}}
+    try:
+        TileOperatorDesc.model_validate(instance)
+        readable = True
+    except ValidationError:
+        readable = False
+    assert accepts("dml_tile_operator_desc", instance) == readable
+
+
+@pytest.mark.parametrize(
+    ("instance", "valid"),
+    [
+        (TILE, True),
+        (TILE | {"RepeatsCount": 4}, True),
+        (TILE | {"InputTensor": {"Type": "BUFFER", "Desc": FLAT}}, True),
+        (TILE | {"InputTensor": None, "Repeats": None}, True),
+        (TILE | {"Foo": 1}, False),
+        ({"InputTensor": FLAT}, False),
+        ([], False),
+    ],
+)
+def test_the_tile_s_schema(instance: Any, valid: bool) -> None:
+    assert accepts("dml_tile_operator_desc", instance) == valid
+    assert accepts("dml_operator_desc", {"Type": 70, "Desc": instance}) == valid
+    if isinstance(instance, dict):
+        assert accepts("dml_operator_desc", {"Type": "TILE"} | instance) == valid
+
+
+@pytest.mark.parametrize("row", TILE_SUPPORT, ids=lambda row: row.since.short)
+def test_a_row_s_schema_takes_just_its_types_and_dimension_counts(row: Any) -> None:
+    name = f"dml_tile_operator_desc.{row.since.short}"
+    for data_type in TensorDataType:
+        for rank in range(10):
+            sizes = [2] * rank
+            tensor = {"DataType": data_type.name, "Sizes": sizes, "DimensionCount": rank}
+            instance = {"InputTensor": tensor, "OutputTensor": tensor, "Repeats": [1] * rank, "RepeatsCount": rank}
+            expected = data_type in row.data_types and rank in row.dimension_counts
+            assert accepts(name, instance) == expected
+            for spelling in (int(data_type), DATA_TYPE.write(data_type)):
+                respelled = instance | {"InputTensor": {"Type": "BUFFER", "Desc": tensor | {"DataType": spelling}}}
+                assert accepts(name, respelled) == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"Repeats": [1, 1, 1, 0]},
+        {"Repeats": None},
+        {"InputTensor": None},
+        {"InputTensor": FLAT | {"Sizes": [1, 1, 0, 2]}},
+        {"InputTensor": FLAT | {"Sizes": None}},
+        {"InputTensor": FLAT | {"Strides": [1, 1, 1]}},
+    ],
+)
+def test_a_row_s_schema_refuses_what_the_documentation_refuses_in_one_field(change: dict[str, Any]) -> None:
+    assert accepts("dml_tile_operator_desc.1_0", TILE)
+    assert not accepts("dml_tile_operator_desc.1_0", TILE | change)
+    assert accepts("dml_tile_operator_desc", TILE | change)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "valid"),
+    [
+        ("resources", {"R": {"initialValuesDataType": "INT8", "initialValues": [1]}}, True),
+        ("resources", {"R": {"initialValues": {"valueCount": 1, "value": 2, "valueStart": 1}}}, False),
+        ("resources", {"R": {"initialValues": []}}, False),
+        ("dispatchables", {"t": {"type": "TILE", "Desc": TILE | {"RepeatsCount": 4, "Foo": 1}}}, True),
+        ("dispatchables", {"t": {"type": "TILE"} | TILE | {"RepeatsCount": 4}}, True),
+        ("dispatchables", {"t": {"type": "TILE", "Desc": TILE}}, False),
+        ("dispatchables", {"t": {"type": "TILE"}}, False),
+        ("dispatchables", {"t": {"type": "hlsl", "sourcePath": "x"}}, True),
+        ("commands", [{"type": "writeFile", "resource": "a", "targetPath": "b"}], True),
+        ("commands", [{"type": "dispatch", "dispatchable": "a", "bindings": {"I": ["b"], "O": {"name": "d"}}}], True),
+        ("commands", [{"type": "dispatch", "dispatchable": "a", "bindings": {"InputTensor": 7}}], False),
+        ("commands", [{"type": "explode"}], False),
+    ],
+)  # fmt: skip
+def test_the_model_s_schema(part: str, value: Any, valid: bool) -> None:
+    model = {"resources": {}, "dispatchables": {}, "commands": []} | {part: value}
+    assert accepts("dxdispatch_model", model) == valid
+
+
+def test_the_output_is_valid() -> None:
+    descs = [TileOperatorDesc.model_validate(TILE), TileOperatorDesc.model_validate(TILE | {"Repeats": None}), None]
+    results = [
+        Result("a.json", "/0", Target(level), check(desc, level), None) for desc in descs for level in FeatureLevel
+    ]
+    output = json.loads("".join(json_report(results)))
+    Draft202012Validator(SCHEMAS["check_output"]).validate(output)
+    assert len(output["results"]) == 45
+    assert json.loads("".join(json_report([]))) == {"version": 1, "results": []}
