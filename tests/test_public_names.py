@@ -1,0 +1,68 @@
+"""The names of the package: complete, sorted, lazy, and imported one way."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import dml_tile
+
+PACKAGE = Path(dml_tile.__file__).parent
+
+
+def test_the_names_are_sorted_and_each_is_there() -> None:
+    assert dml_tile.__all__ == sorted(dml_tile.__all__)
+    for name in dml_tile.__all__:
+        assert getattr(dml_tile, name) is not None
+        assert name in dir(dml_tile)
+
+
+def test_the_names_for_type_checkers_are_the_same() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    named = [alias.asname for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert sorted(map(str, named)) == dml_tile.__all__
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'tiles'"):
+        _ = dml_tile.tiles
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    code = "import sys, dml_tile; print(sorted({'numpy', 'pydantic', 'rich', 'typer', 'onnx'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout == "[]\n"
+
+
+def test_the_docstring_s_example_is_true() -> None:
+    assert doctest.testmod(dml_tile).failed == 0
+
+
+def test_the_package_is_typed() -> None:
+    assert (PACKAGE / "py.typed").exists()
+
+
+def test_imports_go_one_way() -> None:
+    """No module imports, at its top, one that imports it."""
+    imports: dict[str, set[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+        nodes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ImportFrom)]
+        imports[module] = {str(node.module) for node in nodes if str(node.module).startswith("dml_tile.")}
+    settled: set[str] = set()
+    while len(settled) < len(imports):
+        ready = {module for module, needs in imports.items() if module not in settled and needs <= settled}
+        assert ready, f"a circle among {sorted(set(imports) - settled)}"
+        settled |= ready
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_every_module_says_what_it_is_for(path: Path) -> None:
+    module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+    assert import_module(module).__doc__

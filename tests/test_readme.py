@@ -1,0 +1,79 @@
+"""The README is true: its commands print what it shows, its tables are the data's."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+from typer.testing import CliRunner
+
+from dml_tile import cli
+from dml_tile.enums import TensorDataType
+from dml_tile.reports.tables import dimension_counts
+from dml_tile.targets import WINDOWS_RELEASES, Target
+
+README = (ROOT / "README.md").read_text()
+CONSOLES = re.findall(r"```console\n\$ (.*)\n([\s\S]*?)```", README)
+SET_UP = "python3 -m venv .venv && .venv/bin/pip install --quiet . && .venv/bin/"
+
+
+def test_it_begins_with_the_two_commands() -> None:
+    assert CONSOLES[0][0] == f"{SET_UP}dml-tile run examples/tile.json"
+    assert CONSOLES[1] == ("bash .ci/run", "")
+    assert (ROOT / ".ci" / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"), [console for console in CONSOLES if "dml-tile" in console[0]], ids=lambda text: text[:60]
+)
+def test_a_command_prints_what_is_shown(command: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    arguments = command.removeprefix(SET_UP).split()
+    assert arguments.pop(0) == "dml-tile"
+    assert CliRunner().invoke(cli.app, arguments, catch_exceptions=False).stdout == shown
+
+
+def test_the_python_example_does_what_its_comments_say() -> None:
+    (code,) = re.findall(r"```python\n([\s\S]*?)```", README)
+    comments = [comment.removesuffix("…") for comment in re.findall(r"print\(.*  # (.*)", code)]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, {})
+    lines = dict.fromkeys(printed.getvalue().splitlines())  # both tensors have the same finding
+    assert len(comments) == 3
+    for comment in comments:
+        assert any(line.startswith(comment) for line in lines), comment
+
+
+def test_the_matrix_is_the_data_s() -> None:
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in re.findall(r"\| windows-.*", README)]
+    expected = []
+    for release in WINDOWS_RELEASES:
+        target = Target.parse(release.name)
+        support = target.tile_support
+        kinds = ["float"]
+        kinds += ["int"] if TensorDataType.UINT8 in support.data_types else []
+        kinds += ["int64"] if TensorDataType.INT64 in support.data_types else []
+        carried = f"{release.directml} (inferred)" if release.note else release.directml
+        level = target.feature_level.short
+        expected.append([release.name, carried, level, dimension_counts(support), ", ".join(kinds)])
+    assert rows == expected
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_an_example_script_runs(path: object) -> None:
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, check=True, text=True)
+    assert done.stdout.splitlines() == [
+        "windows-10-2004: UINT8 needs DML_FEATURE_LEVEL_2_1; windows-10-2004 has 2_0",
+        "windows-11-21h2: accepted",
+        "lowest level: 2_1",
+        "[[0 1 2 0 1 2]",
+        " [3 4 5 3 4 5]",
+        " [0 1 2 0 1 2]",
+        " [3 4 5 3 4 5]]",
+    ]
