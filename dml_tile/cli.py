@@ -102,8 +102,7 @@ def run(
     from dml_tile.frontends.dxdispatch.run import ModelError, run_model
     from dml_tile.frontends.folders import Folders
     from dml_tile.frontends.problems import InputError
-    from dml_tile.reports.result import Result
-    from dml_tile.reports.text import print_results
+    from dml_tile.reports.text import print_refusals
 
     (chosen,) = _targets([target] if target else None)
     folder = Path() if model == "-" else Path(model).parent
@@ -111,8 +110,7 @@ def run(
         read = read_model(read_value(model))
         run_model(read, Folders(folder, Path()), sys.stdout.write, chosen, against.value)
     except ModelError as error:
-        results = [Result(model, pointer, chosen, findings, None) for pointer, findings in error.results.items()]
-        print_results(_console(stderr=True), results)
+        print_refusals(_console(stderr=True), model, error.results, chosen)
         raise typer.Exit(FINDINGS) from None
     except InputError as error:
         _complain(model, error.problems)

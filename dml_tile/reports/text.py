@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from rich.console import Console
 from rich.text import Text
@@ -29,20 +29,18 @@ def print_results(console: Console, results: Iterable[Result]) -> None:
         console.print(Text(f"{accepted} accepted, {refused} refused", "bold"), soft_wrap=True)
 
 
+def print_refusals(console: Console, source: str, refusals: Mapping[str, tuple[Finding, ...]], target: Target) -> None:
+    """Print the findings of parts of a source, by their JSON pointers."""
+    for pointer, findings in refusals.items():
+        for line in (_verdict(source, pointer, target, findings), *_details(target, findings)):
+            console.print(line, soft_wrap=True)
+
+
 def result_lines(result: Result) -> Iterator[Text]:
     """A result as lines of text."""
-    where = f"{result.source}#{result.pointer}" if result.pointer else result.source
-    at = f" at {target_label(result.target)}; {_lowest(result.lowest_level)}"
-    if not result.findings:
-        yield Text.assemble((where, "bold"), ": ", ("accepted", "green"), at)
-    elif result.findings[0].rule == operator_is_a_tile.id:
-        yield Text.assemble((where, "bold"), ": ", ("not checked", "yellow"))
-    else:
-        yield Text.assemble((where, "bold"), ": ", ("refused", "red"), at)
-    if result.target.note:
-        yield Text(f"  note: {result.target.note}", "dim")
-    for findings in _alike(result.findings):
-        yield from _finding_lines(findings)
+    verdict = _verdict(result.source, result.pointer, result.target, result.findings)
+    yield verdict if _is_other_operator(result.findings) else verdict.append(f"; {_lowest(result.lowest_level)}")
+    yield from _details(result.target, result.findings)
 
 
 def target_label(target: Target) -> str:
@@ -57,6 +55,25 @@ def rule_lines(rule: Rule[object]) -> Iterator[Text]:
     yield Text(f"  {rule.says}")
     yield Text(f"  basis: {', '.join(rule.basis.names)}; DirectML: {_outcome(rule.hresult, rule.crash)}")
     yield Text(f"  {rule.url}", "blue")
+
+
+def _verdict(source: str, pointer: str, target: Target, findings: tuple[Finding, ...]) -> Text:
+    where = (f"{source}#{pointer}" if pointer else source, "bold")
+    if _is_other_operator(findings):
+        return Text.assemble(where, ": ", ("not checked", "yellow"))
+    verdict = ("refused", "red") if findings else ("accepted", "green")
+    return Text.assemble(where, ": ", verdict, f" at {target_label(target)}")
+
+
+def _details(target: Target, findings: tuple[Finding, ...]) -> Iterator[Text]:
+    if target.note:
+        yield Text(f"  note: {target.note}", "dim")
+    for alike in _alike(findings):
+        yield from _finding_lines(alike)
+
+
+def _is_other_operator(findings: tuple[Finding, ...]) -> bool:
+    return any(finding.rule == operator_is_a_tile.id for finding in findings)
 
 
 def _finding_lines(findings: list[Finding]) -> Iterator[Text]:
