@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from dml_tile.descriptors import BufferTensorDesc
 from dml_tile.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, HRESULT
@@ -15,6 +15,9 @@ BINDING_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml
 BUFFER_BINDING_PAGE: Final = (
     "https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_buffer_binding"
 )
+
+
+Stage = Literal["initialisation", "execution"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +32,16 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class BindPoint:
-    """A tensor of an operator, and when a buffer is bound to it."""
+    """A tensor of an operator, and whether a buffer is bound to it when it is initialised, or when it is executed."""
 
     name: str
     owned_by_dml: bool
-    at_initialization: bool
-    at_execution: bool
+    stage: Stage
+    bound: bool
+
+    @property
+    def needed(self) -> bool:
+        return self.owned_by_dml == (self.stage == "initialisation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +59,9 @@ class BindingPair:
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
-    if point.owned_by_dml and not point.at_initialization:
-        yield Violation(point.name, "nothing is bound at initialisation, though its Flags say OWNED_BY_DML")
-    elif not point.owned_by_dml and not point.at_execution:
-        yield Violation(point.name, "nothing is bound at execution")
+    if point.needed and not point.bound:
+        owned = ", though its Flags say OWNED_BY_DML" if point.owned_by_dml else ""
+        yield Violation(point.name, f"nothing is bound at {point.stage}{owned}")
 
 
 @rule(
@@ -66,10 +72,9 @@ def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def tensor_is_bound_once(point: BindPoint, target: Target) -> Iterator[Violation]:
-    if point.owned_by_dml and point.at_execution:
-        yield Violation(point.name, "is bound at execution, though its Flags say OWNED_BY_DML")
-    elif not point.owned_by_dml and point.at_initialization:
-        yield Violation(point.name, "is bound at initialisation, though its Flags do not say OWNED_BY_DML")
+    if point.bound and not point.needed:
+        owned = "say" if point.owned_by_dml else "do not say"
+        yield Violation(point.name, f"is bound at {point.stage}, though its Flags {owned} OWNED_BY_DML")
 
 
 @rule(

@@ -17,7 +17,7 @@ from dml_tile.enums import (
     TensorType,
 )
 from dml_tile.findings import Basis, Rule, Violation, rule
-from dml_tile.layout import ELEMENT_SIZES, extent, packed_strides, round_up_4, shares_addresses
+from dml_tile.layout import ELEMENT_SIZES, extent, minimum_size_in_bytes, packed_strides, round_up_4, shares_addresses
 from dml_tile.targets import Target
 
 _REFERENCE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml"
@@ -205,7 +205,7 @@ def arrays_are_long_enough(buffer: Buffer, target: Target) -> Iterator[Violation
     for field, array in (("Sizes", buffer.desc.sizes), ("Strides", buffer.desc.strides)):
         if array is not None and len(array) < count:
             yield Violation(
-                buffer.path(field), f"{len(array)} entries were provided, but DimensionCount promises {count}"
+                buffer.path(field), f"an array of {len(array)} was provided, but DimensionCount promises {count}"
             )
 
 
@@ -246,8 +246,11 @@ def elements_are_countable(buffer: Buffer, target: Target) -> Iterator[Violation
 def extent_is_addressable(buffer: Buffer, target: Target) -> Iterator[Violation]:
     if buffer.sizes is None or buffer.strides is None:
         return
-    if not 1 <= runtime_extent(buffer.sizes, buffer.strides, target) <= UINT_MAX:
-        exact = extent(buffer.sizes, buffer.strides)
+    exact = extent(buffer.sizes, buffer.strides)
+    seen = runtime_extent(buffer.sizes, buffer.strides, target)
+    if seen == 0:
+        yield Violation(buffer.path("Strides"), f"the extent is {exact} elements, which is 0 modulo 2^32")
+    elif seen > UINT_MAX:
         yield Violation(
             buffer.path("Strides"), f"the last element has index {exact - 1}, but at most {UINT_MAX - 1} is allowed"
         )
@@ -295,16 +298,16 @@ def total_is_large_enough(buffer: Buffer, target: Target) -> Iterator[Violation]
     if buffer.sizes is None or buffer.element_size is None:
         return
     total = buffer.desc.total_tensor_size_in_bytes
-    expected = round_up_4(extent(buffer.sizes, buffer.strides) * buffer.element_size)
+    expected = minimum_size_in_bytes(buffer.element_size, buffer.sizes, buffer.strides)
     if total >= expected:
         return
-    refused = total < round_up_4(runtime_extent(buffer.sizes, buffer.strides, target) * buffer.element_size)
+    compared = round_up_4(runtime_extent(buffer.sizes, buffer.strides, target) * buffer.element_size)
+    wrapped = "" if compared == expected else f" (DirectML computes in 32 bits here, and expects {compared})"
     yield Violation(
         buffer.path("TotalTensorSizeInBytes"),
-        f"the value is too small. {total} was provided, but at least {expected} was expected"
-        f"{'' if refused else ' (DirectML computes in 32 bits here, and accepts it)'}",
+        f"the value is too small. {total} was provided, but at least {expected} was expected{wrapped}",
         f"set it to {expected}" if expected <= UINT_MAX * buffer.element_size else None,
-        basis=CONTRACT if refused else Basis.DOCUMENTED,
+        CONTRACT if total < compared else Basis.DOCUMENTED,
     )
 
 
@@ -337,9 +340,7 @@ def alignment_is_a_power_of_two(buffer: Buffer, target: Target) -> Iterator[Viol
     path = buffer.path("GuaranteedBaseOffsetAlignment")
     minimum = DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
     if alignment & (alignment - 1):
-        yield Violation(
-            path, f"{alignment} was provided, but 0 or a power of two from {minimum} was expected", "set it to 0"
-        )
+        yield Violation(path, f"{alignment} was provided, but 0 or a power of two was expected", "set it to 0")
     elif alignment < (buffer.element_size or 1):
         yield Violation(
             path, f"{alignment} was provided, but the element's size is {buffer.element_size} bytes", "set it to 0"

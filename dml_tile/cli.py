@@ -5,8 +5,11 @@ Exit status: 0 clean, 1 findings, 2 wrong usage or an input that cannot be read.
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import contextmanager
 from enum import StrEnum
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -82,11 +85,13 @@ def check(
     console = _console()
     outcome = _Outcome(_targets(targets), against.value)
     results = outcome.results(files)
-    if output_format == Format.JSON:
-        for part in json_report(results):
-            sys.stdout.write(part)
-    else:
-        print_results(console, results)
+    with _until_the_reader_leaves(outcome):
+        if output_format == Format.JSON:
+            for part in json_report(results):
+                sys.stdout.buffer.write(part.encode())  # JSON is UTF-8 whatever the terminal speaks
+            sys.stdout.buffer.flush()
+        else:
+            print_results(console, results)
     raise typer.Exit(outcome.status)
 
 
@@ -104,7 +109,7 @@ def run(
     from dml_tile.frontends.problems import InputError
     from dml_tile.reports.text import print_refusals
 
-    (chosen,) = _targets([target] if target else None)
+    (chosen,) = _targets(None if target is None else [target])
     folder = Path() if model == "-" else Path(model).parent
     try:
         read = read_model(read_value(model))
@@ -115,6 +120,8 @@ def run(
     except InputError as error:
         _complain(model, error.problems)
         raise typer.Exit(UNREADABLE) from None
+    except BrokenPipeError:
+        _forget_output()
     except (MemoryError, OSError) as error:
         _complain_of(model, error)
         raise typer.Exit(UNREADABLE) from None
@@ -221,9 +228,11 @@ def _targets(names: Sequence[str] | None) -> list[Target]:
 
 
 def _complain(source: str, problems: Sequence[Problem]) -> None:
+    from dml_tile.frontends.problems import printable
+
     for problem in problems:
         where = f"{source}#{problem.pointer}" if problem.pointer else source
-        typer.echo(f"dml-tile: {where}: {problem.message}", err=True)
+        typer.echo(f"dml-tile: {printable(where)}: {printable(problem.message)}", err=True)
 
 
 def _complain_of(source: str, error: Exception) -> None:
@@ -242,13 +251,33 @@ def _console(stderr: bool = False) -> Console:
     return console
 
 
+@contextmanager
+def _until_the_reader_leaves(outcome: _Outcome) -> Iterator[None]:
+    """End early, with the status so far, when nobody reads on, as in ``dml-tile check many.jsonl | head``."""
+    try:
+        yield
+    except BrokenPipeError:
+        _forget_output()
+        raise typer.Exit(outcome.status) from None
+
+
+def _forget_output() -> None:
+    """Keep Python from complaining, at its end, of what it cannot write to a reader that has gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
     """Run the command line."""
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
-    except BrokenPipeError:  # the reader has gone, as in `dml-tile levels | head`
-        sys.stderr.close()
-        raise SystemExit(CLEAN) from None
+    except OSError as error:  # standard output cannot be written to
+        typer.echo(f"dml-tile: {error.strerror}", err=True)
+        raise SystemExit(UNREADABLE) from None
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ class FeatureLevel(IntEnum):
             level = cls.__members__.get(f"DML_FEATURE_LEVEL_{short}")
             if level is not None:
                 return level
-        elif not isinstance(value, bool) and value in cls._value2member_map_:
+        elif type(value) in (int, cls) and value in cls._value2member_map_:
             return cls(value)
         shown = f"{value:#x}" if isinstance(value, int) else repr(value)
         raise ValueError(f"{shown} is no feature level; expected one of {', '.join(level.short for level in cls)}")

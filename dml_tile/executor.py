@@ -69,15 +69,17 @@ def prepare(
     target = resolve(target)
     require_executable(desc, target, against)
     buffers = described(desc)
-    memory = byte_view(input), byte_view(output, writable=True)
+    memory = [byte_view(input), byte_view(output, writable=True)]
     findings: list[Finding] = []
-    for name, buffer, view in zip(("InputTensor", "OutputTensor"), buffers, memory, strict=True):
-        findings += range_is_large_enough.findings(Binding(name, buffer, view.nbytes), target)
-    bound = [view[: buffer.total_tensor_size_in_bytes] for buffer, view in zip(buffers, memory, strict=True)]
-    findings += output_is_apart.findings(BindingPair(np.may_share_memory(bound[0], bound[1])), target)
+    for name, buffer, size in zip(("InputTensor", "OutputTensor"), buffers, map(len, memory), strict=True):
+        findings += range_is_large_enough.findings(Binding(name, buffer, size), target)
+    for i, buffer in enumerate(buffers):
+        memory[i] = memory[i][: buffer.total_tensor_size_in_bytes]
+    findings += output_is_apart.findings(BindingPair(np.may_share_memory(memory[0], memory[1])), target)
     if findings:
+        del memory  # else the traceback would keep the caller from closing an mmap
         raise DmlError(findings)
-    source, destination = (_view(buffer, view) for buffer, view in zip(buffers, bound, strict=True))
+    source, destination = map(_view, buffers, memory)
     repeats = (desc.repeats or ())[: desc.repeats_count]
     plan = plan_tile(source.itemsize, source.shape, repeats, source.strides, destination.strides)
     return Prepared(plan, source, destination)

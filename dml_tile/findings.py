@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Flag
-from typing import Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from dml_tile.enums import HRESULT
 from dml_tile.targets import Target
@@ -111,8 +111,9 @@ def rule(
 class Finding:
     """A rule that a descriptor breaks at a target.
 
-    ``path`` is the field in C names (``InputTensor.Sizes[2]``; empty for the whole), ``hresult`` what DirectML returns
-    (None: it returns nothing), ``crash`` whether the process would die.
+    ``path`` is the field in C names (``InputTensor.Sizes[2]``; empty for the whole), ``crash`` whether the process
+    would die. ``hresult`` is what DirectML returns where it notices, which it does unless ``basis`` is documented
+    alone; None: it returns nothing, or nobody knows.
     """
 
     rule: str
@@ -129,9 +130,9 @@ class Finding:
 
 
 class DmlError(ValueError):
-    """DirectML would refuse, or crash. ``findings`` says why; ``hresult`` is what the call would return.
+    """A descriptor, or a binding, has findings: DirectML would refuse it or crash, or its documentation rules it out.
 
-    ``hresult`` is that of the first finding that refuses, and None only if none does (a crash).
+    ``findings`` says why; ``hresult`` is that of the first finding that has one, and None if none has (a crash).
     """
 
     def __init__(self, findings: Sequence[Finding]) -> None:
@@ -139,3 +140,6 @@ class DmlError(ValueError):
         self.hresult = next((finding.hresult for finding in self.findings if finding.hresult is not None), None)
         verdict = str(self.hresult) if self.hresult is not None else "no HRESULT"
         super().__init__("\n".join([verdict, *(f"  {finding}" for finding in self.findings)]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.findings,)

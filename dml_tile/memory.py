@@ -37,13 +37,21 @@ DTYPES: Final[dict[int, np.dtype[Any]]] = {
 def byte_view(buffer: BufferLike, *, writable: bool = False) -> Bytes:
     """The bytes of a buffer (bytes, bytearray, memoryview, ndarray, mmap, shared memory), not copied.
 
-    Raises TypeError for an object without the buffer protocol, ValueError for one that is not C-contiguous, or that is
-    read-only where ``writable`` is asked for.
+    Raises TypeError for an object without the buffer protocol, and for one that holds Python objects, ValueError for
+    one that is not C-contiguous, or that is read-only where ``writable`` is asked for.
     """
+    if _holds_objects(buffer):
+        raise TypeError(f"the {type(buffer).__name__} holds Python objects, whose bytes are pointers")
     view: Bytes = np.frombuffer(cast("bytes", buffer), np.uint8)
     if writable and not view.flags.writeable:
         raise ValueError(f"the {type(buffer).__name__} is read-only; a writable buffer was expected")
     return view
+
+
+def _holds_objects(buffer: BufferLike) -> bool:
+    if isinstance(buffer, np.ndarray):
+        return buffer.dtype.hasobject
+    return "O" in (memoryview(buffer).format or "")
 
 
 def tensor_view(

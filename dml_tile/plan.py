@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,10 +26,6 @@ class Plan:
     @property
     def destination_strides(self) -> tuple[int, ...]:
         return tuple(axis.destination for axis in self.axes)
-
-    @property
-    def bytes_written(self) -> int:
-        return math.prod(self.shape) * self.element_size
 
 
 def plan_tile(

@@ -18,7 +18,7 @@ from dml_tile.buffer_rules import BUFFER_RULES, TENSOR_RULES, Operand, buffer_of
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import UINT_MAX, FeatureLevel, OperatorType, TensorFlags, TensorType
 from dml_tile.findings import Against, DmlError, Finding, Rule, bases_of
-from dml_tile.layout import ELEMENT_SIZES, round_up_4
+from dml_tile.layout import ELEMENT_SIZES, minimum_size_in_bytes
 from dml_tile.targets import Target, TargetLike, resolve
 from dml_tile.tile_rules import (
     INPUT_OUTPUT_RULES,
@@ -157,4 +157,6 @@ def _plain(tensor: TensorDesc | None) -> BufferTensorDesc | None:
     if not 0 < elements <= UINT_MAX:
         return None
     total = buffer.total_tensor_size_in_bytes
-    return buffer if round_up_4(elements * element_size) <= total <= UINT_MAX * element_size else None
+    return (
+        buffer if minimum_size_in_bytes(element_size, buffer.sizes, None) <= total <= UINT_MAX * element_size else None
+    )

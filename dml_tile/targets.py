@@ -63,7 +63,6 @@ class DirectMLVersion(NamedTuple):
     version: str
     patches: tuple[int, ...] | None
     level: FeatureLevel
-    windows: str | None
     page: str
     remark: str = ""
     note: str = ""
@@ -74,21 +73,21 @@ _UNLISTED_1_14 = (
 )
 
 DIRECTML_VERSIONS: Final = (
-    DirectMLVersion("1.0", (0,), _L("1_0"), "windows-10-1903", VERSION_PAGE),
-    DirectMLVersion("1.1", (0,), _L("2_0"), "windows-10-2004", VERSION_PAGE),
-    DirectMLVersion("1.2", (0,), _L("2_1"), None, VERSION_PAGE, "not widely available"),
-    DirectMLVersion("1.4", (0, 1, 2, 3), _L("3_0"), None, VERSION_PAGE),
-    DirectMLVersion("1.5", (0, 1), _L("3_1"), None, VERSION_PAGE),
-    DirectMLVersion("1.6", (0,), _L("4_0"), "windows-11-21h2", VERSION_PAGE),
-    DirectMLVersion("1.7", (0,), _L("4_1"), None, VERSION_PAGE),
-    DirectMLVersion("1.8", (0, 1, 2), _L("5_0"), "windows-11-22h2", VERSION_PAGE),
-    DirectMLVersion("1.9", (0, 1), _L("5_1"), None, VERSION_PAGE),
-    DirectMLVersion("1.10", (0, 1), _L("5_2"), None, VERSION_PAGE),
-    DirectMLVersion("1.11", (0,), _L("6_0"), None, VERSION_PAGE),
-    DirectMLVersion("1.12", (0, 1), _L("6_1"), None, VERSION_PAGE),
-    DirectMLVersion("1.13", (0, 1), _L("6_2"), "windows-11-24h2", VERSION_PAGE),
-    DirectMLVersion("1.14", None, _L("6_2"), None, RELEASES_PAGE, "in no table", _UNLISTED_1_14),
-    DirectMLVersion("1.15", (0, 1, 2, 3, 4), _L("6_4"), None, VERSION_PAGE),
+    DirectMLVersion("1.0", (0,), _L("1_0"), VERSION_PAGE),
+    DirectMLVersion("1.1", (0,), _L("2_0"), VERSION_PAGE),
+    DirectMLVersion("1.2", (0,), _L("2_1"), VERSION_PAGE, "not widely available"),
+    DirectMLVersion("1.4", (0, 1, 2, 3), _L("3_0"), VERSION_PAGE),
+    DirectMLVersion("1.5", (0, 1), _L("3_1"), VERSION_PAGE),
+    DirectMLVersion("1.6", (0,), _L("4_0"), VERSION_PAGE),
+    DirectMLVersion("1.7", (0,), _L("4_1"), VERSION_PAGE),
+    DirectMLVersion("1.8", (0, 1, 2), _L("5_0"), VERSION_PAGE),
+    DirectMLVersion("1.9", (0, 1), _L("5_1"), VERSION_PAGE),
+    DirectMLVersion("1.10", (0, 1), _L("5_2"), VERSION_PAGE),
+    DirectMLVersion("1.11", (0,), _L("6_0"), VERSION_PAGE),
+    DirectMLVersion("1.12", (0, 1), _L("6_1"), VERSION_PAGE),
+    DirectMLVersion("1.13", (0, 1), _L("6_2"), VERSION_PAGE),
+    DirectMLVersion("1.14", None, _L("6_2"), RELEASES_PAGE, "in no table", _UNLISTED_1_14),
+    DirectMLVersion("1.15", (0, 1, 2, 3, 4), _L("6_4"), VERSION_PAGE),
 )
 
 
@@ -96,7 +95,6 @@ class WindowsRelease(NamedTuple):
     """A Windows release and the DirectML version in its box."""
 
     name: str
-    build: int
     directml: str
     page: str
     note: str = ""
@@ -105,18 +103,18 @@ class WindowsRelease(NamedTuple):
 _BASE = "shares the servicing base of {}: the DirectML version is inferred"
 
 WINDOWS_RELEASES: Final = (
-    WindowsRelease("windows-10-1903", 18362, "1.0.0", VERSION_PAGE),
-    WindowsRelease("windows-10-1909", 18363, "1.0.0", VERSION_PAGE, _BASE.format("windows-10-1903")),
-    WindowsRelease("windows-10-2004", 19041, "1.1.0", VERSION_PAGE),
-    WindowsRelease("windows-10-20h2", 19042, "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
-    WindowsRelease("windows-10-21h1", 19043, "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
-    WindowsRelease("windows-10-21h2", 19044, "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
-    WindowsRelease("windows-10-22h2", 19045, "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
-    WindowsRelease("windows-11-21h2", 22000, "1.6.0", VERSION_PAGE),
-    WindowsRelease("windows-11-22h2", 22621, "1.8.0", VERSION_PAGE),
-    WindowsRelease("windows-11-23h2", 22631, "1.8.0", VERSION_PAGE, _BASE.format("windows-11-22h2")),
-    WindowsRelease("windows-11-24h2", 26100, "1.13.1", RELEASES_PAGE),
-    WindowsRelease("windows-11-25h2", 26200, "1.13.1", RELEASES_PAGE, _BASE.format("windows-11-24h2")),
+    WindowsRelease("windows-10-1903", "1.0.0", VERSION_PAGE),
+    WindowsRelease("windows-10-1909", "1.0.0", VERSION_PAGE, _BASE.format("windows-10-1903")),
+    WindowsRelease("windows-10-2004", "1.1.0", VERSION_PAGE),
+    WindowsRelease("windows-10-20h2", "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-10-21h1", "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-10-21h2", "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-10-22h2", "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-11-21h2", "1.6.0", VERSION_PAGE),
+    WindowsRelease("windows-11-22h2", "1.8.0", VERSION_PAGE),
+    WindowsRelease("windows-11-23h2", "1.8.0", VERSION_PAGE, _BASE.format("windows-11-22h2")),
+    WindowsRelease("windows-11-24h2", "1.13.1", RELEASES_PAGE),
+    WindowsRelease("windows-11-25h2", "1.13.1", RELEASES_PAGE, _BASE.format("windows-11-24h2")),
 )
 
 ONNXRUNTIME_DIRECTML: Final = {
@@ -170,16 +168,24 @@ class Target:
         return self.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0
 
     @classmethod
-    def parse(cls, value: TargetLike, *, double_precision: bool = True, typed_uav_loads: bool = True) -> Target:
+    def parse(
+        cls, value: TargetLike, *, double_precision: bool | None = None, typed_uav_loads: bool | None = None
+    ) -> Target:
         """The target named by a level, a DirectML version, a Windows release or an onnxruntime-directml version.
 
         ``"4_1"``, ``0x4100``, ``"directml-1.6.0"``, ``"windows-10-22h2"``, ``"onnxruntime-directml-1.16.3"``; upper and
-        lower case are the same. Raises ValueError, with the nearest known names, for anything else.
+        lower case are the same; a Target is taken as it is, but for the capabilities that are given. Raises
+        ValueError, with the nearest known names, for anything else.
         """
         if isinstance(value, Target):
-            return value
-        target = _named(value.strip().lower()) if isinstance(value, str) else cls(FeatureLevel.parse(value))
-        return replace(target, double_precision=double_precision, typed_uav_loads=typed_uav_loads)
+            target = value
+        else:
+            target = _named(value.strip().lower()) if isinstance(value, str) else cls(FeatureLevel.parse(value))
+        if double_precision is not None:
+            target = replace(target, double_precision=double_precision)
+        if typed_uav_loads is not None:
+            target = replace(target, typed_uav_loads=typed_uav_loads)
+        return target
 
 
 TargetLike = Target | FeatureLevel | str | int
@@ -225,7 +231,7 @@ def _named(name: str) -> Target:
 
 
 def _directml_target(version: str) -> Target | None:
-    parts = re.fullmatch(r"(\d{1,3}\.\d{1,3})(?:\.(\d{1,3}))?", version)
+    parts = re.fullmatch(r"([0-9]+\.[0-9]+)(?:\.(0|[1-9][0-9]?))?", version)
     row = parts and next((row for row in DIRECTML_VERSIONS if row.version == parts[1]), None)
     if not parts or not row or (parts[2] and row.patches is not None and int(parts[2]) not in row.patches):
         return None
@@ -241,7 +247,7 @@ def _windows_target(name: str) -> Target | None:
 
 
 def _onnxruntime_target(name: str) -> Target | None:
-    parts = re.fullmatch(r"onnxruntime-directml-(\d{1,3}\.\d{1,3})\.(\d{1,5})", name)
+    parts = re.fullmatch(r"onnxruntime-directml-([0-9]+\.[0-9]+)\.(0|[1-9][0-9]{0,4})", name)
     if not parts:
         return None
     patches = [int(read.rpartition(".")[2]) for read in ONNXRUNTIME_DIRECTML if read.rpartition(".")[0] == parts[1]]

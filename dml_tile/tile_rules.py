@@ -52,7 +52,7 @@ def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Ite
 
 @rule(
     "DML-OPERATOR-Type-unsupported",
-    basis=Basis.RUNTIME,
+    basis=CONTRACT,
     url=OPERATOR_PAGE,
     says="Type is not 0xffffffff, for which the runtime has an answer of its own.",
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
@@ -99,9 +99,8 @@ def data_type_is_ever_supported(buffer: Buffer, target: Target) -> Iterator[Viol
     if data_type == TensorDataType.FLOAT64:
         # 5_0 is the lowest level that was measured; below it the documented table is all there is.
         below = target.feature_level < FeatureLevel.DML_FEATURE_LEVEL_5_0
-        accepted, basis = (
-            ("", Basis.DOCUMENTED | Basis.INFERRED) if below else (" (DirectML takes it)", Basis.DOCUMENTED)
-        )
+        basis = Basis.DOCUMENTED | Basis.INFERRED if below else Basis.DOCUMENTED
+        accepted = "" if below or not target.double_precision else " (DirectML takes it)"
     yield Violation(
         buffer.path("DataType"),
         f"{data_type.name} is in no row of Tile's tensor support, at any feature level{accepted}",
@@ -248,7 +247,7 @@ def repeats_count_is_the_dimension_count(tile: Tile, target: Target) -> Iterator
 def repeats_are_given(tile: Tile, target: Target) -> Iterator[Violation]:
     if tile.desc.repeats is None:
         yield Violation(
-            "Repeats", "is null; an array of RepeatsCount values was expected. DirectML would crash the process"
+            "Repeats", "is null; an array of RepeatsCount values was expected. DirectML reads it last, and would crash"
         )
 
 
@@ -262,7 +261,7 @@ def repeats_are_long_enough(tile: Tile, target: Target) -> Iterator[Violation]:
     if tile.desc.repeats is not None and len(tile.desc.repeats) < tile.desc.repeats_count:
         yield Violation(
             "Repeats",
-            f"{len(tile.desc.repeats)} entries were provided, but RepeatsCount promises {tile.desc.repeats_count}",
+            f"an array of {len(tile.desc.repeats)} was provided, but RepeatsCount promises {tile.desc.repeats_count}",
         )
 
 

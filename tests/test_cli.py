@@ -51,7 +51,9 @@ def test_an_accepted_descriptor_exits_0_and_tells_its_lowest_level(invoke: Invok
 def test_findings_exit_1_and_are_told_all_at_once(invoke: Invoke) -> None:
     result = invoke("check", write("bad.json", BAD | {"RepeatsCount": 2}))
     assert result.exit_code == 1
-    assert result.stdout.startswith("bad.json: refused at 6_4; no feature level would accept it\n")
+    assert result.stdout.startswith(
+        "bad.json: refused at 6_4; no feature level passes both documentation and runtime\n"
+    )
     assert (
         "error[DML-TILE-OutputTensor-Sizes] E_INVALIDARG 0x80070057\n    OutputTensor.Sizes[0]: 2 was" in result.stdout
     )
@@ -203,7 +205,7 @@ def test_run_refuses_what_the_target_refuses(invoke: Invoke) -> None:
         ("[]", "the description is an array of 0; an object was expected"),
         (
             json.dumps({"resources": {}, "dispatchables": {}, "commands": [{"type": "print"}]}),
-            "#/commands/0: resource is",
+            "#/commands/0: commands[0].resource is",
         ),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -208,7 +209,7 @@ def test_an_owned_input_is_bound_at_initialisation_and_kept(run: Callable[..., s
         ({"bindings": {"InputTensor": "In", "OutputTensor": "Small"}}, "DML-BINDING-SizeInBytes", "OutputTensor"),
         ({"bindings": {"InputTensor": "Out", "OutputTensor": "Out"}}, "DML-BINDING-overlap", "OutputTensor"),
         (
-            {"bindings": {"InputTensor": {"name": "In", "elementOffset": 1}, "OutputTensor": "Out"}},
+            {"bindings": {"InputTensor": {"name": "Long", "elementOffset": 1}, "OutputTensor": "Out"}},
             "DML-BINDING-Offset",
             "InputTensor",
         ),
@@ -222,18 +223,13 @@ def test_an_owned_input_is_bound_at_initialisation_and_kept(run: Callable[..., s
             "DML-BINDING-owned",
             "InputTensor",
         ),
-        (
-            {"dispatchable": "never bound", "bindings": {"OutputTensor": "Out"}},
-            "DML-BINDING-missing",
-            "InputTensor",
-        ),
     ],
 )
 def test_a_wrong_binding_is_a_finding_of_its_command(
     run: Callable[..., str], tmp_path: Path, changes: Json, rule: str, path: str
 ) -> None:
-    data = model(resources={"In": values(1, 2), "Out": zeros(4), "Small": zeros(3)})
-    data["dispatchables"] |= {"owned": OWNED, "never bound": OWNED | {"bindings": {}}}
+    data = model(resources={"In": values(1, 2), "Out": zeros(4), "Small": zeros(3), "Long": zeros(3)})
+    data["dispatchables"]["owned"] = OWNED
     write = {"type": "writeFile", "resource": "In", "targetPath": "early.bin"}
     data["commands"] = [write, data["commands"][0] | changes]
     with pytest.raises(ModelError) as caught:
@@ -242,6 +238,60 @@ def test_a_wrong_binding_is_a_finding_of_its_command(
     assert pointer == "/commands/1"
     assert [(finding.rule, finding.path) for finding in findings] == [(rule, path)]
     assert not list(tmp_path.iterdir()), "nothing is written before all bindings are known to be good"
+
+
+@pytest.mark.parametrize(
+    ("dispatchable", "rule"),
+    [
+        (OWNED | {"bindings": {}}, "DML-BINDING-missing"),
+        (OWNED | {"bindings": None}, "DML-BINDING-missing"),
+        (OWNED | {"bindings": {"InputTensor": {"name": "In", "elementOffset": 1}}}, "DML-BINDING-Offset"),
+        (OWNED | {"bindings": {"InputTensor": {"name": "In", "elementOffset": 4}}}, "DML-BINDING-SizeInBytes"),
+        ({"type": "TILE", "desc": tile([2], [2]), "bindings": {"InputTensor": "In"}}, "DML-BINDING-owned"),
+    ],
+)
+def test_a_wrong_binding_at_initialisation_is_a_finding_of_its_dispatchable(
+    run: Callable[..., str], dispatchable: Json, rule: str
+) -> None:
+    for commands in ([], [{"type": "dispatch", "dispatchable": "tile", "bindings": {"OutputTensor": "Out"}}]):
+        padded = values(1, 2, 3, 4, 5)
+        data = model(resources={"In": padded, "Out": zeros(4)}, dispatchables={"tile": dispatchable}, commands=commands)
+        with pytest.raises(ModelError) as caught:
+            run(data)
+        assert {pointer: [finding.rule for finding in found] for pointer, found in caught.value.results.items()} == {
+            "/dispatchables/tile": [rule]
+        }
+
+
+def test_only_the_tensor_of_an_owned_input_is_kept(run: Callable[..., str]) -> None:
+    """Many tiles that own the start of one large resource do not each copy all of it."""
+    large = {"initialValuesDataType": "FLOAT32", "initialValues": [1, 2], "sizeInBytes": 2**28}
+    data = model(resources={"In": large, "Out": zeros(4)}, commands=[])
+    data["dispatchables"] = {str(i): OWNED for i in range(20)}
+    tracemalloc.start()
+    try:
+        run(data)
+        assert tracemalloc.get_traced_memory()[1] < 2 * 2**28
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_bind_point_of_a_tile_takes_one_resource(run: Callable[..., str]) -> None:
+    data = model()
+    data["commands"][0]["bindings"]["InputTensor"] = ["In", "In"]
+    with pytest.raises(InputError, match="/commands/0/bindings/InputTensor: 2 resources are bound; a tensor takes one"):
+        run(data)
+
+
+def test_bind_points_of_other_operators_may_take_several() -> None:
+    data = model()
+    data["dispatchables"]["join"] = {
+        "type": "DML_OPERATOR_JOIN",
+        "desc": {},
+        "bindings": {"InputTensors": ["In", "In"]},
+    }
+    data["commands"].append({"type": "dispatch", "dispatchable": "join", "bindings": {"InputTensors": ["In", "Out"]}})
+    assert len(read_model(data).commands) == 3
 
 
 def test_all_refused_tiles_are_told_at_once(run: Callable[..., str]) -> None:
@@ -307,7 +357,6 @@ def lying_npy(path: Path) -> None:
         ({"initialValues": {"value": 1, "valueStart": 1}}, "", "exactly one of value, valueStart and sourcePath"),
         ({"initialValues": {"valueCount": 0, "value": 1}}, "/valueCount", "at least 1"),
         ({"initialValues": {"valueCount": "3", "value": 1}}, "/valueCount", "an integer"),
-        ({"initialValues": {"valueCount": 2**32 - 1, "value": 1}}, "", "the resources of a model may take 4294967296"),
         ({"initialValues": {"value": 1}}, "/valueCount|", "valueCount is missing"),
         (values(1, "x"), "/1", "'x' was provided, but a number"),
         (values(1, None), "/1", "null was provided"),
@@ -355,6 +404,25 @@ def test_unusable_values_are_told_by_their_place(
     assert caught.value.problems[0].pointer in places
 
 
+@pytest.mark.parametrize(
+    "resource",
+    [
+        {"initialValues": {"valueCount": 2**32 - 1, "value": 1}},
+        {"initialValues": {"valueCount": 2**31, "valueStart": 1, "valueDelta": 1}},
+        {"initialValues": [1], "sizeInBytes": 2**62},
+    ],
+)
+def test_resources_are_limited_before_memory_is_taken(run: Callable[..., str], resource: Json) -> None:
+    resources = {name: {"initialValuesDataType": "UINT32"} | resource for name in "AB"}
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=r"/resources: .* the resources of a model may take 4294967296"):
+            run(model(resources=resources, dispatchables={}, commands=[]))
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
 def test_resources_are_limited_together(run: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "MAX_RESOURCE_BYTES", 20)
     with pytest.raises(InputError, match="24 bytes would be needed; the resources of a model may take 20"):
@@ -392,6 +460,16 @@ def test_a_file_outside_is_never_written(run: Callable[..., str], tmp_path: Path
             {"type": "writeFile", "resource": "In", "targetPath": "a.npy", "dimensions": [3]},
             "/commands/0/dimensions",
             "3 elements are promised, but the resource has 2",
+        ),
+        (
+            {"type": "writeFile", "resource": "In", "targetPath": "a.npy", "dimensions": [1] * 65},
+            "/commands/0/dimensions",
+            "at most 32 were expected",
+        ),
+        (
+            {"type": "writeFile", "resource": "In", "targetPath": "a.npy", "dimensions": [0, 2**32 - 1]},
+            "/commands/0/dimensions/0",
+            "at least 1 was expected",
         ),
     ],
 )

@@ -68,7 +68,7 @@ def test_a_target_outside_is_refused(folders: Folders, name: str) -> None:
 
 
 def test_a_folder_is_no_target(folders: Folders) -> None:
-    with pytest.raises(InputError, match="is a folder"):
+    with pytest.raises(InputError, match="is not a regular file"):
         folders.target(".", "/p")
 
 

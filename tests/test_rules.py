@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from conftest import changed
@@ -55,7 +55,7 @@ CASES = [
     Case("DML-OPERATOR-null", None, OPERATOR, ""),
     Case("DML-OPERATOR-Type", OperatorDesc(type=0, desc=GOOD), OPERATOR, "Type"),
     Case("DML-OPERATOR-Type", OperatorDesc(type=0x7FFFFFFF, desc=GOOD), OPERATOR, "Type"),
-    Case("DML-OPERATOR-Type-unsupported", OperatorDesc(type=0xFFFFFFFF, desc=GOOD), OPERATOR, "Type", R),
+    Case("DML-OPERATOR-Type-unsupported", OperatorDesc(type=0xFFFFFFFF, desc=GOOD), OPERATOR, "Type"),
     Case("DML-OPERATOR-not-a-tile", OperatorDesc(type=1, desc=None), OPERATOR, "Type", D | I),
     Case("DML-OPERATOR-Desc-null", OperatorDesc(type=70, desc=None), OPERATOR, "Desc"),
     Case("DML-TENSOR-null", tile(InputTensor=None), GOOD, "InputTensor"),
@@ -233,14 +233,19 @@ def test_a_rule_refuses_and_accepts(case: Case) -> None:
 
 ALIGNED = BufferTensorDesc.model_validate({"DataType": "UINT8", "Sizes": [8], "GuaranteedBaseOffsetAlignment": 64})
 
+
+def point(stage: Literal["initialisation", "execution"], *, owned: bool = False, bound: bool) -> BindPoint:
+    return BindPoint("InputTensor", owned, stage, bound)
+
+
 BINDING_CASES = [
     ("DML-BINDING-SizeInBytes", Binding("InputTensor", ALIGNED, 7), Binding("InputTensor", ALIGNED, 8)),
     ("DML-BINDING-Offset", Binding("InputTensor", ALIGNED, 8, 32), Binding("InputTensor", ALIGNED, 8, 128)),
     ("DML-BINDING-overlap", BindingPair(overlap=True), BindingPair(overlap=False)),
-    ("DML-BINDING-missing", BindPoint("OutputTensor", False, False, False), BindPoint("A", False, False, True)),
-    ("DML-BINDING-missing", BindPoint("InputTensor", True, False, False), BindPoint("A", True, True, False)),
-    ("DML-BINDING-owned", BindPoint("InputTensor", True, True, True), BindPoint("A", True, True, False)),
-    ("DML-BINDING-owned", BindPoint("InputTensor", False, True, True), BindPoint("A", False, False, True)),
+    ("DML-BINDING-missing", point("execution", bound=False), point("execution", bound=True)),
+    ("DML-BINDING-missing", point("initialisation", owned=True, bound=False), point("initialisation", bound=False)),
+    ("DML-BINDING-owned", point("execution", owned=True, bound=True), point("execution", owned=True, bound=False)),
+    ("DML-BINDING-owned", point("initialisation", bound=True), point("initialisation", owned=True, bound=True)),
 ]
 
 

@@ -21,6 +21,9 @@ from dml_tile.memory import DTYPES
 from dml_tile.plan import plan_tile
 from dml_tile.targets import TargetLike, resolve
 
+_MAX_WORK: Final[Any] = 10_000
+"""How many solutions NumPy tries to tell two strided arrays apart, before they are taken to overlap."""
+
 DATA_TYPES: Final = {dtype.str[1:]: TensorDataType(data_type) for data_type, dtype in DTYPES.items()} | {
     "b1": TensorDataType.UINT8  # DirectML has no bool; its bytes are tiled as they are
 }
@@ -48,7 +51,7 @@ def tile(
     data_type = DATA_TYPES.get(array.dtype.str[1:])
     if data_type is None:
         raise TypeError(f"DirectML has no tensor data type for {array.dtype}")
-    counts = [index(repeat) for repeat in (repeats if isinstance(repeats, Iterable) else [repeats])]
+    counts = _counts(repeats)
     if any(count < 0 for count in counts):
         raise ValueError(f"repeats is {counts}; no value may be negative")
     rank = max(len(counts), array.ndim)
@@ -65,12 +68,26 @@ def tile(
     return out
 
 
+def _counts(repeats: int | Iterable[int]) -> list[int]:
+    try:
+        return [index(repeats)]  # type: ignore[arg-type]  # an array of rank 0 is an index too
+    except TypeError:
+        return [index(repeat) for repeat in repeats]  # type: ignore[union-attr]
+
+
 def _require_fitting(out: NDArray[Any], shape: tuple[int, ...], array: NDArray[Any]) -> None:
     if out.shape != shape or out.dtype != array.dtype:
         raise ValueError(f"out is {out.dtype} of shape {out.shape}; {array.dtype} of shape {shape} was expected")
     if not out.flags.writeable:
         raise ValueError("out is read-only; a writable array was expected")
-    if np.may_share_memory(out, array):
+    if _share_memory(out, array):
         raise ValueError("out shares memory with the array; Tile has no in-place form")
-    if shares_addresses(out.shape, [abs(stride) // out.itemsize for stride in out.strides]) is not False:
+    if shares_addresses((*out.shape, out.itemsize), (*map(abs, out.strides), 1)) is not False:  # byte by byte
         raise ValueError(f"the strides {out.strides} let elements of out share memory")
+
+
+def _share_memory(out: NDArray[Any], array: NDArray[Any]) -> bool:
+    try:
+        return np.shares_memory(out, array, max_work=_MAX_WORK)
+    except np.exceptions.TooHardError:
+        return True

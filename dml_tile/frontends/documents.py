@@ -14,13 +14,14 @@ from pydantic import ValidationError
 from dml_tile.descriptors import OPERATOR_TYPE, OperatorDesc, TileOperatorDesc
 from dml_tile.enums import OperatorType
 from dml_tile.frontends.dxdispatch.model import TileDispatchable, is_model, read_dispatchables, read_model
+from dml_tile.frontends.dxdispatch.resources import literal_problems
 from dml_tile.frontends.jsonc import parse_json
 from dml_tile.frontends.problems import InputError, Problem, json_pointer, problems_of, refuse, shown
 
 MAX_DOCUMENT_BYTES: Final = 2**28
 """How large a document may be that is read as a whole; JSON lines may be longer together, not each."""
 
-_TILE_FIELDS: Final = [str(field.alias) for field in TileOperatorDesc.model_fields.values()]
+_TILE_FIELDS: Final = {name: str(field.alias) for name, field in TileOperatorDesc.model_fields.items()}
 _LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
 
 
@@ -67,7 +68,11 @@ def read_value(name: str) -> Any:
 
 
 def _opened(name: str) -> AbstractContextManager[BinaryIO]:
-    return nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb")
+    if name != "-":
+        return Path(name).open("rb")
+    if sys.stdin is None:
+        raise refuse("", "standard input is closed")
+    return nullcontext(sys.stdin.buffer)
 
 
 def _whole(file: BinaryIO) -> bytes:
@@ -120,7 +125,7 @@ def _parts(data: Any) -> Iterator[Part]:
 
 def _model_parts(data: dict[str, Any]) -> Iterator[Part]:
     try:
-        read_model(data)
+        yield from literal_problems(read_model(data).resources)
     except InputError as error:
         yield from error.problems
     for name, dispatchable in read_dispatchables(data).items():
@@ -136,11 +141,14 @@ def _descriptor(data: Any, pointer: str) -> Part:
     if data is None:
         return Described(pointer)
     typed = next((key for key in ("Type", "type") if isinstance(data, dict) and key in data), None)
-    if not isinstance(data, dict) or (typed is None and not data.keys() & _TILE_FIELDS):
+    if is_model(data):
+        return Problem(pointer, "a DxDispatch model was provided, which has to be the whole document")
+    if not isinstance(data, dict) or (typed is None and not data.keys() & {*_TILE_FIELDS, *_TILE_FIELDS.values()}):
         return Problem(
             pointer,
-            f"{shown(data)} was provided, but a tile (an object with {', '.join(_TILE_FIELDS)}), a DML_OPERATOR_DESC "
-            "(with Type and Desc) or a DxDispatch model (with resources, dispatchables and commands) was expected",
+            f"{shown(data)} was provided, but a tile (an object with {', '.join(_TILE_FIELDS.values())}), a "
+            "DML_OPERATOR_DESC (with Type and Desc) or a DxDispatch model (with resources, dispatchables and commands) "
+            "was expected",
         )
     if typed is None:
         return _validated(TileOperatorDesc, data, pointer)

@@ -38,11 +38,23 @@ class Folders:
         raise refuse(pointer, f"{name!r} does not exist, neither in the model's folder nor in the current one")
 
     def target(self, name: str, pointer: str) -> Path:
-        """The path that ``name`` means for writing, below the current folder. Raises InputError if it is outside."""
+        """The path that ``name`` means for writing, below the current folder.
+
+        Raises InputError if it is outside, or if a file cannot be written there.
+        """
         path = _resolved(self.current, name, pointer)
         self._require_inside(path, name, pointer)
-        if path.is_dir():
-            raise refuse(pointer, f"{name!r} is a folder")
+        try:
+            if path.exists():
+                if not path.is_file():
+                    raise refuse(pointer, f"{name!r} is not a regular file")
+                if not os.access(path, os.W_OK):
+                    raise refuse(pointer, f"{name!r} is read-only")
+        except OSError as error:
+            raise refuse(pointer, f"{name!r} is no usable path: {error.strerror}") from None
+        folder = next(folder for folder in path.parents if folder.exists())
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise refuse(pointer, f"{name!r} cannot be written: {folder.name!r} is no folder that can be written to")
         return path
 
     def _require_inside(self, path: Path, name: str, pointer: str) -> None:
@@ -53,17 +65,24 @@ class Folders:
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Write a file so that it is there as a whole or not at all. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".dml-tile-")
     try:
         with os.fdopen(descriptor, "wb") as file:
             write(file)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(unfinished).chmod(0o666 & ~mask)  # as a file that was simply opened
+        Path(unfinished).chmod(_mode(path))
         Path(unfinished).replace(path)
     except BaseException:
         Path(unfinished).unlink(missing_ok=True)
         raise
+
+
+def _mode(path: Path) -> int:
+    """The permissions that a file would have if it were simply opened and written."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def _resolved(folder: Path, name: str, pointer: str) -> Path:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Final
 
 from pydantic_core import from_json
 
-_STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)'
+_STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
 _COMMENT: Final = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
 # Each alternative also matches at the end of the text what is never closed, so that no text takes quadratic time.
 _STRING_OR_COMMENT: Final = re.compile(f"{_STRING}|{_COMMENT}".encode(), re.DOTALL)
@@ -19,15 +20,26 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 def parse_json(text: bytes) -> Any:
     """The value of one JSON document in UTF-8. Raises ValueError, with line and column, where it is none.
 
-    Nesting is limited to 200 levels, by pydantic's parser.
+    Nesting is limited to 200 levels, by pydantic's parser. A name that an object gives twice is an error: DxDispatch
+    takes the first, other readers the last.
     """
     text = text.removeprefix(_BYTE_ORDER_MARK)
     try:
-        return from_json(text, allow_inf_nan=False)
+        value = from_json(text, allow_inf_nan=False)
     except ValueError:
         # Most documents are plain JSON; only the others pay for a second look. Blanks keep lines and columns true.
-        plain = _STRING_OR_COMMENT.sub(_blank_comment, text)
-        return from_json(_STRING_OR_TRAILING_COMMA.sub(_blank_comma, plain), allow_inf_nan=False)
+        text = _STRING_OR_TRAILING_COMMA.sub(_blank_comma, _STRING_OR_COMMENT.sub(_blank_comment, text))
+        value = from_json(text, allow_inf_nan=False)
+    json.loads(text, object_pairs_hook=_refuse_repeated_names)
+    return value
+
+
+def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> None:
+    names = set()
+    for name, _ in pairs:
+        if name in names:
+            raise ValueError(f"the name {name[:80]!r} stands twice in one object")
+        names.add(name)
 
 
 def _blank_comment(match: re.Match[bytes]) -> bytes:

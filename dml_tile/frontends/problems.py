@@ -22,6 +22,8 @@ _C_NAMES: Final = [
 ]
 
 
+_SHOWN_AT_MOST: Final = 10
+
 _EXPECTED: Final = {
     # pydantic's kind of error: what was expected, in the words of JSON
     "dict_type": "an object",
@@ -59,6 +61,9 @@ class InputError(ValueError):
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problems,)
+
 
 def refuse(pointer: str, message: str) -> InputError:
     """The InputError of a single problem."""
@@ -70,17 +75,20 @@ def json_pointer(steps: Iterable[str | int]) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
-def problems_of(error: ValidationError, data: Any, pointer: str = "", skip: int = 0) -> list[Problem]:
+def problems_of(error: ValidationError, data: Any, pointer: str = "") -> list[Problem]:
     """The problems that a pydantic error tells of, each with the field in C names, the value, and what was expected.
 
-    ``data`` is the JSON value that was read and ``pointer`` its place in the source; the first ``skip`` steps below it
-    are left out of a field's path.
+    ``data`` is the JSON value that was read and ``pointer`` its place in the source. The first ten are told.
     """
     problems = []
-    for details in error.errors(include_url=False):
+    for details in error.errors(include_url=False)[:_SHOWN_AT_MOST]:
         steps, rest = _followed(data, details["loc"])
         path = [*steps, *rest] if details["type"] == "missing" else steps
-        problems.append(Problem(pointer + json_pointer(steps), _described(details, path[skip:] or path[-1:])))
+        if path[:1] in (["resources"], ["dispatchables"]):  # the pointer names these
+            path = path[2:] or path[-1:]
+        problems.append(Problem(pointer + json_pointer(steps), _described(details, path)))
+    if error.error_count() > _SHOWN_AT_MOST:
+        problems.append(Problem(pointer, f"and {error.error_count() - _SHOWN_AT_MOST} more problems"))
     return problems
 
 
@@ -131,3 +139,8 @@ def shown(value: object) -> str:
             return f"an array of {len(value)}"
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def printable(text: str) -> str:
+    """A text with what would move or colour a terminal's cursor, or cannot be encoded, written as escapes."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

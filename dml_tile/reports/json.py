@@ -25,7 +25,7 @@ class FindingRecord(_Record):
     message: str
     basis: tuple[Literal["documented", "runtime", "inferred"], ...] = Field(description="What the finding rests on.")
     hresult: Annotated[str, Field(pattern="^0x[0-9A-F]{8}$")] | None = Field(
-        description="What DirectML returns; null if it crashes, or if that is unknown."
+        description="What DirectML returns where it notices; null if it crashes, or if that is unknown."
     )
     crash: bool = Field(description="Whether the process would die.")
     url: str = Field(description="The page that the rule follows.")
@@ -54,7 +54,7 @@ class CheckOutput(_Record):
 def record(result: Result) -> ResultRecord:
     """A result as it stands in the JSON output."""
     return ResultRecord(
-        source=result.source,
+        source=result.source.encode(errors="backslashreplace").decode(),  # a file may be named by any bytes
         pointer=result.pointer,
         target=result.target.name,
         feature_level=result.target.feature_level.short,

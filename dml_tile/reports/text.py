@@ -9,6 +9,7 @@ from rich.text import Text
 
 from dml_tile.enums import HRESULT, FeatureLevel
 from dml_tile.findings import Basis, Finding, Rule
+from dml_tile.frontends.problems import printable
 from dml_tile.reports.result import Result
 from dml_tile.rules import RULES
 from dml_tile.targets import WINDOWS_RELEASES, Target
@@ -25,7 +26,7 @@ def print_results(console: Console, results: Iterable[Result]) -> None:
             accepted += 1
         for line in result_lines(result):
             console.print(line, soft_wrap=True)
-    if accepted + refused > 1:
+    if accepted + refused != 1:
         console.print(Text(f"{accepted} accepted, {refused} refused", "bold"), soft_wrap=True)
 
 
@@ -58,7 +59,7 @@ def rule_lines(rule: Rule[object]) -> Iterator[Text]:
 
 
 def _verdict(source: str, pointer: str, target: Target, findings: tuple[Finding, ...]) -> Text:
-    where = (f"{source}#{pointer}" if pointer else source, "bold")
+    where = (printable(f"{source}#{pointer}" if pointer else source), "bold")
     if _is_other_operator(findings):
         return Text.assemble(where, ": ", ("not checked", "yellow"))
     verdict = ("refused", "red") if findings else ("accepted", "green")
@@ -88,7 +89,7 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Text]:
         "  ", ("crash" if first.crash else "error", "bold red"), (f"[{first.rule}]", "bold"), f" {outcome}"
     )
     paths = ", ".join(finding.path for finding in findings if finding.path)
-    yield Text.assemble("    ", (paths, "cyan"), ": " if paths else "", first.message)
+    yield Text.assemble("    ", (paths, "cyan"), ": " if paths else "", printable(first.message))
     yield Text(f"    {', '.join(first.basis.names)}: {RULES[first.rule].says}")
     yield Text(f"    {first.url}", "blue")
     if first.suggestion:
@@ -110,7 +111,7 @@ def _outcome(hresult: HRESULT | None, crash: bool) -> str:
 
 def _lowest(level: FeatureLevel | None) -> str:
     if level is None:
-        return "no feature level would accept it"
+        return "no feature level passes both documentation and runtime"
     first = next(
         (release.name for release in WINDOWS_RELEASES if Target.parse(release.name).feature_level >= level), None
     )

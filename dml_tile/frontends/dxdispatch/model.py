@@ -25,6 +25,7 @@ from dml_tile.enums import ExecutionFlags, TensorDataType
 from dml_tile.frontends.problems import InputError, Problem, json_pointer, problems_of
 from dml_tile.spellings import Flags
 
+IMAGE_SUFFIXES: Final = (".jpg", ".jpeg", ".png")
 TILE_NAMES: Final = ("DML_OPERATOR_TILE", "TILE")
 _TILE_FIELDS: Final = tuple(str(field.alias) for field in TileOperatorDesc.model_fields.values())
 _BUFFER_FIELDS: Final = tuple(str(field.alias) for field in BufferTensorDesc.model_fields.values())
@@ -117,22 +118,22 @@ class BindingSource(_Part):
     """A resource from an element on."""
 
     name: str
-    element_count: UINT64 = 0
     element_size_in_bytes: UINT64 = Field(
         default=0, description="By default the size of the resource's initialValuesDataType."
     )
     element_offset: UINT64 = Field(default=0, description="The first element, in units of elementSizeInBytes.")
 
 
-def _as_object(source: Any) -> Any:
-    if isinstance(source, list) and len(source) == 1:
-        source = source[0]  # a bind point of several resources is an array there; a tile's have one each
-    return {"name": source} if isinstance(source, str) else source
+def _as_sources(sources: Any) -> Any:
+    """A bind point's resources as a list of objects; one may stand alone, by its name."""
+    sources = sources if isinstance(sources, list) else [sources]
+    return [{"name": source} if isinstance(source, str) else source for source in sources]
 
 
+_Source = str | BindingSource
 Bindings = dict[
     str,
-    Annotated[BindingSource, BeforeValidator(_as_object, json_schema_input_type=str | BindingSource | list[Any])],
+    Annotated[tuple[BindingSource, ...], BeforeValidator(_as_sources, json_schema_input_type=_Source | list[_Source])],
 ]
 
 
@@ -151,7 +152,10 @@ class TileDispatchable(_Part):
         if not isinstance(data, dict):
             return data
         desc = next((data[key] for key in ("Desc", "desc") if key in data), data)
-        return {**data, "type": _type_of(data), "desc": _known_fields_of_tile(desc)}
+        bindings = data.get("bindings")  # anything but an object is ignored there
+        known = {"bindings": bindings} if isinstance(bindings, dict) else {}
+        options = _pick(data, ("dmlCompileType", "executionFlags"))
+        return {"type": _type_of(data), "desc": _known_fields_of_tile(desc), **options, **known}
 
 
 class OtherDispatchable(_Part):
@@ -192,7 +196,9 @@ class WriteFileCommand(_Part):
     type: Literal["writefile"]
     resource: str
     target_path: str = Field(min_length=1, description="Relative to the current folder.")
-    dimensions: tuple[UINT, ...] = Field(default=(), description="The shape of a .npy file; by default one dimension.")
+    dimensions: tuple[Annotated[UINT, Field(ge=1)], ...] = Field(
+        default=(), description="The shape of a .npy file; by default one dimension."
+    )
 
 
 def _lower_type(command: Any) -> Any:
@@ -228,7 +234,7 @@ def read_model(data: Any) -> Model:
     try:
         model = Model.model_validate(data)
     except ValidationError as error:
-        raise InputError(problems_of(error, data, skip=2)) from None
+        raise InputError(problems_of(error, data)) from None
     if problems := list(_dangling_names(model)):
         raise InputError(problems)
     return model
@@ -252,6 +258,7 @@ def _dangling_names(model: Model) -> Iterator[Problem]:
     for name, dispatchable in model.dispatchables.items():
         if isinstance(dispatchable, TileDispatchable):
             yield from _dangling_resources(dispatchable.bindings, model, ["dispatchables", name])
+            yield from _several_resources(dispatchable.bindings, ["dispatchables", name])
     for i, command in enumerate(model.commands):
         if isinstance(command, DispatchCommand):
             if command.dispatchable not in model.dispatchables:
@@ -259,14 +266,25 @@ def _dangling_names(model: Model) -> Iterator[Problem]:
                     json_pointer(["commands", i, "dispatchable"]), f"no dispatchable is called {command.dispatchable!r}"
                 )
             yield from _dangling_resources(command.bindings, model, ["commands", i])
+            if isinstance(model.dispatchables.get(command.dispatchable), TileDispatchable):
+                yield from _several_resources(command.bindings, ["commands", i])
         elif command.resource not in model.resources:
             yield Problem(json_pointer(["commands", i, "resource"]), f"no resource is called {command.resource!r}")
 
 
 def _dangling_resources(bindings: Bindings, model: Model, steps: list[str | int]) -> Iterator[Problem]:
-    for point, source in bindings.items():
-        if source.name not in model.resources:
-            yield Problem(json_pointer([*steps, "bindings", point]), f"no resource is called {source.name!r}")
+    for point, sources in bindings.items():
+        for source in sources:
+            if source.name not in model.resources:
+                yield Problem(json_pointer([*steps, "bindings", point]), f"no resource is called {source.name!r}")
+
+
+def _several_resources(bindings: Bindings, steps: list[str | int]) -> Iterator[Problem]:
+    for point, sources in bindings.items():
+        if len(sources) != 1:
+            yield Problem(
+                json_pointer([*steps, "bindings", point]), f"{len(sources)} resources are bound; a tensor takes one"
+            )
 
 
 def _known_fields_of_tile(desc: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -11,19 +12,27 @@ from pydantic import ValidationError
 
 from dml_tile.descriptors import DATA_TYPE
 from dml_tile.enums import TensorDataType
-from dml_tile.frontends.dxdispatch.model import ConstantValues, FileValues, Resource, SequenceValues, TypedValue
+from dml_tile.frontends.dxdispatch.model import (
+    IMAGE_SUFFIXES,
+    ConstantValues,
+    FileValues,
+    Resource,
+    SequenceValues,
+    TypedValue,
+)
 from dml_tile.frontends.folders import Folders
-from dml_tile.frontends.problems import InputError, json_pointer, problems_of, refuse, shown
+from dml_tile.frontends.npy import open_npy
+from dml_tile.frontends.problems import InputError, Problem, json_pointer, problems_of, refuse, shown
 from dml_tile.layout import round_up_4
 from dml_tile.memory import DTYPES, Bytes
 
 MAX_RESOURCE_BYTES: Final = 2**32
 """How much memory the resources of one model may take together."""
 
-_IMAGES: Final = (".jpg", ".jpeg", ".png")
 _DATA_TYPES: Final = {dtype: TensorDataType(data_type) for data_type, dtype in DTYPES.items()}
 
 
+@dataclass(frozen=True, slots=True)
 class Memory:
     """One resource's buffer.
 
@@ -31,57 +40,105 @@ class Memory:
     prints.
     """
 
-    def __init__(self, data_type: int, values: NDArray[Any], resource: Resource, pointer: str) -> None:
-        size = resource.size_in_bytes if resource.size_in_bytes is not None else round_up_4(values.nbytes)
-        offset = resource.initial_values_offset_in_bytes
-        if offset + values.nbytes > size:
-            raise refuse(
-                f"{pointer}/sizeInBytes",
-                f"sizeInBytes is {size}; the initial values need {values.nbytes} bytes at offset {offset}",
-            )
-        _require_sane(size, pointer)
-        self.data_type = data_type
-        self.shown_bytes = values.nbytes
-        self.bytes: Bytes = np.zeros(size, np.uint8)
-        self.bytes[offset : offset + values.nbytes] = np.frombuffer(values, np.uint8)
+    data_type: int
+    shown_bytes: int
+    bytes: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Initial values that are known to be good: their type, their size in bytes, and how to write them to so many."""
+
+    data_type: int
+    nbytes: int
+    write: Callable[[Bytes], object]
 
 
 def allocate(resources: Mapping[str, Resource], folders: Folders) -> dict[str, Memory]:
-    """The memory of all resources. Raises InputError for values that do not fit their type, and for unusable files."""
-    allocated: dict[str, Memory] = {}
+    """The memory of all resources. Raises InputError for values that do not fit their type, and for unusable files.
+
+    No memory is taken before the sizes of all of them are known, and together at most 4 GiB.
+    """
+    values = {name: _values(resource, _pointer(name), folders) for name, resource in resources.items()}
+    sizes = {name: _size(resource, values[name].nbytes, _pointer(name)) for name, resource in resources.items()}
+    if (together := sum(sizes.values())) > MAX_RESOURCE_BYTES:
+        raise refuse(
+            "/resources", f"{together} bytes would be needed; the resources of a model may take {MAX_RESOURCE_BYTES}"
+        )
+    return {name: _filled(resource, values[name], sizes[name]) for name, resource in resources.items()}
+
+
+def literal_problems(resources: Mapping[str, Resource]) -> Iterator[Problem]:
+    """What is wrong with the initial values that stand in the model itself; files are not looked at."""
     for name, resource in resources.items():
-        pointer = json_pointer(["resources", name])
-        data_type, values = _initial_values(resource, pointer, folders)
-        allocated[name] = Memory(data_type, values, resource, pointer)
-        _require_sane(sum(memory.bytes.nbytes for memory in allocated.values()), pointer)
-    return allocated
+        if not isinstance(resource.initial_values, FileValues):
+            try:
+                _literal_values(resource, f"{_pointer(name)}/initialValues")
+            except InputError as error:
+                yield from error.problems
 
 
-def _initial_values(resource: Resource, pointer: str, folders: Folders) -> tuple[int, NDArray[Any]]:
+def _pointer(name: str) -> str:
+    return json_pointer(["resources", name])
+
+
+def _size(resource: Resource, needed: int, pointer: str) -> int:
+    offset = resource.initial_values_offset_in_bytes
+    size = resource.size_in_bytes if resource.size_in_bytes is not None else round_up_4(needed)
+    if offset + needed > size:
+        raise refuse(
+            f"{pointer}/sizeInBytes",
+            f"sizeInBytes is {size}; the initial values need {needed} bytes at offset {offset}",
+        )
+    return size
+
+
+def _filled(resource: Resource, values: _Values, size: int) -> Memory:
+    memory = np.zeros(size, np.uint8)
+    offset = resource.initial_values_offset_in_bytes
+    values.write(memory[offset : offset + values.nbytes])
+    return Memory(values.data_type, values.nbytes, memory)
+
+
+def _values(resource: Resource, pointer: str, folders: Folders) -> _Values:
+    if isinstance(resource.initial_values, FileValues):
+        return _file_values(resource, resource.initial_values.source_path, pointer, folders)
+    return _literal_values(resource, f"{pointer}/initialValues")
+
+
+def _literal_values(resource: Resource, pointer: str) -> _Values:
     values, data_type = resource.initial_values, resource.initial_values_data_type
-    pointer = f"{pointer}/initialValues"
-    if isinstance(values, FileValues):
-        return _from_file(values, data_type, pointer, folders)
     if isinstance(values, str):
         raise refuse(pointer, "deferred resources are made by ONNX models only; a tile cannot fill them")
+    assert not isinstance(values, FileValues)
     if isinstance(values, list) and data_type == TensorDataType.UNKNOWN:
-        return data_type, _from_typed_values(values, pointer)
-    dtype = _dtype(data_type, pointer.replace("/initialValues", "/initialValuesDataType"))
+        mixed = _typed_values(values, pointer)
+        return _Values(data_type, mixed.nbytes, lambda place: np.copyto(place, mixed))
+    dtype = _dtype(data_type, f"{pointer}DataType")
     if isinstance(values, list):
-        return data_type, _array(values, dtype, pointer)
-    _require_sane(values.value_count * dtype.itemsize, pointer)
+        array = _array(values, dtype, pointer)
+        return _Values(data_type, array.nbytes, lambda place: np.copyto(place.view(dtype), array))
+    nbytes = values.value_count * dtype.itemsize
     if isinstance(values, ConstantValues):
-        return data_type, np.full(values.value_count, _array([values.value], dtype, f"{pointer}/value")[0], dtype)
-    return data_type, _from_sequence(values, dtype, pointer)
+        constant = _array([values.value], dtype, f"{pointer}/value")
+        return _Values(data_type, nbytes, lambda place: np.copyto(place.view(dtype), constant))
+    return _Values(data_type, nbytes, _sequence(values, dtype, pointer))
 
 
-def _from_sequence(values: SequenceValues, dtype: np.dtype[Any], pointer: str) -> NDArray[Any]:
-    steps = np.full(values.value_count, _array([values.value_delta], dtype, f"{pointer}/valueDelta")[0], dtype)
-    steps[0] = _array([values.value_start], dtype, f"{pointer}/valueStart")[0]
-    return np.cumsum(steps, dtype=dtype)  # added up one by one in the type itself, as DxDispatch does
+def _sequence(values: SequenceValues, dtype: np.dtype[Any], pointer: str) -> Callable[[Bytes], None]:
+    start = _array([values.value_start], dtype, f"{pointer}/valueStart")
+    delta = _array([values.value_delta], dtype, f"{pointer}/valueDelta")
+
+    def write(place: Bytes) -> None:
+        steps = place.view(dtype)
+        steps[:1], steps[1:] = start, delta
+        with np.errstate(all="ignore"):
+            np.cumsum(steps, dtype=dtype, out=steps)  # one by one in the type itself, as DxDispatch adds them up
+
+    return write
 
 
-def _from_typed_values(values: list[Any], pointer: str) -> NDArray[np.uint8]:
+def _typed_values(values: list[Any], pointer: str) -> NDArray[np.uint8]:
     parts = []
     for i, value in enumerate(values):
         try:
@@ -92,33 +149,30 @@ def _from_typed_values(values: list[Any], pointer: str) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(parts), np.uint8)
 
 
-def _from_file(values: FileValues, data_type: int, pointer: str, folders: Folders) -> tuple[int, NDArray[Any]]:
-    pointer = f"{pointer}/sourcePath"
-    path = folders.source(values.source_path, pointer)
+def _file_values(resource: Resource, name: str, pointer: str, folders: Folders) -> _Values:
+    here, data_type = f"{pointer}/initialValues/sourcePath", resource.initial_values_data_type
+    path = folders.source(name, here)
     suffix = path.suffix.lower()
-    if suffix in _IMAGES:
-        raise refuse(pointer, f"{values.source_path!r} is an image; only .npy files and raw bytes are read")
-    _require_sane(path.stat().st_size, pointer)
-    if suffix != ".npy":
-        _dtype(data_type, pointer.replace("/initialValues/sourcePath", "/initialValuesDataType"))
-        contents = np.fromfile(path, np.uint8)
-    else:
-        try:  # mapped, so that a header that promises more than the file has costs nothing
-            contents = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise refuse(pointer, f"{values.source_path!r} cannot be read as .npy: {error}") from None
-        contents = np.ascontiguousarray(contents, contents.dtype.newbyteorder("="))
-        held = _DATA_TYPES.get(contents.dtype)
+    if suffix in IMAGE_SUFFIXES:
+        raise refuse(here, f"{name!r} is an image; only .npy files and raw bytes are read")
+    if suffix == ".npy":
+        try:
+            file = open_npy(path)
+        except (OSError, ValueError) as error:
+            raise refuse(here, f"{name!r} cannot be read as .npy: {error}") from None
+        held = _DATA_TYPES.get(file.dtype.newbyteorder("="))
         if held is None:
-            raise refuse(pointer, f"{values.source_path!r} holds {contents.dtype}, which is no tensor data type")
+            raise refuse(here, f"{name!r} holds {file.dtype}, which is no tensor data type")
         if data_type not in (TensorDataType.UNKNOWN, held):
-            raise refuse(
-                pointer, f"{values.source_path!r} holds {held.name}, but initialValuesDataType is {_name(data_type)}"
-            )
-        data_type = held
-    if contents.nbytes == 0:
-        raise refuse(pointer, f"{values.source_path!r} holds no values")
-    return data_type, contents.ravel()
+            raise refuse(here, f"{name!r} holds {held.name}, but initialValuesDataType is {_name(data_type)}")
+        values = _Values(held, file.nbytes, lambda place: np.copyto(place.view(held.name.lower()), file.values()))
+    else:
+        _dtype(data_type, f"{pointer}/initialValuesDataType")
+        size = path.stat().st_size
+        values = _Values(data_type, size, lambda place: np.copyto(place, np.fromfile(path, np.uint8, size)))
+    if values.nbytes == 0:
+        raise refuse(here, f"{name!r} holds no values")
+    return values
 
 
 def _array(values: list[Any], dtype: np.dtype[Any], pointer: str) -> NDArray[Any]:
@@ -157,8 +211,3 @@ def _dtype(data_type: int, pointer: str) -> np.dtype[Any]:
 
 def _name(data_type: int) -> str:
     return str(DATA_TYPE.write(data_type))
-
-
-def _require_sane(size: int, pointer: str) -> None:
-    if size > MAX_RESOURCE_BYTES:
-        raise refuse(pointer, f"{size} bytes would be needed; the resources of a model may take {MAX_RESOURCE_BYTES}")

@@ -6,18 +6,20 @@ ModelError    raised before the first command if DirectML would refuse a tile or
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile.binding import BIND_POINT_RULES, Binding, BindPoint, offset_is_aligned
-from dml_tile.descriptors import BufferTensorDesc, OperatorDesc
+from dml_tile.binding import BIND_POINT_RULES, BINDING_RULES, Binding, BindPoint, Stage
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.enums import OperatorType, TensorFlags
 from dml_tile.executor import Prepared, described, prepare
 from dml_tile.findings import Against, DmlError, Finding
 from dml_tile.frontends.dxdispatch.model import (
+    IMAGE_SUFFIXES,
+    Bindings,
     BindingSource,
     DispatchCommand,
     Model,
@@ -34,7 +36,8 @@ from dml_tile.rules import check, not_a_tile
 from dml_tile.targets import Target, TargetLike, resolve
 
 _PRINTED_AT_ONCE: Final = 4096
-_IMAGES: Final = (".jpg", ".jpeg", ".png")
+_MAX_NPY_DIMENSIONS: Final = 32
+"""NumPy's limit, of its older versions too."""
 
 
 class ModelError(DmlError):
@@ -43,6 +46,9 @@ class ModelError(DmlError):
     def __init__(self, results: Mapping[str, tuple[Finding, ...]]) -> None:
         self.results = dict(results)
         super().__init__([finding for findings in results.values() for finding in findings])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.results,)
 
 
 def operator_of(dispatchable: TileDispatchable) -> OperatorDesc:
@@ -95,62 +101,59 @@ class _Bound:
         self._memory = memory
         self._target = target
         self._against: Against = against
-        self._tiles = {
-            name: dispatchable
-            for name, dispatchable in model.dispatchables.items()
-            if isinstance(dispatchable, TileDispatchable)
-        }
-        # As DirectML's initializer does: before the first command, and never again.
-        self._persistent = {
-            name: self._range(tile.bindings["InputTensor"]).copy()
-            for name, tile in self._tiles.items()
-            if _owns_input(tile) and "InputTensor" in tile.bindings
-        }
+        self._tiles: dict[str, TileOperatorDesc] = {}
+        self._persistent: dict[str, Bytes] = {}
+        for name, dispatchable in model.dispatchables.items():
+            if isinstance(dispatchable, TileDispatchable) and dispatchable.desc is not None:
+                self._initialize(name, dispatchable.desc, dispatchable.bindings)
+
+    def _initialize(self, name: str, tile: TileOperatorDesc, bindings: Bindings) -> None:
+        """As DirectML's initializer does: before the first command, and never again."""
+        self._tiles[name] = tile
+        findings = tuple(self._binding_findings(tile, "initialisation", bindings))
+        if findings:
+            self.results[json_pointer(["dispatchables", name])] = findings
+        elif bindings:
+            owned = self._range(bindings["InputTensor"])
+            self._persistent[name] = owned[: described(tile)[0].total_tensor_size_in_bytes].copy()
 
     def dispatch(self, command: DispatchCommand, pointer: str) -> Prepared | None:
         """The tile of a command, ready to run; None if its bindings break a rule."""
         tile = self._tiles[command.dispatchable]
-        findings = tuple(self._binding_findings(tile, command))
+        if json_pointer(["dispatchables", command.dispatchable]) in self.results:
+            return None  # it was never initialised
+        findings = tuple(self._binding_findings(tile, "execution", command.bindings))
         if not findings:
-            assert tile.desc is not None, "a null description was refused"
             source = self._persistent.get(command.dispatchable)
             if source is None:
                 source = self._range(command.bindings["InputTensor"])
+            destination = self._range(command.bindings["OutputTensor"])
             try:
-                return prepare(
-                    tile.desc, source, self._range(command.bindings["OutputTensor"]), self._target, self._against
-                )
+                return prepare(tile, source, destination, self._target, self._against)
             except DmlError as error:
                 findings = error.findings
         self.results[pointer] = findings
         return None
 
-    def _binding_findings(self, tile: TileDispatchable, command: DispatchCommand) -> Iterator[Finding]:
-        assert tile.desc is not None, "a null description was refused"
-        for name, buffer in zip(("InputTensor", "OutputTensor"), described(tile.desc), strict=True):
-            owned = bool(buffer.flags & TensorFlags.OWNED_BY_DML)
-            point = BindPoint(name, owned, name in tile.bindings, name in command.bindings)
-            for rule in BIND_POINT_RULES:
-                yield from rule.findings(point, self._target)
-            source = (tile if owned else command).bindings.get(name)
-            if source is not None:
-                yield from offset_is_aligned.findings(self._binding(name, buffer, source), self._target)
+    def _binding_findings(self, tile: TileOperatorDesc, stage: Stage, bindings: Bindings) -> Iterator[Finding]:
+        for name, buffer in zip(("InputTensor", "OutputTensor"), described(tile), strict=True):
+            point = BindPoint(name, bool(buffer.flags & TensorFlags.OWNED_BY_DML), stage, name in bindings)
+            for point_rule in BIND_POINT_RULES:
+                yield from point_rule.findings(point, self._target)
+            if point.needed and point.bound:
+                (source,) = bindings[name]
+                offset = self._offset(source)
+                binding = Binding(name, buffer, self._memory[source.name].bytes.nbytes - offset, offset)
+                for binding_rule in BINDING_RULES:
+                    yield from binding_rule.findings(binding, self._target)
 
-    def _binding(self, name: str, buffer: BufferTensorDesc, source: BindingSource) -> Binding:
-        offset = self._offset(source)
-        return Binding(name, buffer, self._memory[source.name].bytes.nbytes - offset, offset)
-
-    def _range(self, source: BindingSource) -> Bytes:
+    def _range(self, sources: Sequence[BindingSource]) -> Bytes:
+        (source,) = sources
         return self._memory[source.name].bytes[self._offset(source) :]
 
     def _offset(self, source: BindingSource) -> int:
         dtype = DTYPES.get(self._memory[source.name].data_type)
         return source.element_offset * (source.element_size_in_bytes or (dtype.itemsize if dtype else 0))
-
-
-def _owns_input(tile: TileDispatchable) -> bool:
-    assert tile.desc is not None, "a null description was refused"
-    return bool(described(tile.desc)[0].flags & TensorFlags.OWNED_BY_DML)
 
 
 def _step(
@@ -197,7 +200,7 @@ def _file_writer(
     path = folders.target(command.target_path, f"{pointer}/targetPath")
     suffix = path.suffix.lower()
     contents: NDArray[Any] = memory.bytes
-    if suffix in _IMAGES:
+    if suffix in IMAGE_SUFFIXES:
         raise refuse(
             f"{pointer}/targetPath", f"{command.target_path!r} is an image; only .npy and raw bytes are written"
         )
@@ -209,6 +212,8 @@ def _file_writer(
                 raise refuse(
                     f"{pointer}/dimensions", f"{count} elements are promised, but the resource has {len(contents)}"
                 )
+            if len(command.dimensions) > _MAX_NPY_DIMENSIONS:
+                raise refuse(f"{pointer}/dimensions", f"at most {_MAX_NPY_DIMENSIONS} were expected")
             contents = contents[:count].reshape(command.dimensions)
 
     def write_file() -> None:

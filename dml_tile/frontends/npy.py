@@ -1,0 +1,73 @@
+"""Reading the header of a .npy file from a stranger: its promises are held against the file before they are believed.
+
+Page: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import tokenize
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+_HEADER_BYTES: Final = 2**16
+_READERS: Final[dict[tuple[int, int], Callable[[io.BytesIO], Any]]] = {
+    (1, 0): npy.read_array_header_1_0,
+    (2, 0): npy.read_array_header_2_0,
+}
+# What NumPy's reader, and the Python parser behind it, are known to raise for headers that are none.
+_READER_ERRORS: Final = (
+    *(AttributeError, EOFError, IndexError, KeyError, MemoryError, OverflowError, RecursionError, SyntaxError),
+    *(TypeError, UserWarning, ValueError, tokenize.TokenError),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NpyFile:
+    """A .npy file whose values, in C or Fortran order, are all there."""
+
+    path: Path
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    fortran_order: bool
+    offset: int
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def values(self) -> NDArray[Any]:
+        """The values, one after the other in C order, in the machine's byte order."""
+        flat = np.fromfile(self.path, self.dtype, math.prod(self.shape), offset=self.offset)
+        ordered = flat.reshape(self.shape, order="F").ravel() if self.fortran_order else flat
+        return ordered.astype(self.dtype.newbyteorder("="), copy=False)
+
+
+def open_npy(path: Path) -> NpyFile:
+    """Read a file's header. Raises ValueError, in words, where it is none, or promises more than the file has."""
+    with path.open("rb") as stream:
+        start = io.BytesIO(stream.read(_HEADER_BYTES))
+    try:
+        version = npy.read_magic(start)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about headers written by Python 2
+            shape, fortran_order, dtype = _READERS[version](start)
+    except _READER_ERRORS:
+        raise ValueError("it has no header of .npy format 1.0 or 2.0") from None
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError("the shape in its header is none")
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    file = NpyFile(path, dtype, shape, fortran_order, start.tell())
+    held = path.stat().st_size - file.offset
+    if file.nbytes > held:
+        raise ValueError(f"its header promises {file.nbytes} bytes of values, but it has {held}")
+    return file

@@ -1,0 +1,96 @@
+"""Headers of .npy files, true and lying ones."""
+
+from __future__ import annotations
+
+import struct
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dml_tile.frontends.npy import open_npy
+
+
+def with_header(path: Path, header: str | bytes, version: int = 1, length: int | None = None) -> Path:
+    """A file with that header, and 8 bytes of values."""
+    text = header if isinstance(header, bytes) else header.encode()
+    size = struct.pack("<H" if version == 1 else "<I", len(text) if length is None else length)
+    path.write_bytes(b"\x93NUMPY" + bytes([version, 0]) + size + text + bytes(8))
+    return path
+
+
+def header_of(shape: str, descr: str = "'<f4'") -> str:
+    return f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}"
+
+
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", ">i2", "|u1", "<f8"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_values_come_in_c_order_and_native_bytes(tmp_path: Path, dtype: str, order: str) -> None:
+    array = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    np.save(tmp_path / "a.npy", np.asarray(array, order=order))  # type: ignore[call-overload]
+    file = open_npy(tmp_path / "a.npy")
+    assert file.values().tolist() == array.ravel().tolist()
+    assert file.values().dtype.isnative
+    assert file.nbytes == array.nbytes
+
+
+def test_version_2_is_read(tmp_path: Path) -> None:
+    assert open_npy(with_header(tmp_path / "a.npy", header_of("(2,)"), version=2)).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (header_of("(3,)"), "promises 12 bytes of values, but it has 8"),
+        (header_of("(9999999999999,)"), "promises 39999999999996 bytes"),
+        (header_of(f"({10**30},)"), "promises"),
+        (header_of("(True, 2)"), "the shape in its header is none"),
+        (header_of("(-1,)"), "the shape in its header is none"),
+        (header_of("(2,)", "'|O'"), "holds Python objects"),
+        (header_of("7"), "no header"),
+        (header_of("(2L,)"), "promises|no header"),
+        ("(" * 9000, "no header"),
+        ("{1:" * 3000, "no header"),
+        ("-" * 9000 + "1", "no header"),
+        (b"\xff" * 100, "no header"),
+        ("", "no header"),
+        ("[" * 20000, "no header"),
+    ],
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_header_that_lies_or_is_none_is_refused(
+    tmp_path: Path, header: str | bytes, message: str, version: int
+) -> None:
+    path = with_header(tmp_path / "a.npy", header, version)
+    if message.startswith("promises|"):
+        assert open_npy(path).shape == (2,)  # as Python 2 wrote it
+        return
+    with pytest.raises(ValueError, match=message):
+        open_npy(path)
+
+
+@pytest.mark.parametrize("contents", [b"", b"\x93NUMPY", b"\x93NUMPY\x09\x09", b"not an array at all"])
+def test_what_is_no_npy_file_is_refused(tmp_path: Path, contents: bytes) -> None:
+    (tmp_path / "a.npy").write_bytes(contents)
+    with pytest.raises(ValueError, match="no header"):
+        open_npy(tmp_path / "a.npy")
+
+
+def test_a_zip_file_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.npy", "w") as archive:
+        archive.writestr("x", "y")
+    with pytest.raises(ValueError, match="no header"):
+        open_npy(tmp_path / "a.npy")
+
+
+def test_a_promised_length_takes_no_memory(tmp_path: Path) -> None:
+    path = with_header(tmp_path / "a.npy", header_of("(2,)"), version=2, length=2**32 - 1)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="no header"):
+            open_npy(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**22
+    finally:
+        tracemalloc.stop()
