@@ -245,7 +245,11 @@ def _complain_of(source: str, error: Exception) -> None:
 def _console(stderr: bool = False) -> Console:
     from rich.console import Console
 
-    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    class PipeConsole(Console):
+        def on_broken_pipe(self) -> None:  # rich would exit with a status of its own
+            raise BrokenPipeError
+
+    console = PipeConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = _WIDTH_WITHOUT_A_TERMINAL
     return console

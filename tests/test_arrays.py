@@ -14,7 +14,9 @@ from dml_tile.frontends.arrays import tile
 ARRAY = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-@pytest.mark.parametrize("repeats", [2, (2,), [2, 1], (4, 1, 2), np.array([2, 2]), np.int64(3), (1, 1, 1, 1, 2, 1)])
+@pytest.mark.parametrize(
+    "repeats", [2, (2,), [2, 1], (4, 1, 2), np.array([2, 2]), np.int64(3), np.array(2), (1, 1, 1, 1, 2, 1)]
+)
 def test_promotion_is_numpy_s(repeats: Any) -> None:
     result, expected = tile(ARRAY, repeats), np.tile(ARRAY, repeats)
     assert result.shape == expected.shape
@@ -97,11 +99,18 @@ def test_out_receives_the_result() -> None:
         (np.zeros((2, 6), np.int32), "out is int32"),
         (np.broadcast_to(np.float32(0), (2, 6)), "read-only"),
         (as_strided(np.zeros(6, np.float32), (2, 6), (4, 4)), "let elements of out share memory"),
+        (np.ndarray((2, 6), np.float32, bytearray(80), strides=(32, 6)), "let elements of out share memory"),
     ],
 )
 def test_an_out_that_does_not_fit_is_an_error(out: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tile(ARRAY, 2, out=out)
+
+
+def test_out_may_lie_between_the_array_s_elements() -> None:
+    memory = np.arange(12, dtype=np.float32)
+    out = tile(memory[::2], 1, out=memory[1::2])
+    assert (out == memory[::2]).all()
 
 
 def test_out_must_not_share_memory_with_the_array() -> None:

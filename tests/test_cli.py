@@ -173,6 +173,7 @@ def test_an_unreadable_field_is_told_by_name_value_and_expectation(invoke: Invok
         (["schema", "xyz"], "expected one of dml_tile_operator_desc"),
         (["run"], "MODEL"),
         (["run", "a.json", "--target", "vista"], "is no known target"),
+        (["run", "a.json", "--target", ""], "is no known target"),
     ],
 )
 def test_wrong_usage_exits_2_and_tells_what_was_expected(invoke: Invoke, arguments: list[str], message: str) -> None:
@@ -367,10 +368,54 @@ def test_hostile_input_takes_no_memory_and_gives_no_traceback(
     assert [entry.name for entry in tmp_path.iterdir()] == ["hostile.json"]
 
 
-def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
-    path = tmp_path / "many.jsonl"
-    path.write_text(f"{json.dumps(BAD)}\n" * 3000)
-    command = f"{sys.executable} -m dml_tile.cli check {path} | head -n 1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, check=True)
-    assert done.stdout.startswith(str(path).encode())
-    assert done.stderr == b""
+def bash(command: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    """Runs a shell command in which ``dml-tile`` is the command line."""
+    function = f'dml-tile() {{ "{sys.executable}" -m dml_tile.cli "$@"; }}; '
+    return subprocess.run(["bash", "-c", function + command], capture_output=True, check=False, cwd=folder)
+
+
+@pytest.mark.parametrize(("desc", "status"), [(TILE, 0), (BAD, 1)])
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path, desc: Any, status: int, form: str) -> None:
+    (tmp_path / "many.jsonl").write_text(f"{json.dumps(desc)}\n" * 3000)
+    done = bash(f"dml-tile check --format {form} many.jsonl | head -n 2; exit ${{PIPESTATUS[0]}}", tmp_path)
+    assert (done.returncode, done.stderr) == (status, b"")
+    assert b"many.jsonl" in done.stdout
+
+
+def test_a_reader_of_a_run_may_leave_too(tmp_path: Path) -> None:
+    resource = {"initialValuesDataType": "UINT8", "initialValues": {"valueCount": 10**6, "value": 7}}
+    model = {"resources": {"R": resource}, "dispatchables": {}, "commands": [{"type": "print", "resource": "R"}]}
+    (tmp_path / "m.json").write_text(json.dumps(model))
+    done = bash("dml-tile run m.json | head -c 20; exit ${PIPESTATUS[0]}", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"Resource 'R': 7, 7, ", b"")
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "message"),
+    [
+        ("dml-tile check a.json > /dev/full", 2, b"No space left on device"),
+        ("dml-tile levels > /dev/full", 2, b"No space left on device"),
+        ("dml-tile check - <&-", 2, b"standard input is closed"),
+        ("dml-tile run - <&-", 2, b"standard input is closed"),
+        ("dml-tile check a.json >&-", 0, b""),
+        ("cp a.json $'\\xff.json'; dml-tile check --format json $'\\xff.json'", 0, b""),
+        ("cp a.json $'\\xff.json'; dml-tile check $'\\xff.json'", 0, b""),
+        ("PYTHONIOENCODING=ascii dml-tile check names.json", 1, b""),
+        ("PYTHONIOENCODING=ascii dml-tile check --format json names.json", 1, b""),
+    ],
+)
+def test_odd_streams_and_names_give_no_traceback(tmp_path: Path, command: str, status: int, message: bytes) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(TILE))
+    dispatchables = {"☃\x1b[31m": {"type": "TILE", "desc": TILE | {"RepeatsCount": 3}}}
+    (tmp_path / "names.json").write_text(json.dumps({"resources": {}, "dispatchables": dispatchables, "commands": []}))
+    done = bash(command, tmp_path)
+    assert done.returncode == status
+    assert b"Traceback" not in done.stderr
+    assert message in done.stderr
+    assert b"\x1b" not in done.stdout
+
+
+def test_nothing_to_check_is_said(invoke: Invoke) -> None:
+    assert invoke("check", write("empty.jsonl", "")).stdout == "0 accepted, 0 refused\n"
+    assert invoke("check", write("empty.json", "[]")).exit_code == 0

@@ -213,7 +213,7 @@ def test_empty_strides_are_null_strides() -> None:
 
 def test_the_output_is_inferred_from_the_input() -> None:
     desc = TileOperatorDesc.from_input(
-        data_type="FLOAT16",
+        data_type=np.int64(2),  # type: ignore[arg-type]
         sizes=np.array([2, 3]),  # type: ignore[arg-type]
         repeats=(np.int64(2), 1),  # type: ignore[arg-type]
         strides=[8, 1],

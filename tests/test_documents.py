@@ -27,6 +27,7 @@ def parts(value: Any) -> list[documents.Part]:
     ("value", "expected"),
     [
         (TILE, [Described("", BARE)]),
+        ({"input_tensor": FLAT, "output_tensor": FLAT, "repeats": [1]}, [Described("", BARE)]),
         ({"Type": "DML_OPERATOR_TILE", "Desc": TILE}, [Described("", OPERATOR)]),
         ({"type": "TILE", "desc": TILE}, [Described("", OPERATOR)]),
         ({"Type": 70} | TILE, [Described("", OPERATOR)]),
@@ -96,6 +97,17 @@ def test_json_lines_are_recognised(separator: bytes) -> None:
             TILE | {"InputTensor": FLAT | {"DataType": "F32"}},
             "InputTensor.DataType is 'F32'; no enumerator has this name",
         ),
+        ([{"resources": {}, "dispatchables": {}, "commands": []}], "a DxDispatch model was provided, which has to be"),
+        (
+            {"resources": {"R": {"initialValues": [None]}}, "dispatchables": {}, "commands": []},
+            "UNKNOWN|null was provided|null",
+        ),
+        (
+            {"resources": {"R": {"initialValues": "deferred"}}, "dispatchables": {}, "commands": []},
+            "deferred resources",
+        ),
+        (b'{"Repeats": [1], "Repeats": [2]}', "the name 'Repeats' stands twice"),
+        (TILE | {"Repeats": [-1] * 1000}, "and 990 more problems"),
         ({"Type": -1}, "Type is -1"),
         ({"Type": [1], "Desc": TILE}, r"Type is an array of 1"),
         ({"Type": True, "Desc": TILE}, "Type is true"),

@@ -121,6 +121,15 @@ def test_a_read_only_output_is_refused(example: TileOperatorDesc) -> None:
         execute(example, bytes(24), bytes(216))
 
 
+def test_a_refused_buffer_can_be_closed_while_the_error_is_handled(example: TileOperatorDesc) -> None:
+    mapped = mmap.mmap(-1, 4096)
+    try:
+        execute(example, b"", mapped)
+    except DmlError:
+        mapped.close()
+    assert mapped.closed
+
+
 def test_what_is_no_buffer_is_refused(example: TileOperatorDesc) -> None:
     with pytest.raises(TypeError):
         execute(example, [1.0] * 6, bytearray(216))  # type: ignore[arg-type]

@@ -67,6 +67,27 @@ def test_a_target_outside_is_refused(folders: Folders, name: str) -> None:
         folders.target(name.format(outside=outside), "/p")
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("pipe", "is not a regular file"),
+        ("current.bin/output.bin", "'current.bin' is no folder"),
+        ("x" * 300, "no usable path"),
+        ("a\0b", "no usable path"),
+    ],
+)
+def test_an_unusable_target_is_refused_beforehand(folders: Folders, name: str, message: str) -> None:
+    os.mkfifo(folders.current / "pipe")
+    with pytest.raises(InputError, match=message):
+        folders.target(name, "/p")
+
+
+def test_what_must_not_be_written_is_refused_beforehand(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "current.bin")  # root may write anything
+    with pytest.raises(InputError, match="is read-only"):
+        folders.target("current.bin", "/p")
+
+
 def test_a_folder_is_no_target(folders: Folders) -> None:
     with pytest.raises(InputError, match="is not a regular file"):
         folders.target(".", "/p")
@@ -78,6 +99,13 @@ def test_a_file_is_written_as_a_whole(tmp_path: Path) -> None:
     write_whole(path, lambda file: file.write(b"345"))
     assert path.read_bytes() == b"345"
     assert [entry.name for entry in path.parent.iterdir()] == ["output.bin"]
+    path.chmod(0o640)
+    write_whole(path, lambda file: file.write(b"6"))
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path) -> None:
+    write_whole(tmp_path / ("x" * 255), lambda file: file.write(b"1"))
 
 
 def test_a_file_that_cannot_be_finished_is_not_there(tmp_path: Path) -> None:

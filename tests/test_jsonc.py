@@ -44,6 +44,8 @@ def test_comments_and_trailing_commas_are_allowed(text: str, value: object) -> N
         (b"['a']", "expected value"),
         (b"\xff\xfe[\x001\x00]\x00", "expected value"),
         (b'["\xff"]', "invalid unicode"),
+        (b'{"a": 1, "b": 2, "a": 3}', "the name 'a' stands twice in one object"),
+        (b'[{"b": [{"x": 1, /* again */ "x": 1,}]}]', "the name 'x' stands twice"),
         (b"// a\n/* b\nb */ [1,\n2 3]", "line 4 column 3"),
     ],
 )
@@ -53,7 +55,16 @@ def test_what_is_no_json_is_an_error_with_its_place(text: bytes, message: str) -
 
 
 @pytest.mark.parametrize(
-    "bomb", [b"[" * 10**7, b'{"a":' * 10**6, b"/*" * 10**6, b"//" * 10**6, b'"' * 10**6, b"," * 10**6]
+    "bomb",
+    [
+        b"[" * 10**7,
+        b'{"a":' * 10**6,
+        b"/*" * 10**6,
+        b"//" * 10**6,
+        b'"' * 10**6,
+        b"," * 10**6,
+        b'"' + b'\\"' * 10**6 + b"\\",
+    ],
 )
 def test_bombs_are_refused_quickly(bomb: bytes) -> None:
     with pytest.raises(ValueError, match=r"line 1|EOF"):

@@ -58,6 +58,13 @@ def test_what_is_no_buffer_is_a_type_error() -> None:
         byte_view([1, 2])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("buffer", [np.array([None]), memoryview(np.array([None]).data), np.zeros(1, [("a", "O")])])
+def test_what_holds_python_objects_is_refused(buffer: Any) -> None:
+    """Their bytes are pointers: reading them leaks addresses, writing them crashes."""
+    with pytest.raises(TypeError, match="holds Python objects"):
+        byte_view(buffer)
+
+
 def test_what_is_not_contiguous_is_refused() -> None:
     with pytest.raises(ValueError, match="contiguous"):
         byte_view(np.zeros((4, 4))[:, ::2])

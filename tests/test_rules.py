@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,6 +13,8 @@ from dml_tile.binding import Binding, BindingPair, BindPoint
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TileOperatorDesc
 from dml_tile.enums import HRESULT, FeatureLevel, TensorDataType
 from dml_tile.findings import Basis, DmlError
+from dml_tile.frontends.dxdispatch.run import ModelError
+from dml_tile.frontends.problems import refuse
 from dml_tile.rules import DESCRIPTOR_RULES, RULES, check, lowest_level, not_a_tile, require
 from dml_tile.targets import Target
 
@@ -319,6 +322,32 @@ def test_require_raises_nothing_for_a_good_descriptor() -> None:
 def test_the_error_shows_the_findings() -> None:
     with pytest.raises(DmlError, match=r"E_INVALIDARG 0x80070057\n  \[DML-TILE-RepeatsCount\] RepeatsCount: 3 was"):
         require(tile(RepeatsCount=3))
+
+
+def test_errors_travel_between_processes() -> None:
+    with pytest.raises(DmlError) as caught:
+        require(tile(RepeatsCount=3))
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert (error.findings, error.hresult, str(error)) == (
+        caught.value.findings,
+        HRESULT.E_INVALIDARG,
+        str(caught.value),
+    )
+    model_error = ModelError({"/a": error.findings})
+    assert pickle.loads(pickle.dumps(model_error)).results == model_error.results
+    assert str(pickle.loads(pickle.dumps(refuse("/a", "b")))) == "/a: b"
+
+
+def test_messages_say_what_the_runtime_makes_of_32_bits() -> None:
+    wide = row("FLOAT32", [2, 1], [1, 1], InputTensor__Strides=[2**32 - 1, 0], InputTensor__TotalTensorSizeInBytes=4)
+    messages = {finding.rule: finding.message for finding in check(wide, "5_2")}
+    assert messages["DML-BUFFER-Strides-extent"] == "the extent is 4294967296 elements, which is 0 modulo 2^32"
+    assert messages["DML-BUFFER-TotalTensorSizeInBytes-minimum"].endswith(
+        "at least 17179869184 was expected (DirectML computes in 32 bits here, and expects 0)"
+    )
+    doubles = row("FLOAT64", [4], [1])
+    assert "(DirectML takes it)" in check(doubles)[0].message
+    assert "(DirectML takes it)" not in check(doubles, at("6_4", double_precision=False))[0].message
 
 
 def test_an_operator_of_another_kind_is_not_judged() -> None:

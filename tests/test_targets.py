@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,8 +27,8 @@ def test_a_level_is_read_in_each_spelling(value: str | int) -> None:
     assert FeatureLevel.parse(value) is FeatureLevel.DML_FEATURE_LEVEL_4_1
 
 
-@pytest.mark.parametrize("value", ["4_2", "", "4", "0x4100", 0x1100, 0, True, -1])
-def test_what_is_no_level_is_an_error_that_lists_them(value: str | int) -> None:
+@pytest.mark.parametrize("value", ["4_2", "", "4", "0x4100", 0x1100, 0, True, -1, 16640.0, [1]])
+def test_what_is_no_level_is_an_error_that_lists_them(value: Any) -> None:
     with pytest.raises(ValueError, match=r"is no feature level; expected one of 1_0, 2_0, .*6_4"):
         FeatureLevel.parse(value)
 
@@ -105,7 +106,19 @@ def test_an_unknown_name_is_an_error_with_near_matches(name: str, near: str) -> 
         Target.parse(name)
 
 
-@pytest.mark.parametrize("name", ["vista", "", "directml-", "directml-1.x", "onnxruntime-directml-1.16", "windows-"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "vista",
+        "",
+        "directml-",
+        "directml-1.x",
+        "directml-1.15.04",
+        "directml-1.１5.0",
+        "onnxruntime-directml-1.16",
+        "windows-",
+    ],
+)
 def test_nonsense_is_an_error(name: str) -> None:
     with pytest.raises(ValueError, match="is no known target"):
         Target.parse(name)
@@ -124,6 +137,7 @@ def test_a_target_has_the_capabilities_that_it_is_given() -> None:
     assert not limited.double_precision
     assert not limited.typed_uav_loads
     assert Target.parse(limited) is limited
+    assert Target.parse(limited, double_precision=True) == Target.parse("5_0", typed_uav_loads=False)
 
 
 def test_no_target_is_the_highest_level() -> None:
