@@ -70,7 +70,7 @@ def check(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="DxDispatch models, descriptors, lists of them or JSON lines; - is standard input.",
         ),
     ],
@@ -133,8 +133,7 @@ def levels() -> None:
     from dml_tile.reports.tables import levels_table, support_table, target_table
 
     console = _console()
-    for table in (support_table(), target_table(), levels_table()):
-        console.print(table)
+    console.print(support_table(), "", target_table(), "", levels_table(), sep="\n")
 
 
 @app.command()
@@ -144,7 +143,7 @@ def explain(
     """Tell what a rule says, what it rests on, what DirectML returns, and the page."""
     import difflib
 
-    from dml_tile.reports.text import rule_lines
+    from dml_tile.reports.text import print_lines, rule_lines
     from dml_tile.rules import RULES
 
     if rule is not None and rule not in RULES:
@@ -153,8 +152,7 @@ def explain(
         raise typer.BadParameter(f"there is no rule {rule!r}; {hint}", param_hint="RULE")
     console = _console()
     for known in RULES.values() if rule is None else [RULES[rule]]:
-        for line in rule_lines(known):
-            console.print(line, soft_wrap=True)
+        print_lines(console, rule_lines(known))
 
 
 @app.command()

@@ -75,7 +75,7 @@ _UNLISTED_1_14 = (
 DIRECTML_VERSIONS: Final = (
     DirectMLVersion("1.0", (0,), _L("1_0"), VERSION_PAGE),
     DirectMLVersion("1.1", (0,), _L("2_0"), VERSION_PAGE),
-    DirectMLVersion("1.2", (0,), _L("2_1"), VERSION_PAGE, "not widely available"),
+    DirectMLVersion("1.2", (0,), _L("2_1"), VERSION_PAGE, "not widespread"),
     DirectMLVersion("1.4", (0, 1, 2, 3), _L("3_0"), VERSION_PAGE),
     DirectMLVersion("1.5", (0, 1), _L("3_1"), VERSION_PAGE),
     DirectMLVersion("1.6", (0,), _L("4_0"), VERSION_PAGE),

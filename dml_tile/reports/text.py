@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from dml_tile.enums import HRESULT, FeatureLevel
@@ -16,6 +18,13 @@ from dml_tile.targets import WINDOWS_RELEASES, Target
 from dml_tile.tile_rules import operator_is_a_tile
 
 
+class Line(NamedTuple):
+    """A line of a report, and how far it is indented."""
+
+    indent: int
+    text: Text
+
+
 def print_results(console: Console, results: Iterable[Result]) -> None:
     """Print each result as it comes, then how many there were."""
     accepted = refused = 0
@@ -24,8 +33,7 @@ def print_results(console: Console, results: Iterable[Result]) -> None:
             refused += 1
         else:
             accepted += 1
-        for line in result_lines(result):
-            console.print(line, soft_wrap=True)
+        print_lines(console, result_lines(result))
     if accepted + refused != 1:
         console.print(Text(f"{accepted} accepted, {refused} refused", "bold"), soft_wrap=True)
 
@@ -33,14 +41,24 @@ def print_results(console: Console, results: Iterable[Result]) -> None:
 def print_refusals(console: Console, source: str, refusals: Mapping[str, tuple[Finding, ...]], target: Target) -> None:
     """Print the findings of parts of a source, by their JSON pointers."""
     for pointer, findings in refusals.items():
-        for line in (_verdict(source, pointer, target, findings), *_details(target, findings)):
-            console.print(line, soft_wrap=True)
+        print_lines(console, [Line(0, _verdict(source, pointer, target, findings)), *_details(target, findings)])
 
 
-def result_lines(result: Result) -> Iterator[Text]:
+def print_lines(console: Console, lines: Iterable[Line]) -> None:
+    """Print lines; a terminal gets them wrapped within their indent, a pipe each in one line."""
+    for indent, text in lines:
+        if console.is_terminal and " " in text.plain.strip():
+            console.print(Padding(text, (0, 0, 0, indent)))
+        else:  # a link stays whole, so that it can be clicked
+            console.print(Text(" " * indent) + text, soft_wrap=True)
+
+
+def result_lines(result: Result) -> Iterator[Line]:
     """A result as lines of text."""
     verdict = _verdict(result.source, result.pointer, result.target, result.findings)
-    yield verdict if _is_other_operator(result.findings) else verdict.append(f"; {_lowest(result.lowest_level)}")
+    if not _is_other_operator(result.findings):
+        verdict.append(f"; {_lowest(result.lowest_level)}")
+    yield Line(0, verdict)
     yield from _details(result.target, result.findings)
 
 
@@ -50,12 +68,12 @@ def target_label(target: Target) -> str:
     return level if target.name == level else f"{target.name} ({level})"
 
 
-def rule_lines(rule: Rule[object]) -> Iterator[Text]:
+def rule_lines(rule: Rule[object]) -> Iterator[Line]:
     """A rule as lines of text, for ``explain``."""
-    yield Text(rule.id, "bold")
-    yield Text(f"  {rule.says}")
-    yield Text(f"  basis: {', '.join(rule.basis.names)}; DirectML: {_outcome(rule.hresult, rule.crash)}")
-    yield Text(f"  {rule.url}", "blue")
+    yield Line(0, Text(rule.id, "bold"))
+    yield Line(2, Text(rule.says))
+    yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {_outcome(rule.hresult, rule.crash)}"))
+    yield Line(2, Text(rule.url, "blue"))
 
 
 def _verdict(source: str, pointer: str, target: Target, findings: tuple[Finding, ...]) -> Text:
@@ -66,9 +84,9 @@ def _verdict(source: str, pointer: str, target: Target, findings: tuple[Finding,
     return Text.assemble(where, ": ", verdict, f" at {target_label(target)}")
 
 
-def _details(target: Target, findings: tuple[Finding, ...]) -> Iterator[Text]:
+def _details(target: Target, findings: tuple[Finding, ...]) -> Iterator[Line]:
     if target.note:
-        yield Text(f"  note: {target.note}", "dim")
+        yield Line(2, Text(f"note: {target.note}", "dim"))
     for alike in _alike(findings):
         yield from _finding_lines(alike)
 
@@ -77,7 +95,7 @@ def _is_other_operator(findings: tuple[Finding, ...]) -> bool:
     return any(finding.rule == operator_is_a_tile.id for finding in findings)
 
 
-def _finding_lines(findings: list[Finding]) -> Iterator[Text]:
+def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     """Findings that differ in their paths only."""
     first = findings[0]
     if first.basis == Basis.DOCUMENTED:
@@ -85,15 +103,14 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Text]:
     else:
         undocumented = "" if first.basis & Basis.DOCUMENTED else ", undocumented"
         outcome = f"{_outcome(first.hresult, first.crash)}{undocumented}"
-    yield Text.assemble(
-        "  ", ("crash" if first.crash else "error", "bold red"), (f"[{first.rule}]", "bold"), f" {outcome}"
-    )
+    kind = "crash" if first.crash else "error"
+    yield Line(2, Text.assemble((kind, "bold red"), (f"[{first.rule}]", "bold"), f" {outcome}"))
     paths = ", ".join(finding.path for finding in findings if finding.path)
-    yield Text.assemble("    ", (paths, "cyan"), ": " if paths else "", printable(first.message))
-    yield Text(f"    {', '.join(first.basis.names)}: {RULES[first.rule].says}")
-    yield Text(f"    {first.url}", "blue")
+    yield Line(4, Text.assemble((paths, "cyan"), ": " if paths else "", printable(first.message)))
+    yield Line(4, Text(f"{', '.join(first.basis.names)}: {RULES[first.rule].says}"))
+    yield Line(4, Text(first.url, "blue"))
     if first.suggestion:
-        yield Text.assemble("    ", ("try: ", "green"), first.suggestion)
+        yield Line(4, Text.assemble(("try: ", "green"), first.suggestion))
 
 
 def _alike(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
