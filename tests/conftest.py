@@ -10,6 +10,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.frontends.dxdispatch.model import read_model
+from dml_tile.frontends.dxdispatch.run import run_model
+from dml_tile.frontends.folders import Folders
 
 # Shared machines are slow at times; what is tested is what comes out, not how soon.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -17,8 +20,6 @@ settings.load_profile("steady")
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
-
-MakeTile = Callable[..., TileOperatorDesc]
 
 
 @pytest.fixture
@@ -39,3 +40,16 @@ def changed(desc: TileOperatorDesc, **changes: Any) -> TileOperatorDesc:
         else:
             data[tensor]["Desc"][field] = value
     return TileOperatorDesc.model_validate(data)
+
+
+@pytest.fixture(name="run")
+def run_model_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Runs a model in a folder of its own, and gives what it prints."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_it(data: Any, **where: Any) -> str:
+        printed: list[str] = []
+        run_model(read_model(data), Folders(tmp_path, Path()), printed.append, **where)
+        return "".join(printed)
+
+    return run_it

@@ -1,0 +1,45 @@
+"""DxDispatch models for tests, as JSON values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def tile(sizes: list[int], repeats: list[int], data_type: str = "FLOAT32", **fields: Any) -> Json:
+    """A tile's fields, as a model writes them."""
+    products = [size * repeat for size, repeat in zip(sizes, repeats, strict=True)]
+    return {
+        "InputTensor": {"DataType": data_type, "Sizes": sizes} | fields.pop("input", {}),
+        "OutputTensor": {"DataType": data_type, "Sizes": products} | fields.pop("output", {}),
+        "RepeatsCount": len(repeats),
+        "Repeats": repeats,
+    } | fields
+
+
+def values(*numbers: Any, data_type: str = "FLOAT32", **fields: Any) -> Json:
+    return {"initialValuesDataType": data_type, "initialValues": list(numbers)} | fields
+
+
+def zeros(count: int, data_type: str = "FLOAT32", **fields: Any) -> Json:
+    return {"initialValuesDataType": data_type, "initialValues": {"valueCount": count, "value": 0}} | fields
+
+
+def model(**changes: Any) -> Json:
+    """A model that tiles [1, 2] twice and prints the result, with some of its parts replaced."""
+    return {
+        "resources": {"In": values(1, 2), "Out": zeros(4)},
+        "dispatchables": {"tile": {"type": "DML_OPERATOR_TILE", "desc": tile([2], [2])}},
+        "commands": [
+            {
+                "type": "dispatch",
+                "dispatchable": "tile",
+                "bindings": {"InputTensor": "In", "OutputTensor": "Out"},
+            },
+            {"type": "print", "resource": "Out"},
+        ],
+    } | changes
+
+
+OWNED = {"type": "TILE", "desc": tile([2], [2], input={"Flags": "OWNED_BY_DML"}), "bindings": {"InputTensor": "In"}}

@@ -1,0 +1,175 @@
+"""The command line in a process of its own: terminals, pipes, closed streams, little memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
+TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
+BAD = TILE | {"Repeats": [2]}
+
+
+def dml_tile(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Runs the command line in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "dml_tile.cli", *arguments], capture_output=True, check=False, **options
+    )
+
+
+HELP_IMPORTS_NOTHING = """
+import sys
+from typer.testing import CliRunner
+from dml_tile.cli import app
+result = CliRunner().invoke(app, ["--help"])
+assert result.exit_code == 0, result.output
+print(sorted({"numpy", "pydantic"} & set(sys.modules)))
+"""
+
+
+def test_help_imports_neither_numpy_nor_pydantic() -> None:
+    done = subprocess.run([sys.executable, "-c", HELP_IMPORTS_NOTHING], capture_output=True, check=True, text=True)
+    assert done.stdout == "[]\n"
+
+
+def test_piped_output_is_plain_and_not_wrapped(tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(BAD))
+    done = dml_tile("check", str(path), env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "40"})
+    assert done.returncode == 1
+    assert b"\x1b" not in done.stdout
+    assert any(len(line) > 100 for line in done.stdout.splitlines())
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> str:
+    """What the command line writes to a terminal; its standard error is one too."""
+    main, side = pty.openpty()
+    try:
+        clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dml_tile.cli", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=side,
+            stderr=side,
+            env=clean | {"TERM": "xterm-256color"} | environment,
+        )
+        os.close(side)
+        shown = b""
+        while True:
+            try:
+                part = os.read(main, 65536)
+            except OSError:  # on Linux, the end
+                break
+            if not part:
+                break
+            shown += part
+        process.wait(60)
+    finally:
+        os.close(main)
+    return shown.decode()
+
+
+def test_a_terminal_gets_colours_unless_they_are_not_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(BAD))
+    assert "\x1b[31mrefused" in on_a_terminal("check", str(path))
+    assert "\x1b[3" not in on_a_terminal("check", str(path), NO_COLOR="1")
+
+
+def test_many_files_on_a_terminal_have_a_progress_bar(tmp_path: Path) -> None:
+    files = [tmp_path / f"{i}.json" for i in range(30)]
+    for file in files:
+        file.write_text(json.dumps(TILE))
+    shown = on_a_terminal("check", *map(str, files))
+    assert "checking" in shown
+    assert "30 accepted, 0 refused" in shown
+    assert "checking" not in on_a_terminal("check", *map(str, files[:2]))
+
+
+def limited_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+
+
+ASTRONOMIC = {"DataType": "FLOAT32", "Sizes": [2**32 - 1] * 8}
+
+
+@pytest.mark.parametrize(
+    ("contents", "status", "message"),
+    [
+        (b"[" * 10**7, 2, b"recursion limit exceeded"),
+        (b'{"InputTensor":' * 10**6, 2, b"recursion limit exceeded"),
+        (json.dumps(TILE).encode()[:-9], 2, b"not JSON: EOF"),
+        (b"\xff\xfe\x00", 2, b"not JSON"),
+        (b"", 2, b"not JSON: EOF"),
+        (json.dumps(dict.fromkeys(TILE, ASTRONOMIC) | {"Repeats": [2**32 - 1] * 8}).encode(), 1, b""),
+    ],
+)
+def test_hostile_input_takes_no_memory_and_gives_no_traceback(
+    tmp_path: Path, contents: bytes, status: int, message: bytes
+) -> None:
+    path = tmp_path / "hostile.json"
+    path.write_bytes(contents)
+    for command in ("check", "run"):
+        done = dml_tile(command, str(path), preexec_fn=limited_memory, cwd=tmp_path)
+        assert done.returncode == (status if command == "check" else 2)
+        assert b"Traceback" not in done.stderr
+        assert message in done.stderr
+        if status == 2:
+            assert str(path).encode() in done.stderr
+    assert [entry.name for entry in tmp_path.iterdir()] == ["hostile.json"]
+
+
+def bash(command: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    """Runs a shell command in which ``dml-tile`` is the command line."""
+    function = f'dml-tile() {{ "{sys.executable}" -m dml_tile.cli "$@"; }}; '
+    return subprocess.run(["bash", "-c", function + command], capture_output=True, check=False, cwd=folder)
+
+
+@pytest.mark.parametrize(("desc", "status"), [(TILE, 0), (BAD, 1)])
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path, desc: Any, status: int, form: str) -> None:
+    (tmp_path / "many.jsonl").write_text(f"{json.dumps(desc)}\n" * 3000)
+    done = bash(f"dml-tile check --format {form} many.jsonl | head -n 2; exit ${{PIPESTATUS[0]}}", tmp_path)
+    assert (done.returncode, done.stderr) == (status, b"")
+    assert b"many.jsonl" in done.stdout
+
+
+def test_a_reader_of_a_run_may_leave_too(tmp_path: Path) -> None:
+    resource = {"initialValuesDataType": "UINT8", "initialValues": {"valueCount": 10**6, "value": 7}}
+    model = {"resources": {"R": resource}, "dispatchables": {}, "commands": [{"type": "print", "resource": "R"}]}
+    (tmp_path / "m.json").write_text(json.dumps(model))
+    done = bash("dml-tile run m.json | head -c 20; exit ${PIPESTATUS[0]}", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"Resource 'R': 7, 7, ", b"")
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "message"),
+    [
+        ("dml-tile check a.json > /dev/full", 2, b"No space left on device"),
+        ("dml-tile levels > /dev/full", 2, b"No space left on device"),
+        ("dml-tile check - <&-", 2, b"standard input is closed"),
+        ("dml-tile run - <&-", 2, b"standard input is closed"),
+        ("dml-tile check a.json >&-", 0, b""),
+        ("cp a.json $'\\xff.json'; dml-tile check --format json $'\\xff.json'", 0, b""),
+        ("cp a.json $'\\xff.json'; dml-tile check $'\\xff.json'", 0, b""),
+        ("PYTHONIOENCODING=ascii dml-tile check names.json", 1, b""),
+        ("PYTHONIOENCODING=ascii dml-tile check --format json names.json", 1, b""),
+    ],
+)
+def test_odd_streams_and_names_give_no_traceback(tmp_path: Path, command: str, status: int, message: bytes) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(TILE))
+    dispatchables = {"☃\x1b[31m": {"type": "TILE", "desc": TILE | {"RepeatsCount": 3}}}
+    (tmp_path / "names.json").write_text(json.dumps({"resources": {}, "dispatchables": dispatchables, "commands": []}))
+    done = bash(command, tmp_path)
+    assert done.returncode == status
+    assert b"Traceback" not in done.stderr
+    assert message in done.stderr
+    assert b"\x1b" not in done.stdout

@@ -1,0 +1,99 @@
+"""Reading DxDispatch's models: each spelling, and what is wrong with one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from models import Json, model, tile
+
+from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.frontends.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
+from dml_tile.frontends.problems import InputError
+
+
+@pytest.mark.parametrize(
+    "dispatchable",
+    [
+        {"type": "TILE", "desc": tile([2], [2])},
+        {"type": "DML_OPERATOR_TILE", "Desc": tile([2], [2])},
+        {"Type": "TILE", "Desc": tile([2], [2])},
+        {"type": "TILE"} | tile([2], [2]),
+        {"type": "TILE", "desc": tile([2], [2]), "dmlCompileType": "DmlCompileGraph", "bindings": {}},
+        {"type": "TILE", "desc": tile([2], [2]), "executionFlags": ["DESCRIPTORS_VOLATILE", "DISABLE_META_COMMANDS"]},
+        {"type": "TILE", "desc": tile([2], [2], input={"TotalTensorSizeInBytes": 0, "Strides": []})},
+        {"type": "TILE", "comment": 1, "desc": tile([2], [2], comment=2, input={"comment": 3})},
+        {
+            "type": "TILE",
+            "desc": tile([2], [2], InputTensor={"Type": "BUFFER", "Desc": {"DataType": 1, "Sizes": [2], "Foo": 1}}),
+        },
+    ],
+)
+def test_a_tile_is_read_in_each_spelling(run: Callable[..., str], dispatchable: Json) -> None:
+    assert run(model(dispatchables={"tile": dispatchable})) == "Resource 'Out': 1, 2, 1, 2\n"
+
+
+def test_a_bind_point_of_a_tile_takes_one_resource(run: Callable[..., str]) -> None:
+    data = model()
+    data["commands"][0]["bindings"]["InputTensor"] = ["In", "In"]
+    with pytest.raises(InputError, match="/commands/0/bindings/InputTensor: 2 resources are bound; a tensor takes one"):
+        run(data)
+
+
+def test_bind_points_of_other_operators_may_take_several() -> None:
+    data = model()
+    data["dispatchables"]["join"] = {
+        "type": "DML_OPERATOR_JOIN",
+        "desc": {},
+        "bindings": {"InputTensors": ["In", "In"]},
+    }
+    data["commands"].append({"type": "dispatch", "dispatchable": "join", "bindings": {"InputTensors": ["In", "Out"]}})
+    assert len(read_model(data).commands) == 3
+
+
+@pytest.mark.parametrize("part", ["resources", "dispatchables", "commands"])
+def test_all_three_parts_are_required(part: str) -> None:
+    data = model()
+    del data[part]
+    with pytest.raises(InputError, match=f"{part} is missing"):
+        read_model(data)
+
+
+@pytest.mark.parametrize("field", ["InputTensor", "OutputTensor", "RepeatsCount", "Repeats"])
+def test_dxdispatch_requires_all_fields_of_a_tile(field: str) -> None:
+    data = model()
+    del data["dispatchables"]["tile"]["desc"][field]
+    with pytest.raises(InputError, match=f"{field} is missing"):
+        read_model(data)
+
+
+def test_an_empty_repeats_is_a_null_pointer() -> None:
+    data = model()
+    data["dispatchables"]["tile"]["desc"]["Repeats"] = []
+    tile_read = read_model(data).dispatchables["tile"]
+    assert isinstance(tile_read, TileDispatchable)
+    assert tile_read.desc is not None
+    assert tile_read.desc.repeats is None
+
+
+def test_problems_name_the_field_the_value_and_what_was_expected() -> None:
+    data = model()
+    data["dispatchables"]["tile"]["desc"]["InputTensor"]["Sizes"] = [2, -1]
+    data["dispatchables"]["other"] = {"type": 5}
+    with pytest.raises(InputError) as caught:
+        read_model(data)
+    assert [str(problem) for problem in caught.value.problems] == [
+        "/dispatchables/tile/desc/InputTensor/Sizes/1: InputTensor.Sizes[1] is -1; at least 0 was expected",
+        "/dispatchables/other/type: type is 5; a string was expected",
+    ]
+
+
+def test_other_dispatchables_are_kept_by_name() -> None:
+    read = read_model(model(dispatchables={"net": {"type": "onnx", "sourcePath": "x.onnx"}}, commands=[]))
+    assert read == Model(resources=read.resources, dispatchables={"net": OtherDispatchable(type="onnx")}, commands=())
+
+
+def test_a_model_s_tile_is_the_bare_descriptor() -> None:
+    read = read_model(model()).dispatchables["tile"]
+    assert isinstance(read, TileDispatchable)
+    assert read.desc == TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2], repeats=[2])
