@@ -74,7 +74,8 @@ def _spoil(draw: st.DrawFn, tile: Flat, tensor: Flat) -> None:
         case 5:
             tensor["Sizes"] = None
         case 6 | 7 | 8:
-            tensor["Strides"] = draw(st.lists(STRIDES, min_size=rank, max_size=rank))
+            # an empty list is read as a null pointer, as DxDispatch does
+            tensor["Strides"] = draw(st.lists(STRIDES, min_size=rank, max_size=rank)) or None
         case 9:
             tensor["GuaranteedBaseOffsetAlignment"] = draw(st.sampled_from([1, 4, 8, 15, 48, 2**31]))
         case 10:
