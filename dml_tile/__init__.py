@@ -4,8 +4,8 @@
     >>> desc = dml_tile.TileOperatorDesc.from_input(data_type="INT64", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
     >>> [finding.rule for finding in dml_tile.check(desc, "windows-11-21h2")]
     ['DML-TILE-DataType-level', 'DML-TILE-DataType-level']
-    >>> dml_tile.lowest_level(desc).short
-    '4_1'
+    >>> print(dml_tile.lowest_level(desc))
+    4_1
 
 The names below are imported when they are first used.
 """
@@ -27,18 +27,21 @@ if TYPE_CHECKING:
     from dml_tile.enums import TensorFlags as TensorFlags
     from dml_tile.enums import TensorType as TensorType
     from dml_tile.executor import execute as execute
+    from dml_tile.findings import Against as Against
     from dml_tile.findings import Basis as Basis
     from dml_tile.findings import DmlError as DmlError
     from dml_tile.findings import Finding as Finding
     from dml_tile.findings import Rule as Rule
     from dml_tile.frontends.arrays import tile as tile
     from dml_tile.layout import calc_buffer_tensor_size as calc_buffer_tensor_size
+    from dml_tile.memory import BufferLike as BufferLike
     from dml_tile.memory import tensor_view as tensor_view
     from dml_tile.rules import RULES as RULES
     from dml_tile.rules import check as check
     from dml_tile.rules import lowest_level as lowest_level
     from dml_tile.rules import require as require
     from dml_tile.targets import Target as Target
+    from dml_tile.targets import TargetLike as TargetLike
 
 _HOMES = {
     "BufferTensorDesc": "descriptors",
@@ -52,18 +55,21 @@ _HOMES = {
     "TensorFlags": "enums",
     "TensorType": "enums",
     "execute": "executor",
+    "Against": "findings",
     "Basis": "findings",
     "DmlError": "findings",
     "Finding": "findings",
     "Rule": "findings",
     "tile": "frontends.arrays",
     "calc_buffer_tensor_size": "layout",
+    "BufferLike": "memory",
     "tensor_view": "memory",
     "RULES": "rules",
     "check": "rules",
     "lowest_level": "rules",
     "require": "rules",
     "Target": "targets",
+    "TargetLike": "targets",
 }
 
 __all__ = sorted(_HOMES)

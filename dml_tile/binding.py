@@ -89,8 +89,8 @@ def range_is_large_enough(binding: Binding, target: Target) -> Iterator[Violatio
     if binding.size_in_bytes < expected:
         yield Violation(
             binding.name,
-            f"the value of SizeInBytes is too small. {max(binding.size_in_bytes, 0)} was provided, but {expected} was "
-            "expected (TotalTensorSizeInBytes)",
+            f"the value of SizeInBytes is too small. {max(binding.size_in_bytes, 0)} was provided, but at least "
+            f"{expected} was expected (TotalTensorSizeInBytes)",
         )
 
 

@@ -93,7 +93,7 @@ def type_name(data_type: int) -> str:
 )
 def tensor_is_given(operand: Operand, target: Target) -> Iterator[Violation]:
     if operand.tensor is None:
-        yield Violation(operand.name, "is null; a DML_TENSOR_DESC was expected")
+        yield Violation(operand.name, "null was provided, but a DML_TENSOR_DESC was expected")
 
 
 @rule(
@@ -118,7 +118,7 @@ def tensor_is_a_buffer(operand: Operand, target: Target) -> Iterator[Violation]:
 )
 def tensor_is_described(operand: Operand, target: Target) -> Iterator[Violation]:
     if operand.tensor is not None and operand.tensor.desc is None:
-        yield Violation(f"{operand.name}.Desc", "is null; a DML_BUFFER_TENSOR_DESC was expected")
+        yield Violation(f"{operand.name}.Desc", "null was provided, but a DML_BUFFER_TENSOR_DESC was expected")
 
 
 @rule(
@@ -189,7 +189,7 @@ def dimension_count_is_in_range(buffer: Buffer, target: Target) -> Iterator[Viol
 )
 def sizes_are_given(buffer: Buffer, target: Target) -> Iterator[Violation]:
     if buffer.desc.sizes is None:
-        yield Violation(buffer.path("Sizes"), "is null; an array of DimensionCount sizes was expected")
+        yield Violation(buffer.path("Sizes"), "null was provided, but an array of DimensionCount sizes was expected")
 
 
 @rule(

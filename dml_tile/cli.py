@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
 from enum import StrEnum
 from io import TextIOWrapper
 from pathlib import Path
@@ -32,12 +31,28 @@ _FILES_WORTH_A_PROGRESS_BAR = 20
 
 app = typer.Typer(
     name="dml-tile",
-    help="Would DirectML accept this tile? Checks and runs DML_TILE_OPERATOR_DESC descriptors, anywhere.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"dml-tile {version('dml-tile')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Would DirectML accept this tile? Checks and runs DML_TILE_OPERATOR_DESC descriptors, anywhere."""
 
 
 class Against(StrEnum):
@@ -57,11 +72,10 @@ TargetsOption = Annotated[
         "--target",
         "-t",
         metavar="TARGET",
-        help="A feature level (4_1), directml-1.6.0, windows-11-21h2 or onnxruntime-directml-1.16.3; may be repeated. "
-        "By default 6_4.",
+        help="A feature level (4_1), directml-1.6.0, windows-11-21h2 or onnxruntime-directml-1.16.3; check takes "
+        "several. By default 6_4.",
     ),
 ]
-TargetOption = Annotated[str | None, typer.Option("--target", "-t", metavar="TARGET", help="As for check; one only.")]
 AgainstOption = Annotated[Against, typer.Option(help="The contract to hold descriptors to; both: what breaks either.")]
 
 
@@ -82,23 +96,26 @@ def check(
     from dml_tile.reports.json import json_report
     from dml_tile.reports.text import print_results
 
-    console = _console()
     outcome = _Outcome(_targets(targets), against.value)
     results = outcome.results(files)
-    with _until_the_reader_leaves(outcome):
+    try:
         if output_format == Format.JSON:
-            for part in json_report(results):
+            for part in json_report(results, outcome.problems):
                 sys.stdout.buffer.write(part.encode())  # JSON is UTF-8 whatever the terminal speaks
             sys.stdout.buffer.flush()
         else:
-            print_results(console, results)
+            print_results(_console(), results, with_lowest_level=against == Against.BOTH)
+    except BrokenPipeError:  # nobody reads on, as in `dml-tile check many.jsonl | head`; the status is still true
+        _forget_output()
+        for _ in results:
+            pass
     raise typer.Exit(outcome.status)
 
 
 @app.command()
 def run(
     model: Annotated[str, typer.Argument(metavar="MODEL.json", help="A DxDispatch model; - is standard input.")],
-    target: TargetOption = None,
+    targets: TargetsOption = None,
     against: AgainstOption = Against.BOTH,
 ) -> None:
     """Run a DxDispatch model: its tiles are checked, then its commands are done in order."""
@@ -109,7 +126,9 @@ def run(
     from dml_tile.frontends.problems import InputError
     from dml_tile.reports.text import print_refusals
 
-    (chosen,) = _targets(None if target is None else [target])
+    chosen, *others = _targets(targets)
+    if others:
+        raise typer.BadParameter("a model is run at one target", param_hint="--target")
     folder = Path() if model == "-" else Path(model).parent
     try:
         read = read_model(read_value(model))
@@ -176,10 +195,11 @@ def schema(
 
 
 class _Outcome:
-    """Checks files, and remembers the exit status that their results amount to."""
+    """Checks files, and remembers what cannot be read, and the exit status that all amounts to."""
 
     def __init__(self, targets: Sequence[Target], against: AgainstName) -> None:
         self.status = CLEAN
+        self.problems: list[tuple[str, Problem]] = []
         self._targets = targets
         self._against: AgainstName = against
 
@@ -205,6 +225,7 @@ class _Outcome:
         for part in read_source(file):
             if not isinstance(part, Described):
                 _complain(file, [part])
+                self.problems.append((file, part))
                 self.status = UNREADABLE
                 continue
             lowest = lowest_level(part.desc) if part.other is None else None
@@ -251,16 +272,6 @@ def _console(stderr: bool = False) -> Console:
     if not console.is_terminal:
         console.width = _WIDTH_WITHOUT_A_TERMINAL
     return console
-
-
-@contextmanager
-def _until_the_reader_leaves(outcome: _Outcome) -> Iterator[None]:
-    """End early, with the status so far, when nobody reads on, as in ``dml-tile check many.jsonl | head``."""
-    try:
-        yield
-    except BrokenPipeError:
-        _forget_output()
-        raise typer.Exit(outcome.status) from None
 
 
 def _forget_output() -> None:

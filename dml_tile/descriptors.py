@@ -144,7 +144,7 @@ class TileOperatorDesc(_Struct):
         """
         sizes, repeats = [index(size) for size in sizes], [index(repeat) for repeat in repeats]
         if len(sizes) != len(repeats):
-            raise ValueError(f"{len(repeats)} repeats for {len(sizes)} sizes; as many were expected")
+            raise ValueError(f"{len(sizes)} sizes take as many repeats; {len(repeats)} were provided")
         data_type, flags = (value if isinstance(value, str) else index(value) for value in (data_type, flags))
         buffers = (
             {"DataType": data_type, "Flags": flags, "Sizes": sizes, "Strides": _indices(strides)},

@@ -85,6 +85,9 @@ class FeatureLevel(IntEnum):
         """The level without its prefix: ``"4_1"``."""
         return self.name.removeprefix("DML_FEATURE_LEVEL_")
 
+    def __str__(self) -> str:
+        return self.short
+
     @classmethod
     def parse(cls, value: str | int) -> FeatureLevel:
         """The level named by ``"4_1"``, ``"4.1"``, ``"DML_FEATURE_LEVEL_4_1"`` or ``0x4100``.

@@ -93,6 +93,8 @@ def _view(buffer: BufferTensorDesc, memory: Bytes) -> NDArray[Any]:
 
 def require_executable(desc: TileOperatorDesc, target: Target, against: Against) -> None:
     """Raise DmlError unless the descriptor passes, and means what it says also without 32-bit arithmetic."""
+    if not isinstance(desc, TileOperatorDesc):
+        raise TypeError(f"a TileOperatorDesc was expected, not a {type(desc).__name__}")
     findings = check(desc, target, against)
     if not findings and against == "runtime":
         documented = check(desc, target, "documentation")

@@ -8,6 +8,7 @@ lowest_level()  the lowest feature level without findings
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Iterator
 from operator import mul
@@ -45,7 +46,7 @@ def check(
 
     ``target`` is whatever ``Target.parse`` takes, None means 6_4. ``against`` is the contract to hold it to: what the
     ``"documentation"`` says, what the ``"runtime"`` was measured to do, or ``"both"``, the default: what breaks either.
-    Raises ValueError for an unknown target or ``against``.
+    Raises ValueError for an unknown target or ``against``, TypeError for what is no descriptor.
     """
     bases = bases_of(against)
     target = resolve(target)
@@ -71,7 +72,8 @@ def lowest_level(desc: OperatorDesc | TileOperatorDesc | None) -> FeatureLevel |
 def not_a_tile(operator: str) -> Finding:
     """The finding for an operator that is known by its C name only."""
     rule = operator_is_a_tile
-    message = f"{operator} is not a tile; only tiles are checked"
+    meant = difflib.get_close_matches(operator.upper(), ["DML_OPERATOR_TILE"], cutoff=0.85)
+    message = f"{operator} is not a tile; only tiles are checked{'; did you mean DML_OPERATOR_TILE?' if meant else ''}"
     return Finding(rule.id, "Type", message, rule.basis, rule.hresult, rule.crash, rule.url, None)
 
 
@@ -92,7 +94,11 @@ _OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
 
 
 def _tile_of(operator: OperatorDesc | None) -> TileOperatorDesc | None:
-    return operator.desc if operator is not None and operator.type == OperatorType.TILE else None
+    if operator is None:
+        return None
+    if not isinstance(operator, OperatorDesc):
+        raise TypeError(f"a TileOperatorDesc or an OperatorDesc was expected, not a {type(operator).__name__}")
+    return operator.desc if operator.type == OperatorType.TILE else None
 
 
 def _findings(

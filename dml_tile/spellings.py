@@ -6,6 +6,7 @@ integer where there is no name. A known value becomes the enumeration's member, 
 
 from __future__ import annotations
 
+import difflib
 from enum import IntEnum, IntFlag
 from functools import reduce
 from operator import or_
@@ -83,8 +84,9 @@ class _Values(dict[str | int, int]):
     def __missing__(self, spelling: str | int) -> int:
         if isinstance(spelling, int):
             return spelling
+        meant = difflib.get_close_matches(spelling[:80].upper(), [name for name in self if isinstance(name, str)], n=1)
         raise PydanticCustomError(
             "enumerator",
-            "No enumerator has this name; {complaint}",
-            {"complaint": self.complaint},
+            "No enumerator has this name{meant}; {complaint}",
+            {"meant": f" (did you mean {meant[0]}?)" if meant else "", "complaint": self.complaint},
         )

@@ -154,6 +154,7 @@ class Target:
     note: str = ""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "feature_level", FeatureLevel.parse(self.feature_level))
         if not self.name:
             object.__setattr__(self, "name", self.feature_level.short)
 
@@ -222,7 +223,7 @@ def _named(name: str) -> Target:
             target = None
     if target is None:
         near = difflib.get_close_matches(name, target_names(), n=4, cutoff=0.5)
-        hint = f"did you mean {', '.join(near)}?" if near else "`dml-tile levels` lists all of them"
+        hint = f"did you mean {', '.join(near)}?" if near else "see `dml-tile levels`"
         raise ValueError(
             f"{name!r} is no known target; expected a feature level such as 4_1, directml-VERSION, windows-RELEASE "
             f"or onnxruntime-directml-VERSION: {hint}"
@@ -247,16 +248,17 @@ def _windows_target(name: str) -> Target | None:
 
 
 def _onnxruntime_target(name: str) -> Target | None:
-    parts = re.fullmatch(r"onnxruntime-directml-([0-9]+\.[0-9]+)\.(0|[1-9][0-9]{0,4})", name)
+    parts = re.fullmatch(r"onnxruntime-directml-([0-9]+\.[0-9]+)(?:\.(0|[1-9][0-9]{0,4}))?", name)
     if not parts:
         return None
     patches = [int(read.rpartition(".")[2]) for read in ONNXRUNTIME_DIRECTML if read.rpartition(".")[0] == parts[1]]
     if not patches:
         return None
-    nearest = f"{parts[1]}.{min(patches, key=lambda patch: abs(patch - int(parts[2])))}"
+    asked = int(parts[2]) if parts[2] else max(patches)
+    nearest = f"{parts[1]}.{min(patches, key=lambda patch: abs(patch - asked))}"
     carried = _directml_target(ONNXRUNTIME_DIRECTML[nearest])
     assert carried is not None, "every DirectML version in ONNXRUNTIME_DIRECTML is in DIRECTML_VERSIONS"
     notes = [carried.note] if carried.note else []
     if not name.endswith(f"-{nearest}"):
-        notes.append(f"onnxruntime-directml {parts[1]}.{parts[2]} was not read; taken to carry what {nearest} carries")
+        notes.append(f"{name} was not read; taken to carry what {nearest} carries")
     return Target(carried.feature_level, name, note="; ".join(notes))

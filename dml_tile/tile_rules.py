@@ -36,7 +36,7 @@ class Tile:
 )
 def operator_is_given(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if operator is None:
-        yield Violation("", "the operator description is null; a DML_OPERATOR_DESC was expected")
+        yield Violation("", "null was provided, but a DML_OPERATOR_DESC was expected")
 
 
 @rule(
@@ -54,7 +54,7 @@ def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Ite
     "DML-OPERATOR-Type-unsupported",
     basis=CONTRACT,
     url=OPERATOR_PAGE,
-    says="Type is not 0xffffffff, for which the runtime has an answer of its own.",
+    says="Type is not 0xffffffff, which the runtime answers with DXGI_ERROR_UNSUPPORTED.",
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
 )
 def operator_type_is_not_all_ones(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
@@ -82,7 +82,7 @@ def operator_is_a_tile(operator: OperatorDesc | None, target: Target) -> Iterato
 )
 def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if operator and operator.type == OperatorType.TILE and operator.desc is None:
-        yield Violation("Desc", "is null; a DML_TILE_OPERATOR_DESC was expected")
+        yield Violation("Desc", "null was provided, but a DML_TILE_OPERATOR_DESC was expected")
 
 
 @rule(
@@ -95,8 +95,9 @@ def data_type_is_ever_supported(buffer: Buffer, target: Target) -> Iterator[Viol
     data_type = buffer.desc.data_type
     if not isinstance(data_type, TensorDataType) or data_type in (_EVER_SUPPORTED | {TensorDataType.UNKNOWN}):
         return
-    accepted, basis = "", CONTRACT
+    accepted, basis, carrier = "", CONTRACT, None
     if data_type == TensorDataType.FLOAT64:
+        carrier = TensorDataType.UINT64
         # 5_0 is the lowest level that was measured; below it the documented table is all there is.
         below = target.feature_level < FeatureLevel.DML_FEATURE_LEVEL_5_0
         basis = Basis.DOCUMENTED | Basis.INFERRED if below else Basis.DOCUMENTED
@@ -104,7 +105,7 @@ def data_type_is_ever_supported(buffer: Buffer, target: Target) -> Iterator[Viol
     yield Violation(
         buffer.path("DataType"),
         f"{data_type.name} is in no row of Tile's tensor support, at any feature level{accepted}",
-        "tile the same bits as UINT64" if data_type == TensorDataType.FLOAT64 else None,
+        "tile the same bits as UINT64" if carrier in target.tile_support.data_types else None,
         basis=basis,
     )
 
@@ -143,7 +144,7 @@ def data_type_is_supported_by_adapter(buffer: Buffer, target: Target) -> Iterato
         needed = "TypedUAVLoadAdditionalFormats"
     if needed:
         yield Violation(
-            buffer.path("DataType"), f"{type_name(data_type)} needs an adapter with {needed}; {target.name} has none"
+            buffer.path("DataType"), f"{type_name(data_type)} needs an adapter with {needed}; the target's has it not"
         )
 
 
@@ -247,7 +248,9 @@ def repeats_count_is_the_dimension_count(tile: Tile, target: Target) -> Iterator
 def repeats_are_given(tile: Tile, target: Target) -> Iterator[Violation]:
     if tile.desc.repeats is None:
         yield Violation(
-            "Repeats", "is null; an array of RepeatsCount values was expected. DirectML reads it last, and would crash"
+            "Repeats",
+            "null was provided, but an array of RepeatsCount values was expected. DirectML reads it last, and would "
+            "crash",
         )
 
 

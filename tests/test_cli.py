@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import EXAMPLES
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner, Result
 
 from dml_tile import cli
 from dml_tile.rules import RULES
+from dml_tile.schemas import schemas
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
@@ -100,6 +103,7 @@ def test_another_operator_is_named_and_the_rest_checked(invoke: Invoke) -> None:
     assert "m.json#/dispatchables/gemm: not checked\n" in result.stdout
     assert "DML_OPERATOR_GEMM is not a tile; only tiles are checked" in result.stdout
     assert "m.json#/dispatchables/tile: accepted" in result.stdout
+    assert result.stdout.endswith("1 accepted, 0 refused, 1 not checked\n")
 
 
 def test_the_json_output(invoke: Invoke) -> None:
@@ -144,7 +148,7 @@ def test_one_unreadable_file_does_not_keep_the_others_from_being_checked(invoke:
     assert result.exit_code == 2
     assert "good.json: accepted" in result.stdout
     assert "bad.json: refused" in result.stdout
-    assert "dml-tile: a.json: not JSON: EOF while parsing an object at line 1 column 1" in result.stderr
+    assert "dml-tile: a.json: unreadable JSON: EOF while parsing an object at line 1 column 1" in result.stderr
     assert "dml-tile: missing.json: No such file or directory" in result.stderr
     assert "dml-tile: .: Is a directory" in result.stderr
 
@@ -169,6 +173,7 @@ def test_an_unreadable_field_is_told_by_name_value_and_expectation(invoke: Invok
         (["run"], "MODEL"),
         (["run", "a.json", "--target", "vista"], "is no known target"),
         (["run", "a.json", "--target", ""], "is no known target"),
+        (["run", "a.json", "-t", "2_0", "-t", "6_4"], "a model is run at one target"),
     ],
 )
 def test_wrong_usage_exits_2_and_tells_what_was_expected(invoke: Invoke, arguments: list[str], message: str) -> None:
@@ -197,8 +202,11 @@ def test_run_refuses_what_the_target_refuses(invoke: Invoke) -> None:
 @pytest.mark.parametrize(
     ("contents", "message"),
     [
-        ("[", "not JSON: EOF"),
-        ("[]", "the description is an array of 0; an object was expected"),
+        ("[", "unreadable JSON: EOF"),
+        (
+            "[]",
+            "an array of 0 was provided, but a DxDispatch model (with",
+        ),
         (
             json.dumps({"resources": {}, "dispatchables": {}, "commands": [{"type": "print"}]}),
             "#/commands/0: commands[0].resource is",
@@ -252,6 +260,28 @@ def test_schema_prints_a_schema_or_all_names(invoke: Invoke) -> None:
     assert "check_output" in names
     for name in names:
         assert json.loads(invoke("schema", name).stdout)["$id"] == f"urn:dml-tile:{name}"
+
+
+def test_what_cannot_be_read_stands_in_the_json_too(invoke: Invoke) -> None:
+    result = invoke("check", write("a.json", [TILE, {"InputTensor": 1}]), "missing.json", "--format", "json")
+    output = json.loads(result.stdout)
+    assert [one["pointer"] for one in output["results"]] == ["/0"]
+    assert [(error["source"], error["pointer"]) for error in output["errors"]] == [
+        ("a.json", "/1"),
+        ("missing.json", ""),
+    ]
+    assert output["errors"][1]["message"] == "No such file or directory"
+    Draft202012Validator(schemas()["check_output"]).validate(output)
+
+
+def test_the_lowest_level_is_left_out_where_it_would_be_of_another_contract(invoke: Invoke) -> None:
+    aligned = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
+    result = invoke("check", write("a.json", aligned), "--against", "documentation")
+    assert result.stdout == "a.json: accepted at 6_4\n"
+
+
+def test_the_version_is_shown(invoke: Invoke) -> None:
+    assert invoke("--version").stdout == f"dml-tile {version('dml-tile')}\n"
 
 
 def test_nothing_to_check_is_said(invoke: Invoke) -> None:

@@ -20,9 +20,7 @@ BAD = TILE | {"Repeats": [2]}
 
 def dml_tile(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
     """Runs the command line in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "dml_tile.cli", *arguments], capture_output=True, check=False, **options
-    )
+    return subprocess.run([sys.executable, "-m", "dml_tile", *arguments], capture_output=True, check=False, **options)
 
 
 HELP_IMPORTS_NOTHING = """
@@ -106,9 +104,9 @@ ASTRONOMIC = {"DataType": "FLOAT32", "Sizes": [2**32 - 1] * 8}
     [
         (b"[" * 10**7, 2, b"recursion limit exceeded"),
         (b'{"InputTensor":' * 10**6, 2, b"recursion limit exceeded"),
-        (json.dumps(TILE).encode()[:-9], 2, b"not JSON: EOF"),
-        (b"\xff\xfe\x00", 2, b"not JSON"),
-        (b"", 2, b"not JSON: EOF"),
+        (json.dumps(TILE).encode()[:-9], 2, b"unreadable JSON: EOF"),
+        (b"\xff\xfe\x00", 2, b"unreadable JSON"),
+        (b"", 2, b"unreadable JSON: EOF"),
         (json.dumps(dict.fromkeys(TILE, ASTRONOMIC) | {"Repeats": [2**32 - 1] * 8}).encode(), 1, b""),
     ],
 )
@@ -140,6 +138,12 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path, desc: Any, status: int
     done = bash(f"dml-tile check --format {form} many.jsonl | head -n 2; exit ${{PIPESTATUS[0]}}", tmp_path)
     assert (done.returncode, done.stderr) == (status, b"")
     assert b"many.jsonl" in done.stdout
+
+
+def test_the_status_counts_what_nobody_reads_any_more(tmp_path: Path) -> None:
+    (tmp_path / "many.jsonl").write_text(f"{json.dumps(TILE)}\n" * 3000 + "{\n")
+    done = bash("dml-tile check many.jsonl | head -n 2; exit ${PIPESTATUS[0]}", tmp_path)
+    assert done.returncode == 2
 
 
 def test_a_reader_of_a_run_may_leave_too(tmp_path: Path) -> None:

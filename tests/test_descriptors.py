@@ -82,6 +82,13 @@ def test_what_is_no_data_type_is_an_error_that_lists_them(bad: Any) -> None:
     assert caught.value.errors()[0]["loc"] == ("DataType",)
 
 
+def test_a_near_spelling_is_suggested() -> None:
+    with pytest.raises(
+        ValidationError, match=r"No enumerator has this name \(did you mean FLOAT32\?\); expected one of"
+    ):
+        buffer(DataType="float32")
+
+
 @pytest.mark.parametrize(
     ("spelling", "value"),
     [
@@ -237,7 +244,7 @@ def test_an_output_size_beyond_a_uint_cannot_be_described() -> None:
 
 
 def test_sizes_and_repeats_of_different_lengths_cannot_be_tiled() -> None:
-    with pytest.raises(ValueError, match="2 repeats for 3 sizes"):
+    with pytest.raises(ValueError, match="3 sizes take as many repeats; 2 were provided"):
         TileOperatorDesc.from_input(data_type="UINT8", sizes=[1, 2, 3], repeats=[2, 2])
 
 

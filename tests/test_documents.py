@@ -73,16 +73,16 @@ def test_json_lines_are_recognised(separator: bytes) -> None:
     found = parts(lines)
     assert found[0].pointer == "/0"
     assert Described("/0", BARE) in found
-    assert any(isinstance(part, Problem) and "not JSON: EOF" in part.message for part in found)
+    assert any(isinstance(part, Problem) and "unreadable JSON: EOF" in part.message for part in found)
     assert found[-1].pointer in ("/3", "/6")
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (b"", "not JSON: EOF"),
-        (b'{"InputTensor": {', "not JSON: EOF while parsing"),
-        (b"{\n{", "not JSON"),
+        (b"", "unreadable JSON: EOF"),
+        (b'{"InputTensor": {', "unreadable JSON: EOF while parsing"),
+        (b"{\n{", "unreadable JSON"),
         (3, "3 was provided, but a tile .* was expected"),
         ("x", "'x' was provided"),
         ({"a": 1}, "an object was provided, but a tile"),
@@ -106,7 +106,7 @@ def test_json_lines_are_recognised(separator: bytes) -> None:
             {"resources": {"R": {"initialValues": "deferred"}}, "dispatchables": {}, "commands": []},
             "deferred resources",
         ),
-        (b'{"Repeats": [1], "Repeats": [2]}', "the name 'Repeats' stands twice"),
+        (b'{"Repeats": [1], "Repeats": [2]}', "the name 'Repeats' appears twice"),
         (TILE | {"Repeats": [-1] * 1000}, "and 990 more problems"),
         ({"Type": -1}, "Type is -1"),
         ({"Type": [1], "Desc": TILE}, r"Type is an array of 1"),

@@ -208,7 +208,7 @@ def test_a_file_outside_is_never_written(run: Callable[..., str], tmp_path: Path
             "/commands/0/bindings/InputTensor",
             "no resource is called 'X'",
         ),
-        ({"type": "explode"}, "/commands/0", "'dispatch', 'print', 'writefile'"),
+        ({"type": "explode"}, "/commands/0", "type is 'explode'; dispatch, print or writeFile was expected"),
         ({"type": "print"}, "/commands/0", "resource is missing"),
         (7, "/commands/0", "an object was expected"),
         ({"type": "print", "resource": "Mixed"}, "/commands/0/resource", "mixes types"),

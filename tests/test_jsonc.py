@@ -42,10 +42,10 @@ def test_comments_and_trailing_commas_are_allowed(text: str, value: object) -> N
         (b"[NaN]", "expected value"),
         (b"[Infinity]", "expected value"),
         (b"['a']", "expected value"),
-        (b"\xff\xfe[\x001\x00]\x00", "expected value"),
+        (b"\xff\xfe[\x001\x00]\x00", "the text is UTF-16; UTF-8 was expected"),
         (b'["\xff"]', "invalid unicode"),
-        (b'{"a": 1, "b": 2, "a": 3}', "the name 'a' stands twice in one object"),
-        (b'[{"b": [{"x": 1, /* again */ "x": 1,}]}]', "the name 'x' stands twice"),
+        (b'{"a": 1, "b": 2, "a": 3}', "the name 'a' appears twice in one object"),
+        (b'[{"b": [{"x": 1, /* again */ "x": 1,}]}]', "the name 'x' appears twice"),
         (b"// a\n/* b\nb */ [1,\n2 3]", "line 4 column 3"),
     ],
 )

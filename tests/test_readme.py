@@ -7,6 +7,7 @@ import io
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 from conftest import ROOT
@@ -19,6 +20,7 @@ from dml_tile.targets import WINDOWS_RELEASES, Target
 
 README = (ROOT / "README.md").read_text()
 CONSOLES = re.findall(r"```console\n\$ (.*)\n([\s\S]*?)```", README)
+PYTHON = re.findall(r"```python\n([\s\S]*?)```", README)
 SET_UP = "python3 -m venv .venv && .venv/bin/pip install --quiet . && .venv/bin/"
 
 
@@ -39,7 +41,7 @@ def test_a_command_prints_what_is_shown(command: str, shown: str, monkeypatch: p
 
 
 def test_the_python_example_does_what_its_comments_say() -> None:
-    (code,) = re.findall(r"```python\n([\s\S]*?)```", README)
+    code = PYTHON[0]
     comments = [comment.removesuffix("…") for comment in re.findall(r"print\(.*  # (.*)", code)]
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -48,6 +50,12 @@ def test_the_python_example_does_what_its_comments_say() -> None:
     assert len(comments) == 3
     for comment in comments:
         assert any(line.startswith(comment) for line in lines), comment
+
+
+def test_the_test_in_it_passes() -> None:
+    names: dict[str, Callable[[], None]] = {}
+    exec(PYTHON[1], names)
+    names["test_my_descriptor_needs_4_1"]()
 
 
 def test_the_matrix_is_the_data_s() -> None:

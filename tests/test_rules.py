@@ -12,6 +12,7 @@ from conftest import changed
 from dml_tile.binding import Binding, BindingPair, BindPoint
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TileOperatorDesc
 from dml_tile.enums import HRESULT, FeatureLevel, TensorDataType
+from dml_tile.executor import execute
 from dml_tile.findings import Basis, DmlError
 from dml_tile.frontends.dxdispatch.run import ModelError
 from dml_tile.frontends.problems import refuse
@@ -352,7 +353,8 @@ def test_messages_say_what_the_runtime_makes_of_32_bits() -> None:
 
 def test_an_operator_of_another_kind_is_not_judged() -> None:
     assert not_a_tile("DML_OPERATOR_GEMM").hresult is None
-    assert "DML_OPERATOR_GEMM" in not_a_tile("DML_OPERATOR_GEMM").message
+    assert not_a_tile("DML_OPERATOR_GEMM").message == "DML_OPERATOR_GEMM is not a tile; only tiles are checked"
+    assert not_a_tile("DML_OPERATOR_TILES").message.endswith("did you mean DML_OPERATOR_TILE?")
     assert [finding.rule for finding in check(OperatorDesc(type=1, desc=GOOD))] == ["DML-OPERATOR-not-a-tile"]
 
 
@@ -376,6 +378,19 @@ def test_acceptance_is_not_monotone_in_the_level() -> None:
     wrapping = row("FLOAT32", [3], [1], InputTensor__Strides=[2**32 - 1], InputTensor__TotalTensorSizeInBytes=2**34 - 4)
     assert not check(wrapping, "5_2", "runtime")
     assert check(wrapping, "6_2", "runtime")
+
+
+def test_what_is_no_descriptor_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="a TileOperatorDesc or an OperatorDesc was expected, not a dict"):
+        check({})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a TileOperatorDesc was expected, not a OperatorDesc"):
+        execute(OPERATOR, b"", bytearray())  # type: ignore[arg-type]
+
+
+def test_a_carrier_of_the_bits_is_suggested_where_it_is_supported() -> None:
+    doubles = row("FLOAT64", [1] * 4, [1] * 4)
+    assert check(doubles, "4_1")[0].suggestion == "tile the same bits as UINT64"
+    assert check(doubles, "4_0")[0].suggestion is None
 
 
 def test_against_is_one_of_three_words() -> None:

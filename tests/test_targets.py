@@ -87,6 +87,7 @@ def test_a_patch_release_that_was_not_read_is_taken_for_the_nearest() -> None:
     target = Target.parse("onnxruntime-directml-1.14.9")
     assert target.feature_level == FeatureLevel.parse("5_2")
     assert "1.14.9 was not read; taken to carry what 1.14.1 carries" in target.note
+    assert Target.parse("onnxruntime-directml-1.16").feature_level == FeatureLevel.parse("6_1")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def test_an_unknown_name_is_an_error_with_near_matches(name: str, near: str) -> 
         "directml-1.x",
         "directml-1.15.04",
         "directml-1.１5.0",
-        "onnxruntime-directml-1.16",
+        "onnxruntime-directml-1",
         "windows-",
     ],
 )
@@ -132,6 +133,7 @@ def test_every_listed_name_is_understood() -> None:
 
 
 def test_a_target_has_the_capabilities_that_it_is_given() -> None:
+    assert Target("4_1") == Target.parse(0x4100)  # type: ignore[arg-type]
     assert Target.parse("6_4") == Target(FeatureLevel.DML_FEATURE_LEVEL_6_4)
     limited = Target.parse("5_0", double_precision=False, typed_uav_loads=False)
     assert not limited.double_precision

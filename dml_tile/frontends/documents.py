@@ -64,7 +64,7 @@ def read_value(name: str) -> Any:
     except InputError:
         raise
     except ValueError as error:
-        raise refuse("", f"not JSON: {error}") from None
+        raise refuse("", f"unreadable JSON: {error}") from None
 
 
 def _opened(name: str) -> AbstractContextManager[BinaryIO]:
@@ -94,7 +94,7 @@ def read_document(text: bytes) -> Iterator[Part]:
         if rest.strip() and _is_json(first):
             yield from read_lines(text.splitlines())
         else:
-            yield Problem("", f"not JSON: {error}")
+            yield Problem("", f"unreadable JSON: {error}")
         return
     yield from _parts(data)
 
@@ -106,9 +106,9 @@ def read_lines(lines: Iterable[bytes]) -> Iterator[Part]:
             continue
         pointer = json_pointer([i])
         try:
-            data = parse_json(line)
+            data = parse_json(line.strip())
         except ValueError as error:
-            yield Problem(pointer, f"not JSON: {error}")
+            yield Problem(pointer, f"unreadable JSON: {error}")
         else:
             yield _descriptor(data, pointer)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from typing import Any, Final
@@ -14,7 +15,6 @@ _COMMENT: Final = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _STRING_OR_COMMENT: Final = re.compile(f"{_STRING}|{_COMMENT}".encode(), re.DOTALL)
 _STRING_OR_TRAILING_COMMA: Final = re.compile(rf"{_STRING}|,(?=\s*[\]}}])".encode(), re.DOTALL)
 _BLANKS: Final = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 def parse_json(text: bytes) -> Any:
@@ -23,7 +23,9 @@ def parse_json(text: bytes) -> Any:
     Nesting is limited to 200 levels, by pydantic's parser. A name that an object gives twice is an error: DxDispatch
     takes the first, other readers the last.
     """
-    text = text.removeprefix(_BYTE_ORDER_MARK)
+    if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ValueError("the text is UTF-16; UTF-8 was expected")
+    text = text.removeprefix(codecs.BOM_UTF8)
     try:
         value = from_json(text, allow_inf_nan=False)
     except ValueError:
@@ -38,7 +40,7 @@ def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> None:
     names = set()
     for name, _ in pairs:
         if name in names:
-            raise ValueError(f"the name {name[:80]!r} stands twice in one object")
+            raise ValueError(f"the name {name[:80]!r} appears twice in one object")
         names.add(name)
 
 

@@ -38,7 +38,6 @@ _EXPECTED: Final = {
     "string_type": "a string",
     "too_short": "an array that is not empty",
     "tuple_type": "an array",
-    "union_tag_invalid": "a {discriminator} of {expected_tags}",
     "union_tag_not_found": "an object with {discriminator}",
 }
 
@@ -122,6 +121,8 @@ def _described(details: ErrorDetails, path: Sequence[str | int]) -> str:
             return f"{field} is unknown{f'; did you mean {near[0]}?' if near else ''}"
         case "required":
             return details["msg"]
+        case "union_tag_invalid":
+            return f"{field}.type is {shown(details['ctx']['tag'])}; dispatch, print or writeFile was expected"
         case kind:
             template = _EXPECTED.get(kind)
             message = f"{template.format(**details.get('ctx', {}))} was expected" if template else details["msg"]

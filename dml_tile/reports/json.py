@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from dml_tile.enums import FeatureLevel
+from dml_tile.frontends.problems import Problem
 from dml_tile.reports.result import Result
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
@@ -44,17 +45,26 @@ class ResultRecord(_Record):
     findings: tuple[FindingRecord, ...]
 
 
+class ErrorRecord(_Record):
+    """What cannot be read, and so has no result."""
+
+    source: str = Field(description="The file; - is standard input.")
+    pointer: str = Field(description="The JSON pointer of the unreadable part; empty for the whole.")
+    message: str
+
+
 class CheckOutput(_Record):
     """The output of `dml-tile check --format json`."""
 
     version: Literal[1]
     results: tuple[ResultRecord, ...]
+    errors: tuple[ErrorRecord, ...] = Field(default=(), description="There only if something cannot be read.")
 
 
 def record(result: Result) -> ResultRecord:
     """A result as it stands in the JSON output."""
     return ResultRecord(
-        source=result.source.encode(errors="backslashreplace").decode(),  # a file may be named by any bytes
+        source=_text(result.source),
         pointer=result.pointer,
         target=result.target.name,
         feature_level=result.target.feature_level.short,
@@ -78,11 +88,31 @@ def record(result: Result) -> ResultRecord:
     )
 
 
-def json_report(results: Iterable[Result]) -> Iterator[str]:
-    """The JSON output, in parts: one result a line, so that a million of them need no memory."""
+def json_report(results: Iterable[Result], problems: Sequence[tuple[str, Problem]] = ()) -> Iterator[str]:
+    """The JSON output, in parts: one result a line, so that a million of them need no memory.
+
+    ``problems``, of sources by their names, are looked at when all results have been.
+    """
     yield '{"version": 1, "results": ['
+    yield from _joined(record(result) for result in results)
+    yield "\n]"
+    if problems:
+        yield ', "errors": ['
+        yield from _joined(
+            ErrorRecord(source=_text(source), pointer=problem.pointer, message=problem.message)
+            for source, problem in problems
+        )
+        yield "\n]"
+    yield "}\n"
+
+
+def _joined(records: Iterable[_Record]) -> Iterator[str]:
     separator = "\n"
-    for result in results:
-        yield separator + record(result).model_dump_json()
+    for one in records:
+        yield separator + one.model_dump_json()
         separator = ",\n"
-    yield "\n]}\n"
+
+
+def _text(name: str) -> str:
+    """A file's name, which may be any bytes, as text."""
+    return name.encode(errors="backslashreplace").decode()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rich.console import Console
 from rich.padding import Padding
@@ -17,6 +18,10 @@ from dml_tile.rules import RULES
 from dml_tile.targets import WINDOWS_RELEASES, Target
 from dml_tile.tile_rules import operator_is_a_tile
 
+NOT_CHECKED: Final = "not checked"
+
+_STYLES: Final = {"accepted": "green", "refused": "red", NOT_CHECKED: "yellow"}
+
 
 class Line(NamedTuple):
     """A line of a report, and how far it is indented."""
@@ -25,17 +30,16 @@ class Line(NamedTuple):
     text: Text
 
 
-def print_results(console: Console, results: Iterable[Result]) -> None:
-    """Print each result as it comes, then how many there were."""
-    accepted = refused = 0
+def print_results(console: Console, results: Iterable[Result], *, with_lowest_level: bool) -> None:
+    """Print each result as it comes, then how many there were: a descriptor has one for each target."""
+    counts = Counter[str]()
     for result in results:
-        if result.findings:
-            refused += 1
-        else:
-            accepted += 1
-        print_lines(console, result_lines(result))
-    if accepted + refused != 1:
-        print_lines(console, [Line(0, Text(f"{accepted} accepted, {refused} refused", "bold"))])
+        counts[_verdict_word(result.findings)] += 1
+        print_lines(console, result_lines(result, with_lowest_level=with_lowest_level))
+    if counts.total() != 1:
+        shown = [f"{counts[word]} {word}" for word in ("accepted", "refused")]
+        shown += [f"{counts[NOT_CHECKED]} {NOT_CHECKED}"] if counts[NOT_CHECKED] else []
+        print_lines(console, [Line(0, Text(", ".join(shown), "bold"))])
 
 
 def print_refusals(console: Console, source: str, refusals: Mapping[str, tuple[Finding, ...]], target: Target) -> None:
@@ -55,10 +59,10 @@ def print_lines(console: Console, lines: Iterable[Line]) -> None:
             console.print(Text(" " * indent) + text, soft_wrap=True)
 
 
-def result_lines(result: Result) -> Iterator[Line]:
+def result_lines(result: Result, *, with_lowest_level: bool) -> Iterator[Line]:
     """A result as lines of text."""
     verdict = _verdict(result.source, result.pointer, result.target, result.findings)
-    if not _is_other_operator(result.findings):
+    if with_lowest_level and _verdict_word(result.findings) != NOT_CHECKED:
         verdict.append(f"; {_lowest(result.lowest_level)}")
     yield Line(0, verdict)
     yield from _details(result.target, result.findings)
@@ -80,10 +84,15 @@ def rule_lines(rule: Rule[object]) -> Iterator[Line]:
 
 def _verdict(source: str, pointer: str, target: Target, findings: tuple[Finding, ...]) -> Text:
     where = (printable(f"{source}#{pointer}" if pointer else source), "bold")
-    if _is_other_operator(findings):
-        return Text.assemble(where, ": ", ("not checked", "yellow"))
-    verdict = ("refused", "red") if findings else ("accepted", "green")
-    return Text.assemble(where, ": ", verdict, f" at {target_label(target)}")
+    word = _verdict_word(findings)
+    at = "" if word == NOT_CHECKED else f" at {target_label(target)}"
+    return Text.assemble(where, ": ", (word, _STYLES[word]), at)
+
+
+def _verdict_word(findings: tuple[Finding, ...]) -> str:
+    if any(finding.rule == operator_is_a_tile.id for finding in findings):
+        return NOT_CHECKED
+    return "refused" if findings else "accepted"
 
 
 def _details(target: Target, findings: tuple[Finding, ...]) -> Iterator[Line]:
@@ -91,10 +100,6 @@ def _details(target: Target, findings: tuple[Finding, ...]) -> Iterator[Line]:
         yield Line(2, Text(f"note: {target.note}", "dim"))
     for alike in _alike(findings):
         yield from _finding_lines(alike)
-
-
-def _is_other_operator(findings: tuple[Finding, ...]) -> bool:
-    return any(finding.rule == operator_is_a_tile.id for finding in findings)
 
 
 def _finding_lines(findings: list[Finding]) -> Iterator[Line]:

@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from dml_tile.descriptors import DATA_TYPE, UINT, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import ExecutionFlags, TensorDataType
-from dml_tile.frontends.problems import InputError, Problem, json_pointer, problems_of
+from dml_tile.frontends.problems import InputError, Problem, json_pointer, problems_of, refuse, shown
 from dml_tile.spellings import Flags
 
 IMAGE_SUFFIXES: Final = (".jpg", ".jpeg", ".png")
@@ -226,11 +226,14 @@ _DISPATCHABLE: Final[TypeAdapter[TileDispatchable | OtherDispatchable]] = TypeAd
 
 def is_model(data: Any) -> bool:
     """Whether a JSON value is meant as a DxDispatch model."""
-    return isinstance(data, dict) and "dispatchables" in data
+    return isinstance(data, dict) and not data.keys().isdisjoint(Model.model_fields)
 
 
 def read_model(data: Any) -> Model:
     """Read a model from its JSON value. Raises InputError with all that is wrong with it."""
+    if not is_model(data):
+        expected = "a DxDispatch model (with resources, dispatchables and commands) was expected"
+        raise refuse("", f"{shown(data)} was provided, but {expected}; `dml-tile check` takes bare descriptors too")
     try:
         model = Model.model_validate(data)
     except ValidationError as error:
@@ -242,7 +245,7 @@ def read_model(data: Any) -> Model:
 
 def read_dispatchables(data: dict[str, Any]) -> dict[str, TileDispatchable | OtherDispatchable]:
     """Those dispatchables of a model that can be read, also where the rest of it cannot."""
-    dispatchables = data["dispatchables"]
+    dispatchables = data.get("dispatchables")
     if not isinstance(dispatchables, dict):
         return {}
     readable = {}
@@ -293,7 +296,7 @@ def _known_fields_of_tile(desc: Any) -> Any:
         return desc
     tile = _pick(desc, _TILE_FIELDS)
     if "RepeatsCount" not in tile:
-        raise PydanticCustomError("required", "RepeatsCount is missing, which DxDispatch does not work out")
+        raise PydanticCustomError("required", "RepeatsCount is missing; DxDispatch requires it")
     for tensor in ("InputTensor", "OutputTensor"):
         if isinstance(tile.get(tensor), dict):
             tile[tensor] = _known_fields_of_tensor(tile[tensor])
