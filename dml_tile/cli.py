@@ -132,15 +132,13 @@ def run(
     folder = Path() if model == "-" else Path(model).parent
     try:
         read = read_model(read_value(model))
-        run_model(read, Folders(folder, Path()), sys.stdout.write, chosen, against.value)
+        run_model(read, Folders(folder, Path()), _write_while_read, chosen, against.value)
     except ModelError as error:
         print_refusals(_console(stderr=True), model, error.results, chosen)
         raise typer.Exit(FINDINGS) from None
     except InputError as error:
         _complain(model, error.problems)
         raise typer.Exit(UNREADABLE) from None
-    except BrokenPipeError:
-        _forget_output()
     except (MemoryError, OSError) as error:
         _complain_of(model, error)
         raise typer.Exit(UNREADABLE) from None
@@ -274,6 +272,16 @@ def _console(stderr: bool = False) -> Console:
     return console
 
 
+def _write_while_read(text: str) -> None:
+    """Write to standard output; once its reader has gone, a model's later commands are done all the same."""
+    try:
+        sys.stdout.write(text)
+        if text.endswith("\n"):
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
+
+
 def _forget_output() -> None:
     """Keep Python from complaining, at its end, of what it cannot write to a reader that has gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -291,7 +299,3 @@ def main() -> None:
     except OSError as error:  # standard output cannot be written to
         typer.echo(f"dml-tile: {error.strerror}", err=True)
         raise SystemExit(UNREADABLE) from None
-
-
-if __name__ == "__main__":
-    main()

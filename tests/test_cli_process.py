@@ -53,7 +53,7 @@ def on_a_terminal(*arguments: str, **environment: str) -> str:
     try:
         clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
         process = subprocess.Popen(
-            [sys.executable, "-m", "dml_tile.cli", *arguments],
+            [sys.executable, "-m", "dml_tile", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=side,
             stderr=side,
@@ -127,7 +127,7 @@ def test_hostile_input_takes_no_memory_and_gives_no_traceback(
 
 def bash(command: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
     """Runs a shell command in which ``dml-tile`` is the command line."""
-    function = f'dml-tile() {{ "{sys.executable}" -m dml_tile.cli "$@"; }}; '
+    function = f'dml-tile() {{ "{sys.executable}" -m dml_tile "$@"; }}; '
     return subprocess.run(["bash", "-c", function + command], capture_output=True, check=False, cwd=folder)
 
 
@@ -148,10 +148,12 @@ def test_the_status_counts_what_nobody_reads_any_more(tmp_path: Path) -> None:
 
 def test_a_reader_of_a_run_may_leave_too(tmp_path: Path) -> None:
     resource = {"initialValuesDataType": "UINT8", "initialValues": {"valueCount": 10**6, "value": 7}}
-    model = {"resources": {"R": resource}, "dispatchables": {}, "commands": [{"type": "print", "resource": "R"}]}
+    commands = [{"type": "print", "resource": "R"}, {"type": "writeFile", "resource": "R", "targetPath": "r.bin"}]
+    model = {"resources": {"R": resource}, "dispatchables": {}, "commands": commands}
     (tmp_path / "m.json").write_text(json.dumps(model))
     done = bash("dml-tile run m.json | head -c 20; exit ${PIPESTATUS[0]}", tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"Resource 'R': 7, 7, ", b"")
+    assert (tmp_path / "r.bin").stat().st_size == 10**6
 
 
 @pytest.mark.parametrize(

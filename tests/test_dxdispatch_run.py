@@ -20,6 +20,13 @@ def test_a_model_runs_and_prints_as_dxdispatch_does(run: Callable[..., str]) -> 
     assert run(model()) == "Resource 'Out': 1, 2, 1, 2\n"
 
 
+def test_a_name_cannot_move_the_cursor(run: Callable[..., str]) -> None:
+    data = model(
+        resources={"\x1b[2J": values(1)}, dispatchables={}, commands=[{"type": "print", "resource": "\x1b[2J"}]
+    )
+    assert run(data) == "Resource '\\x1b[2J': 1\n"
+
+
 def test_commands_are_done_in_order_and_change_resources_for_good(run: Callable[..., str]) -> None:
     dispatch = model()["commands"][0]
     show = {"type": "print", "resource": "Out"}

@@ -30,7 +30,7 @@ from dml_tile.frontends.dxdispatch.model import (
 )
 from dml_tile.frontends.dxdispatch.resources import Memory, allocate
 from dml_tile.frontends.folders import Folders, write_whole
-from dml_tile.frontends.problems import json_pointer, refuse
+from dml_tile.frontends.problems import json_pointer, printable, refuse
 from dml_tile.memory import DTYPES, Bytes
 from dml_tile.rules import check, not_a_tile
 from dml_tile.targets import Target, TargetLike, resolve
@@ -186,7 +186,7 @@ def _values(memory: Memory, pointer: str, size_in_bytes: int) -> NDArray[Any]:
 
 def _print(name: str, values: NDArray[Any], write: Callable[[str], object]) -> None:
     """``Resource 'Out': 1, 2, 3``, floats with six digits, as C++ streams print them."""
-    write(f"Resource '{name}': ")
+    write(f"Resource '{printable(name)}': ")
     spell = "{:g}".format if values.dtype.kind == "f" else str
     for start in range(0, len(values), _PRINTED_AT_ONCE):
         part = values[start : start + _PRINTED_AT_ONCE].tolist()
@@ -221,6 +221,6 @@ def _file_writer(
             write_whole(path, lambda file: np.save(file, contents, allow_pickle=False))
         else:
             write_whole(path, lambda file: file.write(contents.data))
-        write(f"Resource '{command.resource}' written to '{command.target_path}'\n")
+        write(f"Resource '{printable(command.resource)}' written to '{printable(command.target_path)}'\n")
 
     return write_file
