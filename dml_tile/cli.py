@@ -102,9 +102,9 @@ def check(
         if output_format == Format.JSON:
             for part in json_report(results, outcome.problems):
                 sys.stdout.buffer.write(part.encode())  # JSON is UTF-8 whatever the terminal speaks
-            sys.stdout.buffer.flush()
         else:
             print_results(_console(), results, with_lowest_level=against == Against.BOTH)
+        sys.stdout.flush()  # while it can still be told that it fails
     except BrokenPipeError:  # nobody reads on, as in `dml-tile check many.jsonl | head`; the status is still true
         _forget_output()
         for _ in results:
@@ -123,7 +123,7 @@ def run(
     from dml_tile.frontends.dxdispatch.model import read_model
     from dml_tile.frontends.dxdispatch.run import ModelError, run_model
     from dml_tile.frontends.folders import Folders
-    from dml_tile.frontends.problems import InputError
+    from dml_tile.frontends.problems import InputError, Problem
     from dml_tile.reports.text import print_refusals
 
     chosen, *others = _targets(targets)
@@ -139,8 +139,13 @@ def run(
     except InputError as error:
         _complain(model, error.problems)
         raise typer.Exit(UNREADABLE) from None
-    except (MemoryError, OSError) as error:
-        _complain_of(model, error)
+    except OSError as error:
+        if error.filename is None:
+            raise  # it is standard output's
+        _complain(model, [Problem("", f"{error.filename}: {error.strerror}")])
+        raise typer.Exit(UNREADABLE) from None
+    except MemoryError:
+        _complain(model, [Problem("", "there is not enough memory")])
         raise typer.Exit(UNREADABLE) from None
 
 
@@ -170,6 +175,7 @@ def explain(
     console = _console()
     for known in RULES.values() if rule is None else [RULES[rule]]:
         print_lines(console, rule_lines(known))
+    sys.stdout.flush()
 
 
 @app.command()
@@ -252,13 +258,6 @@ def _complain(source: str, problems: Sequence[Problem]) -> None:
         typer.echo(f"dml-tile: {printable(where)}: {printable(problem.message)}", err=True)
 
 
-def _complain_of(source: str, error: Exception) -> None:
-    from dml_tile.frontends.problems import Problem
-
-    reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
-    _complain(source, [Problem("", reason or "not enough memory")])
-
-
 def _console(stderr: bool = False) -> Console:
     from rich.console import Console
 
@@ -297,5 +296,6 @@ def main() -> None:
     try:
         app()
     except OSError as error:  # standard output cannot be written to
-        typer.echo(f"dml-tile: {error.strerror}", err=True)
+        typer.echo(f"dml-tile: standard output: {error.strerror}", err=True)
+        _forget_output()
         raise SystemExit(UNREADABLE) from None

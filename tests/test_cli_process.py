@@ -161,6 +161,8 @@ def test_a_reader_of_a_run_may_leave_too(tmp_path: Path) -> None:
     [
         ("dml-tile check a.json > /dev/full", 2, b"No space left on device"),
         ("dml-tile levels > /dev/full", 2, b"No space left on device"),
+        ("dml-tile explain > /dev/full", 2, b"No space left on device"),
+        ("dml-tile run m.json > /dev/full", 2, b"No space left on device"),
         ("dml-tile check - <&-", 2, b"standard input is closed"),
         ("dml-tile run - <&-", 2, b"standard input is closed"),
         ("dml-tile check a.json >&-", 0, b""),
@@ -173,6 +175,9 @@ def test_a_reader_of_a_run_may_leave_too(tmp_path: Path) -> None:
 def test_odd_streams_and_names_give_no_traceback(tmp_path: Path, command: str, status: int, message: bytes) -> None:
     (tmp_path / "a.json").write_text(json.dumps(TILE))
     dispatchables = {"☃\x1b[31m": {"type": "TILE", "desc": TILE | {"RepeatsCount": 3}}}
+    resource = {"initialValuesDataType": "UINT8", "initialValues": [1]}
+    printing = {"resources": {"R": resource}, "dispatchables": {}, "commands": [{"type": "print", "resource": "R"}]}
+    (tmp_path / "m.json").write_text(json.dumps(printing))
     (tmp_path / "names.json").write_text(json.dumps({"resources": {}, "dispatchables": dispatchables, "commands": []}))
     done = bash(command, tmp_path)
     assert done.returncode == status

@@ -110,8 +110,9 @@ def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path) -> None
 
 def test_a_file_that_cannot_be_finished_is_not_there(tmp_path: Path) -> None:
     def fail(file: object) -> None:
-        raise OSError("no space")
+        raise OSError(28, "no space")
 
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(OSError, match="no space") as caught:
         write_whole(tmp_path / "output.bin", fail)
+    assert caught.value.filename == str(tmp_path / "output.bin")
     assert not list(tmp_path.iterdir())

@@ -63,17 +63,20 @@ class Folders:
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file so that it is there as a whole or not at all. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".dml-tile-")
+    """Write a file so that it is there as a whole or not at all. Raises OSError, which names the file."""
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            write(file)
-        Path(unfinished).chmod(_mode(path))
-        Path(unfinished).replace(path)
-    except BaseException:
-        Path(unfinished).unlink(missing_ok=True)
-        raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".dml-tile-")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                write(file)
+            Path(unfinished).chmod(_mode(path))
+            Path(unfinished).replace(path)
+        except BaseException:
+            Path(unfinished).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
 def _mode(path: Path) -> int:
