@@ -168,7 +168,7 @@ def output_is_not_owned(buffer: Buffer, target: Target) -> Iterator[Violation]:
     "DML-BUFFER-DimensionCount",
     basis=CONTRACT,
     url=BUFFER_PAGE,
-    says="DimensionCount is from 1 to 8.",
+    says="DimensionCount is from 1 to 8; before level 3_0, 4 or 5, of which Tile takes 4.",
 )
 def dimension_count_is_in_range(buffer: Buffer, target: Target) -> Iterator[Violation]:
     count = buffer.desc.dimension_count

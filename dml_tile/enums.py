@@ -90,13 +90,14 @@ class FeatureLevel(IntEnum):
 
     @classmethod
     def parse(cls, value: str | int) -> FeatureLevel:
-        """The level named by ``"4_1"``, ``"4.1"``, ``"DML_FEATURE_LEVEL_4_1"`` or ``0x4100``.
+        """The level named by ``"4_1"``, ``"4.1"``, ``"DML_FEATURE_LEVEL_4_1"``, ``0x4100`` or ``"0x4100"``.
 
         Raises ValueError for anything else, also for integers that are no enumerator.
         """
         if isinstance(value, str):
             short = value.strip().upper().removeprefix("DML_FEATURE_LEVEL_").replace(".", "_")
             level = cls.__members__.get(f"DML_FEATURE_LEVEL_{short}")
+            level = level or next((level for level in cls if f"0X{level.value:X}" == short), None)
             if level is not None:
                 return level
         elif type(value) in (int, cls) and value in cls._value2member_map_:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import mul
 from typing import Any, Final
 
 import numpy as np
@@ -81,6 +82,7 @@ def prepare(
         raise DmlError(findings)
     source, destination = map(_view, buffers, memory)
     repeats = (desc.repeats or ())[: desc.repeats_count]
+    assert destination.shape == tuple(map(mul, source.shape, repeats)), "the plan would leave the output"
     plan = plan_tile(source.itemsize, source.shape, repeats, source.strides, destination.strides)
     return Prepared(plan, source, destination)
 

@@ -24,7 +24,7 @@ class Basis(Flag):
     RUNTIME = 2
     """Microsoft's runtime was measured to do so, on feature levels 5_0, 5_2 and 6_2."""
     INFERRED = 4
-    """What the runtime does is concluded, not measured: below level 5_0 from the documented table."""
+    """What the runtime does is concluded, not measured: from the documented table below level 5_0, or from C."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -132,12 +132,14 @@ class Finding:
 class DmlError(ValueError):
     """A descriptor, or a binding, has findings: DirectML would refuse it or crash, or its documentation rules it out.
 
-    ``findings`` says why; ``hresult`` is that of the first finding that has one, and None if none has (a crash).
+    ``findings`` says why; ``hresult`` is what DirectML returns: that of the first finding that it notices, or, if it
+    notices none, that of the first documented one. None: it crashes, or nobody knows.
     """
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         self.findings = tuple(findings)
-        self.hresult = next((finding.hresult for finding in self.findings if finding.hresult is not None), None)
+        noticed = [finding for finding in self.findings if finding.basis != Basis.DOCUMENTED] or self.findings
+        self.hresult = next((finding.hresult for finding in noticed if finding.hresult is not None), None)
         verdict = str(self.hresult) if self.hresult is not None else "no HRESULT"
         super().__init__("\n".join([verdict, *(f"  {finding}" for finding in self.findings)]))
 

@@ -42,7 +42,10 @@ def byte_view(buffer: BufferLike, *, writable: bool = False) -> Bytes:
     """
     if _holds_objects(buffer):
         raise TypeError(f"the {type(buffer).__name__} holds Python objects, whose bytes are pointers")
-    view: Bytes = np.frombuffer(cast("bytes", buffer), np.uint8)
+    try:
+        view: Bytes = np.frombuffer(cast("bytes", buffer), np.uint8)
+    except BufferError as error:
+        raise ValueError(str(error)) from None
     if writable and not view.flags.writeable:
         raise ValueError(f"the {type(buffer).__name__} is read-only; a writable buffer was expected")
     return view

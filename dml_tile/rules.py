@@ -82,7 +82,7 @@ def _distinct_levels() -> Iterator[FeatureLevel]:
     previous = None
     for level in FeatureLevel:
         target = Target(level)
-        checked_by = (target.tile_support, target.runtime_wraps_extents, level < FeatureLevel.DML_FEATURE_LEVEL_5_0)
+        checked_by = (target.tile_support, target.runtime_wraps_extents)
         if checked_by != previous:
             yield level
         previous = checked_by

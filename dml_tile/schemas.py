@@ -69,6 +69,7 @@ def narrowed_tile_schema(row: TileSupport) -> Schema:
     buffer["DimensionCount"] |= counts
     buffer["Sizes"] = _described_as(buffer["Sizes"], array | {"items": {"$ref": "#/$defs/Positive"}})
     buffer["Strides"]["anyOf"][0] |= array
+    buffer["Strides"]["anyOf"].append({"type": "array", "maxItems": 0})  # read as null
     properties = schema["properties"]
     properties["RepeatsCount"] |= counts
     properties["Repeats"] = _described_as(properties["Repeats"], array | {"items": {"$ref": "#/$defs/Positive"}})

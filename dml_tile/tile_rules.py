@@ -15,8 +15,9 @@ from dml_tile.targets import DIRECTML_VERSIONS, TILE_PAGE, TILE_SUPPORT, Target
 OPERATOR_PAGE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_operator_desc"
 
 _EVER_SUPPORTED: Final = TILE_SUPPORT[-1].data_types
+_MEASURED_TYPES: Final = (0, 1000, 100_000, 0x7FFFFFFF)
 _FIRST_IMPOSSIBLE_TYPE: Final = 1000
-"""Measured to be no operator; the enumerators of DML_OPERATOR_TYPE are far below."""
+"""The enumerators of DML_OPERATOR_TYPE are far below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,11 @@ def operator_is_given(operator: OperatorDesc | None, target: Target) -> Iterator
 )
 def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if operator and (operator.type == OperatorType.INVALID or _FIRST_IMPOSSIBLE_TYPE <= operator.type < UINT_MAX):
-        yield Violation("Type", f"{int(operator.type)} is no operator; DML_OPERATOR_TILE (70) was expected")
+        yield Violation(
+            "Type",
+            f"{int(operator.type)} is no operator; DML_OPERATOR_TILE (70) was expected",
+            basis=None if operator.type in _MEASURED_TYPES else Basis.DOCUMENTED | Basis.INFERRED,
+        )
 
 
 @rule(
@@ -143,8 +148,11 @@ def data_type_is_supported_by_adapter(buffer: Buffer, target: Target) -> Iterato
     ):
         needed = "TypedUAVLoadAdditionalFormats"
     if needed:
+        measured = target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_5_0
         yield Violation(
-            buffer.path("DataType"), f"{type_name(data_type)} needs an adapter with {needed}; the target's has it not"
+            buffer.path("DataType"),
+            f"{type_name(data_type)} needs an adapter with {needed}, which the target's has not",
+            basis=None if measured else Basis.INFERRED,
         )
 
 

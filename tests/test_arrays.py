@@ -70,9 +70,20 @@ def test_a_negative_repeat_is_an_error() -> None:
         tile(ARRAY, (1, -1))
 
 
-def test_repeats_are_integers() -> None:
-    with pytest.raises(TypeError):
-        tile(ARRAY, 1.5)  # type: ignore[arg-type]
+@pytest.mark.parametrize("repeats", [1.5, [1.5], "2", None])
+def test_repeats_are_integers(repeats: Any) -> None:
+    with pytest.raises(TypeError, match=r"integer"):
+        tile(ARRAY, repeats)
+
+
+def test_a_result_that_no_descriptor_can_hold_is_an_error() -> None:
+    with pytest.raises(ValueError, match="less than or equal to 4294967295"):
+        tile(np.zeros(2, np.int8), 2**40)
+
+
+def test_out_is_an_array() -> None:
+    with pytest.raises(TypeError, match="out is a list; an array was expected"):
+        tile(ARRAY, 1, out=[])  # type: ignore[arg-type]
 
 
 def test_rank_9_is_refused() -> None:

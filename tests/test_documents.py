@@ -120,6 +120,11 @@ def test_what_cannot_be_read_is_told_by_field_value_and_expectation(value: Any, 
         raise InputError(problems)
 
 
+def test_json_lines_are_recognised_behind_a_bad_first_line() -> None:
+    found = parts(b"{bad\n" + json.dumps(TILE).encode())
+    assert [type(part) for part in found] == [Problem, Described]
+
+
 def test_a_file_of_lines_is_read_line_by_line(tmp_path: Path) -> None:
     path = tmp_path / "tiles.jsonl"
     path.write_text(f"{json.dumps(TILE)}\n\nnonsense\n{json.dumps(TILE)}")

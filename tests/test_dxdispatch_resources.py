@@ -147,7 +147,10 @@ def test_unusable_values_are_told_by_their_place(
         {"initialValues": [1], "sizeInBytes": 2**62},
     ],
 )
-def test_resources_are_limited_before_memory_is_taken(run: Callable[..., str], resource: Json) -> None:
+def test_resources_are_limited_before_memory_is_taken(
+    run: Callable[..., str], resource: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(np, "zeros", lambda *arguments: pytest.fail("memory was taken"))
     resources = {name: {"initialValuesDataType": "UINT32"} | resource for name in "AB"}
     tracemalloc.start()
     try:

@@ -110,6 +110,13 @@ def test_overlapping_buffers_are_refused(example: TileOperatorDesc, offset: int)
     assert finding.rule == "DML-BINDING-overlap"
 
 
+def test_what_lies_behind_the_tensors_may_overlap(example: TileOperatorDesc) -> None:
+    memory = np.zeros(300, np.uint8)
+    memory[240:264] = np.ones(6, np.float32).view(np.uint8)
+    execute(example, memory[240:], memory[:264])
+    assert memory[:216].view(np.float32).tolist() == [1] * 54
+
+
 def test_neighbours_in_one_buffer_do_not_overlap(example: TileOperatorDesc) -> None:
     memory = bytearray(np.ones(6, np.float32).tobytes() + bytes(216))
     execute(example, memoryview(memory)[:24], memoryview(memory)[24:])

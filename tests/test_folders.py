@@ -97,6 +97,8 @@ def test_a_file_is_written_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "new" / "output.bin"
     write_whole(path, lambda file: file.write(b"12"))
     write_whole(path, lambda file: file.write(b"345"))
+    (tmp_path / "plain").write_bytes(b"")
+    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
     assert path.read_bytes() == b"345"
     assert [entry.name for entry in path.parent.iterdir()] == ["output.bin"]
     path.chmod(0o640)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dml_tile import layout
 from dml_tile.enums import UINT_MAX, TensorDataType
 from dml_tile.layout import (
     ELEMENT_SIZES,
@@ -128,3 +129,11 @@ def test_large_layouts_are_judged_without_enumerating_what_nests(
     sizes: list[int], strides: list[int], shared: bool | None
 ) -> None:
     assert shares_addresses(sizes, strides) is shared
+
+
+def test_addresses_are_enumerated_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes, strides = [3, 3], [2, 3]  # distinct, but not nested
+    monkeypatch.setattr(layout, "MAX_ENUMERATED_ADDRESSES", 9)
+    assert shares_addresses(sizes, strides) is False
+    monkeypatch.setattr(layout, "MAX_ENUMERATED_ADDRESSES", 8)
+    assert shares_addresses(sizes, strides) is None

@@ -68,6 +68,8 @@ def test_what_holds_python_objects_is_refused(buffer: Any) -> None:
 def test_what_is_not_contiguous_is_refused() -> None:
     with pytest.raises(ValueError, match="contiguous"):
         byte_view(np.zeros((4, 4))[:, ::2])
+    with pytest.raises(ValueError, match="contiguous"):
+        byte_view(memoryview(bytes(8))[::2])
 
 
 def test_what_is_read_only_is_refused_for_writing(tmp_path: Path) -> None:

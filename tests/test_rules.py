@@ -308,6 +308,24 @@ def test_a_null_repeats_alone_is_a_crash_without_hresult() -> None:
     assert caught.value.hresult is None
 
 
+def test_a_crash_beside_what_only_the_documentation_refuses_is_still_one() -> None:
+    doubles = row("FLOAT64", [2], [2])
+    with pytest.raises(DmlError) as caught:
+        require(changed(doubles, Repeats=None))
+    assert [finding.crash for finding in caught.value.findings] == [False, False, True]
+    assert caught.value.hresult is None
+    with pytest.raises(DmlError) as caught:
+        require(doubles)
+    assert caught.value.hresult == HRESULT.E_INVALIDARG
+
+
+def test_what_was_not_measured_is_said_to_be_inferred() -> None:
+    (finding,) = check(OperatorDesc(type=5000, desc=None))
+    assert finding.basis == D | I
+    bytes_ = row("UINT8", [1] * 4, [1] * 4)
+    assert {finding.basis for finding in check(bytes_, at("2_1", typed_uav_loads=False))} == {I}
+
+
 def test_a_null_repeats_among_refusals_is_refused_before_it_is_read() -> None:
     with pytest.raises(DmlError) as caught:
         require(tile(Repeats=None, RepeatsCount=3), "6_2")

@@ -139,6 +139,7 @@ def test_a_row_s_schema_takes_just_its_types_and_dimension_counts(row: Any) -> N
 )
 def test_a_row_s_schema_refuses_what_the_documentation_refuses_in_one_field(change: dict[str, Any]) -> None:
     assert accepts("dml_tile_operator_desc.1_0", TILE)
+    assert accepts("dml_tile_operator_desc.1_0", TILE | {"InputTensor": FLAT | {"Strides": []}})
     assert not accepts("dml_tile_operator_desc.1_0", TILE | change)
     assert accepts("dml_tile_operator_desc", TILE | change)
 

@@ -22,12 +22,14 @@ from dml_tile.targets import (
 )
 
 
-@pytest.mark.parametrize("value", ["4_1", "4.1", "DML_FEATURE_LEVEL_4_1", "dml_feature_level_4_1", " 4_1 ", 0x4100])
+@pytest.mark.parametrize(
+    "value", ["4_1", "4.1", "DML_FEATURE_LEVEL_4_1", "dml_feature_level_4_1", " 4_1 ", 0x4100, "0x4100"]
+)
 def test_a_level_is_read_in_each_spelling(value: str | int) -> None:
     assert FeatureLevel.parse(value) is FeatureLevel.DML_FEATURE_LEVEL_4_1
 
 
-@pytest.mark.parametrize("value", ["4_2", "", "4", "0x4100", 0x1100, 0, True, -1, 16640.0, [1]])
+@pytest.mark.parametrize("value", ["4_2", "", "4", "0x4200", 0x1100, 0, True, -1, 16640.0, [1]])
 def test_what_is_no_level_is_an_error_that_lists_them(value: Any) -> None:
     with pytest.raises(ValueError, match=r"is no feature level; expected one of 1_0, 2_0, .*6_4"):
         FeatureLevel.parse(value)

@@ -43,8 +43,8 @@ def tile(
     UINT8. ``out``, if given, has the result's shape and dtype, and receives it.
 
     Raises DmlError with the findings where DirectML refuses (also for a repeat of 0, and for an array without
-    elements), TypeError for a dtype without a DirectML type, ValueError for a negative repeat, or an ``out`` that does
-    not fit, is read-only or shares memory with the array.
+    elements), TypeError for a dtype without a DirectML type, ValueError for a negative repeat, a result that no
+    descriptor can hold, or an ``out`` that does not fit, is read-only or shares memory with the array.
     """
     target = resolve(target)
     array = np.asarray(array)
@@ -72,10 +72,14 @@ def _counts(repeats: int | Iterable[int]) -> list[int]:
     try:
         return [index(repeats)]  # type: ignore[arg-type]  # an array of rank 0 is an index too
     except TypeError:
-        return [index(repeat) for repeat in repeats]  # type: ignore[union-attr]
+        if not isinstance(repeats, Iterable):
+            raise TypeError(f"repeats is {repeats!r}; an integer or several were expected") from None
+        return [index(repeat) for repeat in repeats]
 
 
 def _require_fitting(out: NDArray[Any], shape: tuple[int, ...], array: NDArray[Any]) -> None:
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out is a {type(out).__name__}; an array was expected")
     if out.shape != shape or out.dtype != array.dtype:
         raise ValueError(f"out is {out.dtype} of shape {out.shape}; {array.dtype} of shape {shape} was expected")
     if not out.flags.writeable:

@@ -85,14 +85,14 @@ def _whole(file: BinaryIO) -> bytes:
 def read_document(text: bytes) -> Iterator[Part]:
     """The descriptors of one document, and what of it cannot be read.
 
-    A document that goes on behind its first line is read as JSON lines if that line is a document of its own.
+    What is no document is read as JSON lines if one of several lines is an object of its own.
     """
     try:
         data = parse_json(text)
     except ValueError as error:
-        first, _, rest = text.partition(b"\n")
-        if rest.strip() and _is_json(first):
-            yield from read_lines(text.splitlines())
+        lines = text.strip().split(b"\n")
+        if len(lines) > 1 and any(line.startswith(b"{") and _is_json(line) for line in lines):
+            yield from read_lines(lines)
         else:
             yield Problem("", f"unreadable JSON: {error}")
         return

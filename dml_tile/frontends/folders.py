@@ -38,7 +38,7 @@ class Folders:
         raise refuse(pointer, f"{name!r} does not exist, neither in the model's folder nor in the current one")
 
     def target(self, name: str, pointer: str) -> Path:
-        """The path that ``name`` means for writing, below the current folder.
+        """The path that ``name`` means for writing: relative to the current folder, and below it or the model's.
 
         Raises InputError if it is outside, or if a file cannot be written there.
         """

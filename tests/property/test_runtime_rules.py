@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from conftest import changed
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from runtime_oracle import create_operator
@@ -12,7 +13,7 @@ from test_recorded_answers import answer
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import UINT64_MAX, UINT_MAX, FeatureLevel
 from dml_tile.findings import Against
-from dml_tile.layout import calc_buffer_tensor_size, packed_strides
+from dml_tile.layout import ELEMENT_SIZES, calc_buffer_tensor_size, packed_strides
 from dml_tile.rules import _findings, _is_plainly_fine, check, lowest_level
 from dml_tile.targets import Target
 
@@ -135,6 +136,21 @@ def test_a_plain_tile_takes_the_short_way_exactly_if_it_breaks_no_rule(
 ) -> None:
     target = Target(level)
     assert _is_plainly_fine(desc, target) == (not list(_findings(desc, desc, target)))
+
+
+@given(st.integers(1, 11), st.sampled_from(list(FeatureLevel)), st.booleans(), st.integers(-2, 2), st.booleans())
+def test_the_short_way_ends_where_the_totals_do(
+    data_type: int, level: FeatureLevel, typed_uav_loads: bool, off: int, at_the_minimum: bool
+) -> None:
+    tile = TileOperatorDesc.from_input(data_type=data_type, sizes=[1, 1, 2, 2], repeats=[1, 1, 1, 1])
+    element_size = ELEMENT_SIZES[data_type]
+    total = off + (4 * element_size if at_the_minimum else UINT_MAX * element_size)
+    desc, target = (
+        changed(tile, InputTensor__TotalTensorSizeInBytes=total),
+        Target(level, typed_uav_loads=typed_uav_loads),
+    )
+    if _is_plainly_fine(desc, target):
+        assert not list(_findings(desc, desc, target))
 
 
 @given(descriptors(), st.sampled_from(list(FeatureLevel)))

@@ -65,7 +65,8 @@ def run_model(
 ) -> None:
     """Run a model; what its commands print goes to ``write``, line by line or in parts of long lines.
 
-    Nothing is printed or written to a file before all tiles, resources, bindings and paths are known to be good.
+    Nothing is printed or written to a file before all tiles, resources, bindings and paths are known to be good; what
+    the file system refuses only then, each file being there as a whole or not at all, ends the run.
     Raises ModelError with the findings of its tiles and bindings, InputError for values, names and paths that cannot
     be used, OSError where a file cannot be written.
     """
@@ -185,7 +186,10 @@ def _values(memory: Memory, pointer: str, size_in_bytes: int) -> NDArray[Any]:
 
 
 def _print(name: str, values: NDArray[Any], write: Callable[[str], object]) -> None:
-    """``Resource 'Out': 1, 2, 3``, floats with six digits, as C++ streams print them."""
+    """``Resource 'Out': 1, 2, 3``, floats with six digits, as C++ streams print them.
+
+    DxDispatch prints 8-bit integers as characters; here they are numbers.
+    """
     write(f"Resource '{printable(name)}': ")
     spell = "{:g}".format if values.dtype.kind == "f" else str
     for start in range(0, len(values), _PRINTED_AT_ONCE):
