@@ -1,36 +1,22 @@
-"""Every rule, with what it accepts and what it refuses; and how findings are put together."""
+"""Every rule, with what it refuses and what it accepts."""
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pytest
 from conftest import changed
+from tiles import GOOD, OPERATOR, at, row, tile
 
 from dml_tile.binding import Binding, BindingPair, BindPoint
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TileOperatorDesc
-from dml_tile.enums import HRESULT, FeatureLevel, TensorDataType
-from dml_tile.executor import execute
-from dml_tile.findings import Basis, DmlError
-from dml_tile.frontends.dxdispatch.run import ModelError
-from dml_tile.frontends.problems import refuse
-from dml_tile.rules import DESCRIPTOR_RULES, RULES, check, lowest_level, not_a_tile, require
+from dml_tile.enums import HRESULT, FeatureLevel
+from dml_tile.findings import Basis
+from dml_tile.rules import DESCRIPTOR_RULES, RULES, check
 from dml_tile.targets import Target
 
 D, R, I = Basis.DOCUMENTED, Basis.RUNTIME, Basis.INFERRED  # noqa: E741
-
-
-def tile(**changes: Any) -> TileOperatorDesc:
-    """The reference page's example, with some fields changed."""
-    example = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
-    return changed(example, **changes)
-
-
-def row(data_type: str, sizes: list[int], repeats: list[int], **changes: Any) -> TileOperatorDesc:
-    """A packed tile, with some fields changed."""
-    return changed(TileOperatorDesc.from_input(data_type=data_type, sizes=sizes, repeats=repeats), **changes)
 
 
 @dataclass(frozen=True)
@@ -46,12 +32,6 @@ class Case:
     accepted_at: Target | None = None
 
 
-def at(level: str, **capabilities: bool) -> Target:
-    return Target.parse(level, **capabilities)
-
-
-GOOD = tile()
-OPERATOR = OperatorDesc(type=70, desc=GOOD)
 STRIDED = row("FLOAT32", [2, 2], [1, 2])
 PADDED = {"OutputTensor__Strides": [8, 1], "OutputTensor__TotalTensorSizeInBytes": 48}
 
@@ -272,162 +252,3 @@ def test_a_rule_says_what_it_rests_on(rule: Any) -> None:
     assert rule.url.startswith("https://")
     assert rule.basis
     assert (rule.hresult is None) == (rule.crash or rule.id == "DML-OPERATOR-not-a-tile")
-
-
-def test_all_findings_come_at_once_in_the_order_of_the_fields() -> None:
-    desc = tile(
-        InputTensor__Flags=2,
-        InputTensor__TotalTensorSizeInBytes=1,
-        OutputTensor__GuaranteedBaseOffsetAlignment=3,
-        OutputTensor__Sizes=[1, 1, 6, 10],
-        RepeatsCount=5,
-    )
-    assert [finding.path for finding in check(desc)] == [
-        "InputTensor.Flags",
-        "InputTensor.TotalTensorSizeInBytes",
-        "OutputTensor.TotalTensorSizeInBytes",
-        "OutputTensor.GuaranteedBaseOffsetAlignment",
-        "OutputTensor.Sizes[3]",
-        "RepeatsCount",
-        "Repeats",
-    ]
-
-
-def test_a_level_rule_names_the_level_and_the_release_that_would_do() -> None:
-    finding = check(row("INT64", [1, 1, 2, 3], [1, 1, 3, 3]), "windows-11-21h2")[0]
-    assert finding.message == "INT64 needs DML_FEATURE_LEVEL_4_1; windows-11-21h2 has 4_0"
-    assert finding.suggestion == "ship DirectML 1.7.0 or later with the application"
-
-
-def test_a_null_repeats_alone_is_a_crash_without_hresult() -> None:
-    (finding,) = check(tile(Repeats=None), "6_2", "runtime")
-    assert finding.crash
-    assert finding.hresult is None
-    with pytest.raises(DmlError) as caught:
-        require(tile(Repeats=None), "6_2")
-    assert caught.value.hresult is None
-
-
-def test_a_crash_beside_what_only_the_documentation_refuses_is_still_one() -> None:
-    doubles = row("FLOAT64", [2], [2])
-    with pytest.raises(DmlError) as caught:
-        require(changed(doubles, Repeats=None))
-    assert [finding.crash for finding in caught.value.findings] == [False, False, True]
-    assert caught.value.hresult is None
-    with pytest.raises(DmlError) as caught:
-        require(doubles)
-    assert caught.value.hresult == HRESULT.E_INVALIDARG
-
-
-def test_what_was_not_measured_is_said_to_be_inferred() -> None:
-    (finding,) = check(OperatorDesc(type=5000, desc=None))
-    assert finding.basis == D | I
-    bytes_ = row("UINT8", [1] * 4, [1] * 4)
-    assert {finding.basis for finding in check(bytes_, at("2_1", typed_uav_loads=False))} == {I}
-
-
-def test_a_null_repeats_among_refusals_is_refused_before_it_is_read() -> None:
-    with pytest.raises(DmlError) as caught:
-        require(tile(Repeats=None, RepeatsCount=3), "6_2")
-    assert caught.value.hresult == HRESULT.E_INVALIDARG
-    assert [finding.crash for finding in caught.value.findings] == [False, True]
-
-
-def test_require_raises_nothing_for_a_good_descriptor() -> None:
-    require(GOOD, "1_0")
-    require(OPERATOR, "1_0")
-
-
-def test_the_error_shows_the_findings() -> None:
-    with pytest.raises(DmlError, match=r"E_INVALIDARG 0x80070057\n  \[DML-TILE-RepeatsCount\] RepeatsCount: 3 was"):
-        require(tile(RepeatsCount=3))
-
-
-def test_errors_travel_between_processes() -> None:
-    with pytest.raises(DmlError) as caught:
-        require(tile(RepeatsCount=3))
-    error = pickle.loads(pickle.dumps(caught.value))
-    assert (error.findings, error.hresult, str(error)) == (
-        caught.value.findings,
-        HRESULT.E_INVALIDARG,
-        str(caught.value),
-    )
-    model_error = ModelError({"/a": error.findings})
-    assert pickle.loads(pickle.dumps(model_error)).results == model_error.results
-    assert str(pickle.loads(pickle.dumps(refuse("/a", "b")))) == "/a: b"
-
-
-def test_messages_say_what_the_runtime_makes_of_32_bits() -> None:
-    wide = row("FLOAT32", [2, 1], [1, 1], InputTensor__Strides=[2**32 - 1, 0], InputTensor__TotalTensorSizeInBytes=4)
-    messages = {finding.rule: finding.message for finding in check(wide, "5_2")}
-    assert messages["DML-BUFFER-Strides-extent"] == "the extent is 4294967296 elements, which is 0 modulo 2^32"
-    assert messages["DML-BUFFER-TotalTensorSizeInBytes-minimum"].endswith(
-        "at least 17179869184 was expected (DirectML computes in 32 bits here, and expects 0)"
-    )
-    doubles = row("FLOAT64", [4], [1])
-    assert "(DirectML takes it)" in check(doubles)[0].message
-    assert "(DirectML takes it)" not in check(doubles, at("6_4", double_precision=False))[0].message
-
-
-def test_an_operator_of_another_kind_is_not_judged() -> None:
-    assert not_a_tile("DML_OPERATOR_GEMM").hresult is None
-    assert not_a_tile("DML_OPERATOR_GEMM").message == "DML_OPERATOR_GEMM is not a tile; only tiles are checked"
-    assert not_a_tile("DML_OPERATOR_TILES").message.endswith("did you mean DML_OPERATOR_TILE?")
-    assert [finding.rule for finding in check(OperatorDesc(type=1, desc=GOOD))] == ["DML-OPERATOR-not-a-tile"]
-
-
-@pytest.mark.parametrize(
-    ("desc", "level"),
-    [
-        (GOOD, "1_0"),
-        (row("INT8", [1] * 4, [1] * 4), "2_1"),
-        (row("FLOAT32", [2, 3], [1, 2]), "3_1"),
-        (row("INT64", [1] * 4, [1] * 4), "4_1"),
-        (row("FLOAT64", [1] * 4, [1] * 4), None),
-        (tile(RepeatsCount=1), None),
-    ],
-)
-def test_the_lowest_level(desc: TileOperatorDesc, level: str | None) -> None:
-    found = lowest_level(desc)
-    assert (found.short if found else None) == level
-
-
-def test_acceptance_is_not_monotone_in_the_level() -> None:
-    wrapping = row("FLOAT32", [3], [1], InputTensor__Strides=[2**32 - 1], InputTensor__TotalTensorSizeInBytes=2**34 - 4)
-    assert not check(wrapping, "5_2", "runtime")
-    assert check(wrapping, "6_2", "runtime")
-
-
-def test_what_is_no_descriptor_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="a TileOperatorDesc or an OperatorDesc was expected, not a dict"):
-        check({})  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a TileOperatorDesc was expected, not a OperatorDesc"):
-        execute(OPERATOR, b"", bytearray())  # type: ignore[arg-type]
-
-
-def test_a_carrier_of_the_bits_is_suggested_where_it_is_supported() -> None:
-    doubles = row("FLOAT64", [1] * 4, [1] * 4)
-    assert check(doubles, "4_1")[0].suggestion == "tile the same bits as UINT64"
-    assert check(doubles, "4_0")[0].suggestion is None
-
-
-def test_against_is_one_of_three_words() -> None:
-    with pytest.raises(ValueError, match="'documentation', 'runtime', 'both'"):
-        check(GOOD, against="docs")  # type: ignore[arg-type]
-
-
-def test_an_unknown_target_is_an_error_with_near_names() -> None:
-    with pytest.raises(ValueError, match=r"did you mean windows-11-21h2"):
-        check(GOOD, "windows-11-21h1")
-
-
-@pytest.mark.parametrize("data_type", list(TensorDataType)[1:], ids=lambda data_type: data_type.name)
-@pytest.mark.parametrize("level", list(FeatureLevel), ids=lambda level: level.short)
-def test_the_documented_row_decides_on_plain_tiles(data_type: TensorDataType, level: FeatureLevel) -> None:
-    floats, integers, longs = {1, 2}, {3, 4, 5, 6, 7, 8}, {10, 11}
-    listed = floats | (integers if level >= 0x2100 else set()) | (longs if level >= 0x4100 else set())
-    ranks = [4] if level < 0x3100 else list(range(1, 9))
-    for rank in range(1, 9):
-        desc = TileOperatorDesc.from_input(data_type=data_type, sizes=[2] * rank, repeats=[3] * rank)
-        findings = check(desc, level, "documentation")
-        assert (not findings) == (data_type in listed and rank in ranks)

@@ -1,0 +1,29 @@
+"""Tiles for tests: the reference page's example, others like it, and targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conftest import changed
+
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.targets import Target
+
+
+def tile(**changes: Any) -> TileOperatorDesc:
+    """The reference page's example, with some fields changed."""
+    example = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
+    return changed(example, **changes)
+
+
+def row(data_type: str, sizes: list[int], repeats: list[int], **changes: Any) -> TileOperatorDesc:
+    """A packed tile, with some fields changed."""
+    return changed(TileOperatorDesc.from_input(data_type=data_type, sizes=sizes, repeats=repeats), **changes)
+
+
+def at(level: str, **capabilities: bool) -> Target:
+    return Target.parse(level, **capabilities)
+
+
+GOOD = tile()
+OPERATOR = OperatorDesc(type=70, desc=GOOD)
