@@ -46,6 +46,7 @@ def print_refusals(console: Console, source: str, refusals: Mapping[str, tuple[F
     """Print the findings of parts of a source, by their JSON pointers."""
     for pointer, findings in refusals.items():
         print_lines(console, [Line(0, _verdict(source, pointer, target, findings)), *_details(target, findings)])
+    console.file.flush()
 
 
 def print_lines(console: Console, lines: Iterable[Line]) -> None:
