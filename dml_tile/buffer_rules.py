@@ -241,7 +241,7 @@ def elements_are_countable(buffer: Buffer, target: Target) -> Iterator[Violation
     "DML-BUFFER-Strides-extent",
     basis=Basis.RUNTIME,
     url=STRIDES_PAGE,
-    says="No element lies beyond index 2^32-1; up to level 5_2 the runtime takes the extent modulo 2^32 and refuses 0.",
+    says="No element lies beyond index 2^32-2; up to level 5_2 the runtime takes the extent modulo 2^32 and refuses 0.",
 )
 def extent_is_addressable(buffer: Buffer, target: Target) -> Iterator[Violation]:
     if buffer.sizes is None or buffer.strides is None:

@@ -151,7 +151,7 @@ def data_type_is_supported_by_adapter(buffer: Buffer, target: Target) -> Iterato
         measured = target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_5_0
         yield Violation(
             buffer.path("DataType"),
-            f"{type_name(data_type)} needs an adapter with {needed}, which the target's has not",
+            f"{type_name(data_type)} needs an adapter with {needed}, which the target's adapter lacks",
             basis=None if measured else Basis.INFERRED,
         )
 
