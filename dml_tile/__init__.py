@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from dml_tile.rules import check as check
     from dml_tile.rules import lowest_level as lowest_level
     from dml_tile.rules import require as require
+    from dml_tile.simulation import simulate as simulate
     from dml_tile.targets import Target as Target
     from dml_tile.targets import TargetLike as TargetLike
 
@@ -68,6 +69,7 @@ _HOMES = {
     "check": "rules",
     "lowest_level": "rules",
     "require": "rules",
+    "simulate": "simulation",
     "Target": "targets",
     "TargetLike": "targets",
 }

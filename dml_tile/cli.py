@@ -242,7 +242,8 @@ class _Outcome:
 
 
 def _targets(names: Sequence[str] | None) -> list[Target]:
-    from dml_tile.targets import DEFAULT_TARGET, Target
+    from dml_tile.simulation import DEFAULT_TARGET
+    from dml_tile.targets import Target
 
     try:
         return [Target.parse(name) for name in names] if names else [DEFAULT_TARGET]

@@ -18,7 +18,8 @@ from dml_tile.findings import Against, DmlError, Finding
 from dml_tile.memory import BufferLike, Bytes, byte_view, tensor_view
 from dml_tile.plan import Plan, plan_tile
 from dml_tile.rules import check
-from dml_tile.targets import Target, TargetLike, resolve
+from dml_tile.simulation import resolve
+from dml_tile.targets import Target, TargetLike
 from dml_tile.tile_rules import output_sizes_are_the_products
 
 NEVER_EXECUTED: Final = frozenset(

@@ -20,7 +20,8 @@ from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, Til
 from dml_tile.enums import UINT_MAX, FeatureLevel, OperatorType, TensorFlags, TensorType
 from dml_tile.findings import Against, DmlError, Finding, Rule, bases_of
 from dml_tile.layout import ELEMENT_SIZES, minimum_size_in_bytes
-from dml_tile.targets import Target, TargetLike, resolve
+from dml_tile.simulation import resolve
+from dml_tile.targets import Target, TargetLike
 from dml_tile.tile_rules import (
     INPUT_OUTPUT_RULES,
     OPERATOR_RULES,
@@ -44,8 +45,9 @@ def check(
 ) -> tuple[Finding, ...]:
     """All findings of a descriptor at a target, those of InputTensor first, then OutputTensor's, then the operator's.
 
-    ``target`` is whatever ``Target.parse`` takes, None means 6_4. ``against`` is the contract to hold it to: what the
-    ``"documentation"`` says, what the ``"runtime"`` was measured to do, or ``"both"``, the default: what breaks either.
+    ``target`` is whatever ``Target.parse`` takes; None means the simulated one, else 6_4. ``against`` is the contract
+    to hold it to: what the ``"documentation"`` says, what the ``"runtime"`` was measured to do, or ``"both"``, the
+    default: what breaks either.
     Raises ValueError for an unknown target or ``against``, TypeError for what is no descriptor.
     """
     bases = bases_of(against)

@@ -191,13 +191,6 @@ class Target:
 
 TargetLike = Target | FeatureLevel | str | int
 
-DEFAULT_TARGET: Final = Target(FeatureLevel.DML_FEATURE_LEVEL_6_4)
-
-
-def resolve(target: TargetLike | None) -> Target:
-    """The target meant by an argument; None means 6_4."""
-    return DEFAULT_TARGET if target is None else Target.parse(target)
-
 
 def target_names() -> list[str]:
     """Every name that ``Target.parse`` lists, levels first."""

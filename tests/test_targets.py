@@ -11,12 +11,10 @@ import pytest
 
 from dml_tile.enums import FeatureLevel, TensorDataType
 from dml_tile.targets import (
-    DEFAULT_TARGET,
     DIRECTML_VERSIONS,
     ONNXRUNTIME_DIRECTML,
     TILE_SUPPORT,
     Target,
-    resolve,
     target_names,
     tile_support,
 )
@@ -142,11 +140,6 @@ def test_a_target_has_the_capabilities_that_it_is_given() -> None:
     assert not limited.typed_uav_loads
     assert Target.parse(limited) is limited
     assert Target.parse(limited, double_precision=True) == Target.parse("5_0", typed_uav_loads=False)
-
-
-def test_no_target_is_the_highest_level() -> None:
-    assert resolve(None) is DEFAULT_TARGET
-    assert DEFAULT_TARGET.feature_level == max(FeatureLevel)
 
 
 def test_the_onnxruntime_versions_are_those_that_were_read() -> None:

@@ -19,7 +19,8 @@ from dml_tile.findings import Against
 from dml_tile.layout import shares_addresses
 from dml_tile.memory import DTYPES
 from dml_tile.plan import plan_tile
-from dml_tile.targets import TargetLike, resolve
+from dml_tile.simulation import resolve
+from dml_tile.targets import TargetLike
 
 _MAX_WORK: Final[Any] = 10_000
 """How many solutions NumPy tries to tell two strided arrays apart, before they are taken to overlap."""

@@ -33,7 +33,8 @@ from dml_tile.frontends.folders import Folders, write_whole
 from dml_tile.frontends.problems import json_pointer, printable, refuse
 from dml_tile.memory import DTYPES, Bytes
 from dml_tile.rules import check, not_a_tile
-from dml_tile.targets import Target, TargetLike, resolve
+from dml_tile.simulation import resolve
+from dml_tile.targets import Target, TargetLike
 
 _PRINTED_AT_ONCE: Final = 4096
 _MAX_NPY_DIMENSIONS: Final = 32
