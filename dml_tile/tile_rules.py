@@ -8,7 +8,14 @@ from typing import Final
 
 from dml_tile.buffer_rules import CONTRACT, Buffer, type_name
 from dml_tile.descriptors import DATA_TYPE, OperatorDesc, TileOperatorDesc
-from dml_tile.enums import HRESULT, UINT_MAX, FeatureLevel, OperatorType, TensorDataType
+from dml_tile.enums import (
+    DML_TENSOR_DIMENSION_COUNT_MAX1,
+    HRESULT,
+    UINT_MAX,
+    FeatureLevel,
+    OperatorType,
+    TensorDataType,
+)
 from dml_tile.findings import Basis, Rule, Violation, rule
 from dml_tile.targets import DIRECTML_VERSIONS, TILE_PAGE, TILE_SUPPORT, Target
 
@@ -269,6 +276,8 @@ def repeats_are_given(tile: Tile, target: Target) -> Iterator[Violation]:
     says="Repeats has at least RepeatsCount entries; DirectML would read past its end.",
 )
 def repeats_are_long_enough(tile: Tile, target: Target) -> Iterator[Violation]:
+    if tile.desc.repeats_count > DML_TENSOR_DIMENSION_COUNT_MAX1:
+        return  # refused before the array is read
     if tile.desc.repeats is not None and len(tile.desc.repeats) < tile.desc.repeats_count:
         yield Violation(
             "Repeats",

@@ -1,0 +1,218 @@
+"""C structs in memory: descriptors that were built with ctypes, or by C, are read, and others are written for C.
+
+The structures have DirectML.h's 64-bit layout. (On a 32-bit Python their pointers are as short as C's are there.)
+
+Reading copies, and follows a pointer only as far as DirectML would: nothing of an array whose count is above 8, which
+DirectML refuses before it looks. It does follow what it is given: an address that is none crashes Python, as it would
+crash C.
+
+Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four structs, each by its name)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ctypes import POINTER, Structure, Union, addressof, byref, c_uint32, c_uint64, c_void_p, cast, pointer, sizeof
+from ctypes import _Pointer as Pointer
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType, TensorType
+
+if TYPE_CHECKING:
+    from ctypes import _CArgObject as ByReference
+
+    CSource = int | c_void_p | Structure | Union | Pointer[Any] | ByReference | None
+    """An address, a ctypes structure or union, or a pointer to one, also from ``byref``."""
+else:
+    ByReference = type(byref(c_uint32()))  # ctypes has no name for it
+
+
+class DML_BUFFER_TENSOR_DESC(Structure):  # noqa: N801 - C's name
+    """A tensor in a buffer; 48 bytes."""
+
+    _fields_ = (
+        ("DataType", c_uint32),
+        ("Flags", c_uint32),
+        ("DimensionCount", c_uint32),
+        ("Sizes", POINTER(c_uint32)),
+        ("Strides", POINTER(c_uint32)),
+        ("TotalTensorSizeInBytes", c_uint64),
+        ("GuaranteedBaseOffsetAlignment", c_uint32),
+    )
+
+
+class DML_TENSOR_DESC(Structure):  # noqa: N801
+    """A tensor's kind, and its description; 16 bytes."""
+
+    _fields_ = (("Type", c_uint32), ("Desc", c_void_p))
+
+
+class DML_TILE_OPERATOR_DESC(Structure):  # noqa: N801
+    """A tile; 32 bytes."""
+
+    _fields_ = (
+        ("InputTensor", POINTER(DML_TENSOR_DESC)),
+        ("OutputTensor", POINTER(DML_TENSOR_DESC)),
+        ("RepeatsCount", c_uint32),
+        ("Repeats", POINTER(c_uint32)),
+    )
+
+
+class DML_OPERATOR_DESC(Structure):  # noqa: N801
+    """An operator's type, and its description; 16 bytes."""
+
+    _fields_ = (("Type", c_uint32), ("Desc", c_void_p))
+
+
+_Struct = TypeVar("_Struct", bound=Structure)
+
+_TENSOR_TYPES: Final = frozenset(TensorType)
+
+
+def read_operator_desc(source: CSource) -> OperatorDesc | None:
+    """The DML_OPERATOR_DESC at ``source``; None for a null pointer.
+
+    ``source`` is an address, a ctypes structure of at least 16 bytes, whoever declared it, or a pointer to one. Its
+    Desc is read only where Type is DML_OPERATOR_TILE.
+
+    Raises TypeError for anything else, and for what has fewer bytes; ValueError for what is no address.
+    """
+    operator = _at(source, DML_OPERATOR_DESC)
+    if operator is None:
+        return None
+    tile = read_tile_operator_desc(operator.Desc) if operator.Type == OperatorType.TILE else None
+    return OperatorDesc(type=operator.Type, desc=tile)
+
+
+def read_tile_operator_desc(source: CSource) -> TileOperatorDesc | None:
+    """The DML_TILE_OPERATOR_DESC, of 32 bytes, at ``source``; None for a null pointer.
+
+    A tensor's Desc is read only where its Type is DML_TENSOR_TYPE_BUFFER, or 0, which is a Type that was forgotten.
+    Takes and raises what ``read_operator_desc`` does.
+    """
+    tile = _at(source, DML_TILE_OPERATOR_DESC)
+    if tile is None:
+        return None
+    return TileOperatorDesc(
+        input_tensor=_read_tensor(tile.InputTensor),
+        output_tensor=_read_tensor(tile.OutputTensor),
+        repeats_count=tile.RepeatsCount,
+        repeats=_read_array(tile.Repeats, tile.RepeatsCount),
+    )
+
+
+def write_operator_desc(desc: OperatorDesc) -> DML_OPERATOR_DESC:
+    """A new DML_OPERATOR_DESC, which keeps alive all memory that it points to; ``ctypes.addressof`` gives its address.
+
+    Counts are written as they are, also where they lie. C keeps no other length, so what reads the struct finds an
+    array that is longer than its count cut; one that is shorter has zeros to read, up to the 8 entries that DirectML
+    may look at.
+    """
+    return DML_OPERATOR_DESC(desc.type, _void(write_tile_operator_desc(desc.desc)) if desc.desc else None)
+
+
+def write_tile_operator_desc(desc: TileOperatorDesc) -> DML_TILE_OPERATOR_DESC:
+    """A new DML_TILE_OPERATOR_DESC, written as ``write_operator_desc`` does it."""
+    return DML_TILE_OPERATOR_DESC(
+        pointer(_written_tensor(desc.input_tensor)) if desc.input_tensor else None,
+        pointer(_written_tensor(desc.output_tensor)) if desc.output_tensor else None,
+        desc.repeats_count,
+        _written_array(desc.repeats),
+    )
+
+
+def _read_tensor(source: Pointer[DML_TENSOR_DESC]) -> TensorDesc | None:
+    tensor = _at(source, DML_TENSOR_DESC)
+    if tensor is None:
+        return None
+    return TensorDesc(type=tensor.Type, desc=_read_buffer(tensor.Desc) if tensor.Type in _TENSOR_TYPES else None)
+
+
+def _read_buffer(source: int | None) -> BufferTensorDesc | None:
+    buffer = _at(source, DML_BUFFER_TENSOR_DESC)
+    if buffer is None:
+        return None
+    return BufferTensorDesc(
+        data_type=buffer.DataType,
+        flags=buffer.Flags,
+        dimension_count=buffer.DimensionCount,
+        sizes=_read_array(buffer.Sizes, buffer.DimensionCount),
+        strides=_read_array(buffer.Strides, buffer.DimensionCount),
+        total_tensor_size_in_bytes=buffer.TotalTensorSizeInBytes,
+        guaranteed_base_offset_alignment=buffer.GuaranteedBaseOffsetAlignment,
+    )
+
+
+def _read_array(values: Pointer[c_uint32], count: int) -> tuple[int, ...] | None:
+    """An array's entries; none where DirectML refuses their count, since there may be no memory behind them."""
+    if not bool(values):
+        return None
+    return tuple(values[:count]) if count <= DML_TENSOR_DIMENSION_COUNT_MAX1 else ()
+
+
+def _written_tensor(desc: TensorDesc) -> DML_TENSOR_DESC:
+    return DML_TENSOR_DESC(desc.type, _void(_written_buffer(desc.desc)) if desc.desc else None)
+
+
+def _written_buffer(desc: BufferTensorDesc) -> DML_BUFFER_TENSOR_DESC:
+    return DML_BUFFER_TENSOR_DESC(
+        desc.data_type,
+        desc.flags,
+        desc.dimension_count,
+        _written_array(desc.sizes),
+        _written_array(desc.strides),
+        desc.total_tensor_size_in_bytes,
+        desc.guaranteed_base_offset_alignment,
+    )
+
+
+def _written_array(values: Sequence[int] | None) -> Any:
+    if values is None:
+        return None
+    return (c_uint32 * max(len(values), DML_TENSOR_DIMENSION_COUNT_MAX1))(*values)
+
+
+def _void(struct: Structure) -> c_void_p:
+    """A void pointer that keeps alive what it points to, as ctypes' own pointers do, and whatever it is copied into."""
+    return c_void_p.from_buffer(pointer(struct))
+
+
+def _at(source: object, struct: type[_Struct]) -> _Struct | None:
+    """The structure at ``source``, in place."""
+    address = _address(source, struct)
+    return struct.from_address(address) if address else None
+
+
+def _address(source: object, struct: type[Structure]) -> int:
+    """The address meant by ``source``, with room for the structure behind it; 0 is a null pointer's."""
+    match source:
+        case None:
+            return 0
+        case int() if not isinstance(source, bool):
+            last = 2 ** (8 * sizeof(c_void_p)) - sizeof(struct)
+            if not 0 <= source <= last:
+                raise ValueError(f"{source:#x} is no address of a {struct.__name__}; it must be from 0 to {last:#x}")
+            return source
+        case c_void_p():
+            return source.value or 0
+        case Structure() | Union():
+            return _address_within(source, addressof(source), struct)
+        case Pointer():
+            return _address_within(source.contents, addressof(source.contents), struct) if bool(source) else 0
+        case ByReference():
+            held: Structure = source._obj  # type: ignore[attr-defined]
+            return _address_within(held, cast(source, c_void_p).value or 0, struct)
+        case _:
+            raise TypeError(
+                f"the address of a {struct.__name__}, a ctypes structure or a pointer to one was expected, not "
+                f"{type(source).__name__}"
+            )
+
+
+def _address_within(held: Structure | Union, address: int, struct: type[Structure]) -> int:
+    """``address``, if what ``held`` has from there on is large enough for the structure."""
+    size = addressof(held) + sizeof(held) - address
+    if size < sizeof(struct):
+        raise TypeError(f"{type(held).__name__} gives {size} bytes, but {struct.__name__} takes {sizeof(struct)}")
+    return address

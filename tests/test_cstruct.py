@@ -1,0 +1,398 @@
+"""C structs in memory: their layout, what is read of them, and what is left alone."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from ctypes import POINTER, Structure, Union, addressof, byref, c_int32, c_uint32, c_uint64, c_void_p, cast, pointer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiles import GOOD, OPERATOR, row, tile
+
+from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TileOperatorDesc
+from dml_tile.enums import UINT_MAX, OperatorType
+from dml_tile.frontends.cstruct import (
+    DML_BUFFER_TENSOR_DESC,
+    DML_OPERATOR_DESC,
+    DML_TENSOR_DESC,
+    DML_TILE_OPERATOR_DESC,
+    read_operator_desc,
+    read_tile_operator_desc,
+    write_operator_desc,
+    write_tile_operator_desc,
+)
+from dml_tile.rules import check
+
+DATA = Path(__file__).parent / "data"
+STRUCTS: list[type[Structure]] = [
+    DML_BUFFER_TENSOR_DESC,
+    DML_TENSOR_DESC,
+    DML_TILE_OPERATOR_DESC,
+    DML_OPERATOR_DESC,
+]
+BILLIONS = 4_000_000_000
+
+
+# The structs as somebody else would declare them: signed enumerations, pointers to what is meant, once a union.
+
+
+class Buffer(Structure):
+    _fields_ = (
+        ("DataType", c_int32),
+        ("Flags", c_int32),
+        ("DimensionCount", c_uint32),
+        ("Sizes", POINTER(c_uint32)),
+        ("Strides", POINTER(c_uint32)),
+        ("TotalTensorSizeInBytes", c_uint64),
+        ("GuaranteedBaseOffsetAlignment", c_uint32),
+    )
+
+
+class Tensor(Structure):
+    _fields_ = (("Type", c_int32), ("Desc", POINTER(Buffer)))
+
+
+class Tile(Structure):
+    _fields_ = (
+        ("InputTensor", POINTER(Tensor)),
+        ("OutputTensor", POINTER(Tensor)),
+        ("RepeatsCount", c_uint32),
+        ("Repeats", POINTER(c_uint32)),
+    )
+
+
+class AnyDesc(Union):
+    _fields_ = (("Tile", POINTER(Tile)), ("Raw", c_void_p))
+
+
+class Operator(Structure):
+    _fields_ = (("Type", c_int32), ("Desc", AnyDesc))
+
+
+class AnyOperator(Union):
+    _fields_ = (("Tile", Operator), ("Room", c_uint64 * 8))
+
+
+def uints(*values: int) -> ctypes.Array[c_uint32]:
+    return (c_uint32 * len(values))(*values)
+
+
+def their_tensor(sizes: list[int], total: int) -> Tensor:
+    return Tensor(1, pointer(Buffer(1, 0, len(sizes), uints(*sizes), None, total, 0)))
+
+
+def their_tile() -> Tile:
+    """The reference page's example."""
+    source, destination = their_tensor([1, 1, 2, 3], 24), their_tensor([1, 1, 6, 9], 216)
+    return Tile(pointer(source), pointer(destination), 4, uints(1, 1, 3, 3))
+
+
+def their_operator() -> Operator:
+    return Operator(70, AnyDesc(pointer(their_tile())))
+
+
+LAYOUT = """
+#include <stddef.h>
+#include <stdio.h>
+#include "DirectML_stand_in.h"
+int main(void) {
+%s
+    return 0;
+}
+"""
+
+COMPILER = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+def test_the_layout_is_a_c_compiler_s(tmp_path: Path) -> None:
+    assert COMPILER is not None
+    lines, expected = [], []
+    for struct in STRUCTS:
+        name = struct.__name__
+        lines.append(f'    printf("{name} %zu\\n", sizeof({name}));')
+        expected.append(f"{name} {ctypes.sizeof(struct)}")
+        for field, *_ in struct._fields_:
+            there = f"offsetof({name}, {field}), sizeof((({name}*)0)->{field})"
+            lines.append(f'    printf("{name}.{field} %zu %zu\\n", {there});')
+            here = getattr(struct, field)
+            expected.append(f"{name}.{field} {here.offset} {here.size}")
+    source, program = tmp_path / "layout.c", tmp_path / "layout"
+    source.write_text(LAYOUT % "\n".join(lines))
+    subprocess.run([COMPILER, "-std=c99", "-I", str(DATA), str(source), "-o", str(program)], check=True)
+    assert subprocess.run([program], capture_output=True, check=True, text=True).stdout.splitlines() == expected
+
+
+@pytest.mark.skipif(ctypes.sizeof(c_void_p) != 8, reason="this Python's pointers have 32 bits")
+def test_the_layout_is_the_documented_64_bit_one() -> None:
+    assert [ctypes.sizeof(struct) for struct in STRUCTS] == [48, 16, 32, 16]
+    assert [getattr(DML_BUFFER_TENSOR_DESC, field).offset for field, *_ in DML_BUFFER_TENSOR_DESC._fields_] == [
+        *(0, 4, 8, 16, 24, 32, 40)
+    ]
+    assert [getattr(DML_TILE_OPERATOR_DESC, field).offset for field, *_ in DML_TILE_OPERATOR_DESC._fields_] == [
+        *(0, 8, 16, 24)
+    ]
+
+
+SOURCES: dict[str, Callable[[Any], Any]] = {
+    "structure": lambda struct: struct,
+    "address": addressof,
+    "pointer": pointer,
+    "byref": byref,
+    "void pointer": lambda struct: c_void_p(addressof(struct)),
+    "cast pointer": lambda struct: cast(pointer(struct), POINTER(DML_TILE_OPERATOR_DESC)),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+def test_somebody_else_s_structs_are_read_from_whatever_points_to_them(source: Callable[[Any], Any]) -> None:
+    theirs = their_operator()
+    assert read_operator_desc(source(theirs)) == OPERATOR
+    assert read_tile_operator_desc(source(theirs.Desc.Tile.contents)) == GOOD
+
+
+def test_a_larger_union_and_an_entry_of_an_array_are_read() -> None:
+    assert read_operator_desc(AnyOperator(Tile=their_operator())) == OPERATOR
+    several = (Operator * 2)(Operator(), their_operator())
+    assert read_operator_desc(byref(several, ctypes.sizeof(Operator))) == OPERATOR
+
+
+def test_a_descriptor_built_with_ctypes_is_checked_without_copying_it_by_hand() -> None:
+    theirs = their_operator()
+    assert check(read_operator_desc(theirs), "windows-10-22h2") == ()
+    buffer = theirs.Desc.Tile.contents.InputTensor.contents.Desc.contents
+    buffer.DataType = 11
+    rules = {finding.rule for finding in check(read_operator_desc(theirs), "windows-11-21h2")}
+    assert rules >= {"DML-TILE-DataType-level", "DML-TILE-OutputTensor-DataType"}
+
+
+def test_what_was_read_does_not_change_with_the_memory() -> None:
+    theirs = their_tile()
+    read = read_tile_operator_desc(theirs)
+    theirs.Repeats[0] = 7
+    theirs.InputTensor.contents.Desc.contents.Sizes[0] = 7
+    theirs.RepeatsCount = 0
+    assert read == GOOD
+
+
+@pytest.mark.parametrize("null", [None, 0, c_void_p(), POINTER(Tile)()], ids=["None", "0", "void", "typed"])
+def test_a_null_pointer_is_read_as_none(null: Any) -> None:
+    assert read_operator_desc(null) is None
+    assert read_tile_operator_desc(null) is None
+
+
+@pytest.mark.parametrize(
+    "source", [True, 1.0, "0x1000", b"0123456789abcdef", c_uint64(4096), DML_OPERATOR_DESC, OPERATOR, [1], uints(1, 2)]
+)
+def test_what_points_nowhere_is_a_type_error(source: Any) -> None:
+    with pytest.raises(TypeError, match="the address of a DML_OPERATOR_DESC, a ctypes structure or a pointer to one"):
+        read_operator_desc(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (DML_OPERATOR_DESC(), "DML_OPERATOR_DESC gives 16 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
+        (pointer(Operator()), "Operator gives 16 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
+        (byref(pointer(Tile())), "LP_Tile gives 8 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
+        (byref(Tile(), 8), "Tile gives 24 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
+    ],
+)
+def test_a_structure_that_is_too_small_is_a_type_error_that_names_both_sizes(source: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        read_tile_operator_desc(source)
+
+
+@pytest.mark.parametrize("address", [-1, -(2**63), 2**64, 2**64 - 1])
+def test_what_is_no_address_is_a_value_error(address: int) -> None:
+    with pytest.raises(ValueError, match=r"is no address of a DML_OPERATOR_DESC; it must be from 0 to 0xf+0$"):
+        read_operator_desc(address)
+
+
+def with_input(**fields: Any) -> DML_TILE_OPERATOR_DESC:
+    """The example with some fields of InputTensor's description changed."""
+    struct = write_tile_operator_desc(GOOD)
+    buffer = DML_BUFFER_TENSOR_DESC.from_address(struct.InputTensor.contents.Desc)
+    for field, value in fields.items():
+        setattr(buffer, field, value)
+    return struct
+
+
+def with_input_tensor(**fields: Any) -> DML_TILE_OPERATOR_DESC:
+    struct = write_tile_operator_desc(GOOD)
+    for field, value in fields.items():
+        setattr(struct.InputTensor.contents, field, value)
+    return struct
+
+
+def with_tile(**fields: Any) -> DML_TILE_OPERATOR_DESC:
+    struct = write_tile_operator_desc(GOOD)
+    for field, value in fields.items():
+        setattr(struct, field, value)
+    return struct
+
+
+COUNTS_DIFFER = ["DML-TILE-OutputTensor-DimensionCount", "DML-TILE-RepeatsCount"]
+
+
+@pytest.mark.parametrize(
+    ("struct", "rules"),
+    [
+        (with_tile(), []),
+        (with_tile(InputTensor=None), ["DML-TENSOR-null"]),
+        (with_tile(Repeats=None), ["DML-TILE-Repeats-null"]),
+        (with_tile(RepeatsCount=BILLIONS), ["DML-TILE-RepeatsCount"]),
+        (with_tile(RepeatsCount=9), ["DML-TILE-RepeatsCount"]),
+        (with_tile(RepeatsCount=0), ["DML-TILE-RepeatsCount"]),
+        (with_tile(RepeatsCount=3), ["DML-TILE-RepeatsCount"]),
+        (with_input_tensor(Desc=None), ["DML-TENSOR-Desc-null"]),
+        (with_input_tensor(Type=0), ["DML-TENSOR-Type"]),
+        (with_input(DimensionCount=BILLIONS), ["DML-BUFFER-DimensionCount", *COUNTS_DIFFER]),
+        (with_input(DimensionCount=BILLIONS, Sizes=None), ["DML-BUFFER-DimensionCount", "DML-BUFFER-Sizes-null"]),
+        (with_input(DimensionCount=0), ["DML-BUFFER-DimensionCount", *COUNTS_DIFFER]),
+        (with_input(DimensionCount=3), COUNTS_DIFFER),
+        (with_input(Sizes=None), ["DML-BUFFER-Sizes-null"]),
+        (with_input(Flags=6), ["DML-BUFFER-Flags"]),
+        (with_input(DataType=UINT_MAX), ["DML-BUFFER-DataType", "DML-TILE-OutputTensor-DataType"]),
+    ],
+)
+def test_a_faulty_struct_has_the_findings_of_its_fault(struct: DML_TILE_OPERATOR_DESC, rules: list[str]) -> None:
+    found = [finding.rule for finding in check(read_tile_operator_desc(struct))]
+    assert found[: len(rules)] == rules
+    assert set(found) <= {*rules, *COUNTS_DIFFER}
+
+
+def input_of(desc: TileOperatorDesc) -> BufferTensorDesc:
+    assert desc.input_tensor is not None
+    assert desc.input_tensor.desc is not None
+    return desc.input_tensor.desc
+
+
+def test_counts_above_8_are_kept_and_their_arrays_left_alone() -> None:
+    struct = with_input(DimensionCount=BILLIONS, Strides=uints(6, 6, 3, 1))
+    struct.RepeatsCount = 9
+    read = read_tile_operator_desc(struct)
+    assert read is not None
+    assert (read.repeats_count, read.repeats) == (9, ())
+    buffer = input_of(read)
+    assert (buffer.dimension_count, buffer.sizes, buffer.strides) == (BILLIONS, (), None)
+
+
+NOWHERE = 16  # no process has memory there
+
+
+@pytest.mark.parametrize("operator_type", [0, 1, 69, 71, UINT_MAX])
+def test_the_description_of_another_operator_is_left_alone(operator_type: int) -> None:
+    read = read_operator_desc(DML_OPERATOR_DESC(operator_type, NOWHERE))
+    assert read == OperatorDesc(type=operator_type, desc=None)
+
+
+@pytest.mark.parametrize("tensor_type", [2, 70, UINT_MAX])
+def test_the_description_of_an_unknown_kind_of_tensor_is_left_alone(tensor_type: int) -> None:
+    read = read_tile_operator_desc(with_input_tensor(Type=tensor_type, Desc=NOWHERE))
+    assert read is not None
+    assert read.input_tensor is not None
+    assert (read.input_tensor.type, read.input_tensor.desc) == (tensor_type, None)
+
+
+AT_A_PAGE_S_END = """
+import ctypes, mmap, sys
+from dml_tile.frontends.cstruct import *
+
+page = mmap.PAGESIZE
+memory = mmap.mmap(-1, 2 * page)
+end = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + page
+assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(end), ctypes.c_size_t(page), 0) == 0
+sizes = (ctypes.c_uint32 * 8).from_address(end - 32)
+sizes[:] = [1] * 8
+uints = ctypes.POINTER(ctypes.c_uint32)
+array = ctypes.cast(ctypes.c_void_p(end - 32), uints)
+
+for count in (0, 1, 7, 8, 9, 4_000_000_000, 2**32 - 1):
+    buffer = DML_BUFFER_TENSOR_DESC(1, 0, count, array, array, 4, 0)
+    tensor = DML_TENSOR_DESC(1, ctypes.addressof(buffer))
+    tile = DML_TILE_OPERATOR_DESC(ctypes.pointer(tensor), ctypes.pointer(tensor), count, array)
+    operator = DML_OPERATOR_DESC.from_address(end - 32 - 16)
+    operator.Type, operator.Desc = 70, ctypes.addressof(tile)
+    read = read_operator_desc(ctypes.addressof(operator))
+    print(read.desc.repeats_count, len(read.desc.repeats), len(read.desc.input_tensor.desc.sizes))
+
+sizes[:] = [0] * 8
+for struct, reader in (DML_OPERATOR_DESC, read_operator_desc), (DML_TILE_OPERATOR_DESC, read_tile_operator_desc):
+    print(reader(end - ctypes.sizeof(struct)) is not None)
+sys.stdout.flush()
+if sys.argv[1:]:
+    array[8]
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="mprotect is POSIX")
+def test_nothing_is_read_past_what_a_count_allows() -> None:
+    command = [sys.executable, "-c", AT_A_PAGE_S_END]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    counts = [(0, 0), (1, 1), (7, 7), (8, 8), (9, 0), (BILLIONS, 0), (UINT_MAX, 0)]
+    assert done.stdout.splitlines() == [f"{count} {read} {read}" for count, read in counts] + ["True", "True"]
+    beyond = subprocess.run([*command, "beyond"], capture_output=True, check=False)
+    assert beyond.returncode < 0, "the memory behind was to be inaccessible"
+
+
+TILES = {
+    "the example": GOOD,
+    "8-D": row("INT64", [1, 2, 1, 2, 1, 2, 1, 2], [2, 1, 2, 1, 2, 1, 2, 1]),
+    "strides": row("UINT8", [2, 3], [2, 1], InputTensor__Strides=[4, 1], InputTensor__TotalTensorSizeInBytes=8),
+    "unknown values": tile(InputTensor__DataType=99, InputTensor__Flags=6, OutputTensor__Flags=UINT_MAX),
+    "the largest": tile(
+        InputTensor__TotalTensorSizeInBytes=2**64 - 1, InputTensor__GuaranteedBaseOffsetAlignment=UINT_MAX
+    ),
+    "nulls": tile(InputTensor=None, OutputTensor__Desc=None, Repeats=None),
+    "null sizes": tile(InputTensor__Sizes=None),
+    "empty": tile(InputTensor__Sizes=[], InputTensor__DimensionCount=0, Repeats=[], RepeatsCount=0),
+    "huge counts": tile(InputTensor__Sizes=[], InputTensor__DimensionCount=9, Repeats=[], RepeatsCount=UINT_MAX),
+    "a forgotten type": tile(InputTensor__Type=0),
+}
+
+
+@pytest.mark.parametrize("desc", TILES.values(), ids=TILES)
+def test_what_was_written_reads_back_equal(desc: TileOperatorDesc) -> None:
+    assert read_tile_operator_desc(write_tile_operator_desc(desc)) == desc
+    operator = OperatorDesc(type=OperatorType.TILE, desc=desc)
+    assert read_operator_desc(write_operator_desc(operator)) == operator
+
+
+@pytest.mark.parametrize("operator_type", [0, 70, 71, UINT_MAX])
+def test_an_operator_without_a_description_reads_back_equal(operator_type: int) -> None:
+    operator = OperatorDesc(type=operator_type, desc=None)
+    assert not write_operator_desc(operator).Desc
+    assert read_operator_desc(write_operator_desc(operator)) == operator
+
+
+def test_an_array_is_cut_to_its_count_or_filled_with_zeros() -> None:
+    read = read_tile_operator_desc(write_tile_operator_desc(tile(RepeatsCount=2, InputTensor__DimensionCount=6)))
+    assert read is not None
+    assert (read.repeats_count, read.repeats) == (2, (1, 1))
+    assert input_of(read).sizes == (1, 1, 2, 3, 0, 0)
+
+
+def test_the_memory_lives_as_long_as_what_was_written() -> None:
+    one = write_operator_desc(OPERATOR)
+    both = (DML_OPERATOR_DESC * 2)(one, write_operator_desc(OPERATOR))  # copies, which keep the memory too
+    del one
+    gc.collect()
+    overwritten = [bytes(size) for size in range(16, 256) for _ in range(200)]
+    assert [read_operator_desc(byref(both, 16 * i)) for i in range(2)] == [OPERATOR, OPERATOR]
+    del overwritten
+
+
+def test_somebody_else_can_read_what_was_written() -> None:
+    written = write_tile_operator_desc(GOOD)
+    theirs = Tile.from_address(addressof(written))
+    assert theirs.Repeats[: theirs.RepeatsCount] == [1, 1, 3, 3]
+    buffer = theirs.OutputTensor.contents.Desc.contents
+    assert buffer.Sizes[: buffer.DimensionCount] == [1, 1, 6, 9]
+    assert (buffer.DataType, buffer.TotalTensorSizeInBytes, bool(buffer.Strides)) == (1, 216, False)
