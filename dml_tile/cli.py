@@ -1,4 +1,4 @@
-"""The command line: ``dml-tile check``, ``run``, ``levels``, ``explain`` and ``schema``.
+"""The command line: ``dml-tile check``, ``run``, ``emit``, ``levels``, ``explain`` and ``schema``.
 
 Exit status: 0 clean, 1 findings, 2 wrong usage or an input that cannot be read.
 """
@@ -64,6 +64,12 @@ class Against(StrEnum):
 class Format(StrEnum):
     TEXT = "text"
     JSON = "json"
+
+
+class Language(StrEnum):
+    CPP = "cpp"
+    JSON = "json"
+    PYTHON = "python"
 
 
 TargetsOption = Annotated[
@@ -147,6 +153,40 @@ def run(
     except MemoryError:
         _complain(model, [Problem("", "there is not enough memory")])
         raise typer.Exit(UNREADABLE) from None
+
+
+@app.command()
+def emit(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A DxDispatch model, a descriptor, a list of them or JSON lines; - is standard input.",
+        ),
+    ],
+    language: Annotated[Language, typer.Option("--lang", help="C++ for DirectML.h, DirectML's names in JSON, Python.")],
+) -> None:
+    """Print source text that builds each descriptor; exits with 1 if operators that are no tiles were left out."""
+    from dml_tile.frontends.documents import Described, read_source
+    from dml_tile.frontends.problems import Problem
+    from dml_tile.reports.source import other_operator, source_text
+
+    described: list[Described] = []
+    problems: list[Problem] = []
+    left_out: list[Problem] = []
+    for part in read_source(file):
+        if not isinstance(part, Described):
+            problems.append(part)
+        elif other := other_operator(part):
+            left_out.append(Problem(part.pointer, f"{other} is not a tile; it is left out"))
+        else:
+            described.append(part)
+    _complain(file, problems + left_out)
+    if problems:
+        raise typer.Exit(UNREADABLE)
+    for text in source_text(language.value, file, described):
+        _write_while_read(text)
+    raise typer.Exit(FINDINGS if left_out else CLEAN)
 
 
 @app.command()

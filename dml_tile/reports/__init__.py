@@ -1,1 +1,1 @@
-"""How findings are shown: each module writes one format."""
+"""How findings, tables and descriptors are shown: each module writes one format."""

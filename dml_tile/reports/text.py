@@ -69,12 +69,6 @@ def result_lines(result: Result, *, with_lowest_level: bool) -> Iterator[Line]:
     yield from _details(result.target, result.findings)
 
 
-def target_label(target: Target) -> str:
-    """A target with its level: ``windows-11-21h2 (4_0)``."""
-    level = target.feature_level.short
-    return level if target.name == level else f"{target.name} ({level})"
-
-
 def rule_lines(rule: Rule[object]) -> Iterator[Line]:
     """A rule as lines of text, for ``explain``."""
     yield Line(0, Text(rule.id, "bold"))
@@ -86,7 +80,7 @@ def rule_lines(rule: Rule[object]) -> Iterator[Line]:
 def _verdict(source: str, pointer: str, target: Target, findings: tuple[Finding, ...]) -> Text:
     where = (printable(f"{source}#{pointer}" if pointer else source), "bold")
     word = _verdict_word(findings)
-    at = "" if word == NOT_CHECKED else f" at {target_label(target)}"
+    at = "" if word == NOT_CHECKED else f" at {target.label}"
     return Text.assemble(where, ": ", (word, _STYLES[word]), at)
 
 

@@ -1,0 +1,398 @@
+"""Source text: what is printed is compiled, run and read, and builds the descriptor that it was made from."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import EXAMPLES
+from pydantic import BaseModel
+from test_cli_process import bash
+from tiles import GOOD, row, tile
+from typer.testing import CliRunner, Result
+
+import dml_tile
+from dml_tile import cli
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType
+from dml_tile.frontends.cstruct import read_operator_desc, write_operator_desc
+from dml_tile.frontends.documents import Described, read_document, read_source
+from dml_tile.frontends.problems import json_pointer
+from dml_tile.reports.source import LanguageName, cpp, json_text, python, source_text
+
+HEADER = Path(__file__).parent / "data" / "DirectML_stand_in.h"
+
+# Descriptors by the names that a stranger may give them.
+HOSTILE: dict[str, OperatorDesc | TileOperatorDesc | None] = {
+    "tile": GOOD,
+    "tile_input": row("INT64", [1, 2, 1, 2, 1, 2, 1, 2], [2, 1, 2, 1, 2, 1, 2, 1]),
+    "Tile": OperatorDesc(type=OperatorType.TILE, desc=row("UINT8", [3], [2], InputTensor__Flags="OWNED_BY_DML")),
+    "": row("UINT8", [2, 3], [2, 1], InputTensor__Strides=[4, 1], OutputTensor__Strides=[8, 1]),
+    "0": tile(InputTensor__DataType=99, InputTensor__Flags=6, OutputTensor__Type=7, OutputTensor__DataType=UINT_MAX),
+    "class": tile(
+        InputTensor__TotalTensorSizeInBytes=UINT64_MAX,
+        OutputTensor__TotalTensorSizeInBytes=2**63,
+        OutputTensor__Sizes=[UINT_MAX] * 8,
+        OutputTensor__DimensionCount=8,
+        OutputTensor__GuaranteedBaseOffsetAlignment=2**31,
+    ),
+    "dml_tile": tile(InputTensor=None, OutputTensor=None, Repeats=None),
+    "ends in \\": tile(InputTensor__Desc=None, OutputTensor__Sizes=None),
+    "ends in ??/": tile(InputTensor__Sizes=[], InputTensor__DimensionCount=0, Repeats=[], RepeatsCount=0),
+    "\nint x = broken;\r\x0b\x0c\x85\u2028import broken\n": tile(Repeats=[], RepeatsCount=UINT_MAX),
+    "*/ /* \"' %s {}": tile(RepeatsCount=2, InputTensor__DimensionCount=6, OutputTensor__DimensionCount=9),
+    "naïve \u202e☃": OperatorDesc(type=OperatorType.TILE, desc=None),
+    "\ud800 alone": OperatorDesc(type=5, desc=None),
+    "coding: utf-7": OperatorDesc(type=UINT_MAX, desc=None),
+    "-*- __ -*-": None,
+    "long " * 10_000: GOOD,
+    "a/b~c": tile(InputTensor__Type=0),
+    "a b c": GOOD,
+}
+DESCRIBED = [Described(json_pointer(["dispatchables", name]), desc) for name, desc in HOSTILE.items()]
+SOURCE = "a file \\??/\n.json"
+
+Descriptor = OperatorDesc | TileOperatorDesc | None
+
+
+def text_of(language: LanguageName, *descs: Descriptor) -> str:
+    return "".join(source_text(language, "a.json", [Described(f"/{i}", desc) for i, desc in enumerate(descs)]))
+
+
+# C++: a library that has each descriptor twice, in a namespace and in a function, and tells what it sees of one.
+
+SEEN = """
+static char text[4096];
+static int end;
+
+template <typename... Values> static void put(const char* format, Values... values)
+{
+    end += std::snprintf(text + end, sizeof text - end, format, values...);
+}
+
+static void put_array(const UINT* values, UINT count)
+{
+    if (!values) { put("null"); return; }
+    put("[");
+    for (UINT i = 0; i < (count <= 8 ? count : 0); i++) put(i ? ", %u" : "%u", values[i]);
+    put("]");
+}
+
+static void put_tensor(const DML_TENSOR_DESC* tensor)
+{
+    if (!tensor) { put("null"); return; }
+    put("[%u, ", static_cast<UINT>(tensor->Type));
+    auto buffer = static_cast<const DML_BUFFER_TENSOR_DESC*>(tensor->Desc);
+    if (!buffer) { put("null]"); return; }
+    put("[%u, %u, ", static_cast<UINT>(buffer->DataType), static_cast<UINT>(buffer->Flags));
+    put("%u, ", buffer->DimensionCount);
+    put_array(buffer->Sizes, buffer->DimensionCount);
+    put(", ");
+    put_array(buffer->Strides, buffer->DimensionCount);
+    put(", %llu, ", static_cast<unsigned long long>(buffer->TotalTensorSizeInBytes));
+    put("%u]]", buffer->GuaranteedBaseOffsetAlignment);
+}
+
+extern "C" const char* seen(const DML_OPERATOR_DESC* op)
+{
+    end = 0;
+    if (!op) { put("null"); return text; }
+    put("[%u, ", static_cast<UINT>(op->Type));
+    auto tile = static_cast<const DML_TILE_OPERATOR_DESC*>(op->Desc);
+    if (!tile) { put("null]"); return text; }
+    put("[");
+    put_tensor(tile->InputTensor);
+    put(", ");
+    put_tensor(tile->OutputTensor);
+    put(", %u, ", tile->RepeatsCount);
+    put_array(tile->Repeats, tile->RepeatsCount);
+    put("]]");
+    return text;
+}
+"""
+
+COMPILER = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
+STRICT = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+
+
+def defined(text: str) -> list[str]:
+    """The operators that a C++ text defines, as pointers."""
+    found = re.findall(r"^const DML_OPERATOR_DESC(\*?) (?:const )?([A-Za-z]\w*) = ", text, re.MULTILINE)
+    return [name if is_pointer else f"&{name}" for is_pointer, name in found]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """The compiled descriptors of HOSTILE, by their numbers."""
+    if COMPILER is None:
+        pytest.skip("there is no C++ compiler")
+    folder = tmp_path_factory.mktemp("cpp")
+    shutil.copy(HEADER, folder / "DirectML.h")
+    together = "".join(source_text("cpp", SOURCE, DESCRIBED))
+    parts = ["#include <cstdio>\n", together, SEEN]
+    for i, (address, desc) in enumerate(zip(defined(together), HOSTILE.values(), strict=True)):
+        inside = cpp(desc, "mine")
+        (local,) = defined(inside)
+        parts.append(f'extern "C" const DML_OPERATOR_DESC* outer_{i}() {{ return {address}; }}\n')
+        parts.append(
+            f'extern "C" void inner_{i}(void (*visit)(const DML_OPERATOR_DESC*))\n{{\n{inside}visit({local});\n}}\n'
+        )
+    (folder / "tiles.cpp").write_text("".join(parts), encoding="ascii")
+    command = [COMPILER, *STRICT, "-shared", "-fPIC", "-I.", "tiles.cpp", "-o", "tiles.so"]
+    subprocess.run(command, cwd=folder, check=True)
+    made = ctypes.CDLL(str(folder / "tiles.so"))
+    made.seen.restype, made.seen.argtypes = ctypes.c_char_p, [ctypes.c_void_p]
+    return made
+
+
+def visited(library: ctypes.CDLL, i: int, look: Callable[[int | None], None]) -> None:
+    """Looks at the descriptor of a namespace, and at the same one in a function while that runs."""
+    outer = library[f"outer_{i}"]
+    outer.restype = ctypes.c_void_p
+    look(outer())
+    library[f"inner_{i}"](ctypes.CFUNCTYPE(None, ctypes.c_void_p)(look))
+
+
+def as_operator(desc: Descriptor) -> OperatorDesc | None:
+    return OperatorDesc(type=OperatorType.TILE, desc=desc) if isinstance(desc, TileOperatorDesc) else desc
+
+
+def flat(value: Any, count: int = 0) -> Any:
+    """A struct's fields in C's order; of an array what its count allows, with zeros where it is shorter."""
+    match value:
+        case BaseModel():
+            count = getattr(value, "dimension_count", getattr(value, "repeats_count", 0))
+            return [flat(getattr(value, name), count) for name in type(value).model_fields]
+        case tuple():
+            return [*value, *[0] * 8][: count if count <= 8 else 0]
+    return value
+
+
+BY_NUMBER = pytest.mark.parametrize(
+    ("i", "desc"), list(enumerate(HOSTILE.values())), ids=[ascii(name)[:20] for name in HOSTILE]
+)
+
+
+@BY_NUMBER
+def test_compiled_cpp_sees_every_field(library: ctypes.CDLL, i: int, desc: Descriptor) -> None:
+    seen: list[Any] = []
+    visited(library, i, lambda address: seen.append(json.loads(library.seen(address))))
+    assert seen == [flat(as_operator(desc))] * 2
+
+
+@BY_NUMBER
+def test_compiled_cpp_is_read_back_from_its_memory(library: ctypes.CDLL, i: int, desc: Descriptor) -> None:
+    operator = as_operator(desc)
+    expected = operator and read_operator_desc(write_operator_desc(operator))
+    read: list[Any] = []
+    visited(library, i, lambda address: read.append(read_operator_desc(address)))
+    assert read == [expected] * 2
+    if desc is GOOD:
+        assert expected == operator
+
+
+def test_cpp_reads_as_a_person_would_write_it() -> None:
+    lines = cpp(row("INT8", [2, 3], [2, 1], InputTensor__Strides=[4, 1]), "rows").splitlines()
+    assert lines[:6] == [
+        "const UINT rows_input_sizes[] = {2, 3};",
+        "const UINT rows_input_strides[] = {4, 1};",
+        "const DML_BUFFER_TENSOR_DESC rows_input_buffer = {",
+        "    DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_FLAG_NONE, 2, rows_input_sizes, /*Strides*/ rows_input_strides,",
+        "    /*TotalTensorSizeInBytes*/ 8, /*GuaranteedBaseOffsetAlignment*/ 0};",
+        "const DML_TENSOR_DESC rows_input_tensor = {DML_TENSOR_TYPE_BUFFER, &rows_input_buffer};",
+    ]
+    assert lines[-3:] == [
+        "const UINT rows_repeats[] = {2, 1};",
+        "const DML_TILE_OPERATOR_DESC rows_desc = {&rows_input_tensor, &rows_output_tensor, 2, rows_repeats};",
+        "const DML_OPERATOR_DESC rows_operator = {DML_OPERATOR_TILE, &rows_desc};",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("desc", "line"),
+    [
+        (tile(InputTensor__DataType=99), "static_cast<DML_TENSOR_DATA_TYPE>(99), DML_TENSOR_FLAG_NONE, 4,"),
+        (tile(InputTensor__Flags=6), "DML_TENSOR_DATA_TYPE_FLOAT32, static_cast<DML_TENSOR_FLAGS>(6), 4,"),
+        (tile(InputTensor__Type=7), "tile_input_tensor = {static_cast<DML_TENSOR_TYPE>(7), &tile_input_buffer};"),
+        (OperatorDesc(type=5, desc=None), "tile_operator = {static_cast<DML_OPERATOR_TYPE>(5), nullptr};"),
+        (tile(InputTensor=None), "tile_desc = {nullptr, &tile_output_tensor, 4, tile_repeats};"),
+        (tile(Repeats=None), "tile_desc = {&tile_input_tensor, &tile_output_tensor, 4, nullptr};"),
+        (tile(Repeats=[], RepeatsCount=0), "const UINT tile_repeats[1] = {};"),
+        (tile(Repeats=[2, 1]), "const UINT tile_repeats[4] = {2, 1};"),
+        (tile(RepeatsCount=UINT_MAX), "const UINT tile_repeats[] = {1, 1, 3, 3};"),
+        (None, "const DML_OPERATOR_DESC* const tile_operator = nullptr;"),
+    ],
+)
+def test_cpp_has_whatever_can_be_held(desc: Descriptor, line: str) -> None:
+    assert line in cpp(desc, "tile")
+
+
+@pytest.mark.parametrize("language", ["cpp", "python"])
+def test_a_stranger_s_names_stay_within_their_lines(language: LanguageName) -> None:
+    text = "".join(source_text(language, SOURCE, DESCRIBED))
+    assert text.isascii()
+    assert text.splitlines() == text.split("\n")[:-1]
+    comments = [line for line in text.splitlines() if line.startswith(("// ", "# "))]
+    assert len(comments) == len(HOSTILE)
+    assert all(comment.endswith(":") for comment in comments)
+    assert not any(re.search("(=|import) broken", line) for line in text.splitlines() if line not in comments)
+    assert max(len(line) for line in text.splitlines() if line not in comments) < 300
+
+
+def test_python_builds_equal_descriptors() -> None:
+    text = "".join(source_text("python", SOURCE, DESCRIBED))
+    names: dict[str, Any] = {}
+    exec(compile(text.encode(), "<emitted>", "exec"), names)
+    assert names.pop("dml_tile") is dml_tile
+    assert [value for name, value in names.items() if name.endswith("_desc")] == list(HOSTILE.values())
+
+
+def test_python_uses_the_public_names() -> None:
+    text = python(tile(InputTensor__Flags=6), "tile")
+    assert text.startswith("tile_desc = dml_tile.TileOperatorDesc(\n    input_tensor=dml_tile.TensorDesc(\n")
+    assert "data_type=dml_tile.TensorDataType.FLOAT32,\n            flags=6,\n" in text
+    assert set(re.findall(r"dml_tile\.(\w+)", text)) <= set(dml_tile.__all__)
+
+
+@pytest.mark.parametrize("width", [88, 120])
+def test_python_is_formatted_as_ruff_would_do_it(tmp_path: Path, width: int) -> None:
+    pytest.importorskip("ruff", reason="ruff is not installed")
+    path = tmp_path / "emitted.py"
+    path.write_text("".join(source_text("python", SOURCE, DESCRIBED)))
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--diff", f"--line-length={width}", str(path)]
+    assert subprocess.run(command, capture_output=True, check=False, text=True).stdout == ""
+
+
+def test_json_reads_back_equal() -> None:
+    descs = [desc for desc in HOSTILE.values() if not isinstance(desc, OperatorDesc) or desc.type == 70]
+    assert list(read_document(json_text(descs).encode())) == [Described(f"/{i}", desc) for i, desc in enumerate(descs)]
+
+
+def test_json_is_one_value_or_an_array_of_several_with_full_names() -> None:
+    assert text_of("json", GOOD).startswith(
+        '{\n  "InputTensor": {\n    "Type": "DML_TENSOR_TYPE_BUFFER",\n    "Desc": {\n'
+    )
+    assert json.loads(text_of("json", GOOD, None)) == [GOOD.model_dump(mode="json", by_alias=True), None]
+    assert text_of("json") == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("keys", "names"),
+    [
+        (["0", "12"], ["tile_0", "tile_12"]),
+        (["my tile", "my-tile", "my_tile_2"], ["my_tile", "my_tile_2", "my_tile_2_2"]),
+        (["__x__y", "~/", "☃", ""], ["x_y", "tile", "tile_2", "tile_3"]),
+        (["a/b", "x" * 99, "y" * 39 + " z"], ["a_b", "x" * 40, "y" * 39]),
+    ],
+)
+def test_variables_are_called_after_the_json_pointer_s_end(keys: list[str], names: list[str]) -> None:
+    text = "".join(source_text("python", "a.json", [Described(json_pointer(["", key])) for key in keys]))
+    assert re.findall(r"^(\w+)_desc = None$", text, re.MULTILINE) == names
+
+
+# The command
+
+
+FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
+TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "RepeatsCount": 1, "Repeats": [1]}
+
+
+def emit(*arguments: str, stdin: Any = None) -> Result:
+    given = stdin if stdin is None or isinstance(stdin, str | bytes) else json.dumps(stdin)
+    return CliRunner().invoke(cli.app, ["emit", *arguments], input=given, catch_exceptions=False)
+
+
+@pytest.mark.parametrize("language", ["cpp", "json", "python"])
+def test_a_model_s_tiles_are_printed(monkeypatch: pytest.MonkeyPatch, language: LanguageName) -> None:
+    monkeypatch.chdir(EXAMPLES)
+    result = emit("--lang", language, "tile.json")
+    described = [part for part in read_source("tile.json") if isinstance(part, Described)]
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "".join(source_text(language, "tile.json", described))
+
+
+def test_a_file_of_cpp_says_where_each_comes_from() -> None:
+    lines = emit("--lang", "cpp", "-", stdin=[TILE, TILE]).stdout.splitlines()
+    assert lines[:3] == ["#include <DirectML.h>", "", "// -#/0:"]
+    assert [line for line in lines if line.startswith("//")] == ["// -#/0:", "// -#/1:"]
+
+
+def test_printed_json_is_checked_like_the_original() -> None:
+    printed = emit("--lang", "json", str(EXAMPLES / "broken.json")).stdout
+    results = [
+        CliRunner().invoke(cli.app, ["check", "--format", "json", file], input=printed)
+        for file in (str(EXAMPLES / "broken.json"), "-")
+    ]
+    findings = [json.loads(result.stdout)["results"][0]["findings"] for result in results]
+    assert findings[0] == findings[1] != []
+    again = emit("--lang", "json", "-", stdin=printed)
+    assert again.stdout == printed
+
+
+def test_json_lines_and_what_directml_refuses_are_printed() -> None:
+    result = emit("--lang", "json", "-", stdin=f"{json.dumps(TILE | {'Repeats': None})}\n{json.dumps(TILE)}\n")
+    assert result.exit_code == 0
+    assert [desc["Repeats"] for desc in json.loads(result.stdout)] == [None, [1]]
+
+
+@pytest.mark.parametrize(
+    ("stdin", "message"),
+    [
+        ([TILE, TILE | {"Repeats": [-1]}], "-#/1: Repeats[0] is -1; at least 0 was expected"),
+        ([{"Type": "GEMM"}, 7], "-#/1: 7 was provided, but a tile"),
+        ("{", "-: unreadable JSON: EOF"),
+        (f"{json.dumps(TILE)}\n{{\n", "-#/1: unreadable JSON: EOF"),
+        (b"\xff", "-: unreadable JSON"),
+    ],
+)
+@pytest.mark.parametrize("language", ["cpp", "json", "python"])
+def test_nothing_is_printed_if_any_part_cannot_be_read(stdin: Any, message: str, language: str) -> None:
+    result = emit("--lang", language, "-", stdin=stdin)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"dml-tile: {message}" in result.stderr
+
+
+def test_a_missing_file_is_told() -> None:
+    result = emit("--lang", "cpp", "missing.json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "dml-tile: missing.json: No such file or directory\n"
+
+
+def test_operators_that_are_no_tiles_are_named_and_left_out() -> None:
+    result = emit("--lang", "json", "-", stdin=[{"Type": "GEMM"}, {"Type": 53, "Desc": {"Alpha": 1}}, TILE])
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["Repeats"] == [1]
+    assert result.stderr.splitlines() == [
+        "dml-tile: -#/0: DML_OPERATOR_GEMM is not a tile; it is left out",
+        "dml-tile: -#/1: operator 53 is not a tile; it is left out",
+    ]
+
+
+@pytest.mark.parametrize("arguments", [["a.json"], ["--lang", "rust", "a.json"], ["--lang", "cpp"]])
+def test_wrong_usage_exits_2(arguments: list[str]) -> None:
+    assert emit(*arguments).exit_code == 2
+
+
+@pytest.mark.parametrize("language", ["cpp", "json", "python"])
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path, language: str) -> None:
+    (tmp_path / "many.jsonl").write_text(f"{json.dumps(TILE)}\n" * 300)
+    done = bash(f"dml-tile emit --lang {language} many.jsonl | head -n 2; exit ${{PIPESTATUS[0]}}", tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(done.stdout.splitlines()) == 2
+
+
+def test_a_full_disk_and_an_odd_file_name_give_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(TILE))
+    full = bash("dml-tile emit --lang cpp a.json > /dev/full", tmp_path)
+    assert (full.returncode, full.stderr) == (2, b"dml-tile: standard output: No space left on device\n")
+    odd = bash("cp a.json $'\\xff\\n\\\\'; dml-tile emit --lang cpp $'\\xff\\n\\\\'", tmp_path)
+    assert (odd.returncode, odd.stderr) == (0, b"")
+    assert odd.stdout.splitlines()[2] == b"// \\udcff\\n\\:"
