@@ -129,6 +129,40 @@ class CreateDeviceFlags(IntFlag):
     DEBUG = 1
 
 
+class BindingType(IntEnum):
+    """DML_BINDING_TYPE."""
+
+    NONE = 0
+    BUFFER = 1
+    BUFFER_ARRAY = 2
+
+
+class HeapType(IntEnum):
+    """D3D12_HEAP_TYPE.
+
+    Page: https://learn.microsoft.com/en-us/windows/win32/api/d3d12/ne-d3d12-d3d12_heap_type
+    """
+
+    DEFAULT = 1
+    UPLOAD = 2
+    READBACK = 3
+    CUSTOM = 4
+    GPU_UPLOAD = 5
+
+
+class ResourceFlags(IntFlag):
+    """The D3D12_RESOURCE_FLAGS that a buffer can have; the C enumerators are spelled D3D12_RESOURCE_FLAG_….
+
+    Page: https://learn.microsoft.com/en-us/windows/win32/api/d3d12/ne-d3d12-d3d12_resource_flags
+    """
+
+    NONE = 0
+    ALLOW_UNORDERED_ACCESS = 4
+    DENY_SHADER_RESOURCE = 8
+    ALLOW_CROSS_ADAPTER = 0x10
+    ALLOW_SIMULTANEOUS_ACCESS = 0x20
+
+
 class HRESULT(IntEnum):
     """The result codes that DirectML gives, as unsigned 32-bit values."""
 

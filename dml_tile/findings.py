@@ -48,12 +48,16 @@ def bases_of(against: Against) -> Basis:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One place where a rule is broken. ``basis`` is given where only a part of the rule's is broken."""
+    """One place where a rule is broken.
+
+    ``basis`` is given where only a part of the rule's is broken, ``hresult`` where the result is not the rule's.
+    """
 
     path: str
     message: str
     suggestion: str | None = None
     basis: Basis | None = None
+    hresult: HRESULT | None = None
 
 
 Subject = TypeVar("Subject")
@@ -83,7 +87,7 @@ class Rule(Generic[Subject]):
                 path=violation.path,
                 message=violation.message,
                 basis=violation.basis or self.basis,
-                hresult=self.hresult,
+                hresult=self.hresult if violation.hresult is None else violation.hresult,
                 crash=self.crash,
                 url=self.url,
                 suggestion=violation.suggestion,
@@ -133,15 +137,18 @@ class DmlError(ValueError):
     """A descriptor, or a binding, has findings: DirectML would refuse it or crash, or its documentation rules it out.
 
     ``findings`` says why; ``hresult`` is what DirectML returns: that of the first finding that it notices, or, if it
-    notices none, that of the first documented one. None: it crashes, or nobody knows.
+    notices none, that of the first documented one. None: it crashes, or nobody knows. ``call`` is the C method that a
+    simulated device was called with, such as ``"BindInputs"``, else empty.
     """
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
+    def __init__(self, findings: Sequence[Finding], call: str = "") -> None:
         self.findings = tuple(findings)
+        self.call = call
         noticed = [finding for finding in self.findings if finding.basis != Basis.DOCUMENTED] or self.findings
         self.hresult = next((finding.hresult for finding in noticed if finding.hresult is not None), None)
         verdict = str(self.hresult) if self.hresult is not None else "no HRESULT"
-        super().__init__("\n".join([verdict, *(f"  {finding}" for finding in self.findings)]))
+        headline = f"{call}: {verdict}" if call else verdict
+        super().__init__("\n".join([headline, *(f"  {finding}" for finding in self.findings)]))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.findings,)
+        return type(self), (self.findings, self.call)

@@ -97,6 +97,9 @@ def test_errors_travel_between_processes() -> None:
         HRESULT.E_INVALIDARG,
         str(caught.value),
     )
+    called = DmlError(error.findings, "CreateOperator")
+    assert pickle.loads(pickle.dumps(called)).call == "CreateOperator"
+    assert str(pickle.loads(pickle.dumps(called))).startswith("CreateOperator: E_INVALIDARG")
     model_error = ModelError({"/a": error.findings})
     assert pickle.loads(pickle.dumps(model_error)).results == model_error.results
     assert str(pickle.loads(pickle.dumps(refuse("/a", "b")))) == "/a: b"

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import changed
+from tiles import row
 
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import HRESULT
-from dml_tile.executor import execute
+from dml_tile.executor import POISON, Padding, execute
 from dml_tile.findings import DmlError
 from dml_tile.memory import DTYPES
 from dml_tile.rules import check
@@ -192,3 +193,20 @@ def test_what_only_the_documentation_refuses_can_be_executed_by_the_runtime() ->
     refused(doubles, bytes(16), output)
     execute(doubles, np.array([1.5, 2.5]), output, against="runtime")
     assert np.frombuffer(output).tolist() == [1.5, 2.5, 1.5, 2.5]
+
+
+@pytest.mark.parametrize(("padding", "byte"), [("preserve", 1), ("poison", POISON)])
+def test_the_bytes_between_the_elements_are_preserved_or_poisoned(padding: Padding, byte: int) -> None:
+    padded = row("UINT8", [2, 2], [1, 2], OutputTensor__Strides=[6, 1], OutputTensor__TotalTensorSizeInBytes=14)
+    output = bytearray(b"\1" * 16)
+    execute(padded, bytes([2, 3, 4, 5]), output, padding=padding)
+    assert list(output) == [2, 3, 2, 3, byte, byte, 4, 5, 4, 5, byte, byte, byte, byte, 1, 1]
+
+
+def test_nothing_is_poisoned_where_something_is_wrong(example: TileOperatorDesc) -> None:
+    output = bytearray(215)
+    with pytest.raises(DmlError):
+        execute(example, bytes(24), output, padding="poison")
+    assert not any(output)
+    with pytest.raises(ValueError, match="padding is 'zeros'; it must be one of 'preserve', 'poison'"):
+        execute(example, bytes(24), bytearray(216), padding="zeros")  # type: ignore[arg-type]

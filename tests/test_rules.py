@@ -1,17 +1,16 @@
-"""Every rule, with what it refuses and what it accepts."""
+"""Every rule of descriptors, with what it refuses and what it accepts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from conftest import changed
 from tiles import GOOD, OPERATOR, at, row, tile
 
-from dml_tile.binding import Binding, BindingPair, BindPoint
-from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TileOperatorDesc
-from dml_tile.enums import HRESULT, FeatureLevel
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Basis
 from dml_tile.rules import DESCRIPTOR_RULES, RULES, check
 from dml_tile.targets import Target
@@ -215,35 +214,8 @@ def test_a_rule_refuses_and_accepts(case: Case) -> None:
     assert case.rule not in [finding.rule for finding in accepted]
 
 
-ALIGNED = BufferTensorDesc.model_validate({"DataType": "UINT8", "Sizes": [8], "GuaranteedBaseOffsetAlignment": 64})
-
-
-def point(stage: Literal["initialisation", "execution"], *, owned: bool = False, bound: bool) -> BindPoint:
-    return BindPoint("InputTensor", owned, stage, bound)
-
-
-BINDING_CASES = [
-    ("DML-BINDING-SizeInBytes", Binding("InputTensor", ALIGNED, 7), Binding("InputTensor", ALIGNED, 8)),
-    ("DML-BINDING-Offset", Binding("InputTensor", ALIGNED, 8, 32), Binding("InputTensor", ALIGNED, 8, 128)),
-    ("DML-BINDING-overlap", BindingPair(overlap=True), BindingPair(overlap=False)),
-    ("DML-BINDING-missing", point("execution", bound=False), point("execution", bound=True)),
-    ("DML-BINDING-missing", point("initialisation", owned=True, bound=False), point("initialisation", bound=False)),
-    ("DML-BINDING-owned", point("execution", owned=True, bound=True), point("execution", owned=True, bound=False)),
-    ("DML-BINDING-owned", point("initialisation", bound=True), point("initialisation", owned=True, bound=True)),
-]
-
-
-@pytest.mark.parametrize(("rule", "refused", "accepted"), BINDING_CASES)
-def test_a_binding_rule_refuses_and_accepts(rule: str, refused: Any, accepted: Any) -> None:
-    (finding,) = RULES[rule].findings(refused, at("6_4"))
-    assert finding.path == getattr(refused, "name", "OutputTensor")
-    assert finding.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED
-    assert not list(RULES[rule].findings(accepted, at("6_4")))
-
-
 def test_each_rule_has_its_cases() -> None:
     assert {case.rule for case in CASES} == {rule.id for rule in DESCRIPTOR_RULES}
-    assert {case.rule for case in CASES} | {rule for rule, _, _ in BINDING_CASES} == set(RULES)
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)

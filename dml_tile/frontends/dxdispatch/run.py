@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile.binding import BIND_POINT_RULES, BINDING_RULES, Binding, BindPoint, Stage
+from dml_tile.binding_rules import BIND_POINT_RULES, BINDING_RULES
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.enums import OperatorType, TensorFlags
 from dml_tile.executor import Prepared, described, prepare
@@ -34,6 +34,7 @@ from dml_tile.frontends.problems import json_pointer, printable, refuse
 from dml_tile.memory import DTYPES, Bytes
 from dml_tile.rules import check, not_a_tile
 from dml_tile.simulation import resolve
+from dml_tile.slots import INITIALIZER_INPUT, TENSOR, Binding, BindPoint, Slot, Stage
 from dml_tile.targets import Target, TargetLike
 
 _PRINTED_AT_ONCE: Final = 4096
@@ -145,7 +146,8 @@ class _Bound:
             if point.needed and point.bound:
                 (source,) = bindings[name]
                 offset = self._offset(source)
-                binding = Binding(name, buffer, self._memory[source.name].bytes.nbytes - offset, offset)
+                slot = Slot.of_tensor(name, buffer, TENSOR if stage == "execution" else INITIALIZER_INPUT)
+                binding = Binding(slot, self._memory[source.name].bytes.nbytes - offset, offset)
                 for binding_rule in BINDING_RULES:
                     yield from binding_rule.findings(binding, self._target)
 

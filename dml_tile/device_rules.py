@@ -1,0 +1,225 @@
+"""What DirectML requires of the calls of IDMLDevice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dml_tile.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
+from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.targets import Target
+
+_REFERENCE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml"
+CREATE_DEVICE_PAGE: Final = f"{_REFERENCE}/nf-directml-dmlcreatedevice1"
+FEATURE_PAGE: Final = f"{_REFERENCE}/nf-directml-idmldevice-checkfeaturesupport"
+COMPILE_PAGE: Final = f"{_REFERENCE}/nf-directml-idmldevice-compileoperator"
+CREATE_INITIALIZER_PAGE: Final = f"{_REFERENCE}/nf-directml-idmldevice-createoperatorinitializer"
+REMOVED_PAGE: Final = f"{_REFERENCE}/nf-directml-idmldevice-getdeviceremovedreason"
+
+CONTRACT: Final = Basis.DOCUMENTED | Basis.RUNTIME
+
+_LEVEL_5_0: Final = FeatureLevel.DML_FEATURE_LEVEL_5_0
+_ALL_EXECUTION_FLAGS: Final = 7
+_HIGHEST_BIT: Final = 0x80000000
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """What DMLCreateDevice1 is called with; ``minimum_feature_level`` is None for DMLCreateDevice."""
+
+    flags: int
+    minimum_feature_level: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureQuery:
+    """What CheckFeatureSupport is asked, and the highest of the requested levels that is supported, or 0."""
+
+    feature: int
+    supported_level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Why a device was removed: by which call, and by which findings."""
+
+    call: str
+    findings: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return f"{self.call}: {'; '.join(map(str, self.findings))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What CompileOperator is called with: whether there is an operator, whether it is the device's own, and flags."""
+
+    given: bool
+    own: bool
+    flags: int
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The operators of an initializer, by whether they are the device's own."""
+
+    own: tuple[bool, ...]
+
+
+@rule(
+    "DML-DEVICE-flags",
+    basis=CONTRACT,
+    url=CREATE_DEVICE_PAGE,
+    says="The flags of DMLCreateDevice are of DML_CREATE_DEVICE_FLAGS. The runtime of 5_0 accepts 0x80000000 alone.",
+)
+def creation_flags_are_known(creation: Creation, target: Target) -> Iterator[Violation]:
+    if unknown := creation.flags & ~int(CreateDeviceFlags.DEBUG):
+        accepted = creation.flags == _HIGHEST_BIT and target.feature_level <= _LEVEL_5_0
+        yield Violation(
+            "flags",
+            f"{creation.flags:#x} has the unknown bits {unknown:#x}{' (DirectML accepts them)' if accepted else ''}",
+            basis=Basis.DOCUMENTED if accepted else None,
+        )
+
+
+@rule(
+    "DML-DEVICE-debug-layer",
+    basis=CONTRACT,
+    url=CREATE_DEVICE_PAGE,
+    says="DML_CREATE_DEVICE_FLAG_DEBUG needs the debug layers, which no simulated machine has. The documentation "
+    "promises DXGI_ERROR_SDK_COMPONENT_MISSING; the runtime returns E_INVALIDARG up to 5_0, later "
+    "DXGI_ERROR_UNSUPPORTED.",
+    hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
+)
+def debug_layers_are_there(creation: Creation, target: Target) -> Iterator[Violation]:
+    if creation.flags & CreateDeviceFlags.DEBUG:
+        message = "DML_CREATE_DEVICE_FLAG_DEBUG was provided, but the debug layers are not installed"
+        result = HRESULT.E_INVALIDARG if target.feature_level <= _LEVEL_5_0 else HRESULT.DXGI_ERROR_UNSUPPORTED
+        missing = HRESULT.DXGI_ERROR_SDK_COMPONENT_MISSING
+        yield Violation("flags", message, basis=Basis.RUNTIME, hresult=result)
+        yield Violation("flags", f"{message} ({missing})", basis=Basis.DOCUMENTED, hresult=missing)
+
+
+@rule(
+    "DML-DEVICE-minimumFeatureLevel",
+    basis=CONTRACT,
+    url=CREATE_DEVICE_PAGE,
+    says="DirectML has at least the minimum feature level; the runtime compares them as signed integers.",
+    hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
+)
+def minimum_feature_level_is_there(creation: Creation, target: Target) -> Iterator[Violation]:
+    minimum = creation.minimum_feature_level
+    if minimum is not None and minimum > target.feature_level:
+        noticed = minimum < _HIGHEST_BIT
+        yield Violation(
+            "minimumFeatureLevel",
+            f"{_level(minimum)} was provided, but {target.name} has {target.feature_level.name}"
+            f"{'' if noticed else ' (DirectML compares signed integers, and accepts it)'}",
+            basis=None if noticed else Basis.DOCUMENTED,
+        )
+
+
+@rule(
+    "DML-DEVICE-feature",
+    basis=CONTRACT,
+    url=FEATURE_PAGE,
+    says="CheckFeatureSupport is asked for TENSOR_DATA_TYPE_SUPPORT or FEATURE_LEVELS.",
+    hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
+)
+def feature_is_known(query: FeatureQuery, target: Target) -> Iterator[Violation]:
+    if query.feature not in (Feature.TENSOR_DATA_TYPE_SUPPORT, Feature.FEATURE_LEVELS):
+        yield Violation("feature", f"{query.feature} is no DML_FEATURE")
+
+
+@rule(
+    "DML-DEVICE-feature-levels",
+    basis=CONTRACT,
+    url=FEATURE_PAGE,
+    says="Of the feature levels that are asked for, at least one is supported.",
+    hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
+)
+def some_level_is_supported(query: FeatureQuery, target: Target) -> Iterator[Violation]:
+    if query.feature == Feature.FEATURE_LEVELS and not query.supported_level:
+        yield Violation(
+            "RequestedFeatureLevels", f"none of them is supported: {target.name} has {target.feature_level.name}"
+        )
+
+
+@rule(
+    "DML-DEVICE-removed",
+    basis=CONTRACT,
+    url=REMOVED_PAGE,
+    says="The device has not been removed; after that, only a new device helps.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def device_is_there(removal: Removal | None, target: Target) -> Iterator[Violation]:
+    if removal is not None:
+        yield Violation("", f"the device was removed by {removal}", "make a new device")
+
+
+@rule(
+    "DML-COMPILE-op-null",
+    basis=CONTRACT,
+    url=COMPILE_PAGE,
+    says="The operator to compile is not null.",
+)
+def operator_is_given(compilation: Compilation, target: Target) -> Iterator[Violation]:
+    if not compilation.given:
+        yield Violation("op", "null was provided, but an operator was expected")
+
+
+@rule(
+    "DML-COMPILE-op-device",
+    basis=CONTRACT,
+    url=COMPILE_PAGE,
+    says="The operator to compile was made by the same device.",
+)
+def operator_is_the_device_s(compilation: Compilation, target: Target) -> Iterator[Violation]:
+    if compilation.given and not compilation.own:
+        yield Violation("op", "the operator was made by another device")
+
+
+@rule(
+    "DML-COMPILE-flags",
+    basis=CONTRACT,
+    url=COMPILE_PAGE,
+    says="The flags of CompileOperator are of DML_EXECUTION_FLAGS.",
+)
+def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterator[Violation]:
+    if unknown := compilation.flags & ~_ALL_EXECUTION_FLAGS:
+        known = " | ".join(f"{flag.name} ({int(flag)})" for flag in ExecutionFlags)
+        yield Violation(
+            "flags", f"{compilation.flags:#x} has the unknown bits {unknown:#x}; DML_EXECUTION_FLAGS are {known}"
+        )
+
+
+@rule(
+    "DML-INITIALIZER-operators-device",
+    basis=Basis.DOCUMENTED,
+    url=CREATE_INITIALIZER_PAGE,
+    says="The operators of an initializer were compiled by the same device.",
+)
+def targets_are_the_device_s(targets: Targets, target: Target) -> Iterator[Violation]:
+    for i, own in enumerate(targets.own):
+        if not own:
+            yield Violation(f"operators[{i}]", "the operator was compiled by another device")
+
+
+def _level(value: int) -> str:
+    return FeatureLevel(value).name if value in FeatureLevel._value2member_map_ else f"{value:#x}"
+
+
+CREATION_RULES: Final[tuple[Rule[Creation], ...]] = (
+    creation_flags_are_known,
+    debug_layers_are_there,
+    minimum_feature_level_is_there,
+)
+FEATURE_RULES: Final[tuple[Rule[FeatureQuery], ...]] = (feature_is_known, some_level_is_supported)
+REMOVAL_RULES: Final[tuple[Rule[Removal | None], ...]] = (device_is_there,)
+COMPILATION_RULES: Final[tuple[Rule[Compilation], ...]] = (
+    operator_is_given,
+    operator_is_the_device_s,
+    compile_flags_are_known,
+)
+INITIALIZER_RULES: Final[tuple[Rule[Targets], ...]] = (targets_are_the_device_s,)

@@ -1,0 +1,219 @@
+"""What DirectML requires of binding tables, and of what is dispatched with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from dml_tile.enums import HRESULT
+from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.targets import Target
+
+_REFERENCE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml"
+TABLE_PAGE: Final = f"{_REFERENCE}/ns-directml-dml_binding_table_desc"
+CREATE_TABLE_PAGE: Final = f"{_REFERENCE}/nf-directml-idmldevice-createbindingtable"
+CREATE_INITIALIZER_PAGE: Final = f"{_REFERENCE}/nf-directml-idmldevice-createoperatorinitializer"
+DISPATCH_PAGE: Final = f"{_REFERENCE}/nf-directml-idmlcommandrecorder-recorddispatch"
+ERRORS_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-errors"
+
+CONTRACT: Final = Basis.DOCUMENTED | Basis.RUNTIME
+
+
+@dataclass(frozen=True, slots=True)
+class TableRequest:
+    """A DML_BINDING_TABLE_DESC; ``required_descriptor_count`` is None for what cannot be dispatched."""
+
+    given: bool
+    own: bool
+    required_descriptor_count: int | None
+    cpu_descriptor_handle: int
+    gpu_descriptor_handle: int
+    size_in_descriptors: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableUse:
+    """A call of a binding table, and whether the table was made for anything."""
+
+    filled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """What RecordDispatch is called with: null pointers, a table for something else, a table from before a Reset."""
+
+    dispatchable: bool = True
+    table: bool = True
+    own: bool = True
+    same: bool = True
+    current: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Initialization:
+    """How often an operator was initialised before it is initialised (again), or executed."""
+
+    name: str
+    times: int
+    stage: Literal["initialisation", "execution"]
+
+
+@rule(
+    "DML-TABLE-Dispatchable-null",
+    basis=CONTRACT,
+    url=TABLE_PAGE,
+    says="A binding table's Dispatchable is not null; the runtime crashes.",
+    hresult=None,
+    crash=True,
+)
+def dispatchable_is_given(request: TableRequest, target: Target) -> Iterator[Violation]:
+    if not request.given:
+        yield Violation("Dispatchable", "null was provided; DirectML would crash")
+
+
+@rule(
+    "DML-TABLE-SizeInDescriptors",
+    basis=CONTRACT,
+    url=TABLE_PAGE,
+    says="A binding table has at least RequiredDescriptorCount descriptors.",
+)
+def descriptors_are_enough(request: TableRequest, target: Target) -> Iterator[Violation]:
+    required = request.required_descriptor_count
+    if required is not None and request.size_in_descriptors < required:
+        yield Violation(
+            "SizeInDescriptors", f"{request.size_in_descriptors} was provided, but at least {required} was expected"
+        )
+
+
+@rule(
+    "DML-TABLE-handle",
+    basis=CONTRACT,
+    url=TABLE_PAGE,
+    says="The descriptor handles of a binding table that has descriptors are not 0.",
+)
+def handles_are_given(request: TableRequest, target: Target) -> Iterator[Violation]:
+    for field, handle in (
+        ("CPUDescriptorHandle", request.cpu_descriptor_handle),
+        ("GPUDescriptorHandle", request.gpu_descriptor_handle),
+    ):
+        if request.given and request.size_in_descriptors and not handle:  # null is seen, and crashes, before
+            yield Violation(field, "0 was provided, but the handle of a descriptor was expected")
+
+
+@rule(
+    "DML-TABLE-Dispatchable",
+    basis=CONTRACT,
+    url=TABLE_PAGE,
+    says="A binding table is made for a compiled operator or an initializer.",
+    hresult=HRESULT.E_NOINTERFACE,
+)
+def dispatchable_can_be_dispatched(request: TableRequest, target: Target) -> Iterator[Violation]:
+    if request.given and request.required_descriptor_count is None:
+        yield Violation(
+            "Dispatchable", "an IDMLOperator was provided, but an IDMLDispatchable was expected", "compile it first"
+        )
+
+
+@rule(
+    "DML-TABLE-Dispatchable-device",
+    basis=Basis.DOCUMENTED,
+    url=ERRORS_PAGE,
+    says="A binding table and its dispatchable are of the same device.",
+)
+def dispatchable_is_the_device_s(request: TableRequest, target: Target) -> Iterator[Violation]:
+    if request.given and not request.own:
+        yield Violation("Dispatchable", "the object was made by another device (DirectML does not notice)")
+
+
+@rule(
+    "DML-TABLE-empty",
+    basis=CONTRACT,
+    url=CREATE_TABLE_PAGE,
+    says="A binding table that was made, or reset, without a description binds nothing; the runtime crashes.",
+    hresult=None,
+    crash=True,
+)
+def table_is_made_for_something(use: TableUse, target: Target) -> Iterator[Violation]:
+    if not use.filled:
+        yield Violation("", "the table is empty; DirectML would crash", "Reset it with a DML_BINDING_TABLE_DESC")
+
+
+@rule(
+    "DML-DISPATCH-null",
+    basis=CONTRACT,
+    url=DISPATCH_PAGE,
+    says="RecordDispatch is called with a dispatchable and a binding table; the runtime crashes at a null pointer.",
+    hresult=None,
+    crash=True,
+)
+def dispatch_is_complete(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
+    for name, given in (("dispatchable", dispatch.dispatchable), ("bindings", dispatch.table)):
+        if not given:
+            yield Violation(name, "null was provided; DirectML would crash")
+
+
+@rule(
+    "DML-DISPATCH-device",
+    basis=CONTRACT,
+    url=DISPATCH_PAGE,
+    says="A recorder, what it dispatches and the binding table are of the same device; else the recorder's is removed.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def dispatch_is_of_one_device(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
+    if not dispatch.own:
+        yield Violation("dispatchable", "it, or its binding table, was made by another device than the recorder")
+
+
+@rule(
+    "DML-DISPATCH-table",
+    basis=CONTRACT,
+    url=DISPATCH_PAGE,
+    says="The binding table was made for what is dispatched, and after an initializer's last Reset.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def table_is_of_the_dispatchable(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
+    if not dispatch.same:
+        yield Violation("bindings", "the table was made for another object")
+    elif not dispatch.current:
+        yield Violation("bindings", "the initializer was Reset after the table was made", "Reset the table too")
+
+
+@rule(
+    "DML-BINDING-uninitialised",
+    basis=Basis.DOCUMENTED,
+    url=CREATE_INITIALIZER_PAGE,
+    says="An operator is initialised before it is executed.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def operator_is_initialised(initialization: Initialization, target: Target) -> Iterator[Violation]:
+    if initialization.stage == "execution" and not initialization.times:
+        yield Violation(initialization.name, "the operator was never initialised (DirectML does not notice)")
+
+
+@rule(
+    "DML-BINDING-initialised-twice",
+    basis=Basis.DOCUMENTED,
+    url=CREATE_INITIALIZER_PAGE,
+    says="An operator is initialised exactly once.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def operator_is_initialised_once(initialization: Initialization, target: Target) -> Iterator[Violation]:
+    if initialization.stage == "initialisation" and initialization.times:
+        yield Violation(initialization.name, "the operator is initialised already (DirectML does not notice)")
+
+
+TABLE_RULES: Final[tuple[Rule[TableRequest], ...]] = (
+    dispatchable_is_given,
+    descriptors_are_enough,
+    handles_are_given,
+    dispatchable_can_be_dispatched,
+    dispatchable_is_the_device_s,
+)
+TABLE_USE_RULES: Final[tuple[Rule[TableUse], ...]] = (table_is_made_for_something,)
+DISPATCH_RULES: Final[tuple[Rule[Dispatch], ...]] = (
+    dispatch_is_complete,
+    dispatch_is_of_one_device,
+    table_is_of_the_dispatchable,
+)
+INITIALIZATION_RULES: Final[tuple[Rule[Initialization], ...]] = (operator_is_initialised, operator_is_initialised_once)

@@ -1,0 +1,302 @@
+"""Every rule of bindings, of the device's calls and of dispatch, with what it refuses and what it accepts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+from tiles import at
+
+from dml_tile.descriptors import BufferTensorDesc
+from dml_tile.device_rules import Compilation, Creation, FeatureQuery, Removal, Targets
+from dml_tile.dispatch_rules import Dispatch, Initialization, TableRequest, TableUse
+from dml_tile.enums import HRESULT, BindingType, Feature, FeatureLevel
+from dml_tile.findings import Basis
+from dml_tile.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding
+from dml_tile.rules import DESCRIPTOR_RULES, RULES
+from dml_tile.slots import (
+    INITIALIZER_INPUT,
+    INITIALIZER_OUTPUT,
+    INITIALIZER_PERSISTENT,
+    PERSISTENT,
+    TEMPORARY,
+    Binding,
+    BindingPair,
+    BindPoint,
+    Bound,
+    Count,
+    Place,
+    Slot,
+    Stage,
+)
+
+D, R = Basis.DOCUMENTED, Basis.RUNTIME
+
+ALIGNED: Final = Slot.of_tensor(
+    "InputTensor",
+    BufferTensorDesc.model_validate({"DataType": "UINT8", "Sizes": [8], "GuaranteedBaseOffsetAlignment": 64}),
+)
+OWNED: Final = BufferTensorDesc.model_validate({"DataType": "UINT8", "Sizes": [8], "Flags": "OWNED_BY_DML"})
+PLAIN: Final = BufferTensorDesc.model_validate({"DataType": "UINT8", "Sizes": [8]})
+GOOD: Final = BufferBinding(Buffer(64))
+EMPTY: Final = BufferBinding(None)
+LATE: Final = BufferBinding(Buffer(64), 2**64 - 16, 32)
+
+
+def point(stage: Stage, *, owned: bool = False, bound: bool) -> BindPoint:
+    return BindPoint("InputTensor", owned, stage, bound)
+
+
+def tensor(binding: Any, kind: int = BindingType.BUFFER) -> Bound:
+    return Bound(Slot.of_tensor("InputTensor", PLAIN), BindingDesc(kind, binding))
+
+
+def resource(place: Place, size: int, binding: BufferBinding | None, kind: int = BindingType.BUFFER) -> Bound:
+    return Bound(Slot.of_resource("PersistentResource", place, size), BindingDesc(kind, binding))
+
+
+def initialised(desc: BufferTensorDesc, *bindings: BufferBinding) -> Bound:
+    slot = Slot.of_tensor("operators[0].InputTensor", desc, INITIALIZER_INPUT)
+    return Bound(slot, BindingDesc(BindingType.BUFFER_ARRAY, BufferArrayBinding(bindings)))
+
+
+def on(heap: str, flags: int = 4) -> BufferBinding:
+    return BufferBinding(Buffer(64, heap=heap, flags=flags))
+
+
+def table(
+    *, given: bool = True, own: bool = True, required: int | None = 2, cpu: int = 1, size: int = 2
+) -> TableRequest:
+    return TableRequest(given, own, required, cpu, 1, size)
+
+
+NONE_GIVEN: Final = BindingDesc()
+OF_NOTHING: Final = Slot.of_tensor("operators[0].InputTensor", PLAIN, INITIALIZER_INPUT)
+A_REMOVAL: Final = Removal("BindInputs", ())
+
+
+@dataclass(frozen=True)
+class Case:
+    """A rule, what it refuses, something similar that it accepts, and where, why and at which level it refuses."""
+
+    rule: str
+    refused: Any
+    accepted: Any
+    path: str
+    basis: Basis | None = None
+    level: str = "6_4"
+
+
+CASES: Final = [
+    Case("DML-BINDING-SizeInBytes", Binding(ALIGNED, 7), Binding(ALIGNED, 8), "InputTensor"),
+    Case("DML-BINDING-Offset", Binding(ALIGNED, 8, 32), Binding(ALIGNED, 8, 128), "InputTensor"),
+    Case(
+        "DML-BINDING-Offset",
+        Binding(Slot.of_resource("PersistentResource", PERSISTENT, 8), 8, 128),
+        Binding(Slot.of_resource("PersistentResource", PERSISTENT, 8), 8, 256),
+        "PersistentResource",
+    ),
+    Case(
+        "DML-BINDING-overlap",
+        BindingPair("OutputTensor", "InputTensor", overlap=True),
+        BindingPair("OutputTensor", "InputTensor", overlap=False),
+        "OutputTensor",
+    ),
+    Case("DML-BINDING-missing", point("execution", bound=False), point("execution", bound=True), "InputTensor"),
+    Case(
+        "DML-BINDING-missing",
+        point("initialisation", owned=True, bound=False),
+        point("initialisation", bound=False),
+        "InputTensor",
+    ),
+    Case(
+        "DML-BINDING-missing",
+        BindPoint("InputTensor", False, "execution", False, "why"),
+        BindPoint("InputTensor", False, "execution", True, "why"),
+        "InputTensor",
+        D,
+    ),
+    Case(
+        "DML-BINDING-owned",
+        point("execution", owned=True, bound=True),
+        point("execution", owned=True, bound=False),
+        "InputTensor",
+    ),
+    Case(
+        "DML-BINDING-owned",
+        point("initialisation", bound=True),
+        point("initialisation", owned=True, bound=True),
+        "InputTensor",
+    ),
+    Case("DML-BINDING-range", tensor(BufferBinding(Buffer(64), 32, 48)), tensor(GOOD), "InputTensor"),
+    Case("DML-BINDING-range", tensor(LATE), tensor(BufferBinding(Buffer(64), 32)), "InputTensor", D),
+    Case("DML-BINDING-unordered-access", tensor(on("DEFAULT", 8)), tensor(on("DEFAULT", 12)), "InputTensor"),
+    Case(
+        "DML-BINDING-unordered-access",
+        tensor(on("DEFAULT", 0)),
+        initialised(OWNED, on("DEFAULT", 0)),
+        "InputTensor",
+    ),
+    Case("DML-BINDING-heap", tensor(on("UPLOAD")), initialised(OWNED, on("UPLOAD")), "InputTensor"),
+    Case("DML-BINDING-heap", tensor(on("GPU_UPLOAD")), tensor(on("DEFAULT")), "InputTensor"),
+    Case("DML-BINDING-heap", tensor(on("CUSTOM")), tensor(on("DEFAULT")), "InputTensor", D),
+    Case(
+        "DML-BINDING-heap",
+        resource(INITIALIZER_OUTPUT, 8, on("CUSTOM")),
+        resource(INITIALIZER_OUTPUT, 8, on("DEFAULT")),
+        "PersistentResource",
+    ),
+    Case("DML-BINDING-count", Count(2, 1), Count(1, 1), "bindingCount"),
+    Case("DML-BINDING-count", Count(None, 1), Count(0, 1), "bindings"),
+    Case(
+        "DML-BINDING-Type",
+        tensor(BufferArrayBinding([GOOD]), BindingType.BUFFER_ARRAY),
+        tensor(GOOD),
+        "InputTensor.Type",
+    ),
+    Case("DML-BINDING-Type", tensor(None, 3), initialised(OWNED, GOOD), "InputTensor.Type"),
+    Case("DML-BINDING-Desc-null", tensor(None), tensor(GOOD), "InputTensor.Desc"),
+    Case(
+        "DML-BINDING-Desc-null",
+        Bound(OF_NOTHING, BindingDesc(BindingType.BUFFER_ARRAY, BufferArrayBinding(None))),
+        initialised(PLAIN, EMPTY),
+        "operators[0].InputTensor.Bindings",
+    ),
+    Case(
+        "DML-BINDING-BindingCount",
+        initialised(OWNED, GOOD, GOOD),
+        initialised(OWNED, GOOD),
+        "operators[0].InputTensor.BindingCount",
+    ),
+    Case(
+        "DML-BINDING-BindingCount",
+        initialised(PLAIN),
+        initialised(PLAIN, EMPTY),
+        "operators[0].InputTensor.BindingCount",
+        R,
+    ),
+    Case("DML-BINDING-Buffer-null", tensor(BufferBinding(None, 0, 8)), tensor(GOOD), "InputTensor.Buffer"),
+    Case("DML-BINDING-unneeded", resource(PERSISTENT, 0, GOOD), resource(PERSISTENT, 0, EMPTY), "PersistentResource"),
+    Case("DML-BINDING-unneeded", resource(TEMPORARY, 0, GOOD), resource(PERSISTENT, 8, GOOD), "PersistentResource"),
+    Case(
+        "DML-BINDING-unneeded",
+        resource(INITIALIZER_OUTPUT, 0, EMPTY),
+        resource(INITIALIZER_OUTPUT, 0, None, BindingType.NONE),
+        "PersistentResource",
+        R,
+    ),
+    Case(
+        "DML-BINDING-initializer-persistent",
+        resource(INITIALIZER_PERSISTENT, 0, GOOD),
+        resource(INITIALIZER_OUTPUT, 8, GOOD),
+        "PersistentResource",
+    ),
+    Case(
+        "DML-BINDING-initializer-persistent",
+        resource(INITIALIZER_PERSISTENT, 0, None, BindingType.NONE),
+        resource(PERSISTENT, 0, None, BindingType.NONE),
+        "PersistentResource",
+        R,
+    ),
+    Case(
+        "DML-BINDING-initializer-NONE",
+        Bound(OF_NOTHING, NONE_GIVEN),
+        Bound(Slot.of_tensor("InputTensor", OWNED), NONE_GIVEN),
+        "operators[0].InputTensor.Type",
+    ),
+    Case(
+        "DML-BINDING-null",
+        Bound(Slot.of_resource("TemporaryResource", TEMPORARY, 0), None),
+        resource(TEMPORARY, 0, None, BindingType.NONE),
+        "TemporaryResource",
+        R,
+    ),
+    Case(
+        "DML-BINDING-null",
+        Bound(Slot.of_resource("PersistentResource", PERSISTENT, 8), None),
+        resource(PERSISTENT, 8, GOOD),
+        "PersistentResource",
+    ),
+    Case("DML-DEVICE-flags", Creation(2, None), Creation(1, None), "flags"),
+    Case("DML-DEVICE-flags", Creation(0x80000000, None), Creation(0, None), "flags", D, "5_0"),
+    Case("DML-DEVICE-flags", Creation(0x80000000, None), Creation(0, None), "flags", level="5_1"),
+    Case("DML-DEVICE-debug-layer", Creation(1, None), Creation(0, None), "flags", R),
+    Case(
+        "DML-DEVICE-minimumFeatureLevel", Creation(0, 0x5100), Creation(0, 0x5000), "minimumFeatureLevel", level="5_0"
+    ),
+    Case("DML-DEVICE-minimumFeatureLevel", Creation(0, 0xFFFFFFFF), Creation(0, None), "minimumFeatureLevel", D, "5_0"),
+    Case(
+        "DML-DEVICE-feature",
+        FeatureQuery(2),
+        FeatureQuery(Feature.TENSOR_DATA_TYPE_SUPPORT),
+        "feature",
+    ),
+    Case(
+        "DML-DEVICE-feature-levels",
+        FeatureQuery(Feature.FEATURE_LEVELS),
+        FeatureQuery(Feature.FEATURE_LEVELS, 0x1000),
+        "RequestedFeatureLevels",
+    ),
+    Case("DML-DEVICE-removed", A_REMOVAL, None, ""),
+    Case("DML-COMPILE-op-null", Compilation(False, False, 0), Compilation(True, True, 0), "op"),
+    Case("DML-COMPILE-op-device", Compilation(True, False, 0), Compilation(True, True, 0), "op"),
+    Case("DML-COMPILE-flags", Compilation(True, True, 8), Compilation(True, True, 7), "flags"),
+    Case("DML-INITIALIZER-operators-device", Targets((True, False)), Targets((True,)), "operators[1]"),
+    Case("DML-TABLE-Dispatchable-null", table(given=False, required=None), table(), "Dispatchable"),
+    Case("DML-TABLE-SizeInDescriptors", table(size=1), table(size=3), "SizeInDescriptors"),
+    Case("DML-TABLE-handle", table(cpu=0), table(cpu=0, required=0, size=0), "CPUDescriptorHandle"),
+    Case("DML-TABLE-Dispatchable", table(required=None), table(required=0), "Dispatchable"),
+    Case("DML-TABLE-Dispatchable-device", table(own=False), table(), "Dispatchable"),
+    Case("DML-TABLE-empty", TableUse(filled=False), TableUse(filled=True), ""),
+    Case("DML-DISPATCH-null", Dispatch(table=False), Dispatch(), "bindings"),
+    Case("DML-DISPATCH-null", Dispatch(dispatchable=False), Dispatch(), "dispatchable"),
+    Case("DML-DISPATCH-device", Dispatch(own=False), Dispatch(), "dispatchable"),
+    Case("DML-DISPATCH-table", Dispatch(same=False), Dispatch(), "bindings"),
+    Case("DML-DISPATCH-table", Dispatch(current=False), Dispatch(), "bindings"),
+    Case(
+        "DML-BINDING-uninitialised",
+        Initialization("it", 0, "execution"),
+        Initialization("it", 1, "execution"),
+        "it",
+    ),
+    Case(
+        "DML-BINDING-initialised-twice",
+        Initialization("it", 1, "initialisation"),
+        Initialization("it", 0, "initialisation"),
+        "it",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.level}")
+def test_a_rule_refuses_and_accepts(case: Case) -> None:
+    rule = RULES[case.rule]
+    finding, *_ = rule.findings(case.refused, at(case.level))
+    assert finding.path == case.path
+    assert finding.basis == (case.basis or rule.basis)
+    assert not list(rule.findings(case.accepted, at(case.level)))
+
+
+def test_each_rule_of_the_device_has_its_cases() -> None:
+    assert {case.rule for case in CASES} == set(RULES) - {rule.id for rule in DESCRIPTOR_RULES}
+
+
+def test_a_wrong_binding_removes_the_device() -> None:
+    rules = [rule for rule in RULES.values() if rule.id.startswith("DML-BINDING-") and not rule.crash]
+    assert {rule.hresult for rule in rules} == {HRESULT.DXGI_ERROR_DEVICE_REMOVED}
+
+
+@pytest.mark.parametrize(("level", "result"), [("4_1", HRESULT.E_INVALIDARG), ("5_0", HRESULT.E_INVALIDARG),
+                                               ("5_1", HRESULT.DXGI_ERROR_UNSUPPORTED)])  # fmt: skip
+def test_a_missing_debug_layer_is_answered_otherwise_than_documented(level: str, result: HRESULT) -> None:
+    runtime, documented = RULES["DML-DEVICE-debug-layer"].findings(Creation(1, None), at(level))
+    assert (runtime.hresult, runtime.basis) == (result, R)
+    assert (documented.hresult, documented.basis) == (HRESULT.DXGI_ERROR_SDK_COMPONENT_MISSING, D)
+
+
+def test_levels_are_named_where_they_have_a_name() -> None:
+    rule = RULES["DML-DEVICE-minimumFeatureLevel"]
+    messages = [next(iter(rule.findings(Creation(0, level), at("5_0")))).message for level in (0x6400, 0x7000)]
+    assert messages[0].startswith(FeatureLevel.DML_FEATURE_LEVEL_6_4.name)
+    assert messages[1].startswith("0x7000")

@@ -1,0 +1,117 @@
+"""Buffers and bindings: what they hold, and when they take memory."""
+
+from __future__ import annotations
+
+import mmap
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from dml_tile.enums import UINT64_MAX, BindingType, HeapType, ResourceFlags
+from dml_tile.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, binding_desc
+
+
+def test_a_buffer_is_zeros_on_the_default_heap() -> None:
+    buffer = Buffer(8)
+    assert buffer.memory.tolist() == [0] * 8
+    assert (buffer.heap, buffer.flags) == (HeapType.DEFAULT, ResourceFlags.ALLOW_UNORDERED_ACCESS)
+    assert repr(buffer) == "Buffer(8, heap='DEFAULT', flags=<ResourceFlags.ALLOW_UNORDERED_ACCESS: 4>)"
+
+
+def test_a_buffer_takes_no_memory_before_it_is_used() -> None:
+    tracemalloc.start()
+    try:
+        buffer = Buffer(2**40)
+        assert BufferBinding(buffer, 2**39).size_in_bytes == 2**39
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_buffer_that_no_memory_holds_is_an_error_when_it_is_used() -> None:
+    with pytest.raises(MemoryError):
+        _ = Buffer(UINT64_MAX).memory
+
+
+@pytest.mark.parametrize("heap", [HeapType.UPLOAD, 2, "UPLOAD"])
+def test_a_heap_is_given_as_an_enumerator_its_value_or_its_name(heap: HeapType | int | str) -> None:
+    assert Buffer(4, heap=heap).heap is HeapType.UPLOAD
+
+
+def test_unknown_heaps_and_flags_can_be_held() -> None:
+    buffer = Buffer(4, heap=0, flags=0x80)
+    assert (buffer.heap, int(buffer.flags)) == (0, 0x80)
+    assert "heap=0" in repr(buffer)
+
+
+def test_an_unknown_heap_s_name_is_refused() -> None:
+    with pytest.raises(ValueError, match="'GPU' is no heap type; expected one of DEFAULT, UPLOAD"):
+        Buffer(4, heap="GPU")
+
+
+@pytest.mark.parametrize("size", [-1, 2**64])
+def test_a_size_is_a_uint64(size: int) -> None:
+    with pytest.raises(ValueError, match=f"size is {size}; an integer from 0 to"):
+        Buffer(size)
+
+
+def test_a_wrapped_object_is_written_in_place() -> None:
+    array = np.zeros((2, 2), np.float32)
+    buffer = Buffer.wrap(array)
+    assert buffer.size == 16
+    buffer.memory.view(np.float32)[3] = 7
+    assert array[1, 1] == 7
+    with mmap.mmap(-1, 16) as memory:
+        wrapped = Buffer.wrap(memory, heap="UPLOAD", flags=0)
+        assert (wrapped.size, wrapped.heap, wrapped.flags) == (16, HeapType.UPLOAD, ResourceFlags.NONE)
+        del wrapped
+
+
+def test_only_writable_contiguous_objects_are_wrapped() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        Buffer.wrap(b"1234")
+    with pytest.raises(ValueError, match="contiguous"):
+        Buffer.wrap(np.zeros((4, 4))[:, ::2])
+    with pytest.raises(TypeError):
+        Buffer.wrap([1, 2])  # type: ignore[arg-type]
+
+
+def test_a_range_goes_to_the_end_if_no_size_is_given() -> None:
+    buffer = Buffer(64)
+    assert BufferBinding(buffer, 16).size_in_bytes == 48
+    assert BufferBinding(buffer, 65).size_in_bytes == 0
+    assert BufferBinding(None, 16).size_in_bytes == 0
+
+
+def test_only_null_at_zero_of_zero_bytes_is_empty() -> None:
+    assert BufferBinding(None).is_empty
+    assert not BufferBinding(None, 16).is_empty
+    assert not BufferBinding(None, 0, 4).is_empty
+    assert not BufferBinding(Buffer(4), 0, 0).is_empty
+
+
+def test_a_region_is_there_if_the_buffer_has_it() -> None:
+    buffer = Buffer(64)
+    region = BufferBinding(buffer, 16).region(48)
+    assert region is not None
+    region[:] = 1
+    assert buffer.memory.sum() == 48
+    assert BufferBinding(buffer, 16).region(49) is None
+    assert BufferBinding(None).region(0) is None
+
+
+@pytest.mark.parametrize(("offset", "size"), [(-1, 4), (0, -2), (2**64, 4), (0, 2**64)])
+def test_a_range_is_of_uint64s(offset: int, size: int) -> None:
+    with pytest.raises(ValueError, match="an integer from 0 to"):
+        BufferBinding(Buffer(4), offset, size)
+
+
+def test_a_binding_describes_itself() -> None:
+    one = BufferBinding(Buffer(4))
+    many = BufferArrayBinding([one])
+    assert binding_desc(one) == BindingDesc(BindingType.BUFFER, one)
+    assert binding_desc(many) == BindingDesc(BindingType.BUFFER_ARRAY, many)
+    assert binding_desc(BindingDesc(7)) == BindingDesc(7)
+    with pytest.raises(TypeError, match=r"not a Buffer$"):
+        binding_desc(Buffer(4))  # type: ignore[arg-type]
