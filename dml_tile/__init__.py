@@ -20,12 +20,29 @@ if TYPE_CHECKING:
     from dml_tile.descriptors import OperatorDesc as OperatorDesc
     from dml_tile.descriptors import TensorDesc as TensorDesc
     from dml_tile.descriptors import TileOperatorDesc as TileOperatorDesc
+    from dml_tile.device import BindingProperties as BindingProperties
+    from dml_tile.device import BindingTable as BindingTable
+    from dml_tile.device import BindingTableDesc as BindingTableDesc
+    from dml_tile.device import CommandRecorder as CommandRecorder
+    from dml_tile.device import CompiledOperator as CompiledOperator
+    from dml_tile.device import Device as Device
+    from dml_tile.device import Operator as Operator
+    from dml_tile.device import OperatorInitializer as OperatorInitializer
+    from dml_tile.device_rules import Removal as Removal
     from dml_tile.enums import HRESULT as HRESULT
+    from dml_tile.enums import BindingType as BindingType
+    from dml_tile.enums import CreateDeviceFlags as CreateDeviceFlags
+    from dml_tile.enums import ExecutionFlags as ExecutionFlags
+    from dml_tile.enums import Feature as Feature
     from dml_tile.enums import FeatureLevel as FeatureLevel
+    from dml_tile.enums import HeapType as HeapType
     from dml_tile.enums import OperatorType as OperatorType
+    from dml_tile.enums import ResourceFlags as ResourceFlags
     from dml_tile.enums import TensorDataType as TensorDataType
     from dml_tile.enums import TensorFlags as TensorFlags
     from dml_tile.enums import TensorType as TensorType
+    from dml_tile.executor import POISON as POISON
+    from dml_tile.executor import Padding as Padding
     from dml_tile.executor import execute as execute
     from dml_tile.findings import Against as Against
     from dml_tile.findings import Basis as Basis
@@ -33,9 +50,17 @@ if TYPE_CHECKING:
     from dml_tile.findings import Finding as Finding
     from dml_tile.findings import Rule as Rule
     from dml_tile.frontends.arrays import tile as tile
+    from dml_tile.frontends.cstruct import read_operator_desc as read_operator_desc
+    from dml_tile.frontends.cstruct import read_tile_operator_desc as read_tile_operator_desc
+    from dml_tile.frontends.cstruct import write_operator_desc as write_operator_desc
+    from dml_tile.frontends.cstruct import write_tile_operator_desc as write_tile_operator_desc
     from dml_tile.layout import calc_buffer_tensor_size as calc_buffer_tensor_size
     from dml_tile.memory import BufferLike as BufferLike
     from dml_tile.memory import tensor_view as tensor_view
+    from dml_tile.resources import BindingDesc as BindingDesc
+    from dml_tile.resources import Buffer as Buffer
+    from dml_tile.resources import BufferArrayBinding as BufferArrayBinding
+    from dml_tile.resources import BufferBinding as BufferBinding
     from dml_tile.rules import RULES as RULES
     from dml_tile.rules import check as check
     from dml_tile.rules import lowest_level as lowest_level
@@ -49,26 +74,51 @@ _HOMES = {
     "OperatorDesc": "descriptors",
     "TensorDesc": "descriptors",
     "TileOperatorDesc": "descriptors",
+    "BindingProperties": "device",
+    "BindingTable": "device",
+    "BindingTableDesc": "device",
+    "CommandRecorder": "device",
+    "CompiledOperator": "device",
+    "Device": "device",
+    "Operator": "device",
+    "OperatorInitializer": "device",
+    "Removal": "device_rules",
+    "BindingType": "enums",
+    "CreateDeviceFlags": "enums",
+    "ExecutionFlags": "enums",
+    "Feature": "enums",
     "FeatureLevel": "enums",
+    "HeapType": "enums",
     "HRESULT": "enums",
     "OperatorType": "enums",
+    "ResourceFlags": "enums",
     "TensorDataType": "enums",
     "TensorFlags": "enums",
     "TensorType": "enums",
     "execute": "executor",
+    "Padding": "executor",
+    "POISON": "executor",
     "Against": "findings",
     "Basis": "findings",
     "DmlError": "findings",
     "Finding": "findings",
     "Rule": "findings",
     "tile": "frontends.arrays",
+    "read_operator_desc": "frontends.cstruct",
+    "read_tile_operator_desc": "frontends.cstruct",
+    "write_operator_desc": "frontends.cstruct",
+    "write_tile_operator_desc": "frontends.cstruct",
     "calc_buffer_tensor_size": "layout",
     "BufferLike": "memory",
     "tensor_view": "memory",
-    "RULES": "rules",
+    "BindingDesc": "resources",
+    "Buffer": "resources",
+    "BufferArrayBinding": "resources",
+    "BufferBinding": "resources",
     "check": "rules",
     "lowest_level": "rules",
     "require": "rules",
+    "RULES": "rules",
     "simulate": "simulation",
     "Target": "targets",
     "TargetLike": "targets",

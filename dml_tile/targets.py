@@ -18,6 +18,7 @@ from dml_tile.enums import FeatureLevel, TensorDataType
 
 TILE_PAGE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_tile_operator_desc"
 VERSION_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-version-history"
+LEVELS_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-feature-level-history"
 RELEASES_PAGE: Final = "https://github.com/microsoft/DirectML/blob/master/Releases.md"
 
 _L = FeatureLevel.parse
@@ -49,6 +50,14 @@ TILE_SUPPORT: Final = (
     TileSupport(_L("2_1"), range(4, 5), _FLOATS | _INTEGERS, TILE_PAGE),
     TileSupport(_L("3_1"), range(1, 9), _FLOATS | _INTEGERS, TILE_PAGE),
     TileSupport(_L("4_1"), range(1, 9), _FLOATS | _INTEGERS | _LONGS, TILE_PAGE),
+)
+
+
+DATA_TYPES: Final = (
+    # the feature level that introduced them, for whichever operators
+    (_L("1_0"), _FLOATS | _INTEGERS, LEVELS_PAGE),
+    (_L("3_0"), _LONGS | {TensorDataType.FLOAT64}, LEVELS_PAGE),
+    (_L("6_3"), frozenset({TensorDataType.UINT4, TensorDataType.INT4}), LEVELS_PAGE),
 )
 
 
@@ -158,6 +167,12 @@ class Target:
         if not self.name:
             object.__setattr__(self, "name", self.feature_level.short)
 
+    @property
+    def label(self) -> str:
+        """The name with its level: ``windows-11-21h2 (4_0)``; a level alone stands for itself."""
+        level = self.feature_level.short
+        return level if self.name == level else f"{self.name} ({level})"
+
     @cached_property
     def tile_support(self) -> TileSupport:
         """Tile's documented row at this level."""
@@ -167,6 +182,15 @@ class Target:
     def runtime_wraps_extents(self) -> bool:
         """Whether the runtime computes a tensor's extent modulo 2^32: measured on 5_0 and 5_2, not on 6_2."""
         return self.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0
+
+    def supports_data_type(self, data_type: int) -> bool:
+        """Whether tensors can have a data type at all, as CheckFeatureSupport answers; an operator may take fewer."""
+        if data_type == TensorDataType.FLOAT64 and not self.double_precision:
+            return False
+        narrow = data_type in (TensorDataType.UINT8, TensorDataType.INT8)
+        if narrow and self.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0 and not self.typed_uav_loads:
+            return False
+        return any(data_type in types and since <= self.feature_level for since, types, _ in DATA_TYPES)
 
     @classmethod
     def parse(

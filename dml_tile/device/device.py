@@ -1,0 +1,172 @@
+"""The device: what it supports, and what it makes.
+
+Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/nn-directml-idmldevice
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, overload
+
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer
+from dml_tile.device.lifetime import Lifetime
+from dml_tile.device.recorder import CommandRecorder
+from dml_tile.device.table import BindingTable, BindingTableDesc
+from dml_tile.device_rules import (
+    COMPILATION_RULES,
+    CREATION_RULES,
+    FEATURE_RULES,
+    Compilation,
+    Creation,
+    FeatureQuery,
+    Removal,
+)
+from dml_tile.enums import (
+    HRESULT,
+    UINT_MAX,
+    CreateDeviceFlags,
+    ExecutionFlags,
+    Feature,
+    FeatureLevel,
+    TensorDataType,
+)
+from dml_tile.executor import Padding, require_padding
+from dml_tile.findings import Against, DmlError
+from dml_tile.rules import check
+from dml_tile.simulation import resolve
+from dml_tile.targets import Target, TargetLike
+
+LevelLike = FeatureLevel | int | str
+
+
+class Device:
+    """IDMLDevice, of the DirectML that ``target`` names; None means the simulated one, else 6_4.
+
+    ``minimum_feature_level`` is a floor: creation fails where DirectML has less, and nothing else changes. ``against``
+    is the contract it is held to: by default it is stricter than any real device, since it also enforces what is
+    documented and nobody checks at run time. ``padding`` is what becomes of an output's bytes between its elements, as
+    in ``execute``. With ``raise_on_removal``, the call that removes the device raises DmlError; without, it returns as
+    in C, and ``removal`` tells why.
+
+    It may be used from many threads. Raises DmlError where DMLCreateDevice1 fails, ValueError for unknown words.
+    """
+
+    def __init__(
+        self,
+        target: TargetLike | None = None,
+        minimum_feature_level: LevelLike | None = None,
+        flags: CreateDeviceFlags | int = CreateDeviceFlags.NONE,
+        *,
+        against: Against = "both",
+        padding: Padding = "preserve",
+        raise_on_removal: bool = False,
+    ) -> None:
+        require_padding(padding)
+        self._lifetime = Lifetime(resolve(target), against, padding, raise_on_removal=raise_on_removal)
+        minimum = None if minimum_feature_level is None else _level(minimum_feature_level)
+        self._lifetime.require("DMLCreateDevice1", CREATION_RULES, Creation(int(flags), minimum))
+
+    @property
+    def target(self) -> Target:
+        """What is simulated."""
+        return self._lifetime.target
+
+    @property
+    def removal(self) -> Removal | None:
+        """Which call removed the device, with its findings; None if none did."""
+        return self._lifetime.removal
+
+    def get_device_removed_reason(self) -> HRESULT:
+        """S_OK, or DXGI_ERROR_DEVICE_REMOVED once a call has removed the device."""
+        return HRESULT.S_OK if self._lifetime.removal is None else HRESULT.DXGI_ERROR_DEVICE_REMOVED
+
+    @overload
+    def check_feature_support(
+        self, feature: Literal[Feature.FEATURE_LEVELS], query: Iterable[LevelLike]
+    ) -> FeatureLevel | int: ...
+
+    @overload
+    def check_feature_support(
+        self, feature: Literal[Feature.TENSOR_DATA_TYPE_SUPPORT], query: TensorDataType | int
+    ) -> bool: ...
+
+    @overload
+    def check_feature_support(self, feature: int, query: object) -> FeatureLevel | int | bool: ...
+
+    def check_feature_support(self, feature: int, query: object) -> FeatureLevel | int | bool:
+        """The highest of the queried feature levels that is supported, or whether a data type is.
+
+        A level that no header lists is answered as the runtime does, by its number. Raises DmlError where the call
+        fails: an unknown feature, no supported level, a removed device.
+        """
+        call = "CheckFeatureSupport"
+        self._lifetime.require_present(call)
+        highest = 0
+        if feature == Feature.FEATURE_LEVELS:
+            if isinstance(query, str) or not isinstance(query, Iterable):
+                raise TypeError(f"query is {query!r}; several feature levels were expected")
+            levels = [_level(level) for level in query]
+            highest = max((level for level in levels if level <= self.target.feature_level), default=0)
+        self._lifetime.require(call, FEATURE_RULES, FeatureQuery(feature, highest))
+        if feature == Feature.FEATURE_LEVELS:
+            return FeatureLevel(highest) if highest in _LEVELS else highest
+        if not isinstance(query, int):
+            raise TypeError(f"query is {query!r}; a data type was expected")
+        return self.target.supports_data_type(query)
+
+    def create_operator(self, desc: OperatorDesc | TileOperatorDesc | None) -> Operator:
+        """A tile that can be compiled. Raises DmlError with the findings of ``check``."""
+        call = "CreateOperator"
+        self._lifetime.require_present(call)
+        if findings := check(desc, self.target, self._lifetime.against):
+            raise DmlError(findings, call)
+        tile = desc.desc if isinstance(desc, OperatorDesc) else desc
+        assert tile is not None, "check refuses null"
+        return Operator(self._lifetime, tile)
+
+    def compile_operator(
+        self, op: Operator | None, flags: ExecutionFlags | int = ExecutionFlags.NONE
+    ) -> CompiledOperator:
+        """A tile that can be initialised and executed; each call makes another.
+
+        Raises DmlError for a null operator, one of another device, and unknown flags.
+        """
+        call = "CompileOperator"
+        self._lifetime.require_present(call)
+        if op is not None and not isinstance(op, Operator):
+            raise TypeError(f"an Operator was expected, not a {type(op).__name__}")
+        own = op is not None and op.lifetime is self._lifetime
+        self._lifetime.require(call, COMPILATION_RULES, Compilation(op is not None, own, int(flags)))
+        assert op is not None
+        return CompiledOperator(op, ExecutionFlags(flags))
+
+    def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
+        """An initializer of operators, in this order. Raises DmlError for an operator of another device."""
+        call = "CreateOperatorInitializer"
+        self._lifetime.require_present(call)
+        return OperatorInitializer(self._lifetime, operators, call)
+
+    def create_binding_table(self, desc: BindingTableDesc | None) -> BindingTable:
+        """A table to bind buffers for one dispatchable; None makes one that is of no use before its ``reset``.
+
+        Raises DmlError for too few descriptors, null handles, an operator that is not compiled, and another device's.
+        """
+        call = "CreateBindingTable"
+        self._lifetime.require_present(call)
+        return BindingTable(self._lifetime, desc, call)
+
+    def create_command_recorder(self) -> CommandRecorder:
+        """A recorder, which executes what it records at once."""
+        self._lifetime.require_present("CreateCommandRecorder")
+        return CommandRecorder(self._lifetime)
+
+
+_LEVELS: Final = frozenset(map(int, FeatureLevel))
+
+
+def _level(level: LevelLike) -> int:
+    value = int(FeatureLevel.parse(level) if isinstance(level, str) else level)
+    if not 0 <= value <= UINT_MAX:
+        raise ValueError(f"{value} is no feature level; an integer from 0 to {UINT_MAX} was expected")
+    return value

@@ -1,0 +1,115 @@
+"""Operators, and what can be dispatched: compiled operators and initializers.
+
+Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (nn-directml-idmlcompiledoperator,
+nn-directml-idmloperatorinitializer, ns-directml-dml_binding_properties)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.device.lifetime import Lifetime
+from dml_tile.device_rules import INITIALIZER_RULES, Targets
+from dml_tile.enums import ExecutionFlags, FeatureLevel, TensorFlags
+from dml_tile.executor import described, why_never_executed
+from dml_tile.layout import round_up_4
+from dml_tile.slots import (
+    INITIALIZER_INPUT,
+    INITIALIZER_OUTPUT,
+    INITIALIZER_PERSISTENT,
+    PERSISTENT,
+    TEMPORARY,
+    Slot,
+)
+
+_DESCRIPTORS_OF_A_TILE: Final = 2
+"""Those of its input, or of its persistent resource, and of its output."""
+
+
+@dataclass(frozen=True, slots=True)
+class BindingProperties:
+    """DML_BINDING_PROPERTIES; the sizes are in bytes."""
+
+    required_descriptor_count: int
+    temporary_resource_size: int
+    persistent_resource_size: int
+
+
+class Operator:
+    """IDMLOperator: a tile that the device accepted."""
+
+    def __init__(self, lifetime: Lifetime, desc: TileOperatorDesc) -> None:
+        self.lifetime = lifetime
+        self.desc = desc
+
+
+class CompiledOperator:
+    """IDMLCompiledOperator: a tile that can be initialised, and then executed any number of times."""
+
+    def __init__(self, operator: Operator, flags: ExecutionFlags) -> None:
+        self.lifetime = operator.lifetime
+        self.desc = operator.desc
+        self.flags = flags
+        self.initialisations = 0
+        """How often it was initialised; to be changed under the device's lock."""
+        source, destination = described(self.desc)
+        self.owns_input = bool(source.flags & TensorFlags.OWNED_BY_DML)
+        self.is_executable = not why_never_executed(self.desc, self.lifetime.target)
+        """Whether its bytes are defined; the runtime, which computes in 32 bits, accepts more than that."""
+        persistent = source.total_tensor_size_in_bytes if self.owns_input else 0
+        if self.lifetime.target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_6_0:  # measured: 5_2 does not, 6_2 does
+            persistent = round_up_4(persistent)
+        self._properties = BindingProperties(_DESCRIPTORS_OF_A_TILE, 0, persistent)
+        self.input_slots = (Slot.of_tensor("InputTensor", source),)
+        self.output_slots = (Slot.of_tensor("OutputTensor", destination),)
+        self.persistent_slot = Slot.of_resource("PersistentResource", PERSISTENT, persistent)
+        self.temporary_slot = Slot.of_resource("TemporaryResource", TEMPORARY, 0)
+
+    def get_binding_properties(self) -> BindingProperties:
+        """What is needed to bind it; answers also after the device was removed."""
+        return self._properties
+
+
+class OperatorInitializer:
+    """IDMLOperatorInitializer: initialises compiled operators, all in one dispatch."""
+
+    def __init__(self, lifetime: Lifetime, operators: Sequence[CompiledOperator], call: str) -> None:
+        self.lifetime = lifetime
+        self.resets = 0
+        self._take(operators, call)
+        self.persistent_slot = Slot.of_resource("PersistentResource", INITIALIZER_PERSISTENT, 0)
+        self.temporary_slot = Slot.of_resource("TemporaryResource", TEMPORARY, 0)
+
+    def get_binding_properties(self) -> BindingProperties:
+        """All are 0; answers also after the device was removed."""
+        return BindingProperties(0, 0, 0)
+
+    def reset(self, operators: Sequence[CompiledOperator] = ()) -> None:
+        """Take other operators; binding tables that were made before are of no use any more.
+
+        Answers also after the device was removed. Raises DmlError for another device's operator. Not thread-safe.
+        """
+        self._take(operators, "Reset")
+        self.resets += 1
+
+    def _take(self, operators: Sequence[CompiledOperator], call: str) -> None:
+        for operator in operators:
+            if not isinstance(operator, CompiledOperator):
+                raise TypeError(f"a CompiledOperator was expected, not a {type(operator).__name__}")
+        targets = Targets(tuple(operator.lifetime is self.lifetime for operator in operators))
+        self.lifetime.require(call, INITIALIZER_RULES, targets)
+        self.operators = tuple(operators)
+        self.input_slots = tuple(
+            Slot.of_tensor(f"operators[{i}].InputTensor", described(operator.desc)[0], INITIALIZER_INPUT)
+            for i, operator in enumerate(operators)
+        )
+        self.output_slots = tuple(
+            Slot.of_resource(f"operators[{i}].PersistentResource", INITIALIZER_OUTPUT, size)
+            for i, size in enumerate(op.get_binding_properties().persistent_resource_size for op in operators)
+        )
+
+
+Dispatchable: TypeAlias = CompiledOperator | OperatorInitializer

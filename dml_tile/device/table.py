@@ -1,0 +1,166 @@
+"""Binding tables: which ranges of which buffers a dispatchable reads and writes.
+
+Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (nn-directml-idmlbindingtable,
+ns-directml-dml_binding_table_desc)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from dml_tile.binding_rules import BIND_POINT_RULES, BINDING_RULES, BOUND_RULES, COUNT_RULES
+from dml_tile.device.dispatchables import Dispatchable, Operator, OperatorInitializer
+from dml_tile.device.lifetime import Lifetime
+from dml_tile.dispatch_rules import TABLE_RULES, TABLE_USE_RULES, TableRequest, TableUse
+from dml_tile.enums import BindingType
+from dml_tile.findings import Finding
+from dml_tile.resources import BindingLike, BufferBinding, binding_desc
+from dml_tile.slots import INITIALIZER_INPUT, Binding, BindPoint, Bound, Count, Slot
+
+Bindings: TypeAlias = list[BufferBinding | None]
+
+SOME_HANDLE: Final = 0x1000
+"""Stands for the handle of a descriptor in a heap, of which there is none here."""
+
+
+@dataclass(frozen=True, slots=True)
+class BindingTableDesc:
+    """DML_BINDING_TABLE_DESC. Without ``size_in_descriptors``, the table has as many as its dispatchable requires."""
+
+    dispatchable: Dispatchable | Operator | None
+    cpu_descriptor_handle: int = SOME_HANDLE
+    gpu_descriptor_handle: int = SOME_HANDLE
+    size_in_descriptors: int | None = None
+
+
+class BindingTable:
+    """IDMLBindingTable: what is bound to one dispatchable. It is not thread-safe.
+
+    The bind methods return nothing: a wrong binding removes the device, and then they do nothing. A binding is a
+    BindingDesc, or a BufferBinding or BufferArrayBinding for short.
+    """
+
+    dispatchable: Dispatchable | None
+    resets: int
+    """How often the dispatchable, if it is an initializer, had been reset when the table was made for it."""
+    inputs: Bindings
+    outputs: Bindings
+    persistent: BufferBinding | None
+
+    def __init__(self, lifetime: Lifetime, desc: BindingTableDesc | None, call: str) -> None:
+        self.lifetime = lifetime
+        self._take(desc, call)
+
+    def reset(self, desc: BindingTableDesc | None) -> None:
+        """Forget all bindings, and take another description; a refused one leaves everything as it was.
+
+        Raises DmlError as ``Device.create_binding_table`` does.
+        """
+        self.lifetime.require_present("Reset")
+        self._take(desc, "Reset")
+
+    def bind_inputs(self, bindings: Sequence[BindingLike] | None) -> None:
+        """Bind all inputs: of an operator, one buffer; of an initializer, an array of one buffer for each operator.
+
+        None at all unbinds. Raises DmlError where DirectML would crash, or if the device raises its removal.
+        """
+        if made := self._made("BindInputs"):
+            self.inputs = self._bind("BindInputs", bindings, made.input_slots, self.inputs)
+
+    def bind_outputs(self, bindings: Sequence[BindingLike] | None) -> None:
+        """Bind all outputs: of an operator, one buffer; of an initializer, its operators' persistent resources.
+
+        None at all unbinds. Raises DmlError where DirectML would crash, or if the device raises its removal.
+        """
+        if made := self._made("BindOutputs"):
+            self.outputs = self._bind("BindOutputs", bindings, made.output_slots, self.outputs)
+
+    def bind_temporary_resource(self, binding: BindingLike | None) -> None:
+        """Bind nothing: no tile needs a temporary resource. None stands for a null pointer, at which DirectML crashes.
+
+        Raises DmlError there, or if the device raises its removal.
+        """
+        if made := self._made("BindTemporaryResource"):
+            self._bind_one("BindTemporaryResource", binding, made.temporary_slot, None)
+
+    def bind_persistent_resource(self, binding: BindingLike | None) -> None:
+        """Bind the buffer that was an output of the operator's initialisation, if its input is OWNED_BY_DML.
+
+        None stands for a null pointer, at which DirectML crashes. Raises DmlError there, or if the device raises its
+        removal.
+        """
+        if made := self._made("BindPersistentResource"):
+            self.persistent = self._bind_one("BindPersistentResource", binding, made.persistent_slot, self.persistent)
+
+    def _take(self, desc: BindingTableDesc | None, call: str) -> None:
+        dispatchable, resets = None, 0
+        if desc is not None:
+            dispatchable = desc.dispatchable if isinstance(desc.dispatchable, Dispatchable) else None
+            required = dispatchable.get_binding_properties().required_descriptor_count if dispatchable else None
+            request = TableRequest(
+                given=desc.dispatchable is not None,
+                own=desc.dispatchable is not None and desc.dispatchable.lifetime is self.lifetime,
+                required_descriptor_count=required,
+                cpu_descriptor_handle=desc.cpu_descriptor_handle,
+                gpu_descriptor_handle=desc.gpu_descriptor_handle,
+                size_in_descriptors=(required or 0) if desc.size_in_descriptors is None else desc.size_in_descriptors,
+            )
+            self.lifetime.require(call, TABLE_RULES, request)
+            resets = dispatchable.resets if isinstance(dispatchable, OperatorInitializer) else 0
+        self.dispatchable = dispatchable
+        self.resets = resets
+        self.inputs = [None] * len(dispatchable.input_slots if dispatchable else ())
+        self.outputs = [None] * len(dispatchable.output_slots if dispatchable else ())
+        self.persistent = None
+
+    def _made(self, call: str) -> Dispatchable | None:
+        """What the table was made for; None if the device was removed."""
+        if self.lifetime.removal is not None:
+            return None
+        self.lifetime.require(call, TABLE_USE_RULES, TableUse(filled=self.dispatchable is not None))
+        return self.dispatchable
+
+    def _bind(
+        self, call: str, bindings: Sequence[BindingLike] | None, slots: Sequence[Slot], before: Bindings
+    ) -> Bindings:
+        """What is bound after a call: nothing if no bindings are given, what was bound before if one is wrong."""
+        given = None if bindings is None else [binding_desc(binding) for binding in bindings]
+        findings = self.lifetime.findings(COUNT_RULES, Count(None if given is None else len(given), len(slots)))
+        bound = [Bound(slot, desc) for slot, desc in zip(slots, given or (), strict=False)] if not findings else []
+        for one in bound:
+            findings += self._findings(one)
+        if findings:
+            self.lifetime.remove(call, findings)
+            return before
+        return [one.range and one.range[0] for one in bound] or [None] * len(slots)
+
+    def _bind_one(
+        self, call: str, binding: BindingLike | None, slot: Slot, before: BufferBinding | None
+    ) -> BufferBinding | None:
+        bound = Bound(slot, None if binding is None else binding_desc(binding))
+        if findings := self._findings(bound):
+            self.lifetime.remove(call, findings)
+            return before
+        return bound.range and bound.range[0]
+
+    def _findings(self, bound: Bound) -> list[Finding]:
+        findings = self.lifetime.findings(BOUND_RULES, bound)
+        findings += self.lifetime.findings(BIND_POINT_RULES, _point(bound))
+        if bound.range is not None:
+            range_, _ = bound.range
+            findings += self.lifetime.findings(BINDING_RULES, Binding(bound.slot, range_.size_in_bytes, range_.offset))
+        return findings
+
+
+def _point(bound: Bound) -> BindPoint:
+    """A slot as a point that needs a binding, or must have none."""
+    slot, given = bound.slot, bound.given
+    if slot.size_in_bytes:
+        is_bound = bound.desc is None or bound.desc.type != BindingType.NONE  # null has a rule of its own
+    else:
+        is_bound = slot.place.size_is == "TotalTensorSizeInBytes" and given is not None and not given.is_empty
+    owned = bool(slot.size_in_bytes) == (slot.place.stage == "initialisation")
+    unnoticed = "DirectML crashes before it notices" if slot.place == INITIALIZER_INPUT else ""
+    return BindPoint(slot.name, owned, slot.place.stage, is_bound, unnoticed)
