@@ -1,0 +1,83 @@
+"""The simulated device does what Microsoft's runtime was recorded to do in binding, dispatch and after removal."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from recorded_bindings import BINDING_CASES, ROOM, CrashError, Life
+from recorded_dispatches import DISPATCH_CASES
+
+Case = dict[str, Any]
+
+CASES: Final[list[Case]] = [
+    json.loads(line) for line in (Path(__file__).parent / "data" / "binding.jsonl").read_text().splitlines()
+]
+PLAYS: Final = BINDING_CASES | DISPATCH_CASES
+
+WITHOUT_A_MEANING: Final[dict[str, Callable[[Case], bool]]] = {
+    # why a case has no counterpart in Python, and which it is
+    "Python has no interface ids and no out-pointers": lambda case: case["group"].endswith("_iid"),
+    "what stands for a device of Direct3D 12 is never removed": lambda case: "d3d_removed_reason" in case["setup"],
+    "a Buffer is no texture": lambda case: "Dimension" in case["setup"],
+    "a Buffer belongs to no Direct3D 12 device": lambda case: (
+        ("device" in case["setup"] or "second IDMLDevice" in case["id"] or "other IDMLDevice" in case["id"])
+        and "recorder" not in case["setup"]
+    ),
+    "a command recorder executes at once, without a command list": lambda case: (
+        case["group"] == "dispatch_list" or ("commandList" in case["setup"] and case["setup"]["commandList"] is None)
+    ),
+    "objects have no COM bookkeeping": lambda case: (
+        case["setup"].get("then") in ("op.GetDevice", "SetName", "Evict", "MakeResident")
+    ),
+    "it would take gigabytes of memory": lambda case: case["setup"].get("output_elements", 0) * 8 > ROOM,
+}
+NOT_COMPARED: Final = ("RemoveDevice calls seen",)
+
+
+def why_without_a_meaning(case: Case) -> str | None:
+    return next((why for why, applies in WITHOUT_A_MEANING.items() if applies(case)), None)
+
+
+GROUPS: Final[dict[str, list[Case]]] = defaultdict(list)
+for _case in CASES:
+    if why_without_a_meaning(_case) is None:
+        GROUPS[_case["group"].replace("_volatile", "")].append(_case)
+
+
+@pytest.mark.parametrize("level", ["5_0", "5_2", "6_2"])
+@pytest.mark.parametrize("group", sorted(GROUPS))
+def test_the_device_does_what_was_recorded(group: str, level: str) -> None:
+    for case in GROUPS[group]:
+        life = Life(level)
+        with suppress(CrashError):
+            PLAYS[group](life, case["setup"] | {"id": case["id"], "group": group})
+        outcome, recorded = life.outcome, case["result"]
+        assert outcome.crash_in == recorded.get("crash_in"), case
+        assert outcome.removed_by == recorded.get("removed_by"), case
+        if recorded.get("hresult") is not None:
+            assert outcome.hresult == recorded["hresult"], case
+        calls = [(step["call"], step["removed"] != "0x00000000") for step in recorded.get("steps", ())]
+        calls = [call for call in calls if call[0] not in NOT_COMPARED]
+        if calls:
+            assert outcome.calls[: len(calls)] == calls, case
+
+
+def test_most_recorded_cases_have_a_meaning() -> None:
+    assert sum(map(len, GROUPS.values())) > 1000
+    assert {case["group"].replace("_volatile", "") for case in CASES} - set(GROUPS) == {
+        "create_binding_table_iid",
+        "create_recorder_iid",
+        "d3d_removed",
+        "dispatch_list",
+        "removed_both",
+    }
+
+
+def test_each_reason_leaves_some_case_out() -> None:
+    assert {why_without_a_meaning(case) for case in CASES} == {None, *WITHOUT_A_MEANING}

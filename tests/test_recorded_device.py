@@ -1,0 +1,185 @@
+"""The simulated device answers as Microsoft's runtime was recorded to: its creation, its queries, what it makes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tiles import GOOD, row, tile
+
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.device import CompiledOperator, Device
+from dml_tile.enums import Feature, FeatureLevel
+from dml_tile.findings import DmlError
+
+Case = dict[str, Any]
+
+DATA: Final = Path(__file__).parent / "data"
+
+
+def recorded(*names: str) -> list[Case]:
+    return [json.loads(line) for name in names for line in (DATA / name).read_text().splitlines()]
+
+
+CASES: Final = recorded("device_5_0.jsonl", "device_6_2.jsonl", "api_6_2.jsonl")
+LEVELS: Final[dict[str, list[int | str]]] = {
+    "all known": list(FeatureLevel),
+    "descending": sorted(FeatureLevel, reverse=True),
+    "dup": [0x1000, 0x1000],
+    "unknown 0x7000 only": [0x7000],
+    "unknown 0x1234 + 1_0": [0x1234, 0x1000],
+    "0 only": [0],
+    "0x7000+1_0": [0x7000, 0x1000],
+    "0x1234 only": [0x1234],
+    "0x1FFF + 2_0": [0x1FFF, 0x2000],
+    "0x5FFF only": [0x5FFF],
+    "0x4FFF+1_0": [0x4FFF, 0x1000],
+    "count 0": [],
+    "null list count 0": [],
+}
+
+
+def result_of(function: Callable[[], Any]) -> tuple[str, Any]:
+    try:
+        return "0x00000000", function()
+    except DmlError as error:
+        return error.hresult.hex if error.hresult is not None else "CRASH", None
+
+
+def created(case: Case) -> str:
+    identity = case["id"]
+    if case["group"] == "create_device_flags":
+        flags = int(identity.split("flags=")[1].split()[0], 0)
+        minimum = 0x7000 if "fl=0x7000" in identity else None
+        return result_of(lambda: Device(case["runtime"], minimum, flags, against="runtime"))[0]
+    minimum = int(identity, 0) if identity.startswith("0x") else identity
+    return result_of(lambda: Device(case["runtime"], minimum, against="runtime"))[0]
+
+
+def supported(case: Case) -> tuple[str, str]:
+    device = Device(case["runtime"], against="runtime")
+    identity = case["id"]
+    if case["group"] == "unknown_feature":
+        return result_of(lambda: device.check_feature_support(int(identity), 0))[0], case["out"]
+    if case["group"] == "tensor_data_type_support":
+        result, yes = result_of(lambda: device.check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, int(identity)))
+        return result, f"{int(yes):#x}"
+    levels = LEVELS.get(identity) or ([identity.removeprefix("only ")] if identity.startswith("only ") else [])
+    result, level = result_of(lambda: device.check_feature_support(Feature.FEATURE_LEVELS, levels))
+    return result, f"{int(level or 0):#x}"
+
+
+OWNED: Final = {"InputTensor__Flags": 1}
+INITIALIZED: Final[dict[str, list[TileOperatorDesc]]] = {
+    "1 plain": [GOOD],
+    "1 owned": [tile(**OWNED)],
+    "2 plain": [GOOD] * 2,
+    "2 owned": [tile(**OWNED)] * 2,
+    "owned+plain": [tile(**OWNED), GOOD],
+    "0 operators": [],
+    "0 operators null array": [],
+    "8 owned": [tile(**OWNED)] * 8,
+    "owned strided": [row("FLOAT32", [2, 3], [1, 1], InputTensor__Strides=[3, 1], **OWNED)],
+    "owned uint8": [row("UINT8", [1, 1, 2, 3], [1, 1, 3, 3], **OWNED)],
+    "owned int64": [row("INT64", [1, 1, 2, 3], [1, 1, 3, 3], **OWNED)],
+}
+BAD: Final = tile(Repeats=[1, 1, 3, 4])
+OPERATORS: Final[dict[str, OperatorDesc | TileOperatorDesc | None]] = {
+    "good": GOOD,
+    "bad": BAD,
+    "null DML_OPERATOR_DESC*": None,
+    "type 0, null desc": OperatorDesc(type=0, desc=None),
+    **{f"type {number}, tile desc": OperatorDesc(type=number, desc=GOOD) for number in (0, 1000, 100_000)},
+    **{f"type {number}, tile desc": OperatorDesc(type=number, desc=GOOD) for number in (0x7FFFFFFF, 0xFFFFFFFF)},
+}
+
+
+def api(case: Case) -> tuple[str, Any]:
+    """The result of one call of the API, and what it made."""
+    device = Device(case["runtime"], against="runtime")
+    operator = device.create_operator(GOOD)
+    identity = case["id"]
+    match case["group"]:
+        case "create_operator" | "operator_type":
+            return result_of(lambda: device.create_operator(OPERATORS[identity]))
+        case "compile_flags":
+            return result_of(lambda: device.compile_operator(operator, int(identity, 0)))
+        case "initializer":
+            compiled = [device.compile_operator(device.create_operator(desc)) for desc in INITIALIZED[identity]]
+            return result_of(lambda: device.create_operator_initializer(compiled))
+        case "device":
+            return device.get_device_removed_reason().hex, None
+    foreign = Device(case["runtime"]).create_operator(GOOD)
+    calls: dict[str, Callable[[], CompiledOperator]] = {
+        "null operator": lambda: device.compile_operator(None),
+        "null operator bad flags": lambda: device.compile_operator(None, 8),
+        "operator of another device": lambda: device.compile_operator(foreign),
+        "twice": lambda: device.compile_operator(operator),
+    }
+    return result_of(calls[identity])
+
+
+WITHOUT_A_MEANING: Final[dict[str, Callable[[Case], bool]]] = {
+    "Python has no interface ids": lambda case: case["group"].endswith(("_iid", "_qi")) or "null riid" in case["id"],
+    "Python has no out-pointers": lambda case: "null ppv" in case["id"],
+    "a device is simulated without one of Direct3D 12": lambda case: "null d3d12 device" in case["id"],
+    "a query has no pointers and no structs with sizes": lambda case: (
+        case["group"].endswith("_bad") and case["id"] not in LEVELS
+    ),
+    "a sequence carries its own count": lambda case: case["id"] == "count 1 null array",
+}
+
+
+def why_without_a_meaning(case: Case) -> str | None:
+    return next((why for why, applies in WITHOUT_A_MEANING.items() if applies(case)), None)
+
+
+MEANT: Final = [case for case in CASES if why_without_a_meaning(case) is None]
+
+
+@pytest.mark.parametrize("case", MEANT, ids=lambda case: f"{case['runtime']}-{case['group']}-{case['id']}")
+def test_the_device_answers_as_recorded(case: Case) -> None:
+    if case["group"].startswith("create_device"):
+        assert created(case) == case["hresult"]
+    elif "out" in case:
+        assert supported(case) == (case["hresult"], case["out"])
+    else:
+        result, made = api(case)
+        assert result == case["hresult"]
+        if "binding" in case:
+            properties = made.get_binding_properties()
+            assert case["binding"] == {
+                "RequiredDescriptorCount": properties.required_descriptor_count,
+                "TemporaryResourceSize": properties.temporary_resource_size,
+                "PersistentResourceSize": properties.persistent_resource_size,
+            }
+
+
+def test_compiling_twice_gives_two_objects() -> None:
+    (case,) = (case for case in MEANT if case["id"] == "twice")
+    device = Device("6_2")
+    operator = device.create_operator(GOOD)
+    assert (device.compile_operator(operator) is device.compile_operator(operator)) == case["same_object"]
+
+
+def test_each_reason_leaves_some_case_out() -> None:
+    assert {why_without_a_meaning(case) for case in CASES} == {None, *WITHOUT_A_MEANING}
+    assert len(MEANT) > 200
+
+
+@pytest.mark.parametrize("level", ["5_0", "5_2", "6_2"])
+def test_the_persistent_resource_is_as_large_as_recorded(level: str) -> None:
+    device = Device(level, against="runtime")
+    sizes = [case for case in recorded("create_operator.jsonl") if "persistent_resource_size" in case]
+    assert len(sizes) > 100
+    for case in sizes:
+        if isinstance(case["hresult"], dict) and case["hresult"][level] != "0x00000000":
+            continue
+        expected = case["persistent_resource_size"]
+        expected = expected[level] if isinstance(expected, dict) else expected
+        operator = device.create_operator(TileOperatorDesc.model_validate(case["desc"]))
+        compiled = device.compile_operator(operator)
+        assert compiled.get_binding_properties().persistent_resource_size == expected, case
