@@ -203,17 +203,15 @@ def explain(
     rule: Annotated[str | None, typer.Argument(metavar="RULE", help="A rule's id; without it, all rules.")] = None,
 ) -> None:
     """Tell what a rule says, what it rests on, what DirectML returns, and the page."""
-    import difflib
-
     from dml_tile.reports.text import print_lines, rule_lines
-    from dml_tile.rules import RULES
+    from dml_tile.rules import RULES, rule_named
 
-    if rule is not None and rule not in RULES:
-        near = difflib.get_close_matches(rule, RULES, n=3, cutoff=0.4)
-        hint = f"did you mean {', '.join(near)}?" if near else "`dml-tile explain` lists all rules"
-        raise typer.BadParameter(f"there is no rule {rule!r}; {hint}", param_hint="RULE")
+    try:
+        rules = RULES.values() if rule is None else [rule_named(rule)]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="RULE") from None
     console = _console()
-    for known in RULES.values() if rule is None else [RULES[rule]]:
+    for known in rules:
         print_lines(console, rule_lines(known))
     sys.stdout.flush()
 

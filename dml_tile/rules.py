@@ -3,6 +3,7 @@
 RULES           every rule, in the order of its findings
 check()         all findings of a descriptor
 require()       raises DmlError if there is any
+rule_named()    a rule by its id
 lowest_level()  the lowest feature level without findings
 """
 
@@ -75,6 +76,15 @@ def require(
 def lowest_level(desc: OperatorDesc | TileOperatorDesc | None) -> FeatureLevel | None:
     """The lowest feature level at which the descriptor passes, against both; None if it passes at no level."""
     return next((level for level in _DISTINCT_LEVELS if not check(desc, level)), None)
+
+
+def rule_named(rule_id: str) -> Rule[Any]:
+    """The rule with this id. Raises ValueError, with the nearest ids, for any other."""
+    if rule_id not in RULES:
+        near = difflib.get_close_matches(rule_id, RULES, n=3, cutoff=0.4)
+        hint = f"did you mean {', '.join(near)}?" if near else "`dml-tile explain` lists all rules"
+        raise ValueError(f"there is no rule {rule_id!r}; {hint}")
+    return RULES[rule_id]
 
 
 def not_a_tile(operator: str) -> Finding:

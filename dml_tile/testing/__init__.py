@@ -1,0 +1,65 @@
+"""Help for tests of code that makes tile descriptors.
+
+assert_accepts()    the descriptor has no findings
+assert_rejects()    it has some, of the rules that are named
+simulate()          a target for where none is named
+strategies          random tiles for hypothesis; to be imported, needs the extra ``test``
+
+The fixtures ``dml_target`` and ``dml_device``, and the marker ``dml``, come with ``dml_tile.pytest_plugin``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.findings import Against, Finding
+from dml_tile.rules import check, rule_named
+from dml_tile.simulation import resolve, simulate
+from dml_tile.targets import Target, TargetLike
+
+__all__ = ["assert_accepts", "assert_rejects", "simulate"]
+
+
+def assert_accepts(
+    desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None = None, against: Against = "both"
+) -> None:
+    """Raise AssertionError, which shows all findings, if ``check`` has any. Raises what ``check`` raises."""
+    __tracebackhide__ = True
+    target = resolve(target)
+    if findings := check(desc, target, against):
+        raise AssertionError(_told("it should be accepted", target, against, findings))
+
+
+def assert_rejects(
+    desc: OperatorDesc | TileOperatorDesc | None,
+    target: TargetLike | None = None,
+    rule: str | Collection[str] | None = None,
+    against: Against = "both",
+) -> tuple[Finding, ...]:
+    """Raise AssertionError unless ``check`` has findings, among them one of each ``rule``; gives all findings.
+
+    Raises ValueError, with the nearest ids, for a rule that there is not, and what ``check`` raises.
+    """
+    __tracebackhide__ = True
+    rules = [rule_named(one).id for one in ([rule] if isinstance(rule, str) else rule or ())]
+    target = resolve(target)
+    findings = check(desc, target, against)
+    broken = {finding.rule for finding in findings}
+    missing = [rule for rule in rules if rule not in broken]
+    if missing or not findings:
+        expected = f"it should break {', '.join(missing)}" if missing else "it should be refused"
+        raise AssertionError(_told(expected, target, against, findings))
+    return findings
+
+
+def _told(expected: str, target: Target, against: Against, findings: Iterable[Finding]) -> str:
+    lines = [line for finding in findings for line in _lines(finding)]
+    contract = "" if against == "both" else f" against the {against}"
+    return "\n".join([f"{'refused' if lines else 'accepted'} at {target.label}{contract}; {expected}", *lines])
+
+
+def _lines(finding: Finding) -> Iterable[str]:
+    yield f"  {finding}"
+    if finding.suggestion:
+        yield f"    try: {finding.suggestion}"

@@ -1,0 +1,100 @@
+"""Random tiles for hypothesis: valid ones, ones with a single fault, and whatever the C structs can hold.
+
+    @pytest.mark.dml
+    @given(desc=strategies.tiles())
+    def test_every_tile_is_taken(desc): ...
+
+A target is whatever ``Target.parse`` takes; None means the one that is simulated when a tile is drawn, else 6_4.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+try:
+    from hypothesis import strategies as st
+except ImportError as error:
+    raise ImportError('dml_tile.testing.strategies needs hypothesis: pip install "dml-tile[test]"') from error
+
+from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.enums import UINT64_MAX, UINT_MAX
+from dml_tile.memory import Bytes
+from dml_tile.rules import check
+from dml_tile.targets import Target, TargetLike
+from dml_tile.testing.drafts import drafts
+from dml_tile.testing.faults import faulty_drafts
+
+MAX_ELEMENTS: Final = 1024
+_MAX_BYTES: Final = 2**26
+
+_UINTS: Final = st.integers(0, 9) | st.sampled_from([2**16, 2**31, UINT_MAX - 1, UINT_MAX]) | st.integers(0, UINT_MAX)
+_ARRAYS: Final = st.none() | st.lists(_UINTS, max_size=9)
+
+_ANY_TENSOR: Final = st.none() | st.fixed_dictionaries(
+    {"DataType": st.integers(0, 15) | _UINTS, "Sizes": _ARRAYS},
+    optional={
+        "Type": _UINTS,
+        "NullDesc": st.booleans(),
+        "Flags": _UINTS,
+        "DimensionCount": _UINTS,
+        "Strides": _ARRAYS,
+        "TotalTensorSizeInBytes": _UINTS | st.integers(0, UINT64_MAX),
+        "GuaranteedBaseOffsetAlignment": _UINTS,
+    },
+)
+_ANY_TILE: Final = st.fixed_dictionaries(
+    {"InputTensor": _ANY_TENSOR, "OutputTensor": _ANY_TENSOR, "Repeats": _ARRAYS}, optional={"RepeatsCount": _UINTS}
+)
+
+
+def tiles(target: TargetLike | None = None, *, max_elements: int = MAX_ELEMENTS) -> st.SearchStrategy[TileOperatorDesc]:
+    """Tiles that pass ``check`` at the target: of each data type and dimension count in its row of the support table.
+
+    They may be strided (inputs also broadcast and overlapping, outputs padded), have totals larger than need be,
+    alignments, and inputs that DirectML owns. The output has at most ``max_elements`` elements. Raises ValueError for
+    an unknown target, and for ``max_elements`` below 1.
+    """
+    if max_elements < 1:
+        raise ValueError(f"max_elements is {max_elements}; it must be at least 1")
+    return drafts(_parsed(target), max_elements).map(TileOperatorDesc.model_validate)
+
+
+def nearly_valid_tiles(target: TargetLike | None = None) -> st.SearchStrategy[TileOperatorDesc]:
+    """Tiles that ``check`` refuses at the target because of one fault. Raises ValueError for an unknown target."""
+    return faulty_drafts(_parsed(target), MAX_ELEMENTS).map(TileOperatorDesc.model_validate)
+
+
+def invalid_tiles(target: TargetLike | None = None) -> st.SearchStrategy[TileOperatorDesc]:
+    """Whatever a DML_TILE_OPERATOR_DESC can hold, and ``check`` refuses at the target.
+
+    Null pointers, unknown enumerators, counts that lie, extreme integers. Raises ValueError for an unknown target.
+    """
+    parsed = _parsed(target)
+    return _ANY_TILE.map(TileOperatorDesc.model_validate).filter(lambda desc: bool(check(desc, parsed)))
+
+
+def tile_buffers(desc: TileOperatorDesc) -> st.SearchStrategy[tuple[Bytes, Bytes]]:
+    """An input and an output buffer of TotalTensorSizeInBytes bytes each, with random bytes in both.
+
+    Raises ValueError for a tensor without a description, and for one of more than 2^26 bytes.
+    """
+    sizes = []
+    for name, tensor in (("InputTensor", desc.input_tensor), ("OutputTensor", desc.output_tensor)):
+        if tensor is None or tensor.desc is None:
+            raise ValueError(f"{name} has no DML_BUFFER_TENSOR_DESC, which would give the buffer's size")
+        sizes.append(tensor.desc.total_tensor_size_in_bytes)
+        if sizes[-1] > _MAX_BYTES:
+            raise ValueError(f"{name} has {sizes[-1]} bytes; buffers of at most {_MAX_BYTES} are drawn")
+    return st.tuples(_bytes(sizes[0]), _bytes(sizes[1]))
+
+
+def _bytes(size: int) -> st.SearchStrategy[Bytes]:
+    if size <= 64:  # few enough for hypothesis to shrink each
+        return st.binary(min_size=size, max_size=size).map(lambda data: np.frombuffer(bytearray(data), np.uint8))
+    return st.integers(0, UINT_MAX).map(lambda seed: np.random.default_rng(seed).integers(0, 256, size, np.uint8))
+
+
+def _parsed(target: TargetLike | None) -> Target | None:
+    return None if target is None else Target.parse(target)

@@ -1,0 +1,139 @@
+"""The assertions on descriptors, and what they say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Collection
+
+import pytest
+from tiles import GOOD, OPERATOR, at, row, tile
+
+from dml_tile import simulation, testing
+from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.testing import assert_accepts, assert_rejects, simulate
+
+INT64 = row("INT64", [2, 3], [1, 2])
+BROKEN = tile(InputTensor__Flags=2, RepeatsCount=3)
+DOUBLES = row("FLOAT64", [2], [2])
+
+
+def test_what_is_accepted_passes() -> None:
+    assert_accepts(GOOD)
+    assert_accepts(OPERATOR, "1_0")
+    assert_accepts(INT64, "windows-11-22h2")
+    assert_accepts(DOUBLES, against="runtime")
+
+
+def test_what_is_refused_is_told_with_all_findings() -> None:
+    with pytest.raises(AssertionError) as caught:
+        assert_accepts(INT64, "windows-11-21h2")
+    assert str(caught.value).splitlines() == [
+        "refused at windows-11-21h2 (4_0); it should be accepted",
+        "  [DML-TILE-DataType-level] InputTensor.DataType: INT64 needs DML_FEATURE_LEVEL_4_1; windows-11-21h2 has 4_0",
+        "    try: ship DirectML 1.7.0 or later with the application",
+        "  [DML-TILE-DataType-level] OutputTensor.DataType: INT64 needs DML_FEATURE_LEVEL_4_1; windows-11-21h2 has 4_0",
+        "    try: ship DirectML 1.7.0 or later with the application",
+    ]
+
+
+def test_a_refusal_gives_its_findings() -> None:
+    (finding,) = assert_rejects(tile(Repeats=None))
+    assert finding.crash
+    assert [finding.path for finding in assert_rejects(BROKEN)] == ["InputTensor.Flags", "RepeatsCount"]
+    assert_rejects(None, rule="DML-OPERATOR-null")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["DML-BUFFER-Flags", "DML-TILE-RepeatsCount", ["DML-TILE-RepeatsCount", "DML-BUFFER-Flags"], {"DML-BUFFER-Flags"}],
+)
+def test_every_rule_that_is_named_is_among_the_findings(rule: str | Collection[str]) -> None:
+    assert len(assert_rejects(BROKEN, "6_4", rule)) == 2
+
+
+def test_a_rule_that_is_not_among_the_findings_is_told() -> None:
+    with pytest.raises(AssertionError) as caught:
+        assert_rejects(BROKEN, rule=["DML-BUFFER-Flags", "DML-BUFFER-Sizes-zero", "DML-TILE-Repeats-zero"])
+    told, *findings = str(caught.value).splitlines()
+    assert told == "refused at 6_4; it should break DML-BUFFER-Sizes-zero, DML-TILE-Repeats-zero"
+    assert len(findings) == 2
+
+
+def test_what_is_accepted_is_no_refusal() -> None:
+    with pytest.raises(AssertionError, match=r"^accepted at 6_4; it should be refused$"):
+        assert_rejects(GOOD)
+    with pytest.raises(AssertionError, match=r"^accepted at 4_1; it should break DML-TILE-DataType-level$"):
+        assert_rejects(INT64, "4_1", "DML-TILE-DataType-level")
+    with pytest.raises(AssertionError, match=r"^accepted at 6_4 against the runtime; it should be refused$"):
+        assert_rejects(DOUBLES, against="runtime")
+
+
+@pytest.mark.parametrize("desc", [GOOD, INT64], ids=["accepted", "refused"])
+def test_a_rule_that_there_is_not_is_an_error_whatever_the_descriptor(desc: TileOperatorDesc) -> None:
+    with pytest.raises(ValueError, match=r"^there is no rule 'DML-TILE-DataTyp-level'; did you mean DML-TILE-DataType"):
+        assert_rejects(desc, "4_0", "DML-TILE-DataTyp-level")
+    with pytest.raises(ValueError, match=r"^there is no rule 'zz'; `dml-tile explain` lists all rules$"):
+        assert_rejects(desc, "4_0", ["DML-TILE-DataType-level", "zz"])
+
+
+def test_none_is_the_simulated_target() -> None:
+    assert simulate is simulation.simulate
+    with simulate("windows-11-21h2"):
+        assert_rejects(INT64)
+        assert_accepts(INT64, "4_1")
+    assert_accepts(INT64)
+
+
+def test_the_adapter_counts() -> None:
+    bytes_ = row("UINT8", [4], [1])
+    assert_rejects(bytes_, at("5_2", typed_uav_loads=False), "DML-TILE-DataType-adapter")
+    assert_accepts(bytes_, at("6_0", typed_uav_loads=False))
+
+
+@pytest.mark.parametrize("function", [assert_accepts, assert_rejects])
+def test_wrong_arguments_are_errors_not_failures(function: Callable[..., object]) -> None:
+    with pytest.raises(ValueError, match="did you mean"):
+        function(GOOD, "windows-7")
+    with pytest.raises(ValueError, match="against is 'docs'"):
+        function(GOOD, against="docs")
+    with pytest.raises(TypeError, match="a TileOperatorDesc or an OperatorDesc was expected"):
+        function("tile")
+
+
+def test_a_failure_points_at_the_caller_s_line(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        from dml_tile import TileOperatorDesc
+        from dml_tile.testing import assert_accepts, assert_rejects
+
+        LONGS = TileOperatorDesc.from_input(data_type="INT64", sizes=[1], repeats=[1])
+        def test_accepts(): assert_accepts(LONGS, "4_0")
+        def test_rejects(): assert_rejects(LONGS, "4_1")
+        """
+    )
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["E * AssertionError: refused at 4_0; it should be accepted"])
+    assert "dml_tile/testing" not in result.stdout.str()
+
+
+def test_the_names_are_sorted_and_each_is_there() -> None:
+    assert testing.__all__ == sorted(testing.__all__)
+    assert all(hasattr(testing, name) for name in testing.__all__)
+
+
+WITHOUT_HYPOTHESIS = """
+import sys
+sys.modules["hypothesis"] = None
+import dml_tile.testing
+try:
+    from dml_tile.testing import strategies
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_without_hypothesis_only_the_strategies_are_missing() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_HYPOTHESIS], capture_output=True, check=True, text=True)
+    assert done.stdout == 'dml_tile.testing.strategies needs hypothesis: pip install "dml-tile[test]"\n'
