@@ -1,0 +1,49 @@
+"""Tiles INT64 labels with DirectML, also with one that takes no INT64, or floats only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dml_tile import BindingTableDesc, Buffer, BufferBinding, Device, DmlError, Operator, TileOperatorDesc
+
+Labels = NDArray[np.int64]
+Way = Literal["INT64", "INT32", "CPU"]
+
+
+def tile_labels(device: Device, labels: Labels, repeats: Sequence[int]) -> tuple[Labels, Way]:
+    """The tiled labels, and the way they took: as they are, as pairs of INT32, or on the CPU.
+
+    The labels have at least one dimension, and there is a repeat for each.
+    """
+    labels = np.array(labels, np.int64, order="C")
+    ways: tuple[tuple[Way, NDArray[Any]], ...] = (
+        ("INT64", labels),
+        ("INT32", labels.view(np.int32)),  # the same bytes; as floats, a GPU might flush some to zero
+    )
+    for way, values in ways:
+        desc = TileOperatorDesc.from_input(data_type=way, sizes=values.shape, repeats=repeats)
+        try:
+            operator = device.create_operator(desc)
+        except DmlError:
+            continue
+        output = np.empty(np.multiply(values.shape, repeats), values.dtype)
+        _run(device, operator, values, output)
+        return output.view(np.int64), way
+    return np.tile(labels, repeats), "CPU"
+
+
+def _run(device: Device, operator: Operator, values: NDArray[Any], output: NDArray[Any]) -> None:
+    compiled = device.compile_operator(operator)
+    recorder = device.create_command_recorder()
+
+    initializer = device.create_operator_initializer([compiled])
+    recorder.record_dispatch(initializer, device.create_binding_table(BindingTableDesc(initializer)))
+
+    table = device.create_binding_table(BindingTableDesc(compiled))
+    table.bind_inputs([BufferBinding(Buffer.wrap(values))])
+    table.bind_outputs([BufferBinding(Buffer.wrap(output))])
+    recorder.record_dispatch(compiled, table)

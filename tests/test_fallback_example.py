@@ -1,0 +1,37 @@
+"""The example of a library with a fallback: its tests pass, at each of its targets, in one run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+from conftest import EXAMPLES, ROOT
+
+CHOICES = ("DML_TILE_TARGET", "PYTEST_ADDOPTS")
+
+
+def pytest_in_a_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if name not in CHOICES}
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=clean | environment, capture_output=True, check=False, text=True)
+
+
+def test_it_passes_at_the_targets_of_its_ini_file() -> None:
+    done = pytest_in_a_process(str(EXAMPLES / "fallback"))
+    assert re.findall(r"^examples/fallback/test_tiler\.py::(\S+) (\w+)", done.stdout, re.MULTILINE) == [
+        ("test_labels_are_tiled[windows-10-2004]", "PASSED"),
+        ("test_labels_are_tiled[windows-11-21h2]", "PASSED"),
+        ("test_labels_are_tiled[6_4]", "PASSED"),
+        ("test_int64_needs_a_higher_level[windows-10-2004]", "PASSED"),
+        ("test_int64_needs_a_higher_level[windows-11-21h2]", "PASSED"),
+    ]
+    assert "5 passed" in done.stdout
+    assert done.returncode == 0
+
+
+def test_another_target_can_be_chosen_for_it() -> None:
+    done = pytest_in_a_process(str(EXAMPLES / "fallback"), DML_TILE_TARGET="6_4")
+    assert "1 passed, 1 deselected" in done.stdout
+    assert done.returncode == 0
