@@ -8,8 +8,17 @@ from typing import Any, Final
 from recorded_bindings import NONE, Life, Setup, base, good, owned
 from tiles import row
 
-from dml_tile.device import BindingTable, BindingTableDesc, BufferArrayBinding, CompiledOperator, Device
+from dml_tile.device import (
+    BindingTable,
+    BindingTableDesc,
+    Buffer,
+    BufferArrayBinding,
+    BufferBinding,
+    CompiledOperator,
+    Device,
+)
 from dml_tile.enums import Feature, TensorDataType
+from dml_tile.executor import described
 
 
 def bind_all(life: Life, compiled: CompiledOperator, table: BindingTable, missing: str = "") -> None:
@@ -123,8 +132,9 @@ def thread_groups(life: Life, setup: Setup) -> None:
     desc = row(TensorDataType(setup["dtype"]).name, setup["input"], setup["repeats"])
     compiled = life.compile(desc)
     table = life.table(compiled)
-    life.inputs(table, [good()])
-    life.outputs(table, [good()])
+    source, output = described(desc)
+    life.inputs(table, [BufferBinding(Buffer(source.total_tensor_size_in_bytes))])
+    life.outputs(table, [BufferBinding(Buffer(output.total_tensor_size_in_bytes))])
     life.dispatch(compiled, table)
 
 

@@ -7,7 +7,6 @@ import io
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 from conftest import ROOT
@@ -31,7 +30,7 @@ def test_it_begins_with_the_two_commands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "shown"), [console for console in CONSOLES if "dml-tile" in console[0]], ids=lambda text: text[:60]
+    ("command", "shown"), [console for console in CONSOLES if "dml-tile " in console[0]], ids=lambda text: text[:60]
 )
 def test_a_command_prints_what_is_shown(command: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
@@ -40,22 +39,33 @@ def test_a_command_prints_what_is_shown(command: str, shown: str, monkeypatch: p
     assert CliRunner().invoke(cli.app, arguments, catch_exceptions=False).stdout == shown
 
 
-def test_the_python_example_does_what_its_comments_say() -> None:
-    code = PYTHON[0]
+@pytest.mark.parametrize("code", [code for code in PYTHON if "def test_" not in code])
+def test_a_python_example_prints_what_its_comments_say(code: str) -> None:
     comments = [comment.removesuffix("…") for comment in re.findall(r"print\(.*  # (.*)", code)]
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(code, {})
     lines = dict.fromkeys(printed.getvalue().splitlines())  # both tensors have the same finding
-    assert len(comments) == 3
+    assert comments
     for comment in comments:
         assert any(line.startswith(comment) for line in lines), comment
 
 
-def test_the_test_in_it_passes() -> None:
-    names: dict[str, Callable[[], None]] = {}
-    exec(PYTHON[1], names)
-    names["test_my_descriptor_needs_4_1"]()
+@pytest.mark.parametrize("code", [code for code in PYTHON if "def test_" in code])
+def test_the_tests_in_it_pass(code: str, pytester: pytest.Pytester) -> None:
+    path = pytester.makepyfile(code)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider", path).assert_outcomes(passed=code.count("def test_"))
+
+
+def test_its_run_of_pytest_shows_the_lines_that_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    ((command, shown),) = (console for console in CONSOLES if console[0].startswith("pytest"))
+    monkeypatch.delenv("DML_TILE_TARGET", raising=False)
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    done = subprocess.run(
+        [sys.executable, "-m", *command.split()], capture_output=True, check=True, cwd=ROOT, text=True
+    )
+    lines = [re.sub(r"\s+\[ *\d+%\]$", "", line) for line in done.stdout.splitlines()]
+    assert [line for line in lines if line.startswith("dml-tile: ") or "PASSED" in line] == shown.splitlines()
 
 
 def test_the_matrix_is_the_data_s() -> None:
