@@ -19,6 +19,7 @@ from dml_tile.binding_rules import BIND_POINT_RULES, BINDING_PAIR_RULES, BINDING
 from dml_tile.buffer_rules import BUFFER_RULES, TENSOR_RULES, Operand, buffer_of
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.device_rules import COMPILATION_RULES, CREATION_RULES, FEATURE_RULES, INITIALIZER_RULES, REMOVAL_RULES
+from dml_tile.dialect_rules import DIALECT_RULES
 from dml_tile.dispatch_rules import DISPATCH_RULES, INITIALIZATION_RULES, TABLE_RULES, TABLE_USE_RULES
 from dml_tile.enums import UINT_MAX, FeatureLevel, OperatorType, TensorFlags, TensorType
 from dml_tile.findings import Against, DmlError, Finding, Rule, bases_of
@@ -43,7 +44,8 @@ _RULES_OF_THE_DEVICE: Final = CREATION_RULES + FEATURE_RULES + REMOVAL_RULES + C
 _RULES_OF_DISPATCH: Final = TABLE_RULES + TABLE_USE_RULES + DISPATCH_RULES + INITIALIZATION_RULES
 
 RULES: Final[dict[str, Rule[Any]]] = {
-    rule.id: rule for rule in DESCRIPTOR_RULES + _RULES_OF_BINDINGS + _RULES_OF_THE_DEVICE + _RULES_OF_DISPATCH
+    rule.id: rule
+    for rule in DESCRIPTOR_RULES + DIALECT_RULES + _RULES_OF_BINDINGS + _RULES_OF_THE_DEVICE + _RULES_OF_DISPATCH
 }
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.dialects.request import Request
 from dml_tile.enums import TensorDataType
 from dml_tile.executor import require_executable, run
 from dml_tile.findings import Against
@@ -67,6 +68,26 @@ def tile(
         _require_fitting(out, shape, array)
     run(plan_tile(array.itemsize, source.shape, counts, source.strides, out.strides), source, out)
     return out
+
+
+def tiled(array: NDArray[Any], request: Request) -> NDArray[Any]:
+    """The result of a request on an array of its shape, but for leading 1s; of any dtype, in C order.
+
+    The bits are moved as those of a descriptor are. Elements that no descriptor describes are moved so too, where they
+    have a fixed size; strings and Python objects are tiled by NumPy.
+    """
+    source = array.reshape(request.shape)
+    if array.dtype.hasobject or array.dtype.kind in "SUT" or array.itemsize not in (1, 2, 4, 8, 16):
+        return np.tile(source, request.repeats)
+    repeats = request.repeats
+    bits = np.ascontiguousarray(source).reshape(-1).view(np.uint8)
+    if array.itemsize == 16:  # two elements of 8 bytes each
+        source, repeats = bits.view(np.uint64).reshape(*request.shape, 2), (*repeats, 1)
+    else:
+        source = bits.view(f"u{array.itemsize}").reshape(request.shape)
+    out = np.empty(tuple(map(mul, source.shape, repeats)), source.dtype)
+    run(plan_tile(source.itemsize, source.shape, repeats, source.strides, out.strides), source, out)
+    return out.reshape(-1).view(array.dtype).reshape(request.output_shape)
 
 
 def _counts(repeats: int | Iterable[int]) -> list[int]:

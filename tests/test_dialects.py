@@ -1,0 +1,260 @@
+"""The edges at which tile's specifications differ, and what becomes of each in DirectML's terms."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tiles import at
+
+from dml_tile.dialect_rules import CARRIERS, DIALECT_RULES, merged
+from dml_tile.dialects import directml
+from dml_tile.dialects import numpy as numpy_dialect
+from dml_tile.dialects import onnx as onnx_dialect
+from dml_tile.dialects import openvino as openvino_dialect
+from dml_tile.dialects import webnn as webnn_dialect
+from dml_tile.dialects.request import INT64_MAX, DialectError, Request
+from dml_tile.enums import UINT_MAX, TensorDataType
+from dml_tile.findings import DmlError
+from dml_tile.frontends import onnx, openvino, webnn
+from dml_tile.rules import RULES, check
+
+ONNX, OPENVINO, WEBNN, NUMPY = "onnx", "openvino", "webnn", "numpy"
+TILES: Final[dict[str, Callable[..., Request]]] = {
+    ONNX: lambda *arguments: onnx_dialect.tile_13("float32", *arguments),
+    OPENVINO: lambda *arguments: openvino_dialect.tile_1("f32", *arguments),
+    WEBNN: lambda *arguments: webnn_dialect.tile("float32", *arguments),
+    NUMPY: lambda *arguments: numpy_dialect.tile("float32", *arguments),
+}
+
+# shape, repeats, and the output's shape by dialect; None: an error
+EDGES: Final[dict[str, tuple[list[int], Any, dict[str, list[int] | None]]]] = {
+    "as it should be": ([2, 3], [1, 2], {ONNX: [2, 6], OPENVINO: [2, 6], WEBNN: [2, 6], NUMPY: [2, 6]}),
+    "a repeat of 0": ([2, 3], [0, 2], {ONNX: [0, 6], OPENVINO: [0, 6], WEBNN: None, NUMPY: [0, 6]}),
+    "a negative repeat": ([2, 3], [1, -2], {ONNX: None, OPENVINO: [2, 0], WEBNN: None, NUMPY: None}),
+    "a scalar": ([], [], {ONNX: [], OPENVINO: [], WEBNN: [], NUMPY: []}),
+    "a scalar and a repeat": ([], [2], {ONNX: None, OPENVINO: [2], WEBNN: None, NUMPY: [2]}),
+    "fewer repeats": ([2, 3], [2], {ONNX: None, OPENVINO: [2, 6], WEBNN: None, NUMPY: [2, 6]}),
+    "more repeats": ([3], [2, 2], {ONNX: None, OPENVINO: [2, 6], WEBNN: None, NUMPY: [2, 6]}),
+    "repeats of rank 2": ([2, 3], np.array([[1, 2]]), dict.fromkeys(TILES)),
+    "nested repeats": ([2, 3], [[1, 2]], dict.fromkeys(TILES)),
+    "repeats of rank 0": ([2], np.array(2), dict.fromkeys(TILES)),
+    "a bare integer": ([2], 2, dict.fromkeys(TILES)),
+    "repeats of int32": ([2], np.array([2], np.int32), {ONNX: None, OPENVINO: [4], WEBNN: [4], NUMPY: [4]}),
+    "repeats of float": ([2], np.array([2.0]), dict.fromkeys(TILES)),
+    "repeats of bool": ([2], np.array([True]), dict.fromkeys(TILES)),
+    "a float among the repeats": ([2], [2.0], dict.fromkeys(TILES)),
+    "an empty input": ([0, 3], [1, 2], {ONNX: [0, 6], OPENVINO: [0, 6], WEBNN: None, NUMPY: [0, 6]}),
+    "a negative size": ([-1], [2], dict.fromkeys(TILES)),
+    "beyond a uint32": ([2], [2**31], {ONNX: [2**32], OPENVINO: [2**32], WEBNN: None, NUMPY: [2**32]}),
+    "up to int64": ([1], [INT64_MAX], {ONNX: [INT64_MAX], OPENVINO: [INT64_MAX], WEBNN: None, NUMPY: [INT64_MAX]}),
+    "beyond int64": ([2], [2**62], dict.fromkeys(TILES)),
+    "of rank 9": ([1] * 9, [2] * 9, {dialect: [2] * 9 for dialect in TILES}),
+}
+
+
+@pytest.mark.parametrize("dialect", TILES)
+@pytest.mark.parametrize("edge", EDGES)
+def test_an_edge_is_handled_as_the_specification_says(edge: str, dialect: str) -> None:
+    shape, repeats, expected = EDGES[edge]
+    if expected[dialect] is None:
+        with pytest.raises(DialectError):
+            TILES[dialect](shape, repeats)
+    else:
+        assert list(TILES[dialect](shape, repeats).output_shape) == expected[dialect]
+
+
+@pytest.mark.parametrize(
+    ("tile", "arguments", "message"),
+    [
+        (onnx_dialect.tile_13, ("float8e5m2", [2], [2]), "ONNX Tile-13: data type: float8e5m2 is not one of bfloat16"),
+        (onnx_dialect.tile_6, ("bfloat16", [2], [2]), "ONNX Tile-6: data type: bfloat16 is not one of bool,"),
+        (onnx_dialect.tile_13, ("int8", [2, 3], [2]), "repeats: has 1 values; the input has 2 dimensions"),
+        (onnx_dialect.tile_13, ("int8", [2], [-3]), r"repeats\[0\]: is -3; repeats must not contain negative"),
+        (onnx_dialect.tile_13, ("int8", [2], np.array([2], "i4")), "repeats: is of int32; int64 was expected"),
+        (onnx_dialect.tile_13, ("int8", [2], [2**63]), "overflows; an output size is at most 9223372036854775807"),
+        (openvino_dialect.tile_1, ("float32", [2], [2]), "OpenVINO Tile-1: data type: float32 is not one of bf16"),
+        (webnn_dialect.tile, ("float64", [2], [2]), "WebNN tile: data type: float64 is not one of float16"),
+        (webnn_dialect.tile, ("int8", [2], [0]), r"repetitions\[0\]: TypeError: is 0; it is from 1 to 4294967295"),
+        (numpy_dialect.tile, ("int8", [2], [-1]), r"numpy.tile: reps\[0\]: is -1; negative values are not allowed"),
+    ],
+)
+def test_an_error_is_told_in_the_dialect_s_own_terms(
+    tile: Callable[..., Request], arguments: tuple[Any, ...], message: str
+) -> None:
+    with pytest.raises(DialectError, match=message) as error:
+        tile(*arguments)
+    copy = pickle.loads(pickle.dumps(error.value))
+    assert (copy.dialect, copy.field, str(copy)) == (error.value.dialect, error.value.field, str(error.value))
+
+
+@pytest.mark.parametrize(
+    ("tiles", "axis", "expected"),
+    [
+        (2, 0, (4, 3)),
+        (2.0, 1.0, (2, 6)),
+        (np.array([3], np.float16), np.array(1, np.int64), (2, 9)),
+        (0, 1, (2, 0)),
+        (1.5, 0, None),
+        (float("nan"), 0, None),
+        (float("inf"), 0, None),
+        (-1, 0, None),
+        (2, 2, None),
+        (2, -1, None),
+        (np.array([1, 2]), 0, None),
+        ("2", 0, None),
+    ],
+)
+def test_tile_1_repeats_along_one_axis(tiles: Any, axis: Any, expected: tuple[int, ...] | None) -> None:
+    if expected is None:
+        with pytest.raises(DialectError):
+            onnx_dialect.tile_1("float32", [2, 3], tiles, axis)
+    else:
+        assert onnx_dialect.tile_1("float32", [2, 3], tiles, axis).output_shape == expected
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        repeats = [1, 1]
+        repeats[int(np.asarray(axis).item())] = int(np.asarray(tiles).item())
+        np.testing.assert_array_equal(onnx.tile_1(x, tiles, axis), np.tile(x, repeats))
+
+
+def test_the_onnx_page_s_example() -> None:
+    assert onnx.tile_13([[1, 2], [3, 4]], [1, 2]).tolist() == [[1, 2, 1, 2], [3, 4, 3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "repeats", "expected"),
+    [
+        ([2, 3, 4], [5, 1, 2, 3], (5, 2, 6, 12)),
+        ([5, 2, 3, 4], [1, 2, 3], (5, 2, 6, 12)),
+        ([2, 3, 4], [1, 2, 3], (2, 6, 12)),
+    ],
+    ids=["the data is promoted", "the repeats are promoted", "nothing is promoted"],
+)
+def test_the_openvino_page_s_examples(shape: list[int], repeats: list[int], expected: tuple[int, ...]) -> None:
+    data = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    result = openvino.tile_1(data, repeats)
+    assert result.shape == expected
+    np.testing.assert_array_equal(result, np.tile(data, repeats))
+
+
+def arrays() -> dict[str, NDArray[Any]]:
+    rng = np.random.default_rng(3)
+    noise = rng.integers(0, 256, (2, 3, 16), np.uint8)
+    names = ["bool", "complex64", "complex128", "float16", "float32", "float64"]
+    names += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    numbers = {
+        name: noise[..., : np.dtype(name).itemsize].copy().view(name)[..., 0] for name in names if name != "bool"
+    }
+    words = np.array([["a", "bc", ""], ["naïve", "\0", "d" * 50]])
+    return numbers | {"bool": noise[..., 0] > 99, "str": words, "bytes": words.astype(object), "strided": words[:, ::2]}
+
+
+@pytest.mark.parametrize(("name", "array"), arrays().items(), ids=arrays())
+def test_every_type_is_tiled_bit_by_bit(name: str, array: NDArray[Any]) -> None:
+    expected = np.tile(array, (2, 3))
+    for tile in (onnx.tile_6, onnx.tile_13):
+        result = tile(array, [2, 3])
+        assert result.dtype == expected.dtype
+        assert result.shape == expected.shape
+        assert result.tobytes() == expected.tobytes() or result.tolist() == expected.tolist()
+
+
+def test_strided_arrays_scalars_and_empty_ones_are_tiled() -> None:
+    base = np.arange(24, dtype=np.complex128).reshape(2, 3, 4)
+    for array in (base, base[:, ::-1, ::2], base.T, base[:0], np.asfortranarray(base)):
+        np.testing.assert_array_equal(onnx.tile_13(array, [2, 1, 2]), np.tile(array, (2, 1, 2)))
+    assert onnx.tile_13(np.float32(3), []).shape == ()
+    assert openvino.tile_1(np.int8(3), [2, 2]).tolist() == [[3, 3], [3, 3]]
+    assert webnn.tile(np.ones((2, 1), np.float32), [1, 3]).shape == (2, 3)
+
+
+def test_types_that_a_dialect_has_not_are_refused() -> None:
+    with pytest.raises(DialectError, match=r"longdouble|float\d+ is not one of"):
+        onnx.tile_13(np.ones(2, np.longdouble), [2])
+    with pytest.raises(DialectError, match="complex64"):
+        openvino.tile_1(np.ones(2, np.complex64), [2])
+    with pytest.raises(DialectError, match="bool"):
+        webnn.tile(np.ones(2, bool), [2])
+
+
+# In DirectML's terms
+
+
+def test_each_type_has_a_carrier_or_none() -> None:
+    without = {"string", "complex64", "complex128", "f4e2m1", "nf4", "u1", "u2", "u3", "u6"}
+    listed = onnx_dialect.TILE_13_TYPES | openvino_dialect.TILE_1_TYPES | webnn_dialect.TILE_TYPES
+    assert listed == set(CARRIERS) | without
+
+
+@pytest.mark.parametrize(("name", "carrier"), [("bool", "UINT8"), ("bfloat16", "UINT16"), ("int64", "INT64")])
+def test_a_request_becomes_the_descriptor_that_tiles_the_same_bits(name: str, carrier: str) -> None:
+    desc = directml.tile_desc(onnx_dialect.tile_13(name, [2, 3], [1, 2]))
+    assert desc.input_tensor is not None
+    assert desc.input_tensor.desc is not None
+    assert desc.input_tensor.desc.data_type == TensorDataType[carrier]
+    assert (desc.input_tensor.desc.sizes, desc.repeats) == ((2, 3), (1, 2))
+    assert not check(desc)
+
+
+def test_a_scalar_has_one_dimension() -> None:
+    desc = directml.tile_desc(webnn_dialect.tile("float32", [], []))
+    assert desc.input_tensor is not None
+    assert desc.input_tensor.desc is not None
+    assert (desc.input_tensor.desc.sizes, desc.repeats_count, desc.repeats) == ((1,), 1, (1,))
+
+
+def test_a_float64_is_described_and_refused_with_advice() -> None:
+    findings = check(directml.tile_desc(onnx_dialect.tile_13("float64", [2], [2])))
+    assert {finding.rule for finding in findings} == {"DML-TILE-DataType"}
+    assert {finding.suggestion for finding in findings} == {"tile the same bits as UINT64"}
+
+
+RULE_CASES: Final = [
+    # a rule, what it refuses, what it accepts, where
+    ("DML-DIALECT-data-type", ("complex64", [2], [2]), ("uint64", [2], [2]), "InputTensor.DataType"),
+    ("DML-DIALECT-data-type", ("string", [2], [2]), ("bool", [2], [2]), "InputTensor.DataType"),
+    ("DML-DIALECT-empty", ("int8", [2, 3], [1, 0]), ("int8", [2, 3], [1, 1]), "Repeats[1]"),
+    ("DML-DIALECT-empty", ("int8", [0, 3], [1, 1]), ("int8", [1, 3], [1, 1]), "InputTensor.Sizes[0]"),
+    ("DML-DIALECT-rank", ("int8", [2] * 9, [2] * 9), ("int8", [2] * 9, [2] * 8 + [1]), "InputTensor.DimensionCount"),
+    ("DML-DIALECT-size", ("int8", [2], [2**31]), ("int8", [1], [UINT_MAX]), "OutputTensor.Sizes[0]"),
+]
+
+
+@pytest.mark.parametrize(("rule", "refused", "accepted", "path"), RULE_CASES)
+def test_a_rule_refuses_and_accepts(rule: str, refused: Any, accepted: Any, path: str) -> None:
+    request = onnx_dialect.tile_13(*refused)
+    (finding,) = RULES[rule].findings(request, at("6_4"))
+    assert finding.path == path
+    assert finding in directml.findings(request)
+    with pytest.raises(DmlError, match=rule) as error:
+        directml.tile_desc(request)
+    assert error.value.hresult is None
+    assert not directml.findings(onnx_dialect.tile_13(*accepted))
+    directml.tile_desc(onnx_dialect.tile_13(*accepted))
+
+
+def test_each_rule_of_dialects_has_its_cases() -> None:
+    assert {case[0] for case in RULE_CASES} == {rule.id for rule in DIALECT_RULES}
+
+
+def test_more_than_8_dimensions_are_merged() -> None:
+    request = onnx_dialect.tile_13("int8", [1, 2, 1, 3, 1, 2, 1, 1, 2, 3], [2, 1, 3, 1, 1, 2, 1, 1, 2, 1])
+    desc = directml.tile_desc(request)
+    assert desc.repeats_count <= 8
+    assert not check(desc)
+
+
+def test_merging_leaves_the_values_where_they_were() -> None:
+    rng = np.random.default_rng(11)
+    for _ in range(300):
+        rank = int(rng.integers(0, 7))
+        shape, repeats = (rng.integers(1, 4, rank).tolist() for _ in range(2))
+        array = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+        fewer, counts = merged(shape, repeats)
+        assert len(fewer) == len(counts) <= rank
+        expected = np.tile(array, repeats).reshape(-1)
+        np.testing.assert_array_equal(np.tile(array.reshape(fewer), counts).reshape(-1), expected)
