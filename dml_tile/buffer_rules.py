@@ -117,7 +117,8 @@ def tensor_is_a_buffer(operand: Operand, target: Target) -> Iterator[Violation]:
     says="A tensor's Desc is not null.",
 )
 def tensor_is_described(operand: Operand, target: Target) -> Iterator[Violation]:
-    if operand.tensor is not None and operand.tensor.desc is None:
+    tensor = operand.tensor
+    if tensor is not None and tensor.desc is None and isinstance(tensor.type, TensorType):  # else Desc may be anything
         yield Violation(f"{operand.name}.Desc", "null was provided, but a DML_BUFFER_TENSOR_DESC was expected")
 
 

@@ -14,6 +14,7 @@ _REFERENCE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directm
 TABLE_PAGE: Final = f"{_REFERENCE}/ns-directml-dml_binding_table_desc"
 CREATE_TABLE_PAGE: Final = f"{_REFERENCE}/nf-directml-idmldevice-createbindingtable"
 CREATE_INITIALIZER_PAGE: Final = f"{_REFERENCE}/nf-directml-idmldevice-createoperatorinitializer"
+BIND_PERSISTENT_PAGE: Final = f"{_REFERENCE}/nf-directml-idmlbindingtable-bindpersistentresource"
 DISPATCH_PAGE: Final = f"{_REFERENCE}/nf-directml-idmlcommandrecorder-recorddispatch"
 ERRORS_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-errors"
 
@@ -179,6 +180,29 @@ def table_is_of_the_dispatchable(dispatch: Dispatch, target: Target) -> Iterator
         yield Violation("bindings", "the initializer was Reset after the table was made", "Reset the table too")
 
 
+@dataclass(frozen=True, slots=True)
+class Persistence:
+    """Whether an operator that was initialised is executed with the persistent resource of its initialisation."""
+
+    same: bool
+
+
+@rule(
+    "DML-BINDING-persistent",
+    basis=Basis.DOCUMENTED,
+    url=BIND_PERSISTENT_PAGE,
+    says="An operator is executed with the persistent resource that its initialisation wrote, where it wrote it.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def persistent_resource_is_the_initialised_one(persistence: Persistence, target: Target) -> Iterator[Violation]:
+    if not persistence.same:
+        yield Violation(
+            "PersistentResource",
+            "the range is not the one that the operator's initialisation wrote (DirectML does not notice)",
+            "bind the same range as at initialisation; its bytes cannot be moved",
+        )
+
+
 @rule(
     "DML-BINDING-uninitialised",
     basis=Basis.DOCUMENTED,
@@ -216,4 +240,5 @@ DISPATCH_RULES: Final[tuple[Rule[Dispatch], ...]] = (
     dispatch_is_of_one_device,
     table_is_of_the_dispatchable,
 )
+PERSISTENCE_RULES: Final[tuple[Rule[Persistence], ...]] = (persistent_resource_is_the_initialised_one,)
 INITIALIZATION_RULES: Final[tuple[Rule[Initialization], ...]] = (operator_is_initialised, operator_is_initialised_once)

@@ -20,7 +20,13 @@ from dml_tile.buffer_rules import BUFFER_RULES, TENSOR_RULES, Operand, buffer_of
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.device_rules import COMPILATION_RULES, CREATION_RULES, FEATURE_RULES, INITIALIZER_RULES, REMOVAL_RULES
 from dml_tile.dialect_rules import DIALECT_RULES
-from dml_tile.dispatch_rules import DISPATCH_RULES, INITIALIZATION_RULES, TABLE_RULES, TABLE_USE_RULES
+from dml_tile.dispatch_rules import (
+    DISPATCH_RULES,
+    INITIALIZATION_RULES,
+    PERSISTENCE_RULES,
+    TABLE_RULES,
+    TABLE_USE_RULES,
+)
 from dml_tile.enums import UINT_MAX, FeatureLevel, OperatorType, TensorFlags, TensorType
 from dml_tile.findings import Against, DmlError, Finding, Rule, bases_of
 from dml_tile.layout import ELEMENT_SIZES, minimum_size_in_bytes
@@ -41,7 +47,7 @@ DESCRIPTOR_RULES: Final = (
 
 _RULES_OF_BINDINGS: Final = COUNT_RULES + BOUND_RULES + BIND_POINT_RULES + BINDING_RULES + BINDING_PAIR_RULES
 _RULES_OF_THE_DEVICE: Final = CREATION_RULES + FEATURE_RULES + REMOVAL_RULES + COMPILATION_RULES + INITIALIZER_RULES
-_RULES_OF_DISPATCH: Final = TABLE_RULES + TABLE_USE_RULES + DISPATCH_RULES + INITIALIZATION_RULES
+_RULES_OF_DISPATCH: Final = TABLE_RULES + TABLE_USE_RULES + DISPATCH_RULES + INITIALIZATION_RULES + PERSISTENCE_RULES
 
 RULES: Final[dict[str, Rule[Any]]] = {
     rule.id: rule

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from tiles import tile
 
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.device import (
@@ -66,3 +67,26 @@ def execute(
 
 def floats(buffer: Buffer) -> NDArray[np.float32]:
     return buffer.memory.view(np.float32)
+
+
+NUMBERS = np.arange(1, 7, dtype=np.float32)
+TILED = np.tile(NUMBERS.reshape(2, 3), (3, 3))
+OWNED = tile(InputTensor__Flags=1)
+
+
+def source() -> BufferBinding:
+    return BufferBinding(Buffer.wrap(NUMBERS.copy()))
+
+
+def output() -> BufferBinding:
+    return BufferBinding(Buffer(216))
+
+
+def written(binding: BufferBinding) -> NDArray[np.float32]:
+    assert binding.buffer is not None
+    return floats(binding.buffer).reshape(6, 9)
+
+
+def removing_rules(device: Device) -> set[str]:
+    assert device.removal is not None
+    return {finding.rule for finding in device.removal.findings}

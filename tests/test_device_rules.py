@@ -11,7 +11,7 @@ from tiles import at
 from dml_tile.descriptors import BufferTensorDesc
 from dml_tile.device_rules import Compilation, Creation, FeatureQuery, Removal, Targets
 from dml_tile.dialect_rules import DIALECT_RULES
-from dml_tile.dispatch_rules import Dispatch, Initialization, TableRequest, TableUse
+from dml_tile.dispatch_rules import Dispatch, Initialization, Persistence, TableRequest, TableUse
 from dml_tile.enums import HRESULT, BindingType, Feature, FeatureLevel
 from dml_tile.findings import Basis
 from dml_tile.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding
@@ -72,6 +72,8 @@ def table(
     return TableRequest(given, own, required, cpu, 1, size)
 
 
+OWNED_INPUT: Final = "operators[0].InputTensor"
+RESOURCE: Final = "PersistentResource"
 NONE_GIVEN: Final = BindingDesc()
 OF_NOTHING: Final = Slot.of_tensor("operators[0].InputTensor", PLAIN, INITIALIZER_INPUT)
 A_REMOVAL: Final = Removal("BindInputs", ())
@@ -142,6 +144,9 @@ CASES: Final = [
     Case("DML-BINDING-heap", tensor(on("UPLOAD")), initialised(OWNED, on("UPLOAD")), "InputTensor"),
     Case("DML-BINDING-heap", tensor(on("GPU_UPLOAD")), tensor(on("DEFAULT")), "InputTensor"),
     Case("DML-BINDING-heap", tensor(on("CUSTOM")), tensor(on("DEFAULT")), "InputTensor", D),
+    Case("DML-BINDING-heap", initialised(OWNED, on("CUSTOM")), initialised(OWNED, GOOD), OWNED_INPUT, D),
+    Case("DML-BINDING-heap", initialised(OWNED, on("READBACK")), initialised(OWNED, GOOD), OWNED_INPUT),
+    Case("DML-BINDING-heap", resource(PERSISTENT, 8, on("CUSTOM")), resource(PERSISTENT, 8, GOOD), RESOURCE, D),
     Case(
         "DML-BINDING-heap",
         resource(INITIALIZER_OUTPUT, 8, on("CUSTOM")),
@@ -170,6 +175,9 @@ CASES: Final = [
         initialised(OWNED, GOOD),
         "operators[0].InputTensor.BindingCount",
     ),
+    Case("DML-BINDING-BindingCount", initialised(OWNED), initialised(OWNED, GOOD), f"{OWNED_INPUT}.BindingCount"),
+    Case("DML-BINDING-range", tensor(BufferBinding(Buffer(64), 2**64 - 16, 80)), tensor(GOOD), "InputTensor", D),
+    Case("DML-BINDING-range", tensor(BufferBinding(Buffer(64), 2**64 - 16, 81)), tensor(GOOD), "InputTensor"),
     Case(
         "DML-BINDING-BindingCount",
         initialised(PLAIN),
@@ -222,6 +230,9 @@ CASES: Final = [
     Case("DML-DEVICE-flags", Creation(2, None), Creation(1, None), "flags"),
     Case("DML-DEVICE-flags", Creation(0x80000000, None), Creation(0, None), "flags", D, "5_0"),
     Case("DML-DEVICE-flags", Creation(0x80000000, None), Creation(0, None), "flags", level="5_1"),
+    Case("DML-DEVICE-flags", Creation(0x80000002, None), Creation(0, None), "flags", level="5_0"),
+    Case("DML-DEVICE-minimumFeatureLevel", Creation(0, 0x80000000), Creation(0, 0), "minimumFeatureLevel", D),
+    Case("DML-DEVICE-minimumFeatureLevel", Creation(0, 0x7FFFFFFF), Creation(0, 0), "minimumFeatureLevel"),
     Case("DML-DEVICE-debug-layer", Creation(1, None), Creation(0, None), "flags", R),
     Case(
         "DML-DEVICE-minimumFeatureLevel", Creation(0, 0x5100), Creation(0, 0x5000), "minimumFeatureLevel", level="5_0"
@@ -255,6 +266,7 @@ CASES: Final = [
     Case("DML-DISPATCH-device", Dispatch(own=False), Dispatch(), "dispatchable"),
     Case("DML-DISPATCH-table", Dispatch(same=False), Dispatch(), "bindings"),
     Case("DML-DISPATCH-table", Dispatch(current=False), Dispatch(), "bindings"),
+    Case("DML-BINDING-persistent", Persistence(same=False), Persistence(same=True), "PersistentResource"),
     Case(
         "DML-BINDING-uninitialised",
         Initialization("it", 0, "execution"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from recorded_bindings import BINDING_CASES, CrashError, Life
+from recorded_bindings import BINDING_CASES, CrashError, Life, is_huge
 from recorded_dispatches import DISPATCH_CASES
 
 Case = dict[str, Any]
@@ -65,7 +65,7 @@ def test_the_device_does_what_was_recorded(group: str, level: str) -> None:
         calls = [(step["call"], step["removed"] != "0x00000000") for step in recorded.get("steps", ())]
         calls = [call for call in calls if call[0] not in NOT_COMPARED]
         if calls:
-            assert outcome.calls[: len(calls)] == calls, case
+            assert outcome.calls == (calls[:-1] if is_huge(case["setup"]) else calls), case
 
 
 def test_most_recorded_cases_have_a_meaning() -> None:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import mmap
 import tracemalloc
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dml_tile.enums import UINT64_MAX, BindingType, HeapType, ResourceFlags
-from dml_tile.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, binding_desc
+from dml_tile.resources import (
+    BindingDesc,
+    Buffer,
+    BufferArrayBinding,
+    BufferBinding,
+    binding_desc,
+    bindings_of,
+)
 
 
 def test_a_buffer_is_zeros_on_the_default_heap() -> None:
@@ -101,10 +110,63 @@ def test_a_region_is_there_if_the_buffer_has_it() -> None:
     assert BufferBinding(None).region(0) is None
 
 
-@pytest.mark.parametrize(("offset", "size"), [(-1, 4), (0, -2), (2**64, 4), (0, 2**64)])
+@pytest.mark.parametrize(("offset", "size"), [(-1, 4), (0, -1), (2**64, 4), (0, 2**64)])
 def test_a_range_is_of_uint64s(offset: int, size: int) -> None:
     with pytest.raises(ValueError, match="an integer from 0 to"):
         BufferBinding(Buffer(4), offset, size)
+
+
+@pytest.mark.parametrize("integer", [np.uint8, np.int32, np.uint64])
+def test_numpy_s_integers_are_integers(integer: type[np.integer[Any]]) -> None:
+    binding = BufferBinding(Buffer(integer(64)), integer(48), integer(16))
+    assert (type(binding.offset), type(binding.size_in_bytes)) == (int, int)
+    assert binding.buffer is not None
+    assert type(binding.buffer.size) is int
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: BufferBinding(np.zeros(6)), "a Buffer was expected, not a ndarray; Buffer.wrap\\(\\) makes one of it"),  # type: ignore[arg-type]
+        (lambda: BufferArrayBinding([None]), "a BufferBinding was expected, not a NoneType"),  # type: ignore[list-item]
+        (lambda: BufferArrayBinding([Buffer(4)]), "a BufferBinding was expected, not a Buffer"),  # type: ignore[list-item]
+        (lambda: BindingDesc(BindingType.BUFFER, BufferArrayBinding([])), "takes a BufferBinding, not a BufferArray"),
+        (lambda: BindingDesc(2, BufferBinding(None)), "takes a BufferArrayBinding, not a BufferBinding"),
+        (lambda: BindingDesc(0, Buffer(4)), "takes a BufferBinding or a BufferArrayBinding, not a Buffer"),  # type: ignore[arg-type]
+        (lambda: BindingDesc("BUFFER"), "cannot be interpreted as an integer"),  # type: ignore[arg-type]
+        (lambda: Buffer(24.0), "cannot be interpreted as an integer"),  # type: ignore[arg-type]
+        (lambda: Buffer(4, heap=None), "cannot be interpreted as an integer"),  # type: ignore[arg-type]
+        (lambda: bindings_of(BufferBinding(None)), "a sequence of bindings was expected, not a BufferBinding"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_of_another_kind_is_a_type_error(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+def test_flags_are_a_uint() -> None:
+    with pytest.raises(ValueError, match="flags is -1"):
+        Buffer(4, flags=-1)
+
+
+def test_spans_overlap_by_buffer_or_by_address() -> None:
+    lazy, other, memory = Buffer(64), Buffer(64), bytearray(64)
+    whole, half = Buffer.wrap(memory), Buffer.wrap(memoryview(memory)[32:])
+
+    def overlap(one: BufferBinding, two: BufferBinding, count: int = 16) -> bool:
+        spans = one.span(count), two.span(count)
+        assert spans[0] is not None
+        assert spans[1] is not None
+        return spans[0].overlaps(spans[1])
+
+    assert overlap(BufferBinding(lazy, 0), BufferBinding(lazy, 15))
+    assert not overlap(BufferBinding(lazy, 0), BufferBinding(lazy, 16))
+    assert not overlap(BufferBinding(lazy), BufferBinding(other))
+    assert overlap(BufferBinding(whole, 17), BufferBinding(half))
+    assert not overlap(BufferBinding(whole, 16), BufferBinding(half))
+    assert overlap(BufferBinding(whole, 48), BufferBinding(half, 16))
+    assert BufferBinding(lazy, 49).span(16) is None
+    assert lazy.home == (lazy, 0), "a span takes no memory"
 
 
 def test_a_binding_describes_itself() -> None:

@@ -5,8 +5,9 @@ Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/nn-directml-i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final, Literal, overload
+from collections.abc import Iterable
+from operator import index
+from typing import Final, Literal, SupportsIndex, overload
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer
@@ -24,7 +25,6 @@ from dml_tile.device_rules import (
 )
 from dml_tile.enums import (
     HRESULT,
-    UINT_MAX,
     CreateDeviceFlags,
     ExecutionFlags,
     Feature,
@@ -33,6 +33,7 @@ from dml_tile.enums import (
 )
 from dml_tile.executor import Padding, require_padding
 from dml_tile.findings import Against, DmlError
+from dml_tile.resources import uint
 from dml_tile.rules import check
 from dml_tile.simulation import resolve
 from dml_tile.targets import Target, TargetLike
@@ -46,8 +47,8 @@ class Device:
     ``minimum_feature_level`` is a floor: creation fails where DirectML has less, and nothing else changes. ``against``
     is the contract it is held to: by default it is stricter than any real device, since it also enforces what is
     documented and nobody checks at run time. ``padding`` is what becomes of an output's bytes between its elements, as
-    in ``execute``. With ``raise_on_removal``, the call that removes the device raises DmlError; without, it returns as
-    in C, and ``removal`` tells why.
+    in ``execute``. With ``raise_on_removal``, the call that removes the device raises DmlError, and so does each later
+    one; without, they return as in C, and ``removal`` tells why.
 
     It may be used from many threads. Raises DmlError where DMLCreateDevice1 fails, ValueError for unknown words.
     """
@@ -65,7 +66,11 @@ class Device:
         require_padding(padding)
         self._lifetime = Lifetime(resolve(target), against, padding, raise_on_removal=raise_on_removal)
         minimum = None if minimum_feature_level is None else _level(minimum_feature_level)
-        self._lifetime.require("DMLCreateDevice1", CREATION_RULES, Creation(int(flags), minimum))
+        self._lifetime.require("DMLCreateDevice1", CREATION_RULES, Creation(uint("flags", flags), minimum))
+
+    def __repr__(self) -> str:
+        removed = f", removed by {self.removal.call}" if self.removal else ""
+        return f"<Device at {self.target.label}{removed}>"
 
     @property
     def target(self) -> Target:
@@ -98,7 +103,8 @@ class Device:
         """The highest of the queried feature levels that is supported, or whether a data type is.
 
         A level that no header lists is answered as the runtime does, by its number. Raises DmlError where the call
-        fails: an unknown feature, no supported level, a removed device.
+        fails: an unknown feature, no supported level, a removed device; TypeError for a query of another kind,
+        ValueError for a level that no UINT holds.
         """
         call = "CheckFeatureSupport"
         self._lifetime.require_present(call)
@@ -108,12 +114,12 @@ class Device:
                 raise TypeError(f"query is {query!r}; several feature levels were expected")
             levels = [_level(level) for level in query]
             highest = max((level for level in levels if level <= self.target.feature_level), default=0)
-        self._lifetime.require(call, FEATURE_RULES, FeatureQuery(feature, highest))
+        self._lifetime.require(call, FEATURE_RULES, FeatureQuery(uint("feature", feature), highest))
         if feature == Feature.FEATURE_LEVELS:
             return FeatureLevel(highest) if highest in _LEVELS else highest
-        if not isinstance(query, int):
+        if not isinstance(query, SupportsIndex):
             raise TypeError(f"query is {query!r}; a data type was expected")
-        return self.target.supports_data_type(query)
+        return self.target.supports_data_type(index(query))
 
     def create_operator(self, desc: OperatorDesc | TileOperatorDesc | None) -> Operator:
         """A tile that can be compiled. Raises DmlError with the findings of ``check``."""
@@ -137,12 +143,16 @@ class Device:
         if op is not None and not isinstance(op, Operator):
             raise TypeError(f"an Operator was expected, not a {type(op).__name__}")
         own = op is not None and op.lifetime is self._lifetime
-        self._lifetime.require(call, COMPILATION_RULES, Compilation(op is not None, own, int(flags)))
+        compilation = Compilation(op is not None, own, uint("flags", flags))
+        self._lifetime.require(call, COMPILATION_RULES, compilation)
         assert op is not None
         return CompiledOperator(op, ExecutionFlags(flags))
 
-    def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
-        """An initializer of operators, in this order. Raises DmlError for an operator of another device."""
+    def create_operator_initializer(self, operators: Iterable[CompiledOperator] = ()) -> OperatorInitializer:
+        """An initializer of operators, in this order.
+
+        Raises DmlError for an operator of another device, unless this one is held to the runtime alone.
+        """
         call = "CreateOperatorInitializer"
         self._lifetime.require_present(call)
         return OperatorInitializer(self._lifetime, operators, call)
@@ -150,7 +160,8 @@ class Device:
     def create_binding_table(self, desc: BindingTableDesc | None) -> BindingTable:
         """A table to bind buffers for one dispatchable; None makes one that is of no use before its ``reset``.
 
-        Raises DmlError for too few descriptors, null handles, an operator that is not compiled, and another device's.
+        Raises DmlError for too few descriptors, null handles and an operator that is not compiled; also, unless the
+        device is held to the runtime alone, for another device's.
         """
         call = "CreateBindingTable"
         self._lifetime.require_present(call)
@@ -166,7 +177,4 @@ _LEVELS: Final = frozenset(map(int, FeatureLevel))
 
 
 def _level(level: LevelLike) -> int:
-    value = int(FeatureLevel.parse(level) if isinstance(level, str) else level)
-    if not 0 <= value <= UINT_MAX:
-        raise ValueError(f"{value} is no feature level; an integer from 0 to {UINT_MAX} was expected")
-    return value
+    return uint("the feature level", FeatureLevel.parse(level) if isinstance(level, str) else level)

@@ -6,7 +6,7 @@ nn-directml-idmloperatorinitializer, ns-directml-dml_binding_properties)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -55,6 +55,8 @@ class CompiledOperator:
         self.flags = flags
         self.initialisations = 0
         """How often it was initialised; to be changed under the device's lock."""
+        self.persistent_address = 0
+        """Where its initialisation wrote the persistent resource; 0 if it wrote none."""
         source, destination = described(self.desc)
         self.owns_input = bool(source.flags & TensorFlags.OWNED_BY_DML)
         self.is_executable = not why_never_executed(self.desc, self.lifetime.target)
@@ -76,7 +78,7 @@ class CompiledOperator:
 class OperatorInitializer:
     """IDMLOperatorInitializer: initialises compiled operators, all in one dispatch."""
 
-    def __init__(self, lifetime: Lifetime, operators: Sequence[CompiledOperator], call: str) -> None:
+    def __init__(self, lifetime: Lifetime, operators: Iterable[CompiledOperator], call: str) -> None:
         self.lifetime = lifetime
         self.resets = 0
         self._take(operators, call)
@@ -87,21 +89,25 @@ class OperatorInitializer:
         """All are 0; answers also after the device was removed."""
         return BindingProperties(0, 0, 0)
 
-    def reset(self, operators: Sequence[CompiledOperator] = ()) -> None:
+    def reset(self, operators: Iterable[CompiledOperator] = ()) -> None:
         """Take other operators; binding tables that were made before are of no use any more.
 
-        Answers also after the device was removed. Raises DmlError for another device's operator. Not thread-safe.
+        Answers also after the device was removed. Raises DmlError for another device's operator, unless the device is
+        held to the runtime alone, TypeError for what is no compiled operator. Not thread-safe.
         """
         self._take(operators, "Reset")
         self.resets += 1
 
-    def _take(self, operators: Sequence[CompiledOperator], call: str) -> None:
+    def _take(self, operators: Iterable[CompiledOperator], call: str) -> None:
+        if not isinstance(operators, Iterable):
+            raise TypeError(f"a sequence of operators was expected, not a {type(operators).__name__}")
+        operators = tuple(operators)
         for operator in operators:
             if not isinstance(operator, CompiledOperator):
                 raise TypeError(f"a CompiledOperator was expected, not a {type(operator).__name__}")
         targets = Targets(tuple(operator.lifetime is self.lifetime for operator in operators))
         self.lifetime.require(call, INITIALIZER_RULES, targets)
-        self.operators = tuple(operators)
+        self.operators = operators
         self.input_slots = tuple(
             Slot.of_tensor(f"operators[{i}].InputTensor", described(operator.desc)[0], INITIALIZER_INPUT)
             for i, operator in enumerate(operators)

@@ -46,6 +46,12 @@ class Lifetime:
         if self._removal is not None:
             self.require(call, REMOVAL_RULES, self._removal)
 
+    def is_removed(self, call: str) -> bool:
+        """Whether a call that returns nothing is to do nothing. Raises DmlError if removals are to be raised."""
+        if self._raise_on_removal:
+            self.require_present(call)
+        return self._removal is not None
+
     def remove(self, call: str, findings: Sequence[Finding]) -> None:
         """Remove the device because of what a call did.
 
@@ -53,7 +59,9 @@ class Lifetime:
         """
         noticed = next((finding for finding in findings if finding.basis != Basis.DOCUMENTED), None)
         if noticed is not None and noticed.crash:
-            raise DmlError(findings, call)
+            raise DmlError(
+                [finding for finding in findings if finding.crash or finding.basis == Basis.DOCUMENTED], call
+            )
         with self.lock:
             if self._removal is None:
                 self._removal = Removal(call, tuple(findings))

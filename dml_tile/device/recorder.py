@@ -9,25 +9,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from dml_tile.binding_rules import BIND_POINT_RULES, BINDING_PAIR_RULES
-from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, OperatorInitializer
+from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.device.table import BindingTable
 from dml_tile.dispatch_rules import (
     DISPATCH_RULES,
     INITIALIZATION_RULES,
+    PERSISTENCE_RULES,
     TABLE_USE_RULES,
     Dispatch,
     Initialization,
+    Persistence,
     TableUse,
 )
 from dml_tile.enums import ExecutionFlags
-from dml_tile.executor import described, prepare_regions
+from dml_tile.executor import prepare_regions
 from dml_tile.findings import Finding
 from dml_tile.memory import Bytes
-from dml_tile.resources import BufferBinding
+from dml_tile.resources import BufferBinding, Span
 from dml_tile.slots import BindingPair, BindPoint, Slot, Stage
 
 _CALL: Final = "RecordDispatch"
@@ -35,18 +35,23 @@ _CALL: Final = "RecordDispatch"
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """What is bound to a slot that is read or written; ``region`` is None where that cannot be done."""
+    """What is bound to a slot that is read or written."""
 
     slot: Slot
     binding: BufferBinding | None
-    region: Bytes | None
-
-    @classmethod
-    def of(cls, slot: Slot, binding: BufferBinding | None) -> _Access:
-        return cls(slot, binding, binding.region(slot.size_in_bytes) if binding is not None else None)
 
     def point(self, stage: Stage, unnoticed: str = "") -> BindPoint:
         return BindPoint(self.slot.name, stage == "initialisation", stage, self.binding is not None, unnoticed)
+
+    @property
+    def span(self) -> Span | None:
+        """Which memory; None where nothing is bound, or the range leaves its buffer."""
+        return self.binding.span(self.slot.size_in_bytes) if self.binding is not None else None
+
+    @property
+    def region(self) -> Bytes | None:
+        """The bytes of the span."""
+        return self.binding.region(self.slot.size_in_bytes) if self.binding is not None else None
 
 
 class CommandRecorder:
@@ -64,7 +69,8 @@ class CommandRecorder:
         MemoryError where a bound buffer is larger than memory.
         """
         lifetime = self.lifetime
-        if lifetime.removal is not None:
+        _require_kinds(dispatchable, bindings)
+        if lifetime.is_removed(_CALL):
             return
         if dispatchable is None or bindings is None:
             lifetime.require(_CALL, DISPATCH_RULES, Dispatch(dispatchable is not None, bindings is not None))
@@ -84,35 +90,54 @@ class CommandRecorder:
 
     def _execute(self, compiled: CompiledOperator, table: BindingTable) -> None:
         source = (
-            _Access.of(compiled.persistent_slot, table.persistent)
+            _Access(compiled.persistent_slot, table.persistent)
             if compiled.owns_input
-            else _Access.of(compiled.input_slots[0], table.inputs[0])
+            else _Access(compiled.input_slots[0], table.inputs[0])
         )
-        output = _Access.of(compiled.output_slots[0], table.outputs[0])
+        output = _Access(compiled.output_slots[0], table.outputs[0])
         volatile = compiled.flags & ExecutionFlags.DESCRIPTORS_VOLATILE
         unnoticed = "DirectML does not notice: the descriptors are volatile" if volatile else ""
-        points = [access.point("execution", unnoticed) for access in (source, output)]
+        findings: list[Finding] = []
+        for access in (source, output):
+            findings += self.lifetime.findings(BIND_POINT_RULES, access.point("execution", unnoticed))
         state = Initialization("dispatchable", compiled.initialisations, "execution")
-        if not self._is_sound(points, [state], [source], [output]) or not compiled.is_executable:
+        findings += self.lifetime.findings(INITIALIZATION_RULES, state)
+        if compiled.owns_input and compiled.initialisations and source.span is not None:
+            persistence = Persistence(source.span.buffer is None and source.span.start == compiled.persistent_address)
+            findings += self.lifetime.findings(PERSISTENCE_RULES, persistence)
+        if not self._may_write(findings, [source], [output]) or not compiled.is_executable:
             return
-        if source.region is not None and output.region is not None:
-            size = described(compiled.desc)[0].total_tensor_size_in_bytes  # a persistent resource may be larger
-            prepare_regions(compiled.desc, source.region[:size], output.region, self.lifetime.padding).run()
+        if source.span is not None and output.span is not None:
+            read, written = source.region, output.region
+            assert read is not None
+            assert written is not None
+            prepare_regions(compiled.desc, read, written, self.lifetime.padding).run()
 
     def _initialize(self, initializer: OperatorInitializer, table: BindingTable) -> None:
-        slots = zip(initializer.input_slots, initializer.output_slots, strict=True)
-        bound = zip(table.inputs, table.outputs, strict=True)
         owned = [
-            (_Access.of(input_slot, source), _Access.of(output_slot, persistent))
-            for (input_slot, output_slot), (source, persistent) in zip(slots, bound, strict=True)
-            if input_slot.size_in_bytes
+            (compiled, _Access(input_slot, source), _Access(output_slot, persistent))
+            for compiled, input_slot, output_slot, source, persistent in zip(
+                initializer.operators,
+                initializer.input_slots,
+                initializer.output_slots,
+                table.inputs,
+                table.outputs,
+                strict=True,
+            )
+            if compiled.owns_input
         ]
-        points = [access.point("initialisation") for pair in owned for access in pair]
-        reads, writes = [source for source, _ in owned], [persistent for _, persistent in owned]
-        if self._is_sound(points, self._initialisations(initializer), reads, writes):
-            for source, persistent in owned:
-                if source.region is not None and persistent.region is not None:
-                    persistent.region[: source.region.size] = source.region
+        findings: list[Finding] = []
+        for _, *accesses in owned:
+            for access in accesses:
+                findings += self.lifetime.findings(BIND_POINT_RULES, access.point("initialisation"))
+        for state in self._initialisations(initializer):
+            findings += self.lifetime.findings(INITIALIZATION_RULES, state)
+        if not self._may_write(findings, [source for _, source, _ in owned], [persistent for *_, persistent in owned]):
+            return
+        for compiled, source, persistent in owned:
+            if source.span is not None and persistent.span is not None:
+                copy_bytes(source.region, persistent.region)
+                compiled.persistent_address = persistent.span.start
 
     def _initialisations(self, initializer: OperatorInitializer) -> list[Initialization]:
         """How often each operator was initialised before now, which is written down."""
@@ -120,23 +145,13 @@ class CommandRecorder:
         with self.lifetime.lock:
             for i, compiled in enumerate(initializer.operators):
                 states.append(Initialization(f"operators[{i}]", compiled.initialisations, "initialisation"))
-                compiled.initialisations += 1
+                if compiled.lifetime is self.lifetime:  # else it is not for this device to tell
+                    compiled.initialisations += 1
         return states
 
-    def _is_sound(
-        self,
-        points: Sequence[BindPoint],
-        states: Sequence[Initialization],
-        reads: Sequence[_Access],
-        writes: Sequence[_Access],
-    ) -> bool:
-        """Whether bytes may be written; removes the device if that breaks a rule."""
+    def _may_write(self, findings: list[Finding], reads: Sequence[_Access], writes: Sequence[_Access]) -> bool:
+        """Whether nothing is wrong, and nothing overlaps; removes the device if that breaks a rule."""
         pairs = list(_overlaps(reads, writes))
-        findings: list[Finding] = []
-        for point in points:
-            findings += self.lifetime.findings(BIND_POINT_RULES, point)
-        for state in states:
-            findings += self.lifetime.findings(INITIALIZATION_RULES, state)
         for pair in pairs:
             findings += self.lifetime.findings(BINDING_PAIR_RULES, pair)
         if findings:
@@ -144,9 +159,24 @@ class CommandRecorder:
         return not findings and not pairs
 
 
+def copy_bytes(source: Bytes | None, destination: Bytes | None) -> None:
+    """Write the source's bytes to the beginning of the destination, which may be larger."""
+    assert source is not None
+    assert destination is not None
+    destination[: source.size] = source
+
+
 def _overlaps(reads: Sequence[_Access], writes: Sequence[_Access]) -> Iterator[BindingPair]:
     for i, write in enumerate(writes):
         for other in (*reads, *writes[:i]):
-            regions = write.region, other.region
-            if regions[0] is not None and regions[1] is not None and np.may_share_memory(regions[0], regions[1]):
+            if write.span is not None and other.span is not None and write.span.overlaps(other.span):
                 yield BindingPair(write.slot.name, other.slot.name, overlap=True)
+
+
+def _require_kinds(dispatchable: Dispatchable | None, bindings: BindingTable | None) -> None:
+    if isinstance(dispatchable, Operator):
+        raise TypeError("a dispatchable was expected, not an Operator; compile it first")
+    if dispatchable is not None and not isinstance(dispatchable, Dispatchable):
+        raise TypeError(f"a dispatchable was expected, not a {type(dispatchable).__name__}")
+    if bindings is not None and not isinstance(bindings, BindingTable):
+        raise TypeError(f"a BindingTable was expected, not a {type(bindings).__name__}")

@@ -16,7 +16,7 @@ from dml_tile.device.lifetime import Lifetime
 from dml_tile.dispatch_rules import TABLE_RULES, TABLE_USE_RULES, TableRequest, TableUse
 from dml_tile.enums import BindingType
 from dml_tile.findings import Finding
-from dml_tile.resources import BindingLike, BufferBinding, binding_desc
+from dml_tile.resources import BindingLike, BufferBinding, binding_desc, bindings_of, uint
 from dml_tile.slots import INITIALIZER_INPUT, Binding, BindPoint, Bound, Count, Slot
 
 Bindings: TypeAlias = list[BufferBinding | None]
@@ -33,6 +33,12 @@ class BindingTableDesc:
     cpu_descriptor_handle: int = SOME_HANDLE
     gpu_descriptor_handle: int = SOME_HANDLE
     size_in_descriptors: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.dispatchable is not None and not isinstance(self.dispatchable, Dispatchable | Operator):
+            raise TypeError(f"a dispatchable was expected, not a {type(self.dispatchable).__name__}")
+        if self.size_in_descriptors is not None:
+            uint("size_in_descriptors", self.size_in_descriptors)
 
 
 class BindingTable:
@@ -96,6 +102,8 @@ class BindingTable:
 
     def _take(self, desc: BindingTableDesc | None, call: str) -> None:
         dispatchable, resets = None, 0
+        if desc is not None and not isinstance(desc, BindingTableDesc):
+            raise TypeError(f"a BindingTableDesc was expected, not a {type(desc).__name__}")
         if desc is not None:
             dispatchable = desc.dispatchable if isinstance(desc.dispatchable, Dispatchable) else None
             required = dispatchable.get_binding_properties().required_descriptor_count if dispatchable else None
@@ -117,7 +125,7 @@ class BindingTable:
 
     def _made(self, call: str) -> Dispatchable | None:
         """What the table was made for; None if the device was removed."""
-        if self.lifetime.removal is not None:
+        if self.lifetime.is_removed(call):
             return None
         self.lifetime.require(call, TABLE_USE_RULES, TableUse(filled=self.dispatchable is not None))
         return self.dispatchable
@@ -126,7 +134,7 @@ class BindingTable:
         self, call: str, bindings: Sequence[BindingLike] | None, slots: Sequence[Slot], before: Bindings
     ) -> Bindings:
         """What is bound after a call: nothing if no bindings are given, what was bound before if one is wrong."""
-        given = None if bindings is None else [binding_desc(binding) for binding in bindings]
+        given = None if bindings is None else bindings_of(bindings)
         findings = self.lifetime.findings(COUNT_RULES, Count(None if given is None else len(given), len(slots)))
         bound = [Bound(slot, desc) for slot, desc in zip(slots, given or (), strict=False)] if not findings else []
         for one in bound:

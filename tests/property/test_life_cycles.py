@@ -59,6 +59,8 @@ class Operator:
     owned: bool
     volatile: bool
     initialised: int = 0
+    persistent: tuple[Buffer, int] | None = None
+    """Where its initialisation wrote."""
 
 
 @dataclass
@@ -112,10 +114,11 @@ class Life(RuleBasedStateMachine):
     initializers = Bundle("initializers")
     tables = Bundle("tables")
     buffers = Bundle("buffers")
+    level = "6_2"
 
     def __init__(self) -> None:
         super().__init__()
-        self.device = Device("6_2")
+        self.device = Device(self.level)
         self.recorder = self.device.create_command_recorder()
         self.removed = False
         self.all_buffers: list[tuple[Buffer, NDArray[np.uint8]]] = []
@@ -156,6 +159,40 @@ class Life(RuleBasedStateMachine):
         initializer.made.reset([operator.made for operator in chosen])
         initializer.operators = chosen
         initializer.resets += 1
+
+    @precondition(lambda self: not self.removed)
+    @rule(target=ready, chosen=st.lists(consumes(operators), min_size=2, max_size=3, unique_by=id), data=st.data())
+    def initialise_several(self, chosen: list[Operator], data: st.DataObject) -> Any:
+        """All the steps of one initialisation of several operators, between ranges that seldom overlap."""
+        initializer = Initializer(self.device.create_operator_initializer([one.made for one in chosen]), chosen)
+        bound = Table(table(self.device, initializer.made), initializer, 0)
+        offsets = data.draw(st.permutations(range(0, 2048, 256)))
+        buffers = [data.draw(st.sampled_from(self.all_buffers))[0] for _ in range(2 * len(chosen))]
+        if data.draw(SELDOM):
+            offsets[0] = offsets[-1] = offsets[1]
+        places = list(zip(buffers, offsets, strict=False))
+        bound.inputs = [at if one.owned else None for one, at in zip(chosen, places[::2], strict=True)]
+        bound.outputs = [at if one.owned else None for one, at in zip(chosen, places[1::2], strict=True)]
+        bound.made.bind_inputs(
+            [BufferArrayBinding([BufferBinding(*at) if at else BufferBinding(None)]) for at in bound.inputs]
+        )
+        bound.made.bind_outputs([BufferBinding(*at) if at else BindingDesc() for at in bound.outputs])
+        self.recorder.record_dispatch(initializer.made, bound.made)
+        self.initialised(initializer, bound)
+        return multiple(*chosen)
+
+    @precondition(lambda self: not self.removed)
+    @rule(operator=ready, source=buffers, output=buffers, now=SELDOM)
+    def dispatch_after_removal(self, operator: Operator, source: Buffer, output: Buffer, now: bool) -> None:
+        """With a table that was bound well before."""
+        if not now or operator.owned or source is output:
+            return
+        bound = table(self.device, operator.made)
+        bound.bind_inputs([BufferBinding(source)])
+        bound.bind_outputs([BufferBinding(output)])
+        table(self.device, operator.made).bind_inputs([BindingDesc()])
+        self.expect_removal(why=True)
+        self.recorder.record_dispatch(operator.made, bound)
 
     @precondition(lambda self: not self.removed)
     @rule(operator=ready, buffer=buffers, now=SELDOM)
@@ -275,8 +312,8 @@ class Life(RuleBasedStateMachine):
         """All the steps of one execution."""
         bound = Table(table(self.device, operator.made), operator, 0)
         if operator.owned:
-            bound.made.bind_persistent_resource(BufferBinding(source, 2048))
-            bound.persistent = (source, 2048)
+            bound.persistent = operator.persistent or (source, 2048)
+            bound.made.bind_persistent_resource(BufferBinding(*bound.persistent))
         else:
             bound.made.bind_inputs([binding(kinds[0], source, INPUT_BYTES)])
             bound.inputs = [place(kinds[0], source)]
@@ -309,6 +346,7 @@ class Life(RuleBasedStateMachine):
         if source is None or output is None:
             return
         self.expect_removal(overlap(source, INPUT_BYTES, output, OUTPUT_BYTES))
+        self.expect_removal(operator.owned and source != operator.persistent)
         if not self.removed:
             numbers = self.remembered(source[0])[source[1] : source[1] + INPUT_BYTES].view(np.float32).reshape(SIZES)
             tiled = np.tile(numbers, REPEATS).reshape(-1).view(np.uint8)
@@ -329,6 +367,7 @@ class Life(RuleBasedStateMachine):
                 if source is not None and persistent is not None:
                     reads.append(source)
                     writes.append(persistent)
+                    operator.persistent = persistent
         for i, write in enumerate(writes):
             for read in [*reads, *writes[:i]]:
                 self.expect_removal(overlap(write, INPUT_BYTES, read, INPUT_BYTES))
@@ -360,5 +399,10 @@ class Life(RuleBasedStateMachine):
             assert np.array_equal(buffer.memory, memory)
 
 
+class OldLife(Life):
+    level = "windows-10-2004"
+
+
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
+TestOldLife = OldLife.TestCase
+TestLife.settings = TestOldLife.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)

@@ -1,0 +1,181 @@
+"""How a device is removed, what it says of it, and what works after that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from devices import (
+    TILED,
+    compiled,
+    initialise,
+    output,
+    removing_rules,
+    source,
+    table,
+    written,
+)
+from tiles import GOOD
+
+from dml_tile.device import (
+    BindingDesc,
+    BindingTableDesc,
+    Buffer,
+    BufferBinding,
+    Device,
+)
+from dml_tile.enums import HRESULT
+from dml_tile.findings import DmlError
+
+
+def test_a_removed_device_does_nothing_and_says_why() -> None:
+    device, out = Device(), output()
+    operator = compiled(device, GOOD)
+    initialise(device, [operator])
+    bindings = table(device, operator)
+    bindings.bind_inputs([source()])
+    bindings.bind_outputs([BufferBinding(Buffer(256), 4)])
+    assert device.get_device_removed_reason() == HRESULT.DXGI_ERROR_DEVICE_REMOVED
+    assert str(device.removal).startswith("BindOutputs: [DML-BINDING-Offset] OutputTensor: the value of Offset is mis")
+    bindings.bind_outputs([out])
+    with pytest.raises(DmlError, match=r"the device was removed by BindOutputs: \[DML-BINDING-Offset\]") as error:
+        device.create_operator(GOOD)
+    assert error.value.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED
+    assert not written(out).any()
+    assert Device().get_device_removed_reason() == HRESULT.S_OK
+    assert repr(device) == "<Device at 6_4, removed by BindOutputs>"
+
+
+def test_a_removed_device_writes_nothing_with_a_table_that_was_bound_before() -> None:
+    device, out = Device(), output()
+    operator = compiled(device, GOOD)
+    initialise(device, [operator])
+    bindings = table(device, operator)
+    bindings.bind_inputs([source()])
+    bindings.bind_outputs([out])
+    recorder = device.create_command_recorder()
+    table(device, operator).bind_inputs([BindingDesc()])
+    recorder.record_dispatch(operator, bindings)
+    assert not written(out).any()
+
+
+def test_each_error_names_the_call() -> None:
+    device = Device(raise_on_removal=True)
+    operator = compiled(device, GOOD)
+    made = device.create_operator_initializer([operator])
+    empty = device.create_binding_table(None)
+    bad_size = BindingTableDesc(operator, size_in_descriptors=1)
+    calls: dict[str, Callable[[], object]] = {
+        "DMLCreateDevice1": lambda: Device("1_0", "2_0"),
+        "CheckFeatureSupport": lambda: device.check_feature_support(7, 0),
+        "CreateOperator": lambda: device.create_operator(None),
+        "CompileOperator": lambda: device.compile_operator(None),
+        "CreateOperatorInitializer": lambda: device.create_operator_initializer([compiled(Device(), GOOD)]),
+        "Reset": lambda: made.reset([compiled(Device(), GOOD)]),
+        "CreateBindingTable": lambda: device.create_binding_table(bad_size),
+        "BindInputs": lambda: empty.bind_inputs([]),
+        "BindOutputs": lambda: empty.bind_outputs([]),
+        "BindTemporaryResource": lambda: empty.bind_temporary_resource(BindingDesc()),
+        "BindPersistentResource": lambda: empty.bind_persistent_resource(BindingDesc()),
+        "RecordDispatch": lambda: device.create_command_recorder().record_dispatch(operator, empty),
+    }
+    for name, call in calls.items():
+        with pytest.raises(DmlError) as error:
+            call()
+        assert error.value.call == name
+    with pytest.raises(DmlError, match="Reset: E_INVALIDARG"):
+        empty.reset(bad_size)
+    with pytest.raises(DmlError, match="BindInputs: DXGI_ERROR_DEVICE_REMOVED"):
+        table(device, operator).bind_inputs([BindingDesc()])
+    with pytest.raises(DmlError, match=r"BindOutputs: DXGI_ERROR_DEVICE_REMOVED.*\n.*DML-DEVICE-removed"):
+        empty.bind_outputs([])
+    with pytest.raises(DmlError, match="CreateCommandRecorder: DXGI_ERROR_DEVICE_REMOVED"):
+        device.create_command_recorder()
+
+
+def test_the_first_removal_stays_the_reason() -> None:
+    device = Device()
+    bindings = table(device, compiled(device, GOOD))
+    bindings.bind_inputs([BindingDesc()])
+    bindings.bind_inputs([source(), source()])
+    assert removing_rules(device) == {"DML-BINDING-missing"}
+
+
+def test_removal_is_raised_where_it_is_asked_for() -> None:
+    device = Device(raise_on_removal=True)
+    bindings = table(device, compiled(device, GOOD))
+    with pytest.raises(DmlError, match="BindInputs: DXGI_ERROR_DEVICE_REMOVED") as error:
+        bindings.bind_inputs([BufferBinding(Buffer(20))])
+    assert error.value.call == "BindInputs"
+    assert [finding.rule for finding in error.value.findings] == ["DML-BINDING-SizeInBytes"]
+    assert device.get_device_removed_reason() == HRESULT.DXGI_ERROR_DEVICE_REMOVED
+
+
+def test_a_reset_initializer_s_old_table_is_of_no_use() -> None:
+    device = Device()
+    made = device.create_operator_initializer([compiled(device, GOOD)])
+    bindings = table(device, made)
+    made.reset([compiled(device, GOOD)])
+    device.create_command_recorder().record_dispatch(made, bindings)
+    assert removing_rules(device) == {"DML-DISPATCH-table"}
+
+
+def test_a_table_from_between_two_resets_is_of_no_use_either() -> None:
+    device = Device()
+    made = device.create_operator_initializer()
+    made.reset([compiled(device, GOOD)])
+    bindings = table(device, made)
+    made.reset([compiled(device, GOOD)])
+    device.create_command_recorder().record_dispatch(made, bindings)
+    assert removing_rules(device) == {"DML-DISPATCH-table"}
+
+
+def test_a_refused_reset_of_an_initializer_leaves_its_tables() -> None:
+    device = Device(raise_on_removal=True)
+    made = device.create_operator_initializer(iter([compiled(device, GOOD)]))
+    bindings = table(device, made)
+    with pytest.raises(DmlError, match="compiled by another device"):
+        made.reset(compiled(other, GOOD) for other in [Device()])
+    device.create_command_recorder().record_dispatch(made, bindings)
+    assert [operator.initialisations for operator in made.operators] == [1]
+
+
+def test_a_failed_reset_of_a_table_leaves_its_bindings() -> None:
+    device, out = Device(raise_on_removal=True), output()
+    operator = compiled(device, GOOD)
+    initialise(device, [operator])
+    bindings = table(device, operator)
+    bindings.bind_inputs([source()])
+    bindings.bind_outputs([out])
+    with pytest.raises(DmlError, match="SizeInDescriptors"):
+        bindings.reset(BindingTableDesc(operator, size_in_descriptors=1))
+    device.create_command_recorder().record_dispatch(operator, bindings)
+    np.testing.assert_array_equal(written(out), TILED)
+
+
+def test_other_objects_are_type_errors() -> None:
+    device = Device()
+    operator = device.create_operator(GOOD)
+    with pytest.raises(TypeError, match="an Operator was expected, not a str"):
+        device.compile_operator("tile")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a CompiledOperator was expected, not a Operator"):
+        device.create_operator_initializer([operator])  # type: ignore[list-item]
+    other = device.compile_operator(operator)
+    recorder = device.create_command_recorder()
+    with pytest.raises(TypeError, match="a sequence of operators was expected, not a CompiledOperator"):
+        device.create_operator_initializer(other)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a BindingTableDesc was expected, not a CompiledOperator"):
+        device.create_binding_table(other)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a dispatchable was expected, not a str"):
+        BindingTableDesc("tile")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="not an Operator; compile it first"):
+        recorder.record_dispatch(operator, table(device, other))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a dispatchable was expected, not a BindingTable"):
+        recorder.record_dispatch(table(device, other), other)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a BindingTable was expected, not a CompiledOperator"):
+        recorder.record_dispatch(other, other)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a sequence of bindings was expected, not a BufferBinding"):
+        table(device, other).bind_inputs(source())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a BindingDesc, a BufferBinding or a BufferArrayBinding"):
+        table(device, device.compile_operator(operator)).bind_inputs([np.zeros(6)])  # type: ignore[list-item]

@@ -1,0 +1,284 @@
+"""What DirectML does not notice, or notices by crashing, and what the simulated device makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from devices import (
+    OWNED,
+    TILED,
+    compiled,
+    execute,
+    initialise,
+    output,
+    removing_rules,
+    source,
+    table,
+    written,
+)
+from tiles import GOOD, row, tile
+
+import dml_tile
+from dml_tile.device import (
+    BindingDesc,
+    BindingTableDesc,
+    Buffer,
+    BufferArrayBinding,
+    BufferBinding,
+    Device,
+)
+from dml_tile.enums import ExecutionFlags
+from dml_tile.findings import DmlError
+
+
+def test_an_operator_that_was_never_initialised_removes_the_device() -> None:
+    device, out = Device(), output()
+    execute(device, compiled(device, GOOD), source(), out)
+    assert removing_rules(device) == {"DML-BINDING-uninitialised"}
+    assert not written(out).any()
+
+
+def test_an_operator_that_is_initialised_twice_removes_the_device() -> None:
+    device = Device()
+    operator = compiled(device, GOOD)
+    initialise(device, [operator])
+    assert device.removal is None
+    initialise(device, [operator])
+    assert removing_rules(device) == {"DML-BINDING-initialised-twice"}
+
+
+def test_the_same_operator_twice_in_an_initializer_is_initialised_twice() -> None:
+    device = Device()
+    operator = compiled(device, GOOD)
+    initialise(device, [operator, operator])
+    assert removing_rules(device) == {"DML-BINDING-initialised-twice"}
+
+
+def test_an_output_over_its_input_removes_the_device_and_writes_nothing() -> None:
+    device = Device()
+    operator = compiled(device, GOOD)
+    initialise(device, [operator])
+    memory = Buffer(512)
+    execute(device, operator, BufferBinding(memory, 0, 24), BufferBinding(memory, 16, 216))
+    assert removing_rules(device) == {"DML-BINDING-overlap"}
+    assert not memory.memory.any()
+
+
+def test_two_buffers_over_the_same_memory_overlap() -> None:
+    device, memory = Device(), bytearray(512)
+    operator = compiled(device, GOOD)
+    initialise(device, [operator])
+    shared = Buffer.wrap(memory), Buffer.wrap(memoryview(memory)[16:])
+    execute(device, operator, BufferBinding(shared[0]), BufferBinding(shared[1]))
+    assert removing_rules(device) == {"DML-BINDING-overlap"}
+
+
+@pytest.mark.parametrize("reads_last", [False, True])
+def test_each_persistent_resource_is_apart_from_each_input(reads_last: bool) -> None:
+    device, memory = Device(), Buffer(4096)
+    made = device.create_operator_initializer([compiled(device, OWNED) for _ in range(3)])
+    bindings = table(device, made)
+    inputs, outputs = [0, 256, 512], [1024, 1280, 1536]
+    if reads_last:
+        inputs[0] = outputs[2] = 2048
+    else:
+        inputs[2] = outputs[0] = 2048
+    bindings.bind_inputs([BufferArrayBinding([BufferBinding(memory, offset)]) for offset in inputs])
+    bindings.bind_outputs([BufferBinding(memory, offset) for offset in outputs])
+    device.create_command_recorder().record_dispatch(made, bindings)
+    assert removing_rules(device) == {"DML-BINDING-overlap"}
+
+
+def test_another_range_than_that_of_the_initialisation_removes_the_device() -> None:
+    device, out = Device(), output()
+    operator = compiled(device, OWNED)
+    (persistent,) = initialise(device, [operator], [source()])
+    assert persistent.buffer is not None
+    execute(device, operator, source(), out, BufferBinding(Buffer.wrap(persistent.buffer.memory)))
+    np.testing.assert_array_equal(written(out), TILED)
+    execute(device, operator, source(), out, BufferBinding(Buffer(24)))
+    assert removing_rules(device) == {"DML-BINDING-persistent"}
+
+
+def test_a_persistent_resource_s_own_bytes_are_written_and_no_others() -> None:
+    device, memory = Device("6_0", raise_on_removal=True), Buffer.wrap(bytearray(b"\xff" * 16))
+    short = row("UINT8", [2], [1], InputTensor__Flags=1, InputTensor__TotalTensorSizeInBytes=5)
+    operator = compiled(device, short)
+    assert operator.get_binding_properties().persistent_resource_size == 8
+    assert compiled(Device("5_2"), short).get_binding_properties().persistent_resource_size == 5
+    made = device.create_operator_initializer([operator])
+    bindings = table(device, made)
+    bindings.bind_inputs([BufferArrayBinding([BufferBinding(Buffer(5))])])
+    bindings.bind_outputs([BufferBinding(memory)])
+    device.create_command_recorder().record_dispatch(made, bindings)
+    assert memory.memory.tolist() == [0] * 5 + [255] * 11
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    device = Device()
+    operator = compiled(device, GOOD)
+    device.create_command_recorder().record_dispatch(operator, table(device, operator))
+    assert device.removal is not None
+    assert [finding.path for finding in device.removal.findings] == ["InputTensor", "OutputTensor", "dispatchable"]
+
+
+def test_a_dispatch_that_is_refused_takes_no_memory() -> None:
+    device, huge = Device(), BufferBinding(Buffer(2**62))
+    operator = compiled(device, GOOD)
+    initialise(device, [operator])
+    bindings = table(device, operator)
+    bindings.bind_inputs([huge])
+    device.create_command_recorder().record_dispatch(operator, bindings)
+    assert removing_rules(device) == {"DML-BINDING-missing"}
+    lax = Device("5_2", against="runtime")
+    wrapping = tile(Repeats=[1, 1, 3, 1431655766], OutputTensor__Sizes=[1, 1, 6, 2])
+    execute(lax, compiled(lax, wrapping), huge, huge)
+    assert lax.removal is None
+
+
+def test_memory_that_there_is_not_is_an_error_that_changes_nothing() -> None:
+    device, out = Device(raise_on_removal=True), output()
+    operator = compiled(device, GOOD)
+    initialise(device, [operator])
+    with pytest.raises(MemoryError):
+        execute(device, operator, BufferBinding(Buffer(2**62)), out)
+    execute(device, operator, source(), out)
+    np.testing.assert_array_equal(written(out), TILED)
+
+
+def test_only_the_tensors_bytes_overlap_not_the_rest_of_their_ranges() -> None:
+    device, memory = Device(raise_on_removal=True), Buffer(512)
+    operator = compiled(device, GOOD)
+    initialise(device, [operator])
+    execute(device, operator, BufferBinding(memory, 0), BufferBinding(memory, 32))
+
+
+def test_persistent_resources_that_overlap_remove_the_device() -> None:
+    device, memory = Device(), Buffer(512)
+    made = device.create_operator_initializer([compiled(device, OWNED), compiled(device, OWNED)])
+    bindings = table(device, made)
+    bindings.bind_inputs([BufferArrayBinding([source()]), BufferArrayBinding([source()])])
+    bindings.bind_outputs([BufferBinding(memory, 0), BufferBinding(memory, 0)])
+    device.create_command_recorder().record_dispatch(made, bindings)
+    assert removing_rules(device) == {"DML-BINDING-overlap"}
+
+
+@pytest.mark.parametrize(("flags", "by"), [(0, "both"), (0, "runtime"), (4, "both")])
+def test_a_missing_binding_removes_the_device(flags: int, by: dml_tile.Against) -> None:
+    device = Device(against=by)
+    operator = compiled(device, GOOD, flags)
+    initialise(device, [operator])
+    bindings = table(device, operator)
+    bindings.bind_outputs([output()])
+    device.create_command_recorder().record_dispatch(operator, bindings)
+    assert removing_rules(device) == {"DML-BINDING-missing"}
+
+
+def test_a_missing_volatile_binding_goes_unnoticed_at_run_time_and_writes_nothing() -> None:
+    device, out = Device(against="runtime"), output()
+    operator = compiled(device, GOOD, ExecutionFlags.DESCRIPTORS_VOLATILE)
+    bindings = table(device, operator)
+    bindings.bind_outputs([out])
+    device.create_command_recorder().record_dispatch(operator, bindings)
+    assert device.removal is None
+    assert not written(out).any()
+
+
+def test_objects_of_two_devices_do_not_mix() -> None:
+    mine, other = Device(), Device()
+    operator = compiled(other, GOOD)
+    with pytest.raises(DmlError, match="compiled by another device"):
+        mine.create_operator_initializer([operator])
+    with pytest.raises(DmlError, match="made by another device"):
+        table(mine, operator)
+    with pytest.raises(DmlError, match="made by another device"):
+        mine.compile_operator(other.create_operator(GOOD), ExecutionFlags.DESCRIPTORS_VOLATILE)
+    initialise(other, [operator])
+    bindings = table(other, operator)
+    mine.create_command_recorder().record_dispatch(operator, bindings)
+    assert removing_rules(mine) == {"DML-DISPATCH-device"}
+    assert other.removal is None
+
+
+def test_neither_the_dispatchable_nor_the_table_may_be_another_device_s() -> None:
+    other = Device(against="runtime")
+    foreign = compiled(other, GOOD)
+    for theirs in ("dispatchable", "table"):
+        mine = Device(against="runtime")
+        if theirs == "dispatchable":
+            operator, bindings = foreign, table(mine, foreign)
+        else:
+            operator = compiled(mine, GOOD)
+            bindings = table(other, operator)
+        mine.create_command_recorder().record_dispatch(operator, bindings)
+        assert removing_rules(mine) == {"DML-DISPATCH-device"}
+
+
+def test_another_device_s_operator_is_not_counted_as_initialised() -> None:
+    strict, lax = Device(raise_on_removal=True), Device(against="runtime")
+    operator = compiled(strict, GOOD)
+    initialise(lax, [operator])
+    initialise(strict, [operator])
+    assert operator.initialisations == 1
+
+
+def test_a_custom_heap_is_accepted_at_run_time_only() -> None:
+    binding = BufferBinding(Buffer(24, heap="CUSTOM"))
+    strict, lax = Device(), Device(against="runtime")
+    for device in (strict, lax):
+        table(device, compiled(device, GOOD)).bind_inputs([binding])
+    assert removing_rules(strict) == {"DML-BINDING-heap"}
+    assert lax.removal is None
+
+
+@pytest.mark.parametrize("by", ["both", "runtime"])
+def test_a_crash_at_one_operator_is_one_whatever_comes_after(by: dml_tile.Against) -> None:
+    device = Device(against=by)
+    made = device.create_operator_initializer([compiled(device, GOOD), compiled(device, OWNED)])
+    short = BufferArrayBinding([BufferBinding(Buffer(8))])
+    with pytest.raises(DmlError, match="BindInputs: no HRESULT") as error:
+        table(device, made).bind_inputs([BindingDesc(), short])
+    assert error.value.hresult is None
+    assert device.removal is None
+    table(device, device.create_operator_initializer([compiled(device, OWNED), compiled(device, GOOD)])).bind_inputs(
+        [short, BindingDesc()]
+    )
+    assert removing_rules(device) >= {"DML-BINDING-SizeInBytes"}
+
+
+@pytest.mark.parametrize("by", ["both", "runtime"])
+def test_what_crashes_is_told(by: dml_tile.Against) -> None:
+    device = Device(against=by)
+    operator = compiled(device, GOOD)
+    empty = device.create_binding_table(None)
+    made = device.create_operator_initializer([operator])
+    crashes: list[Callable[[], object]] = [
+        lambda: device.create_operator(tile(Repeats=None)),
+        lambda: device.create_binding_table(BindingTableDesc(None)),
+        lambda: empty.bind_inputs([source()]),
+        lambda: empty.bind_persistent_resource(BindingDesc()),
+        lambda: table(device, operator).bind_temporary_resource(None),
+        lambda: table(device, made).bind_inputs([BindingDesc()]),
+        lambda: device.create_command_recorder().record_dispatch(None, empty),
+        lambda: device.create_command_recorder().record_dispatch(operator, None),
+        lambda: device.create_command_recorder().record_dispatch(operator, empty),
+    ]
+    for crash in crashes:
+        with pytest.raises(DmlError, match="crash") as error:
+            crash()
+        assert error.value.hresult is None
+        assert error.value.findings[0].crash
+    assert device.removal is None
+
+
+def test_what_only_the_documentation_allows_passes_against_it() -> None:
+    device = Device(against="documentation")
+    made = device.create_operator_initializer([compiled(device, GOOD)])
+    bindings = table(device, made)
+    bindings.bind_inputs([BindingDesc()])
+    bindings.bind_temporary_resource(None)
+    bindings.bind_persistent_resource(None)
+    device.create_command_recorder().record_dispatch(made, bindings)
+    assert device.removal is None

@@ -1,0 +1,98 @@
+"""One device, used from many threads."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from devices import (
+    OWNED,
+    TILED,
+    compiled,
+    execute,
+    initialise,
+    output,
+    source,
+    table,
+    written,
+)
+from tiles import GOOD
+
+from dml_tile.device import (
+    Buffer,
+    BufferBinding,
+    Device,
+)
+from dml_tile.device import recorder as recorder_module
+from dml_tile.executor import Prepared
+from dml_tile.memory import Bytes
+
+
+def test_many_threads_use_one_device() -> None:
+    device, count = Device(raise_on_removal=True), 25
+    rng = np.random.default_rng(7)
+    inputs = rng.random((8, count, 2, 3), np.float32)
+    outputs = np.zeros((8, count, 6, 9), np.float32)
+    errors: list[BaseException] = []
+
+    def work(i: int) -> None:
+        try:
+            for j in range(count):
+                operator = compiled(device, OWNED if j % 2 else GOOD)
+                given = BufferBinding(Buffer.wrap(inputs[i, j]))
+                (persistent,) = initialise(device, [operator], [given if operator.owns_input else None])
+                execute(device, operator, given, BufferBinding(Buffer.wrap(outputs[i, j])), persistent)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    np.testing.assert_array_equal(outputs, np.tile(inputs, (1, 1, 3, 3)))
+
+
+def test_no_lock_is_held_while_bytes_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = Device(raise_on_removal=True)
+    both_are_copying = threading.Barrier(2, timeout=30)
+    run = Prepared.run
+
+    def run_when_both_are_here(self: Prepared) -> None:
+        both_are_copying.wait()
+        device.create_operator(GOOD)
+        initialise(device, [compiled(device, GOOD)])
+        run(self)
+
+    monkeypatch.setattr(Prepared, "run", run_when_both_are_here)
+    operator, outputs = compiled(device, GOOD), [output(), output()]
+    initialise(device, [operator])
+    threads = [threading.Thread(target=execute, args=(device, operator, source(), out)) for out in outputs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for out in outputs:
+        np.testing.assert_array_equal(written(out), TILED)
+
+
+def test_no_lock_is_held_while_an_input_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = Device(raise_on_removal=True)
+    both_are_copying = threading.Barrier(2, timeout=30)
+    copy = recorder_module.copy_bytes
+
+    def copy_when_both_are_here(*regions: Bytes | None) -> None:
+        both_are_copying.wait()
+        table(device, device.create_operator_initializer())
+        copy(*regions)
+
+    monkeypatch.setattr(recorder_module, "copy_bytes", copy_when_both_are_here)
+    operators = [compiled(device, OWNED) for _ in range(2)]
+    threads = [threading.Thread(target=initialise, args=(device, [operator], [source()])) for operator in operators]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(operator.persistent_address for operator in operators)
