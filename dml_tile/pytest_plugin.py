@@ -150,7 +150,7 @@ def _lacks_target(marks: list[pytest.Mark]) -> bool:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "dml_target" not in metafunc.fixturenames:
+    if "dml_target" not in metafunc.fixturenames or _is_parametrized(metafunc.definition):
         return
     try:
         bounds = _bounds(metafunc.definition)
@@ -160,6 +160,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     kept = [target for target in targets if all(bound.keep(target) for bound in bounds)]
     kept = kept or list(targets[:1])  # to be deselected: pytest would report a test without parameters as skipped
     metafunc.parametrize("dml_target", kept, indirect=True, ids=[target.name for target in kept])
+
+
+def _is_parametrized(node: pytest.Item) -> bool:
+    """Whether a test brings its own targets, as in ``parametrize("dml_target", ["4_1"], indirect=True)``."""
+    names = [mark.args[0] if mark.args else mark.kwargs["argnames"] for mark in node.iter_markers("parametrize")]
+    return any("dml_target" in (re.split(r"[\s,]+", name) if isinstance(name, str) else name) for name in names)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -172,11 +178,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_within_bounds(item: pytest.Item) -> bool:
     """Whether all markers keep the item's target; those on single parameters are seen here for the first time."""
+    from dml_tile.targets import Target
+
     callspec = getattr(item, "callspec", None)
     try:
         if callspec is None or "dml_target" not in callspec.params:
-            raise ValueError("the dml marker is for test functions, as pytest collects them; this runs for no target")
-        return all(bound.keep(callspec.params["dml_target"]) for bound in _bounds(item))
+            raise ValueError(
+                "the dml marker is for test functions, as pytest collects them; this runs for no target (in a "
+                'TestCase, use `with dml_tile.simulate("4_1"):`)'
+            )
+        target = Target.parse(callspec.params["dml_target"])
+        return all(bound.keep(target) for bound in _bounds(item))
     except ValueError as error:
         item.stash[_REFUSAL] = f"{item.nodeid}: {error}"
         return True
@@ -223,8 +235,8 @@ def _only_target(config: pytest.Config) -> Target:
     target, *others = _targets(config, ())
     if others:
         pytest.fail(
-            f"{1 + len(others)} targets are chosen; a test runs for each if its arguments name dml_target, or if it "
-            "has the dml marker",
+            f"{1 + len(others)} targets are chosen; a test function runs for each if its arguments name dml_target, or "
+            'if it has the dml marker (in a TestCase, use `with dml_tile.simulate("4_1"):`)',
             pytrace=False,
         )
     return target

@@ -134,7 +134,26 @@ def test_a_test_case_runs_at_the_only_target(pytester: pytest.Pytester) -> None:
     assert passed(run(pytester, TEST_CASE)) == ["TestCase::test_plain", "TestTarget::test_target"]
     result = run(pytester, TEST_CASE, "--dml-target=4_0,4_1")
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["2 targets are chosen; a test runs for each if *"])
+    result.stdout.fnmatch_lines(["2 targets are chosen; a test function runs for each if *"])
+
+
+BRINGS_ITS_OWN = """
+    import pytest
+    from dml_tile.simulation import resolve
+
+    @pytest.mark.parametrize("dml_target", ["4_0", "windows-10-2004"], indirect=True)
+    def test_own(dml_target):
+        assert dml_target == resolve(None)
+
+    @pytest.mark.dml(minimum="3_1")
+    @pytest.mark.parametrize(("other", "dml_target"), [(1, "4_0"), (2, "2_0")], indirect=["dml_target"])
+    def test_narrowed(dml_target, other): pass
+"""
+
+
+def test_a_test_may_bring_its_own_targets(pytester: pytest.Pytester) -> None:
+    result = run(pytester, BRINGS_ITS_OWN, "--dml-target=6_4")
+    assert passed(result) == ["test_own[4_0]", "test_own[windows-10-2004]", "test_narrowed[1-4_0]"]
 
 
 def test_workers_run_each_test_once_for_each_target(pytester: pytest.Pytester) -> None:

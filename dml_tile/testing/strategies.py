@@ -16,14 +16,14 @@ import numpy as np
 try:
     from hypothesis import strategies as st
 except ImportError as error:
-    raise ImportError('dml_tile.testing.strategies needs hypothesis: pip install "dml-tile[test]"') from error
+    raise ImportError("dml_tile.testing.strategies needs hypothesis: pip install hypothesis") from error
 
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import UINT64_MAX, UINT_MAX
 from dml_tile.memory import Bytes
 from dml_tile.rules import check
 from dml_tile.targets import Target, TargetLike
-from dml_tile.testing.drafts import drafts
+from dml_tile.testing.drafts import Draft, drafts
 from dml_tile.testing.faults import faulty_drafts
 
 MAX_ELEMENTS: Final = 1024
@@ -58,12 +58,12 @@ def tiles(target: TargetLike | None = None, *, max_elements: int = MAX_ELEMENTS)
     """
     if max_elements < 1:
         raise ValueError(f"max_elements is {max_elements}; it must be at least 1")
-    return drafts(_parsed(target), max_elements).map(TileOperatorDesc.model_validate)
+    return _made(drafts(_parsed(target), max_elements))
 
 
 def nearly_valid_tiles(target: TargetLike | None = None) -> st.SearchStrategy[TileOperatorDesc]:
     """Tiles that ``check`` refuses at the target because of one fault. Raises ValueError for an unknown target."""
-    return faulty_drafts(_parsed(target), MAX_ELEMENTS).map(TileOperatorDesc.model_validate)
+    return _made(faulty_drafts(_parsed(target), MAX_ELEMENTS))
 
 
 def invalid_tiles(target: TargetLike | None = None) -> st.SearchStrategy[TileOperatorDesc]:
@@ -72,7 +72,7 @@ def invalid_tiles(target: TargetLike | None = None) -> st.SearchStrategy[TileOpe
     Null pointers, unknown enumerators, counts that lie, extreme integers. Raises ValueError for an unknown target.
     """
     parsed = _parsed(target)
-    return _ANY_TILE.map(TileOperatorDesc.model_validate).filter(lambda desc: bool(check(desc, parsed)))
+    return _made(_ANY_TILE).filter(lambda desc: bool(check(desc, parsed)))
 
 
 def tile_buffers(desc: TileOperatorDesc) -> st.SearchStrategy[tuple[Bytes, Bytes]]:
@@ -88,6 +88,12 @@ def tile_buffers(desc: TileOperatorDesc) -> st.SearchStrategy[tuple[Bytes, Bytes
         if sizes[-1] > _MAX_BYTES:
             raise ValueError(f"{name} has {sizes[-1]} bytes; buffers of at most {_MAX_BYTES} are drawn")
     return st.tuples(_bytes(sizes[0]), _bytes(sizes[1]))
+
+
+@st.composite
+def _made(draw: st.DrawFn, fields: st.SearchStrategy[Draft]) -> TileOperatorDesc:
+    """A descriptor of its fields; a composite, so that a counterexample is told as the descriptor that it is."""
+    return TileOperatorDesc.model_validate(draw(fields))
 
 
 def _bytes(size: int) -> st.SearchStrategy[Bytes]:
