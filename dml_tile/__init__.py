@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from dml_tile.targets import Target as Target
     from dml_tile.targets import TargetLike as TargetLike
 
+    __version__: str
+
 _HOMES = {
     "BufferTensorDesc": "descriptors",
     "OperatorDesc": "descriptors",
@@ -127,13 +129,17 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker is to complain of a name that there is not
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            return import_module("importlib.metadata").version("dml-tile")
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

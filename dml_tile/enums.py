@@ -103,6 +103,9 @@ class FeatureLevel(IntEnum):
         elif type(value) in (int, cls) and value in cls._value2member_map_:
             return cls(value)
         shown = f"{value:#x}" if isinstance(value, int) else repr(value)
+        meant = next((level.short for level in cls if level.short.replace("_", "") == str(value)), None)
+        if isinstance(value, int) and meant:  # Python reads 4_1 as 41
+            raise ValueError(f"{value} is no feature level; in Python {meant} is the integer {value}, write {meant!r}")
         raise ValueError(f"{shown} is no feature level; expected one of {', '.join(level.short for level in cls)}")
 
 

@@ -147,8 +147,12 @@ class DmlError(ValueError):
         noticed = [finding for finding in self.findings if finding.basis != Basis.DOCUMENTED] or self.findings
         self.hresult = next((finding.hresult for finding in noticed if finding.hresult is not None), None)
         verdict = str(self.hresult) if self.hresult is not None else "no HRESULT"
-        headline = f"{call}: {verdict}" if call else verdict
-        super().__init__("\n".join([headline, *(f"  {finding}" for finding in self.findings)]))
+        if self.findings and all(finding.basis == Basis.DOCUMENTED for finding in self.findings):
+            verdict += ", documented only: DirectML does not notice"
+        lines = [f"{call}: {verdict}" if call else verdict]
+        for finding in self.findings:
+            lines += [f"  {finding}", *([f"    try: {finding.suggestion}"] if finding.suggestion else [])]
+        super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.findings, self.call)

@@ -173,6 +173,9 @@ class Target:
         level = self.feature_level.short
         return level if self.name == level else f"{self.name} ({level})"
 
+    def __str__(self) -> str:
+        return self.label
+
     @cached_property
     def tile_support(self) -> TileSupport:
         """Tile's documented row at this level."""

@@ -93,6 +93,10 @@ def their_tile() -> Tile:
     return Tile(pointer(source), pointer(destination), 4, uints(1, 1, 3, 3))
 
 
+def test_a_bare_tile_is_written_as_an_operator() -> None:
+    assert read_operator_desc(write_operator_desc(GOOD)) == OPERATOR
+
+
 def their_operator() -> Operator:
     return Operator(70, AnyDesc(pointer(their_tile())))
 

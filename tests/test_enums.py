@@ -7,7 +7,7 @@ from enum import IntEnum, IntFlag
 import pytest
 
 from dml_tile import enums
-from dml_tile.enums import HRESULT
+from dml_tile.enums import HRESULT, FeatureLevel
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,10 @@ def test_the_limits_are_directml_s() -> None:
     assert (enums.DML_TENSOR_DIMENSION_COUNT_MAX, enums.DML_TENSOR_DIMENSION_COUNT_MAX1) == (5, 8)
     assert enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT == 16
     assert enums.DML_TEMPORARY_BUFFER_ALIGNMENT == enums.DML_PERSISTENT_BUFFER_ALIGNMENT == 256
+
+
+@pytest.mark.parametrize("number", [41, 10, 64])
+def test_a_level_without_quotes_is_told_from_an_integer(number: int) -> None:
+    name = f"{number // 10}_{number % 10}"
+    with pytest.raises(ValueError, match=f"in Python {name} is the integer {number}, write '{name}'"):
+        FeatureLevel.parse(number)

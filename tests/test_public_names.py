@@ -7,6 +7,7 @@ import doctest
 import subprocess
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -25,14 +26,18 @@ def test_the_names_are_sorted_and_each_is_there() -> None:
 
 def test_the_names_for_type_checkers_are_the_same() -> None:
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
-    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    block = next(node for node in tree.body if isinstance(node, ast.If))
     named = [alias.asname for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names]
     assert sorted(map(str, named)) == dml_tile.__all__
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'tiles'"):
-        _ = dml_tile.tiles
+        _ = dml_tile.tiles  # type: ignore[attr-defined]
+
+
+def test_the_version_is_the_installed_one() -> None:
+    assert dml_tile.__version__ == version("dml-tile")
 
 
 def test_importing_the_package_imports_nothing_else() -> None:

@@ -102,13 +102,15 @@ def read_tile_operator_desc(source: CSource) -> TileOperatorDesc | None:
     )
 
 
-def write_operator_desc(desc: OperatorDesc) -> DML_OPERATOR_DESC:
-    """A new DML_OPERATOR_DESC, which keeps alive all memory that it points to; ``ctypes.addressof`` gives its address.
+def write_operator_desc(desc: OperatorDesc | TileOperatorDesc) -> DML_OPERATOR_DESC:
+    """A new DML_OPERATOR_DESC, also of a bare tile; it keeps alive all memory that it points to.
 
-    Counts are written as they are, also where they lie. C keeps no other length, so what reads the struct finds an
-    array that is longer than its count cut; one that is shorter has zeros to read, up to the 8 entries that DirectML
-    may look at.
+    ``ctypes.addressof`` gives its address. Counts are written as they are, also where they lie. C keeps no other
+    length, so what reads the struct finds an array that is longer than its count cut; one that is shorter has zeros to
+    read, up to the 8 entries that DirectML may look at.
     """
+    if isinstance(desc, TileOperatorDesc):
+        desc = OperatorDesc(type=OperatorType.TILE, desc=desc)
     return DML_OPERATOR_DESC(desc.type, _void(write_tile_operator_desc(desc.desc)) if desc.desc else None)
 
 
