@@ -309,6 +309,12 @@ def test_a_missing_debug_layer_is_answered_otherwise_than_documented(level: str,
     assert (documented.hresult, documented.basis) == (HRESULT.DXGI_ERROR_SDK_COMPONENT_MISSING, D)
 
 
+@pytest.mark.parametrize(("guaranteed", "alignment"), [(0, 16), (8, 16), (16, 16), (64, 64)])
+def test_a_tensor_s_alignment_is_at_least_16(guaranteed: int, alignment: int) -> None:
+    fields = {"DataType": "UINT8", "Sizes": [8], "GuaranteedBaseOffsetAlignment": guaranteed}
+    assert Slot.of_tensor("InputTensor", BufferTensorDesc.model_validate(fields)).alignment == alignment
+
+
 def test_levels_are_named_where_they_have_a_name() -> None:
     rule = RULES["DML-DEVICE-minimumFeatureLevel"]
     messages = [next(iter(rule.findings(Creation(0, level), at("5_0")))).message for level in (0x6400, 0x7000)]

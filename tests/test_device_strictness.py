@@ -91,15 +91,19 @@ def test_each_persistent_resource_is_apart_from_each_input(reads_last: bool) -> 
     assert removing_rules(device) == {"DML-BINDING-overlap"}
 
 
-def test_another_range_than_that_of_the_initialisation_removes_the_device() -> None:
+@pytest.mark.parametrize("other", [BufferBinding(Buffer(24)), BufferBinding(Buffer.wrap(bytearray(24)))])
+def test_another_range_than_that_of_the_initialisation_removes_the_device(other: BufferBinding) -> None:
     device, out = Device(), output()
     operator = compiled(device, OWNED)
     (persistent,) = initialise(device, [operator], [source()])
     assert persistent.buffer is not None
     execute(device, operator, source(), out, BufferBinding(Buffer.wrap(persistent.buffer.memory)))
     np.testing.assert_array_equal(written(out), TILED)
-    execute(device, operator, source(), out, BufferBinding(Buffer(24)))
+    execute(device, operator, source(), out, other)
     assert removing_rules(device) == {"DML-BINDING-persistent"}
+    never = Device()
+    execute(never, compiled(never, OWNED), source(), out, other)
+    assert removing_rules(never) == {"DML-BINDING-uninitialised"}
 
 
 def test_a_persistent_resource_s_own_bytes_are_written_and_no_others() -> None:
