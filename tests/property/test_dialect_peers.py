@@ -1,0 +1,286 @@
+"""Each dialect against the implementations that others wrote: random cases agree, but for a table of what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import onnx
+import pytest
+from dialect_peers import BFLOAT16, Array, Case, is_newer_than_seen, outcomes, ov
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dml_tile.dialects import openvino as openvino_dialect
+from dml_tile.dialects.request import INT64_MAX, DialectError
+
+NUMBERS: Final = tuple(
+    np.dtype(name)
+    for name in (
+        "float16",
+        "float32",
+        "float64",
+        *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    )
+)
+ALL: Final = (*NUMBERS, np.dtype(bool), BFLOAT16, np.dtype(np.complex64), np.dtype(np.complex128), np.dtype(object))
+
+# What is known to differ
+
+
+class Disagreement(NamedTuple):
+    """Where a peer deviates from a sentence of its specification; it may where ``applies``, and did in the example."""
+
+    peer: str
+    what: str
+    sentence: str
+    example: Case
+    applies: Callable[[Case], bool]
+
+
+def case(data: Any, *inputs: Any, version: int = 13) -> Case:
+    return Case(version, tuple(map(np.asarray, (data, *inputs))))
+
+
+def has_float16_nan(case: Case) -> bool:
+    return case.data.dtype == np.float16 and bool(np.isnan(case.data).any())
+
+
+REPEATS: Final = "1D int64 tensor of the same length as input's dimension number"
+T: Final = "Constrain input and output types to all tensor types."
+MATCHING: Final = "A tensor with type matching 1st tensor."
+REPEATED: Final = "repeats an input tensor the number of times given by repeats along each dimension"
+
+TABLE: Final = (
+    Disagreement(
+        "onnx's reference",
+        "promotes repeats of another length, as numpy.tile does",
+        REPEATS,
+        case([[1.0, 2.0]], [2]),
+        lambda case: len(case.repeats) != case.data.ndim,
+    ),
+    Disagreement(
+        "onnx's reference",
+        "takes repeats of rank 0",
+        REPEATS,
+        case([1.0, 2.0], 2),
+        lambda case: case.repeats.ndim == 0,
+    ),
+    Disagreement(
+        "onnx's reference",
+        "takes repeats of int32",
+        "Constrain repeat's type to int64 tensors.",
+        case([1.0, 2.0], np.array([2], np.int32)),
+        lambda case: case.repeats.dtype != np.int64,
+    ),
+    Disagreement(
+        "onnx's reference",
+        "takes a negative repeat where the input is empty",
+        "includes numbers of repeated copies along input's dimensions",
+        case(np.ones(0, np.float32), [-1]),
+        lambda case: case.data.size == 0 and bool((case.repeats < 0).any()),
+    ),
+    Disagreement(
+        "onnx's reference",
+        "takes bfloat16, which Tile-6 does not list",
+        T,
+        case(np.ones(2, BFLOAT16), [2], version=12),
+        lambda case: case.version == 12 and case.data.dtype == BFLOAT16,
+    ),
+    Disagreement(
+        "onnx's reference",
+        "has no Tile-1",
+        "Repeat the elements of a tensor along an axis.",
+        case(np.ones(2, np.float32), np.float32(2), np.float32(0), version=1),
+        lambda case: case.version == 1,
+    ),
+    Disagreement(
+        "onnxruntime",
+        "has no Tile-1",
+        "Repeat the elements of a tensor along an axis.",
+        case(np.ones(2, np.float32), np.float32(2), np.float32(0), version=1),
+        lambda case: case.version == 1,
+    ),
+    Disagreement(
+        "onnxruntime",
+        "has no complex numbers",
+        T,
+        case(np.ones(2, np.complex64), [2]),
+        lambda case: case.data.dtype.kind == "c",
+    ),
+    Disagreement(
+        "onnxruntime",
+        "tiles no bfloat16 on the CPU",
+        T,
+        case(np.ones(2, BFLOAT16), [2]),
+        lambda case: case.data.dtype == BFLOAT16,
+    ),
+    Disagreement(
+        "onnxruntime",
+        "casts float16 to float32 and back, which changes the bits of a NaN",
+        "Constructs a tensor by tiling a given tensor.",
+        case(np.array([0x7FBF], np.uint16).view(np.float16), [1]),
+        has_float16_nan,
+    ),
+    Disagreement(
+        "OpenVINO's CPU plug-in",
+        "narrows 64-bit integers to 32 bits",
+        MATCHING,
+        case([2**40], [2]),
+        lambda case: case.data.dtype.kind in "iu" and case.data.itemsize == 8,
+    ),
+    Disagreement(
+        "OpenVINO's CPU plug-in",
+        "narrows float64 to float32",
+        MATCHING,
+        case([1 / 3], [2]),
+        lambda case: case.data.dtype == np.float64,
+    ),
+    Disagreement(
+        "OpenVINO's CPU plug-in",
+        "makes a signalling NaN of float16 a quiet one",
+        MATCHING,
+        case(np.array([0x7C01], np.uint16).view(np.float16), [1]),
+        has_float16_nan,
+    ),
+    Disagreement(
+        "OpenVINO's CPU plug-in",
+        "leaves the output unwritten in 4 dimensions whose sizes are known at run time only",
+        REPEATED,
+        case(np.arange(24, dtype=np.int32).reshape(2, 2, 2, 3), [2, 2, 3, 3]),
+        lambda case: max(case.data.ndim, len(case.repeats)) >= 4,
+    ),
+)
+
+
+def ids(entries: Sequence[Disagreement]) -> list[str]:
+    return [f"{entry.peer} {entry.what}" for entry in entries]
+
+
+@pytest.mark.parametrize("entry", TABLE, ids=ids(TABLE))
+def test_a_known_disagreement_is_seen_in_its_example(entry: Disagreement) -> None:
+    assert entry.applies(entry.example)
+    theirs, ours = outcomes(entry.peer, entry.example)
+    assert theirs != ours or is_newer_than_seen(entry.peer)
+
+
+@pytest.mark.parametrize("entry", [entry for entry in TABLE if "onnx" in entry.peer], ids=lambda entry: entry.what)
+def test_the_sentence_is_in_onnx_s_schema(entry: Disagreement) -> None:
+    schema = onnx.defs.get_schema("Tile", entry.example.version)
+    described = [schema.doc or "", *(each.description for each in schema.inputs)]
+    described += [each.description for each in schema.type_constraints]
+    assert any(entry.sentence in text for text in described)
+
+
+# Random cases
+
+
+@st.composite
+def arrays(draw: st.DrawFn, dtypes: Sequence[np.dtype[Any]], min_rank: int, max_rank: int, min_size: int) -> Array:
+    """Random bits of a type; objects are strings."""
+    shape = draw(st.lists(st.integers(min_size, 3), min_size=min_rank, max_size=max_rank))
+    dtype = draw(st.sampled_from(dtypes))
+    bits = np.random.default_rng(draw(st.integers(0, 99))).integers(0, 256, [*shape, 16], np.uint8)
+    if dtype.kind == "O":
+        return np.array([f"{byte:c}" * (byte % 5) for byte in bits[..., 0].flat], object).reshape(shape)
+    if dtype.kind == "b":
+        return np.asarray(bits[..., 0] > 99)
+    array: Array = np.ascontiguousarray(bits[..., : dtype.itemsize]).view(dtype).reshape(shape)
+    return array
+
+
+@st.composite
+def onnx_cases(draw: st.DrawFn) -> Case:
+    data = draw(arrays(ALL, 0, 5, 0))
+    count = draw(st.sampled_from([data.ndim] * 9 + [max(data.ndim - 1, 0), data.ndim + 1]))
+    values = st.sampled_from([1, 1, 2, 2, 3, 3, 0, -1])
+    repeats = draw(st.lists(values, min_size=count, max_size=count))
+    return Case(draw(st.sampled_from([12, 13])), (data, np.array(repeats, np.int64)))
+
+
+@st.composite
+def openvino_cases(draw: st.DrawFn) -> Case:
+    """What the core survives."""
+    data = draw(arrays((*NUMBERS, np.dtype(bool), BFLOAT16), 0, 5, 1))
+    repeats = draw(st.lists(st.integers(-2, 3), min_size=1, max_size=6))
+    return Case(1, (data, np.array(repeats, draw(st.sampled_from([np.int64, np.int32, np.int8])))))
+
+
+@st.composite
+def openvino_cpu_cases(draw: st.DrawFn) -> Case:
+    """What the plug-in survives."""
+    data = draw(arrays((*NUMBERS, np.dtype(bool), BFLOAT16), 1, 3, 1))
+    repeats = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    return Case(1, (data, np.array(repeats, np.int64)))
+
+
+def assert_agreement(peer: str, case: Case) -> None:
+    if not any(entry.peer == peer and entry.applies(case) for entry in TABLE):
+        theirs, ours = outcomes(peer, case)
+        assert theirs == ours
+
+
+@given(onnx_cases())
+@settings(max_examples=300)
+def test_onnx_s_reference_agrees(case: Case) -> None:
+    assert_agreement("onnx's reference", case)
+
+
+@given(onnx_cases())
+@settings(max_examples=300)
+def test_onnxruntime_agrees(case: Case) -> None:
+    assert_agreement("onnxruntime", case)
+
+
+@given(openvino_cases())
+@settings(max_examples=300)
+def test_openvino_s_core_agrees(case: Case) -> None:
+    assert_agreement("OpenVINO's core", case)
+
+
+@given(openvino_cpu_cases())
+@settings(max_examples=200)
+def test_openvino_s_cpu_plug_in_agrees(case: Case) -> None:
+    assert_agreement("OpenVINO's CPU plug-in", case)
+
+
+ONES: Final = np.ones((2, 2), np.float32)
+
+
+@pytest.mark.parametrize("peer", ["onnx's reference", "onnxruntime"])
+@pytest.mark.parametrize(
+    ("data", "repeats", "is_error"),
+    [
+        (ONES, [2**62, 1], True),
+        (ONES, [2**62, 0], True),
+        (ONES, [0, INT64_MAX], True),
+        (ONES[:, :0], [2**62, 1], True),
+        (ONES[:0], [INT64_MAX, 1], False),
+        (ONES, [[1, 2]], True),
+        (ONES, [1, -1], True),
+        (np.ones([1] * 9, np.float32), [2] * 9, False),
+        (np.float32(3), np.zeros(0, np.int64), False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_the_edges_of_onnx_are_where_others_have_them(peer: str, data: Any, repeats: Any, is_error: bool) -> None:
+    theirs, ours = outcomes(peer, case(data, repeats))
+    assert theirs == ours
+    assert (ours is None) == is_error
+
+
+@given(
+    st.lists(st.integers(0, 2**40), max_size=7),
+    st.lists(st.sampled_from([1, 2, 7, 0, -1, -INT64_MAX, 2**20, 2**40]), min_size=1, max_size=9),
+)
+@settings(max_examples=300)
+def test_openvino_infers_the_shapes_that_the_dialect_does(shape: list[int], repeats: list[int]) -> None:
+    tile = ov.opset1.tile(ov.opset1.parameter(shape, ov.Type.f32), ov.opset1.constant(np.array(repeats, np.int64)))
+    inferred = tile.get_output_partial_shape(0)
+    try:
+        expected = openvino_dialect.tile_1("f32", shape, repeats).output_shape
+    except DialectError:
+        assert inferred.is_dynamic
+    else:
+        assert tuple(inferred.to_shape()) == expected
