@@ -1,0 +1,96 @@
+"""ONNX models for the readers' tests, made node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+from dml_tile.frontends.nodes import Fixed, TileNode
+from dml_tile.frontends.onnx_reader import read_nodes
+from dml_tile.frontends.problems import Problem
+
+FLOAT: Final = TensorProto.FLOAT
+INT64: Final = TensorProto.INT64
+BOOL: Final = TensorProto.BOOL
+
+node = helper.make_node
+
+
+def tensor(name: str, value: Any, dtype: str = "int64") -> TensorProto:
+    return numpy_helper.from_array(np.asarray(value, dtype), name)
+
+
+def constant(name: str, value: Any, dtype: str = "int64") -> NodeProto:
+    return node("Constant", [], [name], value=tensor("", value, dtype))
+
+
+def tile(x: str = "x", repeats: str = "r", output: str = "y", name: str = "") -> NodeProto:
+    return node("Tile", [x, repeats], [output], name=name)
+
+
+def typed(name: str, shape: Any = None, element: int = FLOAT) -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, element, shape)
+
+
+def graph(
+    nodes: Sequence[NodeProto],
+    inputs: Sequence[ValueInfoProto] = (),
+    outputs: Sequence[ValueInfoProto] = (),
+    **fields: Any,
+) -> GraphProto:
+    return helper.make_graph(nodes, "graph", inputs, outputs, **fields)
+
+
+def model(
+    *nodes: NodeProto,
+    inputs: Sequence[ValueInfoProto] = (typed("x", [2, 3]),),
+    opset: int = 13,
+    ir_version: int = 10,
+    functions: Sequence[onnx.FunctionProto] = (),
+    domains: Mapping[str, int] | None = None,
+    **fields: Any,
+) -> ModelProto:
+    imports = [helper.make_opsetid(domain, version) for domain, version in {"": opset, **(domains or {})}.items()]
+    return helper.make_model(
+        graph(nodes, inputs, [typed("y")], **fields), opset_imports=imports, ir_version=ir_version, functions=functions
+    )
+
+
+def function(
+    name: str, inputs: Sequence[str], outputs: Sequence[str], *nodes: NodeProto, opset: int = 13, **fields: Any
+) -> onnx.FunctionProto:
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid("own", 1)]
+    return helper.make_function("own", name, inputs, outputs, nodes, imports, **fields)
+
+
+def call(name: str, inputs: Sequence[str], outputs: Sequence[str], called: str = "", **attributes: Any) -> NodeProto:
+    return node(name, inputs, outputs, name=called, domain="own", **attributes)
+
+
+def nodes_of(made: ModelProto | bytes, folder: Path, fixed: Fixed | None = None) -> list[TileNode | Problem]:
+    path = folder / "model.onnx"
+    path.write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
+    return list(read_nodes(path, fixed or Fixed()))
+
+
+def tile_in(made: ModelProto, folder: Path, fixed: Fixed | None = None) -> TileNode:
+    """The model's only Tile."""
+    (found,) = nodes_of(made, folder, fixed)
+    assert isinstance(found, TileNode)
+    return found
+
+
+def places(made: ModelProto, folder: Path) -> list[str]:
+    return [found.pointer for found in nodes_of(made, folder)]
+
+
+def if_node(then: NodeProto, *nodes: NodeProto, name: str = "If_3") -> NodeProto:
+    """An If on c that does the given in its first branch."""
+    other = graph([node("Identity", ["x"], ["e"])], (), [typed("e")])
+    branch = graph([*nodes, then], (), [typed(then.output[0])])
+    return node("If", ["c"], ["w"], name=name, then_branch=branch, else_branch=other)

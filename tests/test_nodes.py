@@ -1,0 +1,72 @@
+"""What is made of a model's Tile when the file tells all of it, or a part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dml_tile.dialects.request import Request
+from dml_tile.frontends.nodes import TileNode, tile_node
+
+ONNX, OPENVINO = "ONNX Tile-13", "OpenVINO Tile-1"
+
+
+def node(shape: Any, *arguments: Any, dialect: str = ONNX, data_type: str | None = "float32") -> TileNode:
+    arrays = [argument if argument is None else np.asarray(argument) for argument in arguments]
+    return tile_node("here", dialect, data_type, shape, arrays)
+
+
+def test_a_tile_that_is_known_is_a_request() -> None:
+    known = node([2, 3], [1, 2])
+    assert known.unknown == ()
+    assert known.request == Request(ONNX, "float32", (2, 3), (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("made", "unknown"),
+    [
+        (node(["batch", None], [2, 2]), ("InputTensor.Sizes[0] (batch)", "InputTensor.Sizes[1]")),
+        (node([2, 3], None), ("Repeats",)),
+        (node(None, None), ("InputTensor.DimensionCount", "Repeats")),
+        (node([2], [2], data_type=None), ("InputTensor.DataType",)),
+        (node([None], [1, 2], dialect=OPENVINO, data_type="f32"), ("InputTensor.Sizes[1]",)),
+        (node([3], None, 0.0, dialect="ONNX Tile-1"), ("Repeats",)),
+    ],
+)
+def test_what_is_known_at_run_time_only_is_named(made: TileNode, unknown: tuple[str, ...]) -> None:
+    assert made.unknown == unknown
+    assert made.error == ""
+
+
+def test_what_is_unknown_is_assumed_to_break_no_rule() -> None:
+    assert node(["batch", 3], [2, 2]).request == Request(ONNX, "float32", (1, 3), (2, 2))
+    assert node([2, 3], None).request == Request(ONNX, "float32", (2, 3), (1, 1))
+    assert node(None, None, data_type="int8").request == Request(ONNX, "int8", (1, 1, 1, 1), (1, 1, 1, 1))
+    assert node([2], [2], data_type=None, dialect=OPENVINO).request == Request(OPENVINO, "f32", (2,), (2,))
+
+
+def test_repeats_tell_the_rank_where_there_is_one_for_each_dimension() -> None:
+    assert node(None, [1, 2]).shape == (None, None)
+    assert node(None, [1, 2], dialect=OPENVINO, data_type="f32").shape is None
+
+
+def test_shapes_are_promoted_as_the_dialect_says() -> None:
+    promoted = node(["n", 3], [5, 1, 2], dialect=OPENVINO, data_type="f32")
+    assert (promoted.shape, promoted.repeats) == ((1, "n", 3), (5, 1, 2))
+    assert node([3, 4], 2, 1, dialect="ONNX Tile-1").repeats == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("made", "error"),
+    [
+        (node([2, 3], [1]), "repeats: has 1 values; the input has 2 dimensions, and as many repeats"),
+        (node(["n", 3], [1, -1]), "repeats[1]: is -1; repeats must not contain negative values"),
+        (node(["n"], None, dialect="ONNX Tile-6", data_type="bfloat16"), "data type: bfloat16 is not one of"),
+        (node([2], [1.5]), "repeats: is of float64; int64 was expected"),
+    ],
+)
+def test_what_the_dialect_rules_out_is_an_error_also_where_sizes_are_unknown(made: TileNode, error: str) -> None:
+    assert made.error.startswith(error)
+    assert made.unknown == ()

@@ -1,0 +1,298 @@
+"""ONNX files as strangers give them: no models, broken ones, large ones, and data outside of them."""
+
+from __future__ import annotations
+
+import os
+import random
+import tracemalloc
+from pathlib import Path
+from typing import Final
+
+import pytest
+from onnx import ModelProto, TensorProto
+from onnx_graphs import FLOAT, INT64, constant, graph, model, node, nodes_of, tensor, tile, tile_in, typed
+
+from dml_tile.frontends.nodes import Fixed, TileNode
+from dml_tile.frontends.onnx_file import LARGE, MOST_BYTES, load
+from dml_tile.frontends.onnx_reader import read_nodes
+from dml_tile.frontends.problems import InputError, Problem
+
+WHOLE: Final = model(constant("r", [2, 2]), tile(), initializer=[tensor("w", range(100))]).SerializeToString()
+
+
+def varint(value: int) -> bytes:
+    return bytes([*(value >> shift & 0x7F | 0x80 for shift in range(0, 28, 7)), value >> 28])
+
+
+def holed(made: ModelProto, weights: TensorProto, size: int, path: Path) -> Path:
+    """The model with an initialiser of as many zero bytes, which take no room on the disk."""
+    head = weights.SerializeToString() + b"\x4a" + varint(size)  # TensorProto.raw_data
+    for field in (b"\x2a", b"\x3a"):  # GraphProto.initializer, ModelProto.graph
+        size += len(head)
+        head = field + varint(size) + head
+        size -= len(head) - len(field) - 5
+    path.write_bytes(made.SerializeToString() + head)
+    os.truncate(path, path.stat().st_size + size)
+    return path
+
+
+# What is no model
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\0",
+        b"a text, and no model\n",
+        b"{}",
+        b"\x08",
+        b"\x0b\x0c",
+        b"\xff" * 100,
+        *(WHOLE[:size] for size in (1, 10, len(WHOLE) // 2, len(WHOLE) - 1)),
+        *(random.Random(seed).randbytes(10 ** (seed + 1)) for seed in range(5)),
+        b"\x3a" + varint(LARGE + 1) + b"\xff" * (LARGE + 1),
+        b"\x3a" + varint(LARGE + 1) + b"\x0b" * (LARGE + 1),
+        b"\x3a" + varint(LARGE + 1) + b"\x09" * (LARGE + 1),
+        b"\x3a" + varint(2**31),
+    ],
+)
+def test_what_is_no_model_is_refused(content: bytes, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        nodes_of(content, tmp_path)
+    assert str(caught.value).startswith("is not an ONNX model: ")
+
+
+@pytest.mark.parametrize(
+    ("field", "reason"),
+    [("ir_version", "no ir_version"), ("graph", "no graph"), ("opset_import", "imports no operator set")],
+)
+def test_a_message_that_is_no_whole_model_is_refused(field: str, reason: str, tmp_path: Path) -> None:
+    made = ModelProto.FromString(WHOLE)
+    made.ClearField(field)
+    with pytest.raises(InputError, match=f"is not an ONNX model: it .*{reason}"):
+        nodes_of(made, tmp_path)
+
+
+def test_messages_nested_without_end_are_refused(tmp_path: Path) -> None:
+    layer = bytes(LARGE)
+    for _ in range(1000):
+        layer = b"\x32" + varint(len(layer)) + layer  # AttributeProto.g
+        layer = b"\x2a" + varint(len(layer)) + layer  # NodeProto.attribute
+        layer = b"\x0a" + varint(len(layer)) + layer  # GraphProto.node
+    with pytest.raises(InputError, match="is not an ONNX model"):
+        nodes_of(b"\x3a" + varint(len(layer)) + layer, tmp_path)
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a regular file"):
+        list(read_nodes(tmp_path, Fixed()))
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        list(read_nodes(tmp_path / "model.onnx", Fixed()))
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "model.onnx")
+    with pytest.raises(InputError, match="is not a regular file"):
+        list(read_nodes(tmp_path / "model.onnx", Fixed()))
+
+
+@pytest.mark.parametrize("name", [b"Tile_1", b"repeats", b"x"])
+def test_names_that_are_not_utf_8_are_refused(name: bytes, tmp_path: Path) -> None:
+    made = model(constant("repeats", [2, 2]), tile(repeats="repeats", name="Tile_1")).SerializeToString()
+    assert name in made
+    with pytest.raises(InputError, match="has a text that is not UTF-8"):
+        nodes_of(made.replace(name, b"\xff" * len(name)), tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_damaged_model_gives_tiles_or_problems(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    damaged = bytearray(WHOLE)
+    for _ in range(chance.randint(1, 4)):
+        damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+    try:
+        found = nodes_of(bytes(damaged), tmp_path)
+    except InputError:
+        return
+    assert all(isinstance(each, TileNode | Problem) for each in found)
+
+
+# Large files
+
+
+def test_a_file_larger_than_protobuf_reads_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(WHOLE)
+    os.truncate(path, MOST_BYTES + 1)
+    with pytest.raises(InputError, match=f"has {MOST_BYTES + 1} bytes; protobuf reads at most {MOST_BYTES}"):
+        list(read_nodes(path, Fixed()))
+
+
+def test_weights_take_no_memory(tmp_path: Path) -> None:
+    made = model(constant("r", [1, 2]), tile("w"))
+    weights = TensorProto(name="w", data_type=FLOAT, dims=[2**18, 500])
+    path = holed(made, weights, 2**20 * 500, tmp_path / "model.onnx")
+    assert path.stat().st_size > 2**20 * 500
+    tracemalloc.start()
+    (found,) = read_nodes(path, Fixed())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == TileNode("Tile->y", "ONNX Tile-13", "float32", (2**18, 500), (1, 2))
+    assert peak < 2**20 * 10
+    assert load(path).ByteSize() < 1000
+
+
+@pytest.mark.parametrize("count", [10, LARGE // 8, LARGE // 8 + 1, LARGE])
+def test_of_large_tensors_the_data_alone_are_dropped(count: int, tmp_path: Path) -> None:
+    own = model(
+        node("If", ["c"], ["y"], then_branch=graph([constant("t", range(count))], (), [typed("t")])),
+        constant("r", range(count)),
+        initializer=[tensor("w", range(count))],
+        doc_string="d" * 2 * LARGE,
+    )
+    path = tmp_path / "model.onnx"
+    path.write_bytes(own.SerializeToString())
+    light = load(path)
+    tensors = [light.graph.initializer[0], light.graph.node[1].attribute[0].t]
+    tensors.append(light.graph.node[0].attribute[0].g.node[0].attribute[0].t)
+    if count <= LARGE // 8:
+        assert light == own
+    assert [list(each.dims) for each in tensors] == [[count]] * 3
+    assert [bool(each.raw_data) for each in tensors] == [count <= LARGE // 8] * 3
+    assert light.graph.doc_string == own.graph.doc_string
+
+
+# External data
+
+
+def external(tensor_: TensorProto, **entries: str) -> TensorProto:
+    outside = TensorProto(name=tensor_.name, dims=tensor_.dims, data_type=tensor_.data_type)
+    outside.data_location = TensorProto.EXTERNAL
+    for key, value in entries.items():
+        outside.external_data.add(key=key, value=value)
+    return outside
+
+
+def with_external(**entries: str) -> ModelProto:
+    return model(tile(), initializer=[external(tensor("r", [2, 5]), **entries)])
+
+
+DATA: Final = bytes(8) + tensor("r", [2, 5]).raw_data + bytes(8)
+PART: Final = {"offset": "8", "length": "16"}
+
+
+@pytest.mark.parametrize("place", ["initialiser", "constant"])
+@pytest.mark.parametrize("location", ["w.bin", "below/w.bin", "./w.bin"])
+@pytest.mark.parametrize("part", [PART, {"offset": "8"}])
+def test_repeats_are_read_from_a_file_in_the_model_s_folder(
+    place: str, location: str, part: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / location).parent.mkdir(exist_ok=True)
+    (tmp_path / location).write_bytes(DATA)
+    made = with_external(location=location, **part)
+    if place == "constant":
+        made.graph.node.insert(0, node("Constant", [], ["r"], value=made.graph.initializer.pop()))
+    assert tile_in(made, tmp_path).repeats == (2, 5)
+
+
+def test_a_link_within_the_folder_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "real.bin").write_bytes(DATA)
+    (tmp_path / "w.bin").symlink_to("real.bin")
+    assert tile_in(with_external(location="w.bin", **PART), tmp_path).repeats == (2, 5)
+
+
+def test_external_repeats_are_seen_by_what_computes_with_them(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(DATA)
+    outside = external(tensor("s", [2, 5]), location="w.bin", **PART)
+    made = model(
+        node("Reshape", ["x", "s"], ["w"]),
+        constant("r", [1, 2]),
+        tile("w"),
+        inputs=[typed("x", ["N"])],
+        initializer=[outside],
+    )
+    assert tile_in(made, tmp_path).shape == (2, 5)
+
+
+@pytest.mark.parametrize(
+    ("entries", "reason"),
+    [
+        ({"location": "../w.bin"}, "'../w.bin' is no path below the model's folder"),
+        ({"location": "below/../w.bin"}, "'below/../w.bin' is no path below the model's folder"),
+        ({"location": "/etc/passwd"}, "'/etc/passwd' is no path below the model's folder"),
+        ({"location": "link.bin"}, "'link.bin' leads outside the model's folder"),
+        ({"location": "link/w.bin"}, "'link/w.bin' leads outside the model's folder"),
+        ({"location": "missing.bin"}, "'missing.bin' does not exist"),
+        ({"location": "loop.bin"}, "'loop.bin'"),
+        ({"location": "pipe.bin"}, "'pipe.bin' is not a regular file"),
+        ({"location": "."}, "'.' is not a regular file"),
+        ({"location": ""}, "'' is not a regular file"),
+        ({}, "'' is not a regular file"),
+        ({"location": "a\0b"}, "is no usable path"),
+        ({"location": "w.bin", "offset": "24"}, "'w.bin' ends before byte 40"),
+        ({"location": "w.bin", "offset": str(2**70)}, "'w.bin' cannot be read"),
+        ({"location": "w.bin", "offset": "-8"}, "offset '-8'"),
+        ({"location": "w.bin", "offset": "eight"}, "offset 'eight'"),
+        ({"location": "w.bin", "length": "8"}, "length '8' in 'w.bin'; the tensor has 16 bytes"),
+        ({"location": "w.bin", "length": "9" * 5000}, "in 'w.bin'; the tensor has 16 bytes"),
+    ],
+)
+def test_repeats_outside_the_folder_or_unreadable_are_a_problem(
+    entries: dict[str, str], reason: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for path in (tmp_path / "w.bin", folder / "w.bin"):
+        path.write_bytes(DATA)
+    (folder / "link.bin").symlink_to("../w.bin")
+    (folder / "link").symlink_to("..")
+    (folder / "loop.bin").symlink_to("loop.bin")
+    os.mkfifo(folder / "pipe.bin")
+    found, problem = nodes_of(with_external(**entries), folder)
+    assert found == TileNode("Tile->y", "ONNX Tile-13", "float32", (2, 3), None)
+    assert isinstance(problem, Problem)
+    assert problem.pointer == "Tile->y"
+    assert problem.message.startswith("the data of 'r': ")
+    assert reason in problem.message
+
+
+def test_what_is_computed_from_unread_data_is_a_problem_too(tmp_path: Path) -> None:
+    made = with_external(location="../w.bin")
+    made.graph.initializer[0].name = "s"
+    made.graph.node.insert(0, node("Identity", ["s"], ["r"]))
+    found, problem = nodes_of(made, tmp_path)
+    assert isinstance(found, TileNode)
+    assert found.repeats is None
+    assert problem == Problem("Tile->y", "the data of 's': '../w.bin' is no path below the model's folder")
+
+
+def test_a_shape_that_depends_on_unread_data_is_a_problem(tmp_path: Path) -> None:
+    outside = external(tensor("s", [2, 5]), location="../w.bin")
+    nodes = [node("Expand", ["x", "s"], ["w"]), constant("r", [1, 2]), tile("w")]
+    made = model(*nodes, inputs=[typed("x", [1, 1])], initializer=[outside])
+    _, problem = nodes_of(made, tmp_path)
+    assert problem == Problem("Tile->y", "the data of 's': '../w.bin' is no path below the model's folder")
+
+
+def test_weights_in_files_that_are_missing_are_no_problem(tmp_path: Path) -> None:
+    weights = [
+        external(tensor("w", [[1.5] * 3] * 100, "float32"), location="/w.bin"),
+        external(TensorProto(name="v", dims=[2**20, 2**20], data_type=INT64), location="../v.bin"),
+        external(tensor("u", [0]), location="missing.bin"),
+    ]
+    nodes = [
+        node("Add", ["x", "w"], ["a"]),
+        node("Gather", ["a", "u"], ["g"]),
+        constant("r", [1, 2]),
+        tile("g", output="b"),
+        tile("v"),
+    ]
+    found = nodes_of(model(*nodes, inputs=[typed("x", [100, 3])], initializer=weights), tmp_path)
+    assert found == [
+        TileNode("Tile->b", "ONNX Tile-13", "float32", (1, 3), (1, 2)),
+        TileNode("Tile->y", "ONNX Tile-13", "int64", (2**20, 2**20), (1, 2)),
+    ]

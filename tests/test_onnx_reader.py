@@ -1,0 +1,309 @@
+"""Tiles of ONNX models: where they are found, by which opset, and what is known of their inputs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from onnx import NodeProto, TensorProto, helper
+from onnx_graphs import (
+    BOOL,
+    FLOAT,
+    INT64,
+    constant,
+    graph,
+    if_node,
+    model,
+    node,
+    nodes_of,
+    places,
+    tile,
+    tile_in,
+    typed,
+)
+
+from dml_tile.dialects.request import Request
+from dml_tile.frontends.nodes import Fixed, TileNode
+from dml_tile.frontends.onnx_reader import read_nodes
+from dml_tile.frontends.problems import InputError, Problem
+
+MODELS: Final = Path(__file__).parent / "data" / "models"
+
+R: Final = constant("r", [2, 2])
+COND: Final = typed("c", [], BOOL)
+
+
+# Real models
+
+REAL: Final = {
+    "burn_tile.onnx": ("ONNX Tile-13", (2, 2), (2, 2)),
+    "onnx_test_tile_134a4bbe5.onnx": ("ONNX Tile-6", (2, 3, 4, 5), None),
+    "onnx_test_tile_4a1ab61cf.onnx": ("ONNX Tile-6", (2, 3, 4, 5), None),
+    "onnx_test_tile_522c05566.onnx": ("ONNX Tile-6", (2, 3, 4, 5), None),
+    "onnx_test_tile_acaa175e7.onnx": ("ONNX Tile-13", (2, 3, 4, 5), None),
+    "onnx_test_tile_ebac0463a.onnx": ("ONNX Tile-6", (2, 3, 4, 5), None),
+    "onnx_test_tile_precomputed_134a4bbe5.onnx": ("ONNX Tile-6", (2, 2), None),
+    "onnx_test_tile_precomputed_4a1ab61cf.onnx": ("ONNX Tile-6", (2, 2), None),
+    "onnx_test_tile_precomputed_522c05566.onnx": ("ONNX Tile-6", (2, 2), None),
+    "onnx_test_tile_precomputed_acaa175e7.onnx": ("ONNX Tile-13", (2, 2), None),
+    "onnx_test_tile_precomputed_ebac0463a.onnx": ("ONNX Tile-6", (2, 2), None),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_real_model_has_its_tile(name: str) -> None:
+    (found,) = read_nodes(MODELS / name, Fixed())
+    assert isinstance(found, TileNode)
+    assert (found.dialect, found.shape, found.repeats) == REAL[name]
+    assert (found.data_type, found.error) == ("float32", "")
+
+
+def test_all_real_models_are_read() -> None:
+    assert {path.name for path in MODELS.glob("*.onnx")} == set(REAL)
+
+
+# Opsets, types and arguments
+
+
+@pytest.mark.parametrize(
+    ("opset", "dialect"),
+    [(6, "ONNX Tile-6"), (12, "ONNX Tile-6"), (13, "ONNX Tile-13"), (21, "ONNX Tile-13"), (99, "ONNX Tile-13")],
+)
+def test_the_opset_decides_the_dialect(opset: int, dialect: str, tmp_path: Path) -> None:
+    found = tile_in(model(R, tile(name="Tile_1"), opset=opset), tmp_path)
+    assert found == TileNode("Tile_1", dialect, "float32", (2, 3), (2, 2))
+    assert found.request == Request(dialect, "float32", (2, 3), (2, 2))
+
+
+@pytest.mark.parametrize("opset", [1, 5])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_tile_1_takes_tiles_and_axis_of_either_type(opset: int, dtype: str, tmp_path: Path) -> None:
+    made = model(constant("t", 4, dtype), constant("a", 1, dtype), node("Tile", ["x", "t", "a"], ["y"]), opset=opset)
+    assert tile_in(made, tmp_path) == TileNode("Tile->y", "ONNX Tile-1", "float32", (2, 3), (1, 4))
+
+
+def test_tile_1_may_have_a_run_time_axis(tmp_path: Path) -> None:
+    made = model(
+        constant("t", 4), node("Tile", ["x", "t", "a"], ["y"]), inputs=[typed("x", [2]), typed("a", [])], opset=1
+    )
+    assert tile_in(made, tmp_path).repeats is None
+
+
+def test_the_default_domain_has_two_spellings(tmp_path: Path) -> None:
+    made = model(R, node("Tile", ["x", "r"], ["y"], domain="ai.onnx"), opset=9)
+    made.opset_import[0].domain = "ai.onnx"
+    assert tile_in(made, tmp_path).dialect == "ONNX Tile-6"
+
+
+def test_a_tile_of_another_domain_is_none(tmp_path: Path) -> None:
+    made = model(R, node("Tile", ["x", "r"], ["y"], domain="com.stranger"), domains={"com.stranger": 1})
+    assert nodes_of(made, tmp_path) == []
+
+
+def test_before_ir_version_3_the_opset_is_1(tmp_path: Path) -> None:
+    made = model(constant("t", 4), constant("a", 1), node("Tile", ["x", "t", "a"], ["y"]), ir_version=2)
+    del made.opset_import[:]
+    assert tile_in(made, tmp_path).dialect == "ONNX Tile-1"
+
+
+@pytest.mark.parametrize("version", [None, 0, -3])
+def test_a_model_without_an_opset_for_its_tile_is_a_problem(version: int | None, tmp_path: Path) -> None:
+    made = model(R, tile(), domains={"com.stranger": 1})
+    if version is None:
+        del made.opset_import[0]
+    else:
+        made.opset_import[0].version = version
+    (problem,) = nodes_of(made, tmp_path)
+    assert isinstance(problem, Problem)
+    assert problem.pointer == "Tile->y"
+    assert f"imports opset {version}" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("element", "name"),
+    [
+        (TensorProto.FLOAT, "float32"),
+        (TensorProto.BOOL, "bool"),
+        (TensorProto.BFLOAT16, "bfloat16"),
+        (TensorProto.STRING, "string"),
+        (TensorProto.COMPLEX64, "complex64"),
+        (TensorProto.FLOAT16, "float16"),
+        (TensorProto.DOUBLE, "float64"),
+        (TensorProto.UINT8, "uint8"),
+        (TensorProto.UNDEFINED, None),
+        (999, None),
+    ],
+)
+def test_types_have_onnx_s_names_in_numpy_s_spelling(element: int, name: str | None, tmp_path: Path) -> None:
+    found = tile_in(model(R, tile(), inputs=[typed("x", [2, 3], element)]), tmp_path)
+    assert found.data_type == name
+
+
+def test_a_type_that_the_dialect_does_not_list_is_an_error(tmp_path: Path) -> None:
+    found = tile_in(model(R, tile(), inputs=[typed("x", [2, 3], TensorProto.FLOAT8E5M2)]), tmp_path)
+    assert (found.data_type, found.repeats) == ("float8_e5m2", None)
+    assert "float8_e5m2 is not one of" in found.error
+
+
+@pytest.mark.parametrize(
+    ("repeats", "dtype", "error"),
+    [
+        ([2, -1], "int64", "repeats[1]: is -1; repeats must not contain negative values"),
+        ([2], "int64", "repeats: has 1 values; the input has 2 dimensions, and as many repeats"),
+        ([1, 2, 3], "int64", "repeats: has 3 values; the input has 2 dimensions, and as many repeats"),
+        ([2, 2], "int32", "repeats: is of int32; int64 was expected"),
+        ([2, 2], "float32", "repeats: is of float32; int64 was expected"),
+        ([[2, 2]], "int64", "repeats: has 2 dimensions; 1 was expected"),
+    ],
+)
+def test_bad_repeats_are_an_error_in_the_dialect_s_terms(repeats: Any, dtype: str, error: str, tmp_path: Path) -> None:
+    found = tile_in(model(constant("r", repeats, dtype), tile()), tmp_path)
+    assert (found.shape, found.repeats, found.error) == ((2, 3), None, error)
+
+
+@pytest.mark.parametrize("inputs", [[], ["x"], ["x", ""], ["", "r"], ["x", "r", "r", "r"]])
+def test_a_tile_of_another_number_of_inputs_is_an_error(inputs: list[str], tmp_path: Path) -> None:
+    found = tile_in(model(R, node("Tile", inputs, ["y"])), tmp_path)
+    assert found.error == f"inputs: there are {len(list(filter(None, inputs)))}; input, repeats were expected"
+
+
+@pytest.mark.parametrize("inputs", [["nowhere", "r"], ["x", "nowhere"], ["y", "r"], ["x", "y"]])
+def test_inputs_that_come_from_nowhere_or_from_the_tile_itself_are_unknown(inputs: list[str], tmp_path: Path) -> None:
+    found = tile_in(model(R, node("Tile", inputs, ["y"])), tmp_path)
+    assert found.unknown
+    assert found.error == ""
+
+
+def test_nodes_that_depend_on_each_other_are_unknown(tmp_path: Path) -> None:
+    made = model(R, node("Relu", ["b"], ["a"]), node("Relu", ["a"], ["b"]), tile("a"))
+    assert tile_in(made, tmp_path).data_type is None
+
+
+def test_an_input_that_is_no_tensor_has_neither_type_nor_shape(tmp_path: Path) -> None:
+    sequence = helper.make_tensor_sequence_value_info("x", FLOAT, [2, 3])
+    assert tile_in(model(R, tile(), inputs=[sequence]), tmp_path).data_type is None
+
+
+# Places
+
+
+def test_tiles_are_told_in_their_order_by_their_names(tmp_path: Path) -> None:
+    assert places(model(R, tile(output="a", name="first"), tile("a", name="second")), tmp_path) == ["first", "second"]
+
+
+def test_a_node_without_a_name_is_told_by_its_output(tmp_path: Path) -> None:
+    assert places(model(R, tile(), node("Tile", ["x", "r"], [])), tmp_path) == ["Tile->y", "Tile->"]
+
+
+def test_a_name_that_stands_twice_is_told_with_the_output(tmp_path: Path) -> None:
+    made = model(R, tile(output="a", name="t"), tile("a", name="t"), node("Relu", ["y"], ["z"], name="u"))
+    assert places(made, tmp_path) == ["t->a", "t->y"]
+
+
+@pytest.mark.parametrize("name", ["a/b", "\x1b[31m", "…" * 50, "~1"])
+def test_a_name_is_kept_as_it_is(name: str, tmp_path: Path) -> None:
+    assert places(model(R, tile(name=name)), tmp_path) == [name]
+
+
+def test_a_long_place_is_cut_in_the_middle(tmp_path: Path) -> None:
+    (place,) = places(
+        model(if_node(tile(name="b" * 300), R, name="a" * 300), inputs=[typed("x", [2, 3]), COND]), tmp_path
+    )
+    assert place == "a" * 100 + "…" + "b" * 99
+
+
+def test_a_long_name_of_a_dimension_is_cut_too(tmp_path: Path) -> None:
+    shape = tile_in(model(R, tile(), inputs=[typed("x", ["n" * 10_000, 2])]), tmp_path).shape
+    assert shape is not None
+    assert len(str(shape[0])) == 200
+
+
+def test_an_if_s_branches_see_the_outer_values(tmp_path: Path) -> None:
+    made = model(R, if_node(tile(output="t", name="Tile_1")), tile("w"), inputs=[typed("x", [2, 3]), COND])
+    inside, behind = nodes_of(made, tmp_path)
+    assert inside == TileNode("If_3/then_branch/Tile_1", "ONNX Tile-13", "float32", (2, 3), (2, 2))
+    assert isinstance(behind, TileNode)
+    assert behind.shape == (None, None)  # the branches give different shapes
+
+
+def test_an_if_s_output_has_the_shape_in_which_its_branches_agree(tmp_path: Path) -> None:
+    other = graph([tile(output="e")], (), [typed("e")])
+    same = node("If", ["c"], ["w"], then_branch=graph([tile(output="t")], (), [typed("t")]), else_branch=other)
+    *_, behind = nodes_of(model(R, same, tile("w"), inputs=[typed("x", [2, 3]), COND]), tmp_path)
+    assert behind == TileNode("Tile->y", "ONNX Tile-13", "float32", (4, 6), (2, 2))
+
+
+def test_a_scan_s_body_has_slices(tmp_path: Path) -> None:
+    body = graph([constant("r1", [5]), tile("s", "r1", "t")], [typed("s")], [typed("t")])
+    made = model(node("Scan", ["x"], ["w"], name="S", body=body, num_scan_inputs=1), tile("w", "r"))
+    inside, _ = nodes_of(made, tmp_path)
+    assert inside == TileNode("S/body/Tile->t", "ONNX Tile-13", "float32", (3,), (5,))
+
+
+def test_a_loop_s_body_sees_the_outer_values_and_what_it_declares(tmp_path: Path) -> None:
+    body = graph(
+        [node("Identity", ["b"], ["bo"]), tile("s", output="t"), tile("x", output="u")],
+        [typed("i", [], INT64), typed("b", [], BOOL), typed("s", ["k", 3])],
+        [typed("bo", [], BOOL), typed("s"), typed("t"), typed("u")],
+    )
+    made = model(
+        R, node("Loop", ["", "c", "x"], ["p", "q", "w"], name="L", body=body), inputs=[typed("x", [2, 3]), COND]
+    )
+    carried, outer = nodes_of(made, tmp_path)
+    assert (carried.pointer, outer.pointer) == ("L/body/Tile->t", "L/body/Tile->u")
+    assert isinstance(carried, TileNode)
+    assert isinstance(outer, TileNode)
+    assert (carried.shape, carried.repeats) == (("k", 3), (2, 2))
+    assert (outer.shape, outer.repeats) == ((2, 3), (2, 2))
+
+
+def test_any_attribute_with_graphs_is_looked_into(tmp_path: Path) -> None:
+    inner = graph([tile(output="t")], (), [typed("t")])
+    own = helper.make_attribute("bodies", [inner, inner])
+    outer = node("Fork", ["x"], ["y"], domain="com.stranger")
+    outer.attribute.append(own)
+    made = model(R, outer, domains={"com.stranger": 1})
+    assert places(made, tmp_path) == ["Fork->y/bodies[0]/Tile->t", "Fork->y/bodies[1]/Tile->t"]
+
+
+# Bounds
+
+
+def nested(depth: int) -> NodeProto:
+    inner = tile(output="w", name="T")
+    for _ in range(depth):
+        inner = if_node(inner, name="I")
+    return inner
+
+
+def test_a_tile_deep_in_subgraphs_is_found(tmp_path: Path) -> None:
+    made = model(R, nested(20), inputs=[typed("x", [2, 3]), COND])
+    found = tile_in(made, tmp_path)
+    assert found.pointer == "I/then_branch/" * 7 + "I/…" + ("/I/then_branch" * 8)[-97:] + "/T"
+    assert (found.shape, found.repeats) == ((2, 3), (2, 2))
+
+
+def test_subgraphs_deeper_than_protobuf_reads_are_refused(tmp_path: Path) -> None:
+    layer = b""
+    for _ in range(60):
+        attribute = b"\x32" + _length(layer) + layer  # AttributeProto.g
+        inner = b"\x2a" + _length(attribute) + attribute  # NodeProto.attribute
+        layer = b"\x0a" + _length(inner) + inner  # GraphProto.node
+    made = model(R, tile()).SerializeToString() + b"\x3a" + _length(layer) + layer
+    with pytest.raises(InputError, match="is not an ONNX model"):
+        nodes_of(made, tmp_path)
+
+
+def _length(part: bytes) -> bytes:
+    """The length as a varint of three bytes."""
+    size = len(part)
+    return bytes([size & 0x7F | 0x80, size >> 7 & 0x7F | 0x80, size >> 14])
+
+
+def test_without_onnx_the_reader_tells_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    monkeypatch.delitem(sys.modules, "dml_tile.frontends.onnx_reader")
+    with pytest.raises(ImportError, match=r"needs onnx: pip install 'dml-tile\[onnx\]'"):
+        __import__("dml_tile.frontends.onnx_reader")
