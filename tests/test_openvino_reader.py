@@ -1,0 +1,332 @@
+"""The Tiles of the models that OpenVINO reads, and the files that it cannot read, or must not."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ir_models import MODELS, burn_tile, many_repeats, op, ov, parameter, save, tensorflow_tile, tile, tile_ir
+
+from dml_tile.dialects.openvino import TILE_1_TYPES
+from dml_tile.frontends import openvino_reader
+from dml_tile.frontends.nodes import Fixed, TileNode
+from dml_tile.frontends.openvino_reader import LONGEST_POINTER, read_nodes
+from dml_tile.frontends.problems import InputError
+
+DIALECT = "OpenVINO Tile-1"
+
+
+def read(path: Path, **input_shapes: tuple[int, ...]) -> list[TileNode]:
+    return list(read_nodes(path, Fixed(input_shapes=input_shapes)))
+
+
+def by_name(path: Path, **input_shapes: tuple[int, ...]) -> dict[str, TileNode]:
+    return {node.pointer: node for node in read(path, **input_shapes)}
+
+
+# What is read
+
+
+def test_burn_s_model_is_read() -> None:
+    assert read(MODELS / "burn_tile.ir.xml") == [TileNode("output_tensor", DIALECT, "f32", (2, 2), (2, 2))]
+
+
+def test_a_tensorflow_lite_model_is_read() -> None:
+    assert read(MODELS / "tile.tflite") == [TileNode("Tile->y", DIALECT, "f32", (None, 2), (2, 3))]
+    assert read(MODELS / "tile.tflite", x=(4, 2))[0].shape == (4, 2)
+
+
+def test_a_frozen_tensorflow_graph_is_read(tmp_path: Path) -> None:
+    assert read(tensorflow_tile(tmp_path / "g.pb")) == [TileNode("tile", DIALECT, "f32", (None, 3), (2, 5))]
+
+
+@pytest.mark.parametrize("data_type", sorted(TILE_1_TYPES))
+def test_each_type_has_openvino_s_name(tmp_path: Path, data_type: str) -> None:
+    assert read(tile_ir(tmp_path / "m.xml", data_type=data_type))[0].data_type == data_type
+
+
+def test_shape_and_repeats_are_promoted(tmp_path: Path) -> None:
+    (longer,) = read(tile_ir(tmp_path / "longer.xml", [4, 1, 2]))
+    assert (longer.shape, longer.repeats) == ((1, 2, 3), (4, 1, 2))
+    (shorter,) = read(tile_ir(tmp_path / "shorter.xml", [2]))
+    assert (shorter.shape, shorter.repeats) == ((2, 3), (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("repeats", "repeats_type"),
+    [([3, 2], "i4"), ([15, 1], "u4"), ([3, 2], "u8"), ([3, 2], "i32"), ([2**40, 2], "u64")],
+)
+def test_repeats_of_each_integer_type_are_read(tmp_path: Path, repeats: list[int], repeats_type: str) -> None:
+    (node,) = read(tile_ir(tmp_path / "m.xml", repeats, repeats_type=getattr(ov.Type, repeats_type)))
+    assert node.repeats == tuple(repeats)
+
+
+def test_a_negative_repeat_counts_as_0(tmp_path: Path) -> None:
+    assert read(tile_ir(tmp_path / "m.xml", [-3, 2]))[0].repeats == (0, 2)
+
+
+def test_what_the_specification_rules_out_is_told(tmp_path: Path) -> None:
+    weights = struct.pack("<2q", 2**63 - 1, 2)
+    (node,) = read(burn_tile(tmp_path / "m.xml", weights=weights))
+    assert node.error.startswith(f"repeats[0]: 2 * {2**63 - 1} = ")
+    assert node.repeats is None
+
+
+def test_repeats_that_are_computed_of_constants_are_known(tmp_path: Path) -> None:
+    x = parameter("x", [-1, 3])
+    added = op.add(op.constant(np.array([1, 2])), op.constant(np.array([1, 0])))
+    converted = op.convert(op.constant(np.array([3, 2])), "i4")
+    size = op.gather(op.shape_of(x), op.constant(np.array([1])), op.constant(0))
+    path = save(
+        tmp_path / "m.xml",
+        tile(x, added, "added"),
+        tile(x, converted, "converted"),
+        tile(x, op.concat([size, op.constant(np.array([4]))], 0), "size"),
+        inputs=[x],
+    )
+    assert {name: node.repeats for name, node in by_name(path).items()} == {
+        "added": (2, 2),
+        "converted": (3, 2),
+        "size": (3, 4),
+    }
+
+
+def dynamic_model(path: Path) -> Path:
+    x, r, any_rank = parameter("x", [-1, 3]), parameter("r", [2], "i64"), parameter("any_rank", "...")
+    size = op.gather(op.shape_of(x), op.constant(np.array([0])), op.constant(0))
+    bounded = parameter("bounded", [ov.Dimension(1, 5), 3])
+    return save(
+        path,
+        tile(x, r, "given"),
+        tile(x, op.concat([size, op.constant(np.array([4]))], 0), "size"),
+        tile(any_rank, [2, 2], "any rank"),
+        tile(bounded, [2, 2], "bounded"),
+        inputs=[x, r, any_rank, bounded],
+    )
+
+
+def test_what_is_known_at_run_time_only_is_left_open(tmp_path: Path) -> None:
+    nodes = by_name(dynamic_model(tmp_path / "m.xml"))
+    assert {name: (node.shape, node.repeats) for name, node in nodes.items()} == {
+        "given": ((None, 3), None),
+        "size": ((None, 3), None),
+        "any rank": (None, None),
+        "bounded": ((None, 3), (2, 2)),
+    }
+    assert all(not node.error for node in nodes.values())
+
+
+def test_an_unknown_type_is_none(tmp_path: Path) -> None:
+    assert read(tile_ir(tmp_path / "m.xml", data_type="dynamic"))[0].data_type is None
+
+
+@pytest.mark.parametrize("name", ["x", "x_tensor"])
+def test_an_input_s_shape_is_fixed_by_any_of_its_names(tmp_path: Path, name: str) -> None:
+    nodes = by_name(dynamic_model(tmp_path / "m.xml"), **{name: (5, 3)})
+    assert nodes["given"].shape == (5, 3)
+    assert nodes["size"].repeats == (5, 4)
+
+
+def test_dimensions_have_no_names(tmp_path: Path) -> None:
+    fixed = Fixed(dims={"batch": 4})
+    assert list(read_nodes(dynamic_model(tmp_path / "m.xml"), fixed)) == read(tmp_path / "m.xml")
+
+
+# Graphs in graphs
+
+
+def body(name: str, repeats: list[int]) -> Any:
+    data = parameter(f"{name}_x", [2, 3])
+    return ov.Model([tile(data, repeats, name)], [data])
+
+
+def if_op(condition: Any, data: Any, then_body: Any, else_body: Any, name: str) -> Any:
+    node = op.if_op(condition)
+    node.set_then_body(then_body)
+    node.set_else_body(else_body)
+    node.set_input(data.output(0), then_body.get_parameters()[0], else_body.get_parameters()[0])
+    node.set_output(then_body.get_results()[0], else_body.get_results()[0])
+    node.set_friendly_name(name)
+    return node
+
+
+def test_tiles_are_found_in_every_body(tmp_path: Path) -> None:
+    x, condition = parameter("x", [2, 3]), parameter("condition", [], "boolean")
+    loop_data = parameter("loop_x", [2, 3])
+    loop_body = ov.Model([tile(loop_data, [1, 1], "in loop"), op.constant(True)], [loop_data])
+    loop = op.loop(op.constant(np.array(3)), op.constant(True))
+    loop.set_function(loop_body)
+    loop.set_special_body_ports([-1, 1])
+    loop.set_invariant_input(loop_data, x.output(0))
+    loop.set_friendly_name("loop")
+
+    slices = parameter("slice", [1, 3])
+    iterated = ov.Model([tile(slices, [4, 1], "in iterator")], [slices])
+    iterator = op.tensor_iterator()
+    iterator.set_body(iterated)
+    iterator.set_sliced_input(slices, x.output(0), 0, 1, 1, -1, 0)
+    iterator.set_friendly_name("iterator")
+
+    inner_condition = op.constant(True)
+    inner_data = parameter("inner_x", [2, 3])
+    inner = if_op(inner_condition, inner_data, body("deep", [3, 1]), body("deep", [4, 1]), "inner")
+    outer_then = ov.Model([inner.output(0)], [inner_data])
+    path = save(
+        tmp_path / "m.xml",
+        tile(x, [5, 1], "outside"),
+        loop.get_iter_value(loop_body.get_results()[0].output(0), -1),
+        iterator.get_concatenated_slices(iterated.get_results()[0].output(0), 0, 1, 1, -1, 0),
+        if_op(condition, x, outer_then, body("shallow", [1, 2]), "outer").output(0),
+        inputs=[x, condition],
+    )
+    nodes = read(path)
+    assert nodes[0].pointer == "outside"
+    assert {node.pointer: (node.shape, node.repeats) for node in nodes} == {
+        "outside": ((2, 3), (5, 1)),
+        "loop/body/in loop": ((2, 3), (1, 1)),
+        "iterator/body/in iterator": ((1, 3), (4, 1)),
+        "outer/then_body/inner/then_body/deep": ((2, 3), (3, 1)),
+        "outer/then_body/inner/else_body/deep": ((2, 3), (4, 1)),
+        "outer/else_body/shallow": ((2, 3), (1, 2)),
+    }
+
+
+def test_a_long_name_loses_its_middle(tmp_path: Path) -> None:
+    (node,) = read(tile_ir(tmp_path / "m.xml", name=f"begin{'n' * 1000}end"))
+    assert len(node.pointer) == LONGEST_POINTER
+    assert node.pointer.startswith("begin")
+    assert node.pointer.endswith("end")
+
+
+def test_a_path_may_have_any_bytes(tmp_path: Path) -> None:
+    assert read(burn_tile(tmp_path / os.fsdecode(b"\xff\n.xml")))[0].repeats == (2, 2)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("fixed", "message"),
+    [
+        ({"y": (2, 3)}, r"y: is no input of the model; it has 'x', 'x_tensor', 'r'"),
+        ({"x": (2, 4)}, r"x: has the shape \[\?,3\]; \[2, 4\] was given"),
+        ({"x": (2,)}, r"x: has the shape \[\?,3\]; \[2\] was given"),
+        ({"x": (-1, 3)}, r"x: \[-1, 3\] was given; sizes are from 0 to 9223372036854775807"),
+        ({"x": (2**63, 3)}, "sizes are from 0 to 9223372036854775807"),
+    ],
+)
+def test_a_shape_that_is_not_the_model_s_is_refused(tmp_path: Path, fixed: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(dynamic_model(tmp_path / "m.xml"), **fixed)
+
+
+def test_shapes_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+    x, y = parameter("x", [-1]), parameter("y", [-1])
+    path = save(tmp_path / "m.xml", tile(op.add(x, y), [2]), inputs=[x, y])
+    with pytest.raises(InputError, match=r"OpenVINO cannot read it: .*inconsistent"):
+        read(path, x=(2,), y=(3,))
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "message"),
+    [
+        ("m.xml", b"", "finds no reader for it"),
+        ("m.xml", b"not XML at all", "finds no reader for it"),
+        ("m.xml", b'<?xml version="1.0"?><svg/>', "finds no reader for it"),
+        ("m.xml", (MODELS / "burn_tile.ir.xml").read_bytes()[:700], "OpenVINO cannot read it: Error parsing"),
+        ("m.xml", (MODELS / "burn_tile.ir.xml").read_bytes(), "Empty weights data in bin file or bin file cannot be"),
+        ("m.tflite", (MODELS / "tile.tflite").read_bytes()[:200], "OpenVINO cannot read it: .*malformed"),
+        ("m.pb", b"\xff" * 60, "finds no reader for it"),
+        ("m.pdmodel", b"hello", "OpenVINO cannot read it: Model can't be parsed"),
+        ("m.pb", (MODELS / "burn_tile.onnx").read_bytes(), "OpenVINO would read it as onnx; OpenVINO IR, Paddle,"),
+    ],
+    ids=[
+        *("empty", "no XML", "another XML", "cut off", "without weights", "cut off, Lite", "no graph", "no Paddle"),
+        "ONNX by another name",
+    ],
+)
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path, name: str, contents: bytes, message: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(contents)
+    with pytest.raises(InputError, match=message):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('offset="0"', 'offset="99999999999999"'),
+        ('offset="0"', 'offset="-8"'),
+        ('offset="0"', f'offset="{2**64 + 8}"'),
+        ('offset="0"', f'offset="{2**64 - 8}"'),
+        ('size="16"', 'size="99999999999999"'),
+        ('size="16"', 'size="8"'),
+        ('shape="2" offset', f'shape="{2**62}" offset'),
+        ('shape="2" offset', f'shape="{2**61 + 2}" offset'),
+        ('shape="2" offset', 'shape="-2" offset'),
+        ('element_type="f32"', 'element_type="f33"'),
+        ('type="Tile"', 'type="Tilde"'),
+        ('to-layer="3"', 'to-layer="33"'),
+        ('from-layer="1" from-port="0" to-layer="2"', 'from-layer="3" from-port="2" to-layer="2"'),
+    ],
+)
+def test_an_ir_that_lies_is_refused(tmp_path: Path, old: str, new: str) -> None:
+    with pytest.raises(InputError, match=r"OpenVINO cannot read it: ."):
+        read(burn_tile(tmp_path / "m.xml", (old, new)))
+
+
+def test_weights_that_are_too_short_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Incorrect weights in bin file"):
+        read(burn_tile(tmp_path / "m.xml", weights=bytes(15)))
+
+
+ENTITIES = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 10))
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        f'<!DOCTYPE net [<!ENTITY e0 "ha">{ENTITIES}]>',
+        '<!DOCTYPE net [<!ENTITY e9 SYSTEM "file:///etc/passwd">]>',
+        '<!DOCTYPE net SYSTEM "http://127.0.0.1/net.dtd">',
+        "<!-- a comment --><?a?><!DOCTYPE net>",
+        "<!-- " * 20_000,
+    ],
+    ids=["a bomb", "an external entity", "an external type", "behind a comment", "nothing but comments"],
+)
+def test_a_document_type_is_refused(tmp_path: Path, declared: str) -> None:
+    path = burn_tile(tmp_path / "m.xml", ("<net ", f"{declared}<net "), ('name="output_tensor"', 'name="&e9;"'))
+    with pytest.raises(InputError, match=r"an IR begins with <net>|finds no reader"):
+        read(path)
+
+
+def test_an_entity_is_a_name_like_any_other(tmp_path: Path) -> None:
+    (node,) = read(burn_tile(tmp_path / "m.xml", ('name="output_tensor"', 'name="&e9;&amp;"')))
+    assert node.pointer == "&e9;&"
+
+
+def test_comments_before_the_model_are_allowed(tmp_path: Path) -> None:
+    assert read(burn_tile(tmp_path / "m.xml", ("<net ", "<!-- made by hand -->\n<!-- twice --><net ")))
+
+
+def test_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    path = burn_tile(tmp_path / "m.xml")
+    path.write_bytes(path.read_bytes().replace(b'name="output_tensor"', b'name="\xff"'))
+    with pytest.raises(InputError, match="has a name that is not UTF-8"):
+        read(path)
+
+
+def test_more_repeats_than_there_is_memory_for_are_a_memory_error(tmp_path: Path) -> None:
+    with pytest.raises(MemoryError):
+        read(many_repeats(tmp_path / "m.xml", 2**57))
+
+
+def test_the_extra_is_named_where_openvino_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    with pytest.raises(ImportError, match=r"needs openvino: pip install 'dml-tile\[openvino\]'"):
+        exec(Path(openvino_reader.__file__).read_text(), {"__name__": "openvino_reader"})

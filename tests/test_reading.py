@@ -1,0 +1,353 @@
+"""Reading models in a process of its own: what it gives, and what becomes of files that break it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import pytest
+from ir_models import MODELS, burn_tile, many_repeats, nested_ifs, tensorflow_tile
+
+from dml_tile.frontends.exchange import Order, answer_line, read_answer
+from dml_tile.frontends.nodes import Fixed, TileNode
+from dml_tile.frontends.problems import Problem
+from dml_tile.frontends.reading import MOST_ANSWERED, ModelReader
+
+BURN_XML, BURN_ONNX, LITE = (MODELS / name for name in ("burn_tile.ir.xml", "burn_tile.onnx", "tile.tflite"))
+BURN = TileNode("output_tensor", "OpenVINO Tile-1", "f32", (2, 2), (2, 2))
+LONG = 300  # seconds, on a machine that has much else to do
+
+
+def read(path: Path, *paths: Path, fixed: Fixed | None = None, **bounds: Any) -> list[list[Any]]:
+    """What a reader gives for each file."""
+    with ModelReader(fixed or Fixed(), **{"seconds": LONG, **bounds}) as reader:
+        return [list(reader.parts(each)) for each in (path, *paths)]
+
+
+# The real process
+
+
+def test_models_of_every_kind_are_read(tmp_path: Path) -> None:
+    xml, onnx, lite, graph = read(BURN_XML, BURN_ONNX, LITE, tensorflow_tile(tmp_path / "g.pb"))
+    assert xml == [BURN]
+    assert [(node.dialect, node.shape, node.repeats) for node in onnx] == [("ONNX Tile-13", (2, 2), (2, 2))]
+    assert [node.shape for node in lite] == [(None, 2)]
+    assert [node.repeats for node in graph] == [(2, 5)]
+
+
+def test_what_is_fixed_reaches_the_reader() -> None:
+    ((node,),) = read(LITE, fixed=Fixed({"n": 3}, {"x": (4, 2)}))
+    assert node.shape == (4, 2)
+    assert read(LITE, fixed=Fixed({}, {"y": (4, 2)})) == [[Problem("y", "is no input of the model; it has 'x'")]]
+
+
+def test_a_path_may_be_relative_and_have_any_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [os.fsdecode(name) for name in (b"a.xml", b"\xff\n.xml", "☃.XML".encode())]
+    assert read(*(burn_tile(Path(name)) for name in names[:2])) == [[BURN], [BURN]]
+    burn_tile(Path("b.xml"))
+    Path("b.xml").rename(names[2])
+    assert "Empty weights data" in read(Path(names[2]))[0][0].message
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("missing.xml", "No such file or directory"), ("folder.onnx", "not a regular file"), ("pipe.pb", "not a regular")],
+)
+def test_what_is_no_file_is_a_problem(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "folder.onnx").mkdir()
+    os.mkfifo(tmp_path / "pipe.pb")
+    (parts,) = read(tmp_path / name, command=["no such command"])
+    assert [message in part.message for part in parts] == [True]
+
+
+@pytest.mark.parametrize("suffix", [".xml", ".onnx", ".tflite", ".pb", ".pdmodel"])
+def test_a_file_that_is_no_model_costs_that_file(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"bad{suffix}"
+    path.write_bytes(b"no model, whatever its name is" * 100)
+    bad, good = read(path, BURN_XML)
+    assert [type(part) for part in bad] == [Problem]
+    assert good == [BURN]
+
+
+def test_a_model_that_crashes_openvino_costs_that_file(tmp_path: Path) -> None:
+    bad, good = read(nested_ifs(tmp_path / "deep.xml", 3000), BURN_XML)
+    assert [type(part) for part in bad] == [Problem]
+    assert good == [BURN]
+
+
+def test_a_model_that_keeps_openvino_busy_costs_its_time(tmp_path: Path) -> None:
+    busy = nested_ifs(tmp_path / "busy.xml", 400)
+    assert read(busy, seconds=2) == [[Problem("", "reading took longer than 2 s")]]
+
+
+def test_a_model_that_wants_too_much_memory_costs_that_file(tmp_path: Path) -> None:
+    bad, good = read(many_repeats(tmp_path / "many.xml", 2**28), BURN_XML, memory=2**30)
+    assert bad == [Problem("", "reading ran out of its 1 GiB of memory")]
+    assert good == [BURN]
+
+
+def test_weights_are_mapped_not_loaded(tmp_path: Path) -> None:
+    path = burn_tile(tmp_path / "m.xml", ('offset="0"', f'offset="{2**33}"'))
+    with path.with_suffix(".bin").open("rb+") as weights:
+        repeats = weights.read()
+        weights.seek(2**33)  # most of the file takes no place on the disk
+        weights.write(repeats)
+    assert read(path, memory=2**30) == [[BURN]]
+
+
+def test_what_libraries_print_is_not_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "text.pb"
+    path.write_bytes(b"OpenVINO's reader of TensorFlow prints that this is no text format")
+    read(path)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_module_of_the_current_folder_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("json", "numpy", "onnx", "openvino", "resource"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    assert read(BURN_XML) == [[BURN]]
+
+
+@pytest.mark.parametrize(("package", "path"), [("onnx", BURN_ONNX), ("openvino", BURN_XML)])
+def test_the_extra_is_named_where_a_package_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, path: Path
+) -> None:
+    (tmp_path / f"{package}.py").write_text("raise ImportError")
+    monkeypatch.syspath_prepend(tmp_path)
+    ((problem,),) = read(path)
+    assert problem.message.endswith(f"needs {package}: pip install 'dml-tile[{package}]'")
+
+
+IMPORTS_NEITHER = """
+import sys
+from pathlib import Path
+from dml_tile.frontends.nodes import Fixed
+from dml_tile.frontends.reading import ModelReader
+
+with ModelReader(Fixed()) as reader:
+    print([len(reader.parts(Path(name))) for name in sys.argv[1:]])
+print({"onnx", "openvino"} & {*sys.modules})
+"""
+
+
+def test_the_package_itself_imports_neither_onnx_nor_openvino() -> None:
+    command = [sys.executable, "-c", IMPORTS_NEITHER, str(BURN_XML), str(BURN_ONNX)]
+    assert subprocess.run(command, capture_output=True, check=True, text=True).stdout == "[1, 1]\nset()\n"
+
+
+# The end of the real process
+
+
+CHILD = [sys.executable, "-m", "dml_tile.frontends.reading_child"]
+
+
+def started() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(CHILD, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def answered(process: subprocess.Popen[bytes], path: Path, seconds: float = LONG) -> list[Any]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(Order(str(path), "OpenVINO", Fixed(), seconds, 2**32).line())
+    process.stdin.flush()
+    return list(iter(lambda: read_answer(process.stdout.readline()), None))  # type: ignore[union-attr]
+
+
+def test_the_process_ends_with_its_input() -> None:
+    with started() as process:
+        assert answered(process, BURN_XML) == [BURN]
+        assert process.communicate(timeout=LONG) == (b"", b"")
+    assert process.returncode == 0
+
+
+def test_the_process_leaves_interrupts_to_its_parent() -> None:
+    with started() as process:
+        assert answered(process, BURN_XML) == [BURN]
+        process.send_signal(signal.SIGINT)
+        assert answered(process, BURN_XML) == [BURN]
+        process.communicate(timeout=LONG)
+    assert process.returncode == 0
+
+
+def test_the_process_ends_in_time_where_nobody_is_left_to_end_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "m.xml")
+    with started() as process, pytest.raises(ValueError, match="validation error"):  # of the end of its answers
+        answered(process, tmp_path / "m.xml", seconds=-8)
+    assert process.returncode == -signal.SIGALRM
+
+
+# A stand-in that does what the files say
+
+
+OBEDIENT = """
+import json, os, signal, sys, time
+
+def say(text):
+    print(text, flush=True)
+
+def problem(message):
+    say(json.dumps({"pointer": "", "message": str(message)}))
+
+def end():
+    say('{"end": true}')
+
+for line in sys.stdin:
+    exec(open(json.loads(line)["path"]).read())
+"""
+STAND_IN = [sys.executable, "-c", OBEDIENT]
+TELL = "problem(os.getpid()); end()"
+FRESH = "a later file is read by another process"
+
+
+def obey(folder: Path, *files: str, **bounds: Any) -> list[list[Any]]:
+    """What a reader gives for files of which each tells the stand-in what to do."""
+    paths = [folder / f"{i}.xml" for i in range(len(files))]
+    for path, text in zip(paths, files, strict=True):
+        path.write_text(text)
+    return read(*paths, command=STAND_IN, **bounds)
+
+
+def is_gone(told: Sequence[Problem]) -> bool:
+    """Whether the process that told its number is no more."""
+    try:
+        os.kill(int(told[0].message), 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_one_process_reads_all_files_and_is_gone_at_the_end(tmp_path: Path) -> None:
+    first, *others = obey(tmp_path, TELL, TELL, TELL)
+    assert others == [first, first]
+    assert is_gone(first)
+
+
+@pytest.mark.parametrize(
+    ("deed", "message"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "OpenVINO's reader crashed (SIGSEGV)"),
+        ("os.abort()", "OpenVINO's reader crashed (SIGABRT)"),
+        ("os._exit(1)", "OpenVINO's reader crashed (status 0x1)"),
+        ("os._exit(0)", "OpenVINO's reader crashed (status 0x0)"),
+        ("os._exit(3)", "reading ran out of its 4 GiB of memory"),
+        ("sys.stdout.write('{'); sys.stdout.flush(); os._exit(1)", "OpenVINO's reader crashed (status 0x1)"),
+        ("say('OpenVINO says hello')", "OpenVINO's reader gave an answer that is none"),
+        ("say('[' * 10000)", "OpenVINO's reader gave an answer that is none"),
+        (f"say('x' * {MOST_ANSWERED})", f"has more Tiles than {MOST_ANSWERED} bytes can tell"),
+        ("while True: problem('more')", f"has more Tiles than {MOST_ANSWERED} bytes can tell"),
+    ],
+    ids=[
+        *("SIGSEGV", "abort", "exit", "an exit in order", "out of memory", "half a line", "no JSON", "deep JSON"),
+        *("a long line", "many lines"),
+    ],
+)
+def test_a_process_that_fails_costs_one_file(tmp_path: Path, deed: str, message: str) -> None:
+    before, failed, after = obey(tmp_path, TELL, f"problem('so far')\n{deed}", TELL)
+    assert failed[0] == Problem("", "so far")
+    assert failed[-1] == Problem("", message)
+    assert len(failed) == 2 or "more Tiles" in message
+    assert before != after, FRESH
+    assert is_gone(before)
+    assert is_gone(after)
+
+
+def test_a_process_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    before, slow, after = obey(tmp_path, TELL, "problem('so far')\ntime.sleep(1000)", TELL, seconds=5)
+    assert slow == [Problem("", "so far"), Problem("", "reading took longer than 5 s")]
+    assert before != after, FRESH
+    assert is_gone(before)
+
+
+def test_a_process_that_closes_its_output_and_stays_is_ended(tmp_path: Path) -> None:
+    (parts,) = obey(tmp_path, "os.close(1)\ntime.sleep(1000)", seconds=2)
+    assert parts == [Problem("", "reading took longer than 2 s")]
+
+
+def test_a_process_that_died_between_files_costs_none(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(f"{TELL}; os._exit(0)")
+    with ModelReader(Fixed(), seconds=LONG, command=STAND_IN) as reader:
+        first: Any = reader.parts(tmp_path / "a.xml")[0]
+        os.waitid(os.P_PID, int(first.message), os.WEXITED | os.WNOWAIT)
+        second: Any = reader.parts(tmp_path / "a.xml")[0]
+    assert second.message.isdecimal()
+    assert second != first, FRESH
+
+
+def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    (tmp_path / "a.xml").write_text(f"open({str(told)!r}, 'w').write(str(os.getpid()))\ntime.sleep(1000)")
+    reader = ModelReader(Fixed(), seconds=LONG, command=STAND_IN)
+
+    def interrupt() -> None:
+        while not told.exists() or not told.read_text():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = Timer(0, interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt), reader:
+        reader.parts(tmp_path / "a.xml")
+    timer.join()
+    assert is_gone([Problem("", told.read_text())])
+
+
+# The lines
+
+
+NODE = TileNode("If_3/then_body/☃\n", "ONNX Tile-13", None, (2, "n", None), (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [NODE, TileNode("t", "OpenVINO Tile-1", "f32", None, None), BURN, Problem("/x", 'a "quoted" reason'), None],
+)
+def test_a_part_survives_its_line(part: Any) -> None:
+    line = answer_line(part)
+    assert line.count(b"\n") == 1
+    assert read_answer(line) == part
+
+
+def test_an_order_survives_its_line() -> None:
+    order = Order(os.fsdecode(b"/\xff\n"), "ONNX", Fixed({"n": 2**70}, {"x": (), "y": (2, 3)}), 0.5, 2**40)
+    assert order.line().count(b"\n") == 1
+    assert Order.read(order.line()) == order
+
+
+def test_what_is_no_text_is_told_all_the_same() -> None:
+    assert read_answer(answer_line(Problem("", "a\udcff"))) == Problem("", "a?")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"ONNX Tile-13"', '"ONNX Tile-14"'),
+        ("[1, 2, 3]", "[1, 2]"),
+        ("[1, 2, 3]", "[1, 2, -3]"),
+        ("[1, 2, 3]", f"[1, 2, {2**63}]"),
+        ("[1, 2, 3]", "[1, 2, 3.0]"),
+        ("[1, 2, 3]", "[1, 2, null]"),
+        ("[1, 2, 3]", "[1, 2, true]"),
+        ("[1, 2, 3]", f"[1, 2, {'9' * 5000}]"),
+        ('[2, "n", null]', "null"),
+        ('[2, "n", null]', '[-2, "n", null]'),
+        ('"error": ""', '"error": null'),
+        ('"error": ""', '"error": "", "more": 1'),
+        ('"error": ""', '"end": true'),
+        ('"data_type": null', '"data_type": 1'),
+        ("{", "[{"),
+    ],
+)
+def test_a_line_of_another_form_is_refused(old: str, new: str) -> None:
+    text = answer_line(NODE).decode()
+    assert old in text
+    with pytest.raises(ValueError, match="validation error"):
+        read_answer(text.replace(old, new, 1).encode())
