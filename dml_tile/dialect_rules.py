@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from operator import mul
 from typing import Final
 
+from dml_tile.dialects import onnx, openvino
 from dml_tile.dialects.request import Request
 from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, TensorDataType
 from dml_tile.findings import Basis, Rule, Violation, rule
@@ -145,6 +146,26 @@ def sizes_fit(request: Request, target: Target) -> Iterator[Violation]:
                 f"{size} * {repeat} = {product} is beyond a UINT, whose maximum is {UINT_MAX}",
             )
 
+
+def _specification_rule(name: str, url: str) -> Rule[str]:
+    @rule(
+        f"DML-DIALECT-{name}",
+        basis=Basis.DOCUMENTED,
+        url=url,
+        says=f"{name}'s own specification allows the tile.",
+        hresult=None,
+    )
+    def the_specification_allows_it(error: str, target: Target) -> Iterator[Violation]:
+        if error:
+            yield Violation("", error)
+
+    return the_specification_allows_it
+
+
+SPECIFICATION_RULES: Final[dict[str, Rule[str]]] = {
+    name: _specification_rule(name, url) for name, url in (("ONNX", onnx.PAGE), ("OpenVINO", openvino.PAGE))
+}
+"""By the first word of a dialect; the subject is what the specification says against a tile, or nothing."""
 
 DIALECT_RULES: Final[tuple[Rule[Request], ...]] = (
     elements_can_be_held,

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from operator import mul
 from typing import Any, Final
 
+from dml_tile.backend_rules import BACK_END_RULES
 from dml_tile.binding_rules import BIND_POINT_RULES, BINDING_PAIR_RULES, BINDING_RULES, BOUND_RULES, COUNT_RULES
 from dml_tile.buffer_rules import BUFFER_RULES, TENSOR_RULES, Operand, buffer_of
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.device_rules import COMPILATION_RULES, CREATION_RULES, FEATURE_RULES, INITIALIZER_RULES, REMOVAL_RULES
-from dml_tile.dialect_rules import DIALECT_RULES
+from dml_tile.dialect_rules import DIALECT_RULES, SPECIFICATION_RULES
 from dml_tile.dispatch_rules import (
     DISPATCH_RULES,
     INITIALIZATION_RULES,
@@ -45,13 +46,18 @@ DESCRIPTOR_RULES: Final = (
     TENSOR_RULES + BUFFER_RULES + TILE_BUFFER_RULES + INPUT_OUTPUT_RULES + REPEATS_RULES + OPERATOR_RULES
 )
 
+_RULES_OF_DIALECTS: Final[tuple[Rule[Any], ...]] = (*SPECIFICATION_RULES.values(), *DIALECT_RULES, *BACK_END_RULES)
 _RULES_OF_BINDINGS: Final = COUNT_RULES + BOUND_RULES + BIND_POINT_RULES + BINDING_RULES + BINDING_PAIR_RULES
 _RULES_OF_THE_DEVICE: Final = CREATION_RULES + FEATURE_RULES + REMOVAL_RULES + COMPILATION_RULES + INITIALIZER_RULES
 _RULES_OF_DISPATCH: Final = TABLE_RULES + TABLE_USE_RULES + DISPATCH_RULES + INITIALIZATION_RULES + PERSISTENCE_RULES
 
 RULES: Final[dict[str, Rule[Any]]] = {
     rule.id: rule
-    for rule in DESCRIPTOR_RULES + DIALECT_RULES + _RULES_OF_BINDINGS + _RULES_OF_THE_DEVICE + _RULES_OF_DISPATCH
+    for rule in DESCRIPTOR_RULES
+    + _RULES_OF_DIALECTS
+    + _RULES_OF_BINDINGS
+    + _RULES_OF_THE_DEVICE
+    + _RULES_OF_DISPATCH
 }
 
 

@@ -13,6 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from dml_tile.descriptors import DATA_TYPE, OperatorDesc, TileOperatorDesc
 from dml_tile.frontends.dxdispatch.model import TILE_NAMES, Model
+from dml_tile.frontends.webnn import OpSupportLimits
 from dml_tile.reports.json import CheckOutput
 from dml_tile.targets import TILE_PAGE, TILE_SUPPORT, TileSupport
 
@@ -30,6 +31,7 @@ def schemas() -> dict[str, Schema]:
         "dml_operator_desc": operator_schema(),
         "dxdispatch_model": model_schema(),
         "check_output": output_schema(),
+        "webnn_op_support_limits": _generated(OpSupportLimits, "serialization"),
     }
     return {name: {"$schema": _DIALECT, "$id": f"urn:dml-tile:{name}", **schema} for name, schema in made.items()}
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from tiles import at
 
-from dml_tile.dialect_rules import CARRIERS, DIALECT_RULES, merged
+from dml_tile.dialect_rules import CARRIERS, DIALECT_RULES, SPECIFICATION_RULES, merged
 from dml_tile.dialects import directml
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx as onnx_dialect
@@ -19,7 +19,7 @@ from dml_tile.dialects import openvino as openvino_dialect
 from dml_tile.dialects import webnn as webnn_dialect
 from dml_tile.dialects.request import INT64_MAX, DialectError, Request
 from dml_tile.enums import UINT_MAX, TensorDataType
-from dml_tile.findings import DmlError
+from dml_tile.findings import DmlError, Rule
 from dml_tile.frontends import onnx, openvino, webnn
 from dml_tile.rules import RULES, check
 
@@ -239,6 +239,13 @@ def test_a_rule_refuses_and_accepts(rule: str, refused: Any, accepted: Any, path
 
 def test_each_rule_of_dialects_has_its_cases() -> None:
     assert {case[0] for case in RULE_CASES} == {rule.id for rule in DIALECT_RULES}
+
+
+@pytest.mark.parametrize("rule", SPECIFICATION_RULES.values(), ids=lambda rule: rule.id)
+def test_a_specification_s_error_is_a_finding(rule: Rule[str]) -> None:
+    (finding,) = rule.findings("repeats: is wrong", at("6_4"))
+    assert (finding.path, finding.message) == ("", "repeats: is wrong")
+    assert list(rule.findings("", at("6_4"))) == []
 
 
 def test_more_than_8_dimensions_are_merged() -> None:

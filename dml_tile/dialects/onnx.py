@@ -1,7 +1,4 @@
-"""ONNX Tile, since versions 1, 6 and 13.
-
-Page: https://onnx.ai/onnx/operators/onnx__Tile.html
-"""
+"""ONNX Tile, since versions 1, 6 and 13."""
 
 from __future__ import annotations
 
@@ -20,6 +17,8 @@ from dml_tile.dialects.request import (
     shape_of,
     vector,
 )
+
+PAGE: Final = "https://onnx.ai/onnx/operators/onnx__Tile.html"
 
 TILE_1_TYPES: Final = frozenset({"float16", "float32", "float64"})
 TILE_6_TYPES: Final = TILE_1_TYPES | {

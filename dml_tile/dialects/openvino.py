@@ -1,7 +1,4 @@
-"""OpenVINO Tile-1, of opset1.
-
-Page: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/tile-1.html
-"""
+"""OpenVINO Tile-1, of opset1."""
 
 from __future__ import annotations
 
@@ -9,6 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from dml_tile.dialects.request import Integers, Request, require_data_type, require_fitting, shape_of, vector
+
+_SPECIFICATIONS: Final = "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs"
+PAGE: Final = f"{_SPECIFICATIONS}/movement/tile-1.html"
 
 TILE_1_TYPES: Final = frozenset(
     {
