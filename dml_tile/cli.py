@@ -6,28 +6,22 @@ Exit status: 0 clean, 1 findings, 2 wrong usage or an input that cannot be read.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from enum import StrEnum
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from dml_tile.terminal import CLEAN, FINDINGS, UNREADABLE, complain, console_of, forget_output, write_while_read
 
 if TYPE_CHECKING:  # what a command needs is imported when it is called, so that --help costs nothing
     from collections.abc import Iterator, Sequence
 
-    from rich.console import Console
-
-    from dml_tile.findings import Against as AgainstName
     from dml_tile.frontends.problems import Problem
-    from dml_tile.reports.result import Result
     from dml_tile.targets import Target
-
-CLEAN, FINDINGS, UNREADABLE = 0, 1, 2
-
-_WIDTH_WITHOUT_A_TERMINAL = 120
-_FILES_WORTH_A_PROGRESS_BAR = 20
 
 app = typer.Typer(
     name="dml-tile",
@@ -66,6 +60,11 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class LevelsFormat(StrEnum):
+    TEXT = "text"
+    WEBNN = "webnn"
+
+
 class Language(StrEnum):
     CPP = "cpp"
     JSON = "json"
@@ -91,31 +90,58 @@ def check(
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="DxDispatch models, descriptors, lists of them or JSON lines; - is standard input.",
+            help="ONNX models, what OpenVINO reads, DxDispatch models, descriptors, lists of them or JSON lines, and "
+            "folders of all these; - is standard input.",
         ),
     ],
     targets: TargetsOption = None,
     against: AgainstOption = Against.BOTH,
     output_format: Annotated[Format, typer.Option("--format", help="For people, or for programs.")] = Format.TEXT,
+    dims: Annotated[
+        list[str] | None, typer.Option("--dim", metavar="NAME=SIZE", help="The size of a model's named dimension.")
+    ] = None,
+    input_shapes: Annotated[
+        list[str] | None,
+        typer.Option("--input-shape", metavar="INPUT=1,3,224,224", help="The shape of a model's input."),
+    ] = None,
+    via: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BACKEND",
+            help="Check what a back end makes of models: ort, ort-middle, ort-first, chromium, tensorflow, directmlx.",
+        ),
+    ] = None,
 ) -> None:
-    """Say which descriptors DirectML would accept at each target, and why not."""
+    """Say which tiles DirectML would accept at each target, and why not."""
+    from dml_tile.checking import Checking
+    from dml_tile.frontends.nodes import Fixed
     from dml_tile.reports.json import json_report
+    from dml_tile.reports.summary import summary_table
     from dml_tile.reports.text import print_results
 
-    outcome = _Outcome(_targets(targets), against.value)
-    results = outcome.results(files)
+    fixed = Fixed(
+        {name: size for name, (size,) in _named_sizes("--dim", dims, 1)},
+        dict(_named_sizes("--input-shape", input_shapes)),
+    )
+    if via is not None:
+        _require_back_end(via)
+    checking = Checking(_targets(targets), against.value, fixed, via)
+    results = checking.results(files)
     try:
         if output_format == Format.JSON:
-            for part in json_report(results, outcome.problems):
+            for part in json_report(results, checking.problems):
                 sys.stdout.buffer.write(part.encode())  # JSON is UTF-8 whatever the terminal speaks
         else:
-            print_results(_console(), results, with_lowest_level=against == Against.BOTH)
+            console = console_of()
+            print_results(console, results, with_lowest_level=against == Against.BOTH)
+            if checking.models:
+                console.print(summary_table(checking.models))
         sys.stdout.flush()  # while it can still be told that it fails
     except BrokenPipeError:  # nobody reads on, as in `dml-tile check many.jsonl | head`; the status is still true
-        _forget_output()
+        forget_output()
         for _ in results:
             pass
-    raise typer.Exit(outcome.status)
+    raise typer.Exit(checking.status)
 
 
 @app.command()
@@ -138,20 +164,20 @@ def run(
     folder = Path() if model == "-" else Path(model).parent
     try:
         read = read_model(read_value(model))
-        run_model(read, Folders(folder, Path()), _write_while_read, chosen, against.value)
+        run_model(read, Folders(folder, Path()), write_while_read, chosen, against.value)
     except ModelError as error:
-        print_refusals(_console(stderr=True), model, error.results, chosen)
+        print_refusals(console_of(stderr=True), model, error.results, chosen)
         raise typer.Exit(FINDINGS) from None
     except InputError as error:
-        _complain(model, error.problems)
+        complain(model, error.problems)
         raise typer.Exit(UNREADABLE) from None
     except OSError as error:
         if error.filename is None:
             raise  # it is standard output's
-        _complain(model, [Problem("", f"{error.filename}: {error.strerror}")])
+        complain(model, [Problem("", f"{error.filename}: {error.strerror}")])
         raise typer.Exit(UNREADABLE) from None
     except MemoryError:
-        _complain(model, [Problem("", "there is not enough memory")])
+        complain(model, [Problem("", "there is not enough memory")])
         raise typer.Exit(UNREADABLE) from None
 
 
@@ -181,20 +207,33 @@ def emit(
             left_out.append(Problem(part.pointer, f"{other} is not a tile; it is left out"))
         else:
             described.append(part)
-    _complain(file, problems + left_out)
+    complain(file, problems + left_out)
     if problems:
         raise typer.Exit(UNREADABLE)
     for text in source_text(language.value, file, described):
-        _write_while_read(text)
+        write_while_read(text)
     raise typer.Exit(FINDINGS if left_out else CLEAN)
 
 
 @app.command()
-def levels() -> None:
+def levels(
+    output_format: Annotated[
+        LevelsFormat,
+        typer.Option("--format", help="Tables, or what WebNN's opSupportLimits() tells of tile at a target."),
+    ] = LevelsFormat.TEXT,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="TARGET", help="For --format webnn; by default 6_4.")
+    ] = None,
+) -> None:
     """Show Tile's support table, and what each Windows release and DirectML version accepts."""
+    if output_format == LevelsFormat.WEBNN:
+        _show_op_support_limits(target)
+        return
+    if target is not None:
+        raise typer.BadParameter("the tables are of all targets; --format webnn takes one", param_hint="--target")
     from dml_tile.reports.tables import levels_table, support_table, target_table
 
-    console = _console()
+    console = console_of()
     console.print(support_table(), "", target_table(), "", levels_table(), sep="\n")
 
 
@@ -210,7 +249,7 @@ def explain(
         rules = RULES.values() if rule is None else [rule_named(rule)]
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="RULE") from None
-    console = _console()
+    console = console_of()
     for known in rules:
         print_lines(console, rule_lines(known))
     sys.stdout.flush()
@@ -236,47 +275,17 @@ def schema(
         raise typer.BadParameter(f"there is no schema {name!r}; expected one of {', '.join(known)}", param_hint="NAME")
 
 
-class _Outcome:
-    """Checks files, and remembers what cannot be read, and the exit status that all amounts to."""
+def _show_op_support_limits(target: str | None) -> None:
+    import json
 
-    def __init__(self, targets: Sequence[Target], against: AgainstName) -> None:
-        self.status = CLEAN
-        self.problems: list[tuple[str, Problem]] = []
-        self._targets = targets
-        self._against: AgainstName = against
+    from dml_tile.dialects.request import DialectError
+    from dml_tile.frontends.webnn import op_support_limits
 
-    def results(self, files: Sequence[str]) -> Iterator[Result]:
-        """The results of all files; what cannot be read is told on stderr as it comes."""
-        if len(files) < _FILES_WORTH_A_PROGRESS_BAR or not sys.stderr.isatty():
-            for file in files:
-                yield from self._results_of(file)
-            return
-        from rich.progress import track
-
-        console = _console(stderr=True)
-        collected: list[Result] = []  # shown when the bar is gone, so that the two do not mix
-        for file in track(files, "checking", console=console, transient=True):
-            collected += self._results_of(file)
-        yield from collected
-
-    def _results_of(self, file: str) -> Iterator[Result]:
-        from dml_tile.frontends.documents import Described, read_source
-        from dml_tile.reports.result import Result
-        from dml_tile.rules import check, lowest_level, not_a_tile
-
-        for part in read_source(file):
-            if not isinstance(part, Described):
-                _complain(file, [part])
-                self.problems.append((file, part))
-                self.status = UNREADABLE
-                continue
-            lowest = lowest_level(part.desc) if part.other is None else None
-            for target in self._targets:
-                other = part.other
-                findings = check(part.desc, target, self._against) if other is None else (not_a_tile(other),)
-                if findings:
-                    self.status = max(self.status, FINDINGS)
-                yield Result(file, part.pointer, target, findings, lowest)
+    (chosen,) = _targets([target] if target is not None else None)
+    try:
+        typer.echo(json.dumps(op_support_limits(chosen), indent=2))
+    except DialectError as error:
+        raise typer.BadParameter(error.message, param_hint="--target") from None
 
 
 def _targets(names: Sequence[str] | None) -> list[Target]:
@@ -289,40 +298,28 @@ def _targets(names: Sequence[str] | None) -> list[Target]:
         raise typer.BadParameter(str(error), param_hint="--target") from None
 
 
-def _complain(source: str, problems: Sequence[Problem]) -> None:
-    from dml_tile.frontends.problems import printable
+def _require_back_end(name: str) -> None:
+    from dml_tile.frontends.backends import back_end_named
 
-    for problem in problems:
-        where = f"{source}#{problem.pointer}" if problem.pointer else source
-        typer.echo(f"dml-tile: {printable(where)}: {printable(problem.message)}", err=True)
-
-
-def _console(stderr: bool = False) -> Console:
-    from rich.console import Console
-
-    class PipeConsole(Console):
-        def on_broken_pipe(self) -> None:  # rich would exit with a status of its own
-            raise BrokenPipeError
-
-    console = PipeConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
-        console.width = _WIDTH_WITHOUT_A_TERMINAL
-    return console
-
-
-def _write_while_read(text: str) -> None:
-    """Write to standard output; once its reader has gone, a model's later commands are done all the same."""
     try:
-        sys.stdout.write(text)
-        if text.endswith("\n"):
-            sys.stdout.flush()
-    except BrokenPipeError:
-        _forget_output()
+        back_end_named(name)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--via") from None
 
 
-def _forget_output() -> None:
-    """Keep Python from complaining, at its end, of what it cannot write to a reader that has gone."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _named_sizes(option: str, values: Sequence[str] | None, count: int | None = None) -> Iterator[tuple[str, Any]]:
+    """The names and sizes of an option's values, NAME=SIZE,SIZE,…; ``count`` is how many sizes each has."""
+    for value in values or ():
+        name, _, text = value.rpartition("=")
+        sizes = text.split(",") if text else []
+        if (
+            not name
+            or len(sizes) != (count or len(sizes))
+            or not all(re.fullmatch("[0-9]{1,18}", size) for size in sizes)
+        ):
+            expected = "NAME=SIZE" if count == 1 else "INPUT=SIZE,SIZE,…"
+            raise typer.BadParameter(f"{value!r} is not of the form {expected}", param_hint=option)
+        yield name, tuple(map(int, sizes))
 
 
 def main() -> None:
@@ -336,5 +333,5 @@ def main() -> None:
         app()
     except OSError as error:  # standard output cannot be written to
         typer.echo(f"dml-tile: standard output: {error.strerror}", err=True)
-        _forget_output()
+        forget_output()
         raise SystemExit(UNREADABLE) from None

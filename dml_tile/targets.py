@@ -219,6 +219,13 @@ class Target:
 TargetLike = Target | FeatureLevel | str | int
 
 
+def oldest_windows(level: FeatureLevel) -> str | None:
+    """The oldest Windows release whose DirectML has a feature level, None if it is in no box yet."""
+    return next(
+        (release.name for release in WINDOWS_RELEASES if Target.parse(release.name).feature_level >= level), None
+    )
+
+
 def target_names() -> list[str]:
     """Every name that ``Target.parse`` lists, levels first."""
     names = [level.short for level in FeatureLevel]

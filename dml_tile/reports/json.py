@@ -37,12 +37,17 @@ class ResultRecord(_Record):
     """One descriptor at one target."""
 
     source: str = Field(description="The file; - is standard input.")
-    pointer: str = Field(description="The JSON pointer of the descriptor in its source.")
+    pointer: str = Field(description="The JSON pointer of the descriptor in its source, or a model's node.")
     target: str
     feature_level: Level
     ok: bool
     lowest_level: Level | None = Field(description="The lowest feature level at which the descriptor passes, if any.")
+    unknown: tuple[str, ...] = Field(
+        default=(), description="The fields of a model's tile that are known at run time only, and were not checked."
+    )
     findings: tuple[FindingRecord, ...]
+    via: str = Field(default="", description="The back end that a model's tile goes through, if one was asked for.")
+    note: str = Field(default="", description="What that back end makes of an accepted tile, if there is more to say.")
 
 
 class ErrorRecord(_Record):
@@ -70,6 +75,7 @@ def record(result: Result) -> ResultRecord:
         feature_level=result.target.feature_level.short,
         ok=not result.findings,
         lowest_level=result.lowest_level.short if result.lowest_level else None,
+        unknown=result.unknown,
         findings=tuple(
             FindingRecord.model_validate(
                 {
@@ -85,6 +91,8 @@ def record(result: Result) -> ResultRecord:
             )
             for finding in result.findings
         ),
+        via=result.via,
+        note=result.note,
     )
 
 

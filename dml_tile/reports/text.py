@@ -15,12 +15,13 @@ from dml_tile.findings import Basis, Finding, Rule
 from dml_tile.frontends.problems import printable
 from dml_tile.reports.result import Result
 from dml_tile.rules import RULES
-from dml_tile.targets import WINDOWS_RELEASES, Target
+from dml_tile.targets import Target, oldest_windows
 from dml_tile.tile_rules import operator_is_a_tile
 
 NOT_CHECKED: Final = "not checked"
+SO_FAR: Final = "accepted so far"
 
-_STYLES: Final = {"accepted": "green", "refused": "red", NOT_CHECKED: "yellow"}
+_STYLES: Final = {"accepted": "green", SO_FAR: "yellow", "refused": "red", NOT_CHECKED: "yellow"}
 
 
 class Line(NamedTuple):
@@ -34,11 +35,10 @@ def print_results(console: Console, results: Iterable[Result], *, with_lowest_le
     """Print each result as it comes, then how many there were: a descriptor has one for each target."""
     counts = Counter[str]()
     for result in results:
-        counts[_verdict_word(result.findings)] += 1
+        counts[_verdict_word(result.findings, result.unknown)] += 1
         print_lines(console, result_lines(result, with_lowest_level=with_lowest_level))
     if counts.total() != 1:
-        shown = [f"{counts[word]} {word}" for word in ("accepted", "refused")]
-        shown += [f"{counts[NOT_CHECKED]} {NOT_CHECKED}"] if counts[NOT_CHECKED] else []
+        shown = [f"{counts[word]} {word}" for word in _STYLES if counts[word] or word in ("accepted", "refused")]
         print_lines(console, [Line(0, Text(", ".join(shown), "bold"))])
 
 
@@ -62,10 +62,14 @@ def print_lines(console: Console, lines: Iterable[Line]) -> None:
 
 def result_lines(result: Result, *, with_lowest_level: bool) -> Iterator[Line]:
     """A result as lines of text."""
-    verdict = _verdict(result.source, result.pointer, result.target, result.findings)
+    verdict = _verdict(result.source, result.pointer, result.target, result.findings, result.unknown, result.via)
     if with_lowest_level and _verdict_word(result.findings) != NOT_CHECKED:
         verdict.append(f"; {_lowest(result.lowest_level)}")
     yield Line(0, verdict)
+    if result.note:
+        yield Line(2, Text(f"note: {result.note}", "dim"))
+    if result.unknown:
+        yield Line(2, Text(f"known at run time only: {', '.join(map(printable, result.unknown))}", "yellow"))
     yield from _details(result.target, result.findings)
 
 
@@ -77,17 +81,26 @@ def rule_lines(rule: Rule[object]) -> Iterator[Line]:
     yield Line(2, Text(rule.url, "blue"))
 
 
-def _verdict(source: str, pointer: str, target: Target, findings: tuple[Finding, ...]) -> Text:
+def _verdict(
+    source: str,
+    pointer: str,
+    target: Target,
+    findings: tuple[Finding, ...],
+    unknown: tuple[str, ...] = (),
+    via: str = "",
+) -> Text:
     where = (printable(f"{source}#{pointer}" if pointer else source), "bold")
-    word = _verdict_word(findings)
-    at = "" if word == NOT_CHECKED else f" at {target.label}"
+    word = _verdict_word(findings, unknown)
+    at = "" if word == NOT_CHECKED else f" at {target.label}{f' through {via}' if via else ''}"
     return Text.assemble(where, ": ", (word, _STYLES[word]), at)
 
 
-def _verdict_word(findings: tuple[Finding, ...]) -> str:
+def _verdict_word(findings: tuple[Finding, ...], unknown: tuple[str, ...] = ()) -> str:
     if any(finding.rule == operator_is_a_tile.id for finding in findings):
         return NOT_CHECKED
-    return "refused" if findings else "accepted"
+    if findings:
+        return "refused"
+    return SO_FAR if unknown else "accepted"
 
 
 def _details(target: Target, findings: tuple[Finding, ...]) -> Iterator[Line]:
@@ -100,7 +113,9 @@ def _details(target: Target, findings: tuple[Finding, ...]) -> Iterator[Line]:
 def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     """Findings that differ in their paths only."""
     first = findings[0]
-    if first.basis == Basis.DOCUMENTED:
+    if first.hresult is None and not first.crash and first.rule != operator_is_a_tile.id:
+        outcome = "DirectML is not called"
+    elif first.basis == Basis.DOCUMENTED:
         outcome = "documented only: DirectML does not notice"
     else:
         undocumented = "" if first.basis & Basis.DOCUMENTED else ", undocumented"
@@ -131,7 +146,5 @@ def _outcome(hresult: HRESULT | None, crash: bool) -> str:
 def _lowest(level: FeatureLevel | None) -> str:
     if level is None:
         return "no feature level passes both documentation and runtime"
-    first = next(
-        (release.name for release in WINDOWS_RELEASES if Target.parse(release.name).feature_level >= level), None
-    )
+    first = oldest_windows(level)
     return f"lowest level {level.short}{f', in the box from {first}' if first else ''}"

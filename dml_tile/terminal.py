@@ -1,0 +1,58 @@
+"""What a command leaves behind: its exit status, and what it writes to a terminal, a pipe or a file, whoever reads."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+if TYPE_CHECKING:  # rich costs more than many a command
+    from rich.console import Console
+
+    from dml_tile.frontends.problems import Problem
+
+CLEAN, FINDINGS, UNREADABLE = 0, 1, 2
+"""The exit status of a command."""
+
+_WIDTH_WITHOUT_A_TERMINAL: Final = 120
+
+
+def complain(source: str, problems: Sequence[Problem]) -> None:
+    """Tell on standard error what of a source cannot be read."""
+    from dml_tile.frontends.problems import printable
+
+    for problem in problems:
+        where = f"{source}#{problem.pointer}" if problem.pointer else source
+        typer.echo(f"dml-tile: {printable(where)}: {printable(problem.message)}", err=True)
+
+
+def console_of(stderr: bool = False) -> Console:
+    """A console that takes text as it is, on standard output or standard error."""
+    from rich.console import Console
+
+    class PipeConsole(Console):
+        def on_broken_pipe(self) -> None:  # rich would exit with a status of its own
+            raise BrokenPipeError
+
+    console = PipeConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _WIDTH_WITHOUT_A_TERMINAL
+    return console
+
+
+def write_while_read(text: str) -> None:
+    """Write to standard output; once its reader has gone, a model's later commands are done all the same."""
+    try:
+        sys.stdout.write(text)
+        if text.endswith("\n"):
+            sys.stdout.flush()
+    except BrokenPipeError:
+        forget_output()
+
+
+def forget_output() -> None:
+    """Keep Python from complaining, at its end, of what it cannot write to a reader that has gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,201 @@
+"""``dml-tile check`` of models and folders, as a person or a program would use it."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from conftest import EXAMPLES
+from onnx_graphs import constant, model, tile, typed
+from typer.testing import CliRunner, Result
+
+from dml_tile import cli
+from dml_tile.frontends.nodes import Fixed
+from dml_tile.frontends.onnx_reader import read_nodes
+
+MODEL = str(EXAMPLES / "models" / "two_tiles.onnx")
+INT64 = onnx.TensorProto.INT64
+
+Check = Callable[..., Result]
+
+
+@pytest.fixture
+def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> Result:
+        return CliRunner().invoke(cli.app, ["check", *arguments], catch_exceptions=False)
+
+    return call
+
+
+def results(result: Result) -> list[dict[str, Any]]:
+    return list(json.loads(result.stdout)["results"])
+
+
+def rules(result: dict[str, Any]) -> list[str]:
+    return [finding["rule"] for finding in result["findings"]]
+
+
+def save(name: str, repeats: Any = (1, 2), **fields: Any) -> str:
+    onnx.save(model(constant("r", repeats), tile(name="widen"), **fields), name)
+    return name
+
+
+def test_a_node_is_told_by_its_name(check: Check) -> None:
+    result = check(save("a.onnx"))
+    assert result.exit_code == 0
+    assert result.stdout.startswith(
+        "a.onnx#widen: accepted at 6_4; lowest level 3_1, in the box from windows-11-21h2\n"
+    )
+
+
+def test_a_model_has_a_line_in_the_summary(check: Check) -> None:
+    result = check(save("a.onnx"), save("long.onnx", inputs=[typed("x", [2, 3], INT64)]))
+    rows = [line.split() for line in result.stdout.splitlines() if line.startswith("│")]
+    assert rows == [
+        ["│", "a.onnx", "│", "1", "│", "0", "│", "3_1", "│", "windows-11-21h2", "│"],
+        ["│", "long.onnx", "│", "1", "│", "0", "│", "4_1", "│", "windows-11-22h2", "│"],
+    ]
+
+
+def test_without_models_there_is_no_summary(check: Check) -> None:
+    assert "oldest Windows" not in check(str(EXAMPLES / "tile.json")).stdout
+
+
+@pytest.mark.parametrize(
+    ("repeats", "fields", "rule", "message"),
+    [
+        ((1, -1), {}, "DML-DIALECT-ONNX", "ONNX Tile-13: repeats[1]: is -1; repeats must not contain negative values"),
+        ((1, 0), {}, "DML-DIALECT-empty", "is 0, which ONNX Tile-13 accepts; DirectML cannot express it"),
+        ((1, 2), {"inputs": [typed("x", [2, 3], onnx.TensorProto.STRING)]}, "DML-DIALECT-data-type", "holds string"),
+        ((1, 2), {"inputs": [typed("x", [2, 3], onnx.TensorProto.DOUBLE)]}, "DML-TILE-DataType", "FLOAT64"),
+    ],
+)
+def test_what_keeps_a_model_s_tile_from_directml_is_a_finding(
+    check: Check, repeats: Any, fields: Any, rule: str, message: str
+) -> None:
+    result = check(save("a.onnx", repeats, **fields), "--format", "json")
+    assert result.exit_code == 1
+    (only,) = results(result)
+    assert rule in rules(only)
+    assert message in only["findings"][0]["message"]
+    told = check("a.onnx").stdout
+    assert message in told
+    assert ("DirectML is not called" in told) == rule.startswith("DML-DIALECT")
+
+
+def test_a_dynamic_tile_is_checked_as_far_as_it_is_known(check: Check) -> None:
+    result = check(MODEL, "-t", "windows-11-21h2", "--format", "json")
+    enlarge, number = results(result)
+    assert (enlarge["pointer"], enlarge["ok"], enlarge["unknown"]) == ("enlarge", True, [])
+    assert (number["pointer"], number["unknown"], rules(number)) == (
+        "number",
+        ["Repeats"],
+        ["DML-TILE-DataType-level"] * 2,
+    )
+    told = check(MODEL)
+    assert told.exit_code == 0
+    assert "#number: accepted so far at 6_4" in told.stdout
+    assert "known at run time only: Repeats" in told.stdout
+    assert "1 accepted, 1 accepted so far, 0 refused" in told.stdout
+    assert "at least 4_1" in told.stdout
+
+
+def test_dim_and_input_shape_fix_what_is_dynamic(check: Check) -> None:
+    for fixed in (["--dim", "batch=4"], ["--input-shape", "tokens=4,16"]):
+        assert [result["unknown"] for result in results(check(MODEL, "--format", "json", *fixed))] == [[], []]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--dim", "batch"],
+        ["--dim", "batch=x"],
+        ["--dim", "=3"],
+        ["--dim", "batch=1,2"],
+        ["--dim", "batch="],
+        ["--dim", "batch=-1"],
+        ["--dim", "batch=9999999999999999999"],
+        ["--input-shape", "x"],
+        ["--input-shape", "x=1,,2"],
+        ["--via", "ortt"],
+    ],
+)
+def test_a_wrong_option_is_wrong_usage(check: Check, options: list[str]) -> None:
+    result = check(MODEL, *options)
+    assert result.exit_code == 2
+    assert options[0] in result.stderr
+    assert result.stdout == ""
+
+
+def test_an_input_shape_that_contradicts_the_model_is_an_error_on_that_model(check: Check) -> None:
+    result = check(MODEL, save("a.onnx"), "--input-shape", "tokens=4,17")
+    assert result.exit_code == 2
+    assert "two_tiles.onnx" in result.stderr
+    assert "tokens" in result.stderr
+
+
+def test_a_back_end_is_asked_what_it_makes_of_the_tiles(check: Check) -> None:
+    result = check(MODEL, "--via", "chromium", "--dim", "batch=4", "-t", "windows-11-21h2", "--format", "json")
+    enlarge, number = results(result)
+    assert (enlarge["ok"], enlarge["via"], enlarge["lowest_level"]) == (True, "chromium", "4_0")
+    assert rules(number) == ["DML-TILE-DataType-level"] * 2
+    ort = check(MODEL, "--via", "ort", "--dim", "batch=4", "-t", "windows-10-2004", "-t", "5_0")
+    assert "#enlarge: refused at windows-10-2004 (2_0) through ort; lowest level 5_0" in ort.stdout
+    assert "#number: accepted at 5_0 through ort" in ort.stdout
+
+
+def test_a_back_end_s_note_is_told(check: Check) -> None:
+    path = save("a.onnx", inputs=[typed("x", [2, 3], INT64)], opset=12)
+    assert "note: 64-bit integers travel as strided UINT32" in check(path, "--via", "ort-middle").stdout
+
+
+def test_of_200_models_a_hostile_one_costs_itself(check: Check, tmp_path: Path) -> None:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for i in range(199):
+        save(str(folder / f"{i:03}.onnx"), (1, i + 1))
+    (folder / "100.xml").write_text("<!DOCTYPE net [<!ENTITY a 'a'>]><net name='&a;' version='11'/>")
+    result = check("models", "--format", "json")
+    assert result.exit_code == 2
+    output = json.loads(result.stdout)
+    assert len(output["results"]) == 199
+    assert [error["source"] for error in output["errors"]] == ["models/100.xml"]
+    told = check("models")
+    assert "199 accepted, 0 refused" in told.stdout
+    assert "models/100.xml" in told.stderr
+    assert "not all read" in told.stdout
+
+
+def test_a_folder_without_models_is_an_error(check: Check, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    result = check("empty", save("a.onnx"))
+    assert result.exit_code == 2
+    assert "dml-tile: empty: the folder holds no models and no descriptors" in result.stderr
+    assert "a.onnx#widen: accepted" in result.stdout
+
+
+def test_names_from_a_model_move_no_cursor(check: Check) -> None:
+    onnx.save(model(constant("r", [1, 2]), tile(name="\x1b[31mred\n")), "a.onnx")
+    assert "a.onnx#\\x1b[31mred\\n: accepted" in check("a.onnx").stdout
+
+
+def test_the_example_s_models_are_what_their_script_writes(tmp_path: Path) -> None:
+    script = runpy.run_path(str(EXAMPLES / "models" / "make.py"))
+    made = tmp_path / "made.onnx"
+    onnx.save(script["model"](), made)
+    assert list(read_nodes(made, Fixed())) == list(read_nodes(Path(MODEL), Fixed()))
+
+
+def test_the_example_tells_the_same_of_onnx_and_openvino(check: Check) -> None:
+    of_ir = results(check(MODEL.replace(".onnx", ".xml"), "--input-shape", "tokens=4,16", "--format", "json"))
+    of_onnx = results(check(MODEL, "--input-shape", "tokens=4,16", "--format", "json"))
+    assert sorted(result["lowest_level"] for result in of_ir) == sorted(result["lowest_level"] for result in of_onnx)
+    assert np.all([not result["unknown"] for result in of_ir])

@@ -1,0 +1,77 @@
+"""Folders, and which file is read by what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tiles import tile
+
+from dml_tile.frontends.nodes import Fixed, TileNode
+from dml_tile.frontends.sources import Sources, expanded, is_model
+
+DESCRIPTOR = tile().model_dump_json(by_alias=True)
+
+
+def files(folder: Path, **contents: str | bytes) -> list[str]:
+    for name, text in contents.items():
+        path = folder / name.replace("__", "/").replace("_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return [str(Path(name).relative_to(folder)) for name in expanded(str(folder))]
+
+
+def test_a_file_stands_for_itself_whatever_it_is(tmp_path: Path) -> None:
+    assert list(expanded("missing.txt")) == ["missing.txt"]
+    assert list(expanded("-")) == ["-"]
+
+
+def test_a_folder_is_read_at_any_depth_in_the_order_of_names(tmp_path: Path) -> None:
+    found = files(tmp_path, b_onnx=b"", a__c_tflite=b"", a__b_json=DESCRIPTOR, Z_ONNX=b"", lines_jsonl=DESCRIPTOR)
+    assert found == ["Z.ONNX", "b.onnx", "lines.jsonl", "a/b.json", "a/c.tflite"]
+
+
+def test_what_a_folder_holds_besides_is_passed_over(tmp_path: Path) -> None:
+    found = files(
+        tmp_path,
+        readme_md="InputTensor",
+        config_json='{"hidden_size": 8}',
+        pom_xml="<project/>",
+        weights_bin=b"",
+        net_xml="<?xml version='1.0'?><net/>",
+        model_json='{"resources": {"In": {"initialValues": []}}}',
+        truncated_json=DESCRIPTOR[:40],
+    )
+    assert found == ["model.json", "net.xml", "truncated.json"]
+
+
+def test_hidden_folders_and_links_that_leave_are_passed_over(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.onnx"
+    outside.write_bytes(b"")
+    folder = tmp_path / "models"
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "a.onnx").write_bytes(b"")
+    (folder / "inside.onnx").write_bytes(b"")
+    (folder / "link.onnx").symlink_to(outside)
+    (folder / "again.onnx").symlink_to(folder / "inside.onnx")
+    (folder / "nowhere.onnx").symlink_to(folder / "missing.onnx")
+    assert [Path(name).name for name in expanded(str(folder))] == ["again.onnx", "inside.onnx"]
+
+
+@pytest.mark.parametrize(("name", "expected"), [("a.onnx", True), ("a.XML", True), ("a.json", False), ("-", False)])
+def test_the_name_tells_a_model(name: str, expected: bool) -> None:
+    assert is_model(name) == expected
+
+
+def test_each_kind_is_read_by_its_reader(tmp_path: Path) -> None:
+    descriptor = tmp_path / "a.json"
+    descriptor.write_text(DESCRIPTOR)
+    models = Path(__file__).parent / "data" / "models"
+    with Sources(Fixed()) as sources:
+        (part,) = sources.parts(str(models / "burn_tile.onnx"))
+        (same,) = sources.parts(str(models / "burn_tile.ir.xml"))
+        (bare,) = sources.parts(str(descriptor))
+    assert isinstance(part, TileNode)
+    assert isinstance(same, TileNode)
+    assert (part.request.shape, part.repeats) == (same.request.shape, same.repeats)
+    assert not isinstance(bare, TileNode)

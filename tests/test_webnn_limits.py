@@ -1,0 +1,95 @@
+"""What WebNN's opSupportLimits() tells of tile over DirectML, and how it is printed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+from tiles import at
+from typer.testing import CliRunner
+
+from dml_tile import cli
+from dml_tile.dialects import webnn as dialect
+from dml_tile.dialects.request import DialectError
+from dml_tile.enums import FeatureLevel
+from dml_tile.frontends.backends import checked
+from dml_tile.frontends.webnn import op_support_limits
+from dml_tile.schemas import schemas
+from dml_tile.simulation import simulate
+
+FROM_4_0 = ["float32", "float16", "int32", "uint32", "int8", "uint8"]
+FROM_4_1 = ["float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8"]
+
+
+def limits(data_types: list[str]) -> object:
+    tensor = {"dataTypes": data_types, "rankRange": {"min": 1, "max": 8}}
+    return {"tile": {"input": tensor, "output": tensor}}
+
+
+@pytest.mark.parametrize(
+    ("target", "data_types"),
+    [
+        ("4_0", FROM_4_0),
+        ("windows-11-21h2", FROM_4_0),
+        ("4_1", FROM_4_1),
+        ("windows-11-24h2", FROM_4_1),
+        ("6_4", FROM_4_1),
+    ],
+)
+def test_the_limits_are_those_of_tile_s_documented_row(target: str, data_types: list[str]) -> None:
+    assert op_support_limits(target) == limits(data_types)
+
+
+def test_the_limits_follow_the_adapter_and_the_simulated_target() -> None:
+    narrow = [name for name in FROM_4_1 if name not in ("int8", "uint8")]
+    assert op_support_limits(at("5_2", typed_uav_loads=False)) == limits(narrow)
+    with simulate("4_0"):
+        assert op_support_limits() == limits(FROM_4_0)
+    assert op_support_limits() == limits(FROM_4_1)
+
+
+@pytest.mark.parametrize("target", ["1_0", "windows-10-22h2", "3_1"])
+def test_there_is_no_context_below_4_0(target: str) -> None:
+    with pytest.raises(DialectError, match="NotSupportedError: WebNN over DirectML needs DML_FEATURE_LEVEL_4_0"):
+        op_support_limits(target)
+
+
+@pytest.mark.parametrize("level", [level for level in FeatureLevel if level >= FeatureLevel.DML_FEATURE_LEVEL_4_0])
+def test_what_is_within_the_limits_passes_through_chromium_and_nothing_else_does(level: FeatureLevel) -> None:
+    tensor = op_support_limits(level)["tile"]["input"]
+    for name in dialect.TILE_TYPES:
+        for rank in range(10):
+            request = dialect.tile(name, [1] * rank, [2] * rank)
+            within = name in tensor["dataTypes"] and tensor["rankRange"]["min"] <= rank <= tensor["rankRange"]["max"]
+            assert (not checked(request, level, "chromium")) == within
+
+
+@pytest.mark.parametrize("level", ["4_0", "6_4"])
+def test_the_limits_are_printed_as_json_that_its_schema_describes(level: str) -> None:
+    result = CliRunner().invoke(cli.app, ["levels", "--format", "webnn", "--target", level])
+    assert result.exit_code == 0
+    printed = json.loads(result.stdout)
+    assert printed == op_support_limits(level)
+    validator = Draft202012Validator(schemas()["webnn_op_support_limits"])
+    validator.validate(printed)
+    assert not validator.is_valid({"tile": {"input": printed["tile"]["input"]}})
+
+
+def test_the_limits_are_of_6_4_by_default() -> None:
+    result = CliRunner().invoke(cli.app, ["levels", "--format", "webnn"])
+    assert json.loads(result.stdout) == limits(FROM_4_1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--format", "webnn", "--target", "windows-10-22h2"], "NotSupportedError"),
+        (["--format", "webnn", "--target", "9_9"], "is no known target"),
+        (["--target", "6_4"], "the tables are of all targets"),
+    ],
+)
+def test_a_wrong_target_exits_2(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(cli.app, ["levels", *arguments])
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.replace("│", " ").split())
