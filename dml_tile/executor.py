@@ -1,4 +1,4 @@
-"""Executing a tile on the CPU: validation first, then one vectorised copy."""
+"""Executing a tile on the CPU: validation first, then the moves of its plan."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from operator import mul
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from dml_tile.binding_rules import output_is_apart, range_is_large_enough
 from dml_tile.buffer_rules import output_elements_are_apart, total_is_large_enough
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
-from dml_tile.enums import TensorDataType
 from dml_tile.findings import Against, DmlError, Finding
-from dml_tile.memory import BufferLike, Bytes, byte_view, tensor_view
-from dml_tile.plan import Plan, plan_tile
+from dml_tile.layout import ELEMENT_SIZES, packed_strides
+from dml_tile.memory import BufferLike, Bytes, byte_view
+from dml_tile.plan import FEW_BYTES, Plan, plan_tile
 from dml_tile.rules import check
 from dml_tile.simulation import resolve
 from dml_tile.slots import TENSOR, Binding, BindingPair, Slot
 from dml_tile.targets import Target, TargetLike
 from dml_tile.tile_rules import output_sizes_are_the_products
+from dml_tile.workers import Progress, Region, run
 
 NEVER_EXECUTED: Final = frozenset(
     rule.id for rule in (output_elements_are_apart, total_is_large_enough, output_sizes_are_the_products)
@@ -35,20 +35,117 @@ POISON: Final = 0xCD
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A tile whose descriptor and buffers are known to be good; it can be run any number of times."""
+class BoundTile:
+    """A tile whose descriptor and buffers are known to be good; it can be run any number of times.
+
+    ``poisoned`` is what is filled with POISON before the elements are written, ``views`` what a small tile is copied
+    between.
+    """
 
     plan: Plan
-    source: NDArray[Any]
-    destination: NDArray[Any]
+    source: Bytes
+    destination: Bytes
     poisoned: Bytes | None = None
-    """What is filled with POISON before the elements are written."""
+    views: tuple[NDArray[Any], NDArray[Any]] | None = None
 
-    def run(self) -> None:
-        """Write the output tensor's elements."""
+    def run(self, threads: int | None = None, progress: Progress | None = None) -> None:
+        """Write the output tensor's elements.
+
+        ``threads`` are at most so many; by default, the variable DML_TILE_THREADS says, or each CPU that the process
+        may use has one. ``progress`` is told how many bytes of how many are written. Ctrl-C stops within a block.
+        """
         if self.poisoned is not None:
             self.poisoned.fill(POISON)
-        run(self.plan, self.source, self.destination)
+        if self.views is None:
+            run(self.plan, Region(self.source), Region(self.destination), threads, progress)
+        else:
+            destination, source = self.views
+            destination[...] = source
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledTile:
+    """A descriptor that passed ``check`` at a target, and the plan for it: what ``compile_tile`` makes."""
+
+    desc: TileOperatorDesc
+    target: Target
+    padding: Padding
+    plan: Plan
+    sizes_in_bytes: tuple[int, int]
+    """The TotalTensorSizeInBytes of input and output."""
+    _copied: tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...], tuple[int, ...]] | None
+    """The shape, the dtype and the strides of a small tile's only move."""
+
+    def bind(self, input: BufferLike, output: BufferLike) -> BoundTile:  # noqa: A002
+        """The tile between two buffers, of which each has at least the tensor's TotalTensorSizeInBytes.
+
+        Nothing is read or written yet. Raises DmlError with the findings of the buffers, TypeError where a buffer is
+        none, ValueError where one is not contiguous, or ``output`` is read-only.
+        """
+        memory = [byte_view(input), byte_view(output, writable=True)]
+        for i, size in enumerate(self.sizes_in_bytes):
+            if memory[i].nbytes != size:
+                memory[i] = memory[i][:size]
+        if findings := self._buffer_findings(*memory):
+            del memory  # else the traceback would keep the caller from closing an mmap
+            raise DmlError(findings)
+        return _bound(self.plan, memory[0], memory[1], self.padding)
+
+    def execute(self, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
+        """Tile ``input`` into ``output``, once; raises what ``bind`` raises."""
+        if (
+            (copied := self._copied) is not None  # then binding would take longer than the tile itself
+            and type(input) is type(output) is np.ndarray
+            and input.nbytes >= self.sizes_in_bytes[0]
+            and output.nbytes >= self.sizes_in_bytes[1]
+            and input.flags.c_contiguous
+            and output.flags.carray
+            and not (input.dtype.hasobject or output.dtype.hasobject)
+            and not np.may_share_memory(input, output)
+        ):
+            shape, dtype, read, written = copied
+            np.ndarray(shape, dtype, output, 0, written)[...] = np.ndarray(shape, dtype, input, 0, read)
+        else:
+            self.bind(input, output).run()
+
+    def _buffer_findings(self, source: Bytes, destination: Bytes) -> list[Finding]:
+        findings: list[Finding] = []
+        for name, size, memory in zip(_NAMES, self.sizes_in_bytes, (source, destination), strict=True):
+            if memory.nbytes < size:
+                findings += range_is_large_enough.findings(
+                    Binding(Slot(name, TENSOR, size, 1), memory.nbytes), self.target
+                )
+        if np.may_share_memory(source, destination):
+            findings += output_is_apart.findings(BindingPair("OutputTensor", "InputTensor", True), self.target)
+        return findings
+
+
+_NAMES: Final = ("InputTensor", "OutputTensor")
+
+
+def compile_tile(
+    desc: TileOperatorDesc,
+    target: TargetLike | None = None,
+    against: Against = "both",
+    *,
+    padding: Padding = "preserve",
+) -> CompiledTile:
+    """Check and plan a tile once, to be executed many times.
+
+    Raises DmlError with the findings of ``check`` at ``target``. What the runtime accepts only because it computes in
+    32 bits, and outputs whose elements share addresses, are refused also against ``"runtime"``. For ``padding``, see
+    ``execute``.
+    """
+    target = resolve(target)
+    require_padding(padding)
+    require_executable(desc, target, against)
+    source, destination = (buffer.total_tensor_size_in_bytes for buffer in described(desc))
+    plan = _plan(desc)
+    copied = None
+    if plan.size <= FEW_BYTES and padding == "preserve":
+        walk = plan.moves[0].walk
+        copied = walk.shape(1), walk.dtype, *walk.strides
+    return CompiledTile(desc, target, padding, plan, (source, destination), copied)
 
 
 def execute(
@@ -67,61 +164,46 @@ def execute(
     those that lie within TotalTensorSizeInBytes: with ``padding="poison"`` they are filled with the byte POISON, 0xCD,
     so that code which relies on them fails here too.
 
-    Raises DmlError with the findings of ``check`` at ``target`` and of the buffers, TypeError where a buffer is none,
-    ValueError where one is not contiguous, or ``output`` is read-only. What the runtime accepts only because it
-    computes in 32 bits, and outputs whose elements share addresses, are refused also against ``"runtime"``.
+    Raises what ``compile_tile`` raises, and TypeError where a buffer is none, ValueError where one is not contiguous,
+    or ``output`` is read-only, and DmlError where one is too small, or they overlap.
     """
-    prepare(desc, input, output, target, against, padding=padding).run()
+    compile_tile(desc, target, against, padding=padding).execute(input, output)
 
 
-def prepare(
-    desc: TileOperatorDesc,
-    input: BufferLike,  # noqa: A002
-    output: BufferLike,
-    target: TargetLike | None = None,
-    against: Against = "both",
-    *,
-    padding: Padding = "preserve",
-) -> Prepared:
-    """All of ``execute`` but the writing; raises what it raises."""
-    target = resolve(target)
-    require_padding(padding)
-    require_executable(desc, target, against)
-    buffers = described(desc)
-    memory = [byte_view(input), byte_view(output, writable=True)]
-    findings: list[Finding] = []
-    for name, buffer, size in zip(("InputTensor", "OutputTensor"), buffers, map(len, memory), strict=True):
-        slot = Slot(name, TENSOR, buffer.total_tensor_size_in_bytes, 1)
-        findings += range_is_large_enough.findings(Binding(slot, size), target)
-    for i, buffer in enumerate(buffers):
-        memory[i] = memory[i][: buffer.total_tensor_size_in_bytes]
-    overlap = np.may_share_memory(memory[0], memory[1])
-    findings += output_is_apart.findings(BindingPair("OutputTensor", "InputTensor", overlap), target)
-    if findings:
-        del memory  # else the traceback would keep the caller from closing an mmap
-        raise DmlError(findings)
-    return prepare_regions(desc, memory[0], memory[1], padding)
+def bind_regions(desc: TileOperatorDesc, source: Bytes, destination: Bytes, padding: Padding) -> BoundTile:
+    """A tile that is known to be executable, between regions of TotalTensorSizeInBytes that do not overlap."""
+    return _bound(_plan(desc), source, destination, padding)
 
 
-def prepare_regions(desc: TileOperatorDesc, source: Bytes, destination: Bytes, padding: Padding) -> Prepared:
-    """Prepare a tile that is known to be executable, between regions of TotalTensorSizeInBytes that do not overlap."""
-    views = [_view(buffer, memory) for buffer, memory in zip(described(desc), (source, destination), strict=True)]
+def _bound(plan: Plan, source: Bytes, destination: Bytes, padding: Padding) -> BoundTile:
+    views = None
+    if plan.size <= FEW_BYTES:
+        walk = plan.moves[0].walk
+        views = walk.written(1, destination, 0), walk.read(1, source, 0)
+    return BoundTile(plan, source, destination, destination if padding == "poison" else None, views)
+
+
+def _plan(desc: TileOperatorDesc) -> Plan:
+    """The plan of a tile that is known to be executable."""
+    source, destination = described(desc)
+    size = ELEMENT_SIZES[source.data_type]
+    sizes, produced = ((buffer.sizes or ())[: buffer.dimension_count] for buffer in (source, destination))
     repeats = (desc.repeats or ())[: desc.repeats_count]
-    assert views[1].shape == tuple(map(mul, views[0].shape, repeats)), "the plan would leave the output"
-    plan = plan_tile(views[0].itemsize, views[0].shape, repeats, views[0].strides, views[1].strides)
-    return Prepared(plan, views[0], views[1], destination if padding == "poison" else None)
+    assert produced == tuple(map(mul, sizes, repeats)), "the plan would leave the output"
+    return plan_tile(size, sizes, repeats, _strides(source, size), _strides(destination, size))
+
+
+def _strides(buffer: BufferTensorDesc, element_size: int) -> tuple[int, ...]:
+    """In bytes; C arrays, and so these, may go on behind the count."""
+    count = buffer.dimension_count
+    strides = packed_strides((buffer.sizes or ())[:count]) if buffer.strides is None else buffer.strides[:count]
+    return tuple(stride * element_size for stride in strides)
 
 
 def require_padding(padding: Padding) -> None:
     """Raise ValueError for an unknown word."""
     if padding not in get_args(Padding):
         raise ValueError(f"padding is {padding!r}; it must be one of {', '.join(map(repr, get_args(Padding)))}")
-
-
-def _view(buffer: BufferTensorDesc, memory: Bytes) -> NDArray[Any]:
-    count = buffer.dimension_count  # C arrays, and so these, may go on behind it
-    strides = buffer.strides[:count] if buffer.strides is not None else None
-    return tensor_view(memory, TensorDataType(buffer.data_type), (buffer.sizes or ())[:count], strides)
 
 
 def require_executable(desc: TileOperatorDesc, target: Target, against: Against) -> None:
@@ -139,15 +221,6 @@ def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding,
     """What keeps a descriptor from being executed, also where the runtime, by wrapping, accepts it."""
     documented = check(desc, target, "documentation")
     return tuple(finding for finding in documented if finding.rule in NEVER_EXECUTED)
-
-
-def run(plan: Plan, source: NDArray[Any], destination: NDArray[Any]) -> None:
-    """Execute a plan between the two views that it was made for."""
-    bits = np.dtype(f"u{plan.element_size}")  # as bits, so that no NaN is touched
-    np.copyto(
-        as_strided(destination.view(bits), plan.shape, plan.destination_strides),
-        as_strided(source.view(bits), plan.shape, plan.source_strides),
-    )
 
 
 def described(desc: TileOperatorDesc) -> tuple[BufferTensorDesc, BufferTensorDesc]:

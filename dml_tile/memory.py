@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from dml_tile.enums import TensorDataType
@@ -55,6 +56,20 @@ def _holds_objects(buffer: BufferLike) -> bool:
     if isinstance(buffer, np.ndarray):
         return buffer.dtype.hasobject
     return "O" in (memoryview(buffer).format or "")
+
+
+def region_of(array: NDArray[Any]) -> tuple[Bytes, int]:
+    """The bytes that an array spans, not copied, and the offset of its first element; the strides may be negative.
+
+    Writable if the array is; it has at least one element.
+    """
+    if array.flags.c_contiguous:
+        return array.reshape(-1).view(np.uint8), 0
+    reach = [(length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True)]
+    offset = -sum(step for step in reach if step < 0)
+    lowest = array[tuple(slice(-1, None) if step < 0 else slice(1) for step in reach)].reshape(-1).view(np.uint8)
+    size = offset + sum(step for step in reach if step > 0) + array.itemsize
+    return as_strided(lowest, (size,), (1,), writeable=array.flags.writeable), offset
 
 
 def tensor_view(

@@ -1,39 +1,311 @@
-"""How the executor moves the bytes of one tile."""
+"""How the executor moves the bytes of one tile: the axes, walked in chunks, and the moves that each chunk takes.
+
+Repeats are taken from the innermost one outwards. As long as that gives short runs of bytes, each has a move of its own
+into scratch memory that fits a processor's cache; what they add up to is then streamed to the output in long runs. How
+much pays was measured; ``benchmarks/`` holds it against other ways.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from dml_tile.axes import Axis, coalesce, tile_axes
+from dml_tile.moves import Copy, Crosswise, Move, Multiply, Passes, Walk
+
+FEW_BYTES: Final = 2**13
+"""Up to so many bytes one plain copy does it."""
+MANY_BYTES: Final = 2**23
+"""From so many bytes on the work is parted, for threads to share."""
+
+_LONG_ENOUGH: Final = 128  # bytes of a run, from which on longer ones bring little
+_LONG: Final = 2048  # bytes of a run that is copied as a row of elements, not as one
+_SCRATCH: Final = 2**18  # bytes, of the last and largest of a plan's scratch memories
+_PATTERN: Final = 2**16  # bytes of a period that is repeated more often than that
+_BLOCK: Final = 2**20  # bytes that are written at once where the work is parted
+_MANY_REPEATS: Final = 64  # are a long enough inner loop of their own
+
+_NANOSECONDS: Final = {1: 0.28, 2: 0.31, 4: 0.4, 8: 0.6, 16: 1.0}
+"""What an element takes in a long inner loop; others take a call each."""
+_CALL: Final = 2.4  # nanoseconds
+_BYTE: Final = 0.022  # nanoseconds that it takes to repeat a byte
+_START: Final = 3.0  # nanoseconds that NumPy takes to begin an inner loop
+_PASS: Final = 600.0  # nanoseconds that Python takes for one more copy
+
+_NO_AXIS: Final = Axis(1, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One strided copy of elements, over coalesced axes whose strides are in bytes."""
+    """What is done for a tile; all strides and sizes are in bytes.
 
-    element_size: int
-    axes: tuple[Axis, ...]
+    ``loops`` are walked index by index, outermost first, and within them ``chunked``, ``chunk`` indices at a time. Each
+    such block takes ``moves``, from the source through the scratch memories to the destination. Where these do not
+    depend on the block, they are made once by ``beforehand``.
+    """
+
+    size: int
+    loops: tuple[Axis, ...]
+    chunked: Axis
+    chunk: int
+    beforehand: tuple[Move, ...]
+    moves: tuple[Move, ...]
+    scratch: tuple[int, ...]
+
+    def blocks(self) -> Iterator[tuple[int, int, int]]:
+        """The offsets of each block in source and destination, and its number of indices."""
+        yield from self._blocks(0, 0, self.loops)
+
+    def _blocks(self, source: int, destination: int, loops: tuple[Axis, ...]) -> Iterator[tuple[int, int, int]]:
+        if loops:
+            for i in range(loops[0].length):
+                yield from self._blocks(source + i * loops[0].source, destination + i * loops[0].destination, loops[1:])
+            return
+        for i in range(0, self.chunked.length, self.chunk):
+            count = min(self.chunk, self.chunked.length - i)
+            yield source + i * self.chunked.source, destination + i * self.chunked.destination, count
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(axis.length for axis in self.axes)
+    def block_count(self) -> int:
+        return math.prod(axis.length for axis in self.loops) * -(-self.chunked.length // self.chunk)
 
-    @property
-    def source_strides(self) -> tuple[int, ...]:
-        return tuple(axis.source for axis in self.axes)
-
-    @property
-    def destination_strides(self) -> tuple[int, ...]:
-        return tuple(axis.destination for axis in self.axes)
+    def __str__(self) -> str:
+        lines = [f"{self.size} bytes in {self.block_count} {'block' if self.block_count == 1 else 'blocks'}"]
+        lines += [f"  once: {_told(move, 1)}" for move in self.beforehand]
+        lines += [f"  {_told(move, self.chunk)}" for move in self.moves]
+        return "\n".join(lines)
 
 
+def _told(move: Move, count: int) -> str:
+    walk = move.walk
+    shape = " x ".join(map(str, walk.shape(count)))
+    written = math.prod(walk.shape(count)) * walk.size
+    match move:
+        case Passes():
+            written *= move.repeats * move.lanes
+            how = f"in {move.repeats * move.lanes} passes"
+        case Multiply():
+            written *= move.wide.itemsize // walk.size
+            how = f"multiplied to {move.wide.itemsize} bytes"
+        case Crosswise():
+            how = "in rectangles"
+        case _:
+            how = "in one copy"
+    return f"{written} bytes: {shape} runs of {walk.size} bytes, {how}"
+
+
+@lru_cache(maxsize=256)
 def plan_tile(
     element_size: int,
-    sizes: Sequence[int],
-    repeats: Sequence[int],
-    source_strides: Sequence[int],
-    destination_strides: Sequence[int],
+    sizes: tuple[int, ...],
+    repeats: tuple[int, ...],
+    source_strides: tuple[int, ...],
+    destination_strides: tuple[int, ...],
 ) -> Plan:
     """Plan the tile of an input of ``sizes``; the strides, in bytes, are the input's and the output's."""
-    return Plan(element_size, coalesce(tile_axes(sizes, repeats, source_strides, destination_strides)))
+    axes = tile_axes(sizes, repeats, source_strides, destination_strides)
+    return plan_axes(element_size, coalesce(sorted(axes, key=_distance)))
+
+
+def plan_axes(element_size: int, axes: Sequence[Axis]) -> Plan:
+    """Plan a copy along axes, those with the larger destination strides first; their strides are in bytes."""
+    size = element_size * math.prod(axis.length for axis in axes)
+    if size <= FEW_BYTES:
+        return Plan(size, (), _NO_AXIS, 1, (), (_move(element_size, [_NO_AXIS, *axes], 1, few=True),), ())
+    run, axes = _run_of(element_size, axes)
+    if axes and run < _LONG_ENOUGH:
+        axes = _parted(axes, run)
+    stages = _stages(axes, run)
+    parting = _parting(axes, run, stages, size)
+    return _plan(size, run, axes, stages, parting)
+
+
+class Stage(NamedTuple):
+    """A repeat that is written to scratch memory: its place among the axes, and the run of bytes that it makes."""
+
+    place: int
+    run: int
+
+
+class Parting(NamedTuple):
+    """Which axis is walked in chunks, if any; the input's axes outside it are walked index by index."""
+
+    place: int | None
+    chunk: int
+
+
+def _distance(axis: Axis) -> int:
+    return -abs(axis.destination)
+
+
+def _run_of(run: int, axes: Sequence[Axis]) -> tuple[int, list[Axis]]:
+    """The bytes that are adjacent on both sides, and the axes around them; a long run is left to be an axis."""
+    rest = list(axes)
+    if rest and rest[-1].source == rest[-1].destination == run:
+        run *= rest.pop().length
+    if run >= _LONG:
+        size = math.gcd(run, 8)
+        rest.append(Axis(run // size, size, size))
+        run = size
+    return run, rest
+
+
+def _parted(axes: list[Axis], run: int) -> list[Axis]:
+    """The axes with their innermost repeat as two where that makes short runs long in fewer copies."""
+    length = axes[-1].length
+    if axes[-1].source or axes[-1].destination != run:
+        return axes
+    inner = 1
+    if run in _NANOSECONDS:
+        if length < _MANY_REPEATS and run * length not in (2, 4, 8):
+            inner = next((size // run for size in (8, 4, 2) if size > run and length % (size // run) == 0), 1)
+    elif run * length >= 4 * _LONG_ENOUGH:
+        is_alone = not any(axis.source for axis in axes[:-1])
+        inner = _divisor(length, (_PATTERN if is_alone else _LONG_ENOUGH) // run)
+    if inner in (1, length):
+        return axes
+    return [*axes[:-1], Axis(length // inner, 0, run * inner), Axis(inner, 0, run)]
+
+
+def _divisor(number: int, limit: int) -> int:
+    """The largest divisor that is not above the limit."""
+    return next(divisor for divisor in range(limit, 0, -1) if number % divisor == 0)
+
+
+def _stages(axes: Sequence[Axis], run: int) -> list[Stage]:
+    """The repeats, or strided reads, that are done in scratch memory, the innermost first."""
+    stages: list[Stage] = []
+    place = len(axes)
+    while place and run < _LONG_ENOUGH and axes[place - 1].destination == run:
+        axis = axes[place - 1]
+        if axis.source == run or (axis.source == 0 and axis.length >= _MANY_REPEATS and run in _NANOSECONDS):
+            break
+        if run * axis.length > _SCRATCH:
+            break
+        run *= axis.length
+        place -= 1
+        stages.append(Stage(place, run))
+        while place and _follows(axes[place - 1], run):
+            run *= axes[place - 1].length
+            place -= 1
+    while stages and not any(axis.source == 0 for axis in axes[: stages[-1].place]):
+        stages.pop()  # no repeat is left outside: its move writes the output itself
+    return stages
+
+
+def _follows(axis: Axis, run: int) -> bool:
+    """Whether an axis of the input goes on where a run in scratch memory ends, and fits there."""
+    return axis.source != 0 and axis.destination == run and run * axis.length <= _SCRATCH
+
+
+def _parting(axes: Sequence[Axis], run: int, stages: Sequence[Stage], size: int) -> Parting:
+    outer = axes[: stages[-1].place] if stages else axes
+    places = [place for place, axis in enumerate(outer) if axis.source]
+    if stages and places:
+        inside = stages[-1].run
+        for place in reversed(places):  # as many of the inner ones as fit
+            if inside * outer[place].length > _SCRATCH or place == places[0]:
+                return Parting(place, _even(outer[place].length, max(1, _SCRATCH // inside)))
+            inside *= outer[place].length
+    is_long = not stages and (run >= _LONG_ENOUGH or not places or axes[-1].source == run)
+    if not outer or (is_long and size < MANY_BYTES):
+        return Parting(None, 1)
+    if not places:
+        return Parting(0, _even(outer[0].length, max(1, _BLOCK * outer[0].length // size)))
+    written, read = size, run
+    for place in places:
+        written //= outer[place].length
+        if written <= _BLOCK or place == places[-1]:
+            read *= math.prod(outer[inner].length for inner in places if inner > place)
+            return Parting(place, _even(outer[place].length, max(1, _BLOCK // written, _PATTERN // read)))
+    raise AssertionError("one of the places is the last")
+
+
+def _even(length: int, chunk: int) -> int:
+    """A chunk of at most so many indices, such that the last is about as long as the others."""
+    return -(-length // -(-length // min(chunk, length)))
+
+
+def _plan(size: int, run: int, axes: Sequence[Axis], stages: Sequence[Stage], parting: Parting) -> Plan:
+    chunked = _NO_AXIS if parting.place is None else axes[parting.place]
+    depends = chunked.source != 0 or parting.place is None
+    first = -1 if parting.place is None else parting.place
+    looped = [place for place in range(max(first, 0)) if axes[place].source and chunked.source]
+    moves: list[Move] = []
+    scratch: list[int] = []
+    read = dict(enumerate(axis.source for axis in axes))
+    end, read_run = len(axes), run
+    for stage in stages:
+        kept = [p for p in range(end) if p not in looped and p != first and (p >= stage.place or axes[p].source)]
+        packed, stride = {}, stage.run
+        for place in reversed([p for p in kept if p < stage.place]):
+            packed[place] = stride
+            stride *= axes[place].length
+        walk = [Axis(1, read.get(first, 0), stride) if chunked.source else _NO_AXIS]
+        walk += [Axis(axes[p].length, read[p], packed.get(p, axes[p].destination)) for p in kept]
+        count = parting.chunk if chunked.source else 1
+        moves.append(_move(read_run, walk, count))
+        scratch.append(stride * count)
+        read = dict.fromkeys(range(stage.place), 0) | packed | ({first: stride} if chunked.source else {})
+        end, read_run = stage.place, stage.run
+    walk = [Axis(1, read[first], chunked.destination) if first >= 0 else _NO_AXIS]
+    walk += [Axis(axes[p].length, read[p], axes[p].destination) for p in range(end) if p != first and p not in looped]
+    moves.append(_move(read_run, walk, parting.chunk))
+    once = () if depends else tuple(moves[:-1])
+    each = tuple(moves) if depends else (moves[-1],)
+    return Plan(size, tuple(axes[p] for p in looped), chunked, parting.chunk, once, each, tuple(scratch))
+
+
+def _move(run: int, axes: Sequence[Axis], count: int, *, few: bool = False) -> Move:
+    """The move along axes, of which the first is walked ``count`` times its length, that is likely to be fastest."""
+    run, axes = _joined(run, axes)
+    if few:
+        return Copy(Walk(run, axes))
+    *outer, inner = axes
+    repeats = inner.length if outer and inner.source == 0 and inner.destination == run else 1
+    if repeats > 1:
+        axes = tuple(outer)
+    walked = math.prod(axis.length for axis in axes) * count
+    loop = axes[-1].length * (count if len(axes) == 1 else 1)
+    if repeats * run in (2, 4, 8) and repeats > 1 and loop >= 16:
+        return Multiply(Walk(run, axes), np.dtype(f"u{repeats * run}"))
+    if repeats == 1 and len(axes) > 1 and run <= 16 and inner.source > 64 and loop >= 32:
+        across = next((i for i, axis in enumerate(axes[:-1]) if axis.source == run), None)
+        if across is not None and axes[across].length * (count if across == 0 else 1) >= 8:
+            return Crosswise(Walk(run, axes), across, is_aliased=inner.source % 4096 == 0)
+    lane = math.gcd(run, 8)
+    in_passes = repeats * (run // lane * (_NANOSECONDS[lane] + _START / loop + _PASS / walked))
+    in_one = _START / (1 if repeats > 1 else loop)
+    if run not in _NANOSECONDS:
+        in_one += repeats * (_CALL + run * _BYTE)
+    else:
+        in_one += repeats * run * _BYTE if repeats > 1 else _NANOSECONDS[run]
+    if in_passes < in_one and (repeats > 1 or lane < run):
+        return Passes(Walk(lane, axes), repeats, inner.destination, run // lane)
+    return Copy(Walk(run, axes if repeats == 1 else (*outer, inner)))
+
+
+def _joined(run: int, axes: Sequence[Axis]) -> tuple[int, tuple[Axis, ...]]:
+    """The same walk with what is adjacent on both sides in the run, and axes that walk on alike as one."""
+    first, *rest = axes
+    joined = [first]
+    for axis in rest:
+        outer = joined[-1]
+        if axis.length == 1:
+            continue
+        if outer.source == axis.length * axis.source and outer.destination == axis.length * axis.destination:
+            joined[-1] = Axis(outer.length * axis.length, axis.source, axis.destination)
+        else:
+            joined.append(axis)
+    if len(joined) > 1 and joined[-1].source == joined[-1].destination == run:
+        run *= joined.pop().length
+        if run >= _LONG:
+            size = math.gcd(run, 8)
+            joined.append(Axis(run // size, size, size))
+            run = size
+    return run, tuple(joined)

@@ -12,12 +12,14 @@ import typer
 if TYPE_CHECKING:  # rich costs more than many a command
     from rich.console import Console
 
+    from dml_tile.executor import BoundTile
     from dml_tile.frontends.problems import Problem
 
 CLEAN, FINDINGS, UNREADABLE = 0, 1, 2
 """The exit status of a command."""
 
 _WIDTH_WITHOUT_A_TERMINAL: Final = 120
+_BYTES_WORTH_A_PROGRESS_BAR: Final = 2**28
 
 
 def complain(source: str, problems: Sequence[Problem]) -> None:
@@ -41,6 +43,22 @@ def console_of(stderr: bool = False) -> Console:
     if not console.is_terminal:
         console.width = _WIDTH_WITHOUT_A_TERMINAL
     return console
+
+
+def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
+    """Run a tile, with a progress bar on a terminal where it takes long, and its plan on standard error if wanted."""
+    if explain_plan:
+        from dml_tile.frontends.problems import printable
+
+        typer.echo(f"{printable(name)}: {tile.plan}", err=True)
+    if tile.plan.size < _BYTES_WORTH_A_PROGRESS_BAR or not sys.stderr.isatty():
+        tile.run()
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console_of(stderr=True), transient=True) as shown:
+        task = shown.add_task("tiling", total=tile.plan.size)
+        tile.run(progress=lambda done, of: shown.update(task, completed=done))
 
 
 def write_while_read(text: str) -> None:

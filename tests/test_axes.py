@@ -6,7 +6,6 @@ import pytest
 
 from dml_tile.axes import Axis, coalesce, tile_axes
 from dml_tile.layout import packed_strides
-from dml_tile.plan import plan_tile
 
 
 def axes_of(sizes: list[int], repeats: list[int], strides: list[int] | None = None) -> tuple[Axis, ...]:
@@ -38,10 +37,3 @@ def test_a_broadcast_dimension_is_an_axis_that_repeats() -> None:
 
 def test_a_transposed_input_keeps_its_two_axes() -> None:
     assert axes_of([3, 2], [1, 1], strides=[1, 3]) == (Axis(3, 1, 2), Axis(2, 3, 1))
-
-
-def test_a_plan_is_in_bytes() -> None:
-    plan = plan_tile(4, [2, 3], [1, 2], [12, 4], [24, 4])
-    assert plan.shape == (2, 2, 3)
-    assert plan.source_strides == (12, 0, 4)
-    assert plan.destination_strides == (24, 12, 4)

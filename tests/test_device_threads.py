@@ -25,7 +25,7 @@ from dml_tile.device import (
     Device,
 )
 from dml_tile.device import recorder as recorder_module
-from dml_tile.executor import Prepared
+from dml_tile.executor import BoundTile
 from dml_tile.memory import Bytes
 
 
@@ -58,15 +58,15 @@ def test_many_threads_use_one_device() -> None:
 def test_no_lock_is_held_while_bytes_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     device = Device(raise_on_removal=True)
     both_are_copying = threading.Barrier(2, timeout=30)
-    run = Prepared.run
+    run = BoundTile.run
 
-    def run_when_both_are_here(self: Prepared) -> None:
+    def run_when_both_are_here(self: BoundTile) -> None:
         both_are_copying.wait()
         device.create_operator(GOOD)
         initialise(device, [compiled(device, GOOD)])
         run(self)
 
-    monkeypatch.setattr(Prepared, "run", run_when_both_are_here)
+    monkeypatch.setattr(BoundTile, "run", run_when_both_are_here)
     operator, outputs = compiled(device, GOOD), [output(), output()]
     initialise(device, [operator])
     threads = [threading.Thread(target=execute, args=(device, operator, source(), out)) for out in outputs]

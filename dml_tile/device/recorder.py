@@ -24,7 +24,7 @@ from dml_tile.dispatch_rules import (
     TableUse,
 )
 from dml_tile.enums import ExecutionFlags
-from dml_tile.executor import prepare_regions
+from dml_tile.executor import bind_regions
 from dml_tile.findings import Finding
 from dml_tile.memory import Bytes
 from dml_tile.resources import BufferBinding, Span
@@ -111,7 +111,7 @@ class CommandRecorder:
             read, written = source.region, output.region
             assert read is not None
             assert written is not None
-            prepare_regions(compiled.desc, read, written, self.lifetime.padding).run()
+            bind_regions(compiled.desc, read, written, self.lifetime.padding).run()
 
     def _initialize(self, initializer: OperatorInitializer, table: BindingTable) -> None:
         owned = [

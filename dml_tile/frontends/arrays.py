@@ -15,13 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dialects.request import Request
 from dml_tile.enums import TensorDataType
-from dml_tile.executor import require_executable, run
+from dml_tile.executor import require_executable
 from dml_tile.findings import Against
 from dml_tile.layout import shares_addresses
-from dml_tile.memory import DTYPES
+from dml_tile.memory import DTYPES, region_of
 from dml_tile.plan import plan_tile
 from dml_tile.simulation import resolve
 from dml_tile.targets import TargetLike
+from dml_tile.workers import Region, run
 
 _MAX_WORK: Final[Any] = 10_000
 """How many solutions NumPy tries to tell two strided arrays apart, before they are taken to overlap."""
@@ -66,7 +67,8 @@ def tile(
         out = np.empty(shape, array.dtype)
     else:
         _require_fitting(out, shape, array)
-    run(plan_tile(array.itemsize, source.shape, counts, source.strides, out.strides), source, out)
+    plan = plan_tile(array.itemsize, source.shape, tuple(counts), source.strides, out.strides)
+    run(plan, Region(*region_of(source)), Region(*region_of(out)))
     return out
 
 
@@ -86,7 +88,8 @@ def tiled(array: NDArray[Any], request: Request) -> NDArray[Any]:
     else:
         source = bits.view(f"u{array.itemsize}").reshape(request.shape)
     out = np.empty(tuple(map(mul, source.shape, repeats)), source.dtype)
-    run(plan_tile(source.itemsize, source.shape, repeats, source.strides, out.strides), source, out)
+    plan = plan_tile(source.itemsize, source.shape, repeats, source.strides, out.strides)
+    run(plan, Region(*region_of(source)), Region(*region_of(out)))
     return out.reshape(-1).view(array.dtype).reshape(request.output_shape)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from dml_tile.binding_rules import BIND_POINT_RULES, BINDING_RULES
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.enums import OperatorType, TensorFlags
-from dml_tile.executor import Prepared, described, prepare
+from dml_tile.executor import BoundTile, compile_tile, described
 from dml_tile.findings import Against, DmlError, Finding
 from dml_tile.frontends.dxdispatch.model import (
     IMAGE_SUFFIXES,
@@ -64,8 +65,11 @@ def run_model(
     write: Callable[[str], object],
     target: TargetLike | None = None,
     against: Against = "both",
+    dispatch: Callable[[str, BoundTile], object] = lambda name, tile: tile.run(),
 ) -> None:
     """Run a model; what its commands print goes to ``write``, line by line or in parts of long lines.
+
+    ``dispatch`` runs a tile, which it is given with its dispatchable's name.
 
     Nothing is printed or written to a file before all tiles, resources, bindings and paths are known to be good; what
     the file system refuses only then, each file being there as a whole or not at all, ends the run.
@@ -76,7 +80,7 @@ def run_model(
     _require_tiles(model, target, against)
     memory = allocate(model.resources, folders)
     bound = _Bound(model, memory, target, against)
-    steps = [_step(i, command, bound, memory, folders, write) for i, command in enumerate(model.commands)]
+    steps = [_step(i, command, bound, memory, folders, write, dispatch) for i, command in enumerate(model.commands)]
     if bound.results:
         raise ModelError(bound.results)
     for step in steps:
@@ -120,7 +124,7 @@ class _Bound:
             owned = self._range(bindings["InputTensor"])
             self._persistent[name] = owned[: described(tile)[0].total_tensor_size_in_bytes].copy()
 
-    def dispatch(self, command: DispatchCommand, pointer: str) -> Prepared | None:
+    def dispatch(self, command: DispatchCommand, pointer: str) -> BoundTile | None:
         """The tile of a command, ready to run; None if its bindings break a rule."""
         tile = self._tiles[command.dispatchable]
         if json_pointer(["dispatchables", command.dispatchable]) in self.results:
@@ -132,7 +136,7 @@ class _Bound:
                 source = self._range(command.bindings["InputTensor"])
             destination = self._range(command.bindings["OutputTensor"])
             try:
-                return prepare(tile, source, destination, self._target, self._against)
+                return compile_tile(tile, self._target, self._against).bind(source, destination)
             except DmlError as error:
                 findings = error.findings
         self.results[pointer] = findings
@@ -167,13 +171,14 @@ def _step(
     memory: Mapping[str, Memory],
     folders: Folders,
     write: Callable[[str], object],
+    dispatch: Callable[[str, BoundTile], object],
 ) -> Callable[[], object]:
     """What doing a command takes, with all that can be refused about it already looked at."""
     pointer = json_pointer(["commands", i])
     match command:
         case DispatchCommand():
-            prepared = bound.dispatch(command, pointer)
-            return prepared.run if prepared else lambda: None
+            tile = bound.dispatch(command, pointer)
+            return partial(dispatch, command.dispatchable, tile) if tile else lambda: None
         case PrintCommand():
             values = _values(memory[command.resource], f"{pointer}/resource", memory[command.resource].shown_bytes)
             return lambda: _print(command.resource, values, write)

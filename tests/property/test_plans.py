@@ -1,0 +1,80 @@
+"""Random plans against one strided copy, byte for byte, guards and what lies between the elements included."""
+
+from __future__ import annotations
+
+import math
+from itertools import accumulate
+from operator import mul
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tilings import Tiling, assert_equal
+
+from dml_tile import plan, workers
+
+FEW = [0, 64, 8192]
+MANY = [0, 4096, 2**23]
+CONSTANTS = {
+    "_SCRATCH": [64, 1024, 2**18],
+    "_BLOCK": [128, 4096, 2**20],
+    "_PATTERN": [256, 2**16],
+    "_MANY_REPEATS": [4, 64],
+    "_LONG": [256, 2048],
+    "_LONG_ENOUGH": [32, 128],
+}
+MOST_BYTES = 2**20
+
+
+@st.composite
+def strides(draw: st.DrawFn, shape: tuple[int, ...], size: int, *, is_input: bool) -> tuple[int, ...]:
+    """Packed, in another order, padded or reversed; an input's also broadcast."""
+    order = draw(st.one_of(st.just(range(len(shape))), st.permutations(range(len(shape)))))
+    padded = draw(st.booleans())
+    found, reach = [0] * len(shape), draw(st.integers(1, 3)) if padded else 1
+    for dimension in reversed(order):
+        found[dimension] = reach * size
+        reach = reach * shape[dimension] + (draw(st.sampled_from([0, 0, 1, 5])) if padded else 0)
+    if draw(st.integers(0, 4)) == 0:
+        found = [draw(st.sampled_from([stride, -stride] + [0] * is_input)) for stride in found]
+    return tuple(found)
+
+
+@st.composite
+def tilings(draw: st.DrawFn) -> Tiling:
+    size = draw(st.sampled_from([1, 2, 4, 8]))
+    pairs = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from([1, 1, 2, 3, 4, 5, 7, 16, 40, 100]),
+                st.sampled_from([1, 1, 2, 2, 3, 4, 6, 8, 16, 64, 100]),
+            ),
+            min_size=1,
+            max_size=6,
+        )
+    )
+    kept = sum(product <= MOST_BYTES // size for product in accumulate((a * b for a, b in pairs), mul))
+    sizes, repeats = zip(*pairs[: max(kept, 1)], strict=True)
+    source = draw(strides(sizes, size, is_input=True))
+    return Tiling(size, sizes, repeats, source, draw(strides(tuple(map(mul, sizes, repeats)), size, is_input=False)))
+
+
+@given(tiling=tilings(), data=st.data(), threads=st.sampled_from([1, 2, 8]))
+@settings(max_examples=600)
+def test_a_random_plan_writes_what_one_copy_would(tiling: Tiling, data: st.DataObject, threads: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "FEW_BYTES", data.draw(st.sampled_from(FEW)))
+        for module in (plan, workers):
+            patch.setattr(module, "MANY_BYTES", data.draw(st.sampled_from(MANY)))
+        for name, values in CONSTANTS.items():
+            patch.setattr(plan, name, data.draw(st.sampled_from(values)))
+        planned = tiling.planned_anew()
+        assert planned.size == math.prod(tiling.shape) * tiling.size
+        assert_equal(tiling, planned, threads)
+
+
+@given(tilings())
+@settings(max_examples=300)
+def test_a_plan_by_the_true_constants_is_right_and_takes_little_scratch(tiling: Tiling) -> None:
+    assert sum(tiling.plan.scratch) <= 2**20
+    assert_equal(tiling, tiling.plan)

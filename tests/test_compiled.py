@@ -1,0 +1,128 @@
+"""A tile that is checked and planned once: bound to buffers, and executed many times."""
+
+from __future__ import annotations
+
+import io
+import mmap
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiles import GOOD, row
+
+from dml_tile import terminal
+from dml_tile.executor import compile_tile
+from dml_tile.findings import DmlError
+from dml_tile.plan import FEW_BYTES, MANY_BYTES
+from dml_tile.terminal import run_tile
+
+INPUT = np.arange(6, dtype=np.float32)
+TILED = np.tile(INPUT.reshape(2, 3), (3, 3)).ravel()
+LARGE = row("FLOAT32", [1000, 1200], [2, 2])
+
+
+def test_a_compiled_tile_is_executed_again_and_again() -> None:
+    compiled = compile_tile(GOOD, "windows-10-2004")
+    for i in range(3):
+        output = np.zeros(54, np.float32)
+        compiled.execute(INPUT + i, output)
+        np.testing.assert_array_equal(output, TILED + i)
+    assert compiled.target.name == "windows-10-2004"
+
+
+def test_a_bound_tile_reads_what_its_input_holds_then() -> None:
+    source, output = INPUT.copy(), np.zeros(54, np.float32)
+    bound = compile_tile(GOOD).bind(source, output)
+    assert not output.any()
+    source += 7
+    bound.run()
+    np.testing.assert_array_equal(output, TILED + 7)
+
+
+def test_what_a_target_refuses_is_not_compiled() -> None:
+    with pytest.raises(DmlError, match="DML-TILE-DataType-level"):
+        compile_tile(row("INT64", [1, 1, 2, 3], [1, 1, 1, 2]), "windows-10-2004")
+
+
+UNFIT = {
+    # the input, the output, and what is said
+    "an input that is too small": (INPUT[:5], np.zeros(54, np.float32), DmlError, "InputTensor"),
+    "an output that is too small": (INPUT, np.zeros(53, np.float32), DmlError, "OutputTensor"),
+    "an output that is read-only": (INPUT, np.frombuffer(bytes(216), np.float32), ValueError, "read-only"),
+    "an input that is not contiguous": (np.zeros((6, 2), np.float32)[:, 0], bytearray(216), ValueError, "contiguous"),
+    "an output that is not contiguous": (INPUT, np.zeros((54, 2), np.float32)[:, 0], ValueError, "contiguous"),
+    "an input of objects": (np.zeros(6, object), np.zeros(54, np.float32), TypeError, "Python objects"),
+    "an output of objects": (INPUT, np.zeros(54, object), TypeError, "Python objects"),
+    "an input that is no buffer": ("text", bytearray(216), TypeError, "bytes-like"),
+}
+
+
+@pytest.mark.parametrize(("source", "output", "error", "message"), UNFIT.values(), ids=UNFIT)
+def test_unfit_buffers_are_refused_before_anything_is_written(
+    source: Any, output: Any, error: type[Exception], message: str
+) -> None:
+    compiled = compile_tile(GOOD)
+    before = bytes(memoryview(output).tobytes()) if not isinstance(output, np.ndarray) else output.tobytes()
+    for call in (compiled.execute, compiled.bind):
+        with pytest.raises(error, match=message):
+            call(source, output)
+    after = bytes(output) if isinstance(output, bytearray) else output.tobytes()
+    assert before == after
+
+
+def test_an_output_over_its_input_is_refused() -> None:
+    memory = np.zeros(60, np.float32)
+    with pytest.raises(DmlError, match="DML-BINDING-overlap"):
+        compile_tile(GOOD).execute(memory[:6], memory[5:])
+    compile_tile(GOOD).execute(memory[:6], memory[6:])
+
+
+def test_only_what_the_tensors_span_counts_as_overlap() -> None:
+    memory = np.zeros(6 + 54 + 9, np.float32)
+    memory[:6] = INPUT
+    compile_tile(GOOD).execute(memory[:15], memory[6:])  # the input ends after 24 bytes
+    np.testing.assert_array_equal(memory[6:60], TILED)
+
+
+@pytest.mark.parametrize(
+    "make", [bytearray, lambda size: memoryview(bytearray(size)), lambda size: mmap.mmap(-1, size)]
+)
+def test_any_writable_buffer_is_an_output(make: Any) -> None:
+    output = make(216)
+    compile_tile(GOOD).execute(INPUT.tobytes(), output)
+    assert bytes(output[:216]) == TILED.tobytes()
+
+
+def test_a_file_that_is_mapped_is_an_output(tmp_path: Path) -> None:
+    output = np.memmap(tmp_path / "out.bin", np.float32, "w+", shape=(2000, 2400))
+    source = np.random.default_rng(1).random((1000, 1200), np.float32)
+    told: list[int] = []
+    compile_tile(LARGE).bind(source, output).run(progress=lambda done, of: told.append(done))
+    np.testing.assert_array_equal(output, np.tile(source, (2, 2)))
+    assert told[-1] == output.nbytes
+
+
+def test_the_sizes_tell_small_tiles_from_large_ones() -> None:
+    assert compile_tile(GOOD).plan.size <= FEW_BYTES
+    assert compile_tile(LARGE).plan.size >= MANY_BYTES
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("stream", "has_bar"), [(Terminal, True), (io.StringIO, False)])
+def test_a_long_tile_has_a_progress_bar_on_a_terminal(
+    stream: type[io.StringIO], has_bar: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "_BYTES_WORTH_A_PROGRESS_BAR", MANY_BYTES)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    shown = stream()
+    monkeypatch.setattr(sys, "stderr", shown)
+    output = np.zeros((2000, 2400), np.float32)
+    run_tile("large", compile_tile(LARGE).bind(np.ones((1000, 1200), np.float32), output), explain_plan=False)
+    assert output.all()
+    assert ("tiling" in shown.getvalue()) == has_bar

@@ -1,0 +1,107 @@
+"""What is planned for a tile, and that it writes what one strided copy would."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from tilings import Tiling, assert_equal
+
+from dml_tile.moves import Copy, Crosswise, Multiply, Passes
+from dml_tile.plan import FEW_BYTES, MANY_BYTES, plan_tile
+
+M = 2**20
+
+PLANS = {
+    # what is tiled: the tile, and the moves that it takes
+    "the reference page's example": (Tiling(4, (1, 1, 2, 3), (1, 1, 3, 3)), [Copy]),
+    "a plain copy": (Tiling(4, (M,), (1,)), [Copy]),
+    "a batch": (Tiling(4, (1, 50_000), (40, 1)), [Copy]),
+    "rows of one row": (Tiling(4, (1, 1024), (1024, 1)), [Copy]),
+    "each byte twice": (Tiling(1, (M, 1), (1, 2)), [Multiply]),
+    "each half twice": (Tiling(2, (M, 1), (1, 2)), [Multiply]),
+    "each float twice": (Tiling(4, (M, 1), (1, 2)), [Multiply]),
+    "each byte three times": (Tiling(1, (M, 1), (1, 3)), [Passes]),
+    "each byte six times, which is twice and three times": (Tiling(1, (M, 1), (1, 6)), [Multiply, Passes]),
+    "each byte 256 times": (Tiling(1, (M, 1), (1, 256)), [Copy]),
+    "rows of pixels of three floats": (Tiling(4, (64, 512, 3), (2, 2, 2)), [Passes, Copy]),
+    "short rows, stage by stage": (Tiling(1, (3, 2) * 4, (2, 2) * 4), [Multiply, Copy, Copy, Copy]),
+    "a transposed input": (Tiling(4, (1000, 3000), (1, 1), source_strides=(4, 4000)), [Crosswise]),
+    "a transposed input whose rows are aliased": (Tiling(4, (512, 1024), (1, 1), (4, 2048 * 4)), [Crosswise]),
+    "a transposed input, repeated": (Tiling(4, (300, 700), (2, 2), source_strides=(4, 1200)), [Crosswise, Copy]),
+    "channels last from channels first": (
+        Tiling(4, (1, 64, 56, 56), (1, 1, 1, 1), None, (64 * 56 * 56 * 4, 4, 56 * 64 * 4, 64 * 4)),
+        [Crosswise],
+    ),
+    "padded rows": (Tiling(4, (256, 500), (2, 2), (2048, 4), (8192, 4)), [Copy]),
+    "elements apart": (Tiling(4, (M,), (2,), (8,), (8,)), [Copy]),
+    "a reversed input": (Tiling(2, (M,), (2,), (-2,), None), [Copy]),
+}
+
+
+@pytest.mark.parametrize(("tiling", "moves"), PLANS.values(), ids=PLANS)
+def test_a_tile_takes_these_moves(tiling: Tiling, moves: list[type]) -> None:
+    plan = tiling.plan
+    assert [type(move) for move in (*plan.beforehand, *plan.moves)] == moves
+    assert_equal(tiling, plan)
+
+
+def test_a_pattern_that_depends_on_no_block_is_made_once() -> None:
+    plan = Tiling(4, (3,), (M,)).plan
+    assert len(plan.beforehand) == 1
+    assert plan.block_count > 1
+    assert_equal(Tiling(4, (3,), (M,)), plan)
+
+
+def test_a_repeat_that_has_no_good_divisor_is_copied_as_it_is() -> None:
+    prime = Tiling(1, (12,), (100_003,))
+    assert prime.plan.scratch == ()
+    assert_equal(prime, prime.plan)
+
+
+@pytest.mark.parametrize("bytes_written", [FEW_BYTES, FEW_BYTES + 8, MANY_BYTES - 8, MANY_BYTES, MANY_BYTES + 8])
+def test_the_bounds_are_no_bounds_of_what_is_written(bytes_written: int) -> None:
+    tiling = Tiling(8, (bytes_written // 8,), (1,))
+    plan = tiling.plan
+    assert plan.size == bytes_written
+    assert (plan.block_count > 1) == (bytes_written >= MANY_BYTES)
+    assert_equal(tiling, plan)
+
+
+@pytest.mark.parametrize("run", [*range(1, 17), 23, 24, 31, 32, 33, 47, 48, 63, 64, 127, 128, 129, 2047, 2048, 2049])
+@pytest.mark.parametrize("repeat", [2, 3, 5, 64])
+def test_runs_of_every_length_are_repeated(run: int, repeat: int) -> None:
+    count = 20_000 // (run * repeat) + 1
+    tiling = Tiling(1, (count, run), (1, repeat))
+    assert_equal(tiling, tiling.plan)
+    outer = Tiling(1, (count, run), (3, repeat))
+    assert_equal(outer, outer.plan)
+
+
+@pytest.mark.parametrize("tiling", [case[0] for case in PLANS.values()], ids=PLANS)
+def test_blocks_come_to_the_whole_and_scratch_is_bounded(tiling: Tiling) -> None:
+    plan = tiling.plan
+    assert sum(count for _, _, count in plan.blocks()) == plan.chunked.length * math.prod(
+        axis.length for axis in plan.loops
+    )
+    assert len(list(plan.blocks())) == plan.block_count
+    assert sum(plan.scratch) <= M
+
+
+def test_a_plan_tells_what_it_moves() -> None:
+    assert str(Tiling(4, (1, 1, 2, 3), (1, 1, 3, 3)).plan) == (
+        "216 bytes in 1 block\n  216 bytes: 1 x 3 x 2 x 3 runs of 12 bytes, in one copy"
+    )
+    assert str(Tiling(1, (M, 1), (1, 6)).plan).splitlines() == [
+        f"{6 * M} bytes in 8 blocks",
+        "  262144 bytes: 131072 runs of 1 bytes, multiplied to 2 bytes",
+        "  786432 bytes: 131072 runs of 2 bytes, in 3 passes",
+    ]
+    assert "once: " in str(Tiling(4, (3,), (M,)).plan)
+    assert "in rectangles" in str(PLANS["a transposed input"][0].plan)
+
+
+def test_plans_are_kept() -> None:
+    tiling = Tiling(4, (5, 7), (2, 2))
+    assert tiling.plan is tiling.plan
+    assert plan_tile.cache_info().maxsize == 256

@@ -1,0 +1,82 @@
+"""Tiles as bare geometry, and the reference that plans are held against: one strided copy by NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import mul
+
+import numpy as np
+
+from dml_tile.axes import coalesce, tile_axes
+from dml_tile.layout import packed_strides
+from dml_tile.memory import Bytes
+from dml_tile.plan import Plan, plan_axes, plan_tile
+from dml_tile.workers import Progress, Region, run
+
+GUARD = 64
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A tile of elements of ``size`` bytes; strides are in bytes, and None means packed."""
+
+    size: int
+    sizes: tuple[int, ...]
+    repeats: tuple[int, ...]
+    source_strides: tuple[int, ...] | None = None
+    destination_strides: tuple[int, ...] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(map(mul, self.sizes, self.repeats))
+
+    @property
+    def strides(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        given = (self.sizes, self.source_strides), (self.shape, self.destination_strides)
+        source, destination = (
+            tuple(stride * self.size for stride in packed_strides(sizes)) if strides is None else strides
+            for sizes, strides in given
+        )
+        return source, destination
+
+    @property
+    def plan(self) -> Plan:
+        return plan_tile(self.size, self.sizes, self.repeats, *self.strides)
+
+    def planned_anew(self) -> Plan:
+        """The plan by constants that a test has changed."""
+        axes = tile_axes(self.sizes, self.repeats, *self.strides)
+        return plan_axes(self.size, coalesce(sorted(axes, key=lambda axis: -abs(axis.destination))))
+
+
+def span(size: int, shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
+    """Where the first element lies in the bytes that a tensor spans, and how many they are."""
+    steps = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
+    before = -sum(step for step in steps if step < 0)
+    return before, before + sum(step for step in steps if step > 0) + size
+
+
+def executed(
+    tiling: Tiling, plan: Plan, threads: int | None = None, progress: Progress | None = None
+) -> tuple[Bytes, Bytes]:
+    """The output's bytes, guards and what lies between the elements included: by the plan, and by the reference."""
+    source_strides, destination_strides = tiling.strides
+    offset, length = span(tiling.size, tiling.sizes, source_strides)
+    source = np.random.default_rng(length).integers(0, 256, length, np.uint8)
+    start, reach = span(tiling.size, tiling.shape, destination_strides)
+    ours = np.full(reach + 2 * GUARD, 0xAB, np.uint8)
+    theirs = ours.copy()
+    run(plan, Region(source, offset), Region(ours, GUARD + start), threads, progress)
+    pairs = list(zip(tiling.sizes, tiling.repeats, source_strides, destination_strides, strict=True))
+    shape = [length for size, repeat, _, _ in pairs for length in (repeat, size)]
+    read = [stride for _, _, source_stride, _ in pairs for stride in (0, source_stride)]
+    written = [stride for size, _, _, stride in pairs for stride in (size * stride, stride)]
+    dtype = np.dtype(f"u{tiling.size}")
+    np.ndarray(shape, dtype, theirs, GUARD + start, written)[...] = np.ndarray(shape, dtype, source, offset, read)
+    return ours, theirs
+
+
+def assert_equal(tiling: Tiling, plan: Plan, threads: int | None = None) -> None:
+    ours, theirs = executed(tiling, plan, threads)
+    np.testing.assert_array_equal(ours, theirs)
