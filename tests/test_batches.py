@@ -1,0 +1,45 @@
+"""Loading many descriptors at once."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+from pydantic import ValidationError
+from tiles import GOOD, row
+
+import dml_tile
+
+
+@pytest.fixture(params=[True, False], ids=["collecting", "not collecting"])
+def is_collecting(request: pytest.FixtureRequest) -> Iterator[bool]:
+    if not request.param:
+        gc.disable()
+    yield bool(request.param)
+    gc.enable()
+
+
+def test_texts_are_descriptors_in_their_order(is_collecting: bool) -> None:
+    tiles = [GOOD, row("INT8", [3], [2]), GOOD]
+    texts = [tile.model_dump_json(by_alias=True) for tile in tiles]
+    assert dml_tile.load_tiles(texts) == tiles
+    assert dml_tile.load_tiles(iter(text.encode() for text in texts)) == tiles
+    assert gc.isenabled() == is_collecting
+
+
+def test_the_collector_is_as_it_was_after_an_error_too(is_collecting: bool) -> None:
+    with pytest.raises(ValidationError):
+        dml_tile.load_tiles(['{"Repeats": -1}'])
+    assert gc.isenabled() == is_collecting
+
+
+def test_the_collector_is_paused_while_they_are_loaded() -> None:
+    seen = []
+
+    def texts() -> Iterator[str]:
+        seen.append(gc.isenabled())
+        yield GOOD.model_dump_json(by_alias=True)
+
+    dml_tile.load_tiles(texts())
+    assert seen == [False]
