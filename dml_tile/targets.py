@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from dml_tile.enums import FeatureLevel, TensorDataType
@@ -219,6 +219,7 @@ class Target:
 TargetLike = Target | FeatureLevel | str | int
 
 
+@cache
 def oldest_windows(level: FeatureLevel) -> str | None:
     """The oldest Windows release whose DirectML has a feature level, None if it is in no box yet."""
     return next(
@@ -236,6 +237,7 @@ def target_names() -> list[str]:
     return names
 
 
+@lru_cache(maxsize=256)
 def _named(name: str) -> Target:
     if name.startswith("onnxruntime-directml-"):
         target = _onnxruntime_target(name)
