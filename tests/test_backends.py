@@ -15,7 +15,7 @@ from dml_tile.dialects import onnx, openvino, webnn
 from dml_tile.dialects.request import Request
 from dml_tile.enums import UINT_MAX, TensorDataType
 from dml_tile.findings import Against, Basis
-from dml_tile.frontends.backends import BACK_ENDS, back_end_named, checked, checked_node, hand_over
+from dml_tile.frontends.backends import BACK_ENDS, back_end_named, checked, checked_node, hand_over, note_on
 from dml_tile.frontends.nodes import TileNode, tile_node
 from dml_tile.rules import RULES, check, rule_named
 
@@ -271,7 +271,14 @@ NODES: Final = [
     (node("ONNX Tile-13", "float32", [None] * 9, None), ORT, "6_4", {
         ("DML-VIA-refused", "InputTensor.DimensionCount"),
     }),
-    (node("ONNX Tile-13", "float32", ["N", 3], [1, 2]), DIRECTMLX, "2_0", set()),
+    (node("ONNX Tile-13", "float32", ["N", 3], [1, 2]), DIRECTMLX, "2_0", {
+        ("DML-TILE-DimensionCount-level", "InputTensor.DimensionCount"),
+        ("DML-TILE-DimensionCount-level", "OutputTensor.DimensionCount"),
+    }),
+    (node("ONNX Tile-13", "float32", ["N", 3], [1, 2]), FIRST, "2_0", {("DML-VIA-elsewhere", "")}),
+    (node("ONNX Tile-6", "float32", ["N", 3], [1, 2]), FIRST, "2_0", set()),
+    (node("ONNX Tile-6", "float32", [None] * 6, None), TENSORFLOW, "2_0", set()),
+    (node("OpenVINO Tile-1", "f32", None, None), DIRECTMLX, "2_0", set()),
     (node("ONNX Tile-13", None, None, None), ORT, "6_4", set()),
     (node("ONNX Tile-13", None, None, None), MIDDLE, "6_4", {("DML-VIA-elsewhere", "")}),
     (node("OpenVINO Tile-1", "i64", ["N"], [2]), CHROMIUM, "4_0", {
@@ -285,6 +292,23 @@ def test_of_a_model_s_tile_as_much_is_judged_as_is_known(
     tile: TileNode, back_end: str, target: str, expected: set[tuple[str, str]]
 ) -> None:
     assert {(finding.rule, finding.path) for finding in checked_node(tile, target, back_end)} == expected
+
+
+@pytest.mark.parametrize(
+    ("tile", "back_end", "note"),
+    [
+        (node("ONNX Tile-13", "float32", [2, 3], [1, 1]), TENSORFLOW, "an element-wise identity does it"),
+        (node("ONNX Tile-13", "float32", [2, 3], None), TENSORFLOW, ""),
+        (node("ONNX Tile-13", "float32", ["N", 1], [1, 2]), TENSORFLOW, ""),
+        (node("ONNX Tile-13", "float32", ["N", 3], [1, 0]), TENSORFLOW, "the result has no elements"),
+        (node("ONNX Tile-6", "int64", ["N", 3], [1, 2]), MIDDLE, "64-bit integers travel as strided UINT32"),
+        (node("ONNX Tile-6", None, ["N", 3], [1, 2]), MIDDLE, ""),
+    ],
+)
+def test_what_depends_on_the_run_is_not_noted(tile: TileNode, back_end: str, note: str) -> None:
+    told = note_on(tile, "6_4", back_end)
+    assert told.startswith(note)
+    assert bool(told) == bool(note)
 
 
 def test_an_unknown_name_is_told_with_the_nearest() -> None:

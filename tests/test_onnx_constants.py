@@ -347,7 +347,7 @@ def test_a_scalar_s_shape_is_fixed(tmp_path: Path) -> None:
     [
         (Fixed(input_shapes={"X": (4, 3)}), "X: is no input of the model; it has 'x', 'w'"),
         (Fixed(input_shapes={"r": (4, 3)}), "r: is no input of the model; it has 'x', 'w'"),
-        (Fixed(input_shapes={"x": (4, 3, 1)}), "x: has 2 dimensions, (N, 3); 3 were given"),
+        (Fixed(input_shapes={"x": (4, 3, 1)}), "x: has 2 dimensions, (N, 3); (4, 3, 1) was given"),
         (Fixed(input_shapes={"x": (4, 5)}), "x: dimension 1 is 3; 5 was given"),
         (Fixed({"N": 2}, {"x": (4, 3)}), "x: dimension 0, N, is 2; 4 was given"),
         (Fixed(input_shapes={"x": (4, 3), "w": (5,)}), "w: dimension 0, N, is 4; 5 was given"),

@@ -39,6 +39,14 @@ def holed(made: ModelProto, weights: TensorProto, size: int, path: Path) -> Path
 # What is no model
 
 
+def test_a_file_of_zeros_is_refused_at_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "unfinished.onnx"
+    path.touch()
+    os.truncate(path, 2**30)  # which takes no room on the disk, and minutes to go through
+    with pytest.raises(InputError, match="truncated, or another format"):
+        load(path)
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +279,15 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, name: str, contents:
 def test_an_ir_that_lies_is_refused(tmp_path: Path, old: str, new: str) -> None:
     with pytest.raises(InputError, match=r"OpenVINO cannot read it: ."):
         read(burn_tile(tmp_path / "m.xml", (old, new)))
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_weights_that_are_no_file_are_refused(make: Callable[[Path], None], tmp_path: Path) -> None:
+    path = burn_tile(tmp_path / "m.xml")
+    path.with_suffix(".bin").unlink()
+    make(path.with_suffix(".bin"))
+    with pytest.raises(InputError, match=r"its weights, 'm.bin', are not a regular file"):
+        read(path)
 
 
 def test_weights_that_are_too_short_are_refused(tmp_path: Path) -> None:

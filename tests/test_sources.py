@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tiles import tile
@@ -41,8 +44,10 @@ def test_what_a_folder_holds_besides_is_passed_over(tmp_path: Path) -> None:
         net_xml="<?xml version='1.0'?><net/>",
         model_json='{"resources": {"In": {"initialValues": []}}}',
         truncated_json=DESCRIPTOR[:40],
+        input_pb=b"\x08\x02\x10\x01J\x08" + bytes(8),
+        graph_pb=b"\n\x10\n\x01x\x12\x0bPlaceholder",
     )
-    assert found == ["model.json", "net.xml", "truncated.json"]
+    assert found == ["graph.pb", "model.json", "net.xml", "truncated.json"]
 
 
 def test_hidden_folders_and_links_that_leave_are_passed_over(tmp_path: Path) -> None:
@@ -55,7 +60,45 @@ def test_hidden_folders_and_links_that_leave_are_passed_over(tmp_path: Path) -> 
     (folder / "link.onnx").symlink_to(outside)
     (folder / "again.onnx").symlink_to(folder / "inside.onnx")
     (folder / "nowhere.onnx").symlink_to(folder / "missing.onnx")
+    (folder / "itself.onnx").symlink_to(folder / "itself.onnx")
+    (folder / "round").symlink_to(folder)
     assert [Path(name).name for name in expanded(str(folder))] == ["again.onnx", "inside.onnx"]
+
+
+def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    os.mkfifo(tmp_path / "pipe.onnx")
+    (tmp_path / "folder.onnx").mkdir()
+    assert files(tmp_path / "folder.onnx") == files(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_opened_is_left_to_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "closed").mkdir()
+    scandir = os.scandir
+
+    def refusing(path: str) -> Any:
+        if path.endswith("closed"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    assert files(tmp_path, a_onnx=b"", z__b_onnx=b"") == ["a.onnx", "z/b.onnx", "closed"]
+    assert list(expanded(str(tmp_path / "closed"))) == [str(tmp_path / "closed")]
+
+
+def test_a_file_that_cannot_be_opened_is_left_to_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(path: Path, *arguments: Any) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    (tmp_path / "a.json").write_text("{}")
+    (tmp_path / "readme.md").write_text("")
+    monkeypatch.setattr(Path, "open", refusing)
+    assert list(expanded(str(tmp_path))) == [str(tmp_path / "a.json")]
+
+
+def test_a_path_that_cannot_be_looked_at_is_left_to_its_reader(tmp_path: Path) -> None:
+    too_long = str(tmp_path / ("a" * 5000))
+    assert list(expanded(too_long)) == [too_long]
 
 
 @pytest.mark.parametrize(("name", "expected"), [("a.onnx", True), ("a.XML", True), ("a.json", False), ("-", False)])

@@ -107,7 +107,7 @@ def _lightened(data: mmap.mmap, start: int, end: int, message: Descriptor, depth
             position = begin + length
         else:
             raise _MalformedError
-        if position > end:
+        if position > end or not tag >> 3:
             raise _MalformedError
         field = message.fields_by_number.get(tag >> 3)
         if wire != _DELIMITED or length <= LARGE or field is None:

@@ -43,7 +43,7 @@ def _fix_shape(value: ValueInfoProto, shape: Sequence[int], sizes: dict[str, int
     declared = dimensions(value.type)
     if declared is not None:
         if len(declared) != len(shape):
-            raise refuse(value.name, f"has {len(declared)} dimensions, {_shown(declared)}; {len(shape)} were given")
+            raise refuse(value.name, f"has {len(declared)} dimensions, {_shown(declared)}; {_shown(shape)} was given")
         for i, (known, size) in enumerate(zip(declared, shape, strict=True)):
             wanted = sizes.setdefault(known, size) if isinstance(known, str) else known
             if wanted not in (None, size):

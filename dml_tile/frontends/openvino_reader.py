@@ -90,6 +90,7 @@ def _read(path: Path) -> ov.Model:
         raise refuse("", f"OpenVINO would read it as {name}; {', '.join(_FORMATS.values())} and *.onnx are read")
     if name == "ir":
         _require_bare(path)
+        _require_file(path.with_suffix(".bin"))
     return ov.Core().read_model(path)
 
 
@@ -97,6 +98,12 @@ def _require_bare(path: Path) -> None:
     with path.open("rb") as file:
         if not _IR_BEGINS.match(file.read(_BEGINNING)):
             raise refuse("", "an IR begins with <net>, behind an XML declaration and comments, without a document type")
+
+
+def _require_file(weights: Path) -> None:
+    """Raise InputError for what is there and would keep OpenVINO waiting, such as a pipe."""
+    if weights.exists() and not weights.is_file():
+        raise refuse("", f"its weights, {weights.name!r}, are not a regular file")
 
 
 def _shapes(model: ov.Model, fixed: Fixed) -> dict[Any, Any]:

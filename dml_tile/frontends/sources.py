@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,13 +19,15 @@ MODEL_SUFFIXES: Final = (".onnx", ".xml", ".tflite", ".pb", ".pdmodel")
 """The files that ONNX's and OpenVINO's readers read; everything else is JSON."""
 
 _KINDS: Final = {
-    # what of XML and JSON is looked at in a folder: that whose first bytes hold one of these
+    # what of these is looked at in a folder: that whose first bytes hold one of the words
     ".xml": (b"<net",),
+    ".pb": (b"Placeholder", b"Const"),  # a TensorFlow graph's; onnx keeps tensors in such files
     **dict.fromkeys(
         (".json", ".jsonl", ".ndjson"), (b"InputTensor", b"input_tensor", b"dispatchables", b"initialValues")
     ),
 }
 _BEGINNING: Final = 2**16
+_LEADS_NOWHERE: Final = (errno.ENOENT, errno.ELOOP)
 
 
 def is_model(name: str) -> bool:
@@ -58,31 +62,42 @@ class Sources:
 def expanded(name: str) -> Iterator[str]:
     """A file itself; of a folder, the files at any depth that may have tiles, in the order of their names.
 
-    Hidden folders and links that leave the folder are passed over, and so are XML and JSON of other kinds.
+    Hidden folders, and links that leave the folder or lead nowhere, are passed over, and so are XML, JSON and .pb of
+    other kinds. What cannot be opened is named, folders too, for its reader to tell why.
     """
-    if name != "-" and Path(name).is_dir():
+    if name != "-" and _is_folder(name):
         yield from _files_below(Path(name))
     else:
         yield name
 
 
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except OSError:  # of the folder that it is in
+        return False
+
+
 def _files_below(folder: Path) -> Iterator[str]:
     root = folder.resolve()
-    for path, folders, files in os.walk(folder):
+    unopened: list[OSError] = []
+    for path, folders, files in os.walk(folder, onerror=unopened.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            file = Path(path, name)
-            if file.resolve().is_relative_to(root) and _may_have_tiles(file):
-                yield str(file)
+        yield from (str(file) for file in (Path(path, name) for name in sorted(files)) if _may_have_tiles(file, root))
+    yield from (str(error.filename) for error in unopened)
 
 
-def _may_have_tiles(file: Path) -> bool:
+def _may_have_tiles(file: Path, root: Path) -> bool:
     suffix = file.suffix.lower()
-    if not file.is_file() or suffix not in _KINDS:
-        return file.is_file() and suffix in MODEL_SUFFIXES
+    if suffix not in MODEL_SUFFIXES and suffix not in _KINDS:
+        return False
     try:
+        if not stat.S_ISREG(file.stat().st_mode) or not file.resolve().is_relative_to(root):
+            return False
+        if suffix not in _KINDS:
+            return True
         with file.open("rb") as opened:
             beginning = opened.read(_BEGINNING)
-    except OSError:
-        return True  # that it cannot be opened is told when it is read
+    except OSError as error:
+        return error.errno not in _LEADS_NOWHERE
     return any(word in beginning for word in _KINDS[suffix])

@@ -10,7 +10,7 @@ from dml_tile.dialect_rules import SPECIFICATION_RULES
 from dml_tile.dialects import directml
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Against, Finding
-from dml_tile.frontends.backends import checked_node, hand_over
+from dml_tile.frontends.backends import checked_node, note_on
 from dml_tile.frontends.documents import Described
 from dml_tile.frontends.nodes import TileNode
 from dml_tile.rules import check, lowest_level, not_a_tile
@@ -50,13 +50,21 @@ def results(
         yield Result(source, part.pointer, target, refused or check(desc, target, against), lowest, unknown)
 
 
+def ruled_out(node: TileNode) -> tuple[Finding, ...]:
+    """What a model's tile breaks of its own specification."""
+    if not node.error:
+        return ()
+    rule = SPECIFICATION_RULES[node.dialect.split()[0]]
+    return tuple(rule.findings(f"{node.dialect}: {node.error}", DEFAULT_TARGET))
+
+
 def _results_via(
     source: str, node: TileNode, targets: Sequence[Target], against: Against, via: str
 ) -> Iterator[Result]:
     lowest = next((level for level in FeatureLevel if not checked_node(node, level, via)), None)
     for target in targets:
         findings = checked_node(node, target, via, against)
-        note = "" if findings else hand_over(node.request, target, via).note
+        note = "" if findings else note_on(node, target, via)
         yield Result(source, node.pointer, target, findings, lowest, node.unknown, via, note)
 
 
@@ -69,9 +77,6 @@ def _of_a_document(part: Described) -> _Subject:
 
 
 def _of_a_node(node: TileNode) -> _Subject:
-    if node.error:
-        rule = SPECIFICATION_RULES[node.dialect.split()[0]]
-        return tuple(rule.findings(f"{node.dialect}: {node.error}", DEFAULT_TARGET)), None
-    if refused := directml.findings(node.request):
+    if refused := ruled_out(node) or directml.findings(node.request):
         return refused, None
     return (), directml.tile_desc(node.request)

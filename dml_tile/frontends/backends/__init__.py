@@ -7,6 +7,7 @@ BACK_ENDS         the back ends by name, as ``check --via`` takes them
 hand_over()       what one makes of a request at a target
 checked()         the findings on that
 checked_node()    the same for a model's tile, which may be known in part only
+note_on()         what else there is to know of that
 back_end_named()  a back end by its name
 """
 
@@ -18,3 +19,4 @@ from dml_tile.frontends.backends.table import back_end_named as back_end_named
 from dml_tile.frontends.backends.table import checked as checked
 from dml_tile.frontends.backends.table import checked_node as checked_node
 from dml_tile.frontends.backends.table import hand_over as hand_over
+from dml_tile.frontends.backends.table import note_on as note_on

@@ -32,7 +32,8 @@ class BackEnd:
 
     ``title`` is what it is, ``source`` the page of the file that does it. ``dialects`` are those that it takes, None
     for all, as if the tile were converted. It makes no device below ``minimum_level``; ``advice`` is what to try there.
-    ``needs_constant_repeats`` tells whether repeats that are known at run time only keep the tile from it.
+    ``needs_constant_repeats`` tells whether repeats that are known at run time only keep the tile from it,
+    ``keeps_dimensions`` whether DirectML is given as many as the tile has, whatever their sizes.
     """
 
     name: str
@@ -43,6 +44,7 @@ class BackEnd:
     minimum_level: FeatureLevel = FeatureLevel.DML_FEATURE_LEVEL_1_0
     advice: str | None = None
     needs_constant_repeats: bool = False
+    keeps_dimensions: bool = False
 
 
 _ALL: Final = (
@@ -78,6 +80,7 @@ _ALL: Final = (
         from_chromium,
         minimum_level=_L("4_0"),
         needs_constant_repeats=True,
+        keeps_dimensions=True,
     ),
     BackEnd(
         "tensorflow",
@@ -91,6 +94,7 @@ _ALL: Final = (
         "DirectMLX",
         "https://github.com/microsoft/DirectML/blob/master/Libraries/DirectMLX.h",
         from_directmlx,
+        keeps_dimensions=True,
     ),
 )
 
@@ -144,19 +148,33 @@ def checked_node(
 ) -> tuple[Finding, ...]:
     """The findings on a model's tile that its dialect accepts.
 
-    Where a part of it is known at run time only, they are the back end's own, and those on the data type. Raises
-    ValueError as ``checked`` does.
+    Where a part of it is known at run time only, they are the back end's own, and those on the data type, and on the
+    number of dimensions where it is known what DirectML is given. Raises ValueError as ``checked`` does.
     """
     findings = checked(node.request, target, back_end, against)
     if not node.unknown:
         return findings
     of_back_ends = {rule.id for rule in BACK_END_RULES}
-    told = tuple(finding for finding in findings if finding.rule in of_back_ends or finding.path.endswith(".DataType"))
-    if node.repeats is None and back_end_named(back_end).needs_constant_repeats:
+    chosen = back_end_named(back_end)
+    fields: tuple[str, ...] = (".DataType",)
+    if chosen.keeps_dimensions and node.shape is not None:
+        fields += (".DimensionCount",)
+    told = tuple(finding for finding in findings if finding.rule in of_back_ends or finding.path.endswith(fields))
+    if node.repeats is None and chosen.needs_constant_repeats:
         note = "they are computed at run time; what is taken is numbers, when a graph is built"
         elsewhere = Handover(Fate.ELSEWHERE, note=note, path="Repeats")
         told += _own_findings(elsewhere, resolve(target), back_end)
     return told
+
+
+def note_on(node: TileNode, target: TargetLike | None, back_end: str) -> str:
+    """What there is to know of what a back end makes of a model's tile.
+
+    That another operator does it is told only of a tile of which all is known before it is run. Raises ValueError as
+    ``hand_over`` does.
+    """
+    handover = hand_over(node.request, target, back_end)
+    return "" if node.unknown and handover.fate is Fate.OTHER_OPERATOR else handover.note
 
 
 def _own_findings(handover: Handover, target: Target, back_end: str) -> tuple[Finding, ...]:
