@@ -42,7 +42,10 @@ if TYPE_CHECKING:
     from dml_tile.enums import TensorFlags as TensorFlags
     from dml_tile.enums import TensorType as TensorType
     from dml_tile.executor import POISON as POISON
+    from dml_tile.executor import BoundTile as BoundTile
+    from dml_tile.executor import CompiledTile as CompiledTile
     from dml_tile.executor import Padding as Padding
+    from dml_tile.executor import compile_tile as compile_tile
     from dml_tile.executor import execute as execute
     from dml_tile.findings import Against as Against
     from dml_tile.findings import Basis as Basis
@@ -50,11 +53,17 @@ if TYPE_CHECKING:
     from dml_tile.findings import Finding as Finding
     from dml_tile.findings import Rule as Rule
     from dml_tile.frontends.arrays import tile as tile
+    from dml_tile.frontends.batches import load_tiles as load_tiles
     from dml_tile.frontends.cstruct import read_operator_desc as read_operator_desc
     from dml_tile.frontends.cstruct import read_tile_operator_desc as read_tile_operator_desc
     from dml_tile.frontends.cstruct import write_operator_desc as write_operator_desc
     from dml_tile.frontends.cstruct import write_tile_operator_desc as write_tile_operator_desc
     from dml_tile.layout import calc_buffer_tensor_size as calc_buffer_tensor_size
+    from dml_tile.lowering.lower import lower as lower
+    from dml_tile.lowering.lower import lower_request as lower_request
+    from dml_tile.lowering.run import run_lowering as run_lowering
+    from dml_tile.lowering.steps import Lowering as Lowering
+    from dml_tile.lowering.steps import LoweringStep as LoweringStep
     from dml_tile.memory import BufferLike as BufferLike
     from dml_tile.memory import tensor_view as tensor_view
     from dml_tile.resources import BindingDesc as BindingDesc
@@ -97,6 +106,9 @@ _HOMES = {
     "TensorDataType": "enums",
     "TensorFlags": "enums",
     "TensorType": "enums",
+    "BoundTile": "executor",
+    "compile_tile": "executor",
+    "CompiledTile": "executor",
     "execute": "executor",
     "Padding": "executor",
     "POISON": "executor",
@@ -106,11 +118,17 @@ _HOMES = {
     "Finding": "findings",
     "Rule": "findings",
     "tile": "frontends.arrays",
+    "load_tiles": "frontends.batches",
     "read_operator_desc": "frontends.cstruct",
     "read_tile_operator_desc": "frontends.cstruct",
     "write_operator_desc": "frontends.cstruct",
     "write_tile_operator_desc": "frontends.cstruct",
     "calc_buffer_tensor_size": "layout",
+    "lower": "lowering.lower",
+    "lower_request": "lowering.lower",
+    "run_lowering": "lowering.run",
+    "Lowering": "lowering.steps",
+    "LoweringStep": "lowering.steps",
     "BufferLike": "memory",
     "tensor_view": "memory",
     "BindingDesc": "resources",

@@ -31,6 +31,7 @@ from dml_tile.dispatch_rules import (
 from dml_tile.enums import UINT_MAX, FeatureLevel, OperatorType, TensorFlags, TensorType
 from dml_tile.findings import Against, DmlError, Finding, Rule, bases_of
 from dml_tile.layout import ELEMENT_SIZES, minimum_size_in_bytes
+from dml_tile.lowering_rules import LOWERING_RULES
 from dml_tile.simulation import resolve
 from dml_tile.targets import Target, TargetLike
 from dml_tile.tile_rules import (
@@ -55,6 +56,7 @@ RULES: Final[dict[str, Rule[Any]]] = {
     rule.id: rule
     for rule in DESCRIPTOR_RULES
     + _RULES_OF_DIALECTS
+    + LOWERING_RULES
     + _RULES_OF_BINDINGS
     + _RULES_OF_THE_DEVICE
     + _RULES_OF_DISPATCH

@@ -1,0 +1,213 @@
+"""From a tile to those that an older DirectML takes.
+
+lower()            lowers a DML_TILE_OPERATOR_DESC
+lower_request()    lowers what another specification's tile asks for
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from dml_tile.buffer_rules import Buffer, Operand, alignment_is_a_power_of_two, buffer_of
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.dialect_rules import (
+    CARRIERS,
+    dimensions_are_few_enough,
+    elements_can_be_held,
+    sizes_fit,
+    there_is_something_to_tile,
+)
+from dml_tile.dialects import directml
+from dml_tile.dialects.request import Request
+from dml_tile.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorDataType
+from dml_tile.findings import DmlError, Finding
+from dml_tile.layout import ELEMENT_SIZES, packed_strides, round_up_4
+from dml_tile.lowering.carriers import FLOATS, carriers
+from dml_tile.lowering.steps import Lowering, LoweringStep, Place
+from dml_tile.lowering.tiles import Chain, Held, chain_of, tile_of
+from dml_tile.lowering.walk import Walk
+from dml_tile.lowering_rules import MOVEMENT_RULES, Movement
+from dml_tile.rules import check
+from dml_tile.simulation import resolve
+from dml_tile.targets import Target, TargetLike
+from dml_tile.tile_rules import (
+    data_type_is_ever_supported,
+    data_type_is_supported_at_level,
+    data_type_is_supported_by_adapter,
+    dimension_count_is_supported_at_level,
+)
+
+COMPLEX_SIZES: Final = {"complex64": 8, "complex128": 16}
+"""In bytes, of the data types of requests that no DirectML type stands for."""
+
+_DATA_TYPE_RULES: Final = frozenset(
+    rule.id
+    for rule in (data_type_is_ever_supported, data_type_is_supported_at_level, data_type_is_supported_by_adapter)
+)
+
+MENDED_RULES: Final = _DATA_TYPE_RULES | {
+    rule.id
+    for rule in (dimension_count_is_supported_at_level, elements_can_be_held, dimensions_are_few_enough, sizes_fit)
+}
+"""What other tiles may help against; an alignment is better mended in the tile itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What is to be lowered; ``own`` is its data type, None if DirectML has none for it."""
+
+    original: TileOperatorDesc | Request
+    data_type: str
+    own: TensorDataType | None
+    walk: Walk
+    input: Held
+    output: Held
+
+
+def lower(
+    desc: OperatorDesc | TileOperatorDesc | None,
+    target: TargetLike | None = None,
+    *,
+    allow_float_reinterpretation: bool = True,
+) -> Lowering:
+    """The fewest tiles that pass ``check`` at the target and, done in order, write the bytes that ``desc`` would.
+
+    A tile that passes is its own lowering. Data types, dimension counts and alignments below 16 are repaired; nothing
+    else that is broken is guessed at. Without ``allow_float_reinterpretation`` no bits travel as another type's floats.
+
+    Raises DmlError with the findings that are beyond repair, or with those of ``DML-LOWER-…`` rules where there is no
+    such chain, ValueError for an unknown target, TypeError for what is no descriptor.
+    """
+    target = resolve(target)
+    findings = check(desc, target)
+    tile = desc.desc if isinstance(desc, OperatorDesc) else desc
+    source = buffer_of(Operand("InputTensor", tile.input_tensor)) if tile else None
+    destination = buffer_of(Operand("OutputTensor", tile.output_tensor)) if tile else None
+    lasting = [finding for finding in findings if not _is_repaired(finding, source, destination)]
+    if lasting or tile is None or source is None or destination is None:
+        raise DmlError(lasting)
+    data_type, sizes = TensorDataType(source.desc.data_type), source.sizes or ()
+    repeats = (tile.repeats or ())[: len(sizes)]
+    strides = (buffer.strides or packed_strides(buffer.sizes or ()) for buffer in (source, destination))
+    walk = Walk.of(ELEMENT_SIZES[data_type], sizes, repeats, *strides)
+    if not findings:
+        return _its_own(tile, tile, target, walk)
+    dropped = [
+        f"{buffer.path('GuaranteedBaseOffsetAlignment')} becomes 0: {alignment} was provided"
+        for buffer in (source, destination)
+        if 0 < (alignment := buffer.desc.guaranteed_base_offset_alignment) < DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
+    ]
+    task = _Task(tile, data_type.name, data_type, walk, _held(source), _held(destination))
+    return _lowered(task, target, dropped, allow_float_reinterpretation)
+
+
+def lower_request(
+    request: Request, target: TargetLike | None = None, *, allow_float_reinterpretation: bool = True
+) -> Lowering:
+    """As ``lower``, for packed tensors of any rank, and of complex numbers too.
+
+    Raises DmlError also for an empty tensor, and for a data type whose elements are not of whole bytes.
+    """
+    target = resolve(target)
+    own = CARRIERS.get(request.data_type)
+    element_size = COMPLEX_SIZES.get(request.data_type) if own is None else ELEMENT_SIZES.get(own)
+    findings = [*there_is_something_to_tile.findings(request, target)]
+    if element_size is None:
+        findings += elements_can_be_held.findings(request, target)
+    if findings:
+        raise DmlError(findings)
+    if element_size is None:
+        return lower(directml.tile_desc(request), target)  # of 4 bits, which is refused
+    strides = packed_strides(request.shape), packed_strides(request.output_shape)
+    walk = Walk.of(element_size, request.shape, request.repeats, *strides)
+    if not directml.findings(request) and not check(desc := directml.tile_desc(request), target):
+        return _its_own(request, desc, target, walk)
+    input, output = (  # noqa: A001
+        Held(round_up_4(math.prod(shape) * element_size)) for shape in (request.shape, request.output_shape)
+    )
+    return _lowered(
+        _Task(request, request.data_type, own, walk, input, output), target, (), allow_float_reinterpretation
+    )
+
+
+def _its_own(original: TileOperatorDesc | Request, desc: TileOperatorDesc, target: Target, walk: Walk) -> Lowering:
+    return Lowering(original, target, (LoweringStep(desc, "input", "output"),), (), (), walk, is_original=True)
+
+
+def _is_repaired(finding: Finding, *buffers: Buffer | None) -> bool:
+    tensor = finding.path.partition(".")[0]
+    buffer = next((buffer for buffer in buffers if buffer and buffer.operand.name == tensor), None)
+    if buffer is None:
+        return False
+    if finding.rule in _DATA_TYPE_RULES:
+        return buffer.element_size is not None
+    if finding.rule == alignment_is_a_power_of_two.id:
+        return buffer.desc.guaranteed_base_offset_alignment < DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
+    return finding.rule == dimension_count_is_supported_at_level.id
+
+
+def _held(buffer: Buffer) -> Held:
+    alignment = buffer.desc.guaranteed_base_offset_alignment
+    kept = alignment if alignment >= DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT else 0
+    return Held(buffer.desc.total_tensor_size_in_bytes, buffer.desc.flags, kept)
+
+
+def _lowered(task: _Task, target: Target, notes: Sequence[str], allow_float_reinterpretation: bool) -> Lowering:
+    types = carriers(
+        task.walk.element_size, task.own, target, allow_float_reinterpretation=allow_float_reinterpretation
+    )
+    movement = Movement(task.data_type, task.walk.axes, types)
+    if findings := [finding for rule in MOVEMENT_RULES for finding in rule.findings(movement, target)]:
+        raise DmlError(findings)
+    refusals: list[DmlError] = []
+    for chain in _cheapest_first(task.walk, types, target):
+        try:
+            return _lowering(task, target, notes, chain)
+        except DmlError as error:
+            refusals.append(error)
+    raise refusals[0]
+
+
+def _cheapest_first(walk: Walk, types: Sequence[TensorDataType], target: Target) -> Iterator[Chain]:
+    longer = []
+    for carrier in types:
+        chain = chain_of(walk, carrier, target)
+        if chain and len(chain.steps) == 1:
+            yield chain
+        elif chain:
+            longer.append(chain)
+    yield from sorted(longer, key=lambda chain: (len(chain.steps), sum(chain.scratch_sizes)))
+
+
+def _lowering(task: _Task, target: Target, notes: Sequence[str], chain: Chain) -> Lowering:
+    """Raises DmlError where a step exceeds what DirectML takes."""
+    written = [Held(round_up_4(size)) for size in chain.scratch_sizes]
+    tensors = pairwise([task.input, *written, task.output])
+    descs = [
+        tile_of(dimensions, chain.carrier, source, destination, target)
+        for dimensions, (source, destination) in zip(chain.steps, tensors, strict=True)
+    ]
+    numbers = [i % 2 for i in range(len(written))]  # what a step has read, the next but one may overwrite
+    sizes = [max(held.total_in_bytes for held in written[i::2]) for i in sorted(set(numbers))]
+    places: list[Place] = ["input", *numbers, "output"]
+    steps = tuple(
+        LoweringStep(desc, reads, writes) for desc, (reads, writes) in zip(descs, pairwise(places), strict=True)
+    )
+    notes = [*notes, *_notes(task, chain.carrier, steps)]
+    return Lowering(task.original, target, steps, tuple(sizes), tuple(notes), task.walk)
+
+
+def _notes(task: _Task, carrier: TensorDataType, steps: Sequence[LoweringStep]) -> Iterator[str]:
+    if carrier != task.own and carrier in FLOATS:
+        yield (
+            f"{task.data_type} travels as {carrier.name}: its bits arrive only where nothing normalises NaNs or "
+            "denormals"
+        )
+    if len(steps) > 1 and steps[0].is_a_copy:
+        yield "step 1 repeats nothing: it packs the input"
+    if len(steps) > 1 and steps[-1].is_a_copy:
+        yield f"step {len(steps)} repeats nothing: it spreads the output"

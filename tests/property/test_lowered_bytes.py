@@ -1,0 +1,182 @@
+"""Random tiles of all types and layouts at all targets: lowered, they write the same bytes; or nothing could."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from lowering_oracle import fewest_steps
+from numpy.typing import NDArray
+
+from dml_tile.axes import Axis
+from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
+from dml_tile.enums import TensorDataType
+from dml_tile.executor import described, execute
+from dml_tile.findings import DmlError
+from dml_tile.layout import ELEMENT_SIZES, packed_strides
+from dml_tile.lowering.carriers import carriers
+from dml_tile.lowering.chain import can_be_chained, shortest_chain
+from dml_tile.lowering.lower import lower
+from dml_tile.lowering.run import run_lowering
+from dml_tile.lowering.walk import Walk, dimensions_of
+from dml_tile.rules import check
+from dml_tile.targets import Target
+from dml_tile.testing.drafts import drafts
+
+GUARD: Final = 0xA5
+TARGETS: Final = [
+    *(Target.parse(level) for level in ("1_0", "2_1", "3_1", "4_0", "4_1", "6_4")),
+    Target.parse("2_1", typed_uav_loads=False),
+    Target.parse("5_2", typed_uav_loads=False, double_precision=False),
+]
+INT64, FLOAT64 = 11, 9
+
+
+@st.composite
+def tiles(draw: st.DrawFn) -> TileOperatorDesc:
+    """Tiles that run at 6_4 by the runtime: FLOAT64 too, packed or not."""
+    draft = draw(drafts(Target.parse("6_4"), 1024))
+    tensors = draft["InputTensor"], draft["OutputTensor"]
+    if draft["InputTensor"]["DataType"] == INT64 and draw(st.booleans()):
+        for tensor in tensors:
+            tensor["DataType"] = FLOAT64
+    if draw(st.booleans()):
+        for tensor in tensors:
+            del tensor["Strides"], tensor["TotalTensorSizeInBytes"]
+    return TileOperatorDesc.model_validate(draft)
+
+
+@given(tiles(), st.sampled_from(TARGETS), st.sampled_from([True, True, True, False]))
+@settings(max_examples=1200)
+def test_a_lowering_writes_the_same_bytes_or_there_is_none(
+    desc: TileOperatorDesc, target: Target, allow_floats: bool
+) -> None:
+    source, destination = described(desc)
+    try:
+        lowering = lower(desc, target, allow_float_reinterpretation=allow_floats)
+    except DmlError as error:
+        assert check(desc, target)
+        own = TensorDataType(source.data_type)
+        types = carriers(ELEMENT_SIZES[own], own, target, allow_float_reinterpretation=allow_floats)
+        (rule,) = {finding.rule for finding in error.findings}
+        if rule == "DML-LOWER-DataType":
+            assert not allow_floats
+            assert not types
+        else:
+            smallest = min(ELEMENT_SIZES[data_type] for data_type in types)
+            assert rule == ("DML-LOWER-strides" if moves_whole_elements(desc, smallest) else "DML-LOWER-elements")
+        if rule == "DML-LOWER-strides":
+            sizes = (ELEMENT_SIZES[data_type] for data_type in types)
+            unit = max(size for size in sizes if moves_whole_elements(desc, size))
+            reads, writes = read_in_order(desc), np.sort(byte_addresses(desc)[1])
+            assert max(loops(reads[::unit]), loops(writes[::unit])) > target.tile_support.dimension_counts[-1]
+        return
+    for step in lowering.steps:
+        assert not check(step.desc, target)
+    assert max(lowering.scratch_sizes, default=0) <= destination.total_tensor_size_in_bytes
+    assert lowering.is_original == (not check(desc, target))
+
+    values = np.random.default_rng(7).integers(0, 256, source.total_tensor_size_in_bytes, np.uint8)
+    given_values = values.copy()
+    expected = np.full(destination.total_tensor_size_in_bytes + 32, GUARD, np.uint8)
+    execute(desc, values, expected[16:], "6_4", "runtime")
+    memory = np.full_like(expected, GUARD)
+    run_lowering(lowering, values, memory[16:])
+    assert memory.tobytes() == expected.tobytes()
+    assert values.tobytes() == given_values.tobytes()
+
+
+def byte_addresses(desc: TileOperatorDesc) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each byte that a tile writes, in the order of its elements, which it reads and where it goes."""
+
+    def addresses(buffer: BufferTensorDesc) -> NDArray[np.int64]:
+        sizes = buffer.sizes or ()
+        strides = buffer.strides or packed_strides(sizes)
+        elements = np.zeros((), np.int64)
+        for size, stride in zip(sizes, strides, strict=True):
+            elements = np.add.outer(elements, np.arange(size) * stride)
+        return np.add.outer(elements, np.arange(1)) * ELEMENT_SIZES[buffer.data_type]
+
+    source, destination = described(desc)
+    element = np.arange(ELEMENT_SIZES[source.data_type])
+    reads = np.tile(addresses(source), (*(desc.repeats or ()), 1)) + element
+    return reads.ravel(), (addresses(destination) + element).ravel()
+
+
+def moves_whole_elements(desc: TileOperatorDesc, size: int) -> bool:
+    """Whether all bytes move in elements of this size, seen byte by byte."""
+    reads, writes = byte_addresses(desc)
+    order = np.argsort(writes)
+    reads, writes = reads[order], writes[order]
+    if len(writes) % size:
+        return False
+    steps = np.arange(size)
+    return all(
+        bool(((addresses[:, :1] % size == 0) & (addresses == addresses[:, :1] + steps)).all())
+        for addresses in (reads.reshape(-1, size), writes.reshape(-1, size))
+    )
+
+
+def read_in_order(desc: TileOperatorDesc) -> NDArray[np.int64]:
+    """Which bytes a tile reads, each once, in the order in which it writes them."""
+    source, destination = described(desc)
+    sizes, element_size = source.sizes or (), ELEMENT_SIZES[source.data_type]
+    outer_first = zip(
+        destination.strides or packed_strides(destination.sizes or ()),
+        sizes,
+        source.strides or packed_strides(sizes),
+        strict=True,
+    )
+    elements = np.zeros(1, np.int64)
+    for _, size, stride in sorted(outer_first, reverse=True):
+        if stride:
+            elements = np.add.outer(elements, np.arange(size) * stride).ravel()
+    return np.add.outer(elements * element_size, np.arange(element_size)).ravel()
+
+
+def loops(addresses: NDArray[np.int64]) -> int:
+    """How many nested loops, each with a stride, run through these addresses."""
+    count = 0
+    while len(addresses) > 1:
+        lengths = [length for length in range(2, len(addresses) + 1) if len(addresses) % length == 0]
+        split = next(
+            split
+            for length in reversed(lengths)
+            if np.ptp(np.diff(split := addresses.reshape(-1, length), axis=1)) == 0
+        )
+        addresses, count = split[:, 0], count + 1
+    return count
+
+
+@st.composite
+def small_axes(draw: st.DrawFn) -> tuple[Axis, ...]:
+    """The axes of a small tile, with gaps in the input and the output."""
+    rank = draw(st.integers(1, 4))
+    sizes = draw(st.lists(st.integers(1, 2), min_size=rank, max_size=rank))
+    repeats = draw(st.lists(st.integers(1, 3), min_size=rank, max_size=rank))
+    assume(np.prod(sizes) * np.prod(repeats) <= 144)
+    gaps = draw(st.lists(st.sampled_from([0, 0, 0, 1]), min_size=2 * rank, max_size=2 * rank))
+    source_strides, destination_strides = [0] * rank, [0] * rank
+    source = destination = 1
+    for i in reversed(range(rank)):
+        source_strides[i], destination_strides[i] = source, destination
+        source = source * sizes[i] + gaps[2 * i]
+        destination = destination * sizes[i] * repeats[i] + gaps[2 * i + 1]
+    if draw(st.booleans()):
+        source_strides = draw(st.permutations(source_strides))
+    return Walk.of(1, sizes, repeats, source_strides, destination_strides).axes
+
+
+@given(small_axes(), st.integers(2, 3))
+@settings(max_examples=300)
+def test_no_chain_is_shorter_nor_has_less_scratch_memory(axes: tuple[Axis, ...], most: int) -> None:
+    expected = fewest_steps(axes, most)
+    assert can_be_chained(axes, most) == (expected is not None)
+    if expected:
+        chain = shortest_chain(axes, most)
+        dimensions = [dimensions_of(step) for step in chain]
+        assert all(len(step) <= most for step in dimensions)
+        scratch = [np.prod([each.size * each.repeat for each in step]) for step in dimensions[:-1]]
+        assert (len(chain), sum(scratch)) == expected

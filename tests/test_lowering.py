@@ -1,0 +1,342 @@
+"""Tiles, and those that older targets take in their place."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from tiles import GOOD, OPERATOR, at, row, tile
+
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.dialects import numpy as numpy_dialect
+from dml_tile.dialects import onnx, openvino
+from dml_tile.executor import described, execute
+from dml_tile.findings import DmlError
+from dml_tile.lowering.lower import lower, lower_request
+from dml_tile.lowering.run import run_lowering
+from dml_tile.lowering_rules import LOWERING_RULES
+from dml_tile.reports.lowering import compact
+from dml_tile.rules import check
+from dml_tile.simulation import simulate
+
+
+def strided(data_type: str, sizes: list[int], strides: Any, repeats: list[int], output: Any) -> TileOperatorDesc:
+    return TileOperatorDesc.from_input(
+        data_type=data_type, sizes=sizes, strides=strides, repeats=repeats, output_strides=output
+    )
+
+
+EIGHT: Final = [2] * 8
+
+LOWERED: Final[dict[str, tuple[TileOperatorDesc, Any, list[str]]]] = {
+    # what is repaired: the tile, the target, and the steps
+    "nothing is to be repaired":
+        (row("INT64", [2, 3], [1, 2]), "4_1", ["INT64 {2, 3} x {1, 2}"]),
+
+    # 1. axes
+    "a dimension count of 4 is reached with leading ones":
+        (row("FLOAT32", [2, 3], [3, 3]), "1_0", ["FLOAT32 {1, 1, 2, 3} x {1, 1, 3, 3}"]),
+    "dimensions of size 1 are left out":
+        (row("FLOAT32", [1, 2, 3, 4, 5], [1, 1, 2, 1, 2]), "2_0", ["FLOAT32 {2, 3, 4, 5} x {1, 2, 1, 2}"]),
+    "dimensions that are not repeated are merged into the next outer one":
+        (row("FLOAT32", [2, 3, 4, 5, 6], [2, 1, 3, 1, 1]), "2_0", ["FLOAT32 {1, 1, 6, 120} x {1, 1, 2, 3}"]),
+
+    # 2. the data type
+    "32 bits travel as FLOAT32":
+        (row("INT32", [1, 1, 2, 3], [1, 1, 3, 3]), "1_0", ["FLOAT32 {1, 1, 2, 3} x {1, 1, 3, 3}"]),
+    "16 bits travel as FLOAT16":
+        (row("UINT16", [1, 1, 2, 3], [1, 1, 3, 3]), "1_0", ["FLOAT16 {1, 1, 2, 3} x {1, 1, 3, 3}"]),
+    "FLOAT64 travels as UINT64":
+        (row("FLOAT64", [2, 3], [1, 2]), "6_4", ["UINT64 {2, 3} x {1, 2}"]),
+    "64 bits travel as two halves":
+        (row("INT64", [2, 3], [1, 2]), "windows-11-21h2", ["UINT32 {2, 6} x {1, 2}"]),
+    "64 bits travel as two floats":
+        (row("INT64", [2, 3], [1, 2]), "windows-10-2004", ["FLOAT32 {1, 1, 2, 6} x {1, 1, 1, 2}"]),
+    "halves that do not follow one another have a dimension of their own":
+        (strided("INT64", [3], [2], [2], None), "3_1", ["UINT32 {3, 2} strides {4, 1} x {2, 1}"]),
+    "four bytes travel as one FLOAT32":
+        (row("UINT8", [2, 3, 8], [2, 2, 1]), "1_0", ["FLOAT32 {1, 1, 2, 6} x {1, 1, 2, 2}"]),
+    "two bytes travel as one FLOAT16":
+        (row("UINT8", [2, 3, 2], [2, 2, 1]), "1_0", ["FLOAT16 {1, 1, 2, 3} x {1, 1, 2, 2}"]),
+    "an odd size may hide in an even run":
+        (row("UINT8", [3, 2, 5], [1, 2, 1]), "1_0", ["FLOAT16 {1, 1, 3, 5} x {1, 1, 1, 2}"]),
+    "several values travel as one, where an adapter takes no bytes":
+        (row("INT8", [2, 4], [2, 1]), at("5_2", typed_uav_loads=False), ["UINT64 {1} x {2}"]),
+    "several values travel as one, where this saves a dimension, and so a step":
+        (strided("UINT8", [2, 2, 2, 2, 4], [128, 64, 32, 16, 1], [2, 2, 2, 2, 1], None), "2_1",
+         ["UINT32 {2, 2, 2, 2} strides {32, 16, 8, 4} x {2, 2, 2, 2}"]),
+
+    # 3. several tiles
+    "5 repeats are split, innermost first":
+        (row("FLOAT32", [2] * 5, [2] * 5), "1_0",
+         ["FLOAT32 {1, 1, 16, 2} x {1, 1, 1, 2}", "FLOAT32 {2, 2, 2, 8} x {2, 2, 2, 2}"]),
+    "8 repeats take three steps":
+        (row("FLOAT32", EIGHT, [2] * 8), "1_0",
+         ["FLOAT32 {1, 1, 128, 2} x {1, 1, 1, 2}", "FLOAT32 {16, 2, 2, 8} x {1, 2, 2, 2}",
+          "FLOAT32 {2, 2, 2, 512} x {2, 2, 2, 2}"]),
+    "large repeats come last":
+        (row("FLOAT32", [2] * 5, [2, 9, 2, 9, 9]), "1_0",
+         ["FLOAT32 {1, 1, 4, 8} x {1, 1, 1, 2}", "FLOAT32 {2, 8, 2, 2} x {2, 9, 9, 9}"]),
+    "data type and dimensions are repaired together":
+        (strided("INT64", EIGHT, [3 * 2**i for i in range(7, -1, -1)], [1] * 7 + [3], None), "4_0",
+         ["UINT32 {128, 2, 2} strides {12, 6, 1} x {1, 3, 1}"]),
+
+    # 4. strides
+    "strides are kept":
+        (strided("INT32", [2, 3], [4, 1], [2, 2], [8, 1]), "1_0",
+         ["FLOAT32 {1, 1, 2, 3} strides {0, 0, 4, 1} x {1, 1, 2, 2} to strides {0, 0, 8, 1}"]),
+    "a broadcast is a repeat":
+        (strided("FLOAT32", [2, 3, 2, 2, 2], [8, 0, 4, 2, 1], [1] * 5, None), "1_0",
+         ["FLOAT32 {1, 1, 2, 8} x {1, 1, 1, 3}"]),
+    "a step of its own packs the input":
+        (strided("FLOAT32", [2] * 5, [99, 44, 20, 10, 1], [1, 1, 1, 2, 1], None), "1_0",
+         ["FLOAT32 {2, 2, 4, 2} strides {99, 44, 10, 1} x {1, 1, 1, 1}", "FLOAT32 {1, 1, 8, 4} x {1, 1, 1, 2}"]),
+    "a step of its own spreads the output":
+        (strided("FLOAT32", [2] * 5, None, [1, 1, 1, 2, 1], [99, 49, 24, 6, 1]), "1_0",
+         ["FLOAT32 {1, 1, 8, 4} x {1, 1, 1, 2}", "FLOAT32 {2, 2, 8, 2} x {1, 1, 1, 1} to strides {99, 49, 6, 1}"]),
+    "one step packs, one repeats and one spreads":
+        (strided("FLOAT32", [2] * 5, [99, 44, 20, 10, 1], [1, 1, 1, 2, 1], [99, 49, 24, 6, 1]), "1_0",
+         ["FLOAT32 {2, 2, 4, 2} strides {99, 44, 10, 1} x {1, 1, 1, 1}", "FLOAT32 {1, 1, 8, 4} x {1, 1, 1, 2}",
+          "FLOAT32 {2, 2, 8, 2} x {1, 1, 1, 1} to strides {99, 49, 6, 1}"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("desc", "target", "steps"), LOWERED.values(), ids=LOWERED)
+def test_a_tile_is_lowered(desc: TileOperatorDesc, target: Any, steps: list[str]) -> None:
+    lowering = lower(desc, target)
+    assert [compact(step.desc) for step in lowering.steps] == steps
+    for step in lowering.steps:
+        assert not check(step.desc, target)
+
+
+@pytest.mark.parametrize(("desc", "target", "steps"), LOWERED.values(), ids=LOWERED)
+def test_the_steps_write_what_the_tile_would(desc: TileOperatorDesc, target: Any, steps: list[str]) -> None:
+    source, destination = described(desc)
+    values = np.random.default_rng(5).integers(0, 256, source.total_tensor_size_in_bytes, np.uint8)
+    expected = np.full(destination.total_tensor_size_in_bytes, 0xA5, np.uint8)
+    written = expected.copy()
+    execute(desc, values, expected, "6_4", "runtime")
+    run_lowering(lower(desc, target), values, written)
+    assert written.tobytes() == expected.tobytes()
+
+
+def test_a_tile_that_passes_is_its_own_lowering() -> None:
+    lowering = lower(GOOD, "1_0")
+    assert lowering.is_original
+    assert (lowering.scratch_sizes, lowering.notes, lowering.cost) == ((), (), 1.0)
+    assert (lowering.steps[0].reads, lowering.steps[0].writes) == ("input", "output")
+    assert not lower(row("INT32", [1, 1, 2, 3], [1, 1, 3, 3]), "1_0").is_original
+
+
+def test_an_operator_is_lowered_as_its_tile() -> None:
+    assert lower(OperatorDesc(type=70, desc=row("INT64", [2], [2])), "4_0") == lower(row("INT64", [2], [2]), "4_0")
+    assert lower(OPERATOR, "1_0").is_original
+
+
+def test_the_simulated_target_is_the_default() -> None:
+    with simulate("windows-10-2004"):
+        assert compact(lower(row("INT64", [2], [2])).steps[0].desc) == "FLOAT32 {1, 1, 1, 4} x {1, 1, 1, 2}"
+
+
+def test_a_float_that_carries_other_bits_is_noted() -> None:
+    note = "INT32 travels as FLOAT32: its bits arrive only where nothing normalises NaNs or denormals"
+    assert lower(row("INT32", [2], [2]), "1_0").notes == (note,)
+    assert lower(row("FLOAT32", [2], [2]), "1_0").notes == ()
+    assert lower(row("FLOAT64", [2], [2]), "2_1").notes == ()
+
+
+def test_no_float_carries_other_bits_where_that_is_not_allowed() -> None:
+    def without(data_type: str, level: str) -> str:
+        steps = lower(row(data_type, [2, 2], [2, 2]), level, allow_float_reinterpretation=False).steps
+        return compact(steps[0].desc)
+
+    assert without("FLOAT32", "1_0") == "FLOAT32 {1, 1, 2, 2} x {1, 1, 2, 2}"
+    assert without("FLOAT64", "2_1") == "UINT32 {1, 1, 2, 4} x {1, 1, 2, 2}"
+    with pytest.raises(DmlError, match="DML-LOWER-DataType"):
+        without("INT32", "1_0")
+    with pytest.raises(DmlError, match="takes floats only, which may not carry FLOAT64 here"):
+        without("FLOAT64", "1_0")
+
+
+def test_steps_that_repeat_nothing_are_noted() -> None:
+    desc, target, _ = LOWERED["one step packs, one repeats and one spreads"]
+    notes = "step 1 repeats nothing: it packs the input", "step 3 repeats nothing: it spreads the output"
+    assert lower(desc, target).notes == notes
+    desc, target, _ = LOWERED["8 repeats take three steps"]
+    assert lower(desc, target).notes == ()
+
+
+def test_an_alignment_below_16_becomes_0_and_is_noted() -> None:
+    lowering = lower(tile(InputTensor__GuaranteedBaseOffsetAlignment=4), "6_4")
+    assert lowering.steps[0].desc == GOOD
+    assert lowering.notes == ("InputTensor.GuaranteedBaseOffsetAlignment becomes 0: 4 was provided",)
+
+
+def test_what_the_ends_promise_is_kept() -> None:
+    desc = row(
+        "INT64", [2] * 5, [2] * 5, InputTensor__Flags=1, InputTensor__GuaranteedBaseOffsetAlignment=64,
+        InputTensor__TotalTensorSizeInBytes=999, OutputTensor__GuaranteedBaseOffsetAlignment=32,
+        OutputTensor__TotalTensorSizeInBytes=8200,
+    )  # fmt: skip
+    first, last = lower(desc, "2_0").steps
+    (source, scratch), (read, destination) = described(first.desc), described(last.desc)
+    assert [each.flags for each in (source, scratch, read, destination)] == [1, 0, 0, 0]
+    totals = [each.total_tensor_size_in_bytes for each in (source, scratch, read, destination)]
+    assert totals == [999, 512, 512, 8200]
+    alignments = [each.guaranteed_base_offset_alignment for each in (source, scratch, read, destination)]
+    assert alignments == [64, 0, 0, 32]
+
+
+def test_a_stride_that_is_not_walked_does_not_count() -> None:
+    desc = strided("INT64", [1, 2], [2**32 - 1, 2], [1, 2], None)
+    assert compact(lower(desc, "3_1").steps[0].desc) == "UINT32 {1, 2, 2} strides {0, 4, 1} x {1, 2, 1}"
+
+
+def test_two_scratch_buffers_are_enough() -> None:
+    lowering = lower_request(onnx.tile_13("bool", [2] * 12, [2] * 12), "1_0")
+    places = [(step.reads, step.writes) for step in lowering.steps]
+    assert places == [("input", 0), (0, 1), (1, 0), (0, "output")]
+    written = [described(step.desc)[1].total_tensor_size_in_bytes for step in lowering.steps]
+    assert lowering.scratch_sizes == (max(written[0], written[2]), written[1])
+
+
+def test_the_cost_is_relative_to_the_tile_s_own() -> None:
+    lowering = lower(row("FLOAT32", [2] * 5, [2] * 5), "1_0")
+    assert [(step.bytes_read, step.bytes_written) for step in lowering.steps] == [(128, 256), (256, 4096)]
+    assert lowering.cost == (128 + 256 + 256 + 4096) / (128 + 4096)
+
+
+def test_nothing_is_written_before_the_buffers_are_known_to_be_good() -> None:
+    output = np.zeros(4096, np.uint8)
+    with pytest.raises(DmlError, match="DML-BINDING-SizeInBytes"):
+        run_lowering(lower(row("FLOAT32", [2] * 5, [2] * 5), "1_0"), np.ones(128, np.uint8), output[:-1])
+    assert not output.any()
+
+
+# What cannot be lowered
+
+BROKEN: Final = [
+    (None, "6_4", {"DML-OPERATOR-null"}),
+    (OperatorDesc(type=1, desc=None), "6_4", {"DML-OPERATOR-not-a-tile"}),
+    (tile(OutputTensor=None), "6_4", {"DML-TENSOR-null"}),
+    (row("UINT4", [4], [1]), "6_4", {"DML-TILE-DataType"}),
+    (row("INT64", [4], [2], OutputTensor__Sizes=[9], OutputTensor__TotalTensorSizeInBytes=72), "1_0",
+     {"DML-TILE-OutputTensor-Sizes"}),
+    (row("INT64", [4], [2], InputTensor__GuaranteedBaseOffsetAlignment=48), "1_0",
+     {"DML-BUFFER-GuaranteedBaseOffsetAlignment"}),
+    (row("INT64", [4], [2], InputTensor__Flags=3), "1_0", {"DML-BUFFER-Flags"}),
+    (row("FLOAT32", [1] * 9, [1] * 9), "6_4", {"DML-BUFFER-DimensionCount"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("desc", "target", "rules"), BROKEN)
+def test_what_is_broken_otherwise_is_reported_not_guessed_at(desc: Any, target: str, rules: set[str]) -> None:
+    with pytest.raises(DmlError) as error:
+        lower(desc, target)
+    assert {finding.rule for finding in error.value.findings} == rules
+    assert set(error.value.findings) <= set(check(desc, target))
+
+
+def test_what_is_no_descriptor_is_a_type_error() -> None:
+    with pytest.raises(TypeError):
+        lower("FLOAT32", "1_0")  # type: ignore[arg-type]
+
+
+GAPS: Final = [999, 333, 111, 37, 11]
+
+RULE_CASES: Final = [
+    # a rule, what it refuses, what it accepts, at a target, where
+    ("DML-LOWER-DataType", row("INT16", [2], [2]), row("FLOAT16", [2], [2]), "1_0", "InputTensor.DataType"),
+    ("DML-LOWER-elements", row("UINT8", [3], [2]), row("UINT8", [4], [2]), "1_0", "InputTensor.DataType"),
+    ("DML-LOWER-elements", row("UINT8", [3], [1]), row("UINT8", [3, 2], [1, 1]), "1_0", "InputTensor.DataType"),
+    ("DML-LOWER-elements", strided("UINT8", [2, 2], [3, 1], [1, 1], None),
+     strided("UINT8", [2, 2], [4, 1], [1, 1], None), "1_0", "InputTensor.DataType"),
+    ("DML-LOWER-elements", strided("UINT8", [2, 2], None, [1, 1], [3, 1]),
+     strided("UINT8", [2, 2], None, [1, 1], [4, 1]), "1_0", "InputTensor.DataType"),
+    ("DML-LOWER-strides", strided("FLOAT32", [2] * 5, GAPS, [2] * 5, None),
+     strided("FLOAT32", [2] * 4, GAPS[1:], [2] * 4, None), "1_0", "InputTensor.Strides"),
+    ("DML-LOWER-strides", strided("FLOAT32", [2] * 5, [1, 2, 4, 8, 16], [1] * 5, None),
+     strided("FLOAT32", [2] * 5, [16, 8, 4, 1, 2], [1] * 5, None), "1_0", "InputTensor.Strides"),
+    ("DML-LOWER-strides", strided("FLOAT32", [2] * 5, None, [1] * 5, GAPS),
+     strided("FLOAT32", [2] * 4, None, [1] * 4, GAPS[1:]), "1_0", "OutputTensor.Strides"),
+    ("DML-LOWER-limits", row("INT64", [2**31], [1]), row("INT64", [2**31 - 1], [1]), "4_0", "InputTensor.Sizes"),
+    ("DML-LOWER-limits", strided("INT64", [2], [2**31], [1], None), strided("INT64", [2], [2**31 - 2], [1], None),
+     "4_0", "InputTensor.Strides"),
+    ("DML-LOWER-limits", row("INT64", [2], [2], OutputTensor__TotalTensorSizeInBytes=2**34),
+     row("INT64", [2], [2], OutputTensor__TotalTensorSizeInBytes=2**34 - 4), "4_0",
+     "OutputTensor.TotalTensorSizeInBytes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "refused", "accepted", "target", "path"), RULE_CASES)
+def test_a_rule_refuses_and_accepts(
+    rule: str, refused: TileOperatorDesc, accepted: TileOperatorDesc, target: str, path: str
+) -> None:
+    strict = rule == "DML-LOWER-DataType"
+    with pytest.raises(DmlError) as error:
+        lower(refused, target, allow_float_reinterpretation=not strict)
+    assert {finding.rule for finding in error.value.findings} == {rule}
+    assert path in [finding.path for finding in error.value.findings]
+    assert error.value.hresult is None
+    lower(accepted, target, allow_float_reinterpretation=not strict)
+
+
+def test_each_rule_of_lowering_has_its_cases() -> None:
+    assert {case[0] for case in RULE_CASES} == {rule.id for rule in LOWERING_RULES}
+
+
+# Requests
+
+REQUESTS: Final = {
+    "bool": (onnx.tile_13("bool", [2, 4], [2, 1]), "6_4", ["UINT8 {2, 4} x {2, 1}"]),
+    "bool without bytes": (onnx.tile_13("bool", [2, 4], [2, 1]), "1_0", ["FLOAT32 {1, 1, 1, 2} x {1, 1, 1, 2}"]),
+    "bfloat16": (openvino.tile_1("bf16", [3], [2]), "1_0", ["FLOAT16 {1, 1, 1, 3} x {1, 1, 1, 2}"]),
+    "float64": (onnx.tile_13("float64", [3], [2]), "4_1", ["UINT64 {3} x {2}"]),
+    "complex64": (onnx.tile_13("complex64", [3], [2]), "4_1", ["UINT64 {3} x {2}"]),
+    "complex128": (onnx.tile_13("complex128", [3], [2]), "4_1", ["UINT64 {6} x {2}"]),
+    "a scalar": (numpy_dialect.tile("float32", [], []), "3_1", ["FLOAT32 {1} x {1}"]),
+    "more than 8 dimensions": (onnx.tile_13("int8", [2] * 9, [1] * 8 + [2]), "3_1", ["INT8 {256, 2} x {1, 2}"]),
+    "more than 8 repeats": (
+        onnx.tile_13("int8", [2] * 9, [2] * 9), "3_1",
+        ["INT8 {256, 2} x {1, 2}", "INT8 {2, 2, 2, 2, 2, 2, 2, 8} x {2, 2, 2, 2, 2, 2, 2, 2}"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_", "target", "steps"), REQUESTS.values(), ids=REQUESTS)
+def test_a_request_is_lowered(request_: Any, target: str, steps: list[str]) -> None:
+    lowering = lower_request(request_, target)
+    assert [compact(step.desc) for step in lowering.steps] == steps
+    size = lowering.direct.bytes_read
+    values = np.random.default_rng(5).integers(0, 256, size, np.uint8)
+    dtype = np.dtype((np.void, lowering.direct.element_size))
+    expected = np.tile(values.view(dtype).reshape(request_.shape), request_.repeats)
+    written = np.zeros(described(lowering.steps[-1].desc)[1].total_tensor_size_in_bytes, np.uint8)
+    run_lowering(lowering, np.resize(values, size + 3), written)
+    assert written[: expected.nbytes].tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("request_", "rule"),
+    [
+        (onnx.tile_13("string", [2], [2]), "DML-DIALECT-data-type"),
+        (openvino.tile_1("u1", [2], [2]), "DML-DIALECT-data-type"),
+        (openvino.tile_1("i4", [2], [2]), "DML-TILE-DataType"),
+        (onnx.tile_13("float32", [0], [2]), "DML-DIALECT-empty"),
+        (onnx.tile_13("complex128", [0], [2]), "DML-DIALECT-empty"),
+        (onnx.tile_13("complex64", [2], [2**31]), "DML-LOWER-limits"),
+        (onnx.tile_13("bool", [3], [2]), "DML-LOWER-elements"),
+    ],
+)
+def test_a_request_that_cannot_be_lowered_is_reported(request_: Any, rule: str) -> None:
+    with pytest.raises(DmlError) as error:
+        lower_request(request_, "1_0")
+    assert {finding.rule for finding in error.value.findings} == {rule}
+
+
+def test_a_request_within_directml_s_reach_is_lowered_as_its_descriptor() -> None:
+    request = onnx.tile_13("int64", [2, 1, 3], [1, 2, 2])
+    for target in ("1_0", "3_1", "4_1"):
+        desc = row("INT64", [2, 1, 3], [1, 2, 2])
+        assert lower_request(request, target).steps == lower(desc, target).steps
