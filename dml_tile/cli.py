@@ -1,4 +1,4 @@
-"""The command line: ``dml-tile check``, ``run``, ``emit``, ``levels``, ``explain`` and ``schema``.
+"""The command line: ``dml-tile check``, ``lower``, ``run``, ``emit``, ``levels``, ``explain`` and ``schema``.
 
 Exit status: 0 clean, 1 findings, 2 wrong usage or an input that cannot be read.
 """
@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from enum import StrEnum
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +21,7 @@ from dml_tile.terminal import CLEAN, FINDINGS, UNREADABLE, complain, console_of,
 if TYPE_CHECKING:  # what a command needs is imported when it is called, so that --help costs nothing
     from collections.abc import Iterator, Sequence
 
+    from dml_tile.frontends.nodes import Fixed
     from dml_tile.frontends.problems import Problem
     from dml_tile.targets import Target
 
@@ -60,6 +62,13 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class LoweringFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+    CPP = "cpp"
+    PYTHON = "python"
+
+
 class LevelsFormat(StrEnum):
     TEXT = "text"
     WEBNN = "webnn"
@@ -81,6 +90,13 @@ TargetsOption = Annotated[
         "several. By default 6_4.",
     ),
 ]
+DimsOption = Annotated[
+    list[str] | None, typer.Option("--dim", metavar="NAME=SIZE", help="The size of a named dimension of ONNX models.")
+]
+InputShapesOption = Annotated[
+    list[str] | None,
+    typer.Option("--input-shape", metavar="INPUT=1,3,224,224", help="The shape of a model's input."),
+]
 AgainstOption = Annotated[Against, typer.Option(help="The contract to hold descriptors to; both: what breaks either.")]
 
 
@@ -97,13 +113,8 @@ def check(
     targets: TargetsOption = None,
     against: AgainstOption = Against.BOTH,
     output_format: Annotated[Format, typer.Option("--format", help="For people, or for programs.")] = Format.TEXT,
-    dims: Annotated[
-        list[str] | None, typer.Option("--dim", metavar="NAME=SIZE", help="The size of a model's named dimension.")
-    ] = None,
-    input_shapes: Annotated[
-        list[str] | None,
-        typer.Option("--input-shape", metavar="INPUT=1,3,224,224", help="The shape of a model's input."),
-    ] = None,
+    dims: DimsOption = None,
+    input_shapes: InputShapesOption = None,
     via: Annotated[
         str | None,
         typer.Option(
@@ -114,18 +125,13 @@ def check(
 ) -> None:
     """Say which tiles DirectML would accept at each target, and why not."""
     from dml_tile.checking import Checking
-    from dml_tile.frontends.nodes import Fixed
     from dml_tile.reports.json import json_report
     from dml_tile.reports.summary import summary_table
     from dml_tile.reports.text import print_results
 
-    fixed = Fixed(
-        {name: size for name, (size,) in _named_sizes("--dim", dims, 1)},
-        dict(_named_sizes("--input-shape", input_shapes)),
-    )
     if via is not None:
         _require_back_end(via)
-    checking = Checking(_targets(targets), against.value, fixed, via)
+    checking = Checking(_targets(targets), against.value, _fixed(dims, input_shapes), via)
     results = checking.results(files)
     try:
         if output_format == Format.JSON:
@@ -145,10 +151,50 @@ def check(
 
 
 @app.command()
+def lower(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="What check takes, one file or folder; - is standard input.")
+    ],
+    targets: TargetsOption = None,
+    output_format: Annotated[
+        LoweringFormat,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="text: tables; json: a DxDispatch model of one tile; cpp, python: code that builds the steps.",
+        ),
+    ] = LoweringFormat.TEXT,
+    pointer: Annotated[
+        str | None,
+        typer.Option(metavar="POINTER", help="The one tile to lower: what stands behind # in what check shows."),
+    ] = None,
+    no_float_carriers: Annotated[
+        bool, typer.Option("--no-float-carriers", help="Let no bits travel as another data type's floats.")
+    ] = False,
+    dims: DimsOption = None,
+    input_shapes: InputShapesOption = None,
+) -> None:
+    """Find the tiles that do the same at an older target; exits with 1 if one has no such lowering."""
+    from dml_tile.lowered_files import LoweredFiles
+
+    files = LoweredFiles(
+        _one_target(targets, "tiles are lowered for one target"),
+        _fixed(dims, input_shapes),
+        pointer,
+        allow_float_reinterpretation=not no_float_carriers,
+    )
+    files.write(file, output_format.value)
+    raise typer.Exit(files.status)
+
+
+@app.command()
 def run(
     model: Annotated[str, typer.Argument(metavar="MODEL.json", help="A DxDispatch model; - is standard input.")],
     targets: TargetsOption = None,
     against: AgainstOption = Against.BOTH,
+    explain_plan: Annotated[
+        bool, typer.Option("--explain-plan", help="Tell, on standard error, how the bytes of each tile are moved.")
+    ] = False,
 ) -> None:
     """Run a DxDispatch model: its tiles are checked, then its commands are done in order."""
     from dml_tile.frontends.documents import read_value
@@ -157,14 +203,14 @@ def run(
     from dml_tile.frontends.folders import Folders
     from dml_tile.frontends.problems import InputError, Problem
     from dml_tile.reports.text import print_refusals
+    from dml_tile.terminal import run_tile
 
-    chosen, *others = _targets(targets)
-    if others:
-        raise typer.BadParameter("a model is run at one target", param_hint="--target")
+    chosen = _one_target(targets, "a model is run at one target")
     folder = Path() if model == "-" else Path(model).parent
     try:
         read = read_model(read_value(model))
-        run_model(read, Folders(folder, Path()), write_while_read, chosen, against.value)
+        dispatch = partial(run_tile, explain_plan=explain_plan)
+        run_model(read, Folders(folder, Path()), write_while_read, chosen, against.value, dispatch)
     except ModelError as error:
         print_refusals(console_of(stderr=True), model, error.results, chosen)
         raise typer.Exit(FINDINGS) from None
@@ -296,6 +342,22 @@ def _targets(names: Sequence[str] | None) -> list[Target]:
         return [Target.parse(name) for name in names] if names else [DEFAULT_TARGET]
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--target") from None
+
+
+def _one_target(names: Sequence[str] | None, complaint: str) -> Target:
+    chosen, *others = _targets(names)
+    if others:
+        raise typer.BadParameter(complaint, param_hint="--target")
+    return chosen
+
+
+def _fixed(dims: Sequence[str] | None, input_shapes: Sequence[str] | None) -> Fixed:
+    from dml_tile.frontends.nodes import Fixed
+
+    return Fixed(
+        {name: size for name, (size,) in _named_sizes("--dim", dims, 1)},
+        dict(_named_sizes("--input-shape", input_shapes)),
+    )
 
 
 def _require_back_end(name: str) -> None:

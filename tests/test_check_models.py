@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,14 @@ import onnx
 import pytest
 from conftest import EXAMPLES
 from onnx_graphs import constant, model, tile, typed
+from tiles import tile as tile_of_directml
 from typer.testing import CliRunner, Result
 
 from dml_tile import cli
+from dml_tile.checking import Checking
 from dml_tile.frontends.nodes import Fixed
 from dml_tile.frontends.onnx_reader import read_nodes
+from dml_tile.simulation import DEFAULT_TARGET
 
 MODEL = str(EXAMPLES / "models" / "two_tiles.onnx")
 INT64 = onnx.TensorProto.INT64
@@ -172,6 +176,22 @@ def test_of_200_models_a_hostile_one_costs_itself(check: Check, tmp_path: Path) 
     assert "199 accepted, 0 refused" in told.stdout
     assert "models/100.xml" in told.stderr
     assert "not all read" in told.stdout
+
+
+@pytest.mark.parametrize("on_a_terminal", [True, False])
+def test_what_is_read_is_told_before_the_rest_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_a_terminal: bool
+) -> None:
+    for i in range(30):
+        (tmp_path / f"{i}.json").write_text(tile_of_directml().model_dump_json(by_alias=True))
+    (tmp_path / "last.json").write_text('{"InputTensor"')
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: on_a_terminal, raising=False)
+    checking = Checking([DEFAULT_TARGET], "both", Fixed())
+    results = checking.results([str(tmp_path)])
+    assert not next(results).findings
+    assert checking.problems == []
+    assert sum(1 for _ in results) == 29
+    assert len(checking.problems) == 1
 
 
 def test_a_folder_without_models_is_an_error(check: Check, tmp_path: Path) -> None:

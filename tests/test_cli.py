@@ -193,6 +193,12 @@ def test_run_prints_what_the_model_says(invoke: Invoke) -> None:
     assert invoke("run", "-", stdin=(EXAMPLES / "strided.json").read_bytes()).stdout == result.stdout
 
 
+def test_run_explains_its_plans_on_standard_error(invoke: Invoke) -> None:
+    result = invoke("run", str(EXAMPLES / "tile.json"), "--explain-plan")
+    assert result.stdout == invoke("run", str(EXAMPLES / "tile.json")).stdout
+    assert result.stderr == "tile: 216 bytes in 1 block\n  216 bytes: 1 x 3 x 2 x 3 runs of 12 bytes, in one copy\n"
+
+
 def test_run_refuses_what_the_target_refuses(invoke: Invoke) -> None:
     result = invoke("run", str(EXAMPLES / "int64.json"), "--target", "windows-11-21h2")
     assert result.exit_code == 1

@@ -82,6 +82,13 @@ def test_a_terminal_gets_colours_unless_they_are_not_wanted(tmp_path: Path) -> N
     assert "\x1b[3" not in on_a_terminal("check", str(path), NO_COLOR="1")
 
 
+def test_a_terminal_gets_links_and_commands_in_one_piece(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(TILE))
+    shown = on_a_terminal("check", str(tmp_path / "a.json"), "-t", "windows-10-2004", COLUMNS="50", NO_COLOR="1")
+    assert f"try: lower it (dml-tile lower {tmp_path / 'a.json'} --target windows-10-2004), or give the" in shown
+    assert "https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_tile_operator_desc" in shown
+
+
 def test_many_files_on_a_terminal_have_a_progress_bar(tmp_path: Path) -> None:
     files = [tmp_path / f"{i}.json" for i in range(30)]
     for file in files:
@@ -90,6 +97,23 @@ def test_many_files_on_a_terminal_have_a_progress_bar(tmp_path: Path) -> None:
     assert "checking" in shown
     assert "30 accepted, 0 refused" in shown
     assert "checking" not in on_a_terminal("check", *map(str, files[:2]))
+
+
+def test_a_progress_bar_on_standard_error_leaves_piped_output_alone(tmp_path: Path) -> None:
+    for i in range(30):
+        (tmp_path / f"{i}.json").write_text(json.dumps(TILE))
+    main, side = pty.openpty()
+    try:
+        command = [sys.executable, "-m", "dml_tile", "check", str(tmp_path)]
+        terminal = os.environ | {"TERM": "xterm-256color"}
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=side, check=True, env=terminal)
+        assert b"checking" in os.read(main, 65536)
+    finally:
+        os.close(main)
+        os.close(side)
+    assert b"\x1b" not in done.stdout
+    assert done.stdout.count(b": accepted") == 30
+    assert done.stdout.endswith(b"30 accepted, 0 refused\n")
 
 
 def limited_memory() -> None:
@@ -141,6 +165,16 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path, desc: Any, status: int
     assert b"many.jsonl" in done.stdout
 
 
+@pytest.mark.parametrize(("desc", "status"), [(TILE, 0), (BAD, 1)])
+@pytest.mark.parametrize("form", ["text", "cpp"])
+def test_a_reader_of_lowerings_may_leave_too(tmp_path: Path, desc: Any, status: int, form: str) -> None:
+    (tmp_path / "many.jsonl").write_text(f"{json.dumps(TILE)}\n" * 200 + json.dumps(desc))
+    done = bash(f"dml-tile lower -t 2_0 --format {form} many.jsonl | head -n 2; exit ${{PIPESTATUS[0]}}", tmp_path)
+    assert done.returncode == status
+    assert done.stdout.count(b"\n") == 2
+    assert b"Traceback" not in done.stderr
+
+
 def test_the_status_counts_what_nobody_reads_any_more(tmp_path: Path) -> None:
     (tmp_path / "many.jsonl").write_text(f"{json.dumps(TILE)}\n" * 3000 + "{\n")
     done = bash("dml-tile check many.jsonl | head -n 2; exit ${PIPESTATUS[0]}", tmp_path)
@@ -164,8 +198,18 @@ def test_a_reader_of_a_run_may_leave_too(tmp_path: Path) -> None:
         ("dml-tile levels > /dev/full", 2, b"No space left on device"),
         ("dml-tile explain > /dev/full", 2, b"No space left on device"),
         ("dml-tile run m.json > /dev/full", 2, b"No space left on device"),
+        ("dml-tile lower a.json > /dev/full", 2, b"No space left on device"),
+        ("dml-tile lower --format json a.json > /dev/full", 2, b"No space left on device"),
         ("dml-tile check - <&-", 2, b"standard input is closed"),
         ("dml-tile run - <&-", 2, b"standard input is closed"),
+        ("dml-tile lower - <&-", 2, b"standard input is closed"),
+        ("dml-tile lower a.json >&-", 0, b""),
+        ("cp a.json $'\\xff.json'; dml-tile lower -t 2_0 $'\\xff.json'", 0, b""),
+        ("cp a.json $'\\xff.json'; dml-tile lower -t 2_0 --format cpp $'\\xff.json'", 0, b""),
+        ("cp a.json $'\\xff.json'; dml-tile check -t 2_0 --format json $'\\xff.json'", 1, b""),
+        ("PYTHONIOENCODING=ascii dml-tile lower -t 2_0 a.json", 0, b""),
+        ("PYTHONIOENCODING=ascii dml-tile lower names.json", 1, b""),
+        ("PYTHONIOENCODING=ascii dml-tile lower names.json --format python --pointer é", 2, b"there is no such tile"),
         ("dml-tile check a.json >&-", 0, b""),
         ("cp a.json $'\\xff.json'; dml-tile check --format json $'\\xff.json'", 0, b""),
         ("cp a.json $'\\xff.json'; dml-tile check $'\\xff.json'", 0, b""),

@@ -45,11 +45,29 @@ def source_text(language: LanguageName, source: str, described: Sequence[Describ
     if language == "json":
         yield json_text([part.desc for part in described])
         return
+    yield from commented_text(
+        language,
+        [
+            Commented(part.pointer, part.desc, f"{source}#{part.pointer}" if part.pointer else source)
+            for part in described
+        ],
+    )
+
+
+class Commented(NamedTuple):
+    """A descriptor, the comment before it, and a JSON pointer whose last step it is named by."""
+
+    pointer: str
+    desc: Descriptor
+    comment: str
+
+
+def commented_text(language: Literal["cpp", "python"], parts: Sequence[Commented]) -> Iterator[str]:
+    """A file that builds each descriptor, in parts."""
     chosen = _LANGUAGES[language]
     yield f"{chosen.prelude}\n"
-    for part, name in zip(described, _names(part.pointer for part in described), strict=True):
-        where = f"{source}#{part.pointer}" if part.pointer else source
-        yield f"\n{_comment(chosen.comment, where)}\n{chosen.text(part.desc, name)}"
+    for part, name in zip(parts, _names(part.pointer for part in parts), strict=True):
+        yield f"\n{_comment(chosen.comment, part.comment)}\n{chosen.text(part.desc, name)}"
 
 
 def other_operator(part: Described) -> str | None:

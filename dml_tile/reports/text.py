@@ -13,6 +13,7 @@ from rich.text import Text
 from dml_tile.enums import HRESULT, FeatureLevel
 from dml_tile.findings import Basis, Finding, Rule
 from dml_tile.frontends.problems import printable
+from dml_tile.lowering_rules import LOWERING_RULES
 from dml_tile.reports.result import Result
 from dml_tile.rules import RULES
 from dml_tile.targets import Target, oldest_windows
@@ -21,14 +22,24 @@ from dml_tile.tile_rules import operator_is_a_tile
 NOT_CHECKED: Final = "not checked"
 SO_FAR: Final = "accepted so far"
 
-_STYLES: Final = {"accepted": "green", SO_FAR: "yellow", "refused": "red", NOT_CHECKED: "yellow"}
+_STYLES: Final = {
+    "accepted": "green",
+    SO_FAR: "yellow",
+    "refused": "red",
+    "lowered": "green",
+    "not lowered": "red",
+    NOT_CHECKED: "yellow",
+}
+_COMMAND: Final = "(dml-tile "
+_RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)
 
 
 class Line(NamedTuple):
-    """A line of a report, and how far it is indented."""
+    """A line of a report, and how far it is indented; a link or a command stays whole, to be clicked or copied."""
 
     indent: int
     text: Text
+    is_whole: bool = False
 
 
 def print_results(console: Console, results: Iterable[Result], *, with_lowest_level: bool) -> None:
@@ -37,40 +48,62 @@ def print_results(console: Console, results: Iterable[Result], *, with_lowest_le
     for result in results:
         counts[_verdict_word(result.findings, result.unknown)] += 1
         print_lines(console, result_lines(result, with_lowest_level=with_lowest_level))
-    if counts.total() != 1:
-        shown = [f"{counts[word]} {word}" for word in _STYLES if counts[word] or word in ("accepted", "refused")]
-        print_lines(console, [Line(0, Text(", ".join(shown), "bold"))])
+    print_counts(console, counts, "accepted", "refused")
 
 
 def print_refusals(console: Console, source: str, refusals: Mapping[str, tuple[Finding, ...]], target: Target) -> None:
     """Print the findings of parts of a source, by their JSON pointers."""
     for pointer, findings in refusals.items():
-        print_lines(console, [Line(0, _verdict(source, pointer, target, findings)), *_details(target, findings)])
+        shown = verdict(source, pointer, _verdict_word(findings), target.label)
+        print_lines(console, [Line(0, shown), *detail_lines(target, findings)])
     console.file.flush()
+
+
+def print_counts(console: Console, counts: Mapping[str, int], *always: str) -> None:
+    """Print how many verdicts there were of each kind, some kinds ``always``, unless there was a single one."""
+    if sum(counts.values()) != 1:
+        shown = [f"{counts.get(word, 0)} {word}" for word in _STYLES if word in (*counts, *always)]
+        print_lines(console, [Line(0, Text(", ".join(shown), "bold"))])
 
 
 def print_lines(console: Console, lines: Iterable[Line]) -> None:
     """Print lines; a terminal gets them wrapped within their indent, a pipe each in one line."""
-    for indent, text in lines:
+    for indent, text, is_whole in lines:
         if not console.is_terminal:
             console.file.write(f"{' ' * indent}{text.plain}\n")  # what rich would write, at a tenth of the cost
-        elif " " in text.plain:
-            console.print(Padding(text, (0, 0, 0, indent)))
-        else:  # a link stays whole, so that it can be clicked
+        elif is_whole:
             console.print(Text(" " * indent) + text, soft_wrap=True)
+        else:
+            console.print(Padding(text, (0, 0, 0, indent)))
 
 
 def result_lines(result: Result, *, with_lowest_level: bool) -> Iterator[Line]:
     """A result as lines of text."""
-    verdict = _verdict(result.source, result.pointer, result.target, result.findings, result.unknown, result.via)
-    if with_lowest_level and _verdict_word(result.findings) != NOT_CHECKED:
-        verdict.append(f"; {_lowest(result.lowest_level)}")
-    yield Line(0, verdict)
+    word = _verdict_word(result.findings, result.unknown)
+    at = f"{result.target.label} through {result.via}" if result.via else result.target.label
+    shown = verdict(result.source, result.pointer, word, at)
+    if with_lowest_level and word != NOT_CHECKED:
+        shown.append(f"; {_lowest(result.lowest_level)}")
+    yield Line(0, shown)
     if result.note:
         yield Line(2, Text(f"note: {result.note}", "dim"))
-    if result.unknown:
-        yield Line(2, Text(f"known at run time only: {', '.join(map(printable, result.unknown))}", "yellow"))
-    yield from _details(result.target, result.findings)
+    yield from detail_lines(result.target, result.findings, result.unknown)
+
+
+def verdict(source: str, pointer: str, word: str, at: str) -> Text:
+    """A part of a source, and what became of it at a target."""
+    where = (printable(f"{source}#{pointer}" if pointer else source), "bold")
+    return Text.assemble(where, ": ", (word, _STYLES[word]), "" if word == NOT_CHECKED else f" at {at}")
+
+
+def detail_lines(target: Target, findings: tuple[Finding, ...], unknown: tuple[str, ...] = ()) -> Iterator[Line]:
+    """What is below a verdict: fields that are known at run time only, what is inferred of the target, the findings."""
+    if unknown:
+        yield Line(2, Text(f"known at run time only: {', '.join(map(printable, unknown))}", "yellow"))
+    if target.note:
+        yield Line(2, Text(f"note: {target.note}", "dim"))
+    for alike in _alike(findings):
+        yield from _finding_lines(alike)
 
 
 def rule_lines(rule: Rule[object]) -> Iterator[Line]:
@@ -78,21 +111,7 @@ def rule_lines(rule: Rule[object]) -> Iterator[Line]:
     yield Line(0, Text(rule.id, "bold"))
     yield Line(2, Text(rule.says))
     yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {_outcome(rule.hresult, rule.crash)}"))
-    yield Line(2, Text(rule.url, "blue"))
-
-
-def _verdict(
-    source: str,
-    pointer: str,
-    target: Target,
-    findings: tuple[Finding, ...],
-    unknown: tuple[str, ...] = (),
-    via: str = "",
-) -> Text:
-    where = (printable(f"{source}#{pointer}" if pointer else source), "bold")
-    word = _verdict_word(findings, unknown)
-    at = "" if word == NOT_CHECKED else f" at {target.label}{f' through {via}' if via else ''}"
-    return Text.assemble(where, ": ", (word, _STYLES[word]), at)
+    yield Line(2, Text(rule.url, "blue"), is_whole=True)
 
 
 def _verdict_word(findings: tuple[Finding, ...], unknown: tuple[str, ...] = ()) -> str:
@@ -103,18 +122,11 @@ def _verdict_word(findings: tuple[Finding, ...], unknown: tuple[str, ...] = ()) 
     return SO_FAR if unknown else "accepted"
 
 
-def _details(target: Target, findings: tuple[Finding, ...]) -> Iterator[Line]:
-    if target.note:
-        yield Line(2, Text(f"note: {target.note}", "dim"))
-    for alike in _alike(findings):
-        yield from _finding_lines(alike)
-
-
 def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     """Findings that differ in their paths only."""
     first = findings[0]
     if first.hresult is None and not first.crash and first.rule != operator_is_a_tile.id:
-        outcome = "DirectML is not called"
+        outcome = "there is no lowering" if first.rule in _RULES_OF_LOWERING else "DirectML is not called"
     elif first.basis == Basis.DOCUMENTED:
         outcome = "documented only: DirectML does not notice"
     else:
@@ -125,9 +137,9 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     paths = ", ".join(finding.path for finding in findings if finding.path)
     yield Line(4, Text.assemble((paths, "cyan"), ": " if paths else "", printable(first.message)))
     yield Line(4, Text(f"{', '.join(first.basis.names)}: {RULES[first.rule].says}"))
-    yield Line(4, Text(first.url, "blue"))
+    yield Line(4, Text(first.url, "blue"), is_whole=True)
     if first.suggestion:
-        yield Line(4, Text.assemble(("try: ", "green"), first.suggestion))
+        yield Line(4, Text.assemble(("try: ", "green"), first.suggestion), is_whole=_COMMAND in first.suggestion)
 
 
 def _alike(findings: Iterable[Finding]) -> Iterable[list[Finding]]:

@@ -1,0 +1,143 @@
+"""Lowerings as text, for people: before and after side by side, and what it costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from dml_tile.buffer_rules import type_name
+from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.dialects.request import Request
+from dml_tile.enums import TensorFlags
+from dml_tile.lowering.steps import Lowering, Place
+from dml_tile.reports.lowered import Lowered
+from dml_tile.reports.text import SO_FAR, Line, detail_lines, print_counts, print_lines, verdict
+
+_TENSORS: Final = ("InputTensor", "OutputTensor")
+_USUAL: Final = {"Flags": TensorFlags.NONE.name, "Strides": "packed", "GuaranteedBaseOffsetAlignment": "0"}
+"""What is not worth a row where all tiles have it."""
+
+
+def print_lowered(console: Console, tiles: Iterable[Lowered]) -> None:
+    """Print what becomes of each tile as it comes, then how many there were."""
+    counts = Counter[str]()
+    for tile in tiles:
+        word = _verdict_word(tile)
+        counts[word] += 1
+        print_lines(console, [Line(0, _verdict(tile, word)), *detail_lines(tile.target, tile.findings, tile.unknown)])
+        if tile.lowering and not tile.lowering.is_original:
+            console.print(Padding(lowering_table(tile.lowering), (0, 0, 0, 2), expand=False))
+            print_lines(console, summary_lines(tile.lowering))
+    print_counts(console, counts, "accepted", "lowered")
+
+
+def print_not_lowered(console: Console, tiles: Iterable[Lowered]) -> None:
+    """Print why tiles have no lowering."""
+    for tile in tiles:
+        print_lines(console, [Line(0, _verdict(tile, _verdict_word(tile)))])
+        print_lines(console, detail_lines(tile.target, tile.findings, tile.unknown))
+    console.file.flush()
+
+
+def compact(tile: TileOperatorDesc) -> str:
+    """A tile in one line: ``FLOAT32 {2, 3} x {1, 2}``, with the strides of what is not packed."""
+    source, destination = _buffer(tile.input_tensor), _buffer(tile.output_tensor)
+    gathered = f" strides {_braced(source.strides)}" if source.strides else ""
+    spread = f" to strides {_braced(destination.strides)}" if destination.strides else ""
+    return f"{type_name(source.data_type)} {_braced(source.sizes)}{gathered} x {_braced(tile.repeats)}{spread}"
+
+
+def lowering_table(lowering: Lowering) -> Table:
+    """The original and the steps, side by side."""
+    table = Table()
+    table.add_column(no_wrap=True)
+    columns = [_fields(lowering.original), *(_fields(step.desc) for step in lowering.steps)]
+    for heading in ("before", *(f"step {i}" for i, _ in enumerate(lowering.steps, start=1))):
+        table.add_column(heading, overflow="fold")
+    for field in ("DataType", "Repeats"):
+        table.add_row(field, *(column[field] for column in columns))
+    for tensor in _TENSORS:
+        table.add_row(tensor)
+        for path in columns[-1]:
+            name, _, field = path.partition(".")
+            values = [column.get(path, "") for column in columns]
+            if name == tensor and set(values) - {"", _USUAL.get(field)}:
+                table.add_row(f"  {field}", *values)
+    table.add_section()
+    steps = lowering.steps
+    table.add_row("reads", "input", *(place_name(step.reads) for step in steps))
+    table.add_row("writes", "output", *(place_name(step.writes) for step in steps))
+    table.add_row("bytes read", str(lowering.direct.bytes_read), *(str(step.bytes_read) for step in steps))
+    table.add_row("bytes written", str(lowering.direct.bytes_written), *(str(step.bytes_written) for step in steps))
+    return table
+
+
+def summary_lines(lowering: Lowering) -> Iterator[Line]:
+    """What a lowering costs, and what is to be known about it."""
+    count = len(lowering.steps)
+    moved = sum(step.bytes_read + step.bytes_written for step in lowering.steps)
+    scratch = f"; {sum(lowering.scratch_sizes)} bytes of scratch memory" if lowering.scratch_sizes else ""
+    yield Line(
+        2,
+        Text(
+            f"cost: {count} {'tile' if count == 1 else 'tiles'}, {moved} bytes read and written, "
+            f"{lowering.cost:.2f} times the direct tile's{scratch}"
+        ),
+    )
+    for note in lowering.notes:
+        yield Line(2, Text(f"note: {note}", "yellow"))
+
+
+def place_name(place: Place) -> str:
+    """A buffer's name: ``input``, ``output``, or ``scratch1`` and so on."""
+    return place if isinstance(place, str) else f"scratch{place + 1}"
+
+
+def _verdict_word(tile: Lowered) -> str:
+    if tile.lowering:
+        return "accepted" if tile.lowering.is_original else "lowered"
+    return "not lowered" if tile.findings else SO_FAR
+
+
+def _verdict(tile: Lowered, word: str) -> Text:
+    shown = verdict(tile.source, tile.pointer, word, tile.target.label)
+    if word == "accepted":
+        shown.append("; there is nothing to lower")
+    return shown
+
+
+def _fields(tile: TileOperatorDesc | Request) -> Mapping[str, str]:
+    if isinstance(tile, Request):
+        return {
+            "DataType": tile.data_type,
+            "Repeats": _braced(tile.repeats),
+            "InputTensor.Sizes": _braced(tile.shape),
+            "OutputTensor.Sizes": _braced(tile.output_shape),
+        }
+    fields = {"DataType": type_name(_buffer(tile.input_tensor).data_type), "Repeats": _braced(tile.repeats)}
+    for name, tensor in zip(_TENSORS, (tile.input_tensor, tile.output_tensor), strict=True):
+        buffer = _buffer(tensor)
+        fields |= {
+            f"{name}.Flags": str(TensorFlags(buffer.flags).name),
+            f"{name}.Sizes": _braced(buffer.sizes),
+            f"{name}.Strides": _braced(buffer.strides),
+            f"{name}.TotalTensorSizeInBytes": str(buffer.total_tensor_size_in_bytes),
+            f"{name}.GuaranteedBaseOffsetAlignment": str(buffer.guaranteed_base_offset_alignment),
+        }
+    return fields
+
+
+def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc:
+    assert tensor is not None
+    assert tensor.desc is not None
+    return tensor.desc
+
+
+def _braced(values: Sequence[int] | None) -> str:
+    return "packed" if values is None else f"{{{', '.join(map(str, values))}}}"

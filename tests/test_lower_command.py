@@ -1,0 +1,380 @@
+"""``dml-tile lower``, as a person or a program would use it, and ``check``'s suggestion to do so."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnx
+import pytest
+from conftest import EXAMPLES
+from jsonschema import Draft202012Validator
+from models import tile
+from onnx_graphs import BOOL, constant, model, typed
+from onnx_graphs import tile as tile_node
+from typer.testing import CliRunner, Result
+
+from dml_tile import cli
+from dml_tile.descriptors import OperatorDesc
+from dml_tile.reports import advice
+from dml_tile.schemas import schemas
+
+OLD: Final = "windows-10-2004"
+LONG: Final = tile([2, 3, 1, 4, 5], [1, 1, 6, 1, 2], "INT64")
+ODD: Final = tile([3], [2], "UINT8")
+BROKEN: Final = LONG | {"RepeatsCount": 4}
+PLAIN: Final = tile([1, 1, 2, 3], [1, 1, 2, 1])
+MODEL: Final = EXAMPLES / "models" / "two_tiles.onnx"
+
+Call = Callable[..., Result]
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Calls the command line in a folder of its own; an exception but the exit itself is an error."""
+    monkeypatch.chdir(tmp_path)
+
+    def called(*arguments: str, stdin: str | None = None) -> Result:
+        return CliRunner().invoke(cli.app, list(arguments), input=stdin, catch_exceptions=False)
+
+    return called
+
+
+@pytest.fixture
+def lower(call: Call) -> Call:
+    def lowered(*arguments: str, stdin: str | None = None) -> Result:
+        return call("lower", *arguments, "--target", OLD, stdin=stdin)
+
+    return lowered
+
+
+def write(name: str, value: Any) -> str:
+    Path(name).parent.mkdir(exist_ok=True)
+    Path(name).write_text(json.dumps(value))
+    return name
+
+
+def save(name: str, *nodes: onnx.NodeProto, **fields: Any) -> str:
+    onnx.save(model(constant("r", (1, 2)), *nodes, **fields), name)
+    return name
+
+
+# Text
+
+
+def test_before_and_after_are_shown(lower: Call) -> None:
+    result = lower(write("long.json", LONG))
+    assert result.exit_code == 0
+    lines = [" ".join(line.replace("│", " ").split()) for line in result.stdout.splitlines()]
+    assert lines[0] == "long.json: lowered at windows-10-2004 (2_0)"
+    assert "DataType INT64 FLOAT32" in lines
+    assert "Sizes {2, 3, 1, 4, 5} {1, 6, 4, 10}" in lines
+    assert "cost: 1 tile, 12480 bytes read and written, 1.00 times the direct tile's" in lines
+    assert lines[-1].startswith("note: INT64 travels as FLOAT32")
+
+
+def test_what_passes_needs_no_lowering(lower: Call) -> None:
+    result = lower(write("plain.json", PLAIN))
+    assert (result.exit_code, result.stdout) == (
+        0, "plain.json: accepted at windows-10-2004 (2_0); there is nothing to lower\n",
+    )  # fmt: skip
+
+
+def test_each_tile_is_told_and_the_status_is_1_if_one_has_no_lowering(lower: Call) -> None:
+    result = lower(write("all.json", [LONG, ODD, PLAIN, BROKEN, {"Type": "DML_OPERATOR_GEMM"}]))
+    assert result.exit_code == 1
+    verdicts = [line for line in result.stdout.splitlines() if line.startswith("all.json#")]
+    assert verdicts == [
+        "all.json#/0: lowered at windows-10-2004 (2_0)",
+        "all.json#/1: not lowered at windows-10-2004 (2_0)",
+        "all.json#/2: accepted at windows-10-2004 (2_0); there is nothing to lower",
+        "all.json#/3: not lowered at windows-10-2004 (2_0)",
+        "all.json#/4: not lowered at windows-10-2004 (2_0)",
+    ]
+    assert "error[DML-LOWER-elements] there is no lowering\n" in result.stdout
+    assert "error[DML-TILE-RepeatsCount] E_INVALIDARG" in result.stdout
+    assert "DML_OPERATOR_GEMM is not a tile" in result.stdout
+    assert result.stdout.endswith("1 accepted, 1 lowered, 3 not lowered\n")
+
+
+def test_float_reinterpretation_can_be_forbidden(lower: Call) -> None:
+    result = lower(write("long.json", LONG), "--no-float-carriers")
+    assert result.exit_code == 1
+    assert "error[DML-LOWER-DataType] there is no lowering" in result.stdout
+
+
+def test_a_model_is_told_node_by_node(lower: Call) -> None:
+    result = lower(str(MODEL), "--dim", "batch=4")
+    assert result.exit_code == 0
+    assert f"{MODEL}#enlarge: lowered at" in result.stdout
+    assert f"{MODEL}#number: lowered at" in result.stdout
+    assert result.stdout.endswith("0 accepted, 2 lowered\n")
+
+
+def test_a_node_that_is_partly_unknown_is_not_lowered(lower: Call, call: Call) -> None:
+    result = lower(str(MODEL), "--pointer", "number")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[1] == "  known at run time only: Repeats"
+    assert "error[DML-TILE-DataType-level]" in result.stdout
+    accepted = call("lower", str(MODEL), "--pointer", "number")
+    assert (accepted.exit_code, accepted.stdout) == (
+        0, f"{MODEL}#number: accepted so far at 6_4\n  known at run time only: Repeats\n",
+    )  # fmt: skip
+
+
+def test_a_node_that_its_dialect_refuses_is_told_as_such(lower: Call) -> None:
+    wrong = save("wrong.onnx", tile_node(name="wrong"), inputs=[typed("x", [2, 3, 4])])
+    result = lower(wrong)
+    assert result.exit_code == 1
+    assert "wrong.onnx#wrong: not lowered" in result.stdout
+    assert "error[DML-DIALECT-ONNX] DirectML is not called" in result.stdout
+
+
+def test_a_folder_is_lowered_file_by_file(lower: Call) -> None:
+    write("folder/long.json", LONG)
+    shutil.copy(MODEL, "folder")
+    result = lower("folder", "--dim", "batch=4")
+    assert result.exit_code == 0
+    verdicts = [line.partition(":")[0] for line in result.stdout.splitlines() if line.startswith("folder/")]
+    assert verdicts == ["folder/long.json", "folder/two_tiles.onnx#enlarge", "folder/two_tiles.onnx#number"]
+
+
+# Models of DxDispatch
+
+
+RUNS: Final = {
+    "4 dimensions": ([2, 1, 2, 3], [1, 2, 1, 3]),
+    "5 dimensions": ([2, 3, 1, 4, 2], [1, 1, 6, 1, 2]),
+    "8 repeats": ([2] * 8, [2] * 8),
+}
+
+
+@pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT64", "INT64", "UINT32", "INT16", "UINT8"])
+@pytest.mark.parametrize("target", ["windows-10-1903", "directml-1.2", "windows-11-21h2"])
+@pytest.mark.parametrize(("sizes", "repeats"), RUNS.values(), ids=RUNS)
+def test_the_model_runs_at_the_target_and_prints_what_numpy_tiles(
+    call: Call, data_type: str, target: str, sizes: list[int], repeats: list[int]
+) -> None:
+    write("tile.json", tile(sizes, repeats, data_type))
+    made = call("lower", "tile.json", "--target", target, "--format", "json")
+    if data_type == "UINT8" and target == "windows-10-1903" and sizes[-1] % 2:
+        assert (made.exit_code, made.stdout) == (1, "")
+        return
+    assert (made.exit_code, made.stderr) == (0, "")
+    result = call("run", "-", "--target", target, stdin=made.stdout)
+    values = np.arange(np.prod(sizes)).astype(data_type.lower()).reshape(sizes)
+    expected = ", ".join(f"{value:g}" for value in np.tile(values, repeats).ravel().tolist())
+    assert (result.exit_code, result.stdout) == (0, f"Resource 'output': {expected}\n")
+
+
+def test_the_model_of_a_tile_that_passes_runs_too(call: Call, lower: Call) -> None:
+    made = lower(write("plain.json", PLAIN), "--format", "json").stdout
+    result = call("run", "-", "--target", OLD, stdin=made)
+    assert result.stdout == "Resource 'output': 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5\n"
+    assert Draft202012Validator(schemas()["dxdispatch_model"]).is_valid(json.loads(made))
+
+
+def test_a_node_has_a_model_of_its_own(call: Call, lower: Call) -> None:
+    save("bools.onnx", tile_node(name="bools"), inputs=[typed("x", [2, 2], BOOL)])
+    made = lower("bools.onnx", "--format", "json").stdout
+    assert call("run", "-", "--target", OLD, stdin=made).stdout == "Resource 'output': 0, 1, 0, 1, 2, 3, 2, 3\n"
+
+
+def test_a_model_is_of_one_tile(lower: Call) -> None:
+    write("two.json", [LONG, ODD])
+    result = lower("two.json", "--format", "json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "dml-tile: two.json: a model is of one tile; choose it with --pointer: /0, /1\n"
+    assert lower("two.json", "--format", "json", "--pointer", "/0").exit_code == 0
+
+
+def test_of_many_tiles_ten_are_named(lower: Call) -> None:
+    result = lower(write("many.json", [LONG] * 12), "--format", "json")
+    assert result.stderr.endswith("--pointer: /0, /1, /2, /3, /4, /5, /6, /7, /8, /9 and 2 more\n")
+
+
+@pytest.mark.parametrize("form", ["json", "cpp", "python"])
+def test_where_there_is_no_lowering_nothing_is_written(lower: Call, form: str) -> None:
+    result = lower(write("odd.json", ODD), "--format", form)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("odd.json: not lowered at windows-10-2004 (2_0)\n  error[DML-LOWER-elements]")
+
+
+def test_a_node_that_passes_as_far_as_it_is_known_has_no_model(call: Call) -> None:
+    result = call("lower", str(MODEL), "--pointer", "number", "--format", "json")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "accepted so far at 6_4\n  known at run time only: Repeats\n" in result.stderr
+
+
+# Code
+
+
+def test_the_code_of_all_tiles_is_one_file(lower: Call) -> None:
+    write("two.json", [LONG, tile([2] * 5, [2] * 5), ODD])
+    result = lower("two.json", "--format", "cpp")
+    assert result.exit_code == 1
+    assert result.stdout.count("#include") == 1
+    for name in ("tile_0_step1", "tile_1_step1", "tile_1_step2"):
+        assert f"const DML_OPERATOR_DESC {name}_operator = " in result.stdout
+    assert "two.json#/2: not lowered" in result.stderr
+
+
+# What to lower
+
+
+def test_a_pointer_chooses_a_tile(lower: Call) -> None:
+    result = lower(write("two.json", [LONG, PLAIN, {"Repeats": "x"}]), "--pointer", "/1")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "two.json#/1: accepted at windows-10-2004 (2_0); there is nothing to lower\n"
+
+
+def test_an_unreadable_part_is_told_if_it_is_chosen(lower: Call) -> None:
+    write("two.json", [LONG, {"InputTensor": 1, "OutputTensor": 2, "Repeats": [1]}])
+    for pointer in ([], ["--pointer", "/1"]):
+        result = lower("two.json", *pointer)
+        assert result.exit_code == 2
+        assert result.stderr.startswith("dml-tile: two.json#/1: InputTensor is 1; an object was expected")
+
+
+@pytest.mark.parametrize(
+    ("value", "there"),
+    [([LONG, ODD], "there are /0, /1"), ([], "no tile has a pointer"), (LONG, "no tile has a pointer")],
+)
+def test_a_pointer_to_nothing_names_those_there_are(lower: Call, value: Any, there: str) -> None:
+    result = lower(write("a.json", value), "--pointer", "/7")
+    assert (result.exit_code, result.stdout) == (2, "0 accepted, 0 lowered\n")
+    assert result.stderr == f"dml-tile: a.json#/7: there is no such tile; {there}\n"
+
+
+def test_standard_input_is_lowered(lower: Call) -> None:
+    assert lower("-", stdin=json.dumps(LONG)).stdout.startswith("-: lowered at windows-10-2004 (2_0)\n")
+
+
+@pytest.mark.parametrize("form", ["text", "json", "cpp", "python"])
+def test_what_cannot_be_read_exits_2(lower: Call, form: str) -> None:
+    Path("broken.json").write_text("{")
+    Path("empty").mkdir()
+    for name, message in (
+        ("broken.json", "unreadable JSON: EOF"),
+        ("missing.json", "No such file"),
+        ("empty", "the folder holds no models and no descriptors"),
+    ):
+        result = lower(name, "--format", form)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert result.stdout == ("0 accepted, 0 lowered\n" if form == "text" else "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["lower"], "FILE"),
+        (["lower", "a.json", "--format", "xml"], "xml"),
+        (["lower", "a.json", "-t", "vista"], "is no known target"),
+        (["lower", "a.json", "-t", "2_0", "-t", "3_0"], "tiles are lowered for one target"),
+        (["lower", "a.json", "--dim", "batch"], "NAME=SIZE"),
+    ],
+)
+def test_wrong_usage_exits_2(call: Call, arguments: list[str], message: str) -> None:
+    write("a.json", LONG)
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.replace("│", " ").split())
+
+
+# What check suggests
+
+
+def suggestions(result: Result) -> set[str]:
+    """The commands that a check's output suggests."""
+    lines = [line.partition("try: lower it (")[2] for line in result.stdout.splitlines()]
+    return {line.rpartition(")")[0] for line in lines if line}
+
+
+def test_check_suggests_the_command_and_what_else_helps(call: Call) -> None:
+    result = call("check", write("long.json", LONG), "--target", OLD)
+    command = f"dml-tile lower long.json --target {OLD}"
+    assert f"try: lower it ({command}), or ship DirectML 1.7.0 or later with the application\n" in result.stdout
+    assert f"try: lower it ({command}), or ship DirectML 1.5.0 or later with the application\n" in result.stdout
+
+
+def test_the_json_suggests_it_too(call: Call) -> None:
+    result = call("check", write("long.json", LONG), "--target", OLD, "--format", "json")
+    findings = json.loads(result.stdout)["results"][0]["findings"]
+    assert all(finding["suggestion"].startswith("lower it (dml-tile lower long.json") for finding in findings)
+
+
+NAMES: Final = ["long.json", "two words.json", "it's.json", "-option.json", "$HOME;x.json", "é.json", "folder/a.json"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("value", [LONG, [LONG], [LONG, ODD, LONG], [LONG, {"Repeats": 1}]])
+def test_the_suggested_commands_do_what_they_promise(call: Call, name: str, value: Any) -> None:
+    result = call("check", "--target", "windows-11-21h2", "--target", OLD, "--", write(name, value))
+    commands = suggestions(result)
+    assert len(commands) == 2 * (value == LONG or value.count(LONG))
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        assert program == "dml-tile"
+        lowered = call(*arguments)
+        assert (lowered.exit_code, lowered.stdout.count(": lowered at")) == (0, 1)
+
+
+def test_the_suggested_command_names_the_node_and_fixes_the_same(call: Call) -> None:
+    fixed = ["--dim", "batch=4", "--input-shape", "tokens=4,16"]
+    result = call("check", str(MODEL), "--target", OLD, *fixed)
+    commands = suggestions(result)
+    assert len(commands) == 2
+    for command in commands:
+        assert call(*shlex.split(command)[1:]).stdout.count(": lowered at") == 1
+
+
+@pytest.mark.parametrize("data_type", ["float64", "bfloat16", "bool", "complex64", "complex128"])
+def test_a_node_of_any_type_is_suggested_to_be_lowered(call: Call, data_type: str) -> None:
+    element = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(data_type)) if data_type != "bfloat16" else 16
+    save("a.onnx", tile_node(name="a"), inputs=[typed("x", [2, 2], element)])
+    (command,) = suggestions(call("check", "a.onnx", "--target", OLD))
+    assert call(*shlex.split(command)[1:]).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["", "-t", "a b", "it's", "a/b#c"])
+def test_the_suggested_command_finds_a_node_of_any_name(call: Call, name: str) -> None:
+    save("a.onnx", tile_node(name=name), tile_node(output="z", name="other"))
+    commands = suggestions(call("check", "a.onnx", "--target", OLD))
+    assert len(commands) == 2
+    for command in commands:
+        assert call(*shlex.split(command)[1:]).stdout.count(": lowered at") == 1
+
+
+def test_a_command_is_quoted_as_its_shell_does(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write("two words.json", LONG)
+    assert suggestions(call("check", path, "-t", OLD)) == {f"dml-tile lower 'two words.json' --target {OLD}"}
+    monkeypatch.setattr(advice, "as_typed", subprocess.list2cmdline)
+    assert suggestions(call("check", path, "-t", OLD)) == {f'dml-tile lower "two words.json" --target {OLD}'}
+
+
+def test_nothing_is_suggested_that_would_not_help(call: Call) -> None:
+    aligned = tile([1, 1, 2, 3], [1, 1, 3, 3], input={"GuaranteedBaseOffsetAlignment": 4})
+    write("a.json", [PLAIN, ODD, BROKEN, aligned])
+    save("strings.onnx", tile_node(name="strings"), inputs=[typed("x", [2, 3], onnx.TensorProto.STRING)])
+    result = call("check", "a.json", "strings.onnx", str(MODEL), "--target", OLD)
+    assert {command.rpartition(" ")[2] for command in suggestions(result)} == {"enlarge"}
+    assert not suggestions(call("check", str(MODEL), "--target", OLD, "--via", "chromium"))
+
+
+def test_a_name_that_nobody_can_type_is_not_suggested(call: Call) -> None:
+    result = call("check", write("a\nb.json", LONG), "--target", OLD)
+    assert "try: ship DirectML 1.7.0" in result.stdout
+    assert not suggestions(result)
+
+
+def test_an_operator_is_suggested_to_be_lowered_as_its_tile(call: Call) -> None:
+    operator = OperatorDesc.model_validate({"Type": "TILE", "Desc": LONG})
+    path = write("a.json", operator.model_dump(mode="json", by_alias=True))
+    assert suggestions(call("check", path, "-t", "3_0")) == {"dml-tile lower a.json --target 3_0"}

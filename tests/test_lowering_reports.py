@@ -1,0 +1,152 @@
+"""A lowering as a table, a DxDispatch model and source text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from tiles import row
+
+from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.dialects import onnx
+from dml_tile.frontends.documents import Described
+from dml_tile.lowering.lower import lower, lower_request
+from dml_tile.reports.lowered import Lowered, lowered
+from dml_tile.reports.lowering import compact, lowering_table, summary_lines
+from dml_tile.reports.lowering_code import lowering_model, lowering_source
+from dml_tile.targets import Target
+
+LONG = row("INT64", [1, 2, 3, 4, 5], [1, 1, 2, 1, 2])
+EIGHT = row("INT16", [2] * 8, [2] * 8)
+
+
+def shown(table: Any) -> list[list[str]]:
+    console = Console(width=200, no_color=True)
+    with console.capture() as capture:
+        console.print(table)
+    lines = capture.get().splitlines()
+    return [
+        [cell.strip() for cell in line.strip("│┃").replace("┃", "│").split("│")] for line in lines if "─" not in line
+    ]
+
+
+def under(tensor: str, table: Any) -> dict[str, list[str]]:
+    """The rows of a tensor's fields."""
+    rows = shown(table)
+    first = [row[0] for row in rows].index(tensor) + 1
+    last = next(i for i, row in enumerate(rows) if i > first and row[0] in ("OutputTensor", "reads"))
+    return {row[0]: row[1:] for row in rows[first:last]}
+
+
+def test_before_and_after_stand_side_by_side() -> None:
+    table = lowering_table(lower(LONG, "windows-10-2004"))
+    rows = shown(table)
+    assert ["", "before", "step 1"] in rows
+    assert ["DataType", "INT64", "FLOAT32"] in rows
+    assert ["bytes read", "960", "960"] in rows
+    assert under("InputTensor", table) == {
+        "Sizes": ["{1, 2, 3, 4, 5}", "{2, 3, 4, 10}"],
+        "TotalTensorSizeInBytes": ["960", "960"],
+    }
+    assert under("OutputTensor", table)["TotalTensorSizeInBytes"] == ["3840", "3840"]
+
+
+def test_what_is_unusual_has_a_row() -> None:
+    desc = row(
+        "INT64", [3], [2], InputTensor__Flags=1, InputTensor__Strides=[2], InputTensor__TotalTensorSizeInBytes=40,
+        OutputTensor__GuaranteedBaseOffsetAlignment=4,
+    )  # fmt: skip
+    table = lowering_table(lower(desc, "3_1"))
+    assert under("InputTensor", table) == {
+        "Flags": ["OWNED_BY_DML", "OWNED_BY_DML"],
+        "Sizes": ["{3}", "{3, 2}"],
+        "Strides": ["{2}", "{4, 1}"],
+        "TotalTensorSizeInBytes": ["40", "40"],
+    }
+    assert under("OutputTensor", table)["GuaranteedBaseOffsetAlignment"] == ["4", "0"]
+
+
+def test_each_step_has_its_column() -> None:
+    rows = shown(lowering_table(lower(EIGHT, "2_1")))
+    assert ["reads", "input", "input", "scratch1", "scratch2"] in rows
+    assert ["writes", "output", "scratch1", "scratch2", "output"] in rows
+
+
+def test_a_request_stands_before_its_steps() -> None:
+    table = lowering_table(lower_request(onnx.tile_13("complex64", [3], [2]), "4_1"))
+    assert ["DataType", "complex64", "UINT64"] in shown(table)
+    assert under("InputTensor", table) == {"Sizes": ["{3}", "{3}"], "TotalTensorSizeInBytes": ["", "24"]}
+
+
+def test_the_cost_and_the_notes_are_told() -> None:
+    lines = [line.text.plain for line in summary_lines(lower(EIGHT, "2_0"))]
+    assert lines == [
+        "cost: 3 tiles, 150016 bytes read and written, 1.14 times the direct tile's; 9216 bytes of scratch memory",
+        "note: INT16 travels as FLOAT16: its bits arrive only where nothing normalises NaNs or denormals",
+    ]
+    (line,) = summary_lines(lower(LONG, "4_1"))
+    assert line.text.plain == "cost: 1 tile, 4800 bytes read and written, 1.00 times the direct tile's"
+
+
+def test_a_tile_is_written_in_one_line() -> None:
+    padded = TileOperatorDesc.from_input(
+        data_type="UINT8", sizes=[2, 3], strides=[4, 1], repeats=[1, 2], output_strides=[8, 1]
+    )
+    assert compact(padded) == "UINT8 {2, 3} strides {4, 1} x {1, 2} to strides {8, 1}"
+
+
+@pytest.mark.parametrize("data_type", ["INT64", "FLOAT64", "UINT8", "FLOAT32"])
+@pytest.mark.parametrize("flags", [0, 1])
+@pytest.mark.parametrize(("sizes", "repeats"), [([1, 2, 3, 4, 2], [1, 1, 2, 1, 2]), ([2] * 8, [2] * 8)])
+def test_the_model_prints_what_the_tile_would_write(
+    run: Callable[..., str], data_type: str, flags: int, sizes: list[int], repeats: list[int]
+) -> None:
+    desc = row(data_type, sizes, repeats, InputTensor__Flags=flags)
+    model = lowering_model(lower(desc, "windows-10-2004"))
+    values = np.arange(np.prod(sizes)).astype(data_type.lower()).reshape(sizes)
+    expected = ", ".join(f"{value:g}" for value in np.tile(values, repeats).ravel().tolist())
+    assert run(model, target="windows-10-2004") == f"Resource 'output': {expected}\n"
+
+
+def test_the_model_holds_tensors_with_padding(run: Callable[..., str]) -> None:
+    desc = TileOperatorDesc.from_input(
+        data_type="INT16", sizes=[2, 1], strides=[3, 1], repeats=[1, 2], output_strides=[4, 1]
+    )
+    assert run(lowering_model(lower(desc, "1_0")), target="1_0") == "Resource 'output': 0, 0, 0, 0, 3, 3\n"
+
+
+def test_a_model_of_complex_numbers_prints_the_steps_type(run: Callable[..., str]) -> None:
+    model = lowering_model(lower_request(onnx.tile_13("complex64", [2], [2]), "4_1"))
+    assert run(model, target="4_1") == "Resource 'output': 0, 1, 0, 1\n"
+
+
+def lowered_tiles(**tiles: TileOperatorDesc) -> list[Lowered]:
+    return [lowered("tiles.json", Described(f"/{name}", tile), Target.parse("2_1")) for name, tile in tiles.items()]
+
+
+def test_cpp_builds_each_step_and_tells_the_buffers() -> None:
+    text = "".join(lowering_source("cpp", lowered_tiles(eight=EIGHT)))
+    assert text.count("#include") == 1
+    assert "// tiles.json#/eight at 2_1, step 2 of 3, from scratch1 (1024 bytes) to scratch2 (8192 bytes):\n" in text
+    assert "eight_step3_operator = {DML_OPERATOR_TILE, &eight_step3_desc};" in text
+
+
+def test_python_builds_each_step() -> None:
+    names: dict[str, Any] = {}
+    exec("".join(lowering_source("python", lowered_tiles(eight=EIGHT, long=LONG))), names)
+    for name, tile in ("eight", EIGHT), ("long", LONG):
+        steps = [step.desc for step in lower(tile, "2_1").steps]
+        assert [names[f"{name}_step{i}_desc"] for i, _ in enumerate(steps, start=1)] == steps
+
+
+def test_code_tells_the_notes_once() -> None:
+    tile = lowered("tiles.json", Described(""), Target.parse("2_0"))
+    assert "".join(lowering_source("cpp", [tile])) == "#include <DirectML.h>\n"
+    tile = lowered("tiles.json", Described("", EIGHT), Target.parse("2_0"))
+    text = "".join(lowering_source("cpp", [tile]))
+    first = "// tiles.json at 2_0, step 1 of 3, from input to scratch1 (1024 bytes); INT16 travels as FLOAT16: its bits"
+    assert f"{first} arrive only where nothing normalises NaNs or denormals:\nconst UINT step1_input_sizes[]" in text
+    assert text.count("travels") == 1
