@@ -2,9 +2,9 @@
 
     python benchmarks/bench_tile.py [--only TEXT] [--json FILE] [--plot FILE]
 
-All write to memory that they wrote to before, but for numpy.tile, which cannot. Samples of the peers take turns, each
-after a pause in which the threads of others come to rest, and each after a call of its own that is not counted; a ratio
-is that of medians. Each result is compared with numpy.tile's first.
+All write to the same memory, touched before, but for numpy.tile, which cannot. Samples of the peers take turns in a
+random order, each after a pause in which the threads of others come to rest, and after calls of its own that are not
+counted, until its threads have found their processors; a ratio is that of medians. Each result is compared with numpy.tile's first.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import platform
+import random
 import statistics
 import sys
 import time
@@ -23,13 +24,14 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 import typer
-from peers import PEERS, Case, Ready, dml_tile, installed
+from peers import PEERS, Call, Case, Ready, dml_tile, installed
 from rich.console import Console
 from rich.table import Table
 from shapes import SHAPES, Shape
 
-SAMPLES: Final = 7
-SECONDS: Final = 0.01  # that a sample takes at least
+SAMPLES: Final = 5
+SECONDS: Final = 0.05  # that a sample takes at least
+SETTLING: Final = 2.0  # times as long are the calls that are not counted
 PAUSE: Final = 0.02  # seconds; the threads of torch and onnxruntime spin for a while
 PLAIN: Final = "plain copies"
 
@@ -73,23 +75,30 @@ def measured(shape: Shape, peers: list[str], samples: int, seconds: float) -> Ro
     ready |= {name: made for name in peers if (made := PEERS[name](case)) is not None}
     expected = np.tile(case.input, shape.repeats)
     for name, one in ready.items():
+        case.memory.fill(255)
         one.call()
-        if one.output is not None and not np.array_equal(one.output, expected):
+        if one.fills and not np.array_equal(case.output, expected):
             raise SystemExit(f"{name} is wrong for {shape.name}")
     del expected
     counts = {name: _calls(one, seconds) for name, one in ready.items()}
     times: dict[str, list[float]] = {name: [] for name in ready}
+    order = random.Random(1)
     for _ in range(samples):
-        for name, one in ready.items():
+        for name in order.sample(list(ready), len(ready)):
             time.sleep(PAUSE)
-            one.call()
-            start = time.perf_counter()
-            for _ in range(counts[name]):
-                one.call()
-            times[name].append((time.perf_counter() - start) / counts[name])
+            _timed(ready[name].call, math.ceil(SETTLING * counts[name]))
+            times[name].append(_timed(ready[name].call, counts[name]))
     medians = {name: statistics.median(taken) for name, taken in times.items()}
     ours = medians.pop("dml_tile")
     return Row(shape, ours, {name: taken / ours for name, taken in medians.items()})
+
+
+def _timed(call: Call, count: int) -> float:
+    """Seconds a call."""
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - start) / count
 
 
 def _calls(one: Ready, seconds: float) -> int:

@@ -23,30 +23,31 @@ Call = Callable[[], object]
 
 @dataclass
 class Case:
-    """A shape with its input; each peer writes to an output of its own."""
+    """A shape with its input, and one output that the peers write to in turn: no two pieces of memory are as fast."""
 
     shape: Shape
     source: Array = field(init=False)
+    memory: Array = field(init=False)
     dtype: np.dtype[Any] = field(init=False)
 
     def __post_init__(self) -> None:
         self.dtype = np.dtype({1: "u1", 2: "f2", 4: "f4", 8: "i8"}[self.shape.size])
-        strides, _ = self.shape.byte_strides()
-        values = np.random.default_rng(1).integers(0, 64, _span(self.shape.size, self.shape.sizes, strides), np.uint8)
-        self.source = values
+        strides, output_strides = self.shape.byte_strides()
+        self.memory = _memory(_span(self.shape.size, self.shape.output_sizes, output_strides))
+        self.source = _memory(_span(self.shape.size, self.shape.sizes, strides))
+        self.source[:] = np.random.default_rng(1).integers(0, 64, self.source.size, np.uint8)
 
     @property
     def input(self) -> Array:
         """The input tensor."""
         return np.ndarray(self.shape.sizes, self.dtype, self.source, 0, self.shape.byte_strides()[0])
 
-    def output(self) -> tuple[Array, Array]:
-        """New memory, touched once, and the output tensor in it."""
-        _, strides = self.shape.byte_strides()
-        memory = np.full(_span(self.shape.size, self.shape.output_sizes, strides), 255, np.uint8)
-        return memory, np.ndarray(self.shape.output_sizes, self.dtype, memory, 0, strides)
+    @property
+    def output(self) -> Array:
+        """The output tensor."""
+        return np.ndarray(self.shape.output_sizes, self.dtype, self.memory, 0, self.shape.byte_strides()[1])
 
-    def interleaved(self, output: Array) -> tuple[Array, Array]:
+    def interleaved(self) -> tuple[Array, Array]:
         """Output and input as views of one shape, in which a repeat has the stride 0."""
         pairs = list(zip(self.shape.sizes, self.shape.repeats, strict=True))
         shape = [length for size, repeat in pairs for length in (repeat, size)]
@@ -56,20 +57,19 @@ class Case:
             stride for (size, _), step in zip(pairs, destinations, strict=True) for stride in (size * step, step)
         ]
         as_strided = np.lib.stride_tricks.as_strided
-        return as_strided(output, shape, written), as_strided(self.input, shape, read)
+        return as_strided(self.output, shape, written), as_strided(self.input, shape, read)
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A call, and the output that it fills; None: it makes a new one each time, or it is no tile."""
+    """A call; ``fills`` the case's output, unless it makes a new one each time, or is no tile."""
 
     call: Call
-    output: Array | None = None
+    fills: bool = True
 
 
 def dml_tile(case: Case) -> Ready:
     """A compiled tile whose buffers are bound, with its checks, beforehand."""
-    memory, output = case.output()
     desc = TileOperatorDesc.from_input(
         data_type={"u1": "UINT8", "f2": "FLOAT16", "f4": "FLOAT32", "i8": "INT64"}[case.dtype.str[1:]],
         sizes=case.shape.sizes,
@@ -77,37 +77,35 @@ def dml_tile(case: Case) -> Ready:
         strides=case.shape.strides,
         output_strides=case.shape.output_strides,
     )
-    bound = compile_tile(desc).bind(case.source, memory)
-    return Ready(lambda: bound.run(THREADS), output)
+    bound = compile_tile(desc).bind(case.source, case.memory)
+    return Ready(lambda: bound.run(THREADS))
 
 
 def numpy_tile(case: Case) -> Ready | None:
     if case.shape.output_strides is not None:
         return None
     array, repeats = case.input, case.shape.repeats
-    return Ready(lambda: np.tile(array, repeats))
+    return Ready(lambda: np.tile(array, repeats), fills=False)
 
 
 def numpy_copyto(case: Case) -> Ready:
-    _, output = case.output()
-    written, read = case.interleaved(output)
-    return Ready(lambda: np.copyto(written, read), output)
+    written, read = case.interleaved()
+    return Ready(lambda: np.copyto(written, read))
 
 
 def torch(case: Case) -> Ready:
     import torch
 
     torch.set_num_threads(THREADS)
-    memory, output = case.output()
     dtype = {1: torch.uint8, 2: torch.float16, 4: torch.float32, 8: torch.int64}[case.shape.size]
-    written, read = case.interleaved(output)
+    written, read = case.interleaved()
     destination, source = (
         torch.as_strided(
             torch.from_numpy(flat).view(dtype), view.shape, [step // case.shape.size for step in view.strides]
         )
-        for flat, view in ((memory, written), (case.source, read))
+        for flat, view in ((case.memory, written), (case.source, read))
     )
-    return Ready(lambda: destination.copy_(source), output)
+    return Ready(lambda: destination.copy_(source))
 
 
 def onnxruntime(case: Case) -> Ready | None:
@@ -128,12 +126,11 @@ def onnxruntime(case: Case) -> Ready | None:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-    _, output = case.output()
     binding = session.io_binding()
     source = np.ascontiguousarray(case.input)
-    for bind, name, array in ((binding.bind_input, "x", source), (binding.bind_output, "y", output)):
+    for bind, name, array in ((binding.bind_input, "x", source), (binding.bind_output, "y", case.output)):
         bind(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
-    return Ready(lambda: (session.run_with_iobinding(binding), source), output)
+    return Ready(lambda: (session.run_with_iobinding(binding), source))
 
 
 def openvino(case: Case) -> Ready | None:
@@ -146,18 +143,16 @@ def openvino(case: Case) -> Ready | None:
     model = openvino.Model([tile], [data], "tile")
     precise = {"INFERENCE_NUM_THREADS": THREADS, "INFERENCE_PRECISION_HINT": "f16" if case.shape.size == 2 else "f32"}
     request = openvino.Core().compile_model(model, "CPU", precise).create_infer_request()
-    _, output = case.output()
     request.set_input_tensor(openvino.Tensor(np.ascontiguousarray(case.input)))
-    request.set_output_tensor(openvino.Tensor(output, shared_memory=True))
-    return Ready(request.infer, output)
+    request.set_output_tensor(openvino.Tensor(case.output, shared_memory=True))
+    return Ready(request.infer)
 
 
 def memset(case: Case) -> Ready | None:
     """The limit: the bytes of a dense output, set to one value by as many threads."""
     if case.shape.written < MEMSET_FROM or not case.shape.is_dense or case.shape.is_plain_copy:
         return None
-    memory, _ = case.output()
-    halves = np.array_split(memory, THREADS)
+    halves = np.array_split(case.memory, THREADS)
     pool = ThreadPoolExecutor(THREADS - 1)
 
     def fill() -> None:
@@ -166,7 +161,7 @@ def memset(case: Case) -> Ready | None:
         for helper in helpers:
             helper.result()
 
-    return Ready(fill)
+    return Ready(fill, fills=False)
 
 
 PEERS: Final[dict[str, Callable[[Case], Ready | None]]] = {
@@ -183,6 +178,13 @@ def installed() -> list[str]:
     """The peers that can be measured here."""
     needs = {"torch": "torch", "onnxruntime": "onnxruntime", "openvino": "openvino"}
     return [name for name in PEERS if name not in needs or importlib.util.find_spec(needs[name])]
+
+
+def _memory(size: int) -> Array:
+    """Bytes that begin at a multiple of 64, as frameworks allocate tensors; copies are faster between such."""
+    memory = np.empty(size + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size]
 
 
 def _span(size: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> int:

@@ -7,7 +7,6 @@ from operator import mul
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dml_tile.binding_rules import output_is_apart, range_is_large_enough
 from dml_tile.buffer_rules import output_elements_are_apart, total_is_large_enough
@@ -15,13 +14,14 @@ from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.findings import Against, DmlError, Finding
 from dml_tile.layout import ELEMENT_SIZES, packed_strides
 from dml_tile.memory import BufferLike, Bytes, byte_view
+from dml_tile.moves import Step
 from dml_tile.plan import FEW_BYTES, Plan, plan_tile
 from dml_tile.rules import check
 from dml_tile.simulation import resolve
 from dml_tile.slots import TENSOR, Binding, BindingPair, Slot
 from dml_tile.targets import Target, TargetLike
 from dml_tile.tile_rules import output_sizes_are_the_products
-from dml_tile.workers import Progress, Region, run
+from dml_tile.workers import Progress, Region, all_steps, run
 
 NEVER_EXECUTED: Final = frozenset(
     rule.id for rule in (output_elements_are_apart, total_is_large_enough, output_sizes_are_the_products)
@@ -38,15 +38,15 @@ POISON: Final = 0xCD
 class BoundTile:
     """A tile whose descriptor and buffers are known to be good; it can be run any number of times.
 
-    ``poisoned`` is what is filled with POISON before the elements are written, ``views`` what a small tile is copied
-    between.
+    ``poisoned`` is what is filled with POISON before the elements are written, ``steps`` what a tile of one block
+    takes, worked out once: for a small one that takes as long as to do it.
     """
 
     plan: Plan
     source: Bytes
     destination: Bytes
     poisoned: Bytes | None = None
-    views: tuple[NDArray[Any], NDArray[Any]] | None = None
+    steps: tuple[Step, ...] | None = None
 
     def run(self, threads: int | None = None, progress: Progress | None = None) -> None:
         """Write the output tensor's elements.
@@ -56,11 +56,13 @@ class BoundTile:
         """
         if self.poisoned is not None:
             self.poisoned.fill(POISON)
-        if self.views is None:
+        if self.steps is None:
             run(self.plan, Region(self.source), Region(self.destination), threads, progress)
         else:
-            destination, source = self.views
-            destination[...] = source
+            for step in self.steps:
+                step()
+            if progress is not None:
+                progress(self.plan.size, self.plan.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +178,8 @@ def bind_regions(desc: TileOperatorDesc, source: Bytes, destination: Bytes, padd
 
 
 def _bound(plan: Plan, source: Bytes, destination: Bytes, padding: Padding) -> BoundTile:
-    views = None
-    if plan.size <= FEW_BYTES:
-        walk = plan.moves[0].walk
-        views = walk.written(1, destination, 0), walk.read(1, source, 0)
-    return BoundTile(plan, source, destination, destination if padding == "poison" else None, views)
+    steps = all_steps(plan, Region(source), Region(destination)) if plan.block_count == 1 else None
+    return BoundTile(plan, source, destination, destination if padding == "poison" else None, steps)
 
 
 def _plan(desc: TileOperatorDesc) -> Plan:

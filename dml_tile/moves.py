@@ -7,8 +7,10 @@ plain copy is a way to a longer inner loop, or to larger elements.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from operator import setitem
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -17,11 +19,16 @@ from numpy.typing import NDArray
 from dml_tile.axes import Axis
 from dml_tile.memory import Bytes
 
+Step = Callable[[], object]
+"""One call of NumPy that moves bytes; it may be called any number of times."""
+
 _UNSIGNED: Final = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
-_RECTANGLE: Final = 64, 512
+_RECTANGLE: Final = 512, 256
 """How much of a crosswise copy is done at once, in elements: so wide in the source, so wide in the destination."""
+_NARROW_RECTANGLE: Final = 512, 32  # for rows of at most 512
 _ALIASED_RECTANGLE: Final = 256, 256
+_RECTANGLE_AREA: Final = 2**15  # at least, where the source is not as wide
 _PADDING: Final = 8  # elements; keeps the columns of a scratch rectangle from sharing cache sets
 
 
@@ -71,8 +78,8 @@ class Move(Protocol):
     @property
     def walk(self) -> Walk: ...
 
-    def run(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> None:
-        """Move ``count`` indices of the chunked axis between two regions, from and to these offsets in bytes."""
+    def steps(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> Iterator[Step]:
+        """What moves ``count`` indices of the chunked axis between two regions, from and to these offsets in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,27 +88,48 @@ class Copy:
 
     walk: Walk
 
-    def run(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> None:
-        self.walk.written(count, destination, written_to)[...] = self.walk.read(count, source, read_from)
+    def steps(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> Iterator[Step]:
+        yield _copy(self.walk.written(count, destination, written_to), self.walk.read(count, source, read_from))
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A run of bytes that is repeated, of which the source holds ``held`` in a row: so many are written at once."""
+
+    walk: Walk
+    held: int
+
+    def steps(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> Iterator[Step]:
+        run = self.walk.size
+        read = source[read_from : read_from + self.held * run]
+        written = destination[written_to : written_to + count * run]
+        whole = written.size - written.size % read.size
+        if whole:
+            yield _copy(written[:whole].reshape(-1, read.size), read)
+        if whole < written.size:
+            yield _copy(written[whole:], read[: written.size - whole])
 
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """A copy in several passes, one for each short repeat and each part of an element, so that the inner loop is long.
+    """A copy in several passes, one for each index of a short axis and each part of an element: the inner loop is long.
 
-    ``walk`` is a pass; the repeats are ``step`` bytes apart, and an element is ``lanes`` of the walk's.
+    ``walk`` is a pass, ``inner`` the short axis, a repeat or not; an element is ``lanes`` of the walk's.
     """
 
     walk: Walk
-    repeats: int
-    step: int
+    inner: Axis
     lanes: int
 
-    def run(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> None:
-        for lane in range(0, self.lanes * self.walk.dtype.itemsize, self.walk.dtype.itemsize):
-            read = self.walk.read(count, source, read_from + lane)
-            for repeat in range(self.repeats):
-                self.walk.written(count, destination, written_to + lane + repeat * self.step)[...] = read
+    def steps(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> Iterator[Step]:
+        size, shape, (gather, spread) = self.walk.size, self.walk.shape(count), self.walk.strides
+        length, source_step, destination_step = self.inner
+        shape = (self.lanes, length, *shape)
+        read = np.ndarray(shape, self.walk.dtype, source, read_from, (size, source_step, *gather))
+        written = np.ndarray(shape, self.walk.dtype, destination, written_to, (size, destination_step, *spread))
+        for i in range(self.lanes):
+            for j in range(length):
+                yield _copy(written[i, j], read[i, j])
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +139,9 @@ class Multiply:
     walk: Walk
     wide: np.dtype[Any]
 
-    def run(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> None:
+    def steps(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> Iterator[Step]:
         output = np.ndarray(self.walk.shape(count), self.wide, destination, written_to, self.walk.strides[1])
-        np.multiply(self.walk.read(count, source, read_from), self._factor, out=output)
+        yield partial(np.multiply, self.walk.read(count, source, read_from), self._factor, output)
 
     @property
     def _factor(self) -> Any:
@@ -133,21 +161,32 @@ class Crosswise:
     across: int
     is_aliased: bool
 
-    def run(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> None:
+    def steps(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> Iterator[Step]:
         read = np.moveaxis(self.walk.read(count, source, read_from), self.across, -2)
         written = np.moveaxis(self.walk.written(count, destination, written_to), self.across, -2)
-        width, height = _ALIASED_RECTANGLE if self.is_aliased else _RECTANGLE
+        wide, high = self._rectangle(read.shape[-1])
+        width = min(wide, read.shape[-2])
+        height = high if width == wide else max(high, _RECTANGLE_AREA // width)
         for i in range(0, read.shape[-2], width):
             for j in range(0, read.shape[-1], height):
-                rectangle = read[..., i : i + width, j : j + height]
-                if self.is_aliased:
-                    rectangle = _row_by_row(rectangle)
-                written[..., i : i + width, j : j + height] = rectangle
+                rectangle = slice(i, i + width), slice(j, j + height)
+                yield partial(
+                    _copy_row_by_row if self.is_aliased else setitem, written, (..., *rectangle), read[..., *rectangle]
+                )
+
+    def _rectangle(self, row: int) -> tuple[int, int]:
+        if self.is_aliased:
+            return _ALIASED_RECTANGLE
+        return _NARROW_RECTANGLE if row <= _NARROW_RECTANGLE[0] else _RECTANGLE
 
 
-def _row_by_row(rectangle: NDArray[Any]) -> NDArray[Any]:
-    """A copy whose last axis is not the innermost one either, but near in memory."""
+def _copy(written: NDArray[Any], read: NDArray[Any]) -> Step:
+    return partial(setitem, written, ..., read)
+
+
+def _copy_row_by_row(written: NDArray[Any], place: Any, rectangle: NDArray[Any]) -> None:
+    """Copy through memory whose last axis is not the innermost one either, but near."""
     *outer, width, height = rectangle.shape
-    copy = np.empty((*outer, height, width + _PADDING), rectangle.dtype)[..., :width].swapaxes(-1, -2)
-    copy[...] = rectangle
-    return copy
+    near = np.empty((*outer, height, width + _PADDING), rectangle.dtype)[..., :width].swapaxes(-1, -2)
+    near[...] = rectangle
+    written[place] = near

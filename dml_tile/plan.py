@@ -16,18 +16,22 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from dml_tile.axes import Axis, coalesce, tile_axes
-from dml_tile.moves import Copy, Crosswise, Move, Multiply, Passes, Walk
+from dml_tile.moves import Copy, Crosswise, Move, Multiply, Passes, Stream, Walk
 
 FEW_BYTES: Final = 2**13
 """Up to so many bytes one plain copy does it."""
-MANY_BYTES: Final = 2**23
-"""From so many bytes on the work is parted, for threads to share."""
+MANY_PLAIN_BYTES: Final = 2**23
+"""From so many bytes on long runs are copied in blocks: below, one thread copies them as fast as memory takes them."""
 
-_LONG_ENOUGH: Final = 128  # bytes of a run, from which on longer ones bring little
+_LONG_ENOUGH: Final = 256  # bytes of a run, from which on longer ones bring little
 _LONG: Final = 2048  # bytes of a run that is copied as a row of elements, not as one
 _SCRATCH: Final = 2**18  # bytes, of the last and largest of a plan's scratch memories
-_PATTERN: Final = 2**16  # bytes of a period that is repeated more often than that
-_BLOCK: Final = 2**20  # bytes that are written at once where the work is parted
+_MOST_SCRATCH: Final = 7 * 2**17
+_PATTERN: Final = 2**14  # bytes of a period that is repeated more often than that
+_BLOCK: Final = 2**21  # bytes that are written at once where the work is parted
+_LINE: Final = 64  # bytes of a processor's cache line
+_FEW_PASSES: Final = 8  # over a short axis that lies apart in the source are faster than one copy
+_MANY_LINES: Final = 32  # do not stay in the first cache, where so many places are read at once
 _MANY_REPEATS: Final = 64  # are a long enough inner loop of their own
 
 _NANOSECONDS: Final = {1: 0.28, 2: 0.31, 4: 0.4, 8: 0.6, 16: 1.0}
@@ -87,11 +91,13 @@ def _told(move: Move, count: int) -> str:
     written = math.prod(walk.shape(count)) * walk.size
     match move:
         case Passes():
-            written *= move.repeats * move.lanes
-            how = f"in {move.repeats * move.lanes} passes"
+            written *= move.inner.length * move.lanes
+            how = f"in {move.inner.length * move.lanes} passes"
         case Multiply():
             written *= move.wide.itemsize // walk.size
             how = f"multiplied to {move.wide.itemsize} bytes"
+        case Stream():
+            how = f"in strips of {move.held}"
         case Crosswise():
             how = "in rectangles"
         case _:
@@ -118,6 +124,8 @@ def plan_axes(element_size: int, axes: Sequence[Axis]) -> Plan:
     if size <= FEW_BYTES:
         return Plan(size, (), _NO_AXIS, 1, (), (_move(element_size, [_NO_AXIS, *axes], 1, few=True),), ())
     run, axes = _run_of(element_size, axes)
+    if len(axes) == 1 and axes[0].source == 0 and axes[0].destination == run and run not in _NANOSECONDS:
+        return _stream(size, run, axes[0])
     if axes and run < _LONG_ENOUGH:
         axes = _parted(axes, run)
     stages = _stages(axes, run)
@@ -165,8 +173,7 @@ def _parted(axes: list[Axis], run: int) -> list[Axis]:
         if length < _MANY_REPEATS and run * length not in (2, 4, 8):
             inner = next((size // run for size in (8, 4, 2) if size > run and length % (size // run) == 0), 1)
     elif run * length >= 4 * _LONG_ENOUGH:
-        is_alone = not any(axis.source for axis in axes[:-1])
-        inner = _divisor(length, (_PATTERN if is_alone else _LONG_ENOUGH) // run)
+        inner = _divisor(length, _LONG_ENOUGH // run)
     if inner in (1, length):
         return axes
     return [*axes[:-1], Axis(length // inner, 0, run * inner), Axis(inner, 0, run)]
@@ -210,20 +217,41 @@ def _parting(axes: Sequence[Axis], run: int, stages: Sequence[Stage], size: int)
         inside = stages[-1].run
         for place in reversed(places):  # as many of the inner ones as fit
             if inside * outer[place].length > _SCRATCH or place == places[0]:
-                return Parting(place, _even(outer[place].length, max(1, _SCRATCH // inside)))
+                chunk = max(1, _SCRATCH // inside)
+                whole_lines = _LINE // abs(outer[place].source)
+                if len(stages) == 1 and whole_lines > 1 and inside * whole_lines <= _MOST_SCRATCH:
+                    # else each of the source's lines is read several times; and wide rectangles are faster
+                    chunk = _MOST_SCRATCH // inside // whole_lines * whole_lines
+                return Parting(place, _even(outer[place].length, chunk))
             inside *= outer[place].length
     is_long = not stages and (run >= _LONG_ENOUGH or not places or axes[-1].source == run)
-    if not outer or (is_long and size < MANY_BYTES):
+    if not outer or (is_long and size < MANY_PLAIN_BYTES):
         return Parting(None, 1)
-    if not places:
-        return Parting(0, _even(outer[0].length, max(1, _BLOCK * outer[0].length // size)))
-    written, read = size, run
+    read = run * math.prod(outer[place].length for place in places)
+    if read <= _SCRATCH and outer[0].length * _BLOCK > size:  # the source stays in a cache, so any axis will do
+        return Parting(0, _even(outer[0].length, _BLOCK * outer[0].length // size))
+    written = size
     for place in places:
         written //= outer[place].length
+        read //= outer[place].length
         if written <= _BLOCK or place == places[-1]:
-            read *= math.prod(outer[inner].length for inner in places if inner > place)
-            return Parting(place, _even(outer[place].length, max(1, _BLOCK // written, _PATTERN // read)))
-    raise AssertionError("one of the places is the last")
+            chunk = max(1, _BLOCK // written)
+            if read == outer[place].destination:  # one run: the longer the better, but Ctrl-C is to stop it
+                chunk = max(chunk, min(_BLOCK // read, 8 * _BLOCK // written))
+            return Parting(place, _even(outer[place].length, chunk))
+    return Parting(0, 1)
+
+
+def _stream(size: int, run: int, repeat: Axis) -> Plan:
+    """A run that is repeated, and nothing else: as many as a cache holds, a whole number of its lines, are streamed."""
+    held = min(max(1, _PATTERN // run), repeat.length)
+    alike = _LINE // math.gcd(run, _LINE)
+    if held >= alike:
+        held -= held % alike
+    chunk = repeat.length if size < MANY_PLAIN_BYTES else min(max(1, _BLOCK // run // held) * held, repeat.length)
+    pattern = _move(run, [_NO_AXIS, Axis(held, 0, run)], 1)
+    chunked = Axis(repeat.length, 0, run)
+    return Plan(size, (), chunked, chunk, (pattern,), (Stream(Walk(run, (Axis(1, 0, run),)), held),), (held * run,))
 
 
 def _even(length: int, chunk: int) -> int:
@@ -274,10 +302,13 @@ def _move(run: int, axes: Sequence[Axis], count: int, *, few: bool = False) -> M
     loop = axes[-1].length * (count if len(axes) == 1 else 1)
     if repeats * run in (2, 4, 8) and repeats > 1 and loop >= 16:
         return Multiply(Walk(run, axes), np.dtype(f"u{repeats * run}"))
-    if repeats == 1 and len(axes) > 1 and run <= 16 and inner.source > 64 and loop >= 32:
-        across = next((i for i, axis in enumerate(axes[:-1]) if axis.source == run), None)
-        if across is not None and axes[across].length * (count if across == 0 else 1) >= 8:
-            return Crosswise(Walk(run, axes), across, is_aliased=inner.source % 4096 == 0)
+    if repeats == 1 and run <= 16 and inner.source > _LINE:
+        across = next((i for i, axis in enumerate(outer) if axis.source == run), None)
+        if across is not None and outer[across].length * (count if across == 0 else 1) >= 8:
+            if loop <= _FEW_PASSES:
+                return Passes(Walk(run, tuple(outer)), inner, 1)
+            if loop > _MANY_LINES:
+                return Crosswise(Walk(run, axes), across, is_aliased=inner.source % 4096 == 0)
     lane = math.gcd(run, 8)
     in_passes = repeats * (run // lane * (_NANOSECONDS[lane] + _START / loop + _PASS / walked))
     in_one = _START / (1 if repeats > 1 else loop)
@@ -286,7 +317,7 @@ def _move(run: int, axes: Sequence[Axis], count: int, *, few: bool = False) -> M
     else:
         in_one += repeats * run * _BYTE if repeats > 1 else _NANOSECONDS[run]
     if in_passes < in_one and (repeats > 1 or lane < run):
-        return Passes(Walk(lane, axes), repeats, inner.destination, run // lane)
+        return Passes(Walk(lane, axes), inner if repeats > 1 else _NO_AXIS, run // lane)
     return Copy(Walk(run, axes if repeats == 1 else (*outer, inner)))
 
 

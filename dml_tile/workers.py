@@ -6,19 +6,25 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from dml_tile.memory import Bytes
-from dml_tile.plan import MANY_BYTES, Plan
+from dml_tile.moves import Step
+from dml_tile.plan import Plan
 
 Progress = Callable[[int, int], object]
 """Is told how many of how many bytes are written, in the thread that called, after each of its blocks."""
 
 VARIABLE: Final = "DML_TILE_THREADS"
 
+MANY_BYTES: Final = 2**22
+"""From so many bytes on threads share the blocks of a plan."""
+
 _MAX_THREADS: Final = 64
+_ALIGNMENT: Final = 64  # bytes; copies between memory that lies alike in the processor's cache lines are faster
 
 
 class Region(NamedTuple):
@@ -40,20 +46,12 @@ def run(
     blocks = _Blocks(plan)
 
     def work(progress: Progress | None = None) -> None:
-        scratch = [Region(np.empty(size, np.uint8)) for size in plan.scratch]
-        first = source
-        if plan.beforehand:
-            for move, written in zip(plan.beforehand, scratch, strict=True):
-                move.run(1, *first, *written)
-                first = written
-            scratch = []
-        *stages, last = plan.moves
-        for read_from, written_to, count in blocks:
-            memory, offset = first.memory, first.offset + read_from
-            for move, written in zip(stages, scratch, strict=True):
-                move.run(count, memory, offset, *written)
-                memory, offset = written
-            last.run(count, memory, offset, destination.memory, destination.offset + written_to)
+        worker = _Worker(plan, source, destination)
+        for step in worker.beforehand():
+            step()
+        for block in blocks:
+            for step in worker.steps(*block):
+                step()
             if progress is not None:
                 progress(blocks.given * plan.size // plan.block_count, plan.size)
 
@@ -68,6 +66,12 @@ def run(
             helper.exception()  # waits; what the caller raises itself goes first
     for helper in helpers:
         helper.result()
+
+
+def all_steps(plan: Plan, source: Region, destination: Region) -> tuple[Step, ...]:
+    """What ``run`` does with one thread; whoever keeps the steps keeps the scratch memory."""
+    worker = _Worker(plan, source, destination)
+    return tuple(chain(worker.beforehand(), *(worker.steps(*block) for block in plan.blocks())))
 
 
 def thread_count(plan: Plan, threads: int | None) -> int:
@@ -86,6 +90,43 @@ def _threads_by_default() -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(f"{VARIABLE} is {text!r}; a positive integer was expected")
     return int(text)
+
+
+class _Worker:
+    """What one thread does of a plan, with scratch memory of its own."""
+
+    def __init__(self, plan: Plan, source: Region, destination: Region) -> None:
+        self._plan = plan
+        self._source = source
+        self._destination = destination
+        self._scratch = [_scratch(size, destination) for size in plan.scratch]
+
+    def beforehand(self) -> Iterator[Step]:
+        """What is to be done before any block."""
+        read = self._source
+        for move, written in zip(self._plan.beforehand, self._scratch, strict=False):
+            yield from move.steps(1, *read, *written)
+            read = written
+
+    def steps(self, read_from: int, written_to: int, count: int) -> Iterator[Step]:
+        """What is to be done for a block of the plan."""
+        *stages, last = self._plan.moves
+        memory, offset = self._scratch[-1] if self._plan.beforehand else self._source
+        offset += read_from
+        for move, written in zip(stages, self._scratch, strict=False):
+            yield from move.steps(count, memory, offset, *written)
+            memory, offset = written
+        yield from last.steps(count, memory, offset, self._destination.memory, self._destination.offset + written_to)
+
+
+def _scratch(size: int, alike: Region) -> Region:
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    return Region(memory, (_address(alike.memory) + alike.offset - _address(memory)) % _ALIGNMENT)
+
+
+def _address(memory: Bytes) -> int:
+    address: int = memory.__array_interface__["data"][0]  # as .ctypes.data, in a third of the time
+    return address
 
 
 class _Blocks:

@@ -7,8 +7,8 @@ import math
 import pytest
 from tilings import Tiling, assert_equal
 
-from dml_tile.moves import Copy, Crosswise, Multiply, Passes
-from dml_tile.plan import FEW_BYTES, MANY_BYTES, plan_tile
+from dml_tile.moves import Copy, Crosswise, Multiply, Passes, Stream
+from dml_tile.plan import FEW_BYTES, MANY_PLAIN_BYTES, plan_tile
 
 M = 2**20
 
@@ -29,6 +29,18 @@ PLANS = {
     "a transposed input": (Tiling(4, (1000, 3000), (1, 1), source_strides=(4, 4000)), [Crosswise]),
     "a transposed input whose rows are aliased": (Tiling(4, (512, 1024), (1, 1), (4, 2048 * 4)), [Crosswise]),
     "a transposed input, repeated": (Tiling(4, (300, 700), (2, 2), source_strides=(4, 1200)), [Crosswise, Copy]),
+    "channels first from channels last": (
+        Tiling(4, (1, 64, 56, 56), (2, 1, 1, 1), (64 * 56 * 56 * 4, 4, 56 * 64 * 4, 64 * 4)),
+        [Crosswise, Copy],
+    ),
+    "three channels last from channels first": (
+        Tiling(1, (1, 3, 500, 500), (1, 1, 1, 1), None, (3 * 500 * 500, 1, 500 * 3, 3)),
+        [Passes],
+    ),
+    "a few channels last from channels first": (
+        Tiling(4, (1, 16, 56, 56), (1, 1, 1, 1), None, (16 * 56 * 56 * 4, 4, 56 * 16 * 4, 16 * 4)),
+        [Copy],
+    ),
     "channels last from channels first": (
         Tiling(4, (1, 64, 56, 56), (1, 1, 1, 1), None, (64 * 56 * 56 * 4, 4, 56 * 64 * 4, 64 * 4)),
         [Crosswise],
@@ -46,25 +58,35 @@ def test_a_tile_takes_these_moves(tiling: Tiling, moves: list[type]) -> None:
     assert_equal(tiling, plan)
 
 
-def test_a_pattern_that_depends_on_no_block_is_made_once() -> None:
-    plan = Tiling(4, (3,), (M,)).plan
+@pytest.mark.parametrize(("run", "repeat"), [(3, 9_000_001), (12, 2**21), (37, 1000), (64, 300_007), (1999, 11_003)])
+def test_a_run_that_is_repeated_is_streamed_from_a_pattern_that_is_made_once(run: int, repeat: int) -> None:
+    tiling = Tiling(1, (run,), (repeat,))
+    plan = tiling.plan
     assert len(plan.beforehand) == 1
-    assert plan.block_count > 1
-    assert_equal(Tiling(4, (3,), (M,)), plan)
+    assert [type(move) for move in plan.moves] == [Stream]
+    assert plan.scratch[0] % run == 0
+    assert plan.scratch[0] % 64 == 0 or run > 256
+    assert (plan.block_count > 1) == (plan.size >= MANY_PLAIN_BYTES)
+    assert_equal(tiling, plan)
 
 
-def test_a_repeat_that_has_no_good_divisor_is_copied_as_it_is() -> None:
-    prime = Tiling(1, (12,), (100_003,))
-    assert prime.plan.scratch == ()
-    assert_equal(prime, prime.plan)
+MANY = MANY_PLAIN_BYTES
 
 
-@pytest.mark.parametrize("bytes_written", [FEW_BYTES, FEW_BYTES + 8, MANY_BYTES - 8, MANY_BYTES, MANY_BYTES + 8])
+@pytest.mark.parametrize("bytes_written", [FEW_BYTES, FEW_BYTES + 8, MANY - 8, MANY, MANY + 8])
 def test_the_bounds_are_no_bounds_of_what_is_written(bytes_written: int) -> None:
     tiling = Tiling(8, (bytes_written // 8,), (1,))
     plan = tiling.plan
     assert plan.size == bytes_written
-    assert (plan.block_count > 1) == (bytes_written >= MANY_BYTES)
+    assert (plan.block_count > 1) == (bytes_written >= MANY)
+    assert_equal(tiling, plan)
+
+
+def test_a_long_run_is_copied_in_pieces_of_a_megabyte_and_more() -> None:
+    tiling = Tiling(4, (M + 3,), (5,))
+    plan = tiling.plan
+    assert plan.block_count > 1
+    assert 4 * plan.chunk >= M
     assert_equal(tiling, plan)
 
 
@@ -93,11 +115,14 @@ def test_a_plan_tells_what_it_moves() -> None:
         "216 bytes in 1 block\n  216 bytes: 1 x 3 x 2 x 3 runs of 12 bytes, in one copy"
     )
     assert str(Tiling(1, (M, 1), (1, 6)).plan).splitlines() == [
-        f"{6 * M} bytes in 8 blocks",
-        "  262144 bytes: 131072 runs of 1 bytes, multiplied to 2 bytes",
-        "  786432 bytes: 131072 runs of 2 bytes, in 3 passes",
+        f"{6 * M} bytes in 3 blocks",
+        "  699052 bytes: 349526 runs of 1 bytes, multiplied to 2 bytes",
+        "  2097156 bytes: 349526 runs of 2 bytes, in 3 passes",
     ]
-    assert "once: " in str(Tiling(4, (3,), (M,)).plan)
+    assert str(Tiling(4, (3,), (M,)).plan).splitlines()[1:] == [
+        "  once: 16320 bytes: 1 x 1360 runs of 12 bytes, in one copy",
+        "  2088960 bytes: 174080 runs of 12 bytes, in strips of 1360",
+    ]
     assert "in rectangles" in str(PLANS["a transposed input"][0].plan)
 
 

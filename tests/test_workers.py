@@ -14,15 +14,14 @@ import pytest
 from tilings import Tiling, assert_equal, executed
 
 from dml_tile import workers
-from dml_tile.plan import MANY_BYTES
-from dml_tile.workers import VARIABLE, Region, run, thread_count
+from dml_tile.workers import MANY_BYTES, VARIABLE, Region, run, thread_count
 
-BIG = Tiling(4, (1500, 1001), (2, 1))
+BIG = Tiling(4, (2200, 1001), (1, 2))
 SMALL = Tiling(4, (2, 3), (3, 3))
 TILINGS = {
     "one move": BIG,
     "stages": Tiling(4, (1024, 512, 3), (2, 1, 2)),
-    "a pattern": Tiling(4, (3,), (2**20,)),
+    "a pattern": Tiling(4, (3,), (2**20 * 3 // 2,)),
     "indices one by one": Tiling(4, (70, 3, 5, 700), (2, 2, 3, 2)),
 }
 
@@ -30,6 +29,7 @@ TILINGS = {
 @pytest.mark.parametrize("threads", [1, 2, 8])
 @pytest.mark.parametrize("tiling", TILINGS.values(), ids=TILINGS)
 def test_any_number_of_threads_writes_the_same(tiling: Tiling, threads: int) -> None:
+    assert tiling.plan.block_count > 1
     assert tiling.plan.size >= MANY_BYTES
     assert_equal(tiling, tiling.plan, threads)
 
@@ -68,12 +68,21 @@ def test_progress_is_told_in_the_calling_thread_up_to_the_end() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_an_exception_stops_within_a_block(threads: int) -> None:
+def test_an_exception_stops_within_a_block(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     told = []
+    caller, is_raised = threading.current_thread(), threading.Event()
+    steps = workers._Worker.steps
+
+    def waiting(worker: Any, *block: int) -> Any:
+        assert threading.current_thread() is caller or is_raised.wait(60)
+        return steps(worker, *block)
 
     def interrupt(done: int, of: int) -> None:
         told.append(done)
+        is_raised.set()
         raise KeyboardInterrupt
+
+    monkeypatch.setattr(workers._Worker, "steps", waiting)
 
     with pytest.raises(KeyboardInterrupt):
         executed(BIG, BIG.plan, threads, interrupt)

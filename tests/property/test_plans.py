@@ -14,14 +14,15 @@ from tilings import Tiling, assert_equal
 from dml_tile import plan, workers
 
 FEW = [0, 64, 8192]
-MANY = [0, 4096, 2**23]
+MANY = [0, 4096, 2**22]
 CONSTANTS = {
     "_SCRATCH": [64, 1024, 2**18],
-    "_BLOCK": [128, 4096, 2**20],
-    "_PATTERN": [256, 2**16],
+    "_BLOCK": [128, 4096, 2**21],
+    "_PATTERN": [256, 2**14],
     "_MANY_REPEATS": [4, 64],
     "_LONG": [256, 2048],
-    "_LONG_ENOUGH": [32, 128],
+    "_LONG_ENOUGH": [32, 256],
+    "MANY_PLAIN_BYTES": [0, 4096, 2**24],
 }
 MOST_BYTES = 2**20
 
@@ -64,8 +65,7 @@ def tilings(draw: st.DrawFn) -> Tiling:
 def test_a_random_plan_writes_what_one_copy_would(tiling: Tiling, data: st.DataObject, threads: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "FEW_BYTES", data.draw(st.sampled_from(FEW)))
-        for module in (plan, workers):
-            patch.setattr(module, "MANY_BYTES", data.draw(st.sampled_from(MANY)))
+        patch.setattr(workers, "MANY_BYTES", data.draw(st.sampled_from(MANY)))
         for name, values in CONSTANTS.items():
             patch.setattr(plan, name, data.draw(st.sampled_from(values)))
         planned = tiling.planned_anew()
