@@ -65,8 +65,7 @@ def batch(count: int, samples: int) -> float:
     texts = [descriptor(1 + i % 1000) for i in range(count)]
 
     def at_once() -> object:
-        tiles = dml_tile.load_tiles(texts)
-        return tiles, [dml_tile.check(tile, TARGET) for tile in tiles]
+        return dml_tile.check_texts(texts, TARGET)
 
     def one_by_one() -> object:
         tiles = [TileOperatorDesc.model_validate_json(text) for text in texts]

@@ -4,7 +4,8 @@
 
 All write to the same memory, touched before, but for numpy.tile, which cannot. Samples of the peers take turns in a
 random order, each after a pause in which the threads of others come to rest, and after calls of its own that are not
-counted, until its threads have found their processors; a ratio is that of medians. Each result is compared with numpy.tile's first.
+counted, until its threads have found their processors; a ratio is that of medians. Each result is compared with
+numpy.tile's first.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import json
 import math
 import platform
-import random
 import statistics
 import sys
 import time
@@ -82,9 +82,9 @@ def measured(shape: Shape, peers: list[str], samples: int, seconds: float) -> Ro
     del expected
     counts = {name: _calls(one, seconds) for name, one in ready.items()}
     times: dict[str, list[float]] = {name: [] for name in ready}
-    order = random.Random(1)
+    order = np.random.default_rng(1)
     for _ in range(samples):
-        for name in order.sample(list(ready), len(ready)):
+        for name in order.permutation(list(ready)):
             time.sleep(PAUSE)
             _timed(ready[name].call, math.ceil(SETTLING * counts[name]))
             times[name].append(_timed(ready[name].call, counts[name]))

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from dml_tile.findings import Finding as Finding
     from dml_tile.findings import Rule as Rule
     from dml_tile.frontends.arrays import tile as tile
+    from dml_tile.frontends.batches import check_texts as check_texts
     from dml_tile.frontends.batches import load_tiles as load_tiles
     from dml_tile.frontends.cstruct import read_operator_desc as read_operator_desc
     from dml_tile.frontends.cstruct import read_tile_operator_desc as read_tile_operator_desc
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
     from dml_tile.resources import Buffer as Buffer
     from dml_tile.resources import BufferArrayBinding as BufferArrayBinding
     from dml_tile.resources import BufferBinding as BufferBinding
-    from dml_tile.rules import RULES as RULES
+    from dml_tile.rulebook import RULES as RULES
     from dml_tile.rules import check as check
     from dml_tile.rules import lowest_level as lowest_level
     from dml_tile.rules import require as require
@@ -118,6 +119,7 @@ _HOMES = {
     "Finding": "findings",
     "Rule": "findings",
     "tile": "frontends.arrays",
+    "check_texts": "frontends.batches",
     "load_tiles": "frontends.batches",
     "read_operator_desc": "frontends.cstruct",
     "read_tile_operator_desc": "frontends.cstruct",
@@ -138,7 +140,7 @@ _HOMES = {
     "check": "rules",
     "lowest_level": "rules",
     "require": "rules",
-    "RULES": "rules",
+    "RULES": "rulebook",
     "simulate": "simulation",
     "Target": "targets",
     "TargetLike": "targets",

@@ -289,7 +289,7 @@ def explain(
 ) -> None:
     """Tell what a rule says, what it rests on, what DirectML returns, and the page."""
     from dml_tile.reports.text import print_lines, rule_lines
-    from dml_tile.rules import RULES, rule_named
+    from dml_tile.rulebook import RULES, rule_named
 
     try:
         rules = RULES.values() if rule is None else [rule_named(rule)]

@@ -7,6 +7,7 @@ from operator import mul
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
+from numpy import may_share_memory, ndarray
 
 from dml_tile.binding_rules import output_is_apart, range_is_large_enough
 from dml_tile.buffer_rules import output_elements_are_apart, total_is_large_enough
@@ -75,8 +76,8 @@ class CompiledTile:
     plan: Plan
     sizes_in_bytes: tuple[int, int]
     """The TotalTensorSizeInBytes of input and output."""
-    _copied: tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...], tuple[int, ...]] | None
-    """The shape, the dtype and the strides of a small tile's only move."""
+    _copied: tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...], tuple[int, ...], int, int] | None
+    """The shape, the dtype and the strides of a small tile's only move, and ``sizes_in_bytes``."""
 
     def bind(self, input: BufferLike, output: BufferLike) -> BoundTile:  # noqa: A002
         """The tile between two buffers, of which each has at least the tensor's TotalTensorSizeInBytes.
@@ -95,20 +96,20 @@ class CompiledTile:
 
     def execute(self, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
         """Tile ``input`` into ``output``, once; raises what ``bind`` raises."""
-        if (
-            (copied := self._copied) is not None  # then binding would take longer than the tile itself
-            and type(input) is type(output) is np.ndarray
-            and input.nbytes >= self.sizes_in_bytes[0]
-            and output.nbytes >= self.sizes_in_bytes[1]
-            and input.flags.c_contiguous
-            and output.flags.carray
-            and not (input.dtype.hasobject or output.dtype.hasobject)
-            and not np.may_share_memory(input, output)
-        ):
-            shape, dtype, read, written = copied
-            np.ndarray(shape, dtype, output, 0, written)[...] = np.ndarray(shape, dtype, input, 0, read)
-        else:
-            self.bind(input, output).run()
+        if self._copied is not None and type(input) is type(output) is ndarray:
+            # binding would take longer than the tile itself
+            shape, dtype, read, written, input_size, output_size = self._copied
+            if (
+                input.nbytes >= input_size
+                and output.nbytes >= output_size
+                and input.flags.c_contiguous
+                and output.flags.carray
+                and not (input.dtype.hasobject or output.dtype.hasobject)
+                and not may_share_memory(input, output)
+            ):
+                ndarray(shape, dtype, output, 0, written)[...] = ndarray(shape, dtype, input, 0, read)
+                return
+        self.bind(input, output).run()
 
     def _buffer_findings(self, source: Bytes, destination: Bytes) -> list[Finding]:
         findings: list[Finding] = []
@@ -146,7 +147,7 @@ def compile_tile(
     copied = None
     if plan.size <= FEW_BYTES and padding == "preserve":
         walk = plan.moves[0].walk
-        copied = walk.shape(1), walk.dtype, *walk.strides
+        copied = walk.shape(1), walk.dtype, *walk.strides, source, destination
     return CompiledTile(desc, target, padding, plan, (source, destination), copied)
 
 

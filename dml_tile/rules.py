@@ -1,9 +1,7 @@
 """Checking a descriptor: would DirectML accept it at a target, and if not, why?
 
-RULES           every rule, in the order of its findings
 check()         all findings of a descriptor
 require()       raises DmlError if there is any
-rule_named()    a rule by its id
 lowest_level()  the lowest feature level without findings
 """
 
@@ -13,25 +11,13 @@ import difflib
 import math
 from collections.abc import Iterator
 from operator import mul
-from typing import Any, Final
+from typing import Final
 
-from dml_tile.backend_rules import BACK_END_RULES
-from dml_tile.binding_rules import BIND_POINT_RULES, BINDING_PAIR_RULES, BINDING_RULES, BOUND_RULES, COUNT_RULES
 from dml_tile.buffer_rules import BUFFER_RULES, TENSOR_RULES, Operand, buffer_of
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.device_rules import COMPILATION_RULES, CREATION_RULES, FEATURE_RULES, INITIALIZER_RULES, REMOVAL_RULES
-from dml_tile.dialect_rules import DIALECT_RULES, SPECIFICATION_RULES
-from dml_tile.dispatch_rules import (
-    DISPATCH_RULES,
-    INITIALIZATION_RULES,
-    PERSISTENCE_RULES,
-    TABLE_RULES,
-    TABLE_USE_RULES,
-)
 from dml_tile.enums import UINT_MAX, FeatureLevel, OperatorType, TensorFlags, TensorType
-from dml_tile.findings import Against, DmlError, Finding, Rule, bases_of
+from dml_tile.findings import Against, DmlError, Finding, bases_of
 from dml_tile.layout import ELEMENT_SIZES, minimum_size_in_bytes
-from dml_tile.lowering_rules import LOWERING_RULES
 from dml_tile.simulation import resolve
 from dml_tile.targets import Target, TargetLike
 from dml_tile.tile_rules import (
@@ -46,21 +32,7 @@ from dml_tile.tile_rules import (
 DESCRIPTOR_RULES: Final = (
     TENSOR_RULES + BUFFER_RULES + TILE_BUFFER_RULES + INPUT_OUTPUT_RULES + REPEATS_RULES + OPERATOR_RULES
 )
-
-_RULES_OF_DIALECTS: Final[tuple[Rule[Any], ...]] = (*SPECIFICATION_RULES.values(), *DIALECT_RULES, *BACK_END_RULES)
-_RULES_OF_BINDINGS: Final = COUNT_RULES + BOUND_RULES + BIND_POINT_RULES + BINDING_RULES + BINDING_PAIR_RULES
-_RULES_OF_THE_DEVICE: Final = CREATION_RULES + FEATURE_RULES + REMOVAL_RULES + COMPILATION_RULES + INITIALIZER_RULES
-_RULES_OF_DISPATCH: Final = TABLE_RULES + TABLE_USE_RULES + DISPATCH_RULES + INITIALIZATION_RULES + PERSISTENCE_RULES
-
-RULES: Final[dict[str, Rule[Any]]] = {
-    rule.id: rule
-    for rule in DESCRIPTOR_RULES
-    + _RULES_OF_DIALECTS
-    + LOWERING_RULES
-    + _RULES_OF_BINDINGS
-    + _RULES_OF_THE_DEVICE
-    + _RULES_OF_DISPATCH
-}
+"""In the order of their findings."""
 
 
 def check(
@@ -92,15 +64,6 @@ def require(
 def lowest_level(desc: OperatorDesc | TileOperatorDesc | None) -> FeatureLevel | None:
     """The lowest feature level at which the descriptor passes, against both; None if it passes at no level."""
     return next((level for level in _DISTINCT_LEVELS if not check(desc, level)), None)
-
-
-def rule_named(rule_id: str) -> Rule[Any]:
-    """The rule with this id. Raises ValueError, with the nearest ids, for any other."""
-    if rule_id not in RULES:
-        near = difflib.get_close_matches(rule_id, RULES, n=3, cutoff=0.4)
-        hint = f"did you mean {', '.join(near)}?" if near else "`dml-tile explain` lists all rules"
-        raise ValueError(f"there is no rule {rule_id!r}; {hint}")
-    return RULES[rule_id]
 
 
 def not_a_tile(operator: str) -> Finding:

@@ -17,7 +17,8 @@ from dml_tile.enums import UINT_MAX, TensorDataType
 from dml_tile.findings import Against, Basis
 from dml_tile.frontends.backends import BACK_ENDS, back_end_named, checked, checked_node, hand_over, note_on
 from dml_tile.frontends.nodes import TileNode, tile_node
-from dml_tile.rules import RULES, check, rule_named
+from dml_tile.rulebook import RULES, rule_named
+from dml_tile.rules import check
 
 
 def told(desc: TileOperatorDesc | None) -> str:

@@ -1,4 +1,4 @@
-"""Loading many descriptors at once."""
+"""Loading and checking many descriptors at once."""
 
 from __future__ import annotations
 
@@ -28,13 +28,36 @@ def test_texts_are_descriptors_in_their_order(is_collecting: bool) -> None:
     assert gc.isenabled() == is_collecting
 
 
-def test_the_collector_is_as_it_was_after_an_error_too(is_collecting: bool) -> None:
-    with pytest.raises(ValidationError):
-        dml_tile.load_tiles(['{"Repeats": -1}'])
+def test_each_descriptor_has_its_findings(is_collecting: bool) -> None:
+    tiles = [GOOD, row("INT64", [3], [2])]
+    texts = [tile.model_dump_json(by_alias=True) for tile in tiles]
+    assert dml_tile.check_texts(iter(texts), "4_0") == [(tile, dml_tile.check(tile, "4_0")) for tile in tiles]
+    runtime = [(tile, dml_tile.check(tile, "2_0", "runtime")) for tile in tiles]
+    assert dml_tile.check_texts(texts, "2_0", "runtime") == runtime
     assert gc.isenabled() == is_collecting
 
 
-def test_the_collector_is_paused_while_they_are_loaded() -> None:
+def test_the_collector_is_as_it_was_after_an_error_too(is_collecting: bool) -> None:
+    with pytest.raises(ValidationError):
+        dml_tile.load_tiles(['{"Repeats": -1}'])
+    with pytest.raises(ValueError, match="target"):
+        dml_tile.check_texts([GOOD.model_dump_json(by_alias=True)], "windows-95")
+    assert gc.isenabled() == is_collecting
+
+
+def test_what_is_frozen_stays_frozen() -> None:
+    gc.freeze()
+    try:
+        count = gc.get_freeze_count()
+        dml_tile.load_tiles([GOOD.model_dump_json(by_alias=True)])
+        assert 0 < gc.get_freeze_count() <= count
+    finally:
+        gc.unfreeze()
+    dml_tile.load_tiles([GOOD.model_dump_json(by_alias=True)])
+    assert gc.get_freeze_count() == 0
+
+
+def test_the_collector_is_paused_meanwhile() -> None:
     seen = []
 
     def texts() -> Iterator[str]:
@@ -42,4 +65,5 @@ def test_the_collector_is_paused_while_they_are_loaded() -> None:
         yield GOOD.model_dump_json(by_alias=True)
 
     dml_tile.load_tiles(texts())
-    assert seen == [False]
+    dml_tile.check_texts(texts())
+    assert seen == [False, False]

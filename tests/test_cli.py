@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner, Result
 
 from dml_tile import cli
-from dml_tile.rules import RULES
+from dml_tile.rulebook import RULES
 from dml_tile.schemas import schemas
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}

@@ -14,7 +14,8 @@ from dml_tile.dispatch_rules import Dispatch, Initialization, Persistence, Table
 from dml_tile.enums import HRESULT, BindingType, Feature, FeatureLevel
 from dml_tile.findings import Basis
 from dml_tile.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding
-from dml_tile.rules import DESCRIPTOR_RULES, RULES
+from dml_tile.rulebook import RULES
+from dml_tile.rules import DESCRIPTOR_RULES
 from dml_tile.slots import (
     INITIALIZER_INPUT,
     INITIALIZER_OUTPUT,

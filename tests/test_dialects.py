@@ -21,7 +21,8 @@ from dml_tile.dialects.request import INT64_MAX, DialectError, Request
 from dml_tile.enums import UINT_MAX, TensorDataType
 from dml_tile.findings import DmlError, Rule
 from dml_tile.frontends import onnx, openvino, webnn
-from dml_tile.rules import RULES, check
+from dml_tile.rulebook import RULES
+from dml_tile.rules import check
 
 ONNX, OPENVINO, WEBNN, NUMPY = "onnx", "openvino", "webnn", "numpy"
 TILES: Final[dict[str, Callable[..., Request]]] = {

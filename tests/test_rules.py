@@ -12,7 +12,8 @@ from tiles import GOOD, OPERATOR, at, row, tile
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Basis
-from dml_tile.rules import DESCRIPTOR_RULES, RULES, check
+from dml_tile.rulebook import RULES
+from dml_tile.rules import DESCRIPTOR_RULES, check
 from dml_tile.targets import Target
 
 D, R, I = Basis.DOCUMENTED, Basis.RUNTIME, Basis.INFERRED  # noqa: E741

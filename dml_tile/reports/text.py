@@ -15,7 +15,7 @@ from dml_tile.findings import Basis, Finding, Rule
 from dml_tile.frontends.problems import printable
 from dml_tile.lowering_rules import LOWERING_RULES
 from dml_tile.reports.result import Result
-from dml_tile.rules import RULES
+from dml_tile.rulebook import RULES
 from dml_tile.targets import Target, oldest_windows
 from dml_tile.tile_rules import operator_is_a_tile
 
