@@ -1,0 +1,27 @@
+"""``dml-tile explain``"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from dml_tile.terminal import console_of
+
+
+def explain(
+    rule: Annotated[str | None, typer.Argument(metavar="RULE", help="A rule's id; without it, all rules.")] = None,
+) -> None:
+    """Tell what a rule says, what it rests on, what DirectML returns, and the page."""
+    from dml_tile.reports.text import print_lines, rule_lines
+    from dml_tile.rulebook import RULES, rule_named
+
+    try:
+        rules = RULES.values() if rule is None else [rule_named(rule)]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="RULE") from None
+    console = console_of()
+    for known in rules:
+        print_lines(console, rule_lines(known))
+    sys.stdout.flush()
