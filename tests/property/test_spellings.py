@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any, Final
 
 import pytest
@@ -20,7 +21,7 @@ USUAL: Final = TypeAdapter(TileOperatorDesc)
 
 ODD: Final = st.sampled_from(
     [None, True, -1, 0, 1.0, 1.5, 2**32, 2**64, "FLOAT32", "1", [], [1, None], {}, {"Desc": None}]
-)
+).map(deepcopy)
 
 
 def outcome(read: Any, text: str) -> Any:
