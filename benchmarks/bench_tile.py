@@ -25,6 +25,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 import typer
 from peers import PEERS, Call, Case, Ready, dml_tile, installed
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from shapes import SHAPES, Shape
@@ -107,9 +108,14 @@ def _calls(one: Ready, seconds: float) -> int:
     return max(1, math.ceil(seconds / (time.perf_counter() - start)))
 
 
+def _table(*columns: str) -> Table:
+    """A table for a terminal, or in Markdown."""
+    return Table(*columns) if sys.stdout.isatty() else Table(*columns, box=box.MARKDOWN)
+
+
 def ratio_table(rows: list[Row], peers: list[str]) -> Table:
     """The shapes, one a row, and the geometric means."""
-    table = Table("shape", "MB", "GB/s", *peers)
+    table = _table("shape", "MB", "GB/s", *peers)
     for column in table.columns:
         column.no_wrap = True
     for column in table.columns[1:]:
@@ -117,7 +123,8 @@ def ratio_table(rows: list[Row], peers: list[str]) -> Table:
     for row in rows:
         ratios = [f"{row.ratios[name]:.2f}" if name in row.ratios else "" for name in peers]
         table.add_row(row.shape.name, f"{row.shape.written / 1e6:.2f}", f"{row.gigabytes:.1f}", *ratios)
-    table.add_section()
+    if sys.stdout.isatty():
+        table.add_section()
     found = {name: [row.ratios[name] for row in rows if name in row.ratios] for name in peers}
     means = [f"{statistics.geometric_mean(ratios):.2f}" if ratios else "" for ratios in found.values()]
     table.add_row("geometric mean", "", "", *means)
@@ -126,7 +133,7 @@ def ratio_table(rows: list[Row], peers: list[str]) -> Table:
 
 def goal_table(rows: list[Row]) -> Table:
     """What is aimed at, and what was reached."""
-    table = Table("goal", "at least", "measured")
+    table = _table("goal", "at least", "measured")
     for peer, what, measure, least in GOALS:
         ratios = [
             row.ratios[peer] / (EASED if row.shape.is_plain_copy and least == 1.0 else 1.0)
@@ -170,7 +177,7 @@ def plot(rows: list[Row], peers: list[str], path: Path) -> None:
     axes.invert_yaxis()
     axes.grid(visible=True, axis="x", alpha=0.3)
     axes.set_xlabel("their time / dml_tile's (right of the line, dml_tile is faster)")
-    axes.legend(loc="upper right")
+    figure.legend(loc="outside upper center", ncols=len(peers))
     figure.savefig(path, dpi=120)
 
 
@@ -188,7 +195,7 @@ def main(
     rows = []
     for shape in shapes:
         rows.append(measured(shape, peers, samples, seconds))
-        console.print(f"{shape.name}: {rows[-1].gigabytes:.1f} GB/s", style="dim", highlight=False)
+        print(f"{shape.name}: {rows[-1].gigabytes:.1f} GB/s", file=sys.stderr)  # noqa: T201
     console.print(ratio_table(rows, peers), goal_table(rows), sep="\n")
     if json_file:
         json_file.write_text(json.dumps(record(rows, peers), indent=2) + "\n")
