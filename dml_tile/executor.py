@@ -16,7 +16,8 @@ from dml_tile.findings import Against, DmlError, Finding
 from dml_tile.layout import ELEMENT_SIZES, packed_strides
 from dml_tile.memory import BufferLike, Bytes, byte_view
 from dml_tile.moves import Step
-from dml_tile.plan import FEW_BYTES, Plan, plan_tile
+from dml_tile.plan import Plan
+from dml_tile.planning import FEW_BYTES, plan_tile
 from dml_tile.rules import check
 from dml_tile.simulation import resolve
 from dml_tile.slots import TENSOR, Binding, BindingPair, Slot

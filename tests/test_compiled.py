@@ -15,7 +15,7 @@ from tiles import GOOD, row
 from dml_tile import terminal
 from dml_tile.executor import compile_tile
 from dml_tile.findings import DmlError
-from dml_tile.plan import FEW_BYTES
+from dml_tile.planning import FEW_BYTES
 from dml_tile.terminal import run_tile
 
 INPUT = np.arange(6, dtype=np.float32)

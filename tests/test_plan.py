@@ -8,7 +8,7 @@ import pytest
 from tilings import Tiling, assert_equal
 
 from dml_tile.moves import Copy, Crosswise, Multiply, Passes, Stream
-from dml_tile.plan import FEW_BYTES, MANY_PLAIN_BYTES, plan_tile
+from dml_tile.planning import FEW_BYTES, MANY_PLAIN_BYTES, plan_tile
 
 M = 2**20
 

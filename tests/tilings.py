@@ -11,7 +11,8 @@ import numpy as np
 from dml_tile.axes import coalesce, tile_axes
 from dml_tile.layout import packed_strides
 from dml_tile.memory import Bytes
-from dml_tile.plan import Plan, plan_axes, plan_tile
+from dml_tile.plan import Plan
+from dml_tile.planning import plan_axes, plan_tile
 from dml_tile.workers import Progress, Region, run
 
 GUARD = 64

@@ -19,7 +19,7 @@ from dml_tile.executor import require_executable
 from dml_tile.findings import Against
 from dml_tile.layout import shares_addresses
 from dml_tile.memory import DTYPES, region_of
-from dml_tile.plan import plan_tile
+from dml_tile.planning import plan_tile
 from dml_tile.simulation import resolve
 from dml_tile.targets import TargetLike
 from dml_tile.workers import Region, run

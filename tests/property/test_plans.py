@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilings import Tiling, assert_equal
 
-from dml_tile import plan, workers
+from dml_tile import planning, workers
 
 FEW = [0, 64, 8192]
 MANY = [0, 4096, 2**22]
@@ -64,10 +64,10 @@ def tilings(draw: st.DrawFn) -> Tiling:
 @settings(max_examples=600)
 def test_a_random_plan_writes_what_one_copy_would(tiling: Tiling, data: st.DataObject, threads: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "FEW_BYTES", data.draw(st.sampled_from(FEW)))
+        patch.setattr(planning, "FEW_BYTES", data.draw(st.sampled_from(FEW)))
         patch.setattr(workers, "MANY_BYTES", data.draw(st.sampled_from(MANY)))
         for name, values in CONSTANTS.items():
-            patch.setattr(plan, name, data.draw(st.sampled_from(values)))
+            patch.setattr(planning, name, data.draw(st.sampled_from(values)))
         planned = tiling.planned_anew()
         assert planned.size == math.prod(tiling.shape) * tiling.size
         assert_equal(tiling, planned, threads)
