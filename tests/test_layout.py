@@ -103,10 +103,14 @@ def brute_force(sizes: list[int], strides: list[int]) -> bool:
         )
     )
 )
+@pytest.mark.parametrize("dense", [0, 8])
 @settings(max_examples=500)
-def test_shared_addresses_are_found_exactly(shape: tuple[list[int], list[int]]) -> None:
+def test_shared_addresses_are_found_exactly(dense: int, shape: tuple[list[int], list[int]]) -> None:
     sizes, strides = shape
-    assert shares_addresses(sizes, strides) == brute_force(sizes, strides)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "_DENSE", dense)
+        layout._has_repeated_address.cache_clear()
+        assert shares_addresses(sizes, strides) == brute_force(sizes, strides)
 
 
 @pytest.mark.parametrize(
