@@ -104,6 +104,12 @@ def test_a_file_that_is_mapped_is_an_output(tmp_path: Path) -> None:
     assert told[-1] == output.nbytes
 
 
+def test_a_small_tile_tells_its_progress_too() -> None:
+    told: list[tuple[int, int]] = []
+    compile_tile(GOOD).bind(INPUT, np.zeros(54, np.float32)).run(progress=lambda *done: told.append(done))
+    assert told == [(216, 216)]
+
+
 def test_the_sizes_tell_small_tiles_from_large_ones() -> None:
     assert compile_tile(GOOD).plan.size <= FEW_BYTES
     assert compile_tile(LARGE).plan.block_count > 1

@@ -45,6 +45,10 @@ PLANS = {
         Tiling(4, (1, 64, 56, 56), (1, 1, 1, 1), None, (64 * 56 * 56 * 4, 4, 56 * 64 * 4, 64 * 4)),
         [Crosswise],
     ),
+    "bytes of a transposed input with long columns": (
+        Tiling(1, (64, 200_000), (2, 1), source_strides=(1, 64)),
+        [Crosswise, Copy],
+    ),
     "padded rows": (Tiling(4, (256, 500), (2, 2), (2048, 4), (8192, 4)), [Copy]),
     "elements apart": (Tiling(4, (M,), (2,), (8,), (8,)), [Copy]),
     "a reversed input": (Tiling(2, (M,), (2,), (-2,), None), [Copy]),

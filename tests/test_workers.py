@@ -35,7 +35,9 @@ def test_any_number_of_threads_writes_the_same(tiling: Tiling, threads: int) -> 
 
 
 def test_a_small_tile_takes_one_thread() -> None:
-    assert thread_count(SMALL.plan, 8) == 1
+    parted = Tiling(1, (2**20, 1), (1, 3)).plan
+    assert parted.block_count > 1
+    assert thread_count(parted, 8) == thread_count(SMALL.plan, 8) == 1
     assert thread_count(BIG.plan, 8) == 8
 
 
@@ -88,6 +90,15 @@ def test_an_exception_stops_within_a_block(threads: int, monkeypatch: pytest.Mon
         executed(BIG, BIG.plan, threads, interrupt)
     assert len(told) == 1
     assert told[0] < BIG.plan.size
+
+
+@pytest.mark.parametrize("offset", [0, 1, 24, 63])
+def test_scratch_memory_lies_in_cache_lines_as_the_output_does(offset: int) -> None:
+    def place(region: Region) -> int:
+        return (int(region.memory.ctypes.data) + region.offset) % 64
+
+    output = Region(np.zeros(4096, np.uint8), offset)
+    assert place(workers._scratch(1000, output)) == place(output)
 
 
 def test_what_a_helper_raises_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
