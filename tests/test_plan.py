@@ -46,7 +46,7 @@ PLANS = {
         [Crosswise],
     ),
     "bytes of a transposed input with long columns": (
-        Tiling(1, (64, 200_000), (2, 1), source_strides=(1, 64)),
+        Tiling(1, (65, 200_000), (2, 1), source_strides=(1, 65)),
         [Crosswise, Copy],
     ),
     "padded rows": (Tiling(4, (256, 500), (2, 2), (2048, 4), (8192, 4)), [Copy]),
