@@ -131,7 +131,7 @@ def _stages(axes: Sequence[Axis], run: int) -> list[Stage]:
         axis = axes[place - 1]
         if axis.source == run or (axis.source == 0 and axis.length >= _MANY_REPEATS and run in _NANOSECONDS):
             break
-        if run * axis.length > _SCRATCH:
+        if run * axis.length > _SCRATCH or (axis.source and _LINE * axis.length > _MOST_SCRATCH):
             break
         run *= axis.length
         place -= 1
@@ -184,7 +184,7 @@ def _output_parting(outer: Sequence[Axis], places: Sequence[int], run: int, size
         written //= outer[place].length
         read //= outer[place].length
         if written <= _BLOCK or place == places[-1]:
-            chunk = max(1, _BLOCK // written)
+            chunk = max(1, _BLOCK // written, min(_LINE // abs(outer[place].source), 8 * _BLOCK // written))
             if read == outer[place].destination:  # one run: the longer the better, but Ctrl-C is to stop it
                 chunk = max(chunk, min(_BLOCK // read, 8 * _BLOCK // written))
             return Parting(place, _even(outer[place].length, chunk))
