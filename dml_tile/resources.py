@@ -11,12 +11,12 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import NamedTuple, SupportsIndex, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple, SupportsIndex, TypeAlias
 
 from dml_tile.enums import UINT64_MAX, UINT_MAX, BindingType, HeapType, ResourceFlags
-from dml_tile.memory import BufferLike, Bytes, byte_view
+
+if TYPE_CHECKING:  # rules are about resources, and known without NumPy
+    from dml_tile.memory import BufferLike, Bytes
 
 
 class Buffer:
@@ -52,6 +52,8 @@ class Buffer:
         Raises TypeError for an object without the buffer protocol, ValueError for one that is read-only or not
         C-contiguous.
         """
+        from dml_tile.memory import byte_view
+
         view = byte_view(memory, writable=True)
         buffer = cls(view.nbytes, heap=heap, flags=flags)
         buffer._memory = view
@@ -62,6 +64,8 @@ class Buffer:
         """The bytes, as a writable array of uint8. Raises MemoryError if there are not so many."""
         with self._allocating:
             if self._memory is None:
+                import numpy as np
+
                 try:
                     self._memory = np.zeros(self.size, np.uint8)
                 except ValueError:  # more than an array can have

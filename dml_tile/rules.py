@@ -47,7 +47,7 @@ def check(
     """
     bases = bases_of(against)
     target = resolve(target)
-    tile = desc if isinstance(desc, TileOperatorDesc) else _tile_of(desc)
+    tile = _tile_of(desc)
     if tile is not None and _is_plainly_fine(tile, target):
         return ()
     return tuple(finding for finding in _findings(desc, tile, target) if finding.basis & bases)
@@ -63,7 +63,7 @@ def require(
 
 def lowest_level(desc: OperatorDesc | TileOperatorDesc | None) -> FeatureLevel | None:
     """The lowest feature level at which the descriptor passes, against both; None if it passes at no level."""
-    return next((level for level in _DISTINCT_LEVELS if not check(desc, level)), None)
+    return next((level for level in _DISTINCT_LEVELS if _passes(desc, Target(level))), None)
 
 
 def not_a_tile(operator: str) -> Finding:
@@ -90,9 +90,15 @@ _BUFFER: Final = int(TensorType.BUFFER)  # looking up an enumerator costs more t
 _OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
 
 
-def _tile_of(operator: OperatorDesc | None) -> TileOperatorDesc | None:
-    if operator is None:
-        return None
+def _passes(desc: OperatorDesc | TileOperatorDesc | None, target: Target) -> bool:
+    """Whether a descriptor has no finding, which the first decides."""
+    tile = _tile_of(desc)
+    return (tile is not None and _is_plainly_fine(tile, target)) or not any(True for _ in _findings(desc, tile, target))
+
+
+def _tile_of(operator: OperatorDesc | TileOperatorDesc | None) -> TileOperatorDesc | None:
+    if operator is None or isinstance(operator, TileOperatorDesc):
+        return operator
     if not isinstance(operator, OperatorDesc):
         raise TypeError(f"a TileOperatorDesc or an OperatorDesc was expected, not a {type(operator).__name__}")
     return operator.desc if operator.type == OperatorType.TILE else None

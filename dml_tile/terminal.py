@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -31,15 +31,20 @@ def complain(source: str, problems: Sequence[Problem]) -> None:
         typer.echo(f"dml-tile: {printable(where)}: {printable(problem.message)}", err=True)
 
 
-def console_of(stderr: bool = False) -> Console:
-    """A console that takes text as it is, on standard output or standard error."""
+def console_of(stderr: bool = False, file: Any = None, is_terminal: bool | None = None) -> Console:
+    """A console that takes text as it is, on standard output, standard error or a stream.
+
+    Whether that is a terminal is found out, unless it ``is_terminal`` for sure or surely not.
+    """
     from rich.console import Console
 
     class PipeConsole(Console):
         def on_broken_pipe(self) -> None:  # rich would exit with a status of its own
             raise BrokenPipeError
 
-    console = PipeConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
+    console = PipeConsole(
+        stderr=stderr, file=file, force_terminal=is_terminal, highlight=False, markup=False, emoji=False
+    )
     if not console.is_terminal:
         console.width = _WIDTH_WITHOUT_A_TERMINAL
     return console

@@ -36,3 +36,9 @@ def test_validation_is_measured() -> None:
     shown = run("bench_check.py", "--count", "100", "--samples", "1")
     assert "100 descriptors, loaded and checked / one by one" in shown
     assert "import dml_tile / import numpy" in shown
+
+
+def test_the_check_of_a_folder_is_measured() -> None:
+    shown = run("bench_folder.py", "--count", "20", "--samples", "1")
+    assert "20 descriptors, all accepted" in shown
+    assert "20 descriptors, every tenth refused" in shown

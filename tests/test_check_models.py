@@ -188,7 +188,7 @@ def test_what_is_read_is_told_before_the_rest_is(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: on_a_terminal, raising=False)
     checking = Checking([DEFAULT_TARGET], "both", Fixed())
     results = checking.results([str(tmp_path)])
-    assert not next(results).findings
+    assert not any(result.findings for result in next(results))
     assert checking.problems == []
     assert sum(1 for _ in results) == 29
     assert len(checking.problems) == 1

@@ -123,6 +123,7 @@ def test_the_json_output(invoke: Invoke) -> None:
         "findings": [],
         "via": "",
         "note": "",
+        "deselected": 0,
     }
     assert not bad["ok"]
     assert bad["lowest_level"] is None
@@ -136,6 +137,8 @@ def test_the_json_output(invoke: Invoke) -> None:
         "crash": False,
         "url": RULES["DML-TILE-OutputTensor-Sizes"].url,
         "suggestion": "set it to 4",
+        "line": 1,
+        "column": 234,
     }
 
 

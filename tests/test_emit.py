@@ -331,8 +331,11 @@ def test_printed_json_is_checked_like_the_original() -> None:
         CliRunner().invoke(cli.app, ["check", "--format", "json", file], input=printed)
         for file in (str(EXAMPLES / "broken.json"), "-")
     ]
-    findings = [json.loads(result.stdout)["results"][0]["findings"] for result in results]
-    assert findings[0] == findings[1] != []
+    of_the_file, of_what_is_printed = (json.loads(result.stdout)["results"][0]["findings"] for result in results)
+    for finding in of_the_file:  # standard input is not read again for positions
+        assert finding.pop("line") and finding.pop("column")
+        finding |= {"line": None, "column": None}
+    assert of_the_file == of_what_is_printed != []
     again = emit("--lang", "json", "-", stdin=printed)
     assert again.stdout == printed
 

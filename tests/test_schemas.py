@@ -17,7 +17,8 @@ from dml_tile.descriptors import DATA_TYPE, TileOperatorDesc
 from dml_tile.enums import FeatureLevel, TensorDataType
 from dml_tile.frontends.dxdispatch.model import read_model
 from dml_tile.frontends.jsonc import parse_json
-from dml_tile.reports.json import json_report
+from dml_tile.frontends.positions import Positions
+from dml_tile.reports.json import JsonReport
 from dml_tile.reports.result import Result
 from dml_tile.rules import check
 from dml_tile.schemas import schemas
@@ -166,12 +167,21 @@ def test_the_model_s_schema(part: str, value: Any, valid: bool) -> None:
     assert accepts("dxdispatch_model", model) == valid
 
 
+def written(results: list[Result]) -> Any:
+    parts: list[str] = []
+    report = JsonReport(parts.append, Positions())
+    for result in results:
+        report.add([result])
+    report.end([], [])
+    return json.loads("".join(parts))
+
+
 def test_the_output_is_valid() -> None:
     descs = [TileOperatorDesc.model_validate(TILE), TileOperatorDesc.model_validate(TILE | {"Repeats": None}), None]
     results = [
         Result("a.json", "/0", Target(level), check(desc, level), None) for desc in descs for level in FeatureLevel
     ]
-    output = json.loads("".join(json_report(results)))
+    output = written(results)
     Draft202012Validator(SCHEMAS["check_output"]).validate(output)
     assert len(output["results"]) == 45
-    assert json.loads("".join(json_report([]))) == {"version": 1, "results": []}
+    assert written([]) == {"version": 1, "results": []}

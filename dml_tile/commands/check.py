@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dml_tile.commands.formats import Details, FormatsOption, reports_in, wanted_formats
 from dml_tile.commands.options import (
     Against,
-    AgainstOption,
     DimsOption,
     InputShapesOption,
     TargetsOption,
@@ -18,26 +16,59 @@ from dml_tile.commands.options import (
     fixed_sizes,
     require_back_end,
 )
-from dml_tile.terminal import console_of, forget_output
+from dml_tile.terminal import CLEAN, FINDINGS, UNREADABLE
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-class Format(StrEnum):
-    TEXT = "text"
-    JSON = "json"
+    from dml_tile.config import Config
+    from dml_tile.selection import Selection
+    from dml_tile.targets import Target
 
 
 def check(
     files: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="FILE",
             help="ONNX models, what OpenVINO reads, DxDispatch models, descriptors, lists of them or JSON lines, and "
-            "folders of all these; - is standard input.",
+            "folders of all these; - is standard input. By default the paths of pyproject.toml.",
         ),
-    ],
+    ] = None,
     targets: TargetsOption = None,
-    against: AgainstOption = Against.BOTH,
-    output_format: Annotated[Format, typer.Option("--format", help="For people, or for programs.")] = Format.TEXT,
+    against: Annotated[
+        Against | None,
+        typer.Option(help="The contract to hold descriptors to; both, the default: what breaks either."),
+    ] = None,
+    formats: FormatsOption = None,
+    output: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write there what would be printed; whole, or not at all.")
+    ] = None,
+    page: Annotated[
+        str | None,
+        typer.Option("--report", metavar="FILE", help="Also write a page for a browser: --format html:FILE."),
+    ] = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            help="Only findings of these rules count: ids, or the first words of several, as DML-BUFFER. "
+            "The lowest level is by all rules.",
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE", help="Findings of these rules do not count, unless --select names them with more words."
+        ),
+    ] = None,
+    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 where there are findings, too.")] = False,
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="Tell how many findings there are of each rule (text and json).")
+    ] = False,
+    skip_others: Annotated[
+        bool, typer.Option("--skip-others", help="Pass over files that have no tiles, as in folders.")
+    ] = False,
     dims: DimsOption = None,
     input_shapes: InputShapesOption = None,
     via: Annotated[
@@ -48,28 +79,71 @@ def check(
         ),
     ] = None,
 ) -> None:
-    """Say which tiles DirectML would accept at each target, and why not."""
-    from dml_tile.checking import Checking
-    from dml_tile.reports.json import json_report
-    from dml_tile.reports.summary import summary_table
-    from dml_tile.reports.text import print_results
+    """Say which tiles DirectML would accept at each target, and why not.
 
+    The table tool.dml-tile of the nearest pyproject.toml may have targets, select, ignore, against and paths; options
+    win over it.
+    """
+    from dml_tile.checking import Checking
+    from dml_tile.config import ConfigError, nearest_config
+    from dml_tile.frontends.problems import Problem
+    from dml_tile.outputs import OutputError
+    from dml_tile.terminal import complain
+
+    wanted = wanted_formats(formats, output, page, with_statistics=statistics)
     if via is not None:
         require_back_end(via)
-    checking = Checking(chosen_targets(targets), against.value, fixed_sizes(dims, input_shapes), via)
-    results = checking.results(files)
+    fixed = fixed_sizes(dims, input_shapes)
     try:
-        if output_format == Format.JSON:
-            for part in json_report(results, checking.problems):
-                sys.stdout.buffer.write(part.encode())  # JSON is UTF-8 whatever the terminal speaks
-        else:
-            console = console_of()
-            print_results(console, results, with_lowest_level=against == Against.BOTH)
-            if checking.models:
-                console.print(summary_table(checking.models))
-        sys.stdout.flush()  # while it can still be told that it fails
-    except BrokenPipeError:  # nobody reads on, as in `dml-tile check many.jsonl | head`; the status is still true
-        forget_output()
-        for _ in results:
-            pass
-    raise typer.Exit(checking.status)
+        config = nearest_config()
+        held_to = against.value if against else config.against or "both"
+        checking = Checking(
+            _targets(targets, config),
+            held_to,
+            fixed,
+            via,
+            selection=_selection(select, ignore, config),
+            skips_others=skip_others,
+        )
+        names = files or config.paths
+        if not names:
+            raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
+        details = Details(held_to, with_statistics=statistics)
+        with reports_in(wanted, details) as reports:
+            for results in checking.results(names):
+                for report in reports:
+                    report.add(results)
+            for report in reports:
+                report.end(checking.problems, checking.models)
+    except ConfigError as error:
+        complain(error.file, [Problem("", str(error))])
+        raise typer.Exit(UNREADABLE) from None
+    except OutputError as error:
+        complain(error.name, [Problem("", str(error))])
+        raise typer.Exit(UNREADABLE) from None
+    raise typer.Exit(CLEAN if exit_zero and checking.status == FINDINGS else checking.status)
+
+
+def _targets(names: Sequence[str] | None, config: Config) -> list[Target]:
+    if names or not config.targets:
+        return chosen_targets(names)
+    from dml_tile.targets import Target
+
+    try:
+        return [Target.parse(name) for name in config.targets]
+    except ValueError as error:
+        raise config.error("targets", str(error)) from None
+
+
+def _selection(select: Sequence[str] | None, ignore: Sequence[str] | None, config: Config) -> Selection:
+    """What is given takes the place of what the project says, each for itself."""
+    from dml_tile.selection import Selection
+
+    for option, given, configured in (("select", select, config.select), ("ignore", ignore, config.ignore)):
+        try:
+            Selection(**{option: tuple(given or configured)})
+        except ValueError as error:
+            if given:
+                raise typer.BadParameter(str(error), param_hint=f"--{option}") from None
+            raise config.error(option, str(error)) from None
+    return Selection(tuple(select or config.select), tuple(ignore or config.ignore))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final
 
 from dml_tile.dialects.request import (
     DialectError,
@@ -17,6 +14,9 @@ from dml_tile.dialects.request import (
     shape_of,
     vector,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 PAGE: Final = "https://onnx.ai/onnx/operators/onnx__Tile.html"
 
@@ -81,6 +81,8 @@ def _repeated(dialect: str, types: frozenset[str], data_type: str, shape: Sequen
 
 
 def _integral(dialect: str, field: str, value: float | NDArray[Any]) -> int:
+    import numpy as np
+
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "iuf":
         raise DialectError(dialect, field, f"is {value!r}; a single number was expected")

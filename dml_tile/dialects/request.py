@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import index, mul
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # NumPy costs more than most descriptors deserve
+    from numpy.typing import NDArray
 
 INT64_MAX: Final = 2**63 - 1
 
-Integers: TypeAlias = Sequence[int] | NDArray[Any]
+Integers: TypeAlias = "Sequence[int] | NDArray[Any]"
 """Python's integers, which fit any type, or an array, whose dtype counts."""
 
 
@@ -41,6 +41,7 @@ class Request:
 
     @property
     def output_shape(self) -> tuple[int, ...]:
+        """The sizes of the output: shape times repeats."""
         return tuple(map(mul, self.shape, self.repeats))
 
     @property
@@ -68,15 +69,8 @@ def vector(
     dialect: str, field: str, values: Integers, wanted: Literal["int64", "an integer type"] = "an integer type"
 ) -> tuple[int, ...]:
     """The values of a 1-D array. Raises DialectError for one of another type or rank, and for what is no integer."""
-    if isinstance(values, np.ndarray):
-        fits = values.dtype == np.int64 if wanted == "int64" else values.dtype.kind in "iu"
-        if not fits:
-            raise DialectError(dialect, field, f"is of {values.dtype}; {wanted} was expected")
-        if values.ndim != 1:
-            raise DialectError(dialect, field, f"has {values.ndim} dimensions; 1 was expected")
-        return tuple(values.tolist())
     if not isinstance(values, Sequence):
-        raise DialectError(dialect, field, f"is {values!r}; a sequence of integers was expected")
+        values = _listed(dialect, field, values, wanted)
     integers = []
     for i, value in enumerate(values):
         try:
@@ -84,6 +78,18 @@ def vector(
         except TypeError:
             raise DialectError(dialect, f"{field}[{i}]", f"is {value!r}; an integer was expected") from None
     return tuple(integers)
+
+
+def _listed(dialect: str, field: str, values: NDArray[Any], wanted: str) -> list[int]:
+    import numpy as np
+
+    if not isinstance(values, np.ndarray):
+        raise DialectError(dialect, field, f"is {values!r}; a sequence of integers was expected")
+    if not (values.dtype == np.int64 if wanted == "int64" else values.dtype.kind in "iu"):
+        raise DialectError(dialect, field, f"is of {values.dtype}; {wanted} was expected")
+    if values.ndim != 1:
+        raise DialectError(dialect, field, f"has {values.ndim} dimensions; 1 was expected")
+    return list(values.tolist())
 
 
 def require_fitting(request: Request, limit: int = INT64_MAX) -> Request:

@@ -14,7 +14,6 @@ from pydantic import ValidationError
 from dml_tile.descriptors import OPERATOR_TYPE, OperatorDesc, TileOperatorDesc
 from dml_tile.enums import OperatorType
 from dml_tile.frontends.dxdispatch.model import TileDispatchable, is_model, read_dispatchables, read_model
-from dml_tile.frontends.dxdispatch.resources import literal_problems
 from dml_tile.frontends.jsonc import parse_json
 from dml_tile.frontends.problems import InputError, Problem, json_pointer, problems_of, refuse, shown
 
@@ -22,7 +21,7 @@ MAX_DOCUMENT_BYTES: Final = 2**28
 """How large a document may be that is read as a whole; JSON lines may be longer together, not each."""
 
 _TILE_FIELDS: Final = {name: str(field.alias) for name, field in TileOperatorDesc.model_fields.items()}
-_LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
+LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ def read_source(name: str) -> Iterator[Part]:
     """
     try:
         with _opened(name) as file:
-            if name.lower().endswith(_LINES_SUFFIXES):
+            if name.lower().endswith(LINES_SUFFIXES):
                 yield from read_lines(iter(lambda: file.readline(MAX_DOCUMENT_BYTES), b""))
             else:
                 yield from read_document(_whole(file))
@@ -124,6 +123,8 @@ def _parts(data: Any) -> Iterator[Part]:
 
 
 def _model_parts(data: dict[str, Any]) -> Iterator[Part]:
+    from dml_tile.frontends.dxdispatch.resources import literal_problems  # with NumPy, which only models need
+
     try:
         yield from literal_problems(read_model(data).resources)
     except InputError as error:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dml_tile.dialects import onnx, openvino
 from dml_tile.dialects.request import DialectError, Request
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Dimension: TypeAlias = int | str | None
 """A size; where it is known at run time only, the name that the file gives it, or None."""
@@ -107,7 +107,7 @@ _ASSUMED_SHAPE: Final = (1, 1, 1, 1)  # as many dimensions as every feature leve
 
 
 def _no_repeats(dialect: str, rank: int) -> tuple[Any, ...]:
-    return (1, 0) if dialect == "ONNX Tile-1" else (np.ones(rank, np.int64),)
+    return (1, 0) if dialect == "ONNX Tile-1" else ((1,) * rank,)
 
 
 def _assumed(shape: Sequence[Dimension]) -> tuple[int, ...]:

@@ -144,4 +144,6 @@ def shown(value: object) -> str:
 
 def printable(text: str) -> str:
     """A text with what would move or colour a terminal's cursor, or cannot be encoded, written as escapes."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -8,12 +8,14 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from dml_tile.frontends.documents import Described, read_source
 from dml_tile.frontends.nodes import Fixed, TileNode
 from dml_tile.frontends.problems import Problem
-from dml_tile.frontends.reading import ModelReader
+
+if TYPE_CHECKING:
+    from dml_tile.frontends.reading import ModelReader
 
 MODEL_SUFFIXES: Final = (".onnx", ".xml", ".tflite", ".pb", ".pdmodel")
 """The files that ONNX's and OpenVINO's readers read; everything else is JSON."""
@@ -55,6 +57,8 @@ class Sources:
             yield from read_source(name)
             return
         if self._reader is None:
+            from dml_tile.frontends.reading import ModelReader  # with what a process takes
+
             self._reader = self._models.enter_context(ModelReader(self._fixed))
         yield from self._reader.parts(Path(name))
 
@@ -69,6 +73,12 @@ def expanded(name: str) -> Iterator[str]:
         yield from _files_below(Path(name))
     else:
         yield name
+
+
+def may_have_tiles(name: str) -> bool:
+    """Whether a file, if it is one, is of those that are looked at in a folder."""
+    file = Path(name)
+    return not file.is_file() or _may_have_tiles(file, file.resolve().parent)
 
 
 def _is_folder(name: str) -> bool:
@@ -92,7 +102,7 @@ def _may_have_tiles(file: Path, root: Path) -> bool:
     if suffix not in MODEL_SUFFIXES and suffix not in _KINDS:
         return False
     try:
-        if not stat.S_ISREG(file.stat().st_mode) or not file.resolve().is_relative_to(root):
+        if not stat.S_ISREG(file.stat().st_mode) or (file.is_symlink() and not file.resolve().is_relative_to(root)):
             return False
         if suffix not in _KINDS:
             return True

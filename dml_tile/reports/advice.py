@@ -22,7 +22,7 @@ as_typed: Final = subprocess.list2cmdline if os.name == "nt" else shlex.join
 
 
 def advised(result: Result, part: Described | TileNode, fixed: Fixed, *, is_alone: bool) -> Result:
-    """The result, whose findings suggest the command that lowers its tile, where it helps and there is a lowering.
+    """The result with the lowering of its tile, where it helps and there is one; findings suggest the command for it.
 
     A tile that ``is_alone`` in its source needs no pointer.
     """
@@ -32,14 +32,14 @@ def advised(result: Result, part: Described | TileNode, fixed: Fixed, *, is_alon
     if command != printable(command):  # nobody could type it
         return result
     try:
-        lowering_of(part, result.target)
+        lowering = lowering_of(part, result.target)
     except DmlError:
         return result
     findings = (
         replace(finding, suggestion=_joined(command, finding.suggestion)) if finding.rule in MENDED_RULES else finding
         for finding in result.findings
     )
-    return replace(result, findings=tuple(findings))
+    return replace(result, findings=tuple(findings), lowering=lowering, command=command)
 
 
 def _joined(command: str, suggestion: str | None) -> str:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from dml_tile.enums import FeatureLevel
-from dml_tile.frontends.problems import Problem
+from dml_tile.findings import Finding
+from dml_tile.frontends.positions import Positions
+from dml_tile.reports.report import Problems, Write, in_text
 from dml_tile.reports.result import Result
+from dml_tile.reports.statistics import Statistics
+from dml_tile.reports.summary import ModelSummary
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
+Line = Annotated[int, Field(ge=1)] | None
 
 
 class _Record(BaseModel):
@@ -31,6 +37,10 @@ class FindingRecord(_Record):
     crash: bool = Field(description="Whether the process would die.")
     url: str = Field(description="The page that the rule follows.")
     suggestion: str | None
+    line: Line = Field(
+        default=None, description="Where the field begins in a file of JSON, or the object that lacks it."
+    )
+    column: Line = Field(default=None, description="In that line, in code points.")
 
 
 class ResultRecord(_Record):
@@ -48,6 +58,7 @@ class ResultRecord(_Record):
     findings: tuple[FindingRecord, ...]
     via: str = Field(default="", description="The back end that a model's tile goes through, if one was asked for.")
     note: str = Field(default="", description="What that back end makes of an accepted tile, if there is more to say.")
+    deselected: int = Field(default=0, ge=0, description="How many findings there are of rules that are not selected.")
 
 
 class ErrorRecord(_Record):
@@ -64,63 +75,73 @@ class CheckOutput(_Record):
     version: Literal[1]
     results: tuple[ResultRecord, ...]
     errors: tuple[ErrorRecord, ...] = Field(default=(), description="There only if something cannot be read.")
-
-
-def record(result: Result) -> ResultRecord:
-    """A result as it stands in the JSON output."""
-    return ResultRecord(
-        source=_text(result.source),
-        pointer=result.pointer,
-        target=result.target.name,
-        feature_level=result.target.feature_level.short,
-        ok=not result.findings,
-        lowest_level=result.lowest_level.short if result.lowest_level else None,
-        unknown=result.unknown,
-        findings=tuple(
-            FindingRecord.model_validate(
-                {
-                    "rule": finding.rule,
-                    "path": finding.path,
-                    "message": finding.message,
-                    "basis": finding.basis.names,
-                    "hresult": finding.hresult.hex if finding.hresult is not None else None,
-                    "crash": finding.crash,
-                    "url": finding.url,
-                    "suggestion": finding.suggestion,
-                }
-            )
-            for finding in result.findings
-        ),
-        via=result.via,
-        note=result.note,
+    statistics: dict[str, Annotated[int, Field(ge=1)]] | None = Field(
+        default=None, description="How many findings there are of each rule; there only if asked for."
     )
 
 
-def json_report(results: Iterable[Result], problems: Sequence[tuple[str, Problem]] = ()) -> Iterator[str]:
-    """The JSON output, in parts: one result a line, so that a million of them need no memory.
+class JsonReport:
+    """Writes CheckOutput, one result a line, so that a million of them need no memory."""
 
-    ``problems``, of sources by their names, are looked at when all results have been.
-    """
-    yield '{"version": 1, "results": ['
-    yield from _joined(record(result) for result in results)
-    yield "\n]"
-    if problems:
-        yield ', "errors": ['
-        yield from _joined(
-            ErrorRecord(source=_text(source), pointer=problem.pointer, message=problem.message)
-            for source, problem in problems
+    def __init__(self, write: Write, positions: Positions, *, with_statistics: bool = False) -> None:
+        self._write = write
+        self._positions = positions
+        self._statistics = Statistics() if with_statistics else None
+        self._separator = "\n"
+        write('{"version": 1, "results": [')
+
+    def add(self, results: Sequence[Result]) -> None:
+        """Write the results of the next tile."""
+        if self._statistics:
+            self._statistics.add(results)
+        for result in results:
+            self._write_one(self._record(result))
+
+    def end(self, problems: Problems, models: Sequence[ModelSummary]) -> None:
+        """Write what cannot be read."""
+        self._write("\n]")
+        if problems:
+            self._write(', "errors": [')
+            self._separator = "\n"
+            for source, problem in problems:
+                self._write_one(ErrorRecord(source=in_text(source), pointer=problem.pointer, message=problem.message))
+            self._write("\n]")
+        if self._statistics:
+            self._write(f', "statistics": {json.dumps(self._statistics.most_common())}')
+        self._write("}\n")
+
+    def _write_one(self, record: _Record) -> None:
+        self._write(f"{self._separator}{record.model_dump_json()}")
+        self._separator = ",\n"
+
+    def _record(self, result: Result) -> ResultRecord:
+        return ResultRecord(
+            source=in_text(result.source),
+            pointer=result.pointer,
+            target=result.target.name,
+            feature_level=result.target.feature_level.short,
+            ok=not result.findings,
+            lowest_level=result.lowest_level.short if result.lowest_level else None,
+            unknown=result.unknown,
+            findings=tuple(self._finding(result, finding) for finding in result.findings),
+            via=result.via,
+            note=result.note,
+            deselected=result.deselected,
         )
-        yield "\n]"
-    yield "}\n"
 
-
-def _joined(records: Iterable[_Record]) -> Iterator[str]:
-    separator = "\n"
-    for one in records:
-        yield separator + one.model_dump_json()
-        separator = ",\n"
-
-
-def _text(name: str) -> str:
-    """A file's name, which may be any bytes, as text."""
-    return name.encode(errors="backslashreplace").decode()
+    def _finding(self, result: Result, finding: Finding) -> FindingRecord:
+        position = self._positions.of(result.source, result.pointer, finding.path)
+        return FindingRecord.model_validate(
+            {
+                "rule": finding.rule,
+                "path": finding.path,
+                "message": finding.message,
+                "basis": finding.basis.names,
+                "hresult": finding.hresult.hex if finding.hresult is not None else None,
+                "crash": finding.crash,
+                "url": finding.url,
+                "suggestion": finding.suggestion,
+                "line": position and position.line,
+                "column": position and position.column,
+            }
+        )

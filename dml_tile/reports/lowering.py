@@ -17,7 +17,8 @@ from dml_tile.dialects.request import Request
 from dml_tile.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering, Place
 from dml_tile.reports.lowered import Lowered
-from dml_tile.reports.text import SO_FAR, Line, detail_lines, print_counts, print_lines, verdict
+from dml_tile.reports.text import Line, detail_lines, print_counts, print_lines, verdict
+from dml_tile.reports.words import SO_FAR
 
 _TENSORS: Final = ("InputTensor", "OutputTensor")
 _USUAL: Final = {"Flags": TensorFlags.NONE.name, "Strides": "packed", "GuaranteedBaseOffsetAlignment": "0"}
@@ -45,8 +46,10 @@ def print_not_lowered(console: Console, tiles: Iterable[Lowered]) -> None:
     console.file.flush()
 
 
-def compact(tile: TileOperatorDesc) -> str:
+def compact(tile: TileOperatorDesc | Request) -> str:
     """A tile in one line: ``FLOAT32 {2, 3} x {1, 2}``, with the strides of what is not packed."""
+    if isinstance(tile, Request):
+        return f"{tile.data_type} {_braced(tile.shape)} x {_braced(tile.repeats)}"
     source, destination = _buffer(tile.input_tensor), _buffer(tile.output_tensor)
     gathered = f" strides {_braced(source.strides)}" if source.strides else ""
     spread = f" to strides {_braced(destination.strides)}" if destination.strides else ""

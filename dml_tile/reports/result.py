@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.dialect_rules import SPECIFICATION_RULES
 from dml_tile.dialects import directml
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Against, Finding
-from dml_tile.frontends.backends import checked_node, note_on
 from dml_tile.frontends.documents import Described
 from dml_tile.frontends.nodes import TileNode
 from dml_tile.rules import check, lowest_level, not_a_tile
 from dml_tile.simulation import DEFAULT_TARGET
 from dml_tile.targets import Target
+
+if TYPE_CHECKING:  # what is accepted needs none
+    from dml_tile.lowering.steps import Lowering
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,9 @@ class Result:
     """The findings of the tile at ``pointer`` of ``source``, and the lowest level at which it would pass.
 
     ``unknown`` names the fields of a model's tile that are known at run time only, about which nothing is said. ``via``
-    is the back end that the tile goes through, if one was asked for, and ``note`` what that makes of it.
+    is the back end that the tile goes through, if one was asked for, and ``note`` what that makes of it. Where other
+    tiles would do what a refused one does, they are its ``lowering``, and ``command`` prints them. ``deselected``
+    findings are left out of ``findings``; the lowest level counts them.
     """
 
     source: str
@@ -34,6 +39,9 @@ class Result:
     unknown: tuple[str, ...] = ()
     via: str = ""
     note: str = ""
+    lowering: Lowering | None = None
+    command: str = ""
+    deselected: int = 0
 
 
 def results(
@@ -61,6 +69,8 @@ def ruled_out(node: TileNode) -> tuple[Finding, ...]:
 def _results_via(
     source: str, node: TileNode, targets: Sequence[Target], against: Against, via: str
 ) -> Iterator[Result]:
+    from dml_tile.frontends.backends import checked_node, note_on
+
     lowest = next((level for level in FeatureLevel if not checked_node(node, level, via)), None)
     for target in targets:
         findings = checked_node(node, target, via, against)

@@ -49,17 +49,21 @@ def summary_table(summaries: Iterable[ModelSummary]) -> Table:
     for column in counts:
         column.justify = "right"
     for summary in summaries:
-        table.add_row(printable(summary.source), str(summary.tiles), str(summary.unknown), *_run_from(summary))
+        table.add_row(printable(summary.source), str(summary.tiles), str(summary.unknown), *run_from(summary))
     return table
 
 
-def _run_from(summary: ModelSummary) -> tuple[str, str]:
+def run_from(summary: ModelSummary) -> tuple[str, str]:
+    """The lowest level at which all of a model's tiles pass, and the oldest Windows release that has it, in words."""
     if not summary.is_whole:
         return "not all read", ""
-    if summary.tiles == 0:
-        return "", ""
-    if summary.lowest_level is None:
+    return run_from_level(summary.lowest_level, bool(summary.unknown)) if summary.tiles else ("", "")
+
+
+def run_from_level(lowest: FeatureLevel | None, is_known_in_part: bool) -> tuple[str, str]:
+    """A lowest level, None if there is none, and the oldest Windows release that has it, in words."""
+    if lowest is None:
         return NOWHERE, NOWHERE
-    at_least = "at least " if summary.unknown else ""
-    release = oldest_windows(summary.lowest_level)
-    return f"{at_least}{summary.lowest_level.short}", f"{at_least}{release}" if release else NOWHERE
+    at_least = "at least " if is_known_in_part else ""
+    release = oldest_windows(lowest)
+    return f"{at_least}{lowest.short}", f"{at_least}{release}" if release else NOWHERE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -10,28 +9,22 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from dml_tile.enums import HRESULT, FeatureLevel
-from dml_tile.findings import Basis, Finding, Rule
+from dml_tile.enums import FeatureLevel
+from dml_tile.findings import Finding, Rule
 from dml_tile.frontends.problems import printable
-from dml_tile.lowering_rules import LOWERING_RULES
 from dml_tile.reports.result import Result
-from dml_tile.rulebook import RULES
+from dml_tile.reports.words import ACCEPTED, NOT_CHECKED, REFUSED, SO_FAR, alike, outcome, outcome_of, verdict_word
 from dml_tile.targets import Target, oldest_windows
-from dml_tile.tile_rules import operator_is_a_tile
-
-NOT_CHECKED: Final = "not checked"
-SO_FAR: Final = "accepted so far"
 
 _STYLES: Final = {
-    "accepted": "green",
+    ACCEPTED: "green",
     SO_FAR: "yellow",
-    "refused": "red",
+    REFUSED: "red",
     "lowered": "green",
     "not lowered": "red",
     NOT_CHECKED: "yellow",
 }
 _COMMAND: Final = "(dml-tile "
-_RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)
 
 
 class Line(NamedTuple):
@@ -42,19 +35,10 @@ class Line(NamedTuple):
     is_whole: bool = False
 
 
-def print_results(console: Console, results: Iterable[Result], *, with_lowest_level: bool) -> None:
-    """Print each result as it comes, then how many there were: a descriptor has one for each target."""
-    counts = Counter[str]()
-    for result in results:
-        counts[_verdict_word(result.findings, result.unknown)] += 1
-        print_lines(console, result_lines(result, with_lowest_level=with_lowest_level))
-    print_counts(console, counts, "accepted", "refused")
-
-
 def print_refusals(console: Console, source: str, refusals: Mapping[str, tuple[Finding, ...]], target: Target) -> None:
     """Print the findings of parts of a source, by their JSON pointers."""
     for pointer, findings in refusals.items():
-        shown = verdict(source, pointer, _verdict_word(findings), target.label)
+        shown = verdict(source, pointer, verdict_word(findings), target.label)
         print_lines(console, [Line(0, shown), *detail_lines(target, findings)])
     console.file.flush()
 
@@ -68,10 +52,11 @@ def print_counts(console: Console, counts: Mapping[str, int], *always: str) -> N
 
 def print_lines(console: Console, lines: Iterable[Line]) -> None:
     """Print lines; a terminal gets them wrapped within their indent, a pipe each in one line."""
+    if not console.is_terminal:  # what rich would write, at a tenth of the cost
+        console.file.write("".join(f"{' ' * indent}{text.plain}\n" for indent, text, _ in lines))
+        return
     for indent, text, is_whole in lines:
-        if not console.is_terminal:
-            console.file.write(f"{' ' * indent}{text.plain}\n")  # what rich would write, at a tenth of the cost
-        elif is_whole:
+        if is_whole:
             console.print(Text(" " * indent) + text, soft_wrap=True)
         else:
             console.print(Padding(text, (0, 0, 0, indent)))
@@ -79,11 +64,13 @@ def print_lines(console: Console, lines: Iterable[Line]) -> None:
 
 def result_lines(result: Result, *, with_lowest_level: bool) -> Iterator[Line]:
     """A result as lines of text."""
-    word = _verdict_word(result.findings, result.unknown)
+    word = verdict_word(result.findings, result.unknown)
     at = f"{result.target.label} through {result.via}" if result.via else result.target.label
     shown = verdict(result.source, result.pointer, word, at)
     if with_lowest_level and word != NOT_CHECKED:
         shown.append(f"; {_lowest(result.lowest_level)}")
+    if result.deselected:
+        shown.append(f"; {result.deselected} finding{'s' * (result.deselected > 1)} not selected")
     yield Line(0, shown)
     if result.note:
         yield Line(2, Text(f"note: {result.note}", "dim"))
@@ -102,57 +89,31 @@ def detail_lines(target: Target, findings: tuple[Finding, ...], unknown: tuple[s
         yield Line(2, Text(f"known at run time only: {', '.join(map(printable, unknown))}", "yellow"))
     if target.note:
         yield Line(2, Text(f"note: {target.note}", "dim"))
-    for alike in _alike(findings):
-        yield from _finding_lines(alike)
+    for group in alike(findings):
+        yield from _finding_lines(group)
 
 
 def rule_lines(rule: Rule[object]) -> Iterator[Line]:
     """A rule as lines of text, for ``explain``."""
     yield Line(0, Text(rule.id, "bold"))
     yield Line(2, Text(rule.says))
-    yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {_outcome(rule.hresult, rule.crash)}"))
+    yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {outcome(rule.hresult, rule.crash)}"))
     yield Line(2, Text(rule.url, "blue"), is_whole=True)
-
-
-def _verdict_word(findings: tuple[Finding, ...], unknown: tuple[str, ...] = ()) -> str:
-    if any(finding.rule == operator_is_a_tile.id for finding in findings):
-        return NOT_CHECKED
-    if findings:
-        return "refused"
-    return SO_FAR if unknown else "accepted"
 
 
 def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     """Findings that differ in their paths only."""
+    from dml_tile.rulebook import RULES  # which is not needed where all is accepted
+
     first = findings[0]
-    if first.hresult is None and not first.crash and first.rule != operator_is_a_tile.id:
-        outcome = "there is no lowering" if first.rule in _RULES_OF_LOWERING else "DirectML is not called"
-    elif first.basis == Basis.DOCUMENTED:
-        outcome = "documented only: DirectML does not notice"
-    else:
-        undocumented = "" if first.basis & Basis.DOCUMENTED else ", undocumented"
-        outcome = f"{_outcome(first.hresult, first.crash)}{undocumented}"
     kind = "crash" if first.crash else "error"
-    yield Line(2, Text.assemble((kind, "bold red"), (f"[{first.rule}]", "bold"), f" {outcome}"))
+    yield Line(2, Text.assemble((kind, "bold red"), (f"[{first.rule}]", "bold"), f" {outcome_of(first)}"))
     paths = ", ".join(finding.path for finding in findings if finding.path)
     yield Line(4, Text.assemble((paths, "cyan"), ": " if paths else "", printable(first.message)))
     yield Line(4, Text(f"{', '.join(first.basis.names)}: {RULES[first.rule].says}"))
     yield Line(4, Text(first.url, "blue"), is_whole=True)
     if first.suggestion:
         yield Line(4, Text.assemble(("try: ", "green"), first.suggestion), is_whole=_COMMAND in first.suggestion)
-
-
-def _alike(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
-    groups: dict[tuple[str, str], list[Finding]] = {}
-    for finding in findings:
-        groups.setdefault((finding.rule, finding.message), []).append(finding)
-    return groups.values()
-
-
-def _outcome(hresult: HRESULT | None, crash: bool) -> str:
-    if hresult is not None:
-        return str(hresult)
-    return "no HRESULT, the process dies" if crash else "not known"
 
 
 def _lowest(level: FeatureLevel | None) -> str:

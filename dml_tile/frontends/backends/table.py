@@ -99,6 +99,7 @@ _ALL: Final = (
 )
 
 BACK_ENDS: Final[dict[str, BackEnd]] = {back_end.name: back_end for back_end in _ALL}
+"""The back ends by name, as ``check --via`` takes them."""
 
 
 def back_end_named(name: str) -> BackEnd:

@@ -1,0 +1,55 @@
+"""Findings as workflow commands of GitHub Actions, which shows them as annotations of files.
+
+Page: https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dml_tile.frontends.json_text import Position
+from dml_tile.frontends.positions import Positions
+from dml_tile.frontends.problems import printable
+from dml_tile.reports.report import Problems, Write, from_here, in_text, told_once
+from dml_tile.reports.result import Result
+from dml_tile.reports.summary import ModelSummary
+
+
+class GithubReport:
+    """An ``::error`` for each finding, and for what cannot be read."""
+
+    def __init__(self, write: Write, positions: Positions) -> None:
+        self._write = write
+        self._positions = positions
+
+    def add(self, results: Sequence[Result]) -> None:
+        """Write the findings of the next tile."""
+        for told in told_once(results):
+            source, pointer, finding = told.result.source, told.result.pointer, told.finding
+            position = self._positions.of(source, pointer, finding.path)
+            self._write(_error(source, position, finding.rule, told.text()))
+
+    def end(self, problems: Problems, models: Sequence[ModelSummary]) -> None:
+        """Write what cannot be read."""
+        for source, problem in problems:
+            position = self._positions.of_problem(source, problem.pointer)
+            self._write(_error(source, position, "unreadable", printable(str(problem))))
+
+
+def _error(source: str, position: Position | None, title: str, message: str) -> str:
+    properties: dict[str, object] = {}
+    if source != "-":
+        properties["file"] = in_text(from_here(source).as_posix())
+    if position:
+        properties |= {"line": position.line, "col": position.column}
+    properties["title"] = title
+    listed = ",".join(f"{name}={_in_a_property(str(value))}" for name, value in properties.items())
+    return f"::error {listed}::{_escaped(message)}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _in_a_property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,57 @@
+"""What the page tells: every verdict is counted, and as many are listed as a browser can show at ease."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from dml_tile.findings import Against
+from dml_tile.reports.page.row import Row, row_of
+from dml_tile.reports.result import Result
+from dml_tile.reports.words import ACCEPTED, NOT_CHECKED, REFUSED, SO_FAR, verdict_word
+from dml_tile.targets import Target
+
+LISTED_AT_MOST: Final = 1_000
+"""How many results with findings, how many without, how many models and how many problems are listed."""
+
+VERDICTS: Final = (REFUSED, NOT_CHECKED, SO_FAR, ACCEPTED)
+"""In the order in which they are shown and sorted."""
+
+
+class Contents:
+    """Gathers results one by one; memory is bounded whatever their number.
+
+    ``verdicts`` are counted by target, ``rules`` once for each result that breaks them; ``left_out`` counts the
+    verdicts that are not listed.
+    """
+
+    def __init__(self, against: Against) -> None:
+        self.against: Against = against
+        self.verdicts: dict[Target, Counter[str]] = {}
+        self.rules = Counter[str]()
+        self.listed: list[Row] = []
+        self.left_out = Counter[str]()
+        self._listed_by_kind = Counter[bool]()
+
+    def add(self, result: Result) -> None:
+        """Count a result, and list it unless there are too many of its kind."""
+        word = verdict_word(result.findings, result.unknown)
+        self.verdicts.setdefault(result.target, Counter())[word] += 1
+        self.rules.update({finding.rule for finding in result.findings})
+        has_findings = bool(result.findings)
+        if self._listed_by_kind[has_findings] < LISTED_AT_MOST:
+            self._listed_by_kind[has_findings] += 1
+            self.listed.append(row_of(result, word))
+        else:
+            self.left_out[word] += 1
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The verdicts at all targets."""
+        return sum(self.verdicts.values(), Counter[str]())
+
+    @property
+    def words(self) -> list[str]:
+        """The verdicts that there are, the worst first."""
+        counts = self.counts
+        return [word for word in VERDICTS if counts[word]]

@@ -1,0 +1,142 @@
+"""The page: what was checked and what came of it, in one HTML file that asks for nothing else, from any machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Final
+
+from dml_tile.reports.page.contents import LISTED_AT_MOST, Contents
+from dml_tile.reports.page.markup import Markup, element, hash_source, table
+from dml_tile.reports.page.overview import model_table, problem_list, rule_table, target_table
+from dml_tile.reports.page.tiles import COLUMNS, tile_body, verdict
+from dml_tile.reports.report import Problems
+from dml_tile.reports.summary import ModelSummary
+
+_OPEN_AT_MOST: Final = 20
+"""How many tiles with findings show them without being asked."""
+
+_AGAINST: Final = {
+    "documentation": "what the documentation says, alone; lowest levels pass the runtime too",
+    "runtime": "what the runtime was measured to do, alone; lowest levels pass the documentation too",
+    "both": "what the documentation says and what the runtime was measured to do",
+}
+
+
+def document(contents: Contents, problems: Problems, models: Sequence[ModelSummary]) -> Iterator[str]:
+    """The page, in pieces; the same contents make the same page."""
+    style, script = (files(__package__).joinpath(file).read_text("utf-8") for file in ("page.css", "page.js"))
+    sections = [
+        _Section("Not read", len(problems), problem_list(problems)),
+        _Section("Targets", len(contents.verdicts), target_table(contents)),
+        _Section("Models", len(models), model_table(models)),
+        _Section("Rules broken", len(contents.rules), rule_table(contents)),
+        _Section("Tiles", contents.counts.total(), _tiles(contents)),
+    ]
+    yield '<!DOCTYPE html>\n<html lang="en">\n'
+    yield from _head(_counted(contents), style, script)
+    yield "<body>\n"
+    yield from _header(contents, [section for section in sections if section.count])
+    yield "<main>\n"
+    for section in sections:
+        if section.count:
+            yield f'<section id="{section.identifier}">\n'
+            yield element("h2", section.title)
+            yield from section.content
+            yield "</section>\n"
+    yield "</main>\n"
+    yield from _footer()
+    yield f"<script>{script}</script>\n</body>\n</html>\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A part of the page, left out where there is nothing to it."""
+
+    title: str
+    count: int
+    content: Iterator[str]
+
+    @property
+    def identifier(self) -> str:
+        return self.title.lower().replace(" ", "-")
+
+
+def _head(title: str, style: str, script: str) -> Iterator[str]:
+    policy = (
+        f"default-src 'none'; style-src {hash_source(style)}; script-src {hash_source(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    yield '<head>\n<meta charset="utf-8">\n'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+    yield element("title", f"Tiles on DirectML: {title}")
+    yield f"\n<style>{style}</style>\n</head>\n"
+
+
+def _header(contents: Contents, sections: Sequence[_Section]) -> Iterator[str]:
+    yield "<header>\n"
+    yield element("h1", "Tiles on DirectML")
+    verdicts = (element("li", element("b", str(contents.counts[word])), " ", verdict(word)) for word in contents.words)
+    yield element("ul", *verdicts, class_="counts")
+    count = len(contents.verdicts)
+    at = "" if count < 2 else f", once for each of {count} targets"
+    yield element("p", f"Held to {_AGAINST[contents.against]}{at}.")
+    links = (element("a", f"{section.title} ({section.count})", href=f"#{section.identifier}") for section in sections)
+    yield element("nav", *links)
+    yield "\n</header>\n"
+
+
+def _tiles(contents: Contents) -> Iterator[str]:
+    if contents.left_out:
+        left_out = ", ".join(f"{contents.left_out[word]} {word}" for word in contents.words if contents.left_out[word])
+        yield element(
+            "p",
+            f"The page lists the first {LISTED_AT_MOST} tiles with findings and the first {LISTED_AT_MOST} without. "
+            f"Counted above but not listed: {left_out}. ",
+            element("code", "dml-tile check --format json"),
+            " lists all.",
+        )
+    yield from _filters(contents)
+    is_open = sum(bool(row.findings) for row in contents.listed) <= _OPEN_AT_MOST
+    yield from table(COLUMNS, (tile_body(row, is_open=is_open) for row in contents.listed))
+
+
+def _filters(contents: Contents) -> Iterator[str]:
+    """What the script shows and hides tiles by; it stays hidden without the script."""
+    yield '<form id="filters" hidden>\n'
+    yield element("label", "Text", Markup(' <input type="search" name="text" autocomplete="off" spellcheck="false">'))
+    words = [word for word in contents.words if any(row.verdict == word for row in contents.listed)]
+    choices = (_radio("all", "", is_checked=True), *(_radio(word, word) for word in words))
+    yield element("fieldset", element("legend", "Verdict"), *choices)
+    yield from _select("Rule", "rule", sorted({rule for row in contents.listed for rule in row.rules}))
+    yield from _select("Target", "target", list(dict.fromkeys(row.target for row in contents.listed)))
+    yield '<p role="status"></p>\n<button type="button"></button>\n</form>\n'
+
+
+def _radio(label: str, value: str, *, is_checked: bool = False) -> Markup:
+    checked = " checked" if is_checked else ""
+    return element("label", Markup(f'<input type="radio" name="verdict" value="{value}"{checked}>'), f" {label}")
+
+
+def _select(label: str, field: str, values: Sequence[str]) -> Iterator[str]:
+    if len(values) > 1:
+        options = (element("option", "all", value=""), *(element("option", value, value=value) for value in values))
+        yield element("label", f"{label} ", element("select", *options, name=field))
+
+
+def _footer() -> Iterator[str]:
+    yield element(
+        "footer",
+        f"dml-tile {version('dml-tile')}. ",
+        element("code", "dml-tile explain RULE"),
+        " tells more of a rule, ",
+        element("code", "dml-tile levels"),
+        " what takes which tile.",
+    )
+
+
+def _counted(contents: Contents) -> str:
+    return ", ".join(f"{contents.counts[word]} {word}" for word in contents.words) or "none"

@@ -1,0 +1,73 @@
+"""HTML from texts, which are escaped here and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from html import escape
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+
+class Markup(str):
+    """What may stand in a page as it is; any other text is escaped."""
+
+    __slots__ = ()
+
+
+def element(tag: str, *content: str, **attributes: str | None) -> Markup:
+    """An element; attributes that are None are left out, and their underscores are hyphens (``class_`` is class)."""
+    shown = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{tag}{shown}>{joined(*content)}</{tag}>")
+
+
+def joined(*content: str) -> Markup:
+    """Several pieces of markup or text in a row."""
+    return Markup("".join(piece if isinstance(piece, Markup) else escape(piece, quote=False) for piece in content))
+
+
+def name(text: str) -> Markup:
+    """A name from a file; its surroundings stay as they are if it runs from right to left, and it breaks at slashes."""
+    steps = re.split("(?<=/)", text)
+    return element("bdi", *(piece for step in steps for piece in (step, Markup("<wbr>")))) if text else Markup()
+
+
+def link(url: str) -> Markup:
+    """A link to a page on another machine, shown as its host."""
+    return element("a", urlsplit(url).hostname or url, href=url, rel="noreferrer")
+
+
+def hash_source(text: str) -> str:
+    """How a content security policy names an inline script or style."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+class Cell(NamedTuple):
+    """A table's cell, and what it is sorted by where that is not its text."""
+
+    content: str
+    sort: str | None = None
+
+
+def table(columns: Sequence[str], bodies: Iterable[Markup]) -> Iterator[Markup]:
+    """A table that the page's script can sort, in pieces; its bodies are from ``body``."""
+    heads = (element("th", column, scope="col") for column in columns)
+    yield Markup(f"<table><thead>{element('tr', *heads)}</thead>\n")
+    yield from bodies
+    yield Markup("</table>\n")
+
+
+def body(columns: Sequence[str], cells: Sequence[Cell], *more: str, **attributes: str | None) -> Markup:
+    """A row, with ``more`` about it in a second row, as a body of its own, so that both are sorted as one."""
+    shown = (
+        element("td", cell.content, data_label=column, data_sort=cell.sort)
+        for column, cell in zip(columns, cells, strict=True)
+    )
+    below = [element("tr", element("td", *more, colspan=str(len(columns))), class_="more")] if more else []
+    return joined(element("tbody", element("tr", *shown), *below, **attributes), Markup("\n"))

@@ -1,0 +1,80 @@
+"""What stands above the page's tiles: what cannot be read, and the targets, models and rules, each with its counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from dml_tile.frontends.problems import Problem
+from dml_tile.reports.page.contents import LISTED_AT_MOST, Contents
+from dml_tile.reports.page.markup import Cell, Markup, body, element, link, name, table
+from dml_tile.reports.page.row import clipped
+from dml_tile.reports.page.tiles import level_key
+from dml_tile.reports.report import Problems
+from dml_tile.reports.summary import ModelSummary, run_from
+from dml_tile.rulebook import RULES
+
+_MODEL_COLUMNS: Final = ("Model", "Tiles", "Dynamic", "Lowest level", "Oldest Windows")
+_RULE_COLUMNS: Final = ("Rule", "Tiles", "It says", "Page")
+
+
+def problem_list(problems: Problems) -> Iterator[Markup]:
+    """What cannot be read, and why."""
+    yield element("ul", *(_problem(*problem) for problem in islice(problems, LISTED_AT_MOST)))
+    yield from _left_out("problems", len(problems))
+
+
+def target_table(contents: Contents) -> Iterator[Markup]:
+    """The targets, with how many tiles came to which verdict there, and what is inferred of them."""
+    words = contents.words
+    columns = ("Target", *map(str.capitalize, words))
+    yield from table(
+        columns,
+        (
+            body(columns, [Cell(target.label), *(Cell(str(counts[word])) for word in words)])
+            for target, counts in contents.verdicts.items()
+        ),
+    )
+    for target in contents.verdicts:
+        if target.note:
+            yield element("p", f"{target.name}: {target.note}", class_="note")
+
+
+def model_table(models: Sequence[ModelSummary]) -> Iterator[Markup]:
+    """The models, and where all of their tiles run."""
+    yield from table(_MODEL_COLUMNS, map(_model, islice(models, LISTED_AT_MOST)))
+    yield from _left_out("models", len(models))
+
+
+def rule_table(contents: Contents) -> Iterator[Markup]:
+    """The rules that are broken, those first that most tiles break."""
+    ordered = sorted(contents.rules.items(), key=lambda counted: (-counted[1], counted[0]))
+    yield from table(_RULE_COLUMNS, (_rule(*counted) for counted in ordered))
+
+
+def _problem(source: str, problem: Problem) -> Markup:
+    where = f"{source}#{problem.pointer}" if problem.pointer else source
+    return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.message)))
+
+
+def _model(model: ModelSummary) -> Markup:
+    level, windows = run_from(model)
+    cells = (
+        Cell(name(clipped(model.source))),
+        Cell(str(model.tiles)),
+        Cell(str(model.unknown)),
+        Cell(level, level_key(level)),
+        Cell(windows, level_key(level)),
+    )
+    return body(_MODEL_COLUMNS, cells)
+
+
+def _rule(rule: str, count: int) -> Markup:
+    cells = Cell(element("code", rule)), Cell(str(count)), Cell(RULES[rule].says), Cell(link(RULES[rule].url))
+    return body(_RULE_COLUMNS, cells)
+
+
+def _left_out(what: str, count: int) -> Iterator[Markup]:
+    if count > LISTED_AT_MOST:
+        yield element("p", f"and {count - LISTED_AT_MOST} more {what}")

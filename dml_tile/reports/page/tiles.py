@@ -1,0 +1,96 @@
+"""The page's rows of tiles, as markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from dml_tile.reports.page.contents import VERDICTS
+from dml_tile.reports.page.markup import Cell, Markup, body, element, joined, link, name
+from dml_tile.reports.page.row import Row, ToldFinding, ToldLowering
+from dml_tile.reports.summary import NOWHERE
+from dml_tile.reports.words import ACCEPTED, NOT_CHECKED, REFUSED, SO_FAR
+
+COLUMNS: Final = ("Verdict", "Source", "Tile", "Target", "Lowest level", "Oldest Windows", "Findings")
+
+_SIGNS: Final = {REFUSED: "✕", NOT_CHECKED: "–", SO_FAR: "◐", ACCEPTED: "✓"}
+_RANKS: Final = {word: str(rank) for rank, word in enumerate(VERDICTS)}
+_ABOVE_ALL_LEVELS: Final = "9"
+
+
+def tile_body(row: Row, *, is_open: bool) -> Markup:
+    """A row, and below it what is to be told of it."""
+    cells = (
+        Cell(verdict(row.verdict), _RANKS[row.verdict]),
+        Cell(name(row.source)),
+        Cell(name(row.pointer)),
+        Cell(row.target),
+        Cell(row.lowest_level, level_key(row.lowest_level)),
+        Cell(row.oldest_windows, level_key(row.lowest_level)),
+        Cell(str(len(row.findings) + row.findings_left_out)),
+    )
+    return body(
+        COLUMNS,
+        cells,
+        *_more(row, is_open),
+        data_verdict=row.verdict,
+        data_target=row.target,
+        data_rules=" ".join(row.rules),
+    )
+
+
+def verdict(word: str) -> Markup:
+    """A verdict, which its word and its sign tell, and its colour only besides."""
+    sign = element("span", _SIGNS[word], aria_hidden="true")
+    return element("span", sign, " ", word, class_=f"verdict {word.replace(' ', '-')}")
+
+
+def level_key(level: str) -> str:
+    """What a level in words is sorted by."""
+    return _ABOVE_ALL_LEVELS if level == NOWHERE else level.removeprefix("at least ")
+
+
+def _more(row: Row, is_open: bool) -> Iterator[Markup]:
+    if row.unknown:
+        yield element("p", "Known at run time only: ", element("code", name(row.unknown)))
+    for note in row.notes:
+        yield element("p", f"Note: {note}")
+    if row.findings:
+        yield element("details", *_details(row), open="" if is_open else None)
+
+
+def _details(row: Row) -> Iterator[Markup]:
+    rules = joined(*(joined(" ", element("code", rule)) for rule in row.rules))
+    steps = len(row.lowering.steps) if row.lowering else 0
+    lowered = f" — lowered to {steps} {'tile' if steps == 1 else 'tiles'}" if steps else ""
+    yield element("summary", rules, lowered)
+    for finding in row.findings:
+        yield element("div", *_finding(finding), class_="finding")
+    if row.findings_left_out:
+        yield element("p", f"and {row.findings_left_out} more findings")
+    if row.lowering:
+        yield element("div", *_lowering(row.lowering), class_="lowering")
+
+
+def _finding(finding: ToldFinding) -> Iterator[Markup]:
+    yield element("p", element("strong", finding.rule), f" {finding.outcome}")
+    path = joined(element("code", finding.paths), ": ") if finding.paths else Markup()
+    yield element("p", path, name(finding.message))
+    yield element("p", f"{finding.basis}: {finding.says} ", link(finding.url), class_="basis")
+    if finding.suggestion:
+        yield element("p", element("strong", "Try:"), " ", name(finding.suggestion))
+
+
+def _lowering(lowering: ToldLowering) -> Iterator[Markup]:
+    yield element("p", element("strong", "Lowering"), " to what the target takes")
+    steps = ((f"Step {i}", *step) for i, step in enumerate(lowering.steps, start=1))
+    lines = (("Before", lowering.before, "input", "output"), *steps)
+    yield element("ol", *(_line(*line) for line in lines))
+    for line in lowering.summary:
+        yield element("p", line)
+    if lowering.command:
+        yield element("pre", element("code", lowering.command))
+
+
+def _line(heading: str, tile: str, reads: str, writes: str) -> Markup:
+    return element("li", element("b", heading), " ", element("code", tile), f" {reads} → {writes}")

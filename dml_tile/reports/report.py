@@ -1,0 +1,78 @@
+"""What every format of a check has in common: it takes the results tile by tile, and ends with what was not read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Protocol, TypeAlias
+
+from dml_tile.findings import Finding
+from dml_tile.frontends.problems import Problem, printable
+from dml_tile.reports.result import Result
+from dml_tile.reports.summary import ModelSummary
+
+Problems: TypeAlias = Sequence[tuple[str, Problem]]
+"""What cannot be read, each with the name of its source."""
+
+Write: TypeAlias = Callable[[str], object]
+"""Writes a part of a report."""
+
+
+class Report(Protocol):
+    """Writes results in one format, as they come."""
+
+    def add(self, results: Sequence[Result]) -> None:
+        """Take the results of the next tile, one for each target."""
+
+    def end(self, problems: Problems, models: Sequence[ModelSummary]) -> None:
+        """Write what is known when all is checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A finding of a tile, and the targets at which it is one."""
+
+    finding: Finding
+    result: Result
+    targets: tuple[str, ...]
+
+    def text(self) -> str:
+        """What annotations say: the field and what is wrong with it; at which targets; what to do."""
+        finding, result = self.finding, self.result
+        path = f"{finding.path}: " if finding.path else ""
+        tile = f"{result.pointer} " if result.pointer else ""
+        through = f" through {result.via}" if result.via else ""
+        lines = [f"{path}{finding.message}", f"{tile}at {', '.join(self.targets)}{through}"]
+        if finding.suggestion:
+            lines.append(f"try: {finding.suggestion}")
+        return "\n".join(map(printable, lines))
+
+
+def told_once(results: Sequence[Result]) -> Iterator[Told]:
+    """The findings of a tile, each once, whatever the number of its targets."""
+    targets: dict[tuple[str, str, str], list[str]] = {}
+    first: dict[tuple[str, str, str], tuple[Finding, Result]] = {}
+    for result in results:
+        for finding in result.findings:
+            key = (finding.rule, finding.path, finding.message)
+            first.setdefault(key, (finding, result))
+            targets.setdefault(key, []).append(result.target.label)
+    for key, (finding, result) in first.items():
+        yield Told(finding, result, tuple(targets[key]))
+
+
+def from_here(source: str) -> PurePath:
+    """A file as it is reached from the current folder; if it is not in it, from the root."""
+    path = PurePath(source)
+    if not path.is_absolute() and ".." not in path.parts:
+        return path
+    whole = Path(os.path.normpath(Path(source).absolute()))
+    here = Path.cwd()
+    return whole.relative_to(here) if whole.is_relative_to(here) else whole
+
+
+def in_text(name: str) -> str:
+    """A file's name, which may be any bytes, as text."""
+    return name.encode(errors="backslashreplace").decode()

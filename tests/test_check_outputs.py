@@ -1,0 +1,211 @@
+"""Several formats at once, each with its file, whole or not at all; what counts, and the status that it comes to."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from check_runs import BAD, INT64, TILE, Check, check, model, write
+from jsonschema import Draft202012Validator
+
+from dml_tile.schemas import schemas
+
+__all__ = ["check"]
+
+
+def files() -> set[str]:
+    return {str(path) for path in Path().rglob("*") if path.is_file()}
+
+
+def test_a_format_may_have_a_file(check: Check) -> None:
+    write("a.json", BAD)
+    printed = check("a.json", "--format", "json").stdout
+    for options in (["--format", "json:out.json"], ["--format", "json", "--output", "out.json"]):
+        result = check("a.json", *options)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert Path("out.json").read_text() == printed
+        Path("out.json").unlink()
+    assert files() == {"a.json"}
+
+
+def test_text_may_have_a_file_which_no_colour_gets_into(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("a.json", BAD)
+    printed = check("a.json").stdout
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert check("a.json", "--output", "out.txt").stdout == ""
+    assert Path("out.txt").read_text() == printed
+
+
+def test_several_formats_are_written_at_once(check: Check) -> None:
+    write("a.json", BAD)
+    options = [option for name in ("json", "github", "sarif", "junit") for option in ("--format", f"{name}:out/{name}")]
+    Path("out").mkdir()
+    result = check("a.json", "--format", "text", *options)
+    assert result.stdout == check("a.json").stdout
+    for name in ("json", "github", "sarif", "junit"):
+        assert Path("out", name).read_text() == check("a.json", "--format", name).stdout
+
+
+def test_a_file_s_name_may_have_a_colon(check: Check) -> None:
+    check(write("a.json", TILE), "--format", "json:a:b.json")
+    assert json.loads(Path("a:b.json").read_text())["results"][0]["ok"]
+
+
+def test_an_older_file_is_replaced_also_behind_a_link(check: Check) -> None:
+    write("real.json", "old" * 10**5)
+    Path("link.json").symlink_to("real.json")
+    check(write("a.json", TILE), "--format", "json:link.json")
+    assert Path("link.json").is_symlink()
+    assert json.loads(Path("real.json").read_text())["version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--format", "text", "--format", "json"], "text and json would both be printed"),
+        (["--format", "xml"], "'xml' is none of text, json, github, sarif, junit"),
+        (["--format", "sarif:"], "'sarif:' is none of"),
+        (["--format", "json:x", "--format", "sarif:x"], "several formats have the same file"),
+        (["--format", "json:x", "--output", "y"], "is the file of a single --format that names none"),
+        (["--format", "json", "--format", "sarif:x", "--output", "y"], "is the file of a single --format"),
+        (["--output", ""], "is the file of a single --format"),
+        (["--format", "sarif", "--statistics"], "they are told in text and json"),
+        (["--select", "DML-BUFER"], "did you mean DML-BUFFER"),
+        (["--ignore", "DML-BUFER"], "did you mean DML-BUFFER"),
+    ],
+)
+def test_options_that_make_no_sense_are_wrong_usage(check: Check, options: list[str], message: str) -> None:
+    write("a.json", TILE)
+    result = check("a.json", *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.replace("│", " ").split())
+    assert files() == {"a.json"}
+
+
+def test_a_file_that_cannot_be_written_is_told_and_no_other_is_left(check: Check) -> None:
+    write("a.json", TILE)
+    write("old.json", "old")
+    Path("folder").mkdir()
+    for name, reason in (("missing/x", "No such file or directory"), ("folder", "Is a directory")):
+        result = check("a.json", "--format", "json:old.json", "--format", f"sarif:{name}")
+        assert result.exit_code == 2
+        assert result.stderr == f"dml-tile: {name}: {reason}\n"
+    assert files() == {"a.json", "old.json"}
+    assert Path("old.json").read_text() == "old"
+
+
+def test_a_full_disk_is_told_by_the_file_s_name(check: Check) -> None:
+    write("a.json", [BAD] * 200)
+    for name in ("text", "json", "github", "sarif", "junit"):
+        result = check("a.json", "--format", f"{name}:/dev/full", "--format", "json:other.json")
+        assert (result.exit_code, result.stderr) == (2, "dml-tile: /dev/full: No space left on device\n")
+    assert files() == {"a.json"}
+    assert Path("/dev/full").is_char_device()
+
+
+def test_nothing_is_left_when_it_is_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "many.jsonl").write_text(f"{json.dumps(INT64)}\n" * 20000)
+    (tmp_path / "out.sarif").write_text("old")
+    command = [sys.executable, "-m", "dml_tile", "check", "many.jsonl", "-t", "2_0", "--format", "sarif:out.sarif"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
+    while len(list(tmp_path.iterdir())) < 3:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert b"Traceback" not in told
+    assert {path.name for path in tmp_path.iterdir()} == {"many.jsonl", "out.sarif"}
+    assert (tmp_path / "out.sarif").read_text() == "old"
+
+
+def test_the_other_formats_are_whole_where_a_reader_of_one_leaves(tmp_path: Path) -> None:
+    (tmp_path / "many.jsonl").write_text(f"{json.dumps(BAD)}\n" * 2000)
+    command = f'"{sys.executable}" -m dml_tile check many.jsonl --format json:out.json --format text'
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | head -n 1; exit ${{PIPESTATUS[0]}}"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert len(json.loads((tmp_path / "out.json").read_text())["results"]) == 2000
+
+
+@pytest.mark.parametrize("form", ["github", "sarif", "junit"])
+def test_a_full_disk_under_standard_output_is_told(tmp_path: Path, form: str) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(BAD))
+    command = f'"{sys.executable}" -m dml_tile check a.json --format json:out.json --format {form} > /dev/full'
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == b"dml-tile: standard output: No space left on device\n"
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_a_pipe_is_written_to_as_it_is(check: Check) -> None:
+    os.mkfifo("pipe")
+    command = [sys.executable, "-m", "dml_tile", "check", write("a.json", TILE), "--format", "junit:pipe"]
+    process = subprocess.Popen(command)
+    assert Path("pipe").read_text().endswith("</testsuites>\n")
+    assert process.wait(60) == 0
+    assert Path("pipe").is_fifo()
+
+
+def test_findings_of_ignored_rules_do_not_count(check: Check) -> None:
+    write("a.json", BAD | {"RepeatsCount": 7})
+    result = check("a.json", "--ignore", "DML-TILE")
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "a.json: accepted at 6_4; no feature level passes both documentation and runtime; 3 findings not selected\n"
+    )
+    result = check("a.json", "--ignore", "DML-TILE", "--format", "json")
+    (only,) = json.loads(result.stdout)["results"]
+    assert (only["ok"], only["findings"], only["lowest_level"], only["deselected"]) == (True, [], None, 3)
+
+
+def test_findings_of_selected_rules_alone_count(check: Check) -> None:
+    write("a.json", BAD | {"RepeatsCount": 7})
+    result = check("a.json", "--select", "DML-TILE-RepeatsCount", "--format", "json")
+    assert result.exit_code == 1
+    (only,) = json.loads(result.stdout)["results"]
+    assert [finding["rule"] for finding in only["findings"]] == ["DML-TILE-RepeatsCount"]
+    assert only["deselected"] == 2
+    assert "1 finding not selected" in check(write("b.json", BAD), "--select", "DML-BUFFER").stdout
+
+
+def test_findings_may_exit_with_0_but_not_what_cannot_be_read(check: Check) -> None:
+    write("a.json", BAD)
+    result = check("a.json", "--exit-zero")
+    assert result.exit_code == 0
+    assert "a.json: refused" in result.stdout
+    assert check("a.json", "missing.json", "--exit-zero").exit_code == 2
+
+
+def test_statistics_count_findings_by_rule(check: Check) -> None:
+    write("a.json", [BAD] * 11 + [TILE, INT64])
+    options = ("-t", "4_0", "--statistics")
+    assert check("a.json", *options).stdout.endswith(
+        "1 accepted, 12 refused\n11 DML-TILE-OutputTensor-Sizes\n 2 DML-TILE-DataType-level\n"
+    )
+    output = json.loads(check("a.json", *options, "--format", "json").stdout)
+    assert output["statistics"] == {"DML-TILE-OutputTensor-Sizes": 11, "DML-TILE-DataType-level": 2}
+    Draft202012Validator(schemas()["check_output"]).validate(output)
+    assert "statistics" not in json.loads(check("a.json", "--format", "json").stdout)
+    assert json.loads(check(write("b.json", TILE), "--statistics", "--format", "json").stdout)["statistics"] == {}
+
+
+def test_files_without_tiles_may_be_passed_over(check: Check) -> None:
+    names = [write("package.json", {"name": "x"}), write("notes.txt", "InputTensor"), write("m.json", model(t=TILE))]
+    assert check(*names).exit_code == 2
+    result = check("--skip-others", *names)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("m.json#/dispatchables/t: accepted")
+    assert check("--skip-others", *names[:2]).exit_code == 0
+    missing = check("--skip-others", "missing.json")
+    assert (missing.exit_code, missing.stderr) == (2, "dml-tile: missing.json: No such file or directory\n")
+    assert check("--skip-others", "-", stdin=json.dumps(BAD)).exit_code == 1

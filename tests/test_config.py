@@ -1,0 +1,147 @@
+"""The table [tool.dml-tile] of the nearest pyproject.toml: what it may say, and who wins."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from check_runs import BAD, INT64, TILE, Check, check, write
+
+from dml_tile.config import MAX_BYTES, Config, nearest_config
+
+__all__ = ["check"]
+
+
+def configure(text: str, folder: str = ".") -> None:
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    Path(folder, "pyproject.toml").write_text(f"[tool.dml-tile]\n{text}\n")
+
+
+def targets(check: Check, *arguments: str) -> list[str]:
+    output = json.loads(check(*arguments, "--format", "json").stdout)
+    return [result["target"] for result in output["results"]]
+
+
+@pytest.fixture
+def in_a_folder(check: Check) -> None:
+    """The current folder is an empty one."""
+
+
+def test_without_a_file_nothing_is_said(in_a_folder: None) -> None:
+    assert nearest_config() == Config()
+
+
+def test_without_a_table_nothing_is_said(in_a_folder: None) -> None:
+    for text in ("", "[tool.other]\nx = 1\n", "tool = 1\n"):
+        write("pyproject.toml", text)
+        assert nearest_config() == Config(file="pyproject.toml")
+
+
+def test_targets_come_from_the_file_unless_they_are_given(check: Check) -> None:
+    write("a.json", TILE)
+    assert targets(check, "a.json") == ["6_4"]
+    configure('targets = ["windows-11-21h2", "5_0"]')
+    assert targets(check, "a.json") == ["windows-11-21h2", "5_0"]
+    assert targets(check, "a.json", "-t", "4_1") == ["4_1"]
+
+
+def test_paths_are_those_of_the_file_unless_some_are_given(check: Check) -> None:
+    write("in/a.json", TILE)
+    write("b.json", TILE)
+    configure('paths = ["in", "b.json"]')
+    assert check().stdout.splitlines()[0].startswith("in/a.json: accepted")
+    assert check().stdout.splitlines()[1].startswith("b.json: accepted")
+    assert "in/a.json" not in check("b.json").stdout
+
+
+def test_paths_are_told_from_the_file_s_folder(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("in/a.json", TILE)
+    configure('paths = ["in"]')
+    Path("deep/er").mkdir(parents=True)
+    monkeypatch.chdir("deep/er")
+    assert check().stdout.startswith("../../in/a.json: accepted")
+
+
+def test_the_nearest_file_alone_counts(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    configure('targets = ["5_0"]')
+    configure('targets = ["4_1"]', "sub")
+    write("sub/deep/a.json", TILE)
+    monkeypatch.chdir("sub/deep")
+    assert targets(check, "a.json") == ["4_1"]
+    write("../pyproject.toml", "[project]\n")
+    assert targets(check, "a.json") == ["6_4"]
+
+
+def test_the_selection_is_the_file_s_unless_it_is_given(check: Check) -> None:
+    write("a.json", BAD)
+    configure('ignore = ["DML-TILE"]')
+    assert check("a.json").exit_code == 0
+    assert check("a.json", "--ignore", "DML-BUFFER").exit_code == 1
+    configure('select = ["DML-BUFFER"]')
+    assert check("a.json").exit_code == 0
+    assert check("a.json", "--select", "DML").exit_code == 1
+    configure("select = []\nignore = []")
+    assert check("a.json").exit_code == 1
+
+
+def test_the_contract_is_the_file_s_unless_it_is_given(check: Check) -> None:
+    aligned = TILE | {"InputTensor": {"DataType": "FLOAT32", "Sizes": [2], "GuaranteedBaseOffsetAlignment": 4}}
+    write("a.json", aligned)
+    configure('against = "documentation"')
+    assert check("a.json").exit_code == 0
+    assert check("a.json", "--against", "both").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('target = ["6_4"]', "tool.dml-tile.target is unknown; did you mean targets?"),
+        ("file = 'x'", "tool.dml-tile.file is unknown; the keys are targets, select, ignore, against, paths"),
+        ('targets = "6_4"', "tool.dml-tile.targets is '6_4'; an array of strings was expected"),
+        ("select = [1]", "tool.dml-tile.select is an array of 1; an array of strings was expected"),
+        ("paths = true", "tool.dml-tile.paths is true; an array of strings was expected"),
+        ("ignore = {}", "tool.dml-tile.ignore is an object; an array of strings was expected"),
+        ("against = []", "tool.dml-tile.against is an array of 0; one of documentation, runtime, both was expected"),
+        ('against = "docs"', "tool.dml-tile.against is 'docs'; one of"),
+        ('targets = ["vista"]', "tool.dml-tile.targets: 'vista' is no known target"),
+        ('select = ["DML-BUFER"]', "tool.dml-tile.select: no rule is named 'DML-BUFER'; did you mean DML-BUFFER"),
+        ('ignore = ["xyz"]', "tool.dml-tile.ignore: no rule is named 'xyz'"),
+        ("targets = [", "unreadable TOML: "),
+        ("x = '\xff'", "unreadable TOML: "),
+        (f"x = {'[' * 5000}", "unreadable TOML: "),
+        (f"# {'x' * MAX_BYTES}", f"larger than {MAX_BYTES} bytes"),
+    ],
+)
+def test_what_makes_no_sense_is_an_error_that_names_file_and_key(check: Check, text: str, message: str) -> None:
+    write("sub/a.json", TILE)
+    Path("pyproject.toml").write_bytes(f"[tool.dml-tile]\n{text}\n".encode("latin-1"))
+    os.chdir("sub")
+    result = check("a.json")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"dml-tile: ../pyproject.toml: {message}")
+
+
+def test_a_table_that_is_none_is_an_error(check: Check) -> None:
+    write("pyproject.toml", "[tool]\ndml-tile = 5\n")
+    result = check(write("a.json", TILE))
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "dml-tile: pyproject.toml: tool.dml-tile is 5; a table was expected\n",
+    )
+
+
+def test_what_is_given_is_not_looked_up_in_the_file(check: Check) -> None:
+    configure('targets = ["vista"]\nselect = ["xyz"]')
+    assert check(write("a.json", INT64), "-t", "6_4", "--select", "DML").exit_code == 0
+
+
+@pytest.mark.parametrize("arguments", [[], ["--format", "json"]])
+def test_nothing_to_check_anywhere_is_wrong_usage(check: Check, arguments: Any) -> None:
+    configure('targets = ["6_4"]')
+    result = check(*arguments)
+    assert result.exit_code == 2
+    assert "name files or folders, or set paths in" in " ".join(result.stderr.split())

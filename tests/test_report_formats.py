@@ -1,0 +1,238 @@
+"""The formats that CI reads: each valid by its schema, with every finding where it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import onnx
+import pytest
+import xmlschema
+from check_runs import BAD, INT64, TILE, Check, check, model, write
+from conftest import ROOT
+from jsonschema import Draft4Validator
+from onnx_graphs import constant, tile, typed
+from onnx_graphs import model as onnx_model
+
+from dml_tile.rulebook import RULES
+
+__all__ = ["check"]
+
+DATA = ROOT / "tests" / "data"
+SARIF = Draft4Validator(json.loads((DATA / "sarif-2.1.0-rtm.5.json").read_text()))
+JUNIT = xmlschema.XMLSchema(DATA / "junit-10.xsd")
+LEVEL_RULE = "DML-TILE-DataType-level"
+
+
+def sarif(check: Check, *arguments: str) -> Any:
+    log = json.loads(check(*arguments, "--format", "sarif").stdout)
+    SARIF.validate(log)
+    (run,) = log["runs"]
+    return run
+
+
+def junit(check: Check, *arguments: str) -> ElementTree.Element:
+    text = check(*arguments, "--format", "junit").stdout
+    JUNIT.validate(text)
+    return ElementTree.fromstring(text)
+
+
+def places(run: Any) -> list[tuple[str, int]]:
+    physical = [result["locations"][0]["physicalLocation"] for result in run["results"]]
+    return [(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in physical]
+
+
+def test_an_annotation_names_rule_file_line_and_column(check: Check) -> None:
+    result = check(write("a.json", BAD), "--format", "github", "-t", "6_4", "-t", "5_0")
+    assert result.exit_code == 1
+    assert result.stdout == (
+        "::error file=a.json,line=11,col=4,title=DML-TILE-OutputTensor-Sizes::OutputTensor.Sizes[0]: 2 was provided, "
+        "but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected%0Aat 6_4, 5_0%0Atry: set it to 4\n"
+    )
+
+
+def test_what_is_fine_has_no_annotation(check: Check) -> None:
+    assert check(write("a.json", TILE), "--format", "github").stdout == ""
+
+
+def test_annotations_are_escaped(check: Check) -> None:
+    name = "a,b:c%d\n.json"
+    (line,) = check(write(name, model(**{"x%\ny": BAD})), "--format", "github").stdout.splitlines()
+    properties, message = re.fullmatch(r"::error (.*?)::(.*)", line).groups()  # type: ignore[union-attr]
+    assert properties.startswith("file=a%2Cb%3Ac%25d%0A.json,line=")
+    assert "%0A/dispatchables/x%25\\ny at 6_4" in message
+
+
+def test_a_file_is_named_from_the_current_folder_on(check: Check, tmp_path: Path) -> None:
+    write("in/a.json", BAD)
+    for name in ("in/a.json", "./in/a.json", str(tmp_path / "in" / "a.json"), "in/../in/a.json"):
+        assert check(name, "--format", "github").stdout.startswith("::error file=in/a.json,line=11,")
+
+
+def test_what_is_no_json_has_no_line(check: Check) -> None:
+    onnx.save(onnx_model(constant("r", [1, 2]), tile(name="widen"), inputs=[typed("x", [2, 3], 7)]), "a.onnx")
+    first, _ = check("a.onnx", "--format", "github", "-t", "windows-11-21h2").stdout.splitlines()
+    assert first.startswith(f"::error file=a.onnx,title={LEVEL_RULE}::InputTensor.DataType: INT64 needs")
+    assert "%0Awiden at windows-11-21h2 (4_0)%0A" in first
+    run = sarif(check, "a.onnx", "-t", "windows-11-21h2")
+    assert run["results"][0]["locations"] == [
+        {
+            "physicalLocation": {"artifactLocation": {"uri": "a.onnx"}},
+            "logicalLocations": [{"fullyQualifiedName": "widen"}],
+        }
+    ]
+
+
+def test_standard_input_has_findings_without_a_file(check: Check) -> None:
+    text = json.dumps(BAD)
+    assert check("-", "--format", "github", stdin=text).stdout.startswith("::error title=DML-TILE-OutputTensor-Sizes::")
+    log = json.loads(check("-", "--format", "sarif", stdin=text).stdout)
+    SARIF.validate(log)
+    assert log["runs"][0]["results"][0]["locations"] == []
+
+
+def test_what_cannot_be_read_is_an_annotation_too(check: Check) -> None:
+    write("a.json", [TILE, {"InputTensor": 1}])
+    result = check("a.json", "missing.json", "--format", "github")
+    assert result.exit_code == 2
+    unreadable, missing = result.stdout.splitlines()
+    assert unreadable.startswith("::error file=a.json,line=19,col=2,title=unreadable::/1: ")
+    assert missing == "::error file=missing.json,title=unreadable::No such file or directory"
+
+
+def test_a_log_has_each_rule_once_with_its_help(check: Check) -> None:
+    run = sarif(check, write("a.json", [BAD, BAD | {"RepeatsCount": 7}]))
+    driver = run["tool"]["driver"]
+    assert driver["name"] == "dml-tile"
+    ids = [rule["id"] for rule in driver["rules"]]
+    assert len(ids) == len(set(ids)) == 3
+    for result in run["results"]:
+        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] == "error"
+    for rule in driver["rules"]:
+        ours = RULES[rule["id"]]
+        assert rule["helpUri"] == ours.url
+        assert rule["shortDescription"]["text"] == ours.says
+        assert ours.says in rule["help"]["text"]
+        assert f"({ours.url})" in rule["help"]["markdown"]
+
+
+def test_a_log_without_findings_is_valid(check: Check) -> None:
+    run = sarif(check, write("a.json", TILE))
+    assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])
+    assert run["invocations"] == [{"executionSuccessful": True}]
+
+
+def test_a_result_has_its_region_and_the_pointer_of_its_tile(check: Check) -> None:
+    write("sub dir/é%.json", model(t=BAD))
+    (result,) = sarif(check, "sub dir")["results"]
+    (location,) = result["locations"]
+    assert location["physicalLocation"]["artifactLocation"]["uri"] == "sub%20dir/%C3%A9%25.json"
+    lines = Path("sub dir/é%.json").read_text().splitlines()
+    region = location["physicalLocation"]["region"]
+    assert lines[region["startLine"] - 1][region["startColumn"] - 1 : region["endColumn"] - 1] == "2"
+    assert "Sizes" in lines[region["startLine"] - 2]
+    assert location["logicalLocations"] == [{"fullyQualifiedName": "/dispatchables/t"}]
+    assert result["message"]["text"].splitlines()[1:] == ["/dispatchables/t at 6_4", "try: set it to 4"]
+
+
+def test_a_file_elsewhere_has_a_whole_uri(check: Check, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("else where") / "a.json"
+    write(str(other), BAD)
+    assert places(sarif(check, str(other))) == [(other.as_uri(), 11)]
+
+
+def test_a_finding_at_several_targets_is_one_result(check: Check) -> None:
+    run = sarif(check, write("a.json", BAD), "-t", "windows-11-21h2", "-t", "6_4")
+    (result,) = run["results"]
+    assert "at windows-11-21h2 (4_0), 6_4" in result["message"]["text"]
+
+
+def test_a_fingerprint_stays_when_lines_move_and_tells_fields_apart(check: Check) -> None:
+    options = ("-t", "windows-11-21h2")
+    before = sarif(check, write("a.json", INT64), *options)
+    after = sarif(check, write("a.json", "\n\n" + json.dumps(INT64)), *options)
+    prints = [[result["partialFingerprints"] for result in run["results"]] for run in (before, after)]
+    assert prints[0] == prints[1]
+    assert prints[0][0] != prints[0][1]
+    assert places(before) != places(after)
+
+
+def test_lines_are_real_in_json_lines_and_lists(check: Check) -> None:
+    lines = "\n".join(json.dumps(desc) for desc in (TILE, BAD, TILE, BAD))
+    write("a.jsonl", lines)
+    write("b.json", lines)
+    write("c.json", [TILE, BAD])
+    assert places(sarif(check, "a.jsonl", "b.json", "c.json")) == [
+        *(("a.jsonl", 2), ("a.jsonl", 4), ("b.json", 2), ("b.json", 4), ("c.json", 29)),
+    ]
+
+
+def test_what_cannot_be_read_is_a_notification(check: Check) -> None:
+    run = sarif(check, write("a.json", [TILE, {"InputTensor": 1}]), "missing.json")
+    (invocation,) = run["invocations"]
+    assert not invocation["executionSuccessful"]
+    broken, missing = invocation["toolExecutionNotifications"]
+    assert broken["locations"][0]["physicalLocation"]["region"]["startLine"] == 19
+    assert broken["locations"][0]["logicalLocations"] == [{"fullyQualifiedName": "/1"}]
+    assert missing["message"]["text"] == "No such file or directory"
+
+
+def test_the_findings_in_json_have_lines(check: Check) -> None:
+    write("a.json", BAD)
+    (result,) = json.loads(check("a.json", "--format", "json").stdout)["results"]
+    assert [(one["line"], one["column"]) for one in result["findings"]] == [(11, 4)]
+    (result,) = json.loads(check("-", "--format", "json", stdin=json.dumps(BAD)).stdout)["results"]
+    assert [(one["line"], one["column"]) for one in result["findings"]] == [(None, None)]
+
+
+def test_a_tile_at_a_target_is_a_test(check: Check) -> None:
+    write("a.json", [TILE, BAD])
+    write("b.json", INT64)
+    root = junit(check, "a.json", "b.json", "-t", "windows-11-21h2", "-t", "6_4")
+    counts = [{key: suite.get(key) for key in ("name", "tests", "failures", "errors")} for suite in root]
+    assert counts == [
+        {"name": "a.json", "tests": "4", "failures": "2", "errors": "0"},
+        {"name": "b.json", "tests": "2", "failures": "1", "errors": "0"},
+    ]
+    cases = [(case.get("classname"), case.get("name"), case.find("failure") is None) for case in root.iter("testcase")]
+    assert cases == [
+        ("a.json", "/0 at windows-11-21h2 (4_0)", True),
+        ("a.json", "/0 at 6_4", True),
+        ("a.json", "/1 at windows-11-21h2 (4_0)", False),
+        ("a.json", "/1 at 6_4", False),
+        ("b.json", "tile at windows-11-21h2 (4_0)", False),
+        ("b.json", "tile at 6_4", True),
+    ]
+    failure = root.find("testsuite[@name='b.json']/testcase/failure")
+    assert failure is not None
+    assert failure.get("type") == LEVEL_RULE
+    assert "INT64 needs DML_FEATURE_LEVEL_4_1" in str(failure.get("message"))
+    assert f"error[{LEVEL_RULE}] E_INVALIDARG 0x80070057" in str(failure.text)
+
+
+def test_what_cannot_be_read_is_an_error_of_its_source(check: Check) -> None:
+    root = junit(check, write("a.json", [TILE, {"InputTensor": 1}]), "missing.json")
+    errors = {
+        (suite.get("name"), case.get("name")) for suite in root for case in suite if case.find("error") is not None
+    }
+    assert errors == {("a.json", "/1"), ("missing.json", "reading")}
+
+
+def test_names_are_safe_in_xml(check: Check) -> None:
+    name = "a<&\">'\x01\ufffe]]>"
+    root = junit(check, write(f"{name}.json", model(**{name: BAD})))
+    (case,) = root.iter("testcase")
+    assert case.get("classname") == "a<&\">'\\x01\\ufffe]]>.json"
+    assert case.get("name") == "/dispatchables/a<&\">'\\x01\\ufffe]]> at 6_4"
+    assert SARIF.is_valid(json.loads(check(f"{name}.json", "--format", "sarif").stdout))
+
+
+def test_nothing_to_check_is_valid_everywhere(check: Check) -> None:
+    write("empty.jsonl", "")
+    assert list(junit(check, "empty.jsonl")) == []
+    assert sarif(check, "empty.jsonl")["results"] == []
+    assert check("empty.jsonl", "--format", "github").stdout == ""
