@@ -1,0 +1,289 @@
+"""The report page: what it tells, and that it holds nothing but text from files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import repeat
+from pathlib import Path
+
+import pytest
+from conftest import EXAMPLES
+from report_pages import (
+    HOSTILE,
+    LONG,
+    MIDDLE,
+    NEW,
+    OLD,
+    SHORT,
+    WRONG,
+    checked,
+    details,
+    page,
+    parsed,
+    rows,
+    section,
+)
+from typer.testing import CliRunner, Result
+
+from dml_tile import cli
+from dml_tile.enums import FeatureLevel
+from dml_tile.findings import Against
+from dml_tile.frontends.documents import Described
+from dml_tile.frontends.nodes import TileNode
+from dml_tile.frontends.problems import Problem
+from dml_tile.reports.page.contents import LISTED_AT_MOST
+from dml_tile.reports.page.markup import hash_source
+from dml_tile.reports.summary import ModelSummary
+from dml_tile.rulebook import RULES
+
+DYNAMIC = TileNode("widen", "ONNX Tile-13", "float32", ("batch", 3, 2, 2), (1, 1, 1, 2))
+
+
+def test_a_tile_has_a_row_for_each_target() -> None:
+    assert rows(page([checked(LONG, OLD, MIDDLE, NEW)]), "tiles") == [
+        ["✕ refused", "a.json", "/long", "windows-10-2004 (2_0)", "4_1", "windows-11-22h2", "1"],
+        ["✕ refused", "a.json", "/long", "windows-11-21h2 (4_0)", "4_1", "windows-11-22h2", "1"],
+        ["✓ accepted", "a.json", "/long", "6_4", "4_1", "windows-11-22h2", "0"],
+    ]
+
+
+def test_what_passes_at_no_level_runs_on_no_windows() -> None:
+    assert rows(page([checked(WRONG)]), "tiles") == [["✕ refused", "a.json", "/wrong", "6_4", "none", "none", "1"]]
+
+
+def test_an_operator_that_is_no_tile_is_not_checked() -> None:
+    html = page([checked(Described("/gather", other="DML_OPERATOR_GATHER"))])
+    assert rows(html, "tiles") == [["– not checked", "a.json", "/gather", "6_4", "", "", "1"]]
+    assert "DML_OPERATOR_GATHER is not a tile" in details(html)[0]
+
+
+def test_a_finding_is_told_whole() -> None:
+    html = page([checked(WRONG)])
+    rule = RULES["DML-TILE-RepeatsCount"]
+    (told,) = details(html)
+    assert "DML-TILE-RepeatsCount E_INVALIDARG 0x80070057" in told
+    assert "RepeatsCount: 3 was provided, but InputTensor.DimensionCount = 4 was expected" in told
+    assert f"documented, runtime: {rule.says}" in told
+    assert rule.url in [link.attributes["href"] for link in section(html, "tiles").all("a")]
+
+
+def test_findings_that_differ_in_their_paths_only_are_told_once() -> None:
+    (told,) = details(page([checked(LONG, MIDDLE)]))
+    assert "InputTensor.DataType, OutputTensor.DataType: INT64 needs DML_FEATURE_LEVEL_4_1" in told
+
+
+def test_the_lowering_stands_below_its_tile_with_its_command() -> None:
+    (told,) = details(page([checked(LONG, OLD)]))
+    assert "lowered to 1 tile" in told
+    assert "Before INT64 {1, 2, 3, 4} x {1, 1, 2, 1} input → output" in told
+    assert re.search(r"Step 1 FLOAT32 \{.*\} input → output", told)
+    assert "cost: 1 tile, 576 bytes read and written" in told
+    assert "note: INT64 travels as FLOAT32" in told
+    assert told.endswith("dml-tile lower a.json --target windows-10-2004 --pointer /long")
+    assert "Try: lower it, or ship DirectML 1.7.0 or later with the application" in told
+
+
+def test_what_has_no_lowering_tells_of_none() -> None:
+    assert "Lowering" not in details(page([checked(WRONG)]))[0]
+
+
+def test_what_is_known_at_run_time_only_is_told() -> None:
+    html = page([checked(DYNAMIC, source="a.onnx")])
+    assert rows(html, "tiles")[0][0] == "◐ accepted so far"
+    assert rows(html, "tiles")[0][4:6] == ["at least 1_0", "at least windows-10-1903"]
+    assert details(html) == ["Known at run time only: InputTensor.Sizes[0] (batch)"]
+
+
+def test_what_a_back_end_makes_of_a_tile_and_what_is_not_selected_is_told() -> None:
+    (result,) = checked(SHORT)
+    html = page([[replace(result, via="ort", note="a note", deselected=2)]])
+    assert rows(html, "tiles")[0][3] == "6_4 through ort"
+    assert [note.text for note in section(html, "tiles").all("td")[-1].all("p")] == [
+        "Note: a note",
+        "Note: 2 findings not selected",
+    ]
+
+
+def test_verdicts_are_counted_by_target() -> None:
+    html = page([checked(LONG, OLD, NEW), checked(SHORT, OLD, NEW), checked(WRONG, OLD, NEW)])
+    assert rows(html, "targets") == [["windows-10-2004 (2_0)", "2", "1"], ["6_4", "1", "2"]]
+    assert [head.text for head in section(html, "targets").all("th")] == ["Target", "Refused", "Accepted"]
+    assert [count.text for count in parsed(html).all("header")[0].all("li")] == ["3 ✕ refused", "3 ✓ accepted"]
+    assert parsed(html).all("title")[0].text == "Tiles on DirectML: 3 refused, 3 accepted"
+
+
+def test_what_is_inferred_of_a_target_is_told_once() -> None:
+    inferred = replace(OLD, note="it is inferred")
+    assert page([checked(LONG, inferred), checked(SHORT, inferred)]).count("it is inferred") == 1
+
+
+def test_rules_are_counted_by_the_tiles_that_break_them() -> None:
+    html = page([checked(LONG, OLD, MIDDLE), checked(WRONG)])
+    assert [row[:3] for row in rows(html, "rules-broken")] == [
+        [rule, count, RULES[rule].says]
+        for rule, count in (("DML-TILE-DataType-level", "2"), ("DML-TILE-RepeatsCount", "1"))
+    ]
+
+
+def test_models_are_summed_up() -> None:
+    models = [
+        ModelSummary("a.onnx", 2, 1, FeatureLevel.DML_FEATURE_LEVEL_4_1),
+        ModelSummary("b.onnx", 1, 0, None),
+        ModelSummary("c.onnx", is_whole=False),
+    ]
+    assert rows(page([checked(SHORT)], (), models), "models") == [
+        ["a.onnx", "2", "1", "at least 4_1", "at least windows-11-22h2"],
+        ["b.onnx", "1", "0", "none", "none"],
+        ["c.onnx", "0", "0", "not all read", ""],
+    ]
+
+
+def test_what_cannot_be_read_is_told() -> None:
+    html = page(
+        [], [("a.json", Problem("/1", "is 3; an object was expected")), ("b.onnx", Problem("", "is truncated"))]
+    )
+    assert [item.text for item in section(html, "not-read").all("li")] == [
+        "a.json#/1: is 3; an object was expected",
+        "b.onnx: is truncated",
+    ]
+
+
+def test_without_results_there_is_a_page_all_the_same() -> None:
+    html = page([])
+    assert parsed(html).all("title")[0].text == "Tiles on DirectML: none"
+    assert not parsed(html).all("section")
+
+
+@pytest.mark.parametrize(
+    ("against", "said"),
+    [
+        ("both", "measured to do."),
+        ("runtime", "pass the documentation too."),
+        ("documentation", "pass the runtime too."),
+    ],
+)
+def test_the_contract_is_told(against: Against, said: str) -> None:
+    assert parsed(page([checked(SHORT)], against=against)).all("header")[0].all("p")[0].text.endswith(said)
+
+
+def test_names_are_text_whatever_is_in_them() -> None:
+    hostile = Described(f"/{HOSTILE}", WRONG.desc)
+    problem = HOSTILE, Problem(HOSTILE, HOSTILE)
+    html = page([checked(hostile, source=HOSTILE)], [problem], [ModelSummary(HOSTILE)])
+    harmless = page([checked(WRONG)], [("a", Problem("b", "c"))], [ModelSummary("a.onnx")])
+    assert tags(html) == tags(harmless)
+    assert rows(html, "tiles")[0][1:3] == [HOSTILE, f"/{HOSTILE}"]
+    assert rows(html, "models")[0][0] == HOSTILE
+    assert section(html, "not-read").all("li")[0].text == f"{HOSTILE}#{HOSTILE}: {HOSTILE}"
+
+
+def tags(html: str) -> list[str]:
+    return re.findall(
+        r"<(?!wbr)\w+", "".join(re.split("<style>.*</style>|(?<=<script>).*(?=</script>)", html, flags=re.S))
+    )
+
+
+def test_what_cannot_be_seen_is_written_as_escapes() -> None:
+    shown = rows(page([checked(SHORT, source="a\u202egnp.json\x1b\udcff\n")]), "tiles")[0][1]
+    assert shown == r"a\u202egnp.json\x1b\udcff\n"
+
+
+def test_a_long_name_is_cut_short() -> None:
+    shown = rows(page([checked(SHORT, source="n" * 100_000)]), "tiles")[0][1]
+    assert len(shown) == 500
+    assert shown.endswith("n…")
+
+
+def test_a_command_that_is_too_long_is_left_out_whole() -> None:
+    (told,) = details(page([checked(LONG, OLD, source="n" * 1000)]))
+    assert "Step 1" in told
+    assert "dml-tile lower" not in told
+
+
+def test_a_page_asks_for_nothing_else() -> None:
+    html = page([checked(LONG, OLD), checked(WRONG)])
+    document = parsed(html)
+    assert not any(
+        "src" in element.attributes or element.tag in ("link", "iframe", "img") for element in document.everything()
+    )
+    assert all(link.attributes["href"].startswith(("#", "https://")) for link in document.all("a"))
+    (policy,) = (meta.attributes["content"] for meta in document.all("meta") if "http-equiv" in meta.attributes)
+    (style,), (script,) = re.findall("<style>(.*)</style>", html, re.S), re.findall("<script>(.*)</script>", html, re.S)
+    assert policy.startswith(f"default-src 'none'; style-src {hash_source(style)}; script-src {hash_source(script)};")
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_the_same_results_make_the_same_page() -> None:
+    assert page([checked(LONG, OLD, NEW)]) == page([checked(LONG, OLD, NEW)])
+
+
+def test_so_many_results_are_counted_and_the_first_listed() -> None:
+    accepted, refused = checked(SHORT), checked(LONG, MIDDLE)
+    html = page([*repeat(accepted, LISTED_AT_MOST + 3), *repeat(refused, LISTED_AT_MOST + 4), accepted])
+    assert len(rows(html, "tiles")) == 2 * LISTED_AT_MOST
+    assert rows(html, "targets") == [
+        ["6_4", "0", str(LISTED_AT_MOST + 4)],
+        ["windows-11-21h2 (4_0)", str(LISTED_AT_MOST + 4), "0"],
+    ]
+    assert rows(html, "rules-broken")[0][1] == str(LISTED_AT_MOST + 4)
+    assert "Counted above but not listed: 4 refused, 4 accepted." in section(html, "tiles").text
+    assert len(html) < 10 * 2**20
+
+
+def test_where_all_is_listed_nothing_is_said_of_what_is_not() -> None:
+    assert "not listed" not in page([checked(SHORT)])
+
+
+def test_models_and_problems_are_bounded_too() -> None:
+    many = LISTED_AT_MOST + 1
+    html = page([], [("a.json", Problem("", "is bad"))] * many, [ModelSummary("a.onnx")] * many)
+    assert len(rows(html, "models")) == len(section(html, "not-read").all("li")) == LISTED_AT_MOST
+    assert section(html, "models").text.endswith("and 1 more models")
+    assert section(html, "not-read").text.endswith("and 1 more problems")
+
+
+Check = Callable[..., Result]
+
+
+@pytest.fixture
+def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> Result:
+        return CliRunner().invoke(cli.app, ["check", *arguments], catch_exceptions=False)
+
+    return call
+
+
+def test_the_page_is_written_beside_what_is_printed(check: Check) -> None:
+    arguments = [str(EXAMPLES / "int64.json"), "--target", "4_0"]
+    result = check(*arguments, "--report", "report.html")
+    assert (result.exit_code, result.stdout) == (1, check(*arguments).stdout)
+    assert rows(Path("report.html").read_text("utf-8"), "tiles")[0][2:4] == ["/dispatchables/tile", "4_0"]
+    assert [path.name for path in Path().iterdir()] == ["report.html"]
+
+
+@pytest.mark.parametrize("file", ["missing/report.html", "."])
+def test_a_page_that_cannot_be_written_is_told(check: Check, file: str) -> None:
+    result = check(str(EXAMPLES / "tile.json"), "--report", file)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"dml-tile: {file}: ")
+
+
+def test_a_page_takes_no_other_format_s_file(check: Check) -> None:
+    result = check(str(EXAMPLES / "tile.json"), "--format", "json:a", "--report", "a")
+    assert result.exit_code == 2
+    assert "the same file" in result.stderr
+
+
+def test_models_nodes_and_problems_are_on_the_page(check: Check) -> None:
+    Path("broken.onnx").write_bytes(b"nothing")
+    result = check(str(EXAMPLES / "models" / "two_tiles.onnx"), "broken.onnx", "--report", "report.html")
+    html = Path("report.html").read_text("utf-8")
+    assert result.exit_code == 2
+    assert len(rows(html, "tiles")) == 2
+    assert [row[0] for row in rows(html, "models")] == [str(EXAMPLES / "models" / "two_tiles.onnx"), "broken.onnx"]
+    assert "broken.onnx" in section(html, "not-read").text
