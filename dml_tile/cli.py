@@ -1,4 +1,4 @@
-"""The command line: ``dml-tile check``, ``lower``, ``run``, ``emit``, ``levels``, ``explain`` and ``schema``.
+"""The command line: ``dml-tile check``, ``lower``, ``show``, ``run``, ``emit``, ``levels``, ``explain``, ``schema``.
 
 Exit status: 0 clean, 1 findings, 2 wrong usage or an input that cannot be read.
 """
@@ -20,6 +20,7 @@ from dml_tile.commands.levels import levels
 from dml_tile.commands.lower import lower
 from dml_tile.commands.run import run
 from dml_tile.commands.schema import schema
+from dml_tile.commands.show import show
 from dml_tile.terminal import UNREADABLE, forget_output
 
 app = typer.Typer(
@@ -48,7 +49,7 @@ def options(
     """Would DirectML accept this tile? Checks and runs DML_TILE_OPERATOR_DESC descriptors, anywhere."""
 
 
-for command in (check, lower, run, emit, levels, explain, schema):
+for command in (check, lower, show, run, emit, levels, explain, schema):
     app.command()(command)
 
 

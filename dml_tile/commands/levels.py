@@ -7,34 +7,55 @@ from typing import Annotated
 
 import typer
 
-from dml_tile.commands.options import chosen_targets
+from dml_tile.commands.options import chosen_targets, named_targets
 from dml_tile.terminal import console_of
 
 
 class LevelsFormat(StrEnum):
     TEXT = "text"
+    MARKDOWN = "markdown"
+    HTML = "html"
     WEBNN = "webnn"
 
 
 def levels(
     output_format: Annotated[
         LevelsFormat,
-        typer.Option("--format", help="Tables, or what WebNN's opSupportLimits() tells of tile at a target."),
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="text: tables; markdown, html: the matrix of Windows releases and data types; webnn: what WebNN's "
+            "opSupportLimits() tells of tile at a target.",
+        ),
     ] = LevelsFormat.TEXT,
     target: Annotated[
-        str | None, typer.Option("--target", "-t", metavar="TARGET", help="For --format webnn; by default 6_4.")
+        str | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="TARGET",
+            help="For --format webnn; by default 6_4.",
+            autocompletion=named_targets,
+        ),
     ] = None,
 ) -> None:
-    """Show Tile's support table, and what each Windows release and DirectML version accepts."""
+    """Show which tiles each Windows release and DirectML version accepts, and Tile's support table."""
     if output_format == LevelsFormat.WEBNN:
         _show_op_support_limits(target)
         return
     if target is not None:
         raise typer.BadParameter("the tables are of all targets; --format webnn takes one", param_hint="--target")
     from dml_tile.reports.tables import levels_table, support_table, target_table
+    from dml_tile.reports.windows import matrix_html, matrix_markdown, matrix_table
 
-    console = console_of()
-    console.print(support_table(), "", target_table(), "", levels_table(), sep="\n")
+    if output_format == LevelsFormat.MARKDOWN:
+        typer.echo(matrix_markdown(), nl=False)
+    elif output_format == LevelsFormat.HTML:
+        typer.echo(matrix_html(), nl=False)
+    else:
+        console = console_of()
+        tables = matrix_table(console.width), "", support_table(), "", target_table(), "", levels_table()
+        console.print(*tables, sep="\n")
 
 
 def _show_op_support_limits(target: str | None) -> None:

@@ -1,13 +1,23 @@
-"""Tile's support table, and the matrix of what carries which feature level, for ``dml-tile levels``."""
+"""Tile's support table, and the tables of what carries which feature level, for ``dml-tile levels``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from rich.table import Table
 
 from dml_tile.enums import FeatureLevel, TensorDataType
 from dml_tile.targets import DIRECTML_VERSIONS, TILE_SUPPORT, WINDOWS_RELEASES, Target, TileSupport
+
+_T = TensorDataType
+
+KINDS: Final = {
+    "float": (_T.FLOAT32, _T.FLOAT16),
+    "int": (_T.UINT32, _T.UINT16, _T.UINT8, _T.INT32, _T.INT16, _T.INT8),
+    "int64": (_T.UINT64, _T.INT64),
+}
+"""The data types that Tile has in the same rows."""
 
 
 def support_table() -> Table:
@@ -55,9 +65,5 @@ def _accepted(name: str) -> tuple[str, str, str]:
     """A target's level, dimension counts and kinds of data types."""
     target = Target.parse(name)
     support = target.tile_support
-    kinds = ["float"]
-    if TensorDataType.UINT8 in support.data_types:
-        kinds.append("int")
-    if TensorDataType.INT64 in support.data_types:
-        kinds.append("int64")
+    kinds = (kind for kind, types in KINDS.items() if support.data_types.issuperset(types))
     return target.feature_level.short, dimension_counts(support), " ".join(kinds)

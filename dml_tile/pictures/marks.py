@@ -1,0 +1,128 @@
+"""What stands in a picture for a slot of memory: a few ASCII characters that tell all, a colour, and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from dml_tile.pictures.addresses import Index
+from dml_tile.pictures.memory import Slot, TensorMemory
+from dml_tile.pictures.rows import Row
+from dml_tile.pictures.tile import Origin, TilePicture, row_major
+
+COLOURS: Final = ("#e69f00", "#9ad4f5", "#35b58c", "#f0e442", "#5a9fd4", "#e8763a", "#d99abf")
+"""Of the copies: Okabe and Ito's, also for those who cannot tell red from green, and light enough for black text."""
+
+PADDING: Final = "."
+MORE: Final = "+"
+SHARED: Final = "!"
+OUTSIDE: Final = ">"
+NO_COPY: Final = "?"
+CUT: Final = "~"
+
+_LETTERS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # without I and O, which look like digits
+_LONGEST: Final = 10
+_STEPS: Final = (1, 3, 2, 6, 4, 5, 1, 3)  # 3**i modulo 7, so that neighbouring copies differ in colour
+
+
+class Mark(NamedTuple):
+    """The mark of a slot; its ``text`` alone tells what ``colour`` (a place in COLOURS) and ``is_wrong`` show too."""
+
+    text: str
+    says: str
+    colour: int | None = None
+    is_wrong: bool = False
+
+
+NOTHING: Final = Mark("", "")
+"""Stands for what is no part of the tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The marks of a tensor's slots."""
+
+    picture: TilePicture
+    memory: TensorMemory
+
+    def of(self, row: Row) -> Iterator[Mark]:
+        """The marks of a row, one for each slot."""
+        for i, slot in enumerate(row.slots):
+            yield self._of_padding(row.offset + i) if slot is None else self._of_elements(slot)
+
+    @property
+    def longest(self) -> int:
+        """How many characters the longest mark of a slot with elements has."""
+        return max(len(self._of_elements(slot).text) for slot in self.memory.slots)
+
+    def copies(self) -> dict[str, tuple[Index, int]]:
+        """The copies of the input that are shown, by their letters, with their indices and colours."""
+        found: dict[int, Origin] = {}
+        for slot in self.memory.slots:
+            origin = self.picture.origin(self.memory, slot.indices[0])
+            if origin and origin.number is not None:
+                found[origin.number] = origin
+        return {letters(number): (found[number].copy, self._colour(found[number])) for number in sorted(found)}
+
+    def _of_padding(self, offset: int) -> Mark:
+        if self.memory.byte(offset) >= self.memory.total:
+            return NOTHING
+        return Mark(PADDING, f"{self._bytes(offset)}: padding")
+
+    def _of_elements(self, slot: Slot) -> Mark:
+        memory = self.memory
+        index = slot.indices[0]
+        origin = self.picture.origin(memory, index)
+        if origin is None:
+            text, says, colour = cut(str(row_major(index, memory.sizes))), "", None
+        else:
+            text, says, colour = self._of_origin(origin)
+        says = f"{self._bytes(slot.offset)}: {self._names(slot)}{says}"
+        if slot.count > 1:
+            text += cut(f"{MORE}{slot.count - 1}")
+        wrong = NO_COPY if text.endswith(NO_COPY) else ""
+        if memory.operand.is_output and slot.count > 1:
+            wrong = SHARED
+            text, says = text + SHARED, f"{says}; an error: elements of an output share bytes"
+        if memory.byte(slot.offset + 1) > memory.total:
+            wrong = OUTSIDE
+            text, says = text + OUTSIDE, f"{says}; an error: beyond TotalTensorSizeInBytes"
+        return Mark(text, says, colour, bool(wrong))
+
+    def _of_origin(self, origin: Origin) -> tuple[str, str, int | None]:
+        """An element of the output's text, what is said of it, and its colour."""
+        number = cut(str(row_major(origin.source, self.picture.tensors[0].sizes)))
+        says = f" shows InputTensor{list(origin.source)}"
+        if origin.number is None:
+            return f"{number}{NO_COPY}", f"{says}; an error: Repeats has no such copy", None
+        letter = letters(origin.number)
+        return f"{number}{letter}", f"{says}, copy {letter}", self._colour(origin)
+
+    def _bytes(self, offset: int) -> str:
+        first, last = self.memory.byte(offset), self.memory.byte(offset + 1) - 1
+        return f"byte {first}" if first == last else f"bytes {first} to {last}"
+
+    def _names(self, slot: Slot) -> str:
+        named = ", ".join(f"{self.memory.name}{list(index)}" for index in slot.indices)
+        more = slot.count - len(slot.indices)
+        return f"{named} and {more} more" if more else named
+
+    def _colour(self, origin: Origin) -> int:
+        repeated = [i for i, repeat in zip(origin.copy, self.picture.repeats, strict=False) if repeat > 1]
+        return sum(i * step for i, step in zip(reversed(repeated), _STEPS, strict=False)) % len(COLOURS)
+
+
+def letters(number: int) -> str:
+    """A copy's letters, from its number: A to Z without I and O, then AA, AB and so on."""
+    written = ""
+    number += 1
+    while number:
+        number, last = divmod(number - 1, len(_LETTERS))
+        written = f"{_LETTERS[last]}{written}"
+    return cut(written)
+
+
+def cut(text: str, longest: int = _LONGEST) -> str:
+    """A text cut short where it is long, which it shows."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}{CUT}"

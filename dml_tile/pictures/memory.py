@@ -1,0 +1,117 @@
+"""One tensor as memory: which of its elements lie where, in slots of an element's size."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Final
+
+from dml_tile.buffer_rules import Buffer, Operand, buffer_of, type_name
+from dml_tile.layout import packed_strides
+from dml_tile.pictures.addresses import Index, lowest_addresses
+
+MAX_SLOTS: Final = 256
+"""How many addresses with elements a picture shows."""
+
+_MAX_INDICES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """An address at which elements lie; ``offset`` is in elements.
+
+    ``indices`` are those of the first few of its ``count`` elements, in row-major order.
+    """
+
+    offset: int
+    count: int
+    indices: tuple[Index, ...]
+
+
+@dataclass(frozen=True)
+class TensorMemory:
+    """The beginning of a tensor's memory: the lowest addresses at which elements lie, all where they are few."""
+
+    operand: Operand
+    data_type: str
+    element_size: int
+    """In bytes."""
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    """In elements; the packed ones where none are given."""
+    is_packed: bool
+    """Whether no strides are given."""
+    total: int
+    """TotalTensorSizeInBytes."""
+    slots: tuple[Slot, ...]
+
+    @property
+    def name(self) -> str:
+        return self.operand.name
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.sizes)
+
+    @cached_property
+    def shown(self) -> int:
+        """How many of the elements lie in the slots."""
+        return sum(slot.count for slot in self.slots)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all elements lie in the slots."""
+        return self.shown == self.elements
+
+    @property
+    def end(self) -> int:
+        """One past the last slot that can be shown: the total's last where all elements are shown."""
+        last = self.slots[-1].offset + 1
+        return max(last, -(-self.total // self.element_size)) if self.is_whole else last
+
+    @property
+    def pitches(self) -> tuple[int, ...]:
+        """The strides, in elements, that lead beyond all that smaller ones reach, from the smallest: rows, planes."""
+        found = []
+        reach = 0
+        for stride, size in sorted(zip(self.strides, self.sizes, strict=True)):
+            if stride > reach > 0 and size > 1:
+                found.append(stride)
+            reach += (size - 1) * stride
+        return tuple(found)
+
+    def byte(self, offset: int) -> int:
+        """The first byte of the slot at an offset."""
+        return offset * self.element_size
+
+
+def memory_of(operand: Operand) -> TensorMemory | str:
+    """A tensor's memory, or why it cannot be drawn."""
+    buffer = buffer_of(operand)
+    if buffer is None:
+        return "it is null" if operand.tensor is None else "its Desc is null"
+    if buffer.element_size is None:
+        return f"nothing is known of the size of its elements, of {type_name(buffer.desc.data_type)}"
+    if buffer.sizes is None:
+        return "its DimensionCount, Sizes and Strides do not say where its elements lie"
+    return _memory(buffer, buffer.element_size, buffer.sizes)
+
+
+def _memory(buffer: Buffer, element_size: int, sizes: tuple[int, ...]) -> TensorMemory:
+    strides = packed_strides(sizes) if buffer.strides is None else buffer.strides
+    addresses = lowest_addresses(sizes, strides, MAX_SLOTS)
+    return TensorMemory(
+        buffer.operand,
+        type_name(buffer.desc.data_type),
+        element_size,
+        sizes,
+        strides,
+        buffer.strides is None,
+        buffer.desc.total_tensor_size_in_bytes,
+        tuple(
+            Slot(offset, count, tuple(islice(addresses.indices(offset), _MAX_INDICES)))
+            for offset, count in addresses.counts.items()
+        ),
+    )

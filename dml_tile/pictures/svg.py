@@ -1,0 +1,135 @@
+"""A picture as an SVG image that needs nothing else: its text is text, and each slot has a title."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Final
+from xml.sax.saxutils import escape
+
+from dml_tile.pictures.marks import COLOURS, PADDING, Mark
+from dml_tile.pictures.table import BYTE, Table, table_of
+from dml_tile.pictures.tile import TilePicture
+from dml_tile.pictures.words import COPIES, Entry, copies, facts, heading, legend, part, undrawn
+from dml_tile.reports.text import Line
+
+_COLUMNS: Final = 112
+_CHARACTER: Final = 8.5  # the width of a character of 14 pixels in the usual monospaced fonts
+_LINE: Final = 21
+_MOST_LINES: Final = 20
+_SLOT: Final = 28
+_MARGIN: Final = 20
+_WIDTH: Final = round(2 * _MARGIN + _COLUMNS * _CHARACTER)
+_FONT: Final = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+_BLACK, _GREY, _PALE, _RED = "#000000", "#555555", "#f2f2f2", "#8b0000"
+
+
+def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
+    """The picture, below the first line of what is ``said`` of the tile, and above the others."""
+    verdict, *details = said
+    tables = [table_of(picture, memory, _COLUMNS, spaces=2) for memory in picture.tensors]
+    image = _Image()
+    image.text(verdict.text.plain, is_bold=True)
+    for table in tables:
+        image.skip()
+        image.text(heading(table.memory), is_bold=True)
+        image.text(", ".join(f"{name} {value}" for name, value in facts(table.memory)))
+        image.table(table)
+        image.text(part(table.memory))
+    image.skip()
+    for why in undrawn(picture):
+        image.text(why)
+    for symbol, means, _ in legend(tables):
+        image.text(f"{symbol}: {means}", _GREY)
+    if named := copies(picture):
+        image.text(COPIES, _GREY)
+        image.entries(named)
+    image.skip()
+    for indent, text, _ in details:
+        image.text(text.plain, indent=indent)
+    return image.written(verdict.text.plain, "; ".join(map(heading, picture.tensors)))
+
+
+class _Image:
+    """An image that grows downwards, in lines and columns of characters."""
+
+    def __init__(self) -> None:
+        self._elements: list[str] = []
+        self._y = float(_MARGIN)
+
+    def skip(self) -> None:
+        self._y += _LINE / 2
+
+    def text(self, text: str, colour: str = _BLACK, *, indent: int = 0, is_bold: bool = False) -> None:
+        """Text in as many lines as it takes."""
+        for line in textwrap.wrap(text, _COLUMNS - indent, break_on_hyphens=False, max_lines=_MOST_LINES):
+            self._write(line, indent, 15, colour, weight=' font-weight="bold"' if is_bold else "")
+            self._y += _LINE
+
+    def table(self, table: Table) -> None:
+        margin, wide = table.margin, table.wide
+        self._write(BYTE, margin, 15, _GREY, "end")
+        for i, distance in enumerate(table.distances):
+            self._write(distance, margin + 1 + (i + 0.5) * wide, 15, _GREY, "middle")
+        self._y += _LINE
+        for address, marks, gap in table.rows:
+            self._write(address, margin, 19, _GREY, "end")
+            self._write(gap, margin + 2, 19, _GREY)
+            for i, mark in enumerate(marks):
+                self._slot(mark, margin + 1 + i * wide, wide)
+            self._y += _SLOT
+        self.skip()
+
+    def entries(self, entries: Iterable[Entry]) -> None:
+        """Entries beside each other, as many as a line takes."""
+        column = 0
+        for symbol, means, colour in entries:
+            wide = len(symbol) + 2
+            if column and column + wide + 1 + len(means) > _COLUMNS:
+                column = 0
+                self._y += _SLOT
+            if colour is not None:
+                self._slot(Mark(symbol, f"copy {symbol}", colour), column, wide)
+            else:
+                self._write(symbol, column + 1, 19, _BLACK)
+            self._write(means, column + wide + 1, 19, _BLACK)
+            column += wide + 3 + len(means)
+        self._y += _SLOT
+
+    def written(self, title: str, description: str) -> str:
+        height = round(self._y + _MARGIN)
+        whole = f'width="{_WIDTH}" height="{height}"'
+        return "\n".join(
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" {whole} viewBox="0 0 {_WIDTH} {height}" font-size="14"',
+                f'font-family="{_FONT}" role="img" aria-labelledby="title description">',
+                f'<title id="title">{escape(title)}</title>',
+                f'<desc id="description">{escape(description)}</desc>',
+                f'<rect {whole} fill="#ffffff"/>',
+                *self._elements,
+                "</svg>\n",
+            )
+        )
+
+    def _slot(self, mark: Mark, column: float, wide: int) -> None:
+        if not mark.text:
+            return
+        if mark.is_wrong:
+            fill, stroke = "#ffffff", f'stroke="{_RED}" stroke-width="2.5" stroke-dasharray="5 2"'
+        else:
+            fill = _PALE if mark.text == PADDING else "#ffffff" if mark.colour is None else COLOURS[mark.colour]
+            stroke = 'stroke="#767676"'
+        x = _MARGIN + column * _CHARACTER
+        self._elements.append(
+            f'<g><title>{escape(mark.says)}</title><rect x="{x + 1.5:g}" y="{self._y + 1.5:g}" '
+            f'width="{wide * _CHARACTER - 3:g}" height="{_SLOT - 3}" fill="{fill}" {stroke}/>'
+        )
+        self._write(mark.text, column + wide / 2, 19, _RED if mark.is_wrong else _BLACK, "middle")
+        self._elements.append("</g>")
+
+    def _write(self, text: str, column: float, down: int, colour: str, anchor: str = "start", weight: str = "") -> None:
+        if text:
+            x, y = _MARGIN + column * _CHARACTER, self._y + down
+            self._elements.append(
+                f'<text x="{x:g}" y="{y:g}" fill="{colour}" text-anchor="{anchor}"{weight}>{escape(text)}</text>'
+            )

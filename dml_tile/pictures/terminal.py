@@ -1,0 +1,72 @@
+"""A picture as lines of text for a terminal, as wide as that is, in colours where it has some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from rich.text import Text
+
+from dml_tile.pictures.marks import COLOURS
+from dml_tile.pictures.table import BYTE, Table, table_of
+from dml_tile.pictures.tile import TilePicture
+from dml_tile.pictures.words import COPIES, Entry, copies, facts, heading, legend, part, undrawn
+from dml_tile.reports.text import Line
+
+_INDENT: Final = 2
+_WRONG: Final = "bold #ffffff on #8b0000"
+
+
+def picture_lines(picture: TilePicture, width: int) -> Iterator[Line]:
+    """The tensors, one below the other, why one is not drawn, and the legend; each row fits in ``width`` columns."""
+    tables = [table_of(picture, memory, width - 2 * _INDENT, spaces=1) for memory in picture.tensors]
+    for table in tables:
+        yield Line(_INDENT, Text(heading(table.memory), "bold"))
+        for line in _flowed((Entry(*fact) for fact in facts(table.memory)), width - 2 * _INDENT):
+            yield Line(2 * _INDENT, line)
+        yield from _rows(table)
+        if not table.memory.is_whole:
+            yield Line(2 * _INDENT, Text(part(table.memory), "italic"))
+        yield Line(0, Text())
+    yield from undrawn_lines(picture)
+    for symbol, means, _ in legend(tables):
+        yield Line(_INDENT, Text(f"{symbol}: {means}", "dim"))
+    if named := copies(picture):
+        yield Line(_INDENT, Text(COPIES, "dim"))
+        for line in _flowed(named, width - 2 * _INDENT):
+            yield Line(2 * _INDENT, line)
+
+
+def undrawn_lines(picture: TilePicture) -> Iterator[Line]:
+    """Why a tensor is not drawn, for each that is not."""
+    return (Line(_INDENT, Text(why, "yellow")) for why in undrawn(picture))
+
+
+def _flowed(entries: Iterable[Entry], width: int) -> Iterator[Text]:
+    """Entries beside each other, as many as a line takes."""
+    line = Text()
+    for symbol, means, colour in entries:
+        entry = Text.assemble((symbol, _style(colour)), f" {means}")
+        if line and len(line) + 2 + len(entry) > width:
+            yield line
+            line = Text()
+        line.append("  " if line else "").append(entry)
+    yield line
+
+
+def _rows(table: Table) -> Iterator[Line]:
+    margin, wide = table.margin, table.wide
+    distances = "".join(f"{distance:>{wide}}" for distance in table.distances)
+    yield Line(2 * _INDENT, Text(f"{BYTE:>{margin}} {distances}", "dim"), is_whole=True)
+    for address, marks, gap in table.rows:
+        row = Text.assemble((f"{address:>{margin}} ", "dim"), f" : {gap}" if gap else "")
+        for mark in marks:
+            row.append(f"{mark.text:>{wide}}", _style(mark.colour, mark.is_wrong))
+        row.rstrip()
+        yield Line(2 * _INDENT, row, is_whole=not gap)
+
+
+def _style(colour: int | None, is_wrong: bool = False) -> str:
+    if is_wrong:
+        return _WRONG
+    return "" if colour is None else f"#000000 on {COLOURS[colour]}"

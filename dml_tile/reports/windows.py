@@ -1,0 +1,106 @@
+"""The matrix of Windows releases, data types and dimension counts: which tiles the DirectML in the box takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import Final, NamedTuple
+
+from rich import box
+from rich.table import Table
+
+from dml_tile.enums import TensorDataType
+from dml_tile.reports.tables import KINDS, dimension_counts
+from dml_tile.targets import TILE_PAGE, TILE_SUPPORT, WINDOWS_RELEASES, Target
+
+NOT_TAKEN: Final = "-"
+
+_TITLE: Final = "Dimensions of the tiles that Windows takes, by data type"
+_INFERRED: Final = "inferred"
+_TYPES: Final = tuple(sorted(TILE_SUPPORT[-1].data_types))
+_WIDTH: Final = 75
+"""How many columns of a terminal the matrix takes with a column for each data type."""
+
+_STYLE: Final = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #000; background: #fff; margin: 1.5rem }
+.matrix { overflow-x: auto } table { border-collapse: collapse } caption { text-align: left; font-weight: bold }
+th, td { border: 1px solid #767676; padding: .2rem .4rem; text-align: center; white-space: nowrap }
+th[scope=row] { text-align: left; font-weight: normal } thead th { background: #f2f2f2 }
+td.some { background: #f0e442 } td.all { background: #9ad4f5 } a { color: #0b4f8a }
+"""
+
+
+class MatrixRow(NamedTuple):
+    """A Windows release, the DirectML in its box, that one's feature level, and the dimension counts by data type."""
+
+    release: str
+    directml: str
+    level: str
+    dimensions: dict[TensorDataType, str]
+
+
+def matrix_rows() -> Iterator[MatrixRow]:
+    """The rows of the matrix, the oldest release first."""
+    for release in WINDOWS_RELEASES:
+        target = Target.parse(release.name)
+        row = target.tile_support
+        taken = {data_type: dimension_counts(row) if data_type in row.data_types else NOT_TAKEN for data_type in _TYPES}
+        directml = f"{release.directml}, {_INFERRED}" if release.note else release.directml
+        yield MatrixRow(release.name, directml, target.feature_level.short, taken)
+
+
+def matrix_table(width: int) -> Table:
+    """The matrix for a terminal; where that is narrow, data types that are taken alike share a column."""
+    if width >= _WIDTH:
+        columns = {data_type.name.replace("T", "T\n"): data_type for data_type in _TYPES}
+    else:
+        columns = {kind: types[0] for kind, types in KINDS.items()}
+    table = Table(title=_TITLE, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("Windows", no_wrap=True)
+    for heading in columns:
+        table.add_column(heading, justify="center", no_wrap=True)
+    for row in matrix_rows():
+        table.add_row(row.release, *(_short(row.dimensions[data_type]) for data_type in columns.values()))
+    table.caption = f"{NOT_TAKEN}: not taken"
+    return table
+
+
+def matrix_markdown() -> str:
+    """The matrix as a Markdown table."""
+    names = [data_type.name for data_type in _TYPES]
+    lines = [["Windows", "DirectML in the box", "feature level", *names], ["---"] * (3 + len(names))]
+    lines += [[row.release, row.directml, row.level, *row.dimensions.values()] for row in matrix_rows()]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def matrix_html() -> str:
+    """The matrix as an HTML page that needs nothing else."""
+    return "\n".join(_page())
+
+
+def _page() -> Iterator[str]:
+    yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
+    yield '<meta name="viewport" content="width=device-width">'
+    yield f"<title>{_TITLE}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>"
+    yield f'<div class="matrix" tabindex="0" role="region" aria-label="{_TITLE}">'
+    yield f"<table>\n<caption>{_TITLE}</caption>\n<thead>"
+    headings = ("Windows", "DirectML in the box", "feature level", *(data_type.name for data_type in _TYPES))
+    yield "<tr>"
+    yield from (f'<th scope="col">{heading}</th>' for heading in headings)
+    yield "</tr>\n</thead>\n<tbody>"
+    for release, row in zip(WINDOWS_RELEASES, matrix_rows(), strict=True):
+        link = f'<a href="{escape(release.page)}">{row.directml}</a>'
+        cells = "".join(f'<td class="{_kind(dimensions)}">{dimensions}</td>' for dimensions in row.dimensions.values())
+        yield f'<tr><th scope="row">{row.release}</th><td>{link}</td><td>{row.level}</td>{cells}</tr>'
+    yield f"</tbody>\n</table>\n</div>\n<p>{NOT_TAKEN}: not taken. The dimensions and data types are in"
+    yield f'<a href="{escape(TILE_PAGE)}">Tile\'s tensor support</a>.</p>\n</main>\n</body>\n</html>\n'
+
+
+def _kind(dimensions: str) -> str:
+    if dimensions == NOT_TAKEN:
+        return "none"
+    return "all" if dimensions == dimension_counts(TILE_SUPPORT[-1]) else "some"
+
+
+def _short(dimensions: str) -> str:
+    return dimensions.replace(" to ", "-")

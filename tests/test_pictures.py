@@ -1,0 +1,323 @@
+"""What lies where in a tile's memory, and the marks that tell it."""
+
+from __future__ import annotations
+
+import tracemalloc
+from itertools import islice
+from typing import Any
+
+import pytest
+from tiles import tile
+
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.enums import UINT_MAX
+from dml_tile.pictures.addresses import lowest_addresses
+from dml_tile.pictures.marks import COLOURS, Mark, cut, letters
+from dml_tile.pictures.memory import MAX_SLOTS
+from dml_tile.pictures.table import Table, table_of
+from dml_tile.pictures.tile import TilePicture, picture_of, row_major
+from dml_tile.pictures.words import copies, heading, legend, part, undrawn
+
+
+def picture(sizes: list[int], repeats: list[int], data_type: str = "UINT8", **strides: list[int]) -> TilePicture:
+    return picture_of(
+        TileOperatorDesc.from_input(data_type=data_type, sizes=sizes, repeats=repeats, **strides)  # type: ignore[arg-type]
+    )
+
+
+def drawn(shown: TilePicture, width: int = 76) -> list[Table]:
+    return [table_of(shown, memory, width, spaces=1) for memory in shown.tensors]
+
+
+def grid(table: Table) -> dict[str, str]:
+    """The rows of a table by their addresses."""
+    return {row.address: row.gap or " ".join(mark.text for mark in row.marks) for row in table.rows}
+
+
+# Addresses
+
+
+def test_the_lowest_addresses_come_in_their_order() -> None:
+    assert list(lowest_addresses([2, 3], [1, 4], 6).counts) == [0, 1, 4, 5, 8, 9]
+    assert list(lowest_addresses([UINT_MAX, 2], [2, UINT_MAX], 3).counts) == [0, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "counts"),
+    [
+        ([2, 3], [0, 1], {0: 2, 1: 2, 2: 2}),
+        ([4, 3], [1, 1], {0: 1, 1: 2, 2: 3, 3: 3, 4: 2, 5: 1}),
+        ([UINT_MAX, UINT_MAX], [0, 0], {0: UINT_MAX**2}),
+        ([], [], {0: 1}),
+    ],
+)
+def test_elements_at_one_address_are_counted(sizes: list[int], strides: list[int], counts: dict[int, int]) -> None:
+    assert lowest_addresses(sizes, strides, 10).counts == counts
+
+
+def test_their_indices_come_in_row_major_order() -> None:
+    addresses = lowest_addresses([4, 3], [1, 1], 10)
+    assert list(addresses.indices(2)) == [(0, 2), (1, 1), (2, 0)]
+    assert list(islice(lowest_addresses([UINT_MAX, 2], [0, 1], 2).indices(1), 2)) == [(0, 1), (1, 1)]
+
+
+# Memory
+
+
+def test_strides_are_those_in_force() -> None:
+    packed, given = picture([2, 3], [1, 2], output_strides=[8, 1]).tensors
+    assert (packed.strides, packed.is_packed) == ((3, 1), True)
+    assert (given.strides, given.is_packed) == ((8, 1), False)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"InputTensor": None}, "InputTensor cannot be drawn: it is null"),
+        ({"InputTensor__Desc": None}, "InputTensor cannot be drawn: its Desc is null"),
+        (
+            {"OutputTensor__DataType": 99},
+            "OutputTensor cannot be drawn: nothing is known of the size of its elements, of data type 99",
+        ),
+        (
+            {"OutputTensor__DataType": "UINT4"},
+            "OutputTensor cannot be drawn: nothing is known of the size of its elements, of UINT4",
+        ),
+        (
+            {"OutputTensor__DimensionCount": 5},
+            "OutputTensor cannot be drawn: its DimensionCount, Sizes and Strides do not say where its elements lie",
+        ),
+        (
+            {"InputTensor__Sizes": [1, 0, 2, 3]},
+            "InputTensor cannot be drawn: its DimensionCount, Sizes and Strides do not say where its elements lie",
+        ),
+    ],
+)
+def test_a_tensor_that_cannot_be_drawn_says_why_and_the_other_is_drawn(change: dict[str, Any], why: str) -> None:
+    shown = picture_of(tile(**change))
+    assert list(undrawn(shown)) == [why]
+    assert len(shown.tensors) == 1
+    assert all(mark.colour is None for table in drawn(shown) for mark in table.marks)
+
+
+@pytest.mark.parametrize("desc", [None, OperatorDesc(type=70, desc=None), OperatorDesc(type=1, desc=None)])
+def test_what_is_no_tile_cannot_be_drawn(desc: OperatorDesc | None) -> None:
+    assert list(undrawn(picture_of(desc))) == ["the tile cannot be drawn: it is no tile"]
+
+
+# Rows
+
+
+def test_rows_break_where_the_tensor_s_do() -> None:
+    _, output = drawn(picture([1, 1, 2, 3], [1, 1, 2, 2]))
+    assert grid(output) == {
+        "0": "0A 1A 2A 0B 1B 2B",
+        "6": "3A 4A 5A 3B 4B 5B",
+        "12": "0C 1C 2C 0D 1D 2D",
+        "18": "3C 4C 5C 3D 4D 5D",
+    }
+    assert output.distances == ("+0", "+1", "+2", "+3", "+4", "+5")
+
+
+def test_a_row_that_is_too_long_is_cut_into_even_pieces() -> None:
+    _, output = drawn(picture([2, 3], [1, 3], "INT16"), width=30)
+    assert grid(output) == {
+        "0": "0A 1A 2A 0B 1B", "10": "2B 0C 1C 2C",
+        "18": "3A 4A 5A 3B 4B", "28": "5B 3C 4C 5C",
+    }  # fmt: skip
+
+
+def test_what_has_no_rows_breaks_at_a_power_of_two() -> None:
+    source, _ = drawn(picture([40], [1]))
+    assert list(grid(source)) == ["0", "16", "32"]
+
+
+def test_many_short_rows_share_one() -> None:
+    source, output = drawn(picture([8, 4, 4, 1], [1, 1, 1, 2]))
+    assert [len(row.marks) for row in source.rows] == [16] * 8
+    assert [len(row.marks) for row in output.rows] == [8] * 32
+
+
+def test_padding_is_drawn_where_it_is_short_and_told_where_it_is_long() -> None:
+    source, output = drawn(picture([2, 3], [1, 1], "INT32", strides=[5, 1], output_strides=[100, 1]))
+    assert grid(source) == {"0": "0 1 2 . .", "20": "3 4 5"}
+    assert list(grid(output).values())[1:] == ["332 bytes of padding", "3A 4A 5A"]
+    assert grid(output)["68"] == "332 bytes of padding"
+
+
+def test_the_padding_behind_the_elements_is_drawn_too() -> None:
+    shown = picture_of(tile(InputTensor__TotalTensorSizeInBytes=40, OutputTensor__TotalTensorSizeInBytes=1000))
+    source, output = drawn(shown)
+    assert grid(source) == {"0": "0 1 2", "12": "3 4 5", "24": "16 bytes of padding"}
+    assert grid(output)["216"] == "784 bytes of padding"
+
+
+# Marks
+
+
+def marks(table: Table) -> list[Mark]:
+    return list(table.marks)
+
+
+def test_elements_at_one_address_are_marked_and_named() -> None:
+    source, _ = drawn(picture([2, 3], [1, 1], "FLOAT16", strides=[0, 1]))
+    first = marks(source)[0]
+    assert first.text == "0+1"
+    assert first.says == "bytes 0 to 1: InputTensor[0, 0], InputTensor[1, 0]"
+    assert not first.is_wrong
+
+
+def test_an_output_s_shared_bytes_are_an_error() -> None:
+    _, output = drawn(picture([2, 3], [1, 2], output_strides=[3, 1]))
+    shared = marks(output)[3]
+    assert (shared.text, shared.is_wrong) == ("0B+1!", True)
+    assert shared.says == (
+        "byte 3: OutputTensor[0, 3], OutputTensor[1, 0] shows InputTensor[0, 0], copy B; "
+        "an error: elements of an output share bytes"
+    )
+    assert [mark.is_wrong for mark in marks(output)] == [False] * 3 + [True] * 3 + [False] * 6
+
+
+def test_elements_beyond_the_total_are_an_error() -> None:
+    _, output = drawn(picture_of(tile(OutputTensor__TotalTensorSizeInBytes=214)))
+    assert marks(output)[-1].text == "5J>"
+    assert marks(output)[-1].is_wrong
+    assert marks(output)[-2].text == "4J"
+
+
+def test_elements_far_beyond_the_total_leave_what_is_between_them_blank() -> None:
+    shown = picture_of(
+        tile(
+            InputTensor__Strides=[40, 40, 5, 1], InputTensor__TotalTensorSizeInBytes=16,
+            OutputTensor__Strides=[0, 0, 1000, 1], OutputTensor__TotalTensorSizeInBytes=4,
+        )
+    )  # fmt: skip
+    source, output = drawn(shown)
+    assert grid(source) == {"0": "0 1 2 . ", "20": "3> 4> 5>"}
+    assert "3932 bytes beyond the tensor" in grid(output).values()
+
+
+def test_a_copy_that_repeats_does_not_have_is_an_error() -> None:
+    _, output = drawn(picture_of(tile(Repeats=[1, 1, 3, 2])))
+    assert [mark.text for mark in marks(output)[:9]] == ["0A", "1A", "2A", "0B", "1B", "2B", "0?", "1?", "2?"]
+    assert marks(output)[6].is_wrong
+    assert marks(output)[6].says.endswith("an error: Repeats has no such copy")
+
+
+@pytest.mark.parametrize("repeats", [None, [1, 1]])
+def test_without_repeats_no_copy_has_a_letter(repeats: list[int] | None) -> None:
+    _, output = drawn(picture_of(tile(Repeats=repeats)))
+    assert all(mark.text.endswith("?") for mark in output.marks)
+
+
+def test_where_the_dimension_counts_differ_the_output_s_elements_have_their_own_numbers() -> None:
+    source = {"Type": 1, "Desc": {"DataType": 1, "Sizes": [2, 3]}}
+    _, output = drawn(picture_of(tile(InputTensor=source)))
+    assert [mark.text for mark in marks(output)[:3]] == ["0", "1", "2"]
+
+
+def test_the_copies_have_letters_and_neighbours_have_other_colours() -> None:
+    shown = picture([1, 1], [9, 9])
+    _, output = drawn(shown, width=200)
+    colours = [[mark.colour for mark in row.marks] for row in output.rows]
+    for i in range(9):
+        for j in range(8):
+            assert colours[i][j] != colours[i][j + 1]
+            assert colours[j][i] != colours[j + 1][i]
+    assert [mark.text for mark in output.rows[0].marks] == [f"0{letter}" for letter in "ABCDEFGHJ"]
+
+
+def test_a_copy_has_one_colour_everywhere() -> None:
+    shown = picture([2, 3], [2, 2])
+    _, output = drawn(shown)
+    by_letter: dict[str, set[int | None]] = {}
+    for mark in output.marks:
+        by_letter.setdefault(mark.text[-1], set()).add(mark.colour)
+    named = {entry.symbol: {entry.colour} for entry in copies(shown)}
+    assert by_letter == named
+    assert len({colour for (colour,) in named.values()}) == 4
+
+
+@pytest.mark.parametrize(("number", "expected"), [(0, "A"), (7, "H"), (8, "J"), (23, "Z"), (24, "AA"), (48, "BA")])
+def test_letters_look_like_no_digits(number: int, expected: str) -> None:
+    assert letters(number) == expected
+
+
+def test_no_two_copies_have_the_same_letters() -> None:
+    assert len({letters(number) for number in range(10_000)}) == 10_000
+
+
+def test_what_is_long_is_cut_and_says_so() -> None:
+    assert cut("12345678901") == "123456789~"
+    assert cut("1234567890") == "1234567890"
+
+
+def test_elements_are_numbered_in_row_major_order() -> None:
+    assert [row_major((i, j), (2, 3)) for i in range(2) for j in range(3)] == [0, 1, 2, 3, 4, 5]
+    assert row_major((), ()) == 0
+
+
+def test_black_on_the_colours_has_enough_contrast() -> None:
+    for colour in COLOURS:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        red, green, blue = (
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        )  # as WCAG 2 defines it
+        assert (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05) / 0.05 >= 7
+
+
+# Words
+
+
+def test_the_legend_tells_what_is_drawn_and_nothing_else() -> None:
+    plain = {entry.symbol for entry in legend(drawn(picture([2, 3], [1, 2], "FLOAT32")))}
+    assert plain == {"0", "0A"}
+    padded = {entry.symbol for entry in legend(drawn(picture([2, 3], [1, 2], strides=[0, 2], output_strides=[8, 1])))}
+    assert padded == {"0", "0A", ".", "+1"}
+    assert list(legend([])) == []
+
+
+def test_the_copies_in_the_legend_are_few() -> None:
+    entries = copies(picture([1], [200]))
+    assert [entry.symbol for entry in entries[:2]] == ["A", "B"]
+    assert (entries[-1].symbol, entries[-1].means) == ("and 188 more", f"to {letters(199)}")
+    assert len(entries) == 13
+
+
+def test_a_tensor_is_told_in_a_line() -> None:
+    (source, _) = picture([1], [2], "INT64").tensors
+    assert heading(source) == "InputTensor: INT64, 1 element of 8 bytes"
+
+
+# Parts of large tensors
+
+
+def test_a_large_tensor_is_shown_in_part_and_says_so() -> None:
+    source, output = picture([1000, 1000], [2, 2]).tensors
+    assert (len(source.slots), source.shown) == (MAX_SLOTS, MAX_SLOTS)
+    assert part(source) == "shown: the first 256 of 1000000 elements, in the order of their addresses"
+    assert part(output) == "shown: the first 256 of 4000000 elements, in the order of their addresses"
+    small, _ = picture([2], [2]).tensors
+    assert part(small) == ""
+
+
+def test_a_tensor_of_few_addresses_is_shown_as_a_whole() -> None:
+    source, _ = picture([UINT_MAX, 2], [1, 1], strides=[0, 1]).tensors
+    assert source.is_whole
+    assert source.shown == 2 * UINT_MAX
+    assert [slot.count for slot in source.slots] == [UINT_MAX, UINT_MAX]
+
+
+@pytest.mark.parametrize("output_stride", [0, 1, 7, UINT_MAX])
+@pytest.mark.parametrize("stride", [0, 1, UINT_MAX])
+def test_the_largest_of_tensors_takes_little_memory(stride: int, output_stride: int) -> None:
+    tracemalloc.start()
+    shown = picture(
+        [UINT_MAX] * 8, [1] * 8, strides=[stride - i % 2 * (stride > 1) for i in range(8)],
+        output_strides=[output_stride] * 8,
+    )  # fmt: skip
+    tables = drawn(shown)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10 * 2**20
+    assert all(len(table.rows) <= 2 * MAX_SLOTS + 1 for table in tables)

@@ -1,0 +1,123 @@
+"""The matrix of ``dml-tile levels``: each cell against the support table, in each format."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Final
+
+import pytest
+from rich.console import Console
+from tiles import row
+from typer.testing import CliRunner
+
+from dml_tile import cli
+from dml_tile.enums import TensorDataType
+from dml_tile.reports.windows import NOT_TAKEN, matrix_html, matrix_markdown, matrix_rows, matrix_table
+from dml_tile.rules import check
+from dml_tile.targets import WINDOWS_RELEASES, Target
+
+RELEASES: Final = [release.name for release in WINDOWS_RELEASES]
+TYPES: Final = [
+    "FLOAT32", "FLOAT16", "UINT32", "UINT16", "UINT8", "INT32", "INT16", "INT8", "UINT64", "INT64",
+]  # fmt: skip
+RANGES: Final = {"4": range(4, 5), "1 to 8": range(1, 9), NOT_TAKEN: range(0)}
+
+
+def shown(width: int) -> list[str]:
+    console = Console(width=width, no_color=True)
+    with console.capture() as capture:
+        console.print(matrix_table(width))
+    return capture.get().splitlines()
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_each_cell_is_what_check_takes(name: str) -> None:
+    (cells,) = (line.dimensions for line in matrix_rows() if line.release == name)
+    assert [data_type.name for data_type in cells] == TYPES
+    for data_type, dimensions in cells.items():
+        for rank in range(1, 9):
+            accepted = not check(row(data_type.name, [2] * rank, [1] * rank), name, against="documentation")
+            assert accepted == (rank in RANGES[dimensions])
+
+
+@pytest.mark.parametrize("width", [75, 80, 120])
+def test_each_data_type_has_a_column_where_there_is_room(width: int) -> None:
+    lines = shown(width)
+    assert all(len(line) <= width for line in lines)
+    words, digits = lines[2].split(), lines[3].split()[1:]
+    assert [f"{word}{digit}" for word, digit in zip(words, digits, strict=True)] == TYPES
+    assert ["windows-10-22h2", "4", "4", *["-"] * 8] in [line.split() for line in lines]
+    assert ["windows-11-21h2", *["1-8"] * 8, "-", "-"] in [line.split() for line in lines]
+
+
+@pytest.mark.parametrize("width", [40, 74])
+def test_data_types_share_columns_where_there_is_less(width: int) -> None:
+    lines = shown(width)
+    assert all(len(line) <= width for line in lines)
+    rows = [line.split() for line in lines]
+    assert ["Windows", "float", "int", "int64"] in rows
+    assert ["windows-11-21h2", "1-8", "1-8", "-"] in rows
+
+
+def test_the_columns_that_are_shared_are_alike() -> None:
+    for line in matrix_rows():
+        cells = {data_type.name: dimensions for data_type, dimensions in line.dimensions.items()}
+        assert len({cells[name] for name in TYPES if name.startswith("FLOAT")}) == 1
+        assert len({cells[name] for name in TYPES if name.endswith("64")}) == 1
+        assert len({cells[name] for name in TYPES if "INT" in name and not name.endswith("64")}) == 1
+
+
+def test_markdown_holds_all_of_it() -> None:
+    heading, rule, *rows = (line.strip("| ").split(" | ") for line in matrix_markdown().splitlines())
+    assert heading == ["Windows", "DirectML in the box", "feature level", *TYPES]
+    assert rule == ["---"] * len(heading)
+    assert [cells[0] for cells in rows] == RELEASES
+    assert ["windows-11-23h2", "1.8.0, inferred", "5_0", *["1 to 8"] * 10] in rows
+    for cells in rows:
+        assert cells[2] == Target.parse(cells[0]).feature_level.short
+
+
+class Cells(HTMLParser):
+    """The texts of the cells of a page's rows."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self._in_a_cell = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+            self._in_a_cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_a_cell &= tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        if self._in_a_cell:
+            self.rows[-1][-1] += data
+
+
+def test_html_holds_what_markdown_does_and_needs_nothing_else() -> None:
+    page = matrix_html()
+    markdown = [line.strip("| ").split(" | ") for line in matrix_markdown().splitlines()]
+    assert Cells(page).rows == [markdown[0], *markdown[2:]]
+    assert not re.search(r"<script|<link|<img|@import|url\(|\bsrc=", page)
+    assert page.count('scope="row"') == len(RELEASES)
+
+
+@pytest.mark.parametrize(("form", "expected"), [("markdown", matrix_markdown()), ("html", matrix_html())])
+def test_the_command_prints_it(form: str, expected: str) -> None:
+    result = CliRunner().invoke(cli.app, ["levels", "--format", form])
+    assert (result.exit_code, result.stdout) == (0, expected)
+
+
+def test_the_matrix_comes_first_in_the_terminal() -> None:
+    result = CliRunner().invoke(cli.app, ["levels"])
+    first = result.stdout.index("Dimensions of the tiles that Windows takes")
+    assert first < result.stdout.index("Tile, input and output") < result.stdout.index("What accepts which tile")
+    assert TensorDataType.FLOAT64.name not in result.stdout
