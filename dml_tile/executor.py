@@ -31,6 +31,7 @@ NEVER_EXECUTED: Final = frozenset(
 """The rules whose documented side holds for execution also where the runtime, by wrapping, accepts the descriptor."""
 
 Padding = Literal["preserve", "poison"]
+"""What becomes of the bytes between an output's elements: they stay as they are, or are filled with POISON."""
 
 POISON: Final = 0xCD
 """The byte that stands for whatever DirectML may leave between the elements; debuggers mark unset memory with it."""

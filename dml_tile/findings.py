@@ -14,6 +14,7 @@ from dml_tile.enums import HRESULT
 from dml_tile.targets import Target
 
 Against = Literal["documentation", "runtime", "both"]
+"""The contract that a descriptor is held to: what is documented, what the runtime was measured to do, or both."""
 
 
 class Basis(Flag):

@@ -34,6 +34,7 @@ RULES: Final[dict[str, Rule[Any]]] = {
     + _RULES_OF_THE_DEVICE
     + _RULES_OF_DISPATCH
 }
+"""Every rule, by its id."""
 
 
 def rule_named(rule_id: str) -> Rule[Any]:

@@ -217,6 +217,7 @@ class Target:
 
 
 TargetLike = Target | FeatureLevel | str | int
+"""Whatever ``Target.parse`` takes."""
 
 
 @cache

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from tiles import GOOD, OPERATOR, at, row, tile
+from rule_cases import LOWERING_CASES
+from tiles import GOOD, OPERATOR, at, row, strided, tile
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import numpy as numpy_dialect
@@ -19,13 +20,6 @@ from dml_tile.lowering_rules import LOWERING_RULES
 from dml_tile.reports.lowering import compact
 from dml_tile.rules import check
 from dml_tile.simulation import simulate
-
-
-def strided(data_type: str, sizes: list[int], strides: Any, repeats: list[int], output: Any) -> TileOperatorDesc:
-    return TileOperatorDesc.from_input(
-        data_type=data_type, sizes=sizes, strides=strides, repeats=repeats, output_strides=output
-    )
-
 
 EIGHT: Final = [2] * 8
 
@@ -243,33 +237,7 @@ def test_what_is_no_descriptor_is_a_type_error() -> None:
         lower("FLOAT32", "1_0")  # type: ignore[arg-type]
 
 
-GAPS: Final = [999, 333, 111, 37, 11]
-
-RULE_CASES: Final = [
-    # a rule, what it refuses, what it accepts, at a target, where
-    ("DML-LOWER-DataType", row("INT16", [2], [2]), row("FLOAT16", [2], [2]), "1_0", "InputTensor.DataType"),
-    ("DML-LOWER-elements", row("UINT8", [3], [2]), row("UINT8", [4], [2]), "1_0", "InputTensor.DataType"),
-    ("DML-LOWER-elements", row("UINT8", [3], [1]), row("UINT8", [3, 2], [1, 1]), "1_0", "InputTensor.DataType"),
-    ("DML-LOWER-elements", strided("UINT8", [2, 2], [3, 1], [1, 1], None),
-     strided("UINT8", [2, 2], [4, 1], [1, 1], None), "1_0", "InputTensor.DataType"),
-    ("DML-LOWER-elements", strided("UINT8", [2, 2], None, [1, 1], [3, 1]),
-     strided("UINT8", [2, 2], None, [1, 1], [4, 1]), "1_0", "InputTensor.DataType"),
-    ("DML-LOWER-strides", strided("FLOAT32", [2] * 5, GAPS, [2] * 5, None),
-     strided("FLOAT32", [2] * 4, GAPS[1:], [2] * 4, None), "1_0", "InputTensor.Strides"),
-    ("DML-LOWER-strides", strided("FLOAT32", [2] * 5, [1, 2, 4, 8, 16], [1] * 5, None),
-     strided("FLOAT32", [2] * 5, [16, 8, 4, 1, 2], [1] * 5, None), "1_0", "InputTensor.Strides"),
-    ("DML-LOWER-strides", strided("FLOAT32", [2] * 5, None, [1] * 5, GAPS),
-     strided("FLOAT32", [2] * 4, None, [1] * 4, GAPS[1:]), "1_0", "OutputTensor.Strides"),
-    ("DML-LOWER-limits", row("INT64", [2**31], [1]), row("INT64", [2**31 - 1], [1]), "4_0", "InputTensor.Sizes"),
-    ("DML-LOWER-limits", strided("INT64", [2], [2**31], [1], None), strided("INT64", [2], [2**31 - 2], [1], None),
-     "4_0", "InputTensor.Strides"),
-    ("DML-LOWER-limits", row("INT64", [2], [2], OutputTensor__TotalTensorSizeInBytes=2**34),
-     row("INT64", [2], [2], OutputTensor__TotalTensorSizeInBytes=2**34 - 4), "4_0",
-     "OutputTensor.TotalTensorSizeInBytes"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("rule", "refused", "accepted", "target", "path"), RULE_CASES)
+@pytest.mark.parametrize(("rule", "refused", "accepted", "target", "path"), LOWERING_CASES)
 def test_a_rule_refuses_and_accepts(
     rule: str, refused: TileOperatorDesc, accepted: TileOperatorDesc, target: str, path: str
 ) -> None:
@@ -283,7 +251,7 @@ def test_a_rule_refuses_and_accepts(
 
 
 def test_each_rule_of_lowering_has_its_cases() -> None:
-    assert {case[0] for case in RULE_CASES} == {rule.id for rule in LOWERING_RULES}
+    assert {case[0] for case in LOWERING_CASES} == {rule.id for rule in LOWERING_RULES}
 
 
 # Requests

@@ -21,6 +21,12 @@ def row(data_type: str, sizes: list[int], repeats: list[int], **changes: Any) ->
     return changed(TileOperatorDesc.from_input(data_type=data_type, sizes=sizes, repeats=repeats), **changes)
 
 
+def strided(data_type: str, sizes: list[int], strides: Any, repeats: list[int], output: Any) -> TileOperatorDesc:
+    return TileOperatorDesc.from_input(
+        data_type=data_type, sizes=sizes, strides=strides, repeats=repeats, output_strides=output
+    )
+
+
 def at(level: str, **capabilities: bool) -> Target:
     return Target.parse(level, **capabilities)
 

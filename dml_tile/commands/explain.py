@@ -10,8 +10,18 @@ import typer
 from dml_tile.terminal import console_of
 
 
+def rules_named(incomplete: str) -> list[str]:
+    """The ids of rules that begin so, for a shell."""
+    from dml_tile.rulebook import RULES
+
+    return [rule for rule in RULES if rule.startswith(incomplete)]
+
+
 def explain(
-    rule: Annotated[str | None, typer.Argument(metavar="RULE", help="A rule's id; without it, all rules.")] = None,
+    rule: Annotated[
+        str | None,
+        typer.Argument(metavar="RULE", help="A rule's id; without it, all rules.", autocompletion=rules_named),
+    ] = None,
 ) -> None:
     """Tell what a rule says, what it rests on, what DirectML returns, and the page."""
     from dml_tile.reports.text import print_lines, rule_lines

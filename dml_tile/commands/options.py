@@ -21,6 +21,13 @@ class Against(StrEnum):
     BOTH = "both"
 
 
+def named_targets(incomplete: str) -> list[str]:
+    """The names of targets that begin so, for a shell."""
+    from dml_tile.targets import target_names
+
+    return [name for name in target_names() if name.startswith(incomplete)]
+
+
 TargetsOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -29,6 +36,7 @@ TargetsOption = Annotated[
         metavar="TARGET",
         help="A feature level (4_1), directml-1.6.0, windows-11-21h2 or onnxruntime-directml-1.16.3; check takes "
         "several. By default 6_4.",
+        autocompletion=named_targets,
     ),
 ]
 DimsOption = Annotated[

@@ -1,0 +1,36 @@
+"""Writes the generated pages of the documentation, and what the commands in the other pages print.
+
+    python docs/generate.py
+
+A test compares what it would write with what is there.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+DOCS: Final = Path(__file__).resolve().parent
+sys.path[:0] = [str(DOCS), str(DOCS.parent / "tests")]  # the examples of rules are the tests' cases
+
+from generator.api_page import api_page  # noqa: E402
+from generator.rules_page import rules_page  # noqa: E402
+from pages import executed  # noqa: E402
+
+GENERATED: Final = {"api.md": api_page, "rules.md": rules_page}
+"""What makes each page that is generated as a whole."""
+
+
+def main() -> None:
+    for name, page in GENERATED.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")
+    for path in sorted(path for path in DOCS.glob("*.md") if path.name not in GENERATED):
+        with TemporaryDirectory() as folder:
+            text = executed(path.read_text(encoding="utf-8"), Path(folder))
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

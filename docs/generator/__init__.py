@@ -1,0 +1,1 @@
+"""What makes the generated pages of the documentation; ``docs/generate.py`` writes them."""

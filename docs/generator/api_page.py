@@ -1,0 +1,171 @@
+"""docs/api.md: every public name, with its signature and its docstring."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from collections.abc import Iterator
+from importlib import import_module
+from textwrap import indent
+from typing import Any, Final
+
+import dml_tile
+from generator.sources import Constant, Definition, Function, constants, definition, public_names, signature, written
+
+_ABOUT: Final = """\
+# The API
+
+Every public name, from the docstrings. Sizes and strides are in elements, totals and offsets in bytes, unless it says
+otherwise. What takes a `target` takes whatever [`Target.parse`](#target) does; see [the concepts](concepts.md).
+"""
+
+GROUPS: Final = {
+    # the modules that the names of dml_tile come from
+    "Descriptors": ("descriptors",),
+    "Checking": ("rules", "findings", "rulebook"),
+    "Targets": ("targets", "simulation"),
+    "Tiling": ("frontends.arrays", "executor", "memory", "layout"),
+    "Lowering": ("lowering.lower", "lowering.run", "lowering.steps"),
+    "Many descriptors at once": ("frontends.batches",),
+    "C structs": ("frontends.cstruct",),
+    "The device": ("device", "device_rules", "resources"),
+    "Enumerations": ("enums",),
+}
+
+MODULES: Final = {
+    # other modules to import from, and which of their names; none: all that are public
+    "dml_tile.testing": (),
+    "dml_tile.testing.strategies": (),
+    "dml_tile.dialects.request": ("Request", "DialectError"),
+    "dml_tile.dialects.onnx": ("tile_13", "tile_6", "tile_1"),
+    "dml_tile.dialects.openvino": ("tile_1",),
+    "dml_tile.dialects.webnn": ("tile",),
+    "dml_tile.dialects.numpy": ("tile",),
+    "dml_tile.dialects.directml": ("findings", "tile_desc"),
+    "dml_tile.frontends.onnx": ("tile_13", "tile_6", "tile_1"),
+    "dml_tile.frontends.openvino": (),
+    "dml_tile.frontends.webnn": ("tile", "op_support_limits"),
+    "dml_tile.frontends.backends": (),
+    "dml_tile.frontends.onnx_backend": (),
+}
+
+
+MADE_BY_OTHERS: Final = {
+    *("BindingTable", "CommandRecorder", "CompiledOperator", "Operator", "OperatorInitializer", "TileModel"),
+}
+"""Classes that are made by calls of others, not by their own."""
+
+
+def api_page() -> str:
+    """The page. Raises ValueError for a public name without a group."""
+    homes = dml_tile._HOMES
+    if homeless := set(homes.values()) - {home for group in GROUPS.values() for home in group}:
+        raise ValueError(f"no group for the names of {', '.join(sorted(homeless))}: see {__file__}")
+    lines = [_ABOUT, "## dml_tile", "", _first_paragraph(dml_tile.__doc__), ""]
+    for title, group in GROUPS.items():
+        names = sorted((name for name in homes if homes[name] in group), key=lambda name: group.index(homes[name]))
+        lines.append(f"- {title}: {', '.join(f'[`{name}`](#{name.lower()})' for name in names)}")
+    lines.append("")
+    for title, group in GROUPS.items():
+        lines += [f"## {title}", ""]
+        for home in group:
+            for name in (name for name in homes if homes[name] == home):
+                lines += _entry(name, definition(f"dml_tile.{home}", name))
+    for module, chosen in MODULES.items():
+        lines += [f"## {module}", "", _first_paragraph(import_module(module).__doc__), ""]
+        for name in chosen or public_names(module):
+            lines += _entry(name, definition(module, name))
+    return "\n".join(lines)
+
+
+def _entry(name: str, defined: Definition) -> Iterator[str]:
+    yield from (f"### {name}", "")
+    match defined:
+        case Constant():
+            yield from (*_code(_assignment(defined)), _prose(defined.doc), "")
+        case ast.ClassDef():
+            yield from _class(defined)
+        case _:
+            decorators = [f"@{decorator}" for decorator in sorted(_decorators(defined))]
+            text = "\n".join([*decorators, f"def {signature(defined)}"])
+            yield from (*_code(text), _prose(_docstring(defined)), "")
+
+
+def _assignment(constant: Constant) -> str:
+    if constant.annotation not in ("", "Final", "TypeAlias"):  # then the type tells more than how it is filled
+        return f"{constant.name}: {constant.annotation}"
+    return f"{constant.name} = {constant.value}"
+
+
+def _class(defined: ast.ClassDef) -> Iterator[str]:
+    functions = {node.name: node for node in defined.body if isinstance(node, ast.FunctionDef)}  # the last of overloads
+    bases = ", ".join(written(base) for base in defined.bases if not written(base).startswith("_"))
+    if "__init__" in functions and defined.name not in MADE_BY_OTHERS:
+        yield from _code(f"class {signature(functions['__init__'], defined.name)}")
+    else:
+        yield from _code(f"class {defined.name}({bases})" if bases else f"class {defined.name}")
+    yield from (_prose(_docstring(defined)), "")
+    fields = [one for one in constants(defined) if not one.name.startswith("_") and one.name != "model_config"]
+    if any(not one.annotation for one in fields):  # an enumeration
+        yield from (", ".join(f"`{one.name}` {one.value}" for one in fields) + ".", "")
+        told = [f"- `{one.name}`: {_line(one.doc)}" for one in fields if one.doc]
+        yield from (*told, "") if told else ()
+    elif fields:
+        yield from (*map(_field, fields), "")
+    for function in functions.values():
+        if not function.name.startswith("_"):
+            yield from _method(function)
+
+
+def _method(function: Function) -> Iterator[str]:
+    decorators = _decorators(function)
+    if decorators & {"property", "cached_property"}:
+        assert function.returns is not None
+        yield f"- `{function.name}: {written(function.returns)}`"
+    else:
+        kind = "*class method* " if "classmethod" in decorators else ""
+        yield f"- {kind}`{signature(function, width=math.inf)}`"
+    yield from ("", indent(_prose(_docstring(function)), "  "), "")
+
+
+def _field(field: Constant) -> str:
+    """A field as an item of a list, with what pydantic's ``Annotated`` and ``Field`` tell of it."""
+    annotation, value, doc = field.annotation, field.value, field.doc
+    match ast.parse(annotation, mode="eval").body:
+        case ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[first, *_])):
+            annotation = written(first)
+    match ast.parse(value or "None", mode="eval").body:
+        case ast.Call(func=ast.Name(id="Field"), keywords=keywords):
+            told: dict[str, Any] = {keyword.arg: keyword.value for keyword in keywords if keyword.arg}
+            value = written(told["default"]) if "default" in told else "…" if "default_factory" in told else ""
+            doc = told["description"].value if "description" in told else doc
+    shown = f"`{field.name}: {annotation}{f' = {value}' if value else ''}`"
+    return f"- {shown}: {_line(doc)}" if doc else f"- {shown}"
+
+
+def _decorators(function: Function) -> set[str]:
+    return {written(decorator) for decorator in function.decorator_list}
+
+
+def _docstring(defined: ast.ClassDef | Function) -> str:
+    if docstring := ast.get_docstring(defined):
+        return docstring
+    raise ValueError(f"{defined.name}, in line {defined.lineno} of its module, has no docstring")
+
+
+def _prose(docstring: str) -> str:
+    return inspect.cleandoc(docstring).replace("``", "`")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split()).replace("``", "`")
+
+
+def _first_paragraph(docstring: str | None) -> str:
+    assert docstring, "each module has a docstring"
+    return _prose(docstring).split("\n\n")[0]
+
+
+def _code(text: str) -> list[str]:
+    return ["```py", text, "```", ""]

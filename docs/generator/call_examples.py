@@ -1,0 +1,216 @@
+"""For each rule that is not a descriptor's or a lowering's: calls that break it, and calls that do not.
+
+Each example runs by itself, after the preparation that its family of rules shares.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Calls(NamedTuple):
+    """Python that breaks a rule: its last expression gives findings, or it raises them; and Python that does not."""
+
+    bad: str
+    good: str
+
+
+_DIALECTS: Final = """\
+from dml_tile.dialects import directml, onnx, openvino
+"""
+
+_BACK_ENDS: Final = """\
+from dml_tile.dialects import onnx
+from dml_tile.frontends.backends import checked
+"""
+
+_DEVICE: Final = """\
+from dml_tile import BindingDesc, BindingTableDesc, BindingType, Buffer, BufferArrayBinding, BufferBinding
+from dml_tile import Device, Feature, TileOperatorDesc
+
+device = Device("6_4", raise_on_removal=True)
+tile = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2, 3], repeats=[1, 2])  # reads 24 bytes, writes 48
+owned = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2, 3], repeats=[1, 2], flags="OWNED_BY_DML")
+operator = device.create_operator(tile)
+plain = device.compile_operator(operator)
+owner = device.compile_operator(device.create_operator(owned))
+
+nothing, weights, persistent = BufferBinding(None), BufferBinding(Buffer(24)), BufferBinding(Buffer(24))
+initializer = device.create_operator_initializer([plain, owner])
+initial = device.create_binding_table(BindingTableDesc(initializer))
+initial.bind_inputs([BufferArrayBinding([nothing]), BufferArrayBinding([weights])])
+initial.bind_outputs([BindingDesc(), persistent])
+recorder = device.create_command_recorder()
+recorder.record_dispatch(initializer, initial)
+
+source, result = BufferBinding(Buffer(24)), BufferBinding(Buffer(48))
+table = device.create_binding_table(BindingTableDesc(plain))
+table.bind_inputs([source])
+table.bind_outputs([result])
+owner_table = device.create_binding_table(BindingTableDesc(owner))
+owner_table.bind_persistent_resource(persistent)
+owner_table.bind_outputs([result])
+"""
+
+PREPARED: Final = {
+    "DIALECT": _DIALECTS,
+    "VIA": _BACK_ENDS,
+    **dict.fromkeys(("BINDING", "DEVICE", "COMPILE", "INITIALIZER", "TABLE", "DISPATCH"), _DEVICE),
+}
+"""What comes before the examples of a family."""
+
+CALLS: Final = {
+    "DML-DIALECT-ONNX": Calls('onnx.tile_13("int8", [2, 3], [2])', 'onnx.tile_13("int8", [2, 3], [1, 2])'),
+    "DML-DIALECT-OpenVINO": Calls('openvino.tile_1("i8", [2, 3], [1.5])', 'openvino.tile_1("i8", [2, 3], [2])'),
+    "DML-DIALECT-data-type": Calls(
+        'directml.findings(onnx.tile_13("complex64", [2], [2]))', 'directml.findings(onnx.tile_13("uint64", [2], [2]))'
+    ),
+    "DML-DIALECT-empty": Calls(
+        'directml.findings(onnx.tile_13("int8", [2, 3], [1, 0]))',
+        'directml.findings(onnx.tile_13("int8", [2, 3], [1, 1]))',
+    ),
+    "DML-DIALECT-rank": Calls(
+        'directml.findings(onnx.tile_13("int8", [2] * 9, [2] * 9))',
+        'directml.findings(onnx.tile_13("int8", [2] * 9, [2] * 8 + [1]))',
+    ),
+    "DML-DIALECT-size": Calls(
+        'directml.findings(onnx.tile_13("int8", [2], [2**31]))',
+        'directml.findings(onnx.tile_13("int8", [2], [2**31 - 1]))',
+    ),
+    "DML-VIA-refused": Calls(
+        'checked(onnx.tile_13("float32", [2, 3], [1, 2]), "windows-11-21h2", "ort")',
+        'checked(onnx.tile_13("float32", [2, 3], [1, 2]), "onnxruntime-directml-1.16.3", "ort")',
+    ),
+    "DML-VIA-elsewhere": Calls(
+        'checked(onnx.tile_13("string", [2], [2]), "6_4", "ort")',
+        'checked(onnx.tile_13("bool", [2], [2]), "6_4", "ort")',
+    ),
+    "DML-BINDING-missing": Calls(
+        "table.bind_inputs([])\nrecorder.record_dispatch(plain, table)", "recorder.record_dispatch(plain, table)"
+    ),
+    "DML-BINDING-owned": Calls("owner_table.bind_inputs([source])", "owner_table.bind_inputs([BindingDesc()])"),
+    "DML-BINDING-SizeInBytes": Calls(
+        "table.bind_outputs([BufferBinding(Buffer(40))])", "table.bind_outputs([BufferBinding(Buffer(48))])"
+    ),
+    "DML-BINDING-Offset": Calls(
+        "table.bind_inputs([BufferBinding(Buffer(64), 8)])", "table.bind_inputs([BufferBinding(Buffer(64), 16)])"
+    ),
+    "DML-BINDING-range": Calls(
+        "table.bind_inputs([BufferBinding(Buffer(64), 48, 24)])",
+        "table.bind_inputs([BufferBinding(Buffer(64), 32, 24)])",
+    ),
+    "DML-BINDING-unordered-access": Calls(
+        "table.bind_outputs([BufferBinding(Buffer(48, flags=0))])",
+        "table.bind_outputs([BufferBinding(Buffer(48, flags=4))])",
+    ),
+    "DML-BINDING-heap": Calls(
+        'table.bind_inputs([BufferBinding(Buffer(24, heap="UPLOAD"))])',
+        'table.bind_inputs([BufferBinding(Buffer(24, heap="DEFAULT"))])',
+    ),
+    "DML-BINDING-count": Calls("table.bind_inputs([source, source])", "table.bind_inputs([source])"),
+    "DML-BINDING-Type": Calls("table.bind_inputs([BufferArrayBinding([source])])", "table.bind_inputs([source])"),
+    "DML-BINDING-Desc-null": Calls(
+        "table.bind_inputs([BindingDesc(BindingType.BUFFER, None)])",
+        "table.bind_inputs([BindingDesc(BindingType.BUFFER, source)])",
+    ),
+    "DML-BINDING-BindingCount": Calls(
+        "initial.bind_inputs([BufferArrayBinding([nothing]), BufferArrayBinding([weights, weights])])",
+        "initial.bind_inputs([BufferArrayBinding([nothing]), BufferArrayBinding([weights])])",
+    ),
+    "DML-BINDING-Buffer-null": Calls(
+        "table.bind_inputs([BufferBinding(None, 0, 24)])", "table.bind_inputs([BufferBinding(Buffer(24), 0, 24)])"
+    ),
+    "DML-BINDING-unneeded": Calls(
+        "table.bind_persistent_resource(persistent)", "table.bind_persistent_resource(BindingDesc())"
+    ),
+    "DML-BINDING-initializer-persistent": Calls(
+        "initial.bind_persistent_resource(persistent)", "initial.bind_outputs([BindingDesc(), persistent])"
+    ),
+    "DML-BINDING-initializer-NONE": Calls(
+        "initial.bind_inputs([BindingDesc(), BufferArrayBinding([weights])])",
+        "initial.bind_inputs([BufferArrayBinding([nothing]), BufferArrayBinding([weights])])",
+    ),
+    "DML-BINDING-null": Calls("table.bind_temporary_resource(None)", "table.bind_temporary_resource(BindingDesc())"),
+    "DML-BINDING-overlap": Calls(
+        "memory = Buffer(96)\n"
+        "table.bind_inputs([BufferBinding(memory, 0, 24)])\n"
+        "table.bind_outputs([BufferBinding(memory, 16, 48)])\n"
+        "recorder.record_dispatch(plain, table)",
+        "memory = Buffer(96)\n"
+        "table.bind_inputs([BufferBinding(memory, 0, 24)])\n"
+        "table.bind_outputs([BufferBinding(memory, 32, 48)])\n"
+        "recorder.record_dispatch(plain, table)",
+    ),
+    "DML-BINDING-persistent": Calls(
+        "owner_table.bind_persistent_resource(BufferBinding(Buffer(24)))\nrecorder.record_dispatch(owner, owner_table)",
+        "owner_table.bind_persistent_resource(persistent)\nrecorder.record_dispatch(owner, owner_table)",
+    ),
+    "DML-BINDING-uninitialised": Calls(
+        "another = device.compile_operator(operator)\n"
+        "another_table = device.create_binding_table(BindingTableDesc(another))\n"
+        "another_table.bind_inputs([source])\n"
+        "another_table.bind_outputs([result])\n"
+        "recorder.record_dispatch(another, another_table)",
+        "recorder.record_dispatch(plain, table)",
+    ),
+    "DML-BINDING-initialised-twice": Calls(
+        "recorder.record_dispatch(initializer, initial)",
+        "recorder.record_dispatch(plain, table)\n"
+        "recorder.record_dispatch(plain, table)  # executed as often as you like",
+    ),
+    "DML-DEVICE-flags": Calls("Device(flags=2)", "Device(flags=0)"),
+    "DML-DEVICE-debug-layer": Calls("Device(flags=1)", "Device(flags=0)"),
+    "DML-DEVICE-minimumFeatureLevel": Calls('Device("5_0", "5_1")', 'Device("5_0", "4_0")'),
+    "DML-DEVICE-feature": Calls(
+        "device.check_feature_support(2, [])", 'device.check_feature_support(Feature.FEATURE_LEVELS, ["6_4"])'
+    ),
+    "DML-DEVICE-feature-levels": Calls(
+        'Device("5_0").check_feature_support(Feature.FEATURE_LEVELS, ["6_4"])',
+        'Device("5_0").check_feature_support(Feature.FEATURE_LEVELS, ["6_4", "4_0"])',
+    ),
+    "DML-DEVICE-removed": Calls(
+        "silent = Device()\n"
+        "compiled = silent.compile_operator(silent.create_operator(tile))\n"
+        "silent_table = silent.create_binding_table(BindingTableDesc(compiled))\n"
+        "silent_table.bind_inputs([BindingDesc()])  # removes the device, and returns nothing\n"
+        "silent.create_operator(tile)",
+        "Device().create_operator(tile)",
+    ),
+    "DML-COMPILE-op-null": Calls("device.compile_operator(None)", "device.compile_operator(operator)"),
+    "DML-COMPILE-op-device": Calls("Device().compile_operator(operator)", "device.compile_operator(operator)"),
+    "DML-COMPILE-flags": Calls("device.compile_operator(operator, 8)", "device.compile_operator(operator, 4)"),
+    "DML-INITIALIZER-operators-device": Calls(
+        "Device().create_operator_initializer([plain])", "device.create_operator_initializer([plain])"
+    ),
+    "DML-TABLE-Dispatchable-null": Calls(
+        "device.create_binding_table(BindingTableDesc(None))", "device.create_binding_table(BindingTableDesc(plain))"
+    ),
+    "DML-TABLE-SizeInDescriptors": Calls(
+        "device.create_binding_table(BindingTableDesc(plain, size_in_descriptors=1))",
+        "device.create_binding_table(BindingTableDesc(plain, size_in_descriptors=2))",
+    ),
+    "DML-TABLE-handle": Calls(
+        "device.create_binding_table(BindingTableDesc(plain, cpu_descriptor_handle=0))",
+        "device.create_binding_table(BindingTableDesc(plain, cpu_descriptor_handle=0x1000))",
+    ),
+    "DML-TABLE-Dispatchable": Calls(
+        "device.create_binding_table(BindingTableDesc(operator))",
+        "device.create_binding_table(BindingTableDesc(plain))",
+    ),
+    "DML-TABLE-Dispatchable-device": Calls(
+        "Device().create_binding_table(BindingTableDesc(plain))",
+        "device.create_binding_table(BindingTableDesc(plain))",
+    ),
+    "DML-TABLE-empty": Calls(
+        "empty = device.create_binding_table(None)\nempty.bind_inputs([source])",
+        "empty = device.create_binding_table(None)\nempty.reset(BindingTableDesc(plain))\nempty.bind_inputs([source])",
+    ),
+    "DML-DISPATCH-null": Calls("recorder.record_dispatch(plain, None)", "recorder.record_dispatch(plain, table)"),
+    "DML-DISPATCH-device": Calls(
+        "other = Device(raise_on_removal=True).create_command_recorder()\nother.record_dispatch(plain, table)",
+        "recorder.record_dispatch(plain, table)",
+    ),
+    "DML-DISPATCH-table": Calls(
+        "recorder.record_dispatch(plain, owner_table)", "recorder.record_dispatch(plain, table)"
+    ),
+}

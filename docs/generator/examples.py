@@ -1,0 +1,96 @@
+"""The examples of rules: what is refused and what is accepted, as text, and what is found when they are tried.
+
+Those of descriptors and of lowering are the first cases in tests/rule_cases.py, written as JSON; the others are calls.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from rule_cases import CASES, LOWERING_CASES
+
+from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.dialect_rules import SPECIFICATION_RULES
+from dml_tile.dialects.request import DialectError
+from dml_tile.findings import DmlError, Finding
+from dml_tile.lowering.lower import lower
+from dml_tile.reports.words import verdict_word
+from dml_tile.rules import check
+from dml_tile.simulation import DEFAULT_TARGET
+from dml_tile.targets import Target
+from generator.call_examples import CALLS, PREPARED
+from generator.terse import Descriptor, terse_json
+
+Language = Literal["json", "python"]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text, how it is introduced, and the findings on it."""
+
+    language: Language
+    lead: str
+    text: str
+    findings: tuple[Finding, ...]
+
+
+def example_pairs() -> dict[str, tuple[Example, Example]]:
+    """By the ids of rules: the example that breaks it, and the one that does not."""
+    pairs: dict[str, tuple[Example, Example]] = {}
+    for case in CASES:
+        if case.rule not in pairs:
+            accepted_at = case.accepted_at or case.target
+            pairs[case.rule] = _checked(case.refused, case.target), _checked(case.accepted, accepted_at)
+    for rule, refused, accepted, level, _ in LOWERING_CASES:
+        if rule not in pairs:
+            pairs[rule] = _lowered(rule, refused, level), _lowered(rule, accepted, level)
+    for rule, calls in CALLS.items():
+        pairs[rule] = _called(rule, calls.bad), _called(rule, calls.good)
+    return pairs
+
+
+def _checked(desc: Descriptor, target: Target) -> Example:
+    findings = check(desc, target)
+    lacking = "".join(f", without {name}" for name in _CAPABILITIES if not getattr(target, name))
+    return Example(
+        "json", f"{verdict_word(findings).capitalize()} at {target.name}{lacking}:", terse_json(desc), findings
+    )
+
+
+def _lowered(rule: str, desc: TileOperatorDesc, level: str) -> Example:
+    without_floats = rule == "DML-LOWER-DataType"
+    findings: tuple[Finding, ...] = ()
+    try:
+        lower(desc, level, allow_float_reinterpretation=not without_floats)
+    except DmlError as error:
+        findings = error.findings
+    carriers = " with `--no-float-carriers`" if without_floats else ""
+    lead = f"{'Not lowered' if findings else 'Lowered'} at {level}{carriers}:"
+    return Example("json", lead, terse_json(desc), findings)
+
+
+def _called(rule: str, code: str) -> Example:
+    findings = findings_of(PREPARED[rule.split("-")[1]], code)
+    return Example("python", f"{verdict_word(findings).capitalize()}:", code, findings)
+
+
+_CAPABILITIES: Final = ("double_precision", "typed_uav_loads")
+
+
+def findings_of(prepared: str, code: str) -> tuple[Finding, ...]:
+    """The findings that code raises, or that its last expression gives; none if it gives something else."""
+    names: dict[str, Any] = {}
+    exec(prepared, names)  # noqa: S102
+    *statements, last = ast.parse(code).body
+    assert isinstance(last, ast.Expr), f"{code!r} ends in no expression"
+    try:
+        exec(compile(ast.Module(statements, []), "<example>", "exec"), names)  # noqa: S102
+        given = eval(compile(ast.Expression(last.value), "<example>", "eval"), names)  # noqa: S307
+    except DmlError as error:
+        return error.findings
+    except DialectError as error:
+        rule = SPECIFICATION_RULES[error.dialect.split()[0]]
+        return tuple(rule.findings(f"{error.field}: {error.message}", DEFAULT_TARGET))
+    return given if isinstance(given, tuple) else ()

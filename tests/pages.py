@@ -1,0 +1,89 @@
+"""Markdown pages, and doing what their examples say.
+
+A fenced block of ``console`` is commands and what they print; of ``python``, code whose comments behind ``print(…)``
+begin what is printed. A block below a line of a file's name and a colon is that file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from conftest import ROOT
+from typer.testing import CliRunner
+
+from dml_tile import cli
+
+_BLOCK: Final = re.compile(r"^(?:`(?P<file>[\w.]+)`:\n\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
+_COMMAND: Final = re.compile(r"^\$ (.*)\n", re.M)
+_PRINTED: Final = re.compile(r"print\(.*  # (.*)")
+
+
+class Block(NamedTuple):
+    """A fenced block, its text, the name of the file that it is, and where in the page the text stands."""
+
+    language: str
+    text: str
+    file: str | None
+    span: tuple[int, int]
+
+
+def blocks_of(page: str) -> Iterator[Block]:
+    """The fenced blocks of a page."""
+    for match in _BLOCK.finditer(page):
+        yield Block(match["language"], match["text"], match["file"], match.span("text"))
+
+
+def commands_of(console: str) -> list[tuple[str, str]]:
+    """The commands in a block of ``console``, each with what is shown below it."""
+    _, *parts = _COMMAND.split(console)
+    return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def printed_by(command: str) -> str:
+    """What a command prints on standard output, in the current folder."""
+    if command.startswith("dml-tile "):
+        return CliRunner().invoke(cli.app, shlex.split(command)[1:], catch_exceptions=False).stdout
+    return subprocess.run(["bash", "-c", command], capture_output=True, check=True, text=True).stdout
+
+
+def run_python(code: str, names: dict[str, Any]) -> None:
+    """Run code, and raise AssertionError unless it prints what its comments say; ``…`` cuts a comment short."""
+    comments = [comment.removesuffix("…") for comment in _PRINTED.findall(code)]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, names)
+    lines = dict.fromkeys(printed.getvalue().splitlines())  # both tensors may have the same finding
+    for comment in comments:
+        assert any(line.startswith(comment) for line in lines), f"{comment!r} is not printed, but {list(lines)}"
+
+
+def executed(page: str, folder: Path) -> str:
+    """A page with what its commands really print, done block by block in a folder.
+
+    The folder gets the repository's ``examples``, and a DirectML.h in ``include``. Python's blocks share their names.
+    """
+    (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / "include").mkdir()
+    shutil.copy(ROOT / "tests" / "data" / "DirectML_stand_in.h", folder / "include" / "DirectML.h")
+    names: dict[str, Any] = {}
+    done, end = "", 0
+    with contextlib.chdir(folder):
+        for block in blocks_of(page):
+            text = block.text
+            if block.file is not None:
+                Path(block.file).write_text(text)
+            elif block.language == "console":
+                text = "".join(f"$ {command}\n{printed_by(command)}" for command, _ in commands_of(text))
+            elif block.language == "python":
+                run_python(text, names)
+            done += page[end : block.span[0]] + text
+            end = block.span[1]
+    return done + page[end:]

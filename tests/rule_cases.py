@@ -1,0 +1,235 @@
+"""For each rule of descriptors and of lowering, what it refuses and what it accepts.
+
+The first case of a rule is also its example in docs/rules.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from conftest import changed
+from tiles import GOOD, OPERATOR, at, row, strided, tile
+
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.enums import FeatureLevel
+from dml_tile.findings import Basis
+from dml_tile.targets import Target
+
+D, R, I = Basis.DOCUMENTED, Basis.RUNTIME, Basis.INFERRED  # noqa: E741
+
+
+@dataclass(frozen=True)
+class Case:
+    """A rule, a descriptor that it refuses, a similar one that it accepts, and where and why it refuses."""
+
+    rule: str
+    refused: OperatorDesc | TileOperatorDesc | None
+    accepted: OperatorDesc | TileOperatorDesc | None
+    path: str
+    basis: Basis = D | R
+    target: Target = field(default_factory=lambda: Target(FeatureLevel.DML_FEATURE_LEVEL_6_4))
+    accepted_at: Target | None = None
+
+
+STRIDED = row("FLOAT32", [2, 2], [1, 2])
+PADDED = {"OutputTensor__Strides": [8, 1], "OutputTensor__TotalTensorSizeInBytes": 48}
+
+CASES: Final = [
+    Case("DML-OPERATOR-null", None, OPERATOR, ""),
+    Case("DML-OPERATOR-Type", OperatorDesc(type=0, desc=GOOD), OPERATOR, "Type"),
+    Case("DML-OPERATOR-Type", OperatorDesc(type=0x7FFFFFFF, desc=GOOD), OPERATOR, "Type"),
+    Case("DML-OPERATOR-Type-unsupported", OperatorDesc(type=0xFFFFFFFF, desc=GOOD), OPERATOR, "Type"),
+    Case("DML-OPERATOR-not-a-tile", OperatorDesc(type=1, desc=None), OPERATOR, "Type", D | I),
+    Case("DML-OPERATOR-Desc-null", OperatorDesc(type=70, desc=None), OPERATOR, "Desc"),
+    Case("DML-TENSOR-null", tile(InputTensor=None), GOOD, "InputTensor"),
+    Case("DML-TENSOR-null", tile(OutputTensor=None), GOOD, "OutputTensor"),
+    Case("DML-TENSOR-Type", tile(InputTensor__Type=0), tile(InputTensor__Type=1), "InputTensor.Type"),
+    Case("DML-TENSOR-Desc-null", tile(OutputTensor__Desc=None), GOOD, "OutputTensor.Desc"),
+    Case("DML-BUFFER-DataType", tile(InputTensor__DataType="UNKNOWN"), GOOD, "InputTensor.DataType"),
+    Case("DML-BUFFER-DataType", tile(OutputTensor__DataType=14), GOOD, "OutputTensor.DataType"),
+    Case("DML-BUFFER-Flags", tile(InputTensor__Flags=2), tile(InputTensor__Flags=1), "InputTensor.Flags"),
+    Case("DML-BUFFER-Flags", tile(OutputTensor__Flags=4), tile(OutputTensor__Flags=0), "OutputTensor.Flags"),
+    Case("DML-BUFFER-Flags-output", tile(OutputTensor__Flags=1), tile(InputTensor__Flags=1), "OutputTensor.Flags"),
+    Case(
+        "DML-BUFFER-DimensionCount",
+        tile(InputTensor__DimensionCount=0),
+        row("FLOAT32", [1], [1]),
+        "InputTensor.DimensionCount",
+    ),
+    Case(
+        "DML-BUFFER-DimensionCount",
+        row("FLOAT32", [1] * 9, [1] * 9),
+        row("FLOAT32", [1] * 8, [1] * 8),
+        "OutputTensor.DimensionCount",
+    ),
+    Case("DML-BUFFER-Sizes-null", tile(InputTensor__Sizes=None), GOOD, "InputTensor.Sizes"),
+    Case(
+        "DML-BUFFER-array-length", tile(InputTensor__Sizes=[1, 2]), tile(InputTensor__Sizes=[1, 1, 2, 3, 9]),
+        "InputTensor.Sizes", D | I,
+    ),
+    Case(
+        "DML-BUFFER-array-length", tile(OutputTensor__Strides=[9, 1]), tile(OutputTensor__Strides=[54, 54, 9, 1]),
+        "OutputTensor.Strides", D | I,
+    ),
+    Case("DML-BUFFER-Sizes-zero", tile(InputTensor__Sizes=[1, 0, 2, 3]), GOOD, "InputTensor.Sizes[1]"),
+    Case(
+        "DML-BUFFER-Sizes-elements", row("UINT8", [2**16, 2**16], [1, 1]), row("UINT8", [2**16, 2**16 - 1], [1, 1]),
+        "InputTensor.Sizes",
+    ),
+    Case(
+        "DML-BUFFER-Sizes-elements",
+        row("UINT8", [2**16, 2**16], [1, 1]),
+        row("UINT8", [2**16 - 1, 2**16 + 1], [1, 1], InputTensor__TotalTensorSizeInBytes=2**32,
+            OutputTensor__TotalTensorSizeInBytes=2**32),
+        "InputTensor.Sizes",
+    ),
+    Case(
+        "DML-BUFFER-Strides-extent",
+        row("FLOAT32", [3], [1], InputTensor__Strides=[2**31], InputTensor__TotalTensorSizeInBytes=2**35),
+        row("FLOAT32", [3], [1], InputTensor__Strides=[2**31 - 1], InputTensor__TotalTensorSizeInBytes=2**34 - 4),
+        "InputTensor.Strides", R,
+    ),
+    Case(
+        # up to 5_2 only a wrapped extent of 0 is refused: 1 + 2^32 - 1
+        "DML-BUFFER-Strides-extent",
+        row("UINT8", [2], [1], InputTensor__Strides=[2**32 - 1], InputTensor__TotalTensorSizeInBytes=2**32),
+        row("UINT8", [3], [1], InputTensor__Strides=[2**31], InputTensor__TotalTensorSizeInBytes=2**33),
+        "InputTensor.Strides", R, at("5_2"),
+    ),
+    Case("DML-BUFFER-Strides-overlap", changed(STRIDED, OutputTensor__Strides=[0, 1]), changed(STRIDED, **PADDED),
+         "OutputTensor.Strides"),
+    Case("DML-BUFFER-Strides-overlap", changed(STRIDED, OutputTensor__Strides=[1, 1]),
+         changed(STRIDED, InputTensor__Strides=[1, 1]), "OutputTensor.Strides"),
+    Case(
+        # more elements than addresses
+        "DML-BUFFER-Strides-overlap",
+        row("FLOAT32", [3, 3], [1, 1], OutputTensor__Strides=[2, 1]),
+        row("FLOAT32", [3, 3], [1, 1], OutputTensor__Strides=[1, 3]),
+        "OutputTensor.Strides",
+    ),
+    Case(
+        # two elements share an address, but the runtime does not look that far
+        "DML-BUFFER-Strides-overlap",
+        row("FLOAT32", [2, 4], [1, 1], OutputTensor__Strides=[6, 2], OutputTensor__TotalTensorSizeInBytes=52),
+        row("FLOAT32", [2, 4], [1, 1], OutputTensor__Strides=[7, 2], OutputTensor__TotalTensorSizeInBytes=56),
+        "OutputTensor.Strides", D,
+    ),
+    Case(
+        # the runtime's 32-bit extent has fewer addresses than the tensor has elements
+        "DML-BUFFER-Strides-overlap",
+        row("UINT8", [3, 3], [1, 1], OutputTensor__Strides=[2**31, 1], OutputTensor__TotalTensorSizeInBytes=2**33),
+        row("UINT8", [3, 3], [1, 1]),
+        "OutputTensor.Strides", R, at("5_2"),
+    ),
+    Case(
+        "DML-BUFFER-TotalTensorSizeInBytes-minimum",
+        tile(InputTensor__TotalTensorSizeInBytes=23), tile(InputTensor__TotalTensorSizeInBytes=24),
+        "InputTensor.TotalTensorSizeInBytes",
+    ),
+    Case(
+        # rounded up to a multiple of 4
+        "DML-BUFFER-TotalTensorSizeInBytes-minimum",
+        row("FLOAT16", [3], [1], InputTensor__TotalTensorSizeInBytes=6),
+        row("FLOAT16", [3], [1], InputTensor__TotalTensorSizeInBytes=9),
+        "InputTensor.TotalTensorSizeInBytes",
+    ),
+    Case(
+        # what Microsoft's helper computes by wrapping is too small, and the runtime of old compares with just that
+        "DML-BUFFER-TotalTensorSizeInBytes-minimum",
+        row("FLOAT32", [3], [1], InputTensor__Strides=[2**32 - 1], InputTensor__TotalTensorSizeInBytes=2**34 - 4),
+        row("FLOAT32", [3], [1]),
+        "InputTensor.TotalTensorSizeInBytes", D, at("5_2"),
+    ),
+    Case(
+        "DML-BUFFER-TotalTensorSizeInBytes-maximum",
+        tile(InputTensor__TotalTensorSizeInBytes=2**34), tile(InputTensor__TotalTensorSizeInBytes=2**34 - 1),
+        "InputTensor.TotalTensorSizeInBytes", R,
+    ),
+    Case(
+        "DML-BUFFER-GuaranteedBaseOffsetAlignment",
+        tile(InputTensor__GuaranteedBaseOffsetAlignment=48), tile(InputTensor__GuaranteedBaseOffsetAlignment=64),
+        "InputTensor.GuaranteedBaseOffsetAlignment",
+    ),
+    Case(
+        "DML-BUFFER-GuaranteedBaseOffsetAlignment",
+        tile(InputTensor__GuaranteedBaseOffsetAlignment=2), tile(InputTensor__GuaranteedBaseOffsetAlignment=0),
+        "InputTensor.GuaranteedBaseOffsetAlignment",
+    ),
+    Case(
+        # documented as legal, but the runtime wants 16
+        "DML-BUFFER-GuaranteedBaseOffsetAlignment",
+        tile(InputTensor__GuaranteedBaseOffsetAlignment=4), tile(InputTensor__GuaranteedBaseOffsetAlignment=2**31),
+        "InputTensor.GuaranteedBaseOffsetAlignment", R,
+    ),
+    Case("DML-TILE-DataType", row("UINT4", [4], [1]), row("UINT8", [4], [1]), "InputTensor.DataType"),
+    Case("DML-TILE-DataType", row("FLOAT64", [4], [1]), row("UINT64", [4], [1]), "InputTensor.DataType", D),
+    Case(
+        "DML-TILE-DataType", row("FLOAT64", [4], [1]), row("UINT64", [4], [1]), "InputTensor.DataType", D | I,
+        at("4_1"),
+    ),
+    Case(
+        "DML-TILE-DataType-level", row("INT64", [4], [1]), row("INT64", [4], [1]), "InputTensor.DataType", D | I,
+        at("4_0"), at("4_1"),
+    ),
+    Case(
+        "DML-TILE-DataType-level", row("UINT8", [1] * 4, [1] * 4), row("UINT8", [1] * 4, [1] * 4),
+        "OutputTensor.DataType", D | I, at("windows-10-2004"), at("2_1"),
+    ),
+    Case(
+        "DML-TILE-DataType-adapter", row("FLOAT64", [4], [1]), row("FLOAT32", [4], [1]), "InputTensor.DataType", R,
+        at("6_4", double_precision=False),
+    ),
+    Case(
+        "DML-TILE-DataType-adapter", row("INT8", [4], [1]), row("INT8", [4], [1]), "InputTensor.DataType", R,
+        at("5_2", typed_uav_loads=False), at("6_0", typed_uav_loads=False),
+    ),
+    Case(
+        "DML-TILE-DimensionCount-level", row("FLOAT32", [4], [1]), row("FLOAT32", [1, 1, 1, 4], [1] * 4),
+        "InputTensor.DimensionCount", D | I, at("3_0"),
+    ),
+    Case(
+        "DML-TILE-DimensionCount-level", row("FLOAT32", [1] * 5, [1] * 5), row("FLOAT32", [1] * 5, [1] * 5),
+        "OutputTensor.DimensionCount", D | I, at("1_0"), at("3_1"),
+    ),
+    Case("DML-TILE-OutputTensor-DataType", tile(OutputTensor__DataType="INT32"), GOOD, "OutputTensor.DataType"),
+    Case(
+        "DML-TILE-OutputTensor-DimensionCount",
+        tile(OutputTensor__DimensionCount=3), GOOD, "OutputTensor.DimensionCount",
+    ),
+    Case("DML-TILE-OutputTensor-Sizes", tile(OutputTensor__Sizes=[1, 1, 6, 8]), GOOD, "OutputTensor.Sizes[3]"),
+    Case(
+        # 3 * 1431655766 = 2^32 + 2
+        "DML-TILE-OutputTensor-Sizes", tile(Repeats=[1, 1, 3, 1431655766], OutputTensor__Sizes=[1, 1, 6, 2]), GOOD,
+        "OutputTensor.Sizes[3]", D,
+    ),
+    Case("DML-TILE-RepeatsCount", tile(RepeatsCount=3), GOOD, "RepeatsCount"),
+    Case("DML-TILE-Repeats-null", tile(Repeats=None), GOOD, "Repeats"),
+    Case("DML-TILE-Repeats-length", tile(Repeats=[1, 1, 3]), tile(Repeats=[1, 1, 3, 3, 0]), "Repeats", D | I),
+    Case("DML-TILE-Repeats-zero", tile(Repeats=[1, 1, 0, 3]), GOOD, "Repeats[2]"),
+]  # fmt: skip
+
+GAPS: Final = [999, 333, 111, 37, 11]
+
+LOWERING_CASES: Final = [
+    # a rule, what it refuses, what it accepts, at a target, where
+    ("DML-LOWER-DataType", row("INT16", [2], [2]), row("FLOAT16", [2], [2]), "1_0", "InputTensor.DataType"),
+    ("DML-LOWER-elements", row("UINT8", [3], [2]), row("UINT8", [4], [2]), "1_0", "InputTensor.DataType"),
+    ("DML-LOWER-elements", row("UINT8", [3], [1]), row("UINT8", [3, 2], [1, 1]), "1_0", "InputTensor.DataType"),
+    ("DML-LOWER-elements", strided("UINT8", [2, 2], [3, 1], [1, 1], None),
+     strided("UINT8", [2, 2], [4, 1], [1, 1], None), "1_0", "InputTensor.DataType"),
+    ("DML-LOWER-elements", strided("UINT8", [2, 2], None, [1, 1], [3, 1]),
+     strided("UINT8", [2, 2], None, [1, 1], [4, 1]), "1_0", "InputTensor.DataType"),
+    ("DML-LOWER-strides", strided("FLOAT32", [2] * 5, GAPS, [2] * 5, None),
+     strided("FLOAT32", [2] * 4, GAPS[1:], [2] * 4, None), "1_0", "InputTensor.Strides"),
+    ("DML-LOWER-strides", strided("FLOAT32", [2] * 5, [1, 2, 4, 8, 16], [1] * 5, None),
+     strided("FLOAT32", [2] * 5, [16, 8, 4, 1, 2], [1] * 5, None), "1_0", "InputTensor.Strides"),
+    ("DML-LOWER-strides", strided("FLOAT32", [2] * 5, None, [1] * 5, GAPS),
+     strided("FLOAT32", [2] * 4, None, [1] * 4, GAPS[1:]), "1_0", "OutputTensor.Strides"),
+    ("DML-LOWER-limits", row("INT64", [2**31], [1]), row("INT64", [2**31 - 1], [1]), "4_0", "InputTensor.Sizes"),
+    ("DML-LOWER-limits", strided("INT64", [2], [2**31], [1], None), strided("INT64", [2], [2**31 - 2], [1], None),
+     "4_0", "InputTensor.Strides"),
+    ("DML-LOWER-limits", row("INT64", [2], [2], OutputTensor__TotalTensorSizeInBytes=2**34),
+     row("INT64", [2], [2], OutputTensor__TotalTensorSizeInBytes=2**34 - 4), "4_0",
+     "OutputTensor.TotalTensorSizeInBytes"),
+]  # fmt: skip

@@ -1,0 +1,81 @@
+"""What a shell offers when Tab is pressed, asked for as bash does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+COMMAND_LINE = """
+import sys
+from dml_tile.cli import main
+sys.argv[0] = "dml-tile"
+try:
+    main()
+finally:
+    print(sorted({"numpy", "dml_tile.descriptors"} & set(sys.modules)), file=sys.stderr)
+"""
+COMMANDS = ["check", "emit", "explain", "levels", "lower", "run", "schema"]
+
+
+def asked(words: str) -> subprocess.CompletedProcess[str]:
+    """What is printed where the last of the words is completed, and, on standard error, what that imported."""
+    environment = os.environ | {
+        "_DML_TILE_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+    }
+    command = [sys.executable, "-c", COMMAND_LINE]
+    return subprocess.run(command, capture_output=True, check=True, env=environment, text=True)
+
+
+def offered(words: str) -> list[str]:
+    return asked(words).stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("dml-tile ch", ["check"]),
+        ("dml-tile le", ["levels"]),
+        ("dml-tile check --ag", ["--against"]),
+        ("dml-tile lower examples/tile.json --no-f", ["--no-float-carriers"]),
+        ("dml-tile check --against ", ["documentation", "runtime", "both"]),
+        ("dml-tile run --against r", ["runtime"]),
+        ("dml-tile emit --lang ", ["cpp", "json", "python"]),
+        ("dml-tile check -t 4", ["4_0", "4_1"]),
+        ("dml-tile lower a.json --target windows-10-21", ["windows-10-21h1", "windows-10-21h2"]),
+        ("dml-tile explain DML-OPERATOR-Type", ["DML-OPERATOR-Type", "DML-OPERATOR-Type-unsupported"]),
+        ("dml-tile zzz", []),
+        ("dml-tile check examples/ti", []),  # files are completed by the shell itself
+    ],
+)
+def test_a_word_is_completed(words: str, expected: list[str]) -> None:
+    assert offered(words) == expected
+
+
+def test_each_command_is_offered() -> None:
+    assert set(COMMANDS) <= set(offered("dml-tile "))
+
+
+@pytest.mark.parametrize("words", ["dml-tile ", "dml-tile check --", "dml-tile run --against "])
+def test_completing_imports_neither_numpy_nor_the_descriptors(words: str) -> None:
+    assert asked(words).stderr == "[]\n"
+
+
+def test_the_line_that_the_page_gives_makes_bash_complete(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "completion.md").read_text()
+    (line,) = (line.strip() for line in page.splitlines() if line.strip().startswith("eval "))
+    bash = shutil.which("bash")
+    assert bash is not None
+    (tmp_path / "dml-tile").write_text(f"#!{sys.executable}\n{COMMAND_LINE}")
+    (tmp_path / "dml-tile").chmod(0o755)
+    pressed = 'COMP_WORDS=(dml-tile ch) COMP_CWORD=1; _dml_tile_completion dml-tile; echo "${COMPREPLY[@]}"'
+    command = [bash, "--norc", "-c", f"{line}\n{pressed}"]
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert subprocess.run(command, capture_output=True, check=True, env=environment, text=True).stdout == "check\n"

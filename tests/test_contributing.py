@@ -1,0 +1,117 @@
+"""CONTRIBUTING.md is true: its new rule, put into a copy of the repository, works as it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+from conftest import ROOT
+from pages import blocks_of, commands_of
+
+GUIDE: Final = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+COPIED: Final = ("dml_tile", "tests", "docs", "examples", "schemas", "pyproject.toml", "README.md", "CONTRIBUTING.md")
+WRITTEN_BY_THE_STEPS: Final = ("dml_tile/buffer_rules.py", "dml_tile/testing/faults.py", "tests/rule_cases.py")
+
+_BLOCK: Final = re.compile(
+    r"`(?P<file>\w+/[\w/.]+)`[^`]*(?:`(?P<above>[^`]+)`)?:\n\n```(?P<language>python|diff)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+class Step(NamedTuple):
+    """Lines to put into a file above or below the one line that begins so."""
+
+    file: str
+    text: str
+    line: str
+    is_above: bool
+
+
+def steps() -> Iterator[Step]:
+    """The guide's blocks of Python, which tell above which line they belong, and its differences."""
+    for match in _BLOCK.finditer(GUIDE):
+        if match["language"] == "python":
+            yield Step(match["file"], f"{match['text']}\n\n", match["above"], is_above=True)
+        else:
+            lines = match["text"].splitlines(keepends=True)
+            (line,) = (line[1:] for line in lines if line.startswith(" "))
+            text = "".join(line[1:] for line in lines if line.startswith("+"))
+            yield Step(match["file"], text, line, is_above=lines[-1].startswith(" "))
+
+
+COMMANDS: Final = [
+    command for block in blocks_of(GUIDE) if block.language == "console" for command in commands_of(block.text)
+]
+
+
+def take(step: Step, root: Path) -> None:
+    path = root / step.file
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    (place,) = (i for i, line in enumerate(lines) if line.startswith(step.line))
+    lines.insert(place if step.is_above else place + 1, step.text)
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Runs a command in a copy of the repository in which all steps have been taken, and gives what it prints."""
+    root = tmp_path_factory.mktemp("clone")
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, root / name)
+    for step in steps():
+        take(step, root)
+    environment = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment.pop("PYTEST_ADDOPTS", None)
+
+    def run_it(command: str) -> str:
+        program, *arguments = command.split()
+        module = {"python": [], "dml-tile": ["-m", "dml_tile"]}.get(program, ["-m", program])
+        options = ["-p", "no:cacheprovider"] if program == "pytest" else []
+        done = subprocess.run(
+            [sys.executable, *module, *arguments, *options],
+            capture_output=True, check=False, cwd=root, env=environment, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run_it
+
+
+def test_its_steps_and_commands_are_there() -> None:
+    assert len(list(steps())) == GUIDE.count("```python") + GUIDE.count("```diff") == 5
+    assert {step.file for step in steps()} == set(WRITTEN_BY_THE_STEPS)
+    assert {command.split()[0] for command, _ in COMMANDS} == {"dml-tile", "python", "pytest", "ruff", "mypy"}
+
+
+def test_the_new_rule_is_explained_documented_and_tested(run: Callable[[str], str]) -> None:
+    for command, shown in COMMANDS:
+        if command.split()[0] in ("dml-tile", "python", "pytest"):
+            printed = run(command)
+            assert printed == shown or not shown
+    assert "5 passed" in run(f"{COMMANDS[2][0]} -v")
+
+
+def test_what_the_steps_write_is_well_formed(run: Callable[[str], str]) -> None:
+    pytest.importorskip("ruff")
+    run(f"ruff check {' '.join(WRITTEN_BY_THE_STEPS)}")
+    run(f"ruff format --check {' '.join(WRITTEN_BY_THE_STEPS)}")
+
+
+def test_the_files_and_tools_that_it_names_exist() -> None:
+    for name in re.findall(r"`((?:dml_tile|tests|docs)/[\w/.]*)`", GUIDE):
+        assert (ROOT / name).exists(), name
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {"ruff", "mypy"} <= {re.split(r"\W", requirement)[0] for requirement in extras["dev"]}
+    assert "_is_plainly_fine" in (ROOT / "dml_tile" / "rules.py").read_text()

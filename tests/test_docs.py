@@ -1,0 +1,211 @@
+"""The documentation is true: its examples do what they show, its generated pages are the code's, its links lead on."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+import shutil
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from conftest import ROOT
+from generate import DOCS, GENERATED
+from generator import rules_page
+from generator.call_examples import PREPARED
+from generator.examples import example_pairs, findings_of
+from generator.sources import Constant, definition, public_names, signature
+from generator.terse import terse_json
+from pages import Block, blocks_of, executed, run_python
+from rule_cases import CASES
+
+import dml_tile
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.findings import DmlError, Finding
+from dml_tile.lowering.lower import lower
+from dml_tile.rulebook import RULES
+from dml_tile.rules import check
+from dml_tile.simulation import resolve
+from dml_tile.targets import TILE_SUPPORT, Target
+
+PAGES: Final = sorted(path.name for path in DOCS.glob("*.md"))
+WRITTEN: Final = [name for name in PAGES if name not in GENERATED]
+
+
+def text_of(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", WRITTEN)
+def test_the_examples_of_a_page_do_what_they_show(page: str, tmp_path: Path) -> None:
+    if "$ c++ " in text_of(page) and shutil.which("c++") is None:
+        pytest.skip("there is no C++ compiler")
+    assert executed(text_of(page), tmp_path) == text_of(page)
+
+
+@pytest.mark.parametrize("page", WRITTEN)
+def test_no_example_is_left_out(page: str) -> None:
+    for block in blocks_of(text_of(page)):
+        assert block.file or block.language in ("console", "python", "text"), block.text
+
+
+@pytest.mark.parametrize("page", GENERATED)
+def test_a_generated_page_is_what_the_code_tells(page: str) -> None:
+    assert GENERATED[page]() == text_of(page), "run `python docs/generate.py`"
+
+
+def test_the_index_names_each_page() -> None:
+    linked = re.findall(r"\]\((\w+\.md)\)", text_of("README.md"))
+    assert sorted([*linked, "README.md"]) == PAGES
+
+
+def test_the_concepts_have_the_rows_of_the_support_table() -> None:
+    rows = re.findall(r"^\| (\d_\d) \| ([^|]*) \|", text_of("concepts.md"), re.MULTILINE)
+    assert rows == [(row.since.short, "4" if len(row.dimension_counts) == 1 else "1 to 8") for row in TILE_SUPPORT]
+
+
+# Links
+
+
+@cache
+def anchors(path: Path) -> set[str]:
+    """The anchors of a page's headings, as code hosts make them."""
+    seen: Counter[str] = Counter()
+    found = set()
+    outside_of_blocks = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for heading in re.findall(r"^#+ (.*)$", outside_of_blocks, re.MULTILINE):
+        anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        found.add(f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
+        seen[anchor] += 1
+    return found
+
+
+@pytest.mark.parametrize("page", [*(f"docs/{name}" for name in PAGES), "README.md", "CONTRIBUTING.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    path = ROOT / page
+    for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
+        if link.startswith("https://"):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (path.parent / file).resolve() if file else path
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+# Rules
+
+
+@cache
+def rule_sections() -> dict[str, str]:
+    """The sections of the rules, by their ids, with which they begin."""
+    sections = re.split(r"^##+ ", text_of("rules.md"), flags=re.MULTILINE)
+    return {section.partition("\n")[0]: section for section in sections if section.startswith("DML-")}
+
+
+def test_each_rule_has_a_section() -> None:
+    assert sorted(rule_sections()) == sorted(RULES)
+
+
+def tried(rule: str, block: Block) -> tuple[Finding, ...]:
+    """What is found when an example of the page is tried as the line above it says."""
+    if block.language == "python":
+        return findings_of(PREPARED[rule.split("-")[1]], block.text)
+    *_, lead, _, _, _ = rule_sections()[rule][: block.span[0]].split("\n")
+    data: Any = json.loads(block.text)
+    model = OperatorDesc if data and "Type" in data else TileOperatorDesc
+    desc = None if data is None else model.model_validate(data)
+    words = re.findall(r"[-\w]+", lead)
+    target = Target.parse(words[words.index("at") + 1])
+    if "without" in words:
+        target = Target.parse(target, **{words[words.index("without") + 1]: False})
+    if "lowered" not in lead.lower():
+        return check(desc, target)
+    try:
+        lower(desc, target, allow_float_reinterpretation="--no-float-carriers" not in words)
+    except DmlError as error:
+        return error.findings
+    return ()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_first_example_breaks_the_rule_and_the_second_breaks_none(rule: str) -> None:
+    bad, told, good = blocks_of(rule_sections()[rule])
+    broken = [finding for finding in tried(rule, bad) if finding.rule == rule]
+    assert broken
+    assert told.text.split("]")[0].endswith(f"[{rule}")
+    for finding in broken:
+        assert finding.path in told.text
+        assert finding.message in told.text
+    assert not tried(rule, good)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
+def test_a_terse_descriptor_is_read_as_the_same(case: Any) -> None:
+    for desc in (case.refused, case.accepted):
+        if desc is None:
+            assert terse_json(desc) == "null"
+        else:
+            assert type(desc).model_validate_json(terse_json(desc)) == desc
+
+
+def test_a_rule_without_an_example_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RULES, "DML-TILE-new", RULES["DML-TILE-DataType"])
+    with pytest.raises(ValueError, match=r"no example for DML-TILE-new: see tests/rule_cases\.py"):
+        rules_page.rules_page()
+
+
+def test_an_untrue_example_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    swapped = {rule: (good, bad) for rule, (bad, good) in example_pairs().items()}
+    monkeypatch.setattr(rules_page, "example_pairs", lambda: swapped)
+    with pytest.raises(ValueError, match="the examples of DML-OPERATOR-null are not true"):
+        rules_page.rules_page()
+
+
+# The API
+
+
+def test_each_public_name_has_an_entry() -> None:
+    headings = re.findall(r"^### (\w+)$", text_of("api.md"), re.MULTILINE)
+    assert set(dml_tile.__all__) <= set(headings)
+    for module in ("dml_tile.testing", "dml_tile.frontends.webnn", "dml_tile.frontends.onnx_backend"):
+        assert f"## {module}\n" in text_of("api.md")
+
+
+def test_the_examples_in_docstrings_are_true() -> None:
+    names = {"simulate": dml_tile.simulate, "resolve": resolve}
+    (example, *_) = examples = doctest.DocTestParser().get_examples(text_of("api.md"))
+    assert example.source.startswith("with simulate(")
+    found = doctest.DocTest(examples, names, "api.md", None, 0, None)
+    assert doctest.DocTestRunner().run(found).failed == 0
+
+
+def test_a_signature_is_written_as_in_the_source() -> None:
+    checked = definition("dml_tile.rules", "check")
+    assert not isinstance(checked, Constant)
+    text = signature(checked, width=200)  # type: ignore[arg-type]
+    assert text.endswith('target: TargetLike | None = None, against: Against = "both") -> tuple[Finding, ...]')
+    assert public_names("dml_tile.testing") == ["assert_accepts", "assert_rejects", "simulate"]
+    with pytest.raises(LookupError, match=r"dml_tile\.rules defines no chekc"):
+        definition("dml_tile.rules", "chekc")
+
+
+# What runs the examples
+
+
+def test_an_untrue_comment_is_told() -> None:
+    run_python("print(1 + 1)  # 2", {})
+    run_python("print('a long line')  # a long…", {})
+    with pytest.raises(AssertionError, match="'3' is not printed"):
+        run_python("print(1 + 1)  # 3", {})
+
+
+def test_what_a_command_prints_takes_the_place_of_what_is_shown(tmp_path: Path) -> None:
+    page = "# A page\n\n```console\n$ dml-tile check examples/int64.json -t 6_4\nnonsense\n```\n\nThe end.\n"
+    shown = "examples/int64.json#/dispatchables/tile: accepted at 6_4"
+    done = executed(page, tmp_path)
+    assert shown in done
+    assert "nonsense" not in done
+    assert done.endswith("```\n\nThe end.\n")
