@@ -333,7 +333,8 @@ def test_printed_json_is_checked_like_the_original() -> None:
     ]
     of_the_file, of_what_is_printed = (json.loads(result.stdout)["results"][0]["findings"] for result in results)
     for finding in of_the_file:  # standard input is not read again for positions
-        assert finding.pop("line") and finding.pop("column")
+        assert finding.pop("line")
+        assert finding.pop("column")
         finding |= {"line": None, "column": None}
     assert of_the_file == of_what_is_printed != []
     again = emit("--lang", "json", "-", stdin=printed)
