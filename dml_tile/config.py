@@ -61,7 +61,7 @@ def nearest_config() -> Config:
         here = Path.cwd()
     except OSError:  # it was removed
         return Config()
-    found = next((folder for folder in (here, *here.parents) if (folder / _FILE).is_file()), None)
+    found = next((folder for folder in (here, *here.parents) if _has_one(folder)), None)
     return _config(found) if found else Config()
 
 
@@ -78,8 +78,30 @@ def _config(folder: Path) -> Config:
     against = table.pop("against", None)
     if against is not None and against not in [*BASES]:
         raise ConfigError(file, f"{_TABLE}.against is {shown(against)}; one of {', '.join(BASES)} was expected")
-    paths = [os.path.relpath(folder / path) for path in table.pop("paths", ())]
-    return Config(against=against, paths=tuple(paths), file=file, **{key: tuple(value) for key, value in table.items()})
+    paths = table.pop("paths", ())
+    for path in paths:
+        if not _is_inside(folder, path):
+            raise ConfigError(file, f"{_TABLE}.paths: {shown(path)} leads nowhere below the folder of {_FILE}")
+    return Config(
+        against=against,
+        paths=tuple(os.path.relpath(folder / path) for path in paths),
+        file=file,
+        **{key: tuple(value) for key, value in table.items()},
+    )
+
+
+def _has_one(folder: Path) -> bool:
+    try:
+        return (folder / _FILE).is_file()
+    except OSError:  # nobody may look into the folder
+        return False
+
+
+def _is_inside(folder: Path, path: str) -> bool:
+    try:
+        return (folder / path).resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # a loop of links, or a NUL in the name
+        return False
 
 
 def _table(path: Path, file: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import os
 import secrets
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -78,18 +79,23 @@ def utf8_output() -> Output:
 def replaced(name: str) -> Iterator[Output]:
     """A file, in UTF-8, that takes the place of the one so named when the block ends.
 
-    Until then it stands beside it; if the block raises, it is removed and the other stays. What is no regular file, a
-    pipe for example, is written to as it is. Raises OutputError.
+    Until then it stands beside it; if the block raises, it is removed and the other stays. It has the other's
+    permissions. What is no regular file, a pipe for example, is written to as it is. Raises OutputError.
     """
-    path = Path(os.path.realpath(name))
+    path = Path(name)
     with _named(name):
-        is_replaced = path.is_file() or not path.exists()
+        old = path.stat().st_mode if path.exists() else None
+    is_replaced = old is None or stat.S_ISREG(old)
+    if is_replaced:
+        path = Path(os.path.realpath(name))
     written = path.with_name(f".dml-tile-{secrets.token_hex(8)}") if is_replaced else path
     stream: IO[str] | None = None
     try:
         with _named(name):
             mode = "x" if is_replaced else "w"
             stream = written.open(mode, encoding="utf-8", errors="backslashreplace", newline="\n")
+            if is_replaced and old is not None:
+                written.chmod(stat.S_IMODE(old))
         yield Output(stream, name)
         with _named(name):
             stream.close()

@@ -21,7 +21,7 @@ import pytest
 if TYPE_CHECKING:
     from dml_tile.device import Device
     from dml_tile.enums import FeatureLevel
-    from dml_tile.targets import Target
+    from dml_tile.targets import Target, TargetLike
 
 _VARIABLE: Final = "DML_TILE_TARGET"
 _DEFAULT: Final = "6_4"
@@ -51,15 +51,13 @@ class Bounds:
     @classmethod
     def read(cls, marker: pytest.Mark) -> Bounds:
         """The bounds that a marker's arguments give. Raises ValueError where they give none."""
-        from dml_tile.targets import Target
-
         if marker.args:
             raise ValueError(f"the dml marker takes keywords only, not {', '.join(map(repr, marker.args))}")
         unknown = marker.kwargs.keys() - {"targets", "minimum", "maximum"}
         if unknown:
             raise ValueError(f"the dml marker takes targets, minimum and maximum, not {', '.join(sorted(unknown))}")
-        levels = {key: Target.parse(value).feature_level for key, value in marker.kwargs.items() if key != "targets"}
-        bounds = cls(_targets_in(marker), **levels)
+        parsed = {key: _parsed(key, marker.kwargs[key]) for key in ("minimum", "maximum") if key in marker.kwargs}
+        bounds = cls(_targets_in(marker), **{key: target.feature_level for key, target in parsed.items()})
         if bounds.minimum is not None and bounds.maximum is not None and bounds.minimum > bounds.maximum:
             raise ValueError(f"the dml marker's minimum {bounds.minimum} is above its maximum {bounds.maximum}")
         return bounds
@@ -74,14 +72,22 @@ class Bounds:
 
 
 def _targets_in(marker: pytest.Mark) -> tuple[Target, ...] | None:
-    from dml_tile.targets import Target
-
     if "targets" not in marker.kwargs:
         return None
     targets = marker.kwargs["targets"]
     if not isinstance(targets, list | tuple) or not targets:
         raise ValueError(f"the dml marker takes a list of targets that is not empty, not {targets!r}")
-    return tuple(dict.fromkeys(map(Target.parse, targets)))
+    return tuple(dict.fromkeys(_parsed("targets", target) for target in targets))
+
+
+def _parsed(argument: str, value: TargetLike) -> Target:
+    """The target that is, or is in, an argument of a marker. Raises ValueError, which names the argument."""
+    from dml_tile.targets import Target
+
+    try:
+        return Target.parse(value)
+    except ValueError as error:
+        raise ValueError(f"the dml marker's {argument}: {error}") from None
 
 
 def _simulation_of(target: Target) -> tuple[object, ...]:
@@ -150,9 +156,11 @@ def _lacks_target(marks: list[pytest.Mark]) -> bool:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "dml_target" not in metafunc.fixturenames or _is_parametrized(metafunc.definition):
+    if "dml_target" not in metafunc.fixturenames:
         return
     try:
+        if _is_parametrized(metafunc.definition):
+            return
         bounds = _bounds(metafunc.definition)
     except ValueError as error:
         raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {error}") from None
@@ -163,9 +171,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _is_parametrized(node: pytest.Item) -> bool:
-    """Whether a test brings its own targets, as in ``parametrize("dml_target", ["4_1"], indirect=True)``."""
-    names = [mark.args[0] if mark.args else mark.kwargs["argnames"] for mark in node.iter_markers("parametrize")]
-    return any("dml_target" in (re.split(r"[\s,]+", name) if isinstance(name, str) else name) for name in names)
+    """Whether a test brings its own targets, as in ``parametrize("dml_target", ["4_1"], indirect=True)``.
+
+    Raises ValueError if they would take the fixture's place, so that nothing were simulated.
+    """
+    for mark in node.iter_markers("parametrize"):
+        names = mark.args[0] if mark.args else mark.kwargs["argnames"]
+        indirect = mark.args[2] if len(mark.args) > 2 else mark.kwargs.get("indirect", False)
+        if "dml_target" in (re.split(r"[\s,]+", names) if isinstance(names, str) else names):
+            if indirect is True or (indirect and "dml_target" in indirect):
+                return True
+            raise ValueError('parametrize("dml_target", …) simulates nothing without indirect=["dml_target"]')
+    return False
 
 
 @pytest.hookimpl(tryfirst=True)

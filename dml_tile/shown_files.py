@@ -67,15 +67,15 @@ class ShownFiles:
 
     def write(self, name: str, output: str, suffix: str) -> None:
         """Draw the one tile of a file into another file, which is written whole or not at all."""
-        tiles = list(self._tiles(name))
-        if len(tiles) > 1:
-            there = listed([tile.result.pointer for tile in tiles])
+        tiles = self._tiles(name)
+        tile = next(tiles, None)
+        if tile and (others := [other.result.pointer for other in tiles]):
+            there = listed([tile.result.pointer, *others])
             self._chosen.complain(name, Problem("", f"an image is of one tile; choose it with --pointer: {there}"))
-        elif not tiles and self.status != UNREADABLE:
+        elif not tile and self.status != UNREADABLE:
             self._chosen.complain(name, Problem("", "there is no tile to draw"))
-        if self.status == UNREADABLE:
+        if not tile or self.status == UNREADABLE:
             return
-        (tile,) = tiles
         if self.status:
             verdict, *details = tile.said
             console = console_of(stderr=True)

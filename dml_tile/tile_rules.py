@@ -222,6 +222,7 @@ def output_sizes_are_the_products(tile: Tile, target: Target) -> Iterator[Violat
     if not (tile.input and tile.output and tile.input.sizes and tile.output.sizes and tile.desc.repeats):
         return
     repeats = tile.desc.repeats[: tile.desc.repeats_count]
+    is_one_for_each = len(tile.desc.repeats) >= tile.input.desc.dimension_count  # else leading ones may be missing
     for i, (size, repeat, given) in enumerate(zip(tile.input.sizes, repeats, tile.output.sizes, strict=False)):
         expected = size * repeat
         if given == expected or repeat == 0:  # a repeat of 0 has a rule of its own
@@ -232,7 +233,7 @@ def output_sizes_are_the_products(tile: Tile, target: Target) -> Iterator[Violat
             f"OutputTensor.Sizes[{i}]",
             f"{given} was provided, but {expected} = InputTensor.Sizes[{i}] {size} * Repeats[{i}] {repeat} was "
             f"expected{wrapped}",
-            f"set it to {expected}" if expected <= UINT_MAX else None,
+            f"set it to {expected}" if expected <= UINT_MAX and is_one_for_each else None,
             CONTRACT if refused else Basis.DOCUMENTED,
         )
 
@@ -249,7 +250,23 @@ def repeats_count_is_the_dimension_count(tile: Tile, target: Target) -> Iterator
             "RepeatsCount",
             f"{tile.desc.repeats_count} was provided, but InputTensor.DimensionCount = "
             f"{tile.input.desc.dimension_count} was expected",
+            _count_suggested(tile),
         )
+
+
+def _count_suggested(tile: Tile) -> str | None:
+    assert tile.input, "the rule has looked"
+    count = tile.input.desc.dimension_count
+    repeats, outputs = tile.desc.repeats, tile.output and tile.output.sizes
+    if repeats is None or len(repeats) >= count:
+        return f"set it to {count}"
+    sizes = tile.input.sizes
+    if not sizes or not outputs or len(sizes) != len(outputs):
+        return None
+    if any(size == 0 or output == 0 or output % size for size, output in zip(sizes, outputs, strict=True)):
+        return None
+    wanted = ", ".join(str(output // size) for size, output in zip(sizes, outputs, strict=True))
+    return f"set it to {count} and Repeats to {{{wanted}}}, which OutputTensor.Sizes implies"
 
 
 @rule(

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from dml_tile import cli
 
-_BLOCK: Final = re.compile(r"^(?:`(?P<file>[\w.]+)`:\n\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
+_BLOCK: Final = re.compile(r"^(?:`(?P<file>[\w./-]+)`:\n\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 _COMMAND: Final = re.compile(r"^\$ (.*)\n", re.M)
 _PRINTED: Final = re.compile(r"print\(.*  # (.*)")
 
@@ -79,6 +79,7 @@ def executed(page: str, folder: Path) -> str:
         for block in blocks_of(page):
             text = block.text
             if block.file is not None:
+                Path(block.file).parent.mkdir(parents=True, exist_ok=True)
                 Path(block.file).write_text(text)
             elif block.language == "console":
                 text = "".join(f"$ {command}\n{printed_by(command)}" for command, _ in commands_of(text))

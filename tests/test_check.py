@@ -44,6 +44,28 @@ def test_a_level_rule_names_the_level_and_the_release_that_would_do() -> None:
     assert finding.suggestion == "ship DirectML 1.7.0 or later with the application"
 
 
+@pytest.mark.parametrize(
+    ("fields", "suggestion"),
+    [
+        ({"RepeatsCount": 3}, "set it to 4"),
+        (
+            {"RepeatsCount": 2, "Repeats": [3, 3]},
+            "set it to 4 and Repeats to {1, 1, 3, 3}, which OutputTensor.Sizes implies",
+        ),
+        ({"RepeatsCount": 2, "Repeats": [3, 3], "OutputTensor__Sizes": [1, 1, 6, 10]}, None),
+        ({"RepeatsCount": 2, "Repeats": [3, 3], "OutputTensor__Sizes": [1, 1, 0, 9]}, None),
+    ],
+)
+def test_the_repeats_that_the_sizes_imply_are_suggested(fields: dict[str, object], suggestion: str | None) -> None:
+    (finding,) = (finding for finding in check(tile(**fields)) if finding.rule == "DML-TILE-RepeatsCount")
+    assert finding.suggestion == suggestion
+
+
+def test_no_size_is_suggested_where_leading_repeats_may_be_missing() -> None:
+    found = check(tile(RepeatsCount=2, Repeats=[3, 3]))
+    assert {finding.suggestion for finding in found if finding.path.startswith("OutputTensor.Sizes")} == {None}
+
+
 def test_a_null_repeats_alone_is_a_crash_without_hresult() -> None:
     (finding,) = check(tile(Repeats=None), "6_2", "runtime")
     assert finding.crash

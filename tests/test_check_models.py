@@ -69,6 +69,13 @@ def test_a_model_has_a_line_in_the_summary(check: Check) -> None:
     ]
 
 
+def test_how_to_fix_what_is_known_at_run_time_only_is_told_once(check: Check) -> None:
+    names = [save("a.onnx", inputs=[typed("x", ["batch", 3])]), save("b.onnx", inputs=[typed("x", [None, 3])])]
+    hint = "note: --dim NAME=SIZE and --input-shape INPUT=1,3,224,224 fix sizes that are known at run time only\n"
+    assert check(*names).stdout.count(hint) == 1
+    assert hint not in check(names[0], "--dim", "batch=2").stdout
+
+
 def test_without_models_there_is_no_summary(check: Check) -> None:
     assert "oldest Windows" not in check(str(EXAMPLES / "tile.json")).stdout
 

@@ -26,7 +26,11 @@ def files() -> set[str]:
 def test_a_format_may_have_a_file(check: Check) -> None:
     write("a.json", BAD)
     printed = check("a.json", "--format", "json").stdout
-    for options in (["--format", "json:out.json"], ["--format", "json", "--output", "out.json"]):
+    for options in (
+        ["--format", "json:out.json"],
+        ["--format", "json", "--output", "out.json"],
+        ["--format", "json", "-o", "out.json"],
+    ):
         result = check("a.json", *options)
         assert (result.exit_code, result.stdout) == (1, "")
         assert Path("out.json").read_text() == printed
@@ -57,12 +61,33 @@ def test_a_file_s_name_may_have_a_colon(check: Check) -> None:
     assert json.loads(Path("a:b.json").read_text())["results"][0]["ok"]
 
 
+def test_rules_may_stand_behind_commas(check: Check) -> None:
+    write("a.json", BAD)
+    one_by_one = check("a.json", "--ignore", "DML-TILE", "--ignore", "DML-BUFFER")
+    assert check("a.json", "--ignore", "DML-TILE,DML-BUFFER").stdout == one_by_one.stdout
+    assert (one_by_one.exit_code, check("a.json", "--ignore", "DML-BUFFER").exit_code) == (0, 1)
+
+
 def test_an_older_file_is_replaced_also_behind_a_link(check: Check) -> None:
     write("real.json", "old" * 10**5)
     Path("link.json").symlink_to("real.json")
     check(write("a.json", TILE), "--format", "json:link.json")
     assert Path("link.json").is_symlink()
     assert json.loads(Path("real.json").read_text())["version"] == 1
+
+
+def test_a_file_that_is_replaced_keeps_its_permissions(check: Check) -> None:
+    write("out.json", "old")
+    Path("out.json").chmod(0o640)
+    check(write("a.json", TILE), "--format", "json:out.json")
+    assert Path("out.json").stat().st_mode & 0o777 == 0o640
+    assert json.loads(Path("out.json").read_text())["version"] == 1
+
+
+def test_a_report_beside_what_is_checked_is_not_checked_the_next_time(check: Check) -> None:
+    write("in/a.json", BAD | {"InputTensor": None})
+    statuses = [check("in", "--format", "json:in/report.json").exit_code for _ in range(2)]
+    assert statuses == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -72,6 +97,7 @@ def test_an_older_file_is_replaced_also_behind_a_link(check: Check) -> None:
         (["--format", "xml"], "'xml' is none of text, json, github, sarif, junit"),
         (["--format", "sarif:"], "'sarif:' is none of"),
         (["--format", "json:x", "--format", "sarif:x"], "several formats have the same file"),
+        (["--format", "json:x", "--format", "sarif:./x"], "several formats have the same file"),
         (["--format", "json:x", "--output", "y"], "is the file of a single --format that names none"),
         (["--format", "json", "--format", "sarif:x", "--output", "y"], "is the file of a single --format"),
         (["--output", ""], "is the file of a single --format"),
@@ -145,6 +171,14 @@ def test_a_full_disk_under_standard_output_is_told(tmp_path: Path, form: str) ->
     assert done.returncode == 2
     assert done.stderr == b"dml-tile: standard output: No space left on device\n"
     assert not (tmp_path / "out.json").exists()
+
+
+def test_standard_output_has_a_name_too(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(TILE))
+    command = [sys.executable, "-m", "dml_tile", "check", "a.json", "--format", "json:/dev/stdout"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["version"] == 1
 
 
 def test_a_pipe_is_written_to_as_it_is(check: Check) -> None:

@@ -1,4 +1,4 @@
-"""What others' CI takes from this repository: the action, the hook, and the README's files that use them."""
+"""What others' CI takes from this repository: the action, the hook, and the files in the pages that use them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,13 @@ from pages import blocks_of
 from typer.testing import CliRunner
 
 from dml_tile import cli
-from dml_tile.config import nearest_config
+from dml_tile.commands.formats import Format
+from dml_tile.config import Config, nearest_config
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 (HOOK,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
-SECTION = (ROOT / "README.md").read_text().partition("## In your CI\n")[2].partition("\n## ")[0]
+README = (ROOT / "README.md").read_text().partition("## In your CI\n")[2].partition("\n## ")[0]
+PAGE = (ROOT / "docs" / "ci.md").read_text()
 STEPS = {step.get("name", step.get("uses")): step for step in ACTION["runs"]["steps"]}
 
 
@@ -133,6 +136,7 @@ def test_the_hook_is_given_what_may_have_tiles(name: str, is_checked: bool) -> N
 
 def test_the_hook_checks_files_and_passes_over_others() -> None:
     assert (HOOK["id"], HOOK["language"]) == ("dml-tile", "python")
+    assert HOOK["require_serial"]  # one process for the files, and one summary
     command, *arguments = shlex.split(HOOK["entry"])
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     assert command in scripts
@@ -141,27 +145,40 @@ def test_the_hook_checks_files_and_passes_over_others() -> None:
     assert CliRunner().invoke(cli.app, [*arguments, "--target", "4_0", *names]).exit_code == 1
 
 
-def readme_files(language: str) -> list[Any]:
-    return [block.text for block in blocks_of(SECTION) if block.language == language]
+def files_in(text: str, language: str) -> list[Any]:
+    return [block.text for block in blocks_of(text) if block.language == language]
 
 
-def test_the_readme_s_workflow_uses_what_the_action_has() -> None:
-    workflow, hooks = map(yaml.safe_load, readme_files("yaml"))
+BOTH = pytest.mark.parametrize("text", [README, PAGE], ids=["README.md", "docs/ci.md"])
+
+
+@BOTH
+def test_a_shown_workflow_uses_what_the_action_has(text: str) -> None:
+    workflow = yaml.safe_load(files_in(text, "yaml")[0])
     steps = workflow["jobs"]["directml"]["steps"]
     (ours,) = (step for step in steps if "dml_tile" in step["uses"])
-    (upload,) = (step for step in steps if "upload-sarif" in step["uses"])
-    assert set(ours["with"]) <= set(ACTION["inputs"])
+    inputs = {name: given["default"] for name, given in ACTION["inputs"].items()} | ours.get("with", {})
+    assert set(inputs) == set(ACTION["inputs"])
     write("a.json", INT64)
-    done = run_check(PATHS="a.json", TARGETS="4_0", FORMATS=ours["with"]["format"])
+    done = run_check(PATHS="a.json", TARGETS="4_0", FORMATS=inputs["format"])
     assert done.returncode == 1
     assert done.stdout.startswith("::error file=a.json")
-    assert Path(upload["with"]["sarif_file"]).exists()
-    assert hooks["repos"][0]["hooks"] == [{"id": HOOK["id"]}]
+    for upload in (step for step in steps if "upload-sarif" in step["uses"]):
+        assert Path(upload["with"]["sarif_file"]).exists()
+        assert upload["if"] == "${{ !cancelled() }}"  # the step before has failed
+        assert workflow["permissions"]["security-events"] == "write"
 
 
-def test_the_readme_s_configuration_is_understood() -> None:
-    (text,) = readme_files("toml")
-    write("pyproject.toml", text)
+@BOTH
+def test_a_shown_configuration_of_pre_commit_takes_the_hook(text: str) -> None:
+    hooks = yaml.safe_load(files_in(text, "yaml")[1])
+    assert [hook["id"] for hook in hooks["repos"][0]["hooks"]] == [HOOK["id"]]
+
+
+@BOTH
+def test_a_shown_pyproject_is_understood(text: str) -> None:
+    (shown,) = files_in(text, "toml")
+    write("pyproject.toml", shown)
     write("models/a.json", TILE)
     assert nearest_config().targets == ("windows-10-2004", "windows-11-21h2")
     result = CliRunner().invoke(cli.app, ["check"])
@@ -169,6 +186,8 @@ def test_the_readme_s_configuration_is_understood() -> None:
     assert "models/a.json: accepted at windows-11-21h2 (4_0)" in result.stdout
 
 
-def test_the_readme_s_formats_may_be_given_together() -> None:
-    (options,) = re.findall(r"`(--format text --format \S+)`", SECTION)
-    assert CliRunner().invoke(cli.app, ["check", write("a.json", TILE), *options.split()]).exit_code == 0
+def test_the_page_names_all_inputs_and_formats() -> None:
+    rows = re.findall(r"^\| (`[^|]*`) \|", PAGE, re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert set(named) >= {*ACTION["inputs"], *Format}
+    assert set(named) >= {field.name for field in fields(Config)} - {"file"}

@@ -63,9 +63,37 @@ def test_each_target_has_its_verdict(invoke: Invoke) -> None:
     result = invoke("check", write("a.json", TILE), "--target", "windows-10-22h2", "-t", "DirectML-1.6.0")
     assert result.exit_code == 1
     assert "a.json: refused at windows-10-22h2 (2_0); lowest level 3_1" in result.stdout
-    assert "note: shares the servicing base of windows-10-2004: the DirectML version is inferred" in result.stdout
     assert "a.json: accepted at directml-1.6.0 (4_0)" in result.stdout
-    assert result.stdout.endswith("1 accepted, 1 refused\n")
+    assert "\n1 accepted, 1 refused\n" in result.stdout
+
+
+def test_what_is_inferred_of_a_target_is_told_once(invoke: Invoke) -> None:
+    result = invoke("check", write("a.json", [TILE, TILE]), "--target", "windows-10-22h2")
+    note = "note: windows-10-22h2: shares the servicing base of windows-10-2004: the DirectML version is inferred\n"
+    assert result.stdout.count(note) == 1
+    assert result.stdout.endswith(f"0 accepted, 2 refused\n{note}")
+
+
+@pytest.mark.parametrize("options", [["-t", "2_0,4_0"], ["-t", "2_0", "--target", "4_0"]])
+def test_targets_may_stand_one_by_one_or_behind_commas(invoke: Invoke, options: list[str]) -> None:
+    result = invoke("check", write("a.json", TILE), *options, "--format", "json")
+    assert [one["target"] for one in json.loads(result.stdout)["results"]] == ["2_0", "4_0"]
+
+
+def test_a_command_for_one_target_takes_no_two(invoke: Invoke) -> None:
+    result = invoke("lower", write("a.json", TILE), "-t", "2_0,4_0")
+    assert result.exit_code == 2
+    assert "tiles are lowered for one target" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "counts"), [([TILE, 7], "1 accepted, 0 refused, 1 not read\n"), ([7], ""), ([7, 8], "2 not read\n")]
+)
+def test_what_is_not_read_is_counted(invoke: Invoke, value: list[Any], counts: str) -> None:
+    result = invoke("check", write("a.json", value))
+    assert result.exit_code == 2
+    assert result.stdout.endswith(counts)
+    assert bool(counts) == ("not read" in result.stdout)
 
 
 @pytest.mark.parametrize(("against", "status"), [("documentation", 0), ("runtime", 1), ("both", 1)])
@@ -264,6 +292,12 @@ def test_explain_tells_what_each_rule_says_rests_on_and_follows(invoke: Invoke) 
         assert rule.says in one
         assert f"basis: {', '.join(rule.basis.names)}" in one
         assert rule.url in one
+
+
+@pytest.mark.parametrize("words", ["DML-TILE-Repeats", "DML-BUFFER", "DML-TILE-DataType"])
+def test_explain_takes_the_first_words_of_several_rules(invoke: Invoke, words: str) -> None:
+    told = [line for line in invoke("explain", words).stdout.splitlines() if not line.startswith(" ")]
+    assert told == ([words] if words in RULES else [rule for rule in RULES if rule.startswith(f"{words}-")])
 
 
 def test_schema_prints_a_schema_or_all_names(invoke: Invoke) -> None:

@@ -65,6 +65,26 @@ def test_paths_are_told_from_the_file_s_folder(check: Check, monkeypatch: pytest
     assert check().stdout.startswith("../../in/a.json: accepted")
 
 
+@pytest.mark.parametrize("path", ["..", "/", "in/../..", "link", "a\\u0000b"])
+def test_paths_stay_in_the_file_s_folder(check: Check, path: str) -> None:
+    write("a.json", TILE)
+    configure(f'paths = ["in", "{path}"]', "sub")
+    os.chdir("sub")
+    Path("link").symlink_to("../a.json")
+    result = check()
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("dml-tile: pyproject.toml: tool.dml-tile.paths: '")
+
+
+def test_a_folder_that_may_not_be_looked_into_has_no_file(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "is_file", refused)
+        assert nearest_config() == Config()
+
+
 def test_the_nearest_file_alone_counts(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     configure('targets = ["5_0"]')
     configure('targets = ["4_1"]', "sub")

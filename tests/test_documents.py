@@ -77,6 +77,11 @@ def test_json_lines_are_recognised(separator: bytes) -> None:
     assert found[-1].pointer in ("/3", "/6")
 
 
+def test_the_line_of_what_is_no_json_is_the_document_s() -> None:
+    found = parts(json.dumps(TILE).encode() + b"\n\n[1 2]\n")
+    assert found[1:] == [Problem("/2", "unreadable JSON: expected `,` or `]` at line 3 column 4")]
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -87,8 +92,16 @@ def test_json_lines_are_recognised(separator: bytes) -> None:
         ("x", "'x' was provided"),
         ({"a": 1}, "an object was provided, but a tile"),
         ({"InputTensor": None}, "OutputTensor is missing; Repeats is missing"),
-        (TILE | {"Repeat": [1]}, "Repeat is unknown; did you mean Repeats?"),
-        (TILE | {"InputTensor": {"Stride": [1]} | FLAT}, "InputTensor.Stride is unknown; did you mean Strides?"),
+        (TILE | {"Repeat": [1]}, r"Repeat is unknown \(did you mean Repeats\?\)"),
+        (
+            TILE | {"InputTensor": {"Stride": [1]} | FLAT},
+            r"InputTensor.Stride is unknown \(did you mean Strides\?\)",
+        ),
+        (
+            TILE | {"InputTensor": {"Datatype": "FLOAT32", "Size": [1]}},
+            r"^InputTensor.Datatype is unknown \(.*DataType\?\); InputTensor.Size is unknown \(.*Sizes\?\)$",
+        ),
+        (TILE | {"InputTensor": {"Colour": 1, "Sizes": [1]}}, "^InputTensor.DataType is missing; InputTensor.Colour"),
         (TILE | {"Repeats": [-1]}, r"Repeats\[0\] is -1; at least 0 was expected"),
         (TILE | {"Repeats": 7}, "Repeats is 7; an array was expected"),
         (TILE | {"RepeatsCount": 2**32}, "RepeatsCount is 4294967296; at most 4294967295 was expected"),
@@ -123,6 +136,13 @@ def test_what_cannot_be_read_is_told_by_field_value_and_expectation(value: Any, 
 def test_json_lines_are_recognised_behind_a_bad_first_line() -> None:
     found = parts(b"{bad\n" + json.dumps(TILE).encode())
     assert [type(part) for part in found] == [Problem, Described]
+
+
+@pytest.mark.parametrize("item", [b'{"a": 1, "a": 2}', b"{", b'{"a": NaN}'])
+def test_a_broken_list_is_not_taken_for_lines(item: bytes) -> None:
+    (problem,) = parts(b"\n[\n" + item + b",\n" + json.dumps(TILE).encode() + b"\n]")
+    assert isinstance(problem, Problem)
+    assert problem.pointer == ""
 
 
 def test_a_file_of_lines_is_read_line_by_line(tmp_path: Path) -> None:

@@ -364,10 +364,20 @@ def test_nothing_is_printed_if_any_part_cannot_be_read(stdin: Any, message: str,
     assert f"dml-tile: {message}" in result.stderr
 
 
+def test_the_language_is_also_a_format_as_that_of_lower() -> None:
+    assert emit("--format", "cpp", "-", stdin=TILE).stdout == emit("--lang", "cpp", "-", stdin=TILE).stdout
+
+
 def test_a_missing_file_is_told() -> None:
     result = emit("--lang", "cpp", "missing.json")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == "dml-tile: missing.json: No such file or directory\n"
+
+
+def test_models_are_for_another_command() -> None:
+    result = emit("--lang", "cpp", "model.onnx")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "`dml-tile lower --format cpp` builds the tiles of models" in result.stderr
 
 
 def test_operators_that_are_no_tiles_are_named_and_left_out() -> None:

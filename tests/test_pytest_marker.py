@@ -196,12 +196,12 @@ def test_the_marker_suits_hypothesis(pytester: pytest.Pytester) -> None:
     [
         ("'4_1'", "the dml marker takes keywords only, not '4_1'"),
         ("target=['4_1'], min='4_1'", "the dml marker takes targets, minimum and maximum, not min, target"),
-        ("targets=['windows-7']", "'windows-7' is no known target; *did you mean *"),
+        ("targets=['windows-7']", "the dml marker's targets: 'windows-7' is no known target; *did you mean *"),
         ("targets='4_1'", "the dml marker takes a list of targets that is not empty, not '4_1'"),
         ("targets=[]", "the dml marker takes a list of targets that is not empty, not []"),
-        ("targets=[None]", "None is no feature level; *"),
-        ("minimum='4_9'", "'4_9' is no known target; *"),
-        ("maximum=1.5", "1.5 is no feature level; *"),
+        ("targets=[None]", "the dml marker's targets: None is no feature level; *"),
+        ("minimum='4_9'", "the dml marker's minimum: '4_9' is no known target; *"),
+        ("maximum=1.5", "the dml marker's maximum: 1.5 is no feature level; *"),
         ("minimum='5_0', maximum='4_0'", "the dml marker's minimum 5_0 is above its maximum 4_0"),
     ],
 )

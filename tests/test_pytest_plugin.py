@@ -156,6 +156,23 @@ def test_a_test_may_bring_its_own_targets(pytester: pytest.Pytester) -> None:
     assert passed(result) == ["test_own[4_0]", "test_own[windows-10-2004]", "test_narrowed[1-4_0]"]
 
 
+@pytest.mark.parametrize("arguments", ["", ", indirect=False", ", False", ", indirect=['other']"])
+def test_targets_that_would_simulate_nothing_are_a_collection_error(pytester: pytest.Pytester, arguments: str) -> None:
+    source = f"""
+        import pytest
+
+        @pytest.fixture
+        def other(request): return request.param
+
+        @pytest.mark.parametrize("other, dml_target", [(1, "4_0"), (2, "6_4")]{arguments})
+        def test_own(other, dml_target): pass
+    """
+    result = run(pytester, source)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*.py::test_own: parametrize(*) simulates nothing without indirect=[[]*]"])
+    assert "pytest_plugin.py" not in result.stdout.str()
+
+
 def test_workers_run_each_test_once_for_each_target(pytester: pytest.Pytester) -> None:
     source = TESTS + "\n    @pytest.mark.dml(maximum='4_0')\n    def test_marked(): pass"
     result = run(pytester, source, "-n2", "--dml-target=4_0,windows-11-24h2,6_4", in_a_process=True)

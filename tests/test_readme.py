@@ -10,7 +10,9 @@ import pytest
 from conftest import ROOT
 from pages import blocks_of, commands_of, printed_by, run_python
 
+from dml_tile import check
 from dml_tile.enums import TensorDataType
+from dml_tile.frontends.documents import Described, read_document
 from dml_tile.reports.tables import dimension_counts
 from dml_tile.targets import WINDOWS_RELEASES, Target
 
@@ -45,6 +47,13 @@ def test_a_python_example_prints_what_its_comments_say(code: str) -> None:
 def test_the_tests_in_it_pass(code: str, pytester: pytest.Pytester) -> None:
     path = pytester.makepyfile(code)
     pytester.runpytest_subprocess("-p", "no:cacheprovider", path).assert_outcomes(passed=code.count("def test_"))
+
+
+def test_the_descriptor_in_it_is_accepted_everywhere() -> None:
+    (text,) = (block.text for block in BLOCKS if block.language == "json")
+    (part,) = read_document(text.encode())
+    assert isinstance(part, Described)
+    assert check(part.desc, "1_0") == ()
 
 
 def test_its_run_of_pytest_shows_the_lines_that_matter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from dml_tile.commands.options import (
     chosen_targets,
     fixed_sizes,
     require_back_end,
+    split,
 )
 from dml_tile.terminal import CLEAN, FINDINGS, UNREADABLE
 
@@ -42,7 +43,8 @@ def check(
     ] = None,
     formats: FormatsOption = None,
     output: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write there what would be printed; whole, or not at all.")
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write there what would be printed; whole, or not at all."),
     ] = None,
     page: Annotated[
         str | None,
@@ -102,7 +104,7 @@ def check(
             held_to,
             fixed,
             via,
-            selection=_selection(select, ignore, config),
+            selection=_selection(split(select or ()), split(ignore or ()), config),
             skips_others=skip_others,
         )
         names = files or config.paths
@@ -135,7 +137,7 @@ def _targets(names: Sequence[str] | None, config: Config) -> list[Target]:
         raise config.error("targets", str(error)) from None
 
 
-def _selection(select: Sequence[str] | None, ignore: Sequence[str] | None, config: Config) -> Selection:
+def _selection(select: Sequence[str], ignore: Sequence[str], config: Config) -> Selection:
     """What is given takes the place of what the project says, each for itself."""
     from dml_tile.selection import Selection
 

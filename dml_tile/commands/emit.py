@@ -24,13 +24,19 @@ def emit(
             help="A DxDispatch model, a descriptor, a list of them or JSON lines; - is standard input.",
         ),
     ],
-    language: Annotated[Language, typer.Option("--lang", help="C++ for DirectML.h, DirectML's names in JSON, Python.")],
+    language: Annotated[
+        Language, typer.Option("--lang", "--format", help="C++ for DirectML.h, DirectML's names in JSON, Python.")
+    ],
 ) -> None:
     """Print source text that builds each descriptor; exits with 1 if operators that are no tiles were left out."""
     from dml_tile.frontends.documents import Described, read_source
     from dml_tile.frontends.problems import Problem
+    from dml_tile.frontends.sources import is_model
     from dml_tile.reports.source import other_operator, source_text
 
+    if is_model(file):
+        complain(file, [Problem("", "emit reads JSON; `dml-tile lower --format cpp` builds the tiles of models")])
+        raise typer.Exit(UNREADABLE)
     described: list[Described] = []
     problems: list[Problem] = []
     left_out: list[Problem] = []

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dml_tile.terminal import console_of
+
+if TYPE_CHECKING:
+    from dml_tile.findings import Rule
 
 
 def rules_named(incomplete: str) -> list[str]:
@@ -17,10 +20,22 @@ def rules_named(incomplete: str) -> list[str]:
     return [rule for rule in RULES if rule.startswith(incomplete)]
 
 
+def _beginning_with(words: str) -> list[Rule[Any]]:
+    """The rules whose ids have these first words; of an id itself, its rule alone."""
+    from dml_tile.rulebook import RULES
+
+    named = [rule for rule_id, rule in RULES.items() if rule_id.startswith(f"{words}-")]
+    return [RULES[words]] if words in RULES else named
+
+
 def explain(
     rule: Annotated[
         str | None,
-        typer.Argument(metavar="RULE", help="A rule's id; without it, all rules.", autocompletion=rules_named),
+        typer.Argument(
+            metavar="RULE",
+            help="A rule's id, or the first words of several, as DML-BUFFER; without it, all rules.",
+            autocompletion=rules_named,
+        ),
     ] = None,
 ) -> None:
     """Tell what a rule says, what it rests on, what DirectML returns, and the page."""
@@ -28,7 +43,7 @@ def explain(
     from dml_tile.rulebook import RULES, rule_named
 
     try:
-        rules = RULES.values() if rule is None else [rule_named(rule)]
+        rules = RULES.values() if rule is None else _beginning_with(rule) or [rule_named(rule)]
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="RULE") from None
     console = console_of()

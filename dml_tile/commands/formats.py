@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ def wanted_formats(
         raise typer.BadParameter("names no file", param_hint="--report")
     if page:
         wanted.append(Wanted(Format.HTML, page))
-    files = [one.file for one in wanted]
+    files = [os.path.realpath(one.file) for one in wanted if one.file]
     if len(set(files)) < len(files):
         raise typer.BadParameter("several formats have the same file", param_hint="--format")
     return wanted

@@ -35,7 +35,7 @@ TargetsOption = Annotated[
         "-t",
         metavar="TARGET",
         help="A feature level (4_1), directml-1.6.0, windows-11-21h2 or onnxruntime-directml-1.16.3; check takes "
-        "several. By default 6_4.",
+        "several, also as 4_1,5_0. By default 6_4.",
         autocompletion=named_targets,
     ),
 ]
@@ -49,12 +49,17 @@ InputShapesOption = Annotated[
 AgainstOption = Annotated[Against, typer.Option(help="The contract to hold descriptors to; both: what breaks either.")]
 
 
+def split(values: Sequence[str]) -> list[str]:
+    """The names in an option's values: given one by one, or with commas between them."""
+    return [name for value in values for name in value.split(",")]
+
+
 def chosen_targets(names: Sequence[str] | None) -> list[Target]:
     from dml_tile.simulation import DEFAULT_TARGET
     from dml_tile.targets import Target
 
     try:
-        return [Target.parse(name) for name in names] if names else [DEFAULT_TARGET]
+        return [Target.parse(name) for name in split(names)] if names else [DEFAULT_TARGET]
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--target") from None
 

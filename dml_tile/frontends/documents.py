@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -84,13 +85,15 @@ def _whole(file: BinaryIO) -> bytes:
 def read_document(text: bytes) -> Iterator[Part]:
     """The descriptors of one document, and what of it cannot be read.
 
-    What is no document is read as JSON lines if one of several lines is an object of its own.
+    What is no document is read as JSON lines if one of several lines is an object of its own, unless it begins as a
+    list.
     """
     try:
         data = parse_json(text)
     except ValueError as error:
         lines = text.strip().split(b"\n")
-        if len(lines) > 1 and any(line.startswith(b"{") and _is_json(line) for line in lines):
+        is_list = lines[0].removeprefix(codecs.BOM_UTF8).startswith(b"[")
+        if len(lines) > 1 and not is_list and any(line.startswith(b"{") and _is_json(line) for line in lines):
             yield from read_lines(lines)
         else:
             yield Problem("", f"unreadable JSON: {error}")
@@ -107,7 +110,8 @@ def read_lines(lines: Iterable[bytes]) -> Iterator[Part]:
         try:
             data = parse_json(line.strip())
         except ValueError as error:
-            yield Problem(pointer, f"unreadable JSON: {error}")
+            place = str(error).replace("at line 1 column", f"at line {i + 1} column")
+            yield Problem(pointer, f"unreadable JSON: {place}")
         else:
             yield _descriptor(data, pointer)
 

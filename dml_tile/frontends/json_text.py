@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 
-_TOKEN: Final = re.compile(
-    r'"[^"\\]*(?:\\.[^"\\]*)*"|//[^\n]*|/\*.*?\*/|[\[\]{}:,]|[^\s\[\]{}:,"/]+', re.DOTALL | re.ASCII
-)
+from dml_tile.frontends.jsonc import COMMENT, STRING
+
+_TOKEN: Final = re.compile(rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+', re.DOTALL | re.ASCII)
 _CONTAINERS_REMEMBERED: Final = 32
 
 
@@ -40,7 +40,8 @@ class JsonText:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.root = self._next_value(0)
+        tokens = _TOKEN.finditer(text)
+        self.root = next((token.start() for token in tokens if not token[0].startswith("/")), None)
         self.children = lru_cache(_CONTAINERS_REMEMBERED)(self._children)
         """The offsets of a container's values, by their names or indices; none of what is no container."""
 
@@ -55,21 +56,6 @@ class JsonText:
         """Where the value at an offset begins and ends."""
         end = self._end(offset) or len(self._text)
         return Position(*self._line_and_column(offset), *self._line_and_column(end))
-
-    def is_whole(self) -> bool:
-        """Whether the text has one value and nothing behind it."""
-        try:
-            json.loads(self._text)
-        except ValueError:
-            pass
-        else:
-            return True  # as are most texts, which are then not looked at in Python
-        end = None if self.root is None else self._end(self.root)
-        return end is not None and self._next_value(end) is None
-
-    def _next_value(self, offset: int) -> int | None:
-        tokens = _TOKEN.finditer(self._text, offset)
-        return next((token.start() for token in tokens if not token[0].startswith("/")), None)
 
     def _end(self, offset: int) -> int | None:
         """The offset behind the value at another; None if it never ends."""

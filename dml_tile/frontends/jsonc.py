@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-_STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
-_COMMENT: Final = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
-# Each alternative also matches at the end of the text what is never closed, so that no text takes quadratic time.
-_STRING_OR_COMMENT: Final = re.compile(f"{_STRING}|{_COMMENT}".encode(), re.DOTALL)
-_STRING_OR_TRAILING_COMMA: Final = re.compile(rf"{_STRING}|,(?=\s*[\]}}])".encode(), re.DOTALL)
+STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
+COMMENT: Final = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+"""Both also match what is never closed, up to the end of the text, so that no text takes quadratic time."""
+
+_STRING_OR_COMMENT: Final = re.compile(f"{STRING}|{COMMENT}".encode(), re.DOTALL)
+_STRING_OR_TRAILING_COMMA: Final = re.compile(rf"{STRING}|,(?=\s*[\]}}])".encode(), re.DOTALL)
 _BLANKS: Final = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
 
 

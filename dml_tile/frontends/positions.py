@@ -15,6 +15,7 @@ from pydantic.alias_generators import to_snake
 
 from dml_tile.frontends.documents import LINES_SUFFIXES, MAX_DOCUMENT_BYTES
 from dml_tile.frontends.json_text import JsonText, Position
+from dml_tile.frontends.jsonc import parse_json
 from dml_tile.frontends.sources import is_model
 
 _STEP: Final = re.compile(r"[^.\[\]]+")
@@ -128,10 +129,11 @@ def _opened(name: str) -> _Source | None:
             content = file.read(MAX_DOCUMENT_BYTES + 1)
     except OSError:
         return None
-    text = JsonText(_decoded(content))
-    if text.is_whole():
-        return _Document(text)
-    return _Lines(path, blank=content.count(b"\n", 0, len(content) - len(content.lstrip())))
+    try:
+        parse_json(content)
+    except ValueError:
+        return _Lines(path, blank=content.count(b"\n", 0, len(content) - len(content.lstrip())))
+    return _Document(JsonText(_decoded(content)))
 
 
 def _decoded(text: bytes) -> str:

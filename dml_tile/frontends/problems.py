@@ -80,15 +80,28 @@ def problems_of(error: ValidationError, data: Any, pointer: str = "") -> list[Pr
     ``data`` is the JSON value that was read and ``pointer`` its place in the source. The first ten are told.
     """
     problems = []
-    for details in error.errors(include_url=False)[:_SHOWN_AT_MOST]:
-        steps, rest = _followed(data, details["loc"])
-        path = [*steps, *rest] if details["type"] == "missing" else steps
+    found = [_found(data, details) for details in error.errors(include_url=False)]
+    unknown = [path for details, _, path in found if details["type"] == "extra_forbidden"]
+    misspelt = {(*path[:-1], _meant(path[-1])) for path in unknown[:_SHOWN_AT_MOST]}
+    told = [entry for entry in found if entry[0]["type"] != "missing" or tuple(entry[2]) not in misspelt]
+    for details, steps, path in told[:_SHOWN_AT_MOST]:
         if path[:1] in (["resources"], ["dispatchables"]):  # the pointer names these
             path = path[2:] or path[-1:]
         problems.append(Problem(pointer + json_pointer(steps), _described(details, path)))
-    if error.error_count() > _SHOWN_AT_MOST:
-        problems.append(Problem(pointer, f"and {error.error_count() - _SHOWN_AT_MOST} more problems"))
+    if len(told) > _SHOWN_AT_MOST:
+        problems.append(Problem(pointer, f"and {len(told) - _SHOWN_AT_MOST} more problems"))
     return problems
+
+
+def _found(data: Any, details: ErrorDetails) -> tuple[ErrorDetails, list[str | int], list[str | int]]:
+    """An error of pydantic's, the steps to what is wrong, and the path to the field, which may be missing."""
+    steps, rest = _followed(data, details["loc"])
+    return details, steps, [*steps, *rest] if details["type"] == "missing" else steps
+
+
+def _meant(name: str | int) -> str | None:
+    """The field whose name is nearly this one."""
+    return next(iter(difflib.get_close_matches(str(name), _C_NAMES, n=1)), None)
 
 
 def _followed(data: Any, location: Sequence[str | int]) -> tuple[list[str | int], list[str | int]]:
@@ -96,13 +109,17 @@ def _followed(data: Any, location: Sequence[str | int]) -> tuple[list[str | int]
     steps: list[str | int] = []
     rest: list[str | int] = []
     for step in location:
-        key = next((key for key in (step, str(step).capitalize()) if _has(data, key)), None)
+        key = next((key for key in (step, _capitalised(str(step))) if _has(data, key)), None)
         if key is None:
             rest.append(step)
         else:
             data, rest = data[key], []
             steps.append(key)
     return steps, rest[-1:]
+
+
+def _capitalised(name: str) -> str:
+    return name[:1].upper() + name[1:]  # DataType stays as it is
 
 
 def _has(data: Any, key: str | int) -> bool:
@@ -117,8 +134,8 @@ def _described(details: ErrorDetails, path: Sequence[str | int]) -> str:
         case "missing":
             return f"{field} is missing"
         case "extra_forbidden":
-            near = difflib.get_close_matches(str(path[-1]), _C_NAMES, n=1)
-            return f"{field} is unknown{f'; did you mean {near[0]}?' if near else ''}"
+            near = _meant(path[-1])
+            return f"{field} is unknown{f' (did you mean {near}?)' if near else ''}"
         case "required":
             return details["msg"]
         case "union_tag_invalid":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,11 +22,12 @@ MODEL_SUFFIXES: Final = (".onnx", ".xml", ".tflite", ".pb", ".pdmodel")
 """The files that ONNX's and OpenVINO's readers read; everything else is JSON."""
 
 _KINDS: Final = {
-    # what of these is looked at in a folder: that whose first bytes hold one of the words
-    ".xml": (b"<net",),
-    ".pb": (b"Placeholder", b"Const"),  # a TensorFlow graph's; onnx keeps tensors in such files
+    # what of these is looked at in a folder: that whose first bytes hold the pattern
+    ".xml": re.compile(b"<net"),
+    ".pb": re.compile(b"Placeholder|Const"),  # a TensorFlow graph's; onnx keeps tensors in such files
     **dict.fromkeys(
-        (".json", ".jsonl", ".ndjson"), (b"InputTensor", b"input_tensor", b"dispatchables", b"initialValues")
+        (".json", ".jsonl", ".ndjson"),  # keys; what reports say of them is none of it
+        re.compile(rb'"(InputTensor|input_tensor|dispatchables|initialValues)"\s*:'),
     ),
 }
 _BEGINNING: Final = 2**16
@@ -110,4 +112,4 @@ def _may_have_tiles(file: Path, root: Path) -> bool:
             beginning = opened.read(_BEGINNING)
     except OSError as error:
         return error.errno not in _LEADS_NOWHERE
-    return any(word in beginning for word in _KINDS[suffix])
+    return _KINDS[suffix].search(beginning) is not None

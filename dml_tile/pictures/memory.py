@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
-from dml_tile.buffer_rules import Buffer, Operand, buffer_of, type_name
+from dml_tile.buffer_rules import Operand, buffer_of, type_name
 from dml_tile.layout import packed_strides
 from dml_tile.pictures.addresses import Index, lowest_addresses
 
@@ -45,7 +45,15 @@ class TensorMemory:
     """Whether no strides are given."""
     total: int
     """TotalTensorSizeInBytes."""
-    slots: tuple[Slot, ...]
+
+    @cached_property
+    def slots(self) -> tuple[Slot, ...]:
+        """Where elements lie, by their addresses; found out when the tensor is drawn."""
+        addresses = lowest_addresses(self.sizes, self.strides, MAX_SLOTS)
+        return tuple(
+            Slot(offset, count, tuple(islice(addresses.indices(offset), _MAX_INDICES)))
+            for offset, count in addresses.counts.items()
+        )
 
     @property
     def name(self) -> str:
@@ -96,22 +104,12 @@ def memory_of(operand: Operand) -> TensorMemory | str:
         return f"nothing is known of the size of its elements, of {type_name(buffer.desc.data_type)}"
     if buffer.sizes is None:
         return "its DimensionCount, Sizes and Strides do not say where its elements lie"
-    return _memory(buffer, buffer.element_size, buffer.sizes)
-
-
-def _memory(buffer: Buffer, element_size: int, sizes: tuple[int, ...]) -> TensorMemory:
-    strides = packed_strides(sizes) if buffer.strides is None else buffer.strides
-    addresses = lowest_addresses(sizes, strides, MAX_SLOTS)
     return TensorMemory(
-        buffer.operand,
+        operand,
         type_name(buffer.desc.data_type),
-        element_size,
-        sizes,
-        strides,
+        buffer.element_size,
+        buffer.sizes,
+        packed_strides(buffer.sizes) if buffer.strides is None else buffer.strides,
         buffer.strides is None,
         buffer.desc.total_tensor_size_in_bytes,
-        tuple(
-            Slot(offset, count, tuple(islice(addresses.indices(offset), _MAX_INDICES)))
-            for offset, count in addresses.counts.items()
-        ),
     )

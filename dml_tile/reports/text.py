@@ -13,7 +13,17 @@ from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Finding, Rule
 from dml_tile.frontends.problems import printable
 from dml_tile.reports.result import Result
-from dml_tile.reports.words import ACCEPTED, NOT_CHECKED, REFUSED, SO_FAR, alike, outcome, outcome_of, verdict_word
+from dml_tile.reports.words import (
+    ACCEPTED,
+    NOT_CHECKED,
+    NOT_READ,
+    REFUSED,
+    SO_FAR,
+    alike,
+    outcome,
+    outcome_of,
+    verdict_word,
+)
 from dml_tile.targets import Target, oldest_windows
 
 _STYLES: Final = {
@@ -23,6 +33,7 @@ _STYLES: Final = {
     "lowered": "green",
     "not lowered": "red",
     NOT_CHECKED: "yellow",
+    NOT_READ: "red",
 }
 _COMMAND: Final = "(dml-tile "
 
@@ -62,8 +73,8 @@ def print_lines(console: Console, lines: Iterable[Line]) -> None:
             console.print(Padding(text, (0, 0, 0, indent)))
 
 
-def result_lines(result: Result, *, with_lowest_level: bool) -> Iterator[Line]:
-    """A result as lines of text."""
+def result_lines(result: Result, *, with_lowest_level: bool, with_target_note: bool = True) -> Iterator[Line]:
+    """A result as lines of text; the target's note may be left to what tells it of all results."""
     word = verdict_word(result.findings, result.unknown)
     at = f"{result.target.label} through {result.via}" if result.via else result.target.label
     shown = verdict(result.source, result.pointer, word, at)
@@ -74,7 +85,7 @@ def result_lines(result: Result, *, with_lowest_level: bool) -> Iterator[Line]:
     yield Line(0, shown)
     if result.note:
         yield Line(2, Text(f"note: {result.note}", "dim"))
-    yield from detail_lines(result.target, result.findings, result.unknown)
+    yield from detail_lines(result.target if with_target_note else None, result.findings, result.unknown)
 
 
 def verdict(source: str, pointer: str, word: str, at: str) -> Text:
@@ -83,12 +94,12 @@ def verdict(source: str, pointer: str, word: str, at: str) -> Text:
     return Text.assemble(where, ": ", (word, _STYLES[word]), "" if word == NOT_CHECKED else f" at {at}")
 
 
-def detail_lines(target: Target, findings: tuple[Finding, ...], unknown: tuple[str, ...] = ()) -> Iterator[Line]:
-    """What is below a verdict: fields that are known at run time only, what is inferred of the target, the findings."""
+def detail_lines(target: Target | None, findings: tuple[Finding, ...], unknown: tuple[str, ...] = ()) -> Iterator[Line]:
+    """What is below a verdict: fields that are known at run time only, a target's note, the findings."""
     if unknown:
         yield Line(2, Text(f"known at run time only: {', '.join(map(printable, unknown))}", "yellow"))
-    if target.note:
-        yield Line(2, Text(f"note: {target.note}", "dim"))
+    if target and target.note:
+        yield Line(2, Text(f"note: {target.name}: {target.note}", "dim"))
     for group in alike(findings):
         yield from _finding_lines(group)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from rich.console import Console
 from rich.text import Text
@@ -13,7 +14,11 @@ from dml_tile.reports.result import Result
 from dml_tile.reports.statistics import Statistics
 from dml_tile.reports.summary import ModelSummary, summary_table
 from dml_tile.reports.text import Line, print_counts, print_lines, result_lines
-from dml_tile.reports.words import ACCEPTED, REFUSED, verdict_word
+from dml_tile.reports.words import ACCEPTED, NOT_READ, REFUSED, verdict_word
+from dml_tile.targets import Target
+
+_FIXABLE: Final = ("InputTensor.Sizes", "InputTensor.DimensionCount")
+_HOW_TO_FIX: Final = "--dim NAME=SIZE and --input-shape INPUT=1,3,224,224 fix sizes that are known at run time only"
 
 
 class TextReport:
@@ -24,6 +29,8 @@ class TextReport:
         self._with_lowest_level = with_lowest_level
         self._statistics = Statistics() if with_statistics else None
         self._counts = Counter[str]()
+        self._targets: dict[str, Target] = {}
+        self._lacks_sizes = False
 
     def add(self, results: Sequence[Result]) -> None:
         """Print the results of the next tile."""
@@ -31,11 +38,19 @@ class TextReport:
             self._statistics.add(results)
         for result in results:
             self._counts[verdict_word(result.findings, result.unknown)] += 1
-            print_lines(self._console, result_lines(result, with_lowest_level=self._with_lowest_level))
+            self._targets[result.target.name] = result.target
+            self._lacks_sizes |= any(field.startswith(_FIXABLE) for field in result.unknown)
+            lines = result_lines(result, with_lowest_level=self._with_lowest_level, with_target_note=False)
+            print_lines(self._console, lines)
 
     def end(self, problems: Problems, models: Sequence[ModelSummary]) -> None:
-        """Print the counts, and the models if there are any."""
+        """Print the counts, what is to be known of the targets, and the models if there are any."""
+        if problems:
+            self._counts[NOT_READ] = len(problems)
         print_counts(self._console, self._counts, ACCEPTED, REFUSED)
+        notes = [f"{name}: {target.note}" for name, target in self._targets.items() if target.note]
+        notes += [_HOW_TO_FIX] * self._lacks_sizes
+        print_lines(self._console, (Line(0, Text(f"note: {note}", "dim")) for note in notes))
         if models:
             self._console.print(summary_table(models))
         if self._statistics:

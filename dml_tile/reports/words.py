@@ -14,6 +14,7 @@ ACCEPTED: Final = "accepted"
 SO_FAR: Final = "accepted so far"
 REFUSED: Final = "refused"
 NOT_CHECKED: Final = "not checked"
+NOT_READ: Final = "not read"
 
 _RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)
 

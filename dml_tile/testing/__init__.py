@@ -3,7 +3,7 @@
 assert_accepts()    the descriptor has no findings
 assert_rejects()    it has some, of the rules that are named
 simulate()          a target for where none is named
-strategies          random tiles for hypothesis; to be imported, needs the extra ``test``
+strategies          random tiles for hypothesis; to be imported, needs hypothesis
 
 The fixtures ``dml_target`` and ``dml_device``, and the marker ``dml``, come with ``dml_tile.pytest_plugin``.
 """
