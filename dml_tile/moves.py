@@ -29,6 +29,7 @@ _RECTANGLE: Final = 512, 256
 _NARROW_RECTANGLE: Final = 512, 32  # for rows of at most 512
 _ALIASED_RECTANGLE: Final = 256, 256
 _RECTANGLE_AREA: Final = 2**15  # at least, where the source is not as wide
+_NEAR: Final = 2**17  # bytes of a scratch rectangle
 _PADDING: Final = 8  # elements; keeps the columns of a scratch rectangle from sharing cache sets
 
 
@@ -167,12 +168,12 @@ class Crosswise:
         wide, high = self._rectangle(read.shape[-1])
         width = min(wide, read.shape[-2])
         height = high if width == wide else max(high, _RECTANGLE_AREA // width)
+        if self.is_aliased:
+            height = min(height, max(1, _NEAR // ((width + _PADDING) * self.walk.size)))
         for i in range(0, read.shape[-2], width):
             for j in range(0, read.shape[-1], height):
-                rectangle = slice(i, i + width), slice(j, j + height)
-                yield partial(
-                    _copy_row_by_row if self.is_aliased else setitem, written, (..., *rectangle), read[..., *rectangle]
-                )
+                part = ..., slice(i, i + width), slice(j, j + height)
+                yield partial(_copy_row_by_row if self.is_aliased else _copy_at_once, written[part], read[part])
 
     def _rectangle(self, row: int) -> tuple[int, int]:
         if self.is_aliased:
@@ -184,9 +185,14 @@ def _copy(written: NDArray[Any], read: NDArray[Any]) -> Step:
     return partial(setitem, written, ..., read)
 
 
-def _copy_row_by_row(written: NDArray[Any], place: Any, rectangle: NDArray[Any]) -> None:
+def _copy_at_once(written: NDArray[Any], rectangles: NDArray[Any]) -> None:
+    written[...] = rectangles
+
+
+def _copy_row_by_row(written: NDArray[Any], rectangles: NDArray[Any]) -> None:
     """Copy through memory whose last axis is not the innermost one either, but near."""
-    *outer, width, height = rectangle.shape
-    near = np.empty((*outer, height, width + _PADDING), rectangle.dtype)[..., :width].swapaxes(-1, -2)
-    near[...] = rectangle
-    written[place] = near
+    *outer, width, height = rectangles.shape
+    near = np.empty((height, width + _PADDING), rectangles.dtype)[:, :width].T
+    for place in np.ndindex(*outer):
+        near[...] = rectangles[place]
+        written[place] = near

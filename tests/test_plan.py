@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
+import numpy as np
 import pytest
 from tilings import Tiling, assert_equal
 
 from dml_tile.moves import Copy, Crosswise, Multiply, Passes, Stream
 from dml_tile.planning import FEW_BYTES, MANY_PLAIN_BYTES, plan_tile
+from dml_tile.workers import Region, run
 
 M = 2**20
 
@@ -134,3 +137,25 @@ def test_plans_are_kept() -> None:
     tiling = Tiling(4, (5, 7), (2, 2))
     assert tiling.plan is tiling.plan
     assert plan_tile.cache_info().maxsize == 256
+
+
+@pytest.mark.parametrize(
+    "tiling",
+    [
+        Tiling(4, (40, 1024, 512), (1, 1, 1), (2**21, 4, 4096)),
+        Tiling(8, (2048, 512), (1, 2), (8, 16384)),
+        Tiling(4, (64, 112, 112), (2, 1, 1), (4, 112 * 64 * 4, 256)),
+        Tiling(1, (65, 200_000), (2, 1), source_strides=(1, 65)),
+        Tiling(1, (2**20, 1), (2, 6)),
+    ],
+)
+def test_a_megabyte_beside_the_output_is_enough(tiling: Tiling) -> None:
+    plan = tiling.plan
+    size = [tiling.size * math.prod(shape) for shape in (tiling.sizes, tiling.shape)]
+    source, destination = (Region(np.zeros(each, np.uint8)) for each in size)
+    tracemalloc.start()
+    try:
+        run(plan, source, destination, threads=1)
+        assert tracemalloc.get_traced_memory()[1] <= M + 2**16  # Python's own objects
+    finally:
+        tracemalloc.stop()
