@@ -106,7 +106,8 @@ def replaced(name: str) -> Iterator[Output]:
             if stream is not None:
                 stream.close()
         if is_replaced:
-            written.unlink(missing_ok=True)
+            with suppress(OSError):  # it is in place, or was never there
+                written.unlink()
 
 
 @contextmanager

@@ -98,6 +98,7 @@ def test_a_report_beside_what_is_checked_is_not_checked_the_next_time(check: Che
         (["--format", "sarif:"], "'sarif:' is none of"),
         (["--format", "json:x", "--format", "sarif:x"], "several formats have the same file"),
         (["--format", "json:x", "--format", "sarif:./x"], "several formats have the same file"),
+        (["--output", "./a.json"], "a.json is checked; a report would take its place"),
         (["--format", "json:x", "--output", "y"], "is the file of a single --format that names none"),
         (["--format", "json", "--format", "sarif:x", "--output", "y"], "is the file of a single --format"),
         (["--output", ""], "is the file of a single --format"),
@@ -118,7 +119,11 @@ def test_a_file_that_cannot_be_written_is_told_and_no_other_is_left(check: Check
     write("a.json", TILE)
     write("old.json", "old")
     Path("folder").mkdir()
-    for name, reason in (("missing/x", "No such file or directory"), ("folder", "Is a directory")):
+    for name, reason in (
+        ("missing/x", "No such file or directory"),
+        ("folder", "Is a directory"),
+        ("a.json/x", "Not a directory"),
+    ):
         result = check("a.json", "--format", "json:old.json", "--format", f"sarif:{name}")
         assert result.exit_code == 2
         assert result.stderr == f"dml-tile: {name}: {reason}\n"

@@ -102,11 +102,12 @@ def test_scratch_memory_lies_in_cache_lines_as_the_output_does(offset: int) -> N
 
 
 def test_what_a_helper_raises_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    caller = threading.current_thread()
+    caller, has_failed = threading.current_thread(), threading.Event()
     allocate = np.empty
 
     def fails_elsewhere(*arguments: Any) -> Any:
         if threading.current_thread() is not caller:
+            has_failed.set()
             raise MemoryError("in a helper")
         return allocate(*arguments)
 
@@ -114,7 +115,7 @@ def test_what_a_helper_raises_is_raised(monkeypatch: pytest.MonkeyPatch) -> None
     source, destination = (Region(np.zeros(4 * np.prod(shape), np.uint8)) for shape in (tiling.sizes, tiling.shape))
     monkeypatch.setattr(np, "empty", fails_elsewhere)
     with pytest.raises(MemoryError, match="in a helper"):
-        run(tiling.plan, source, destination, threads=3)
+        run(tiling.plan, source, destination, 3, progress=lambda done, of: has_failed.wait(60))
 
 
 def test_many_callers_share_one_pool() -> None:

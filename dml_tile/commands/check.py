@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dml_tile.commands.formats import Details, FormatsOption, reports_in, wanted_formats
+from dml_tile.commands.formats import Details, FormatsOption, reports_in, require_other_files, wanted_formats
 from dml_tile.commands.options import (
     Against,
     DimsOption,
@@ -110,6 +110,7 @@ def check(
         names = files or config.paths
         if not names:
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
+        require_other_files(wanted, names)
         details = Details(held_to, with_statistics=statistics)
         with reports_in(wanted, details) as reports:
             for results in checking.results(names):

@@ -86,6 +86,14 @@ def wanted_formats(
     return wanted
 
 
+def require_other_files(wanted: Sequence[Wanted], names: Sequence[str]) -> None:
+    """Refuse to write a report over a file that is checked."""
+    files = {os.path.realpath(one.file) for one in wanted if one.file}
+    for name in names:
+        if os.path.realpath(name) in files:
+            raise typer.BadParameter(f"{name} is checked; a report would take its place", param_hint="--format")
+
+
 @contextmanager
 def reports_in(wanted: Sequence[Wanted], details: Details) -> Iterator[list[Report]]:
     """The reports in the formats that are wanted; their files are there when the block ends. Raises OutputError."""

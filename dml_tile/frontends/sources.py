@@ -27,7 +27,7 @@ _KINDS: Final = {
     ".pb": re.compile(b"Placeholder|Const"),  # a TensorFlow graph's; onnx keeps tensors in such files
     **dict.fromkeys(
         (".json", ".jsonl", ".ndjson"),  # keys; what reports say of them is none of it
-        re.compile(rb'"(InputTensor|input_tensor|dispatchables|initialValues)"\s*:'),
+        re.compile(rb'"(InputTensor|input_tensor|dispatchables|initialValues)"\s*(:|\Z)'),
     ),
 }
 _BEGINNING: Final = 2**16
