@@ -14,7 +14,9 @@ from dml_tile.commands.options import (
     TargetsOption,
     chosen_targets,
     fixed_sizes,
+    named_back_ends,
     require_back_end,
+    rules_named,
     split,
 )
 from dml_tile.terminal import CLEAN, FINDINGS, UNREADABLE
@@ -56,12 +58,15 @@ def check(
             metavar="RULE",
             help="Only findings of these rules count: ids, or the first words of several, as DML-BUFFER. "
             "The lowest level is by all rules.",
+            autocompletion=rules_named,
         ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="RULE", help="Findings of these rules do not count, unless --select names them with more words."
+            metavar="RULE",
+            help="Findings of these rules do not count, unless --select names them with more words.",
+            autocompletion=rules_named,
         ),
     ] = None,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 where there are findings, too.")] = False,
@@ -78,6 +83,7 @@ def check(
         typer.Option(
             metavar="BACKEND",
             help="Check what a back end makes of models: ort, ort-middle, ort-first, chromium, tensorflow, directmlx.",
+            autocompletion=named_back_ends,
         ),
     ] = None,
 ) -> None:

@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dml_tile.commands.options import rules_named
 from dml_tile.terminal import console_of
 
 if TYPE_CHECKING:
     from dml_tile.findings import Rule
-
-
-def rules_named(incomplete: str) -> list[str]:
-    """The ids of rules that begin so, for a shell."""
-    from dml_tile.rulebook import RULES
-
-    return [rule for rule in RULES if rule.startswith(incomplete)]
 
 
 def _beginning_with(words: str) -> list[Rule[Any]]:

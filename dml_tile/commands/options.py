@@ -28,6 +28,20 @@ def named_targets(incomplete: str) -> list[str]:
     return [name for name in target_names() if name.startswith(incomplete)]
 
 
+def rules_named(incomplete: str) -> list[str]:
+    """The ids of rules that begin so, for a shell."""
+    from dml_tile.rulebook import RULES
+
+    return [rule for rule in RULES if rule.startswith(incomplete)]
+
+
+def named_back_ends(incomplete: str) -> list[str]:
+    """The names of back ends that begin so, for a shell."""
+    from dml_tile.frontends.backends import BACK_ENDS
+
+    return [name for name in BACK_ENDS if name.startswith(incomplete)]
+
+
 TargetsOption = Annotated[
     list[str] | None,
     typer.Option(
