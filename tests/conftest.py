@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from typer.testing import CliRunner, Result
 
+from dml_tile import cli
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.frontends.dxdispatch.model import read_model
 from dml_tile.frontends.dxdispatch.run import run_model
@@ -29,6 +32,32 @@ EXAMPLES = ROOT / "examples"
 def example() -> TileOperatorDesc:
     """The reference page's example."""
     return TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
+
+
+Call = Callable[..., Result]
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Calls the command line in a folder of its own; an exception but the exit itself is an error."""
+    monkeypatch.chdir(tmp_path)
+
+    def called(*arguments: str, stdin: str | bytes | None = None) -> Result:
+        return CliRunner().invoke(cli.app, list(arguments), input=stdin, catch_exceptions=False)
+
+    return called
+
+
+@pytest.fixture
+def check(call: Call) -> Call:
+    """Calls ``dml-tile check``."""
+    return partial(call, "check")
+
+
+@pytest.fixture
+def show(call: Call) -> Call:
+    """Calls ``dml-tile show``."""
+    return partial(call, "show")
 
 
 def changed(desc: TileOperatorDesc, **changes: Any) -> TileOperatorDesc:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import runpy
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from conftest import EXAMPLES
+from conftest import EXAMPLES, Call
 from onnx_graphs import constant, model, tile, typed
 from tiles import tile as tile_of_directml
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from dml_tile import cli
 from dml_tile.checking import Checking
 from dml_tile.frontends.nodes import Fixed
 from dml_tile.frontends.onnx_reader import read_nodes
@@ -25,18 +23,6 @@ from dml_tile.simulation import DEFAULT_TARGET
 
 MODEL = str(EXAMPLES / "models" / "two_tiles.onnx")
 INT64 = onnx.TensorProto.INT64
-
-Check = Callable[..., Result]
-
-
-@pytest.fixture
-def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> Result:
-        return CliRunner().invoke(cli.app, ["check", *arguments], catch_exceptions=False)
-
-    return call
 
 
 def results(result: Result) -> list[dict[str, Any]]:
@@ -52,7 +38,7 @@ def save(name: str, repeats: Any = (1, 2), **fields: Any) -> str:
     return name
 
 
-def test_a_node_is_told_by_its_name(check: Check) -> None:
+def test_a_node_is_told_by_its_name(check: Call) -> None:
     result = check(save("a.onnx"))
     assert result.exit_code == 0
     assert result.stdout.startswith(
@@ -60,7 +46,7 @@ def test_a_node_is_told_by_its_name(check: Check) -> None:
     )
 
 
-def test_a_model_has_a_line_in_the_summary(check: Check) -> None:
+def test_a_model_has_a_line_in_the_summary(check: Call) -> None:
     result = check(save("a.onnx"), save("long.onnx", inputs=[typed("x", [2, 3], INT64)]))
     rows = [line.split() for line in result.stdout.splitlines() if line.startswith("│")]
     assert rows == [
@@ -69,14 +55,14 @@ def test_a_model_has_a_line_in_the_summary(check: Check) -> None:
     ]
 
 
-def test_how_to_fix_what_is_known_at_run_time_only_is_told_once(check: Check) -> None:
+def test_how_to_fix_what_is_known_at_run_time_only_is_told_once(check: Call) -> None:
     names = [save("a.onnx", inputs=[typed("x", ["batch", 3])]), save("b.onnx", inputs=[typed("x", [None, 3])])]
     hint = "note: --dim NAME=SIZE and --input-shape INPUT=1,3,224,224 fix sizes that are known at run time only\n"
     assert check(*names).stdout.count(hint) == 1
     assert hint not in check(names[0], "--dim", "batch=2").stdout
 
 
-def test_without_models_there_is_no_summary(check: Check) -> None:
+def test_without_models_there_is_no_summary(check: Call) -> None:
     assert "oldest Windows" not in check(str(EXAMPLES / "tile.json")).stdout
 
 
@@ -90,7 +76,7 @@ def test_without_models_there_is_no_summary(check: Check) -> None:
     ],
 )
 def test_what_keeps_a_model_s_tile_from_directml_is_a_finding(
-    check: Check, repeats: Any, fields: Any, rule: str, message: str
+    check: Call, repeats: Any, fields: Any, rule: str, message: str
 ) -> None:
     result = check(save("a.onnx", repeats, **fields), "--format", "json")
     assert result.exit_code == 1
@@ -102,7 +88,7 @@ def test_what_keeps_a_model_s_tile_from_directml_is_a_finding(
     assert ("DirectML is not called" in told) == rule.startswith("DML-DIALECT")
 
 
-def test_a_dynamic_tile_is_checked_as_far_as_it_is_known(check: Check) -> None:
+def test_a_dynamic_tile_is_checked_as_far_as_it_is_known(check: Call) -> None:
     result = check(MODEL, "-t", "windows-11-21h2", "--format", "json")
     enlarge, number = results(result)
     assert (enlarge["pointer"], enlarge["ok"], enlarge["unknown"]) == ("enlarge", True, [])
@@ -119,7 +105,7 @@ def test_a_dynamic_tile_is_checked_as_far_as_it_is_known(check: Check) -> None:
     assert "at least 4_1" in told.stdout
 
 
-def test_dim_and_input_shape_fix_what_is_dynamic(check: Check) -> None:
+def test_dim_and_input_shape_fix_what_is_dynamic(check: Call) -> None:
     for fixed in (["--dim", "batch=4"], ["--input-shape", "tokens=4,16"]):
         assert [result["unknown"] for result in results(check(MODEL, "--format", "json", *fixed))] == [[], []]
 
@@ -139,21 +125,21 @@ def test_dim_and_input_shape_fix_what_is_dynamic(check: Check) -> None:
         ["--via", "ortt"],
     ],
 )
-def test_a_wrong_option_is_wrong_usage(check: Check, options: list[str]) -> None:
+def test_a_wrong_option_is_wrong_usage(check: Call, options: list[str]) -> None:
     result = check(MODEL, *options)
     assert result.exit_code == 2
     assert options[0] in result.stderr
     assert result.stdout == ""
 
 
-def test_an_input_shape_that_contradicts_the_model_is_an_error_on_that_model(check: Check) -> None:
+def test_an_input_shape_that_contradicts_the_model_is_an_error_on_that_model(check: Call) -> None:
     result = check(MODEL, save("a.onnx"), "--input-shape", "tokens=4,17")
     assert result.exit_code == 2
     assert "two_tiles.onnx" in result.stderr
     assert "tokens" in result.stderr
 
 
-def test_a_back_end_is_asked_what_it_makes_of_the_tiles(check: Check) -> None:
+def test_a_back_end_is_asked_what_it_makes_of_the_tiles(check: Call) -> None:
     result = check(MODEL, "--via", "chromium", "--dim", "batch=4", "-t", "windows-11-21h2", "--format", "json")
     enlarge, number = results(result)
     assert (enlarge["ok"], enlarge["via"], enlarge["lowest_level"]) == (True, "chromium", "4_0")
@@ -163,12 +149,12 @@ def test_a_back_end_is_asked_what_it_makes_of_the_tiles(check: Check) -> None:
     assert "#number: accepted at 5_0 through ort" in ort.stdout
 
 
-def test_a_back_end_s_note_is_told(check: Check) -> None:
+def test_a_back_end_s_note_is_told(check: Call) -> None:
     path = save("a.onnx", inputs=[typed("x", [2, 3], INT64)], opset=12)
     assert "note: 64-bit integers travel as strided UINT32" in check(path, "--via", "ort-middle").stdout
 
 
-def test_of_200_models_a_hostile_one_costs_itself(check: Check, tmp_path: Path) -> None:
+def test_of_200_models_a_hostile_one_costs_itself(check: Call, tmp_path: Path) -> None:
     folder = tmp_path / "models"
     folder.mkdir()
     for i in range(199):
@@ -201,7 +187,7 @@ def test_what_is_read_is_told_before_the_rest_is(
     assert len(checking.problems) == 1
 
 
-def test_a_folder_without_models_is_an_error(check: Check, tmp_path: Path) -> None:
+def test_a_folder_without_models_is_an_error(check: Call, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     result = check("empty", save("a.onnx"))
     assert result.exit_code == 2
@@ -209,7 +195,7 @@ def test_a_folder_without_models_is_an_error(check: Check, tmp_path: Path) -> No
     assert "a.onnx#widen: accepted" in result.stdout
 
 
-def test_names_from_a_model_move_no_cursor(check: Check) -> None:
+def test_names_from_a_model_move_no_cursor(check: Call) -> None:
     onnx.save(model(constant("r", [1, 2]), tile(name="\x1b[31mred\n")), "a.onnx")
     assert "a.onnx#\\x1b[31mred\\n: accepted" in check("a.onnx").stdout
 
@@ -221,7 +207,7 @@ def test_the_example_s_models_are_what_their_script_writes(tmp_path: Path) -> No
     assert list(read_nodes(made, Fixed())) == list(read_nodes(Path(MODEL), Fixed()))
 
 
-def test_the_example_tells_the_same_of_onnx_and_openvino(check: Check) -> None:
+def test_the_example_tells_the_same_of_onnx_and_openvino(check: Call) -> None:
     of_ir = results(check(MODEL.replace(".onnx", ".xml"), "--input-shape", "tokens=4,16", "--format", "json"))
     of_onnx = results(check(MODEL, "--input-shape", "tokens=4,16", "--format", "json"))
     assert sorted(result["lowest_level"] for result in of_ir) == sorted(result["lowest_level"] for result in of_onnx)

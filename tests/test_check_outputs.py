@@ -11,19 +11,18 @@ import time
 from pathlib import Path
 
 import pytest
-from check_runs import BAD, INT64, TILE, Check, check, model, write
+from check_files import BAD, INT64, TILE, model, write
+from conftest import Call
 from jsonschema import Draft202012Validator
 
 from dml_tile.schemas import schemas
-
-__all__ = ["check"]
 
 
 def files() -> set[str]:
     return {str(path) for path in Path().rglob("*") if path.is_file()}
 
 
-def test_a_format_may_have_a_file(check: Check) -> None:
+def test_a_format_may_have_a_file(check: Call) -> None:
     write("a.json", BAD)
     printed = check("a.json", "--format", "json").stdout
     for options in (
@@ -38,7 +37,7 @@ def test_a_format_may_have_a_file(check: Check) -> None:
     assert files() == {"a.json"}
 
 
-def test_text_may_have_a_file_which_no_colour_gets_into(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_may_have_a_file_which_no_colour_gets_into(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     write("a.json", BAD)
     printed = check("a.json").stdout
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -46,7 +45,7 @@ def test_text_may_have_a_file_which_no_colour_gets_into(check: Check, monkeypatc
     assert Path("out.txt").read_text() == printed
 
 
-def test_several_formats_are_written_at_once(check: Check) -> None:
+def test_several_formats_are_written_at_once(check: Call) -> None:
     write("a.json", BAD)
     options = [option for name in ("json", "github", "sarif", "junit") for option in ("--format", f"{name}:out/{name}")]
     Path("out").mkdir()
@@ -56,19 +55,19 @@ def test_several_formats_are_written_at_once(check: Check) -> None:
         assert Path("out", name).read_text() == check("a.json", "--format", name).stdout
 
 
-def test_a_file_s_name_may_have_a_colon(check: Check) -> None:
+def test_a_file_s_name_may_have_a_colon(check: Call) -> None:
     check(write("a.json", TILE), "--format", "json:a:b.json")
     assert json.loads(Path("a:b.json").read_text())["results"][0]["ok"]
 
 
-def test_rules_may_stand_behind_commas(check: Check) -> None:
+def test_rules_may_stand_behind_commas(check: Call) -> None:
     write("a.json", BAD)
     one_by_one = check("a.json", "--ignore", "DML-TILE", "--ignore", "DML-BUFFER")
     assert check("a.json", "--ignore", "DML-TILE,DML-BUFFER").stdout == one_by_one.stdout
     assert (one_by_one.exit_code, check("a.json", "--ignore", "DML-BUFFER").exit_code) == (0, 1)
 
 
-def test_an_older_file_is_replaced_also_behind_a_link(check: Check) -> None:
+def test_an_older_file_is_replaced_also_behind_a_link(check: Call) -> None:
     write("real.json", "old" * 10**5)
     Path("link.json").symlink_to("real.json")
     check(write("a.json", TILE), "--format", "json:link.json")
@@ -76,7 +75,7 @@ def test_an_older_file_is_replaced_also_behind_a_link(check: Check) -> None:
     assert json.loads(Path("real.json").read_text())["version"] == 1
 
 
-def test_a_file_that_is_replaced_keeps_its_permissions(check: Check) -> None:
+def test_a_file_that_is_replaced_keeps_its_permissions(check: Call) -> None:
     write("out.json", "old")
     Path("out.json").chmod(0o640)
     check(write("a.json", TILE), "--format", "json:out.json")
@@ -84,7 +83,7 @@ def test_a_file_that_is_replaced_keeps_its_permissions(check: Check) -> None:
     assert json.loads(Path("out.json").read_text())["version"] == 1
 
 
-def test_a_report_beside_what_is_checked_is_not_checked_the_next_time(check: Check) -> None:
+def test_a_report_beside_what_is_checked_is_not_checked_the_next_time(check: Call) -> None:
     write("in/a.json", BAD | {"InputTensor": None})
     statuses = [check("in", "--format", "json:in/report.json").exit_code for _ in range(2)]
     assert statuses == [1, 1]
@@ -107,7 +106,7 @@ def test_a_report_beside_what_is_checked_is_not_checked_the_next_time(check: Che
         (["--ignore", "DML-BUFER"], "did you mean DML-BUFFER"),
     ],
 )
-def test_options_that_make_no_sense_are_wrong_usage(check: Check, options: list[str], message: str) -> None:
+def test_options_that_make_no_sense_are_wrong_usage(check: Call, options: list[str], message: str) -> None:
     write("a.json", TILE)
     result = check("a.json", *options)
     assert result.exit_code == 2
@@ -115,7 +114,7 @@ def test_options_that_make_no_sense_are_wrong_usage(check: Check, options: list[
     assert files() == {"a.json"}
 
 
-def test_a_file_that_cannot_be_written_is_told_and_no_other_is_left(check: Check) -> None:
+def test_a_file_that_cannot_be_written_is_told_and_no_other_is_left(check: Call) -> None:
     write("a.json", TILE)
     write("old.json", "old")
     Path("folder").mkdir()
@@ -131,7 +130,7 @@ def test_a_file_that_cannot_be_written_is_told_and_no_other_is_left(check: Check
     assert Path("old.json").read_text() == "old"
 
 
-def test_a_full_disk_is_told_by_the_file_s_name(check: Check) -> None:
+def test_a_full_disk_is_told_by_the_file_s_name(check: Call) -> None:
     write("a.json", [BAD] * 200)
     for name in ("text", "json", "github", "sarif", "junit"):
         result = check("a.json", "--format", f"{name}:/dev/full", "--format", "json:other.json")
@@ -186,7 +185,7 @@ def test_standard_output_has_a_name_too(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["version"] == 1
 
 
-def test_a_pipe_is_written_to_as_it_is(check: Check) -> None:
+def test_a_pipe_is_written_to_as_it_is(check: Call) -> None:
     os.mkfifo("pipe")
     command = [sys.executable, "-m", "dml_tile", "check", write("a.json", TILE), "--format", "junit:pipe"]
     process = subprocess.Popen(command)
@@ -195,7 +194,7 @@ def test_a_pipe_is_written_to_as_it_is(check: Check) -> None:
     assert Path("pipe").is_fifo()
 
 
-def test_findings_of_ignored_rules_do_not_count(check: Check) -> None:
+def test_findings_of_ignored_rules_do_not_count(check: Call) -> None:
     write("a.json", BAD | {"RepeatsCount": 7})
     result = check("a.json", "--ignore", "DML-TILE")
     assert result.exit_code == 0
@@ -207,7 +206,7 @@ def test_findings_of_ignored_rules_do_not_count(check: Check) -> None:
     assert (only["ok"], only["findings"], only["lowest_level"], only["deselected"]) == (True, [], None, 3)
 
 
-def test_findings_of_selected_rules_alone_count(check: Check) -> None:
+def test_findings_of_selected_rules_alone_count(check: Call) -> None:
     write("a.json", BAD | {"RepeatsCount": 7})
     result = check("a.json", "--select", "DML-TILE-RepeatsCount", "--format", "json")
     assert result.exit_code == 1
@@ -217,7 +216,7 @@ def test_findings_of_selected_rules_alone_count(check: Check) -> None:
     assert "1 finding not selected" in check(write("b.json", BAD), "--select", "DML-BUFFER").stdout
 
 
-def test_findings_may_exit_with_0_but_not_what_cannot_be_read(check: Check) -> None:
+def test_findings_may_exit_with_0_but_not_what_cannot_be_read(check: Call) -> None:
     write("a.json", BAD)
     result = check("a.json", "--exit-zero")
     assert result.exit_code == 0
@@ -225,7 +224,7 @@ def test_findings_may_exit_with_0_but_not_what_cannot_be_read(check: Check) -> N
     assert check("a.json", "missing.json", "--exit-zero").exit_code == 2
 
 
-def test_statistics_count_findings_by_rule(check: Check) -> None:
+def test_statistics_count_findings_by_rule(check: Call) -> None:
     write("a.json", [BAD] * 11 + [TILE, INT64])
     options = ("-t", "4_0", "--statistics")
     assert check("a.json", *options).stdout.endswith(
@@ -238,7 +237,7 @@ def test_statistics_count_findings_by_rule(check: Check) -> None:
     assert json.loads(check(write("b.json", TILE), "--statistics", "--format", "json").stdout)["statistics"] == {}
 
 
-def test_files_without_tiles_may_be_passed_over(check: Check) -> None:
+def test_files_without_tiles_may_be_passed_over(check: Call) -> None:
     names = [write("package.json", {"name": "x"}), write("notes.txt", "InputTensor"), write("m.json", model(t=TILE))]
     assert check(*names).exit_code == 2
     result = check("--skip-others", *names)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from check_runs import INT64, TILE, write
+from check_files import INT64, TILE, write
 from conftest import ROOT
 from pages import blocks_of
 from typer.testing import CliRunner

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXAMPLES
+from conftest import EXAMPLES, Call
 from jsonschema import Draft202012Validator
-from typer.testing import CliRunner, Result
 
-from dml_tile import cli
 from dml_tile.rulebook import RULES
 from dml_tile.schemas import schemas
 
@@ -21,33 +18,20 @@ FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
 BAD = TILE | {"Repeats": [2]}
 
-Invoke = Callable[..., Result]
-
-
-@pytest.fixture
-def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
-    """Calls the command line in a folder of its own; an exception but the exit itself is an error."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str, stdin: str | bytes | None = None) -> Result:
-        return CliRunner().invoke(cli.app, list(arguments), input=stdin, catch_exceptions=False)
-
-    return call
-
 
 def write(name: str, value: Any) -> str:
     Path(name).write_text(value if isinstance(value, str) else json.dumps(value))
     return name
 
 
-def test_an_accepted_descriptor_exits_0_and_tells_its_lowest_level(invoke: Invoke) -> None:
-    result = invoke("check", write("good.json", TILE))
+def test_an_accepted_descriptor_exits_0_and_tells_its_lowest_level(call: Call) -> None:
+    result = call("check", write("good.json", TILE))
     assert result.exit_code == 0
     assert result.stdout == "good.json: accepted at 6_4; lowest level 3_1, in the box from windows-11-21h2\n"
 
 
-def test_findings_exit_1_and_are_told_all_at_once(invoke: Invoke) -> None:
-    result = invoke("check", write("bad.json", BAD | {"RepeatsCount": 2}))
+def test_findings_exit_1_and_are_told_all_at_once(call: Call) -> None:
+    result = call("check", write("bad.json", BAD | {"RepeatsCount": 2}))
     assert result.exit_code == 1
     assert result.stdout.startswith(
         "bad.json: refused at 6_4; no feature level passes both documentation and runtime\n"
@@ -59,29 +43,29 @@ def test_findings_exit_1_and_are_told_all_at_once(invoke: Invoke) -> None:
     assert "try: set it to 4" in result.stdout
 
 
-def test_each_target_has_its_verdict(invoke: Invoke) -> None:
-    result = invoke("check", write("a.json", TILE), "--target", "windows-10-22h2", "-t", "DirectML-1.6.0")
+def test_each_target_has_its_verdict(call: Call) -> None:
+    result = call("check", write("a.json", TILE), "--target", "windows-10-22h2", "-t", "DirectML-1.6.0")
     assert result.exit_code == 1
     assert "a.json: refused at windows-10-22h2 (2_0); lowest level 3_1" in result.stdout
     assert "a.json: accepted at directml-1.6.0 (4_0)" in result.stdout
     assert "\n1 accepted, 1 refused\n" in result.stdout
 
 
-def test_what_is_inferred_of_a_target_is_told_once(invoke: Invoke) -> None:
-    result = invoke("check", write("a.json", [TILE, TILE]), "--target", "windows-10-22h2")
+def test_what_is_inferred_of_a_target_is_told_once(call: Call) -> None:
+    result = call("check", write("a.json", [TILE, TILE]), "--target", "windows-10-22h2")
     note = "note: windows-10-22h2: shares the servicing base of windows-10-2004: the DirectML version is inferred\n"
     assert result.stdout.count(note) == 1
     assert result.stdout.endswith(f"0 accepted, 2 refused\n{note}")
 
 
 @pytest.mark.parametrize("options", [["-t", "2_0,4_0"], ["-t", "2_0", "--target", "4_0"]])
-def test_targets_may_stand_one_by_one_or_behind_commas(invoke: Invoke, options: list[str]) -> None:
-    result = invoke("check", write("a.json", TILE), *options, "--format", "json")
+def test_targets_may_stand_one_by_one_or_behind_commas(call: Call, options: list[str]) -> None:
+    result = call("check", write("a.json", TILE), *options, "--format", "json")
     assert [one["target"] for one in json.loads(result.stdout)["results"]] == ["2_0", "4_0"]
 
 
-def test_a_command_for_one_target_takes_no_two(invoke: Invoke) -> None:
-    result = invoke("lower", write("a.json", TILE), "-t", "2_0,4_0")
+def test_a_command_for_one_target_takes_no_two(call: Call) -> None:
+    result = call("lower", write("a.json", TILE), "-t", "2_0,4_0")
     assert result.exit_code == 2
     assert "tiles are lowered for one target" in result.stderr
 
@@ -89,44 +73,44 @@ def test_a_command_for_one_target_takes_no_two(invoke: Invoke) -> None:
 @pytest.mark.parametrize(
     ("value", "counts"), [([TILE, 7], "1 accepted, 0 refused, 1 not read\n"), ([7], ""), ([7, 8], "2 not read\n")]
 )
-def test_what_is_not_read_is_counted(invoke: Invoke, value: list[Any], counts: str) -> None:
-    result = invoke("check", write("a.json", value))
+def test_what_is_not_read_is_counted(call: Call, value: list[Any], counts: str) -> None:
+    result = call("check", write("a.json", value))
     assert result.exit_code == 2
     assert result.stdout.endswith(counts)
     assert bool(counts) == ("not read" in result.stdout)
 
 
 @pytest.mark.parametrize(("against", "status"), [("documentation", 0), ("runtime", 1), ("both", 1)])
-def test_the_contract_can_be_chosen(invoke: Invoke, against: str, status: int) -> None:
+def test_the_contract_can_be_chosen(call: Call, against: str, status: int) -> None:
     aligned = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
-    assert invoke("check", write("a.json", aligned), "--against", against).exit_code == status
+    assert call("check", write("a.json", aligned), "--against", against).exit_code == status
 
 
-def test_what_only_the_documentation_refuses_is_said_to_be_accepted(invoke: Invoke) -> None:
+def test_what_only_the_documentation_refuses_is_said_to_be_accepted(call: Call) -> None:
     doubles = {tensor: FLAT | {"DataType": "FLOAT64"} for tensor in ("InputTensor", "OutputTensor")}
-    result = invoke("check", write("a.json", TILE | doubles))
+    result = call("check", write("a.json", TILE | doubles))
     assert "error[DML-TILE-DataType] documented only: DirectML does not notice" in result.stdout
 
 
-def test_a_crash_is_called_one(invoke: Invoke) -> None:
-    result = invoke("check", write("a.json", TILE | {"Repeats": None, "RepeatsCount": 1}))
+def test_a_crash_is_called_one(call: Call) -> None:
+    result = call("check", write("a.json", TILE | {"Repeats": None, "RepeatsCount": 1}))
     assert "crash[DML-TILE-Repeats-null] no HRESULT, the process dies" in result.stdout
     assert result.exit_code == 1
 
 
-def test_standard_input_may_hold_json_lines(invoke: Invoke) -> None:
-    result = invoke("check", "-", stdin=f"{json.dumps(TILE)}\n{json.dumps(BAD)}\n")
+def test_standard_input_may_hold_json_lines(call: Call) -> None:
+    result = call("check", "-", stdin=f"{json.dumps(TILE)}\n{json.dumps(BAD)}\n")
     assert result.exit_code == 1
     assert "-#/0: accepted at 6_4" in result.stdout
     assert "-#/1: refused at 6_4" in result.stdout
 
 
-def test_another_operator_is_named_and_the_rest_checked(invoke: Invoke) -> None:
+def test_another_operator_is_named_and_the_rest_checked(call: Call) -> None:
     dispatchables = {
         "gemm": {"type": "DML_OPERATOR_GEMM"},
         "tile": {"type": "TILE", "desc": TILE | {"RepeatsCount": 1}},
     }
-    result = invoke("check", write("m.json", {"resources": {}, "dispatchables": dispatchables, "commands": []}))
+    result = call("check", write("m.json", {"resources": {}, "dispatchables": dispatchables, "commands": []}))
     assert result.exit_code == 1
     assert "m.json#/dispatchables/gemm: not checked\n" in result.stdout
     assert "DML_OPERATOR_GEMM is not a tile; only tiles are checked" in result.stdout
@@ -134,8 +118,8 @@ def test_another_operator_is_named_and_the_rest_checked(invoke: Invoke) -> None:
     assert result.stdout.endswith("1 accepted, 0 refused, 1 not checked\n")
 
 
-def test_the_json_output(invoke: Invoke) -> None:
-    result = invoke("check", write("a.json", [TILE, BAD]), "--format", "json", "--target", "windows-11-21h2")
+def test_the_json_output(call: Call) -> None:
+    result = call("check", write("a.json", [TILE, BAD]), "--format", "json", "--target", "windows-11-21h2")
     assert result.exit_code == 1
     output = json.loads(result.stdout)
     assert output["version"] == 1
@@ -170,15 +154,15 @@ def test_the_json_output(invoke: Invoke) -> None:
     }
 
 
-def test_a_crash_in_json_has_no_hresult(invoke: Invoke) -> None:
-    result = invoke("check", write("a.json", TILE | {"Repeats": None, "RepeatsCount": 1}), "--format", "json")
+def test_a_crash_in_json_has_no_hresult(call: Call) -> None:
+    result = call("check", write("a.json", TILE | {"Repeats": None, "RepeatsCount": 1}), "--format", "json")
     (finding,) = json.loads(result.stdout)["results"][0]["findings"]
     assert (finding["crash"], finding["hresult"]) == (True, None)
 
 
-def test_one_unreadable_file_does_not_keep_the_others_from_being_checked(invoke: Invoke) -> None:
+def test_one_unreadable_file_does_not_keep_the_others_from_being_checked(call: Call) -> None:
     files = [write("a.json", "{"), "missing.json", write("good.json", TILE), write("bad.json", BAD)]
-    result = invoke("check", *files)
+    result = call("check", *files)
     assert result.exit_code == 2
     assert "good.json: accepted" in result.stdout
     assert "bad.json: refused" in result.stdout
@@ -186,8 +170,8 @@ def test_one_unreadable_file_does_not_keep_the_others_from_being_checked(invoke:
     assert "dml-tile: missing.json: No such file or directory" in result.stderr
 
 
-def test_an_unreadable_field_is_told_by_name_value_and_expectation(invoke: Invoke) -> None:
-    result = invoke("check", write("a.json", TILE | {"Repeats": [2, -1]}))
+def test_an_unreadable_field_is_told_by_name_value_and_expectation(call: Call) -> None:
+    result = call("check", write("a.json", TILE | {"Repeats": [2, -1]}))
     assert result.exit_code == 2
     assert result.stderr == "dml-tile: a.json: Repeats[1] is -1; at least 0 was expected\n"
 
@@ -209,29 +193,29 @@ def test_an_unreadable_field_is_told_by_name_value_and_expectation(invoke: Invok
         (["run", "a.json", "-t", "2_0", "-t", "6_4"], "a model is run at one target"),
     ],
 )
-def test_wrong_usage_exits_2_and_tells_what_was_expected(invoke: Invoke, arguments: list[str], message: str) -> None:
+def test_wrong_usage_exits_2_and_tells_what_was_expected(call: Call, arguments: list[str], message: str) -> None:
     write("a.json", TILE)
-    result = invoke(*arguments)
+    result = call(*arguments)
     assert result.exit_code == 2
     shown = " ".join(result.stderr.replace("│", " ").split())
     assert message in shown
 
 
-def test_run_prints_what_the_model_says(invoke: Invoke) -> None:
-    result = invoke("run", str(EXAMPLES / "strided.json"))
+def test_run_prints_what_the_model_says(call: Call) -> None:
+    result = call("run", str(EXAMPLES / "strided.json"))
     assert result.exit_code == 0
     assert result.stdout.startswith("Resource 'Out': 1, 2, 3, 1, 2, 3, 99, 99, 4, 5, 6,")
-    assert invoke("run", "-", stdin=(EXAMPLES / "strided.json").read_bytes()).stdout == result.stdout
+    assert call("run", "-", stdin=(EXAMPLES / "strided.json").read_bytes()).stdout == result.stdout
 
 
-def test_run_explains_its_plans_on_standard_error(invoke: Invoke) -> None:
-    result = invoke("run", str(EXAMPLES / "tile.json"), "--explain-plan")
-    assert result.stdout == invoke("run", str(EXAMPLES / "tile.json")).stdout
+def test_run_explains_its_plans_on_standard_error(call: Call) -> None:
+    result = call("run", str(EXAMPLES / "tile.json"), "--explain-plan")
+    assert result.stdout == call("run", str(EXAMPLES / "tile.json")).stdout
     assert result.stderr == "tile: 216 bytes in 1 block\n  216 bytes: 1 x 3 x 2 x 3 runs of 12 bytes, in one copy\n"
 
 
-def test_run_refuses_what_the_target_refuses(invoke: Invoke) -> None:
-    result = invoke("run", str(EXAMPLES / "int64.json"), "--target", "windows-11-21h2")
+def test_run_refuses_what_the_target_refuses(call: Call) -> None:
+    result = call("run", str(EXAMPLES / "int64.json"), "--target", "windows-11-21h2")
     assert result.exit_code == 1
     assert result.stdout == ""
     assert "int64.json#/dispatchables/tile: refused at windows-11-21h2 (4_0)" in result.stderr
@@ -252,28 +236,28 @@ def test_run_refuses_what_the_target_refuses(invoke: Invoke) -> None:
         ),
     ],
 )
-def test_run_refuses_what_is_no_model(invoke: Invoke, contents: str, message: str) -> None:
-    result = invoke("run", write("m.json", contents))
+def test_run_refuses_what_is_no_model(call: Call, contents: str, message: str) -> None:
+    result = call("run", write("m.json", contents))
     assert result.exit_code == 2
     assert result.stderr.startswith("dml-tile: m.json")
     assert message in result.stderr
 
 
-def test_run_tells_which_file_cannot_be_written(invoke: Invoke) -> None:
+def test_run_tells_which_file_cannot_be_written(call: Call) -> None:
     write("taken", "a file, so no folder")
     model = {
         "resources": {"R": {"initialValuesDataType": "UINT8", "initialValues": [1]}},
         "dispatchables": {},
         "commands": [{"type": "writeFile", "resource": "R", "targetPath": "taken/out.bin"}],
     }
-    result = invoke("run", write("m.json", model))
+    result = call("run", write("m.json", model))
     assert result.exit_code == 2
     assert "taken" in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_levels_shows_the_support_table_and_the_matrix(invoke: Invoke) -> None:
-    result = invoke("levels")
+def test_levels_shows_the_support_table_and_the_matrix(call: Call) -> None:
+    result = call("levels")
     assert result.exit_code == 0
     shown = " ".join(result.stdout.replace("│", " ").split())
     assert "4_1 1 to 8 FLOAT32 FLOAT16 UINT32 UINT16 UINT8 INT32 INT16 INT8 UINT64 INT64" in shown
@@ -283,10 +267,10 @@ def test_levels_shows_the_support_table_and_the_matrix(invoke: Invoke) -> None:
     assert "6_4 0x6400 1.15.x" in shown
 
 
-def test_explain_tells_what_each_rule_says_rests_on_and_follows(invoke: Invoke) -> None:
-    every = invoke("explain").stdout
+def test_explain_tells_what_each_rule_says_rests_on_and_follows(call: Call) -> None:
+    every = call("explain").stdout
     for rule in RULES.values():
-        one = invoke("explain", rule.id).stdout
+        one = call("explain", rule.id).stdout
         assert one in every
         assert one.splitlines()[0] == rule.id
         assert rule.says in one
@@ -295,20 +279,20 @@ def test_explain_tells_what_each_rule_says_rests_on_and_follows(invoke: Invoke) 
 
 
 @pytest.mark.parametrize("words", ["DML-TILE-Repeats", "DML-BUFFER", "DML-TILE-DataType"])
-def test_explain_takes_the_first_words_of_several_rules(invoke: Invoke, words: str) -> None:
-    told = [line for line in invoke("explain", words).stdout.splitlines() if not line.startswith(" ")]
+def test_explain_takes_the_first_words_of_several_rules(call: Call, words: str) -> None:
+    told = [line for line in call("explain", words).stdout.splitlines() if not line.startswith(" ")]
     assert told == ([words] if words in RULES else [rule for rule in RULES if rule.startswith(f"{words}-")])
 
 
-def test_schema_prints_a_schema_or_all_names(invoke: Invoke) -> None:
-    names = invoke("schema").stdout.split()
+def test_schema_prints_a_schema_or_all_names(call: Call) -> None:
+    names = call("schema").stdout.split()
     assert "check_output" in names
     for name in names:
-        assert json.loads(invoke("schema", name).stdout)["$id"] == f"urn:dml-tile:{name}"
+        assert json.loads(call("schema", name).stdout)["$id"] == f"urn:dml-tile:{name}"
 
 
-def test_what_cannot_be_read_stands_in_the_json_too(invoke: Invoke) -> None:
-    result = invoke("check", write("a.json", [TILE, {"InputTensor": 1}]), "missing.json", "--format", "json")
+def test_what_cannot_be_read_stands_in_the_json_too(call: Call) -> None:
+    result = call("check", write("a.json", [TILE, {"InputTensor": 1}]), "missing.json", "--format", "json")
     output = json.loads(result.stdout)
     assert [one["pointer"] for one in output["results"]] == ["/0"]
     assert [(error["source"], error["pointer"]) for error in output["errors"]] == [
@@ -319,16 +303,16 @@ def test_what_cannot_be_read_stands_in_the_json_too(invoke: Invoke) -> None:
     Draft202012Validator(schemas()["check_output"]).validate(output)
 
 
-def test_the_lowest_level_is_left_out_where_it_would_be_of_another_contract(invoke: Invoke) -> None:
+def test_the_lowest_level_is_left_out_where_it_would_be_of_another_contract(call: Call) -> None:
     aligned = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
-    result = invoke("check", write("a.json", aligned), "--against", "documentation")
+    result = call("check", write("a.json", aligned), "--against", "documentation")
     assert result.stdout == "a.json: accepted at 6_4\n"
 
 
-def test_the_version_is_shown(invoke: Invoke) -> None:
-    assert invoke("--version").stdout == f"dml-tile {version('dml-tile')}\n"
+def test_the_version_is_shown(call: Call) -> None:
+    assert call("--version").stdout == f"dml-tile {version('dml-tile')}\n"
 
 
-def test_nothing_to_check_is_said(invoke: Invoke) -> None:
-    assert invoke("check", write("empty.jsonl", "")).stdout == "0 accepted, 0 refused\n"
-    assert invoke("check", write("empty.json", "[]")).exit_code == 0
+def test_nothing_to_check_is_said(call: Call) -> None:
+    assert call("check", write("empty.jsonl", "")).stdout == "0 accepted, 0 refused\n"
+    assert call("check", write("empty.json", "[]")).exit_code == 0

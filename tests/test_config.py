@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from check_runs import BAD, INT64, TILE, Check, check, write
+from check_files import BAD, INT64, TILE, write
+from conftest import Call
 
 from dml_tile.config import MAX_BYTES, Config, nearest_config
-
-__all__ = ["check"]
 
 
 def configure(text: str, folder: str = ".") -> None:
@@ -20,13 +19,13 @@ def configure(text: str, folder: str = ".") -> None:
     Path(folder, "pyproject.toml").write_text(f"[tool.dml-tile]\n{text}\n")
 
 
-def targets(check: Check, *arguments: str) -> list[str]:
+def targets(check: Call, *arguments: str) -> list[str]:
     output = json.loads(check(*arguments, "--format", "json").stdout)
     return [result["target"] for result in output["results"]]
 
 
 @pytest.fixture
-def in_a_folder(check: Check) -> None:
+def in_a_folder(check: Call) -> None:
     """The current folder is an empty one."""
 
 
@@ -40,7 +39,7 @@ def test_without_a_table_nothing_is_said(in_a_folder: None) -> None:
         assert nearest_config() == Config(file="pyproject.toml")
 
 
-def test_targets_come_from_the_file_unless_they_are_given(check: Check) -> None:
+def test_targets_come_from_the_file_unless_they_are_given(check: Call) -> None:
     write("a.json", TILE)
     assert targets(check, "a.json") == ["6_4"]
     configure('targets = ["windows-11-21h2", "5_0"]')
@@ -48,7 +47,7 @@ def test_targets_come_from_the_file_unless_they_are_given(check: Check) -> None:
     assert targets(check, "a.json", "-t", "4_1") == ["4_1"]
 
 
-def test_paths_are_those_of_the_file_unless_some_are_given(check: Check) -> None:
+def test_paths_are_those_of_the_file_unless_some_are_given(check: Call) -> None:
     write("in/a.json", TILE)
     write("b.json", TILE)
     configure('paths = ["in", "b.json"]')
@@ -57,7 +56,7 @@ def test_paths_are_those_of_the_file_unless_some_are_given(check: Check) -> None
     assert "in/a.json" not in check("b.json").stdout
 
 
-def test_paths_are_told_from_the_file_s_folder(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_told_from_the_file_s_folder(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     write("in/a.json", TILE)
     configure('paths = ["in"]')
     Path("deep/er").mkdir(parents=True)
@@ -66,7 +65,7 @@ def test_paths_are_told_from_the_file_s_folder(check: Check, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("path", ["..", "/", "in/../..", "link", "a\\u0000b"])
-def test_paths_stay_in_the_file_s_folder(check: Check, path: str) -> None:
+def test_paths_stay_in_the_file_s_folder(check: Call, path: str) -> None:
     write("a.json", TILE)
     configure(f'paths = ["in", "{path}"]', "sub")
     os.chdir("sub")
@@ -76,7 +75,7 @@ def test_paths_stay_in_the_file_s_folder(check: Check, path: str) -> None:
     assert result.stderr.startswith("dml-tile: pyproject.toml: tool.dml-tile.paths: '")
 
 
-def test_a_folder_that_may_not_be_looked_into_has_no_file(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_looked_into_has_no_file(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(path: Path) -> bool:
         raise PermissionError(13, "Permission denied", str(path))
 
@@ -85,7 +84,7 @@ def test_a_folder_that_may_not_be_looked_into_has_no_file(check: Check, monkeypa
         assert nearest_config() == Config()
 
 
-def test_the_nearest_file_alone_counts(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nearest_file_alone_counts(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     configure('targets = ["5_0"]')
     configure('targets = ["4_1"]', "sub")
     write("sub/deep/a.json", TILE)
@@ -95,7 +94,7 @@ def test_the_nearest_file_alone_counts(check: Check, monkeypatch: pytest.MonkeyP
     assert targets(check, "a.json") == ["6_4"]
 
 
-def test_the_selection_is_the_file_s_unless_it_is_given(check: Check) -> None:
+def test_the_selection_is_the_file_s_unless_it_is_given(check: Call) -> None:
     write("a.json", BAD)
     configure('ignore = ["DML-TILE"]')
     assert check("a.json").exit_code == 0
@@ -107,7 +106,7 @@ def test_the_selection_is_the_file_s_unless_it_is_given(check: Check) -> None:
     assert check("a.json").exit_code == 1
 
 
-def test_the_contract_is_the_file_s_unless_it_is_given(check: Check) -> None:
+def test_the_contract_is_the_file_s_unless_it_is_given(check: Call) -> None:
     aligned = TILE | {"InputTensor": {"DataType": "FLOAT32", "Sizes": [2], "GuaranteedBaseOffsetAlignment": 4}}
     write("a.json", aligned)
     configure('against = "documentation"')
@@ -135,7 +134,7 @@ def test_the_contract_is_the_file_s_unless_it_is_given(check: Check) -> None:
         (f"# {'x' * MAX_BYTES}", f"larger than {MAX_BYTES} bytes"),
     ],
 )
-def test_what_makes_no_sense_is_an_error_that_names_file_and_key(check: Check, text: str, message: str) -> None:
+def test_what_makes_no_sense_is_an_error_that_names_file_and_key(check: Call, text: str, message: str) -> None:
     write("sub/a.json", TILE)
     Path("pyproject.toml").write_bytes(f"[tool.dml-tile]\n{text}\n".encode("latin-1"))
     os.chdir("sub")
@@ -145,7 +144,7 @@ def test_what_makes_no_sense_is_an_error_that_names_file_and_key(check: Check, t
     assert result.stderr.startswith(f"dml-tile: ../pyproject.toml: {message}")
 
 
-def test_a_table_that_is_none_is_an_error(check: Check) -> None:
+def test_a_table_that_is_none_is_an_error(check: Call) -> None:
     write("pyproject.toml", "[tool]\ndml-tile = 5\n")
     result = check(write("a.json", TILE))
     assert (result.exit_code, result.stderr) == (
@@ -154,13 +153,13 @@ def test_a_table_that_is_none_is_an_error(check: Check) -> None:
     )
 
 
-def test_what_is_given_is_not_looked_up_in_the_file(check: Check) -> None:
+def test_what_is_given_is_not_looked_up_in_the_file(check: Call) -> None:
     configure('targets = ["vista"]\nselect = ["xyz"]')
     assert check(write("a.json", INT64), "-t", "6_4", "--select", "DML").exit_code == 0
 
 
 @pytest.mark.parametrize("arguments", [[], ["--format", "json"]])
-def test_nothing_to_check_anywhere_is_wrong_usage(check: Check, arguments: Any) -> None:
+def test_nothing_to_check_anywhere_is_wrong_usage(check: Call, arguments: Any) -> None:
     configure('targets = ["6_4"]')
     result = check(*arguments)
     assert result.exit_code == 2

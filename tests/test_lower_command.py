@@ -6,21 +6,19 @@ import json
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import onnx
 import pytest
-from conftest import EXAMPLES
+from conftest import EXAMPLES, Call
 from jsonschema import Draft202012Validator
 from models import tile
 from onnx_graphs import BOOL, constant, model, typed
 from onnx_graphs import tile as tile_node
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from dml_tile import cli
 from dml_tile.descriptors import OperatorDesc
 from dml_tile.reports import advice
 from dml_tile.schemas import schemas
@@ -31,19 +29,6 @@ ODD: Final = tile([3], [2], "UINT8")
 BROKEN: Final = LONG | {"RepeatsCount": 4}
 PLAIN: Final = tile([1, 1, 2, 3], [1, 1, 2, 1])
 MODEL: Final = EXAMPLES / "models" / "two_tiles.onnx"
-
-Call = Callable[..., Result]
-
-
-@pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Calls the command line in a folder of its own; an exception but the exit itself is an error."""
-    monkeypatch.chdir(tmp_path)
-
-    def called(*arguments: str, stdin: str | None = None) -> Result:
-        return CliRunner().invoke(cli.app, list(arguments), input=stdin, catch_exceptions=False)
-
-    return called
 
 
 @pytest.fixture

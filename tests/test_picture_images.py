@@ -10,12 +10,10 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 import pytest
-from conftest import EXAMPLES
+from conftest import EXAMPLES, Call
 from models import model, tile
 from shown import HUGE, SHARED, TILES, picture, said, write
-from typer.testing import CliRunner, Result
 
-from dml_tile import cli
 from dml_tile.pictures.html import picture_html
 from dml_tile.pictures.marks import COLOURS
 from dml_tile.pictures.svg import picture_svg
@@ -23,19 +21,6 @@ from dml_tile.pictures.svg import picture_svg
 STRIDED: Final = str(EXAMPLES / "strided.json")
 SVG: Final = "{http://www.w3.org/2000/svg}"
 OUTSIDE_THE_FILE: Final = re.compile(r"<script|<link|<img|@import|url\(|\bsrc=", re.IGNORECASE)
-
-Show = Callable[..., Result]
-
-
-@pytest.fixture
-def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Show:
-    """Calls the command in a folder of its own; an exception but the exit itself is an error."""
-    monkeypatch.chdir(tmp_path)
-
-    def called(*arguments: str, stdin: str | None = None) -> Result:
-        return CliRunner().invoke(cli.app, ["show", *arguments], input=stdin, catch_exceptions=False)
-
-    return called
 
 
 class Page(HTMLParser):
@@ -68,7 +53,7 @@ class Page(HTMLParser):
         ]
 
 
-def test_an_svg_says_all_and_needs_nothing_else(show: Show) -> None:
+def test_an_svg_says_all_and_needs_nothing_else(show: Call) -> None:
     result = show(STRIDED, "--output", "tile.svg")
     assert (result.exit_code, result.output) == (0, "")
     text = Path("tile.svg").read_text()
@@ -111,7 +96,7 @@ def test_an_svg_s_parts_stay_within_it(name: str) -> None:
             assert float(text.attrib["x"]) + 8.5 * len(text.text or "") <= width
 
 
-def test_an_html_page_says_all_and_needs_nothing_else(show: Show) -> None:
+def test_an_html_page_says_all_and_needs_nothing_else(show: Call) -> None:
     result = show(STRIDED, "--output", "tile.html")
     assert (result.exit_code, result.output) == (0, "")
     text = Path("tile.html").read_text()
@@ -132,7 +117,7 @@ def test_an_html_page_says_all_and_needs_nothing_else(show: Show) -> None:
     assert {f"symbol {kind}": letter for kind, letter in names.items() if str(kind).startswith("copy")} == legend
 
 
-def test_findings_stand_in_the_files_too(show: Show) -> None:
+def test_findings_stand_in_the_files_too(show: Call) -> None:
     write("shared.json", SHARED)
     for name in "shared.svg", "shared.html":
         result = show("shared.json", "--output", name)
@@ -146,21 +131,21 @@ def test_findings_stand_in_the_files_too(show: Show) -> None:
 
 
 @pytest.mark.parametrize("name", ["part.svg", "part.html"])
-def test_what_is_drawn_in_part_is_written_all_the_same(show: Show, name: str) -> None:
+def test_what_is_drawn_in_part_is_written_all_the_same(show: Call, name: str) -> None:
     result = show(write("part.json", tile([2], [2]) | {"OutputTensor": None}), "--output", name)
     assert result.exit_code == 1
     assert "OutputTensor cannot be drawn: it is null" in result.stderr
     assert "OutputTensor cannot be drawn: it is null" in Path(name).read_text()
 
 
-def test_what_cannot_be_drawn_at_all_leaves_no_file(show: Show) -> None:
+def test_what_cannot_be_drawn_at_all_leaves_no_file(show: Call) -> None:
     result = show(write("none.json", {"Type": "DML_OPERATOR_GEMM"}), "--output", "none.svg")
     assert result.exit_code == 1
     assert "the tile cannot be drawn: it is no tile" in result.stderr
     assert not Path("none.svg").exists()
 
 
-def test_a_file_is_of_one_tile(show: Show) -> None:
+def test_a_file_is_of_one_tile(show: Call) -> None:
     write("two.json", [tile([2], [2]), SHARED])
     result = show("two.json", "--output", "two.svg")
     assert result.exit_code == 2
@@ -171,7 +156,7 @@ def test_a_file_is_of_one_tile(show: Show) -> None:
 
 
 @pytest.mark.parametrize("value", [[], "no JSON"])
-def test_without_a_tile_there_is_no_file(show: Show, value: Any) -> None:
+def test_without_a_tile_there_is_no_file(show: Call, value: Any) -> None:
     result = show(write("none.json", value), "--output", "none.svg")
     assert result.exit_code == 2
     assert result.stderr.startswith("dml-tile: none.json: ")
@@ -179,14 +164,14 @@ def test_without_a_tile_there_is_no_file(show: Show, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["tile.png", "tile", "svg"])
-def test_other_kinds_of_files_are_refused(show: Show, name: str) -> None:
+def test_other_kinds_of_files_are_refused(show: Call, name: str) -> None:
     result = show(STRIDED, "--output", name)
     assert result.exit_code == 2
     assert "does not end in .svg or .html" in result.stderr
     assert not Path(name).exists()
 
 
-def test_a_file_that_cannot_be_written_exits_2_and_the_old_one_stays(show: Show) -> None:
+def test_a_file_that_cannot_be_written_exits_2_and_the_old_one_stays(show: Call) -> None:
     result = show(STRIDED, "--output", "nowhere/tile.svg")
     assert result.exit_code == 2
     assert "nowhere/tile.svg: No such file or directory" in result.stderr
@@ -195,7 +180,7 @@ def test_a_file_that_cannot_be_written_exits_2_and_the_old_one_stays(show: Show)
     assert list(Path().iterdir()) == [Path("folder.svg")]
 
 
-def test_a_file_that_is_there_is_replaced(show: Show) -> None:
+def test_a_file_that_is_there_is_replaced(show: Call) -> None:
     Path("tile.svg").write_text("old")
     assert show(STRIDED, "--output", "tile.svg").exit_code == 0
     assert Path("tile.svg").read_text().startswith("<svg")
@@ -206,7 +191,7 @@ def test_a_file_that_is_there_is_replaced(show: Show) -> None:
 NASTY: Final = 'a\x1b[31m<script>alert("&")</script>\x00\u202e]]>'
 
 
-def test_names_from_files_are_escaped_everywhere(show: Show) -> None:
+def test_names_from_files_are_escaped_everywhere(show: Call) -> None:
     dispatchables = {NASTY: {"type": "TILE", "desc": tile([2], [2])}}
     name = write("nasty.json", model(dispatchables=dispatchables, commands=[]))
     shown = show(name).stdout

@@ -11,15 +11,13 @@ from xml.etree import ElementTree
 import onnx
 import pytest
 import xmlschema
-from check_runs import BAD, INT64, TILE, Check, check, model, write
-from conftest import ROOT
+from check_files import BAD, INT64, TILE, model, write
+from conftest import ROOT, Call
 from jsonschema import Draft4Validator
 from onnx_graphs import constant, tile, typed
 from onnx_graphs import model as onnx_model
 
 from dml_tile.rulebook import RULES
-
-__all__ = ["check"]
 
 DATA = ROOT / "tests" / "data"
 SARIF = Draft4Validator(json.loads((DATA / "sarif-2.1.0-rtm.5.json").read_text()))
@@ -27,14 +25,14 @@ JUNIT = xmlschema.XMLSchema(DATA / "junit-10.xsd")
 LEVEL_RULE = "DML-TILE-DataType-level"
 
 
-def sarif(check: Check, *arguments: str) -> Any:
+def sarif(check: Call, *arguments: str) -> Any:
     log = json.loads(check(*arguments, "--format", "sarif").stdout)
     SARIF.validate(log)
     (run,) = log["runs"]
     return run
 
 
-def junit(check: Check, *arguments: str) -> ElementTree.Element:
+def junit(check: Call, *arguments: str) -> ElementTree.Element:
     text = check(*arguments, "--format", "junit").stdout
     JUNIT.validate(text)
     return ElementTree.fromstring(text)
@@ -45,7 +43,7 @@ def places(run: Any) -> list[tuple[str, int]]:
     return [(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in physical]
 
 
-def test_an_annotation_names_rule_file_line_and_column(check: Check) -> None:
+def test_an_annotation_names_rule_file_line_and_column(check: Call) -> None:
     result = check(write("a.json", BAD), "--format", "github", "-t", "6_4", "-t", "5_0")
     assert result.exit_code == 1
     assert result.stdout == (
@@ -54,11 +52,11 @@ def test_an_annotation_names_rule_file_line_and_column(check: Check) -> None:
     )
 
 
-def test_what_is_fine_has_no_annotation(check: Check) -> None:
+def test_what_is_fine_has_no_annotation(check: Call) -> None:
     assert check(write("a.json", TILE), "--format", "github").stdout == ""
 
 
-def test_annotations_are_escaped(check: Check) -> None:
+def test_annotations_are_escaped(check: Call) -> None:
     name = "a,b:c%d\n.json"
     (line,) = check(write(name, model(**{"x%\ny": BAD})), "--format", "github").stdout.splitlines()
     properties, message = re.fullmatch(r"::error (.*?)::(.*)", line).groups()  # type: ignore[union-attr]
@@ -66,13 +64,13 @@ def test_annotations_are_escaped(check: Check) -> None:
     assert "%0A/dispatchables/x%25\\ny at 6_4" in message
 
 
-def test_a_file_is_named_from_the_current_folder_on(check: Check, tmp_path: Path) -> None:
+def test_a_file_is_named_from_the_current_folder_on(check: Call, tmp_path: Path) -> None:
     write("in/a.json", BAD)
     for name in ("in/a.json", "./in/a.json", str(tmp_path / "in" / "a.json"), "in/../in/a.json"):
         assert check(name, "--format", "github").stdout.startswith("::error file=in/a.json,line=11,")
 
 
-def test_what_is_no_json_has_no_line(check: Check) -> None:
+def test_what_is_no_json_has_no_line(check: Call) -> None:
     onnx.save(onnx_model(constant("r", [1, 2]), tile(name="widen"), inputs=[typed("x", [2, 3], 7)]), "a.onnx")
     first, _ = check("a.onnx", "--format", "github", "-t", "windows-11-21h2").stdout.splitlines()
     assert first.startswith(f"::error file=a.onnx,title={LEVEL_RULE}::InputTensor.DataType: INT64 needs")
@@ -86,7 +84,7 @@ def test_what_is_no_json_has_no_line(check: Check) -> None:
     ]
 
 
-def test_standard_input_has_findings_without_a_file(check: Check) -> None:
+def test_standard_input_has_findings_without_a_file(check: Call) -> None:
     text = json.dumps(BAD)
     assert check("-", "--format", "github", stdin=text).stdout.startswith("::error title=DML-TILE-OutputTensor-Sizes::")
     log = json.loads(check("-", "--format", "sarif", stdin=text).stdout)
@@ -94,7 +92,7 @@ def test_standard_input_has_findings_without_a_file(check: Check) -> None:
     assert log["runs"][0]["results"][0]["locations"] == []
 
 
-def test_what_cannot_be_read_is_an_annotation_too(check: Check) -> None:
+def test_what_cannot_be_read_is_an_annotation_too(check: Call) -> None:
     write("a.json", [TILE, {"InputTensor": 1}])
     result = check("a.json", "missing.json", "--format", "github")
     assert result.exit_code == 2
@@ -103,7 +101,7 @@ def test_what_cannot_be_read_is_an_annotation_too(check: Check) -> None:
     assert missing == "::error file=missing.json,title=unreadable::No such file or directory"
 
 
-def test_a_log_has_each_rule_once_with_its_help(check: Check) -> None:
+def test_a_log_has_each_rule_once_with_its_help(check: Call) -> None:
     run = sarif(check, write("a.json", [BAD, BAD | {"RepeatsCount": 7}]))
     driver = run["tool"]["driver"]
     assert driver["name"] == "dml-tile"
@@ -120,13 +118,13 @@ def test_a_log_has_each_rule_once_with_its_help(check: Check) -> None:
         assert f"({ours.url})" in rule["help"]["markdown"]
 
 
-def test_a_log_without_findings_is_valid(check: Check) -> None:
+def test_a_log_without_findings_is_valid(check: Call) -> None:
     run = sarif(check, write("a.json", TILE))
     assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])
     assert run["invocations"] == [{"executionSuccessful": True}]
 
 
-def test_a_result_has_its_region_and_the_pointer_of_its_tile(check: Check) -> None:
+def test_a_result_has_its_region_and_the_pointer_of_its_tile(check: Call) -> None:
     write("sub dir/é%.json", model(t=BAD))
     (result,) = sarif(check, "sub dir")["results"]
     (location,) = result["locations"]
@@ -139,19 +137,19 @@ def test_a_result_has_its_region_and_the_pointer_of_its_tile(check: Check) -> No
     assert result["message"]["text"].splitlines()[1:] == ["/dispatchables/t at 6_4", "try: set it to 4"]
 
 
-def test_a_file_elsewhere_has_a_whole_uri(check: Check, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_file_elsewhere_has_a_whole_uri(check: Call, tmp_path_factory: pytest.TempPathFactory) -> None:
     other = tmp_path_factory.mktemp("else where") / "a.json"
     write(str(other), BAD)
     assert places(sarif(check, str(other))) == [(other.as_uri(), 11)]
 
 
-def test_a_finding_at_several_targets_is_one_result(check: Check) -> None:
+def test_a_finding_at_several_targets_is_one_result(check: Call) -> None:
     run = sarif(check, write("a.json", BAD), "-t", "windows-11-21h2", "-t", "6_4")
     (result,) = run["results"]
     assert "at windows-11-21h2 (4_0), 6_4" in result["message"]["text"]
 
 
-def test_a_fingerprint_stays_when_lines_move_and_tells_fields_apart(check: Check) -> None:
+def test_a_fingerprint_stays_when_lines_move_and_tells_fields_apart(check: Call) -> None:
     options = ("-t", "windows-11-21h2")
     before = sarif(check, write("a.json", INT64), *options)
     after = sarif(check, write("a.json", "\n\n" + json.dumps(INT64)), *options)
@@ -161,7 +159,7 @@ def test_a_fingerprint_stays_when_lines_move_and_tells_fields_apart(check: Check
     assert places(before) != places(after)
 
 
-def test_lines_are_real_in_json_lines_and_lists(check: Check) -> None:
+def test_lines_are_real_in_json_lines_and_lists(check: Call) -> None:
     lines = "\n".join(json.dumps(desc) for desc in (TILE, BAD, TILE, BAD))
     write("a.jsonl", lines)
     write("b.json", lines)
@@ -171,7 +169,7 @@ def test_lines_are_real_in_json_lines_and_lists(check: Check) -> None:
     ]
 
 
-def test_what_cannot_be_read_is_a_notification(check: Check) -> None:
+def test_what_cannot_be_read_is_a_notification(check: Call) -> None:
     run = sarif(check, write("a.json", [TILE, {"InputTensor": 1}]), "missing.json")
     (invocation,) = run["invocations"]
     assert not invocation["executionSuccessful"]
@@ -181,7 +179,7 @@ def test_what_cannot_be_read_is_a_notification(check: Check) -> None:
     assert missing["message"]["text"] == "No such file or directory"
 
 
-def test_the_findings_in_json_have_lines(check: Check) -> None:
+def test_the_findings_in_json_have_lines(check: Call) -> None:
     write("a.json", BAD)
     (result,) = json.loads(check("a.json", "--format", "json").stdout)["results"]
     assert [(one["line"], one["column"]) for one in result["findings"]] == [(11, 4)]
@@ -189,7 +187,7 @@ def test_the_findings_in_json_have_lines(check: Check) -> None:
     assert [(one["line"], one["column"]) for one in result["findings"]] == [(None, None)]
 
 
-def test_a_tile_at_a_target_is_a_test(check: Check) -> None:
+def test_a_tile_at_a_target_is_a_test(check: Call) -> None:
     write("a.json", [TILE, BAD])
     write("b.json", INT64)
     root = junit(check, "a.json", "b.json", "-t", "windows-11-21h2", "-t", "6_4")
@@ -214,7 +212,7 @@ def test_a_tile_at_a_target_is_a_test(check: Check) -> None:
     assert f"error[{LEVEL_RULE}] E_INVALIDARG 0x80070057" in str(failure.text)
 
 
-def test_what_cannot_be_read_is_an_error_of_its_source(check: Check) -> None:
+def test_what_cannot_be_read_is_an_error_of_its_source(check: Call) -> None:
     root = junit(check, write("a.json", [TILE, {"InputTensor": 1}]), "missing.json")
     errors = {
         (suite.get("name"), case.get("name")) for suite in root for case in suite if case.find("error") is not None
@@ -222,7 +220,7 @@ def test_what_cannot_be_read_is_an_error_of_its_source(check: Check) -> None:
     assert errors == {("a.json", "/1"), ("missing.json", "reading")}
 
 
-def test_names_are_safe_in_xml(check: Check) -> None:
+def test_names_are_safe_in_xml(check: Call) -> None:
     name = "a<&\">'\x01\ufffe]]>"
     root = junit(check, write(f"{name}.json", model(**{name: BAD})))
     (case,) = root.iter("testcase")
@@ -231,7 +229,7 @@ def test_names_are_safe_in_xml(check: Check) -> None:
     assert SARIF.is_valid(json.loads(check(f"{name}.json", "--format", "sarif").stdout))
 
 
-def test_nothing_to_check_is_valid_everywhere(check: Check) -> None:
+def test_nothing_to_check_is_valid_everywhere(check: Call) -> None:
     write("empty.jsonl", "")
     assert list(junit(check, "empty.jsonl")) == []
     assert sarif(check, "empty.jsonl")["results"] == []

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 
 import pytest
-from conftest import EXAMPLES
+from conftest import EXAMPLES, Call
 from report_pages import (
     HOSTILE,
     LONG,
@@ -25,9 +24,7 @@ from report_pages import (
     rows,
     section,
 )
-from typer.testing import CliRunner, Result
 
-from dml_tile import cli
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Against
 from dml_tile.frontends.documents import Described
@@ -245,20 +242,7 @@ def test_models_and_problems_are_bounded_too() -> None:
     assert section(html, "not-read").text.endswith("and 1 more problems")
 
 
-Check = Callable[..., Result]
-
-
-@pytest.fixture
-def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> Result:
-        return CliRunner().invoke(cli.app, ["check", *arguments], catch_exceptions=False)
-
-    return call
-
-
-def test_the_page_is_written_beside_what_is_printed(check: Check) -> None:
+def test_the_page_is_written_beside_what_is_printed(check: Call) -> None:
     arguments = [str(EXAMPLES / "int64.json"), "--target", "4_0"]
     result = check(*arguments, "--report", "report.html")
     assert (result.exit_code, result.stdout) == (1, check(*arguments).stdout)
@@ -267,19 +251,19 @@ def test_the_page_is_written_beside_what_is_printed(check: Check) -> None:
 
 
 @pytest.mark.parametrize("file", ["missing/report.html", "."])
-def test_a_page_that_cannot_be_written_is_told(check: Check, file: str) -> None:
+def test_a_page_that_cannot_be_written_is_told(check: Call, file: str) -> None:
     result = check(str(EXAMPLES / "tile.json"), "--report", file)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"dml-tile: {file}: ")
 
 
-def test_a_page_takes_no_other_format_s_file(check: Check) -> None:
+def test_a_page_takes_no_other_format_s_file(check: Call) -> None:
     result = check(str(EXAMPLES / "tile.json"), "--format", "json:a", "--report", "a")
     assert result.exit_code == 2
     assert "the same file" in result.stderr
 
 
-def test_models_nodes_and_problems_are_on_the_page(check: Check) -> None:
+def test_models_nodes_and_problems_are_on_the_page(check: Call) -> None:
     Path("broken.onnx").write_bytes(b"nothing")
     result = check(str(EXAMPLES / "models" / "two_tiles.onnx"), "broken.onnx", "--report", "report.html")
     html = Path("report.html").read_text("utf-8")

@@ -3,41 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 import onnx
 import pytest
-from conftest import EXAMPLES
+from conftest import EXAMPLES, Call
 from models import tile
 from onnx_graphs import constant, model, typed
 from onnx_graphs import tile as tile_node
 from shown import HUGE, SHARED, write
-from typer.testing import CliRunner, Result
 
-from dml_tile import cli
 from dml_tile.shown_files import MAX_TILES
 
 STRIDED: Final = str(EXAMPLES / "strided.json")
 BROADCAST: Final = str(EXAMPLES / "broadcast.json")
 MODEL: Final = str(EXAMPLES / "models" / "two_tiles.onnx")
 
-Show = Callable[..., Result]
 
-
-@pytest.fixture
-def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Show:
-    """Calls the command in a folder of its own; an exception but the exit itself is an error."""
-    monkeypatch.chdir(tmp_path)
-
-    def called(*arguments: str, stdin: str | None = None) -> Result:
-        return CliRunner().invoke(cli.app, ["show", *arguments], input=stdin, catch_exceptions=False)
-
-    return called
-
-
-def test_the_tensors_are_drawn_as_memory(show: Show) -> None:
+def test_the_tensors_are_drawn_as_memory(show: Call) -> None:
     result = show(STRIDED)
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
@@ -64,13 +47,13 @@ def test_the_tensors_are_drawn_as_memory(show: Show) -> None:
     ]
 
 
-def test_broadcast_elements_are_counted(show: Show) -> None:
+def test_broadcast_elements_are_counted(show: Call) -> None:
     result = show(BROADCAST)
     assert result.exit_code == 0
     assert "       0  0+1 1+1 2+1   .\n" in result.stdout
 
 
-def test_findings_stand_below_and_exit_1(show: Show) -> None:
+def test_findings_stand_below_and_exit_1(show: Call) -> None:
     result = show(write("shared.json", SHARED))
     assert result.exit_code == 1
     drawn, _, findings = result.stdout.partition("  error[")
@@ -79,7 +62,7 @@ def test_findings_stand_below_and_exit_1(show: Show) -> None:
     assert findings.startswith("DML-BUFFER-Strides-overlap] E_INVALIDARG")
 
 
-def test_findings_are_those_of_the_target(show: Show) -> None:
+def test_findings_are_those_of_the_target(show: Call) -> None:
     long = write("long.json", tile([1, 1, 2, 3], [1, 1, 1, 2], "INT64"))
     assert show(long).exit_code == 0
     result = show(long, "--target", "windows-11-21h2")
@@ -100,13 +83,13 @@ def test_findings_are_those_of_the_target(show: Show) -> None:
         (None, "the tile cannot be drawn: it is no tile"),
     ],
 )
-def test_what_cannot_be_drawn_says_why_and_exits_1(show: Show, value: Any, why: str) -> None:
+def test_what_cannot_be_drawn_says_why_and_exits_1(show: Call, value: Any, why: str) -> None:
     result = show(write("tile.json", value))
     assert result.exit_code == 1
     assert f"  {why}\n" in result.stdout
 
 
-def test_all_tiles_of_a_file_are_drawn_up_to_a_number(show: Show) -> None:
+def test_all_tiles_of_a_file_are_drawn_up_to_a_number(show: Call) -> None:
     few = show(write("few.json", [tile([2], [2])] * 2))
     assert few.stdout.count("InputTensor: ") == 2
     many = show(write("many.json", [*([tile([2], [2])] * (MAX_TILES + 1)), SHARED]))
@@ -117,7 +100,7 @@ def test_all_tiles_of_a_file_are_drawn_up_to_a_number(show: Show) -> None:
     assert many.exit_code == 1
 
 
-def test_a_pointer_chooses_the_tile(show: Show) -> None:
+def test_a_pointer_chooses_the_tile(show: Call) -> None:
     result = show(write("two.json", [tile([2], [2]), SHARED]), "--pointer", "/0")
     assert result.exit_code == 0
     assert result.stdout.startswith("two.json#/0: accepted")
@@ -126,26 +109,26 @@ def test_a_pointer_chooses_the_tile(show: Show) -> None:
     assert "there is no such tile; there are /0, /1" in missing.stderr
 
 
-def test_standard_input_is_read(show: Show) -> None:
+def test_standard_input_is_read(show: Call) -> None:
     result = show("-", stdin=json.dumps(tile([2], [2])))
     assert result.exit_code == 0
     assert "0A  1A  0B  1B" in result.stdout
 
 
-def test_what_cannot_be_read_exits_2(show: Show) -> None:
+def test_what_cannot_be_read_exits_2(show: Call) -> None:
     result = show("missing.json")
     assert result.exit_code == 2
     assert "missing.json: No such file or directory" in result.stderr
 
 
-def test_a_model_s_nodes_are_drawn_by_the_descriptor_that_does_the_same(show: Show) -> None:
+def test_a_model_s_nodes_are_drawn_by_the_descriptor_that_does_the_same(show: Call) -> None:
     result = show(MODEL, "--dim", "batch=4", "--pointer", "number")
     assert result.exit_code == 0
     assert f"{MODEL}#number: accepted" in result.stdout
     assert "OutputTensor: INT64, 64 elements of 8 bytes" in result.stdout
 
 
-def test_a_node_of_which_not_all_is_known_cannot_be_drawn(show: Show) -> None:
+def test_a_node_of_which_not_all_is_known_cannot_be_drawn(show: Call) -> None:
     result = show(MODEL, "--pointer", "number")
     assert result.exit_code == 1
     assert "the tile cannot be drawn: not all of it is known before the model runs\n" in result.stdout
@@ -160,7 +143,7 @@ def test_a_node_of_which_not_all_is_known_cannot_be_drawn(show: Show) -> None:
         ([2, 3], onnx.TensorProto.COMPLEX64, "no descriptor does the same"),
     ],
 )
-def test_a_node_without_a_descriptor_cannot_be_drawn(show: Show, shape: list[int], data_type: int, why: str) -> None:
+def test_a_node_without_a_descriptor_cannot_be_drawn(show: Call, shape: list[int], data_type: int, why: str) -> None:
     nodes = constant("r", (1, 2)), tile_node(name="wrong")
     onnx.save(model(*nodes, inputs=[typed("x", shape, data_type)]), "wrong.onnx")
     result = show("wrong.onnx")
@@ -168,7 +151,7 @@ def test_a_node_without_a_descriptor_cannot_be_drawn(show: Show, shape: list[int
     assert f"the tile cannot be drawn: {why}\n" in result.stdout
 
 
-def test_the_largest_of_tensors_is_shown_in_part(show: Show) -> None:
+def test_the_largest_of_tensors_is_shown_in_part(show: Call) -> None:
     result = show(write("huge.json", HUGE))
     assert result.exit_code == 1
     assert result.stdout.count("elements, in the order of their addresses") == 2

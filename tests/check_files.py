@@ -1,34 +1,15 @@
-"""``dml-tile check`` in a folder of its own, for tests of what it takes and what it writes."""
+"""Files for tests of what ``dml-tile check`` takes and what it writes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
-from typer.testing import CliRunner, Result
-
-from dml_tile import cli
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
 BAD = TILE | {"Repeats": [2]}
 INT64 = {"InputTensor": FLAT | {"DataType": "INT64"}, "OutputTensor": FLAT | {"DataType": "INT64"}, "Repeats": [1]}
-
-Check = Callable[..., Result]
-
-
-@pytest.fixture
-def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """Calls ``dml-tile check``; an exception but the exit itself is an error."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str, stdin: str | None = None) -> Result:
-        return CliRunner().invoke(cli.app, ["check", *arguments], input=stdin, catch_exceptions=False)
-
-    return call
 
 
 def write(name: str, value: Any) -> str:
