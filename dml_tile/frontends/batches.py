@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.findings import Against, Finding
 from dml_tile.rules import check
+from dml_tile.simulation import resolve
 from dml_tile.targets import TargetLike
 
 
@@ -22,7 +23,7 @@ def load_tiles(texts: Iterable[bytes | str]) -> list[TileOperatorDesc]:
     Raises pydantic's ValidationError for a text that is no DML_TILE_OPERATOR_DESC.
     """
     with _uncollected():
-        return [TileOperatorDesc.model_validate_json(text) for text in texts]
+        return list(map(TileOperatorDesc.model_validate_json, texts))
 
 
 def check_texts(
@@ -32,9 +33,10 @@ def check_texts(
 
     Raises what ``load_tiles`` and ``check`` raise.
     """
+    chosen = resolve(target)
     with _uncollected():
-        tiles = (TileOperatorDesc.model_validate_json(text) for text in texts)
-        return [(tile, check(tile, target, against)) for tile in tiles]
+        tiles = map(TileOperatorDesc.model_validate_json, texts)
+        return [(tile, check(tile, chosen, against)) for tile in tiles]
 
 
 @contextmanager
