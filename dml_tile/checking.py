@@ -11,7 +11,7 @@ from typing import Final
 from dml_tile.findings import Against
 from dml_tile.frontends.nodes import Fixed
 from dml_tile.frontends.problems import Problem
-from dml_tile.frontends.sources import Sources, expanded, is_model, may_have_tiles
+from dml_tile.frontends.sources import EMPTY_FOLDER, Sources, expanded, is_model, may_have_tiles
 from dml_tile.reports.result import Result, results
 from dml_tile.reports.summary import ModelSummary
 from dml_tile.selection import Selection
@@ -19,7 +19,6 @@ from dml_tile.targets import Target
 from dml_tile.terminal import CLEAN, FINDINGS, UNREADABLE, complain, console_of
 
 _FILES_WORTH_A_PROGRESS_BAR: Final = 20
-_EMPTY: Final = Problem("", "the folder holds no models and no descriptors; links that leave it are not followed")
 _ALL_RULES: Final = Selection()
 
 
@@ -75,7 +74,7 @@ class Checking:
         for name in names:
             found = list(expanded(name))
             if not found:
-                self._complain(name, _EMPTY)
+                self._complain(name, EMPTY_FOLDER)
             elif found != [name] or not self._skips_others or may_have_tiles(name):
                 yield from found
 

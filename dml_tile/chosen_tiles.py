@@ -8,7 +8,7 @@ from typing import Final
 from dml_tile.frontends.documents import Described
 from dml_tile.frontends.nodes import Fixed, TileNode
 from dml_tile.frontends.problems import Problem
-from dml_tile.frontends.sources import Sources, expanded
+from dml_tile.frontends.sources import EMPTY_FOLDER, Sources, expanded
 from dml_tile.terminal import CLEAN, FINDINGS, UNREADABLE, complain
 
 _LISTED_AT_MOST: Final = 10
@@ -29,7 +29,7 @@ class ChosenTiles:
         """Each chosen tile with its file; what cannot be read is told on stderr as it comes."""
         files = list(expanded(name))
         if not files:
-            self.complain(name, Problem("", "the folder holds no models and no descriptors"))
+            self.complain(name, EMPTY_FOLDER)
         passed_over: list[str] = []
         is_found = self._pointer is None
         with Sources(self._fixed) as sources:

@@ -18,6 +18,9 @@ from dml_tile.frontends.problems import Problem
 if TYPE_CHECKING:
     from dml_tile.frontends.reading import ModelReader
 
+EMPTY_FOLDER: Final = Problem("", "the folder holds no models and no descriptors; links that leave it are not followed")
+"""What is wrong with a folder of which ``expanded`` gives nothing."""
+
 MODEL_SUFFIXES: Final = (".onnx", ".xml", ".tflite", ".pb", ".pdmodel")
 """The files that ONNX's and OpenVINO's readers read; everything else is JSON."""
 
