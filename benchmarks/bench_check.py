@@ -76,7 +76,7 @@ def batch(count: int, samples: int) -> float:
 
 def planning(rank: int, samples: int) -> float:
     """Planning a tile of so many dimensions, to numpy.tile of the reference page's example."""
-    from dml_tile.planning import plan_tile
+    from dml_tile.execution.planner import plan_tile
 
     sizes, repeats = tuple([3, 2] * (rank // 2)), (2,) * rank
     strides = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import mul
 from typing import Final
 
-from dml_tile.layout import extent, packed_strides
+from dml_tile.geometry.layout import extent, packed_strides
 
 
 @dataclass(frozen=True)

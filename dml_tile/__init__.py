@@ -16,6 +16,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dml_tile.arrays.numpy import tile as tile
+    from dml_tile.bindings.memory import BufferLike as BufferLike
+    from dml_tile.bindings.memory import tensor_view as tensor_view
+    from dml_tile.bindings.resources import BindingDesc as BindingDesc
+    from dml_tile.bindings.resources import Buffer as Buffer
+    from dml_tile.bindings.resources import BufferArrayBinding as BufferArrayBinding
+    from dml_tile.bindings.resources import BufferBinding as BufferBinding
     from dml_tile.descriptors import BufferTensorDesc as BufferTensorDesc
     from dml_tile.descriptors import OperatorDesc as OperatorDesc
     from dml_tile.descriptors import TensorDesc as TensorDesc
@@ -28,7 +35,6 @@ if TYPE_CHECKING:
     from dml_tile.device import Device as Device
     from dml_tile.device import Operator as Operator
     from dml_tile.device import OperatorInitializer as OperatorInitializer
-    from dml_tile.device_rules import Removal as Removal
     from dml_tile.enums import HRESULT as HRESULT
     from dml_tile.enums import BindingType as BindingType
     from dml_tile.enums import CreateDeviceFlags as CreateDeviceFlags
@@ -41,40 +47,34 @@ if TYPE_CHECKING:
     from dml_tile.enums import TensorDataType as TensorDataType
     from dml_tile.enums import TensorFlags as TensorFlags
     from dml_tile.enums import TensorType as TensorType
-    from dml_tile.executor import POISON as POISON
-    from dml_tile.executor import BoundTile as BoundTile
-    from dml_tile.executor import CompiledTile as CompiledTile
-    from dml_tile.executor import Padding as Padding
-    from dml_tile.executor import compile_tile as compile_tile
-    from dml_tile.executor import execute as execute
+    from dml_tile.execution.executor import POISON as POISON
+    from dml_tile.execution.executor import BoundTile as BoundTile
+    from dml_tile.execution.executor import CompiledTile as CompiledTile
+    from dml_tile.execution.executor import Padding as Padding
+    from dml_tile.execution.executor import compile_tile as compile_tile
+    from dml_tile.execution.executor import execute as execute
     from dml_tile.findings import Against as Against
     from dml_tile.findings import Basis as Basis
     from dml_tile.findings import DmlError as DmlError
     from dml_tile.findings import Finding as Finding
     from dml_tile.findings import Rule as Rule
-    from dml_tile.frontends.arrays import tile as tile
-    from dml_tile.frontends.batches import check_texts as check_texts
-    from dml_tile.frontends.batches import load_tiles as load_tiles
-    from dml_tile.frontends.cstruct import read_operator_desc as read_operator_desc
-    from dml_tile.frontends.cstruct import read_tile_operator_desc as read_tile_operator_desc
-    from dml_tile.frontends.cstruct import write_operator_desc as write_operator_desc
-    from dml_tile.frontends.cstruct import write_tile_operator_desc as write_tile_operator_desc
-    from dml_tile.layout import calc_buffer_tensor_size as calc_buffer_tensor_size
+    from dml_tile.geometry.layout import calc_buffer_tensor_size as calc_buffer_tensor_size
     from dml_tile.lowering.lower import lower as lower
     from dml_tile.lowering.lower import lower_request as lower_request
     from dml_tile.lowering.run import run_lowering as run_lowering
     from dml_tile.lowering.steps import Lowering as Lowering
     from dml_tile.lowering.steps import LoweringStep as LoweringStep
-    from dml_tile.memory import BufferLike as BufferLike
-    from dml_tile.memory import tensor_view as tensor_view
-    from dml_tile.resources import BindingDesc as BindingDesc
-    from dml_tile.resources import Buffer as Buffer
-    from dml_tile.resources import BufferArrayBinding as BufferArrayBinding
-    from dml_tile.resources import BufferBinding as BufferBinding
-    from dml_tile.rulebook import RULES as RULES
-    from dml_tile.rules import check as check
-    from dml_tile.rules import lowest_level as lowest_level
-    from dml_tile.rules import require as require
+    from dml_tile.readers.batches import check_texts as check_texts
+    from dml_tile.readers.batches import load_tiles as load_tiles
+    from dml_tile.readers.c_structs import read_operator_desc as read_operator_desc
+    from dml_tile.readers.c_structs import read_tile_operator_desc as read_tile_operator_desc
+    from dml_tile.readers.c_structs import write_operator_desc as write_operator_desc
+    from dml_tile.readers.c_structs import write_tile_operator_desc as write_tile_operator_desc
+    from dml_tile.rules.catalogue import RULES as RULES
+    from dml_tile.rules.check import check as check
+    from dml_tile.rules.check import lowest_level as lowest_level
+    from dml_tile.rules.check import require as require
+    from dml_tile.rules.device import Removal as Removal
     from dml_tile.simulation import simulate as simulate
     from dml_tile.targets import Target as Target
     from dml_tile.targets import TargetLike as TargetLike
@@ -94,7 +94,7 @@ _HOMES = {
     "Device": "device",
     "Operator": "device",
     "OperatorInitializer": "device",
-    "Removal": "device_rules",
+    "Removal": "rules.device",
     "BindingType": "enums",
     "CreateDeviceFlags": "enums",
     "ExecutionFlags": "enums",
@@ -107,40 +107,40 @@ _HOMES = {
     "TensorDataType": "enums",
     "TensorFlags": "enums",
     "TensorType": "enums",
-    "BoundTile": "executor",
-    "compile_tile": "executor",
-    "CompiledTile": "executor",
-    "execute": "executor",
-    "Padding": "executor",
-    "POISON": "executor",
+    "BoundTile": "execution.executor",
+    "compile_tile": "execution.executor",
+    "CompiledTile": "execution.executor",
+    "execute": "execution.executor",
+    "Padding": "execution.executor",
+    "POISON": "execution.executor",
     "Against": "findings",
     "Basis": "findings",
     "DmlError": "findings",
     "Finding": "findings",
     "Rule": "findings",
-    "tile": "frontends.arrays",
-    "check_texts": "frontends.batches",
-    "load_tiles": "frontends.batches",
-    "read_operator_desc": "frontends.cstruct",
-    "read_tile_operator_desc": "frontends.cstruct",
-    "write_operator_desc": "frontends.cstruct",
-    "write_tile_operator_desc": "frontends.cstruct",
-    "calc_buffer_tensor_size": "layout",
+    "tile": "arrays.numpy",
+    "check_texts": "readers.batches",
+    "load_tiles": "readers.batches",
+    "read_operator_desc": "readers.c_structs",
+    "read_tile_operator_desc": "readers.c_structs",
+    "write_operator_desc": "readers.c_structs",
+    "write_tile_operator_desc": "readers.c_structs",
+    "calc_buffer_tensor_size": "geometry.layout",
     "lower": "lowering.lower",
     "lower_request": "lowering.lower",
     "run_lowering": "lowering.run",
     "Lowering": "lowering.steps",
     "LoweringStep": "lowering.steps",
-    "BufferLike": "memory",
-    "tensor_view": "memory",
-    "BindingDesc": "resources",
-    "Buffer": "resources",
-    "BufferArrayBinding": "resources",
-    "BufferBinding": "resources",
-    "check": "rules",
-    "lowest_level": "rules",
-    "require": "rules",
-    "RULES": "rulebook",
+    "BufferLike": "bindings.memory",
+    "tensor_view": "bindings.memory",
+    "BindingDesc": "bindings.resources",
+    "Buffer": "bindings.resources",
+    "BufferArrayBinding": "bindings.resources",
+    "BufferBinding": "bindings.resources",
+    "check": "rules.check",
+    "lowest_level": "rules.check",
+    "require": "rules.check",
+    "RULES": "rules.catalogue",
     "simulate": "simulation",
     "Target": "targets",
     "TargetLike": "targets",

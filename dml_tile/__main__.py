@@ -1,6 +1,6 @@
 """``python -m dml_tile`` is ``dml-tile``."""
 
-from dml_tile.cli import main
+from dml_tile.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -21,7 +21,7 @@ from pydantic.alias_generators import to_pascal
 from pydantic_core import SchemaValidator
 
 from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorDataType, TensorFlags, TensorType
-from dml_tile.layout import calc_buffer_tensor_size
+from dml_tile.geometry.layout import calc_buffer_tensor_size
 from dml_tile.spellings import Enumerator, Flags
 
 UINT = Annotated[int, Field(strict=True, ge=0, le=UINT_MAX)]

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from typer.testing import CliRunner, Result
 
-from dml_tile import cli
+from dml_tile.cli import app as cli
 from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.frontends.dxdispatch.model import read_model
-from dml_tile.frontends.dxdispatch.run import run_model
-from dml_tile.frontends.folders import Folders
+from dml_tile.dxdispatch_runner import run_model
+from dml_tile.readers.dxdispatch.model import read_model
+from dml_tile.readers.paths import Folders
 
 # Shared machines are slow at times; what is tested is what comes out, not how soon.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])

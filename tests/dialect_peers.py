@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from dml_tile.dialects.request import DialectError
-from dml_tile.frontends import onnx as onnx_arrays
-from dml_tile.frontends import openvino as openvino_arrays
+from dml_tile.arrays import onnx as onnx_arrays
+from dml_tile.arrays import openvino as openvino_arrays
+from dml_tile.tile_request import DialectError
 
 ort = pytest.importorskip("onnxruntime", reason="there is no wheel of onnxruntime for every platform")
 ov = pytest.importorskip("openvino", reason="there is no wheel of openvino for every platform")

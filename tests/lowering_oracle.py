@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile.axes import Axis
+from dml_tile.geometry.axes import Axis
 
 Addresses = NDArray[np.int64]
 

@@ -10,9 +10,9 @@ import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from dml_tile.frontends.nodes import Fixed, TileNode
-from dml_tile.frontends.onnx_reader import read_nodes
-from dml_tile.frontends.problems import Problem
+from dml_tile.input_errors import Problem
+from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.onnx.tiles import read_nodes
 
 FLOAT: Final = TensorProto.FLOAT
 INT64: Final = TensorProto.INT64

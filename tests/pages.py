@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from conftest import ROOT
 from typer.testing import CliRunner
 
-from dml_tile import cli
+from dml_tile.cli import app as cli
 
 _BLOCK: Final = re.compile(r"^(?:`(?P<file>[\w./-]+)`:\n\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 _COMMAND: Final = re.compile(r"^\$ (.*)\n", re.M)

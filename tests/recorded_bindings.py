@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tiles import row
 
+from dml_tile.bindings.resources import BindingLike
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.device import (
     BindingDesc,
@@ -22,7 +23,6 @@ from dml_tile.device import (
 )
 from dml_tile.enums import BindingType, ExecutionFlags, ResourceFlags, TensorDataType
 from dml_tile.findings import DmlError
-from dml_tile.resources import BindingLike
 
 Setup = dict[str, Any]
 

@@ -18,7 +18,7 @@ from dml_tile.device import (
     Device,
 )
 from dml_tile.enums import Feature, TensorDataType
-from dml_tile.executor import described
+from dml_tile.execution.executor import described
 
 
 def bind_all(life: Life, compiled: CompiledOperator, table: BindingTable, missing: str = "") -> None:

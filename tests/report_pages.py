@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from tiles import row
 
+from dml_tile.checks.advice import advised
+from dml_tile.checks.model_summary import ModelSummary
+from dml_tile.checks.result import Result, results
 from dml_tile.findings import Against
-from dml_tile.frontends.documents import Described
-from dml_tile.frontends.nodes import Fixed, TileNode
-from dml_tile.frontends.problems import Problem
-from dml_tile.reports.advice import advised
+from dml_tile.input_errors import Problem
+from dml_tile.readers.json.descriptors import Described
+from dml_tile.readers.model_tile import Fixed, TileNode
 from dml_tile.reports.page.report import PageReport
-from dml_tile.reports.result import Result, results
-from dml_tile.reports.summary import ModelSummary
 from dml_tile.targets import Target
 
 OLD, MIDDLE, NEW = (Target.parse(name) for name in ("windows-10-2004", "windows-11-21h2", "6_4"))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
+from dml_tile.arrays.numpy import tile
 from dml_tile.findings import DmlError
-from dml_tile.frontends.arrays import tile
 
 ARRAY = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dml_tile.axes import Axis, coalesce, tile_axes
-from dml_tile.layout import packed_strides
+from dml_tile.geometry.axes import Axis, coalesce, tile_axes
+from dml_tile.geometry.layout import packed_strides
 
 
 def axes_of(sizes: list[int], repeats: list[int], strides: list[int] | None = None) -> tuple[Axis, ...]:

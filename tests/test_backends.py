@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from tiles import at
 
-from dml_tile.backend_rules import BACK_END_RULES, Fate
+from dml_tile.back_ends import BACK_ENDS, back_end_named, checked, checked_node, hand_over, note_on
 from dml_tile.descriptors import TensorDesc, TileOperatorDesc
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx, openvino, webnn
-from dml_tile.dialects.request import Request
 from dml_tile.enums import UINT_MAX, TensorDataType
 from dml_tile.findings import Against, Basis
-from dml_tile.frontends.backends import BACK_ENDS, back_end_named, checked, checked_node, hand_over, note_on
-from dml_tile.frontends.nodes import TileNode, tile_node
-from dml_tile.rulebook import RULES, rule_named
-from dml_tile.rules import check
+from dml_tile.readers.model_tile import TileNode, tile_node
+from dml_tile.rules.back_end import BACK_END_RULES, Fate
+from dml_tile.rules.catalogue import RULES, rule_named
+from dml_tile.rules.check import check
+from dml_tile.tile_request import Request
 
 
 def told(desc: TileOperatorDesc | None) -> str:

@@ -9,12 +9,12 @@ from conftest import changed
 from tiles import GOOD, OPERATOR, at, row, tile
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.dxdispatch_runner import ModelError
 from dml_tile.enums import HRESULT, FeatureLevel, TensorDataType
-from dml_tile.executor import execute
+from dml_tile.execution.executor import execute
 from dml_tile.findings import Basis, DmlError
-from dml_tile.frontends.dxdispatch.run import ModelError
-from dml_tile.frontends.problems import refuse
-from dml_tile.rules import check, lowest_level, not_a_tile, require
+from dml_tile.input_errors import refuse
+from dml_tile.rules.check import check, lowest_level, not_a_tile, require
 
 D, R, I = Basis.DOCUMENTED, Basis.RUNTIME, Basis.INFERRED  # noqa: E741
 

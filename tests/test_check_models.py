@@ -16,9 +16,9 @@ from onnx_graphs import constant, model, tile, typed
 from tiles import tile as tile_of_directml
 from typer.testing import Result
 
-from dml_tile.checking import Checking
-from dml_tile.frontends.nodes import Fixed
-from dml_tile.frontends.onnx_reader import read_nodes
+from dml_tile.checks.files import Checking
+from dml_tile.readers.model_tile import Fixed
+from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.simulation import DEFAULT_TARGET
 
 MODEL = str(EXAMPLES / "models" / "two_tiles.onnx")

@@ -15,7 +15,7 @@ from check_files import BAD, INT64, TILE, model, write
 from conftest import Call
 from jsonschema import Draft202012Validator
 
-from dml_tile.schemas import schemas
+from dml_tile.emit.schemas import schemas
 
 
 def files() -> set[str]:

@@ -19,9 +19,9 @@ from conftest import ROOT
 from pages import blocks_of
 from typer.testing import CliRunner
 
-from dml_tile import cli
-from dml_tile.commands.formats import Format
-from dml_tile.config import Config, nearest_config
+from dml_tile.cli import app as cli
+from dml_tile.cli.commands.formats import Format
+from dml_tile.cli.config import Config, nearest_config
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 (HOOK,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())

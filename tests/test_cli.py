@@ -11,8 +11,8 @@ import pytest
 from conftest import EXAMPLES, Call
 from jsonschema import Draft202012Validator
 
-from dml_tile.rulebook import RULES
-from dml_tile.schemas import schemas
+from dml_tile.emit.schemas import schemas
+from dml_tile.rules.catalogue import RULES
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}

@@ -26,7 +26,7 @@ def dml_tile(*arguments: str, **options: Any) -> subprocess.CompletedProcess[byt
 HELP_IMPORTS_NOTHING = """
 import sys
 from typer.testing import CliRunner
-from dml_tile.cli import app
+from dml_tile.cli.app import app
 result = CliRunner().invoke(app, ["--help"])
 assert result.exit_code == 0, result.output
 print(sorted({"numpy", "pydantic"} & set(sys.modules)))

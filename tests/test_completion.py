@@ -13,7 +13,7 @@ from conftest import ROOT
 
 COMMAND_LINE = """
 import sys
-from dml_tile.cli import main
+from dml_tile.cli.app import main
 sys.argv[0] = "dml-tile"
 try:
     main()

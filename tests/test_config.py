@@ -11,7 +11,7 @@ import pytest
 from check_files import BAD, INT64, TILE, write
 from conftest import Call
 
-from dml_tile.config import MAX_BYTES, Config, nearest_config
+from dml_tile.cli.config import MAX_BYTES, Config, nearest_config
 
 
 def configure(text: str, folder: str = ".") -> None:

@@ -18,7 +18,7 @@ from pages import blocks_of, commands_of
 
 GUIDE: Final = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 COPIED: Final = ("dml_tile", "tests", "docs", "examples", "schemas", "pyproject.toml", "README.md", "CONTRIBUTING.md")
-WRITTEN_BY_THE_STEPS: Final = ("dml_tile/buffer_rules.py", "dml_tile/testing/faults.py", "tests/rule_cases.py")
+WRITTEN_BY_THE_STEPS: Final = ("dml_tile/rules/tensor.py", "dml_tile/testing/faults.py", "tests/rule_cases.py")
 
 _BLOCK: Final = re.compile(
     r"`(?P<file>\w+/[\w/.]+)`[^`]*(?:`(?P<above>[^`]+)`)?:\n\n```(?P<language>python|diff)\n(?P<text>.*?)^```$",

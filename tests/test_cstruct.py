@@ -17,7 +17,7 @@ from tiles import GOOD, OPERATOR, row, tile
 
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TileOperatorDesc
 from dml_tile.enums import UINT_MAX, OperatorType
-from dml_tile.frontends.cstruct import (
+from dml_tile.readers.c_structs import (
     DML_BUFFER_TENSOR_DESC,
     DML_OPERATOR_DESC,
     DML_TENSOR_DESC,
@@ -27,7 +27,7 @@ from dml_tile.frontends.cstruct import (
     write_operator_desc,
     write_tile_operator_desc,
 )
-from dml_tile.rules import check
+from dml_tile.rules.check import check
 
 DATA = Path(__file__).parent / "data"
 STRUCTS: list[type[Structure]] = [
@@ -307,7 +307,7 @@ def test_the_description_of_an_unknown_kind_of_tensor_is_left_alone(tensor_type:
 
 AT_A_PAGE_S_END = """
 import ctypes, mmap, sys
-from dml_tile.frontends.cstruct import *
+from dml_tile.readers.c_structs import *
 
 page = mmap.PAGESIZE
 memory = mmap.mmap(-1, 2 * page)

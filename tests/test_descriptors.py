@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc, c_path
 from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorDataType, TensorFlags, TensorType
-from dml_tile.layout import calc_buffer_tensor_size
+from dml_tile.geometry.layout import calc_buffer_tensor_size
 
 FACTS = json.loads((Path(__file__).parent / "data" / "dxdispatch_json.facts.json").read_text())["cases"]
 TENSOR_FACTS = [case for case in FACTS if case["kind"] == "tensor_desc" and "DataType" in case["expect"]]

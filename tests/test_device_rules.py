@@ -8,15 +8,8 @@ from typing import Any, Final
 import pytest
 from tiles import at
 
-from dml_tile.descriptors import BufferTensorDesc
-from dml_tile.device_rules import Compilation, Creation, FeatureQuery, Removal, Targets
-from dml_tile.dispatch_rules import Dispatch, Initialization, Persistence, TableRequest, TableUse
-from dml_tile.enums import HRESULT, BindingType, Feature, FeatureLevel
-from dml_tile.findings import Basis
-from dml_tile.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding
-from dml_tile.rulebook import RULES
-from dml_tile.rules import DESCRIPTOR_RULES
-from dml_tile.slots import (
+from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding
+from dml_tile.bindings.slots import (
     INITIALIZER_INPUT,
     INITIALIZER_OUTPUT,
     INITIALIZER_PERSISTENT,
@@ -31,6 +24,13 @@ from dml_tile.slots import (
     Slot,
     Stage,
 )
+from dml_tile.descriptors import BufferTensorDesc
+from dml_tile.enums import HRESULT, BindingType, Feature, FeatureLevel
+from dml_tile.findings import Basis
+from dml_tile.rules.catalogue import RULES
+from dml_tile.rules.check import DESCRIPTOR_RULES
+from dml_tile.rules.device import Compilation, Creation, FeatureQuery, Removal, Targets
+from dml_tile.rules.dispatch import Dispatch, Initialization, Persistence, TableRequest, TableUse
 
 D, R = Basis.DOCUMENTED, Basis.RUNTIME
 

@@ -19,14 +19,14 @@ from devices import (
 )
 from tiles import GOOD
 
+from dml_tile.bindings.memory import Bytes
 from dml_tile.device import (
     Buffer,
     BufferBinding,
     Device,
 )
 from dml_tile.device import recorder as recorder_module
-from dml_tile.executor import BoundTile
-from dml_tile.memory import Bytes
+from dml_tile.execution.executor import BoundTile
 
 
 def test_many_threads_use_one_device() -> None:

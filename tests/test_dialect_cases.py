@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dml_tile.arrays.numpy import tiled
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx as onnx_dialect
 from dml_tile.dialects import openvino as openvino_dialect
 from dml_tile.dialects import webnn as webnn_dialect
-from dml_tile.dialects.request import DialectError, Request
-from dml_tile.frontends.arrays import tiled
+from dml_tile.tile_request import DialectError, Request
 
 Case = dict[str, Any]
 

@@ -11,18 +11,18 @@ import pytest
 from numpy.typing import NDArray
 from tiles import at
 
-from dml_tile.dialect_rules import CARRIERS, DIALECT_RULES, SPECIFICATION_RULES, merged
+from dml_tile.arrays import onnx, openvino, webnn
 from dml_tile.dialects import directml
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx as onnx_dialect
 from dml_tile.dialects import openvino as openvino_dialect
 from dml_tile.dialects import webnn as webnn_dialect
-from dml_tile.dialects.request import INT64_MAX, DialectError, Request
 from dml_tile.enums import UINT_MAX, TensorDataType
 from dml_tile.findings import DmlError, Rule
-from dml_tile.frontends import onnx, openvino, webnn
-from dml_tile.rulebook import RULES
-from dml_tile.rules import check
+from dml_tile.rules.catalogue import RULES
+from dml_tile.rules.check import check
+from dml_tile.rules.dialect import CARRIERS, DIALECT_RULES, SPECIFICATION_RULES, merged
+from dml_tile.tile_request import INT64_MAX, DialectError, Request
 
 ONNX, OPENVINO, WEBNN, NUMPY = "onnx", "openvino", "webnn", "numpy"
 TILES: Final[dict[str, Callable[..., Request]]] = {

@@ -26,8 +26,8 @@ import dml_tile
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.findings import DmlError, Finding
 from dml_tile.lowering.lower import lower
-from dml_tile.rulebook import RULES
-from dml_tile.rules import check
+from dml_tile.rules.catalogue import RULES
+from dml_tile.rules.check import check
 from dml_tile.simulation import resolve
 from dml_tile.targets import TILE_SUPPORT, Target
 
@@ -170,7 +170,7 @@ def test_an_untrue_example_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_public_name_has_an_entry() -> None:
     headings = re.findall(r"^### (\w+)$", text_of("api.md"), re.MULTILINE)
     assert set(dml_tile.__all__) <= set(headings)
-    for module in ("dml_tile.testing", "dml_tile.frontends.webnn", "dml_tile.frontends.onnx_backend"):
+    for module in ("dml_tile.testing", "dml_tile.arrays.webnn", "dml_tile.arrays.onnx_backend"):
         assert f"## {module}\n" in text_of("api.md")
 
 
@@ -183,13 +183,13 @@ def test_the_examples_in_docstrings_are_true() -> None:
 
 
 def test_a_signature_is_written_as_in_the_source() -> None:
-    checked = definition("dml_tile.rules", "check")
+    checked = definition("dml_tile.rules.check", "check")
     assert not isinstance(checked, Constant)
     text = signature(checked, width=200)  # type: ignore[arg-type]
     assert text.endswith('target: TargetLike | None = None, against: Against = "both") -> tuple[Finding, ...]')
     assert public_names("dml_tile.testing") == ["assert_accepts", "assert_rejects", "simulate"]
     with pytest.raises(LookupError, match=r"dml_tile\.rules defines no chekc"):
-        definition("dml_tile.rules", "chekc")
+        definition("dml_tile.rules.check", "chekc")
 
 
 # What runs the examples

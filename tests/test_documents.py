@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
-from dml_tile.frontends import documents
-from dml_tile.frontends.documents import Described, read_document, read_source, read_value
-from dml_tile.frontends.problems import InputError, Problem
+from dml_tile.input_errors import InputError, Problem
+from dml_tile.readers.json import descriptors as documents
+from dml_tile.readers.json.descriptors import Described, read_document, read_source, read_value
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}

@@ -8,8 +8,8 @@ import pytest
 from models import Json, model, tile
 
 from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.frontends.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
-from dml_tile.frontends.problems import InputError
+from dml_tile.input_errors import InputError
+from dml_tile.readers.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from models import OWNED, Json, model, tile, values, zeros
 
-from dml_tile.frontends.dxdispatch.run import ModelError
-from dml_tile.frontends.problems import InputError
+from dml_tile.dxdispatch_runner import ModelError
+from dml_tile.input_errors import InputError
 
 
 def test_a_model_runs_and_prints_as_dxdispatch_does(run: Callable[..., str]) -> None:

@@ -20,13 +20,13 @@ from tiles import GOOD, row, tile
 from typer.testing import CliRunner, Result
 
 import dml_tile
-from dml_tile import cli
+from dml_tile.cli import app as cli
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.emit.source import LanguageName, cpp, json_text, python, source_text
 from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType
-from dml_tile.frontends.cstruct import read_operator_desc, write_operator_desc
-from dml_tile.frontends.documents import Described, read_document, read_source
-from dml_tile.frontends.problems import json_pointer
-from dml_tile.reports.source import LanguageName, cpp, json_text, python, source_text
+from dml_tile.input_errors import json_pointer
+from dml_tile.readers.c_structs import read_operator_desc, write_operator_desc
+from dml_tile.readers.json.descriptors import Described, read_document, read_source
 
 HEADER = Path(__file__).parent / "data" / "DirectML_stand_in.h"
 

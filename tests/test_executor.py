@@ -12,12 +12,12 @@ import pytest
 from conftest import changed
 from tiles import row
 
+from dml_tile.bindings.memory import DTYPES
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import HRESULT
-from dml_tile.executor import POISON, Padding, execute
+from dml_tile.execution.executor import POISON, Padding, execute
 from dml_tile.findings import DmlError
-from dml_tile.memory import DTYPES
-from dml_tile.rules import check
+from dml_tile.rules.check import check
 
 GUARD = 0xA5
 DOCS = json.loads((Path(__file__).parent / "data" / "ms_docs_dml_tile.json").read_text())["cases"][0]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dml_tile.frontends.folders import Folders, write_whole
-from dml_tile.frontends.problems import InputError
+from dml_tile.input_errors import InputError
+from dml_tile.readers.paths import Folders, write_whole
 
 
 @pytest.fixture

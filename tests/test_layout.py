@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dml_tile import layout
 from dml_tile.enums import UINT_MAX, TensorDataType
-from dml_tile.layout import (
+from dml_tile.geometry import layout
+from dml_tile.geometry.layout import (
     ELEMENT_SIZES,
     calc_buffer_tensor_size,
     extent,

@@ -19,9 +19,9 @@ from onnx_graphs import BOOL, constant, model, typed
 from onnx_graphs import tile as tile_node
 from typer.testing import Result
 
+from dml_tile.checks import advice
 from dml_tile.descriptors import OperatorDesc
-from dml_tile.reports import advice
-from dml_tile.schemas import schemas
+from dml_tile.emit.schemas import schemas
 
 OLD: Final = "windows-10-2004"
 LONG: Final = tile([2, 3, 1, 4, 5], [1, 1, 6, 1, 2], "INT64")

@@ -12,13 +12,13 @@ from tiles import GOOD, OPERATOR, at, row, strided, tile
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx, openvino
-from dml_tile.executor import described, execute
+from dml_tile.execution.executor import described, execute
 from dml_tile.findings import DmlError
 from dml_tile.lowering.lower import lower, lower_request
 from dml_tile.lowering.run import run_lowering
-from dml_tile.lowering_rules import LOWERING_RULES
 from dml_tile.reports.lowering import compact
-from dml_tile.rules import check
+from dml_tile.rules.check import check
+from dml_tile.rules.lowering import LOWERING_RULES
 from dml_tile.simulation import simulate
 
 EIGHT: Final = [2] * 8

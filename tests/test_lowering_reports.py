@@ -10,13 +10,13 @@ import pytest
 from rich.console import Console
 from tiles import row
 
+from dml_tile.checks.lowered import Lowered, lowered
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dialects import onnx
-from dml_tile.frontends.documents import Described
+from dml_tile.emit.lowering import lowering_model, lowering_source
 from dml_tile.lowering.lower import lower, lower_request
-from dml_tile.reports.lowered import Lowered, lowered
+from dml_tile.readers.json.descriptors import Described
 from dml_tile.reports.lowering import compact, lowering_table, summary_lines
-from dml_tile.reports.lowering_code import lowering_model, lowering_source
 from dml_tile.targets import Target
 
 LONG = row("INT64", [1, 2, 3, 4, 5], [1, 1, 2, 1, 2])

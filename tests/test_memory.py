@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dml_tile.bindings.memory import DTYPES, byte_view, tensor_view
 from dml_tile.enums import TensorDataType
-from dml_tile.memory import DTYPES, byte_view, tensor_view
 
 ZEROS = bytes(16)
 MAKERS: list[Callable[[], Any]] = [

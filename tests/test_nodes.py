@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dml_tile.dialects.request import Request
-from dml_tile.frontends.nodes import TileNode, tile_node
+from dml_tile.readers.model_tile import TileNode, tile_node
+from dml_tile.tile_request import Request
 
 ONNX, OPENVINO = "ONNX Tile-13", "OpenVINO Tile-1"
 

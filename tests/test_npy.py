@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dml_tile.frontends.npy import open_npy
+from dml_tile.readers.npy import open_npy
 
 
 def with_header(path: Path, header: str | bytes, version: int = 1, length: int | None = None) -> Path:

@@ -16,11 +16,11 @@ from onnx import TensorProto, defs, helper, numpy_helper
 from onnx.backend.test import BackendTest
 from onnx.checker import ValidationError
 
-from dml_tile.dialects.request import DialectError
+from dml_tile.arrays import onnx_backend
+from dml_tile.arrays.onnx_backend import OPERATORS, ModelError, TileBackend
 from dml_tile.findings import DmlError
-from dml_tile.frontends import onnx_backend
-from dml_tile.frontends.onnx_backend import OPERATORS, ModelError, TileBackend
 from dml_tile.simulation import simulate
+from dml_tile.tile_request import DialectError
 
 MODELS: Final = Path(__file__).parent / "data" / "models"
 

@@ -11,8 +11,8 @@ import pytest
 from onnx import NodeProto, TensorProto, helper
 from onnx_graphs import BOOL, INT64, constant, graph, model, node, nodes_of, tensor, tile, tile_in, typed
 
-from dml_tile.frontends.nodes import Fixed
-from dml_tile.frontends.problems import InputError
+from dml_tile.input_errors import InputError
+from dml_tile.readers.model_tile import Fixed
 
 DYNAMIC: Final = [typed("x", ["N", 3])]
 

@@ -12,10 +12,10 @@ import pytest
 from onnx import ModelProto, TensorProto
 from onnx_graphs import FLOAT, INT64, constant, graph, model, node, nodes_of, tensor, tile, tile_in, typed
 
-from dml_tile.frontends.nodes import Fixed, TileNode
-from dml_tile.frontends.onnx_file import LARGE, MOST_BYTES, load
-from dml_tile.frontends.onnx_reader import read_nodes
-from dml_tile.frontends.problems import InputError, Problem
+from dml_tile.input_errors import InputError, Problem
+from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.onnx.file import LARGE, MOST_BYTES, load
+from dml_tile.readers.onnx.tiles import read_nodes
 
 WHOLE: Final = model(constant("r", [2, 2]), tile(), initializer=[tensor("w", range(100))]).SerializeToString()
 

@@ -9,9 +9,9 @@ import pytest
 from onnx import helper
 from onnx_graphs import BOOL, call, constant, function, if_node, model, node, nodes_of, places, tile, tile_in, typed
 
-from dml_tile.frontends.nodes import TileNode
-from dml_tile.frontends.onnx_inlining import MOST_NODES
-from dml_tile.frontends.problems import InputError
+from dml_tile.input_errors import InputError
+from dml_tile.readers.model_tile import TileNode
+from dml_tile.readers.onnx.functions import MOST_NODES
 
 R: Final = constant("r", [2, 2])
 COND: Final = typed("c", [], BOOL)

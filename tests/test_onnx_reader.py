@@ -24,10 +24,10 @@ from onnx_graphs import (
     typed,
 )
 
-from dml_tile.dialects.request import Request
-from dml_tile.frontends.nodes import Fixed, TileNode
-from dml_tile.frontends.onnx_reader import read_nodes
-from dml_tile.frontends.problems import InputError, Problem
+from dml_tile.input_errors import InputError, Problem
+from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.onnx.tiles import read_nodes
+from dml_tile.tile_request import Request
 
 MODELS: Final = Path(__file__).parent / "data" / "models"
 
@@ -304,6 +304,6 @@ def _length(part: bytes) -> bytes:
 
 def test_without_onnx_the_reader_tells_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
-    monkeypatch.delitem(sys.modules, "dml_tile.frontends.onnx_reader")
+    monkeypatch.delitem(sys.modules, "dml_tile.readers.onnx.tiles")
     with pytest.raises(ImportError, match=r"needs onnx: pip install 'dml-tile\[onnx\]'"):
-        __import__("dml_tile.frontends.onnx_reader")
+        __import__("dml_tile.readers.onnx.tiles")

@@ -14,10 +14,10 @@ import pytest
 from ir_models import MODELS, burn_tile, many_repeats, op, ov, parameter, save, tensorflow_tile, tile, tile_ir
 
 from dml_tile.dialects.openvino import TILE_1_TYPES
-from dml_tile.frontends import openvino_reader
-from dml_tile.frontends.nodes import Fixed, TileNode
-from dml_tile.frontends.openvino_reader import LONGEST_POINTER, read_nodes
-from dml_tile.frontends.problems import InputError
+from dml_tile.input_errors import InputError
+from dml_tile.readers import openvino as openvino_reader
+from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.openvino import LONGEST_POINTER, read_nodes
 
 DIALECT = "OpenVINO Tile-1"
 

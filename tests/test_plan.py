@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tilings import Tiling, assert_equal
 
-from dml_tile.moves import Copy, Crosswise, Multiply, Passes, Stream
-from dml_tile.planning import FEW_BYTES, MANY_PLAIN_BYTES, plan_tile
-from dml_tile.workers import Region, run
+from dml_tile.execution.moves import Copy, Crosswise, Multiply, Passes, Stream
+from dml_tile.execution.planner import FEW_BYTES, MANY_PLAIN_BYTES, plan_tile
+from dml_tile.execution.threads import Region, run
 
 M = 2**20
 

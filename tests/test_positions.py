@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dml_tile.frontends.json_text import JsonText, Position
-from dml_tile.frontends.positions import Positions
+from dml_tile.readers.json.locate import JsonText, Position
+from dml_tile.readers.json.positions import Positions
 
 TILE = """{
   "InputTensor": {"DataType": "FLOAT32", "Sizes": [2, 3]},

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from ir_models import MODELS, burn_tile, many_repeats, nested_ifs, tensorflow_tile
 
-from dml_tile.frontends.exchange import Order, answer_line, read_answer
-from dml_tile.frontends.nodes import Fixed, TileNode
-from dml_tile.frontends.problems import Problem
-from dml_tile.frontends.reading import MOST_ANSWERED, ModelReader
+from dml_tile.input_errors import Problem
+from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.sandbox.parent import MOST_ANSWERED, ModelReader
+from dml_tile.readers.sandbox.protocol import Order, answer_line, read_answer
 
 BURN_XML, BURN_ONNX, LITE = (MODELS / name for name in ("burn_tile.ir.xml", "burn_tile.onnx", "tile.tflite"))
 BURN = TileNode("output_tensor", "OpenVINO Tile-1", "f32", (2, 2), (2, 2))
@@ -130,8 +130,8 @@ def test_the_extra_is_named_where_a_package_is_not_installed(
 IMPORTS_NEITHER = """
 import sys
 from pathlib import Path
-from dml_tile.frontends.nodes import Fixed
-from dml_tile.frontends.reading import ModelReader
+from dml_tile.readers.model_tile import Fixed
+from dml_tile.readers.sandbox.parent import ModelReader
 
 with ModelReader(Fixed()) as reader:
     print([len(reader.parts(Path(name))) for name in sys.argv[1:]])
@@ -147,7 +147,7 @@ def test_the_package_itself_imports_neither_onnx_nor_openvino() -> None:
 # The end of the real process
 
 
-CHILD = [sys.executable, "-m", "dml_tile.frontends.reading_child"]
+CHILD = [sys.executable, "-m", "dml_tile.readers.sandbox.child"]
 
 
 def started() -> subprocess.Popen[bytes]:

@@ -12,7 +12,7 @@ from pages import blocks_of, commands_of, printed_by, run_python
 
 from dml_tile import check
 from dml_tile.enums import TensorDataType
-from dml_tile.frontends.documents import Described, read_document
+from dml_tile.readers.json.descriptors import Described, read_document
 from dml_tile.reports.tables import dimension_counts
 from dml_tile.targets import WINDOWS_RELEASES, Target
 

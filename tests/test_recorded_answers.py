@@ -13,7 +13,7 @@ from runtime_oracle import create_operator
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Finding
-from dml_tile.rules import check
+from dml_tile.rules.check import check
 
 DATA = Path(__file__).parent / "data"
 ROWS = [json.loads(line) for line in (DATA / "create_operator.jsonl").read_text().splitlines()]

@@ -17,7 +17,7 @@ from jsonschema import Draft4Validator
 from onnx_graphs import constant, tile, typed
 from onnx_graphs import model as onnx_model
 
-from dml_tile.rulebook import RULES
+from dml_tile.rules.catalogue import RULES
 
 DATA = ROOT / "tests" / "data"
 SARIF = Draft4Validator(json.loads((DATA / "sarif-2.1.0-rtm.5.json").read_text()))

@@ -25,15 +25,15 @@ from report_pages import (
     section,
 )
 
+from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Against
-from dml_tile.frontends.documents import Described
-from dml_tile.frontends.nodes import TileNode
-from dml_tile.frontends.problems import Problem
+from dml_tile.input_errors import Problem
+from dml_tile.readers.json.descriptors import Described
+from dml_tile.readers.model_tile import TileNode
 from dml_tile.reports.page.contents import LISTED_AT_MOST
 from dml_tile.reports.page.markup import hash_source
-from dml_tile.reports.summary import ModelSummary
-from dml_tile.rulebook import RULES
+from dml_tile.rules.catalogue import RULES
 
 DYNAMIC = TileNode("widen", "ONNX Tile-13", "float32", ("batch", 3, 2, 2), (1, 1, 1, 2))
 

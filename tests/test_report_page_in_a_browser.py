@@ -15,9 +15,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 
-from dml_tile.frontends.documents import Described
-from dml_tile.frontends.problems import Problem
-from dml_tile.reports.summary import ModelSummary
+from dml_tile.checks.model_summary import ModelSummary
+from dml_tile.input_errors import Problem
+from dml_tile.readers.json.descriptors import Described
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 SECONDS = 60  # for a page or a script, on a machine however slow

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rule_cases import CASES, Case
 
-from dml_tile.rulebook import RULES
-from dml_tile.rules import DESCRIPTOR_RULES, check
+from dml_tile.rules.catalogue import RULES
+from dml_tile.rules.check import DESCRIPTOR_RULES, check
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.target.name}-{case.path}")

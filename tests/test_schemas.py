@@ -13,15 +13,15 @@ from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 from test_descriptors import TILES
 
+from dml_tile.checks.result import Result
 from dml_tile.descriptors import DATA_TYPE, TileOperatorDesc
+from dml_tile.emit.schemas import schemas
 from dml_tile.enums import FeatureLevel, TensorDataType
-from dml_tile.frontends.dxdispatch.model import read_model
-from dml_tile.frontends.jsonc import parse_json
-from dml_tile.frontends.positions import Positions
+from dml_tile.readers.dxdispatch.model import read_model
+from dml_tile.readers.json.positions import Positions
+from dml_tile.readers.json.syntax import parse_json
 from dml_tile.reports.json import JsonReport
-from dml_tile.reports.result import Result
-from dml_tile.rules import check
-from dml_tile.schemas import schemas
+from dml_tile.rules.check import check
 from dml_tile.targets import TILE_SUPPORT, Target
 
 SCHEMAS = schemas()

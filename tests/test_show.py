@@ -13,7 +13,7 @@ from onnx_graphs import constant, model, typed
 from onnx_graphs import tile as tile_node
 from shown import HUGE, SHARED, write
 
-from dml_tile.shown_files import MAX_TILES
+from dml_tile.cli.show_files import MAX_TILES
 
 STRIDED: Final = str(EXAMPLES / "strided.json")
 BROADCAST: Final = str(EXAMPLES / "broadcast.json")

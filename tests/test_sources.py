@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tiles import tile
 
-from dml_tile.frontends.nodes import Fixed, TileNode
-from dml_tile.frontends.sources import Sources, expanded, is_model
+from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.sources import Sources, expanded, is_model
 
 DESCRIPTOR = tile().model_dump_json(by_alias=True)
 

@@ -9,14 +9,14 @@ from jsonschema import Draft202012Validator
 from tiles import at
 from typer.testing import CliRunner
 
-from dml_tile import cli
+from dml_tile.arrays.webnn import op_support_limits
+from dml_tile.back_ends import checked
+from dml_tile.cli import app as cli
 from dml_tile.dialects import webnn as dialect
-from dml_tile.dialects.request import DialectError
+from dml_tile.emit.schemas import schemas
 from dml_tile.enums import FeatureLevel
-from dml_tile.frontends.backends import checked
-from dml_tile.frontends.webnn import op_support_limits
-from dml_tile.schemas import schemas
 from dml_tile.simulation import simulate
+from dml_tile.tile_request import DialectError
 
 FROM_4_0 = ["float32", "float16", "int32", "uint32", "int8", "uint8"]
 FROM_4_1 = ["float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8"]

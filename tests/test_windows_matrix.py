@@ -11,10 +11,10 @@ from rich.console import Console
 from tiles import row
 from typer.testing import CliRunner
 
-from dml_tile import cli
+from dml_tile.cli import app as cli
 from dml_tile.enums import TensorDataType
 from dml_tile.reports.windows import NOT_TAKEN, matrix_html, matrix_markdown, matrix_rows, matrix_table
-from dml_tile.rules import check
+from dml_tile.rules.check import check
 from dml_tile.targets import WINDOWS_RELEASES, Target
 
 RELEASES: Final = [release.name for release in WINDOWS_RELEASES]

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from tilings import Tiling, assert_equal, executed
 
-from dml_tile import workers
-from dml_tile.workers import MANY_BYTES, VARIABLE, Region, run, thread_count
+from dml_tile.execution import threads as workers
+from dml_tile.execution.threads import MANY_BYTES, VARIABLE, Region, run, thread_count
 
 BIG = Tiling(4, (2200, 1001), (1, 2))
 SMALL = Tiling(4, (2, 3), (3, 3))

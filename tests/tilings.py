@@ -8,12 +8,12 @@ from operator import mul
 
 import numpy as np
 
-from dml_tile.axes import coalesce, tile_axes
-from dml_tile.layout import packed_strides
-from dml_tile.memory import Bytes
-from dml_tile.plan import Plan
-from dml_tile.planning import plan_axes, plan_tile
-from dml_tile.workers import Progress, Region, run
+from dml_tile.bindings.memory import Bytes
+from dml_tile.execution.plan import Plan
+from dml_tile.execution.planner import plan_axes, plan_tile
+from dml_tile.execution.threads import Progress, Region, run
+from dml_tile.geometry.axes import coalesce, tile_axes
+from dml_tile.geometry.layout import packed_strides
 
 GUARD = 64
 

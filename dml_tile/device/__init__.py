@@ -7,6 +7,10 @@ DmlError says so.
 
 from __future__ import annotations
 
+from dml_tile.bindings.resources import BindingDesc as BindingDesc
+from dml_tile.bindings.resources import Buffer as Buffer
+from dml_tile.bindings.resources import BufferArrayBinding as BufferArrayBinding
+from dml_tile.bindings.resources import BufferBinding as BufferBinding
 from dml_tile.device.device import Device as Device
 from dml_tile.device.dispatchables import BindingProperties as BindingProperties
 from dml_tile.device.dispatchables import CompiledOperator as CompiledOperator
@@ -15,7 +19,3 @@ from dml_tile.device.dispatchables import OperatorInitializer as OperatorInitial
 from dml_tile.device.recorder import CommandRecorder as CommandRecorder
 from dml_tile.device.table import BindingTable as BindingTable
 from dml_tile.device.table import BindingTableDesc as BindingTableDesc
-from dml_tile.resources import BindingDesc as BindingDesc
-from dml_tile.resources import Buffer as Buffer
-from dml_tile.resources import BufferArrayBinding as BufferArrayBinding
-from dml_tile.resources import BufferBinding as BufferBinding

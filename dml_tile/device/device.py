@@ -9,20 +9,12 @@ from collections.abc import Iterable
 from operator import index
 from typing import Final, Literal, SupportsIndex, overload
 
+from dml_tile.bindings.resources import uint
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.device.recorder import CommandRecorder
 from dml_tile.device.table import BindingTable, BindingTableDesc
-from dml_tile.device_rules import (
-    COMPILATION_RULES,
-    CREATION_RULES,
-    FEATURE_RULES,
-    Compilation,
-    Creation,
-    FeatureQuery,
-    Removal,
-)
 from dml_tile.enums import (
     HRESULT,
     CreateDeviceFlags,
@@ -31,10 +23,18 @@ from dml_tile.enums import (
     FeatureLevel,
     TensorDataType,
 )
-from dml_tile.executor import Padding, require_padding
+from dml_tile.execution.executor import Padding, require_padding
 from dml_tile.findings import Against, DmlError
-from dml_tile.resources import uint
-from dml_tile.rules import check
+from dml_tile.rules.check import check
+from dml_tile.rules.device import (
+    COMPILATION_RULES,
+    CREATION_RULES,
+    FEATURE_RULES,
+    Compilation,
+    Creation,
+    FeatureQuery,
+    Removal,
+)
 from dml_tile.simulation import resolve
 from dml_tile.targets import Target, TargetLike
 

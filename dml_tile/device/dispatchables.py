@@ -10,13 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.device.lifetime import Lifetime
-from dml_tile.device_rules import INITIALIZER_RULES, Targets
-from dml_tile.enums import ExecutionFlags, FeatureLevel, TensorFlags
-from dml_tile.executor import described, why_never_executed
-from dml_tile.layout import round_up_4
-from dml_tile.slots import (
+from dml_tile.bindings.slots import (
     INITIALIZER_INPUT,
     INITIALIZER_OUTPUT,
     INITIALIZER_PERSISTENT,
@@ -24,6 +18,12 @@ from dml_tile.slots import (
     TEMPORARY,
     Slot,
 )
+from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.device.lifetime import Lifetime
+from dml_tile.enums import ExecutionFlags, FeatureLevel, TensorFlags
+from dml_tile.execution.executor import described, why_never_executed
+from dml_tile.geometry.layout import round_up_4
+from dml_tile.rules.device import INITIALIZER_RULES, Targets
 
 _DESCRIPTORS_OF_A_TILE: Final = 2
 """Those of its input, or of its persistent resource, and of its output."""

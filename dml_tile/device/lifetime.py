@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import TypeVar
 
-from dml_tile.device_rules import REMOVAL_RULES, Removal
-from dml_tile.executor import Padding
+from dml_tile.execution.executor import Padding
 from dml_tile.findings import Against, Basis, DmlError, Finding, Rule, bases_of
+from dml_tile.rules.device import REMOVAL_RULES, Removal
 from dml_tile.targets import Target
 
 Subject = TypeVar("Subject")

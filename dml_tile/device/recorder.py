@@ -9,11 +9,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dml_tile.binding_rules import BIND_POINT_RULES, BINDING_PAIR_RULES
+from dml_tile.bindings.memory import Bytes
+from dml_tile.bindings.resources import BufferBinding, Span
+from dml_tile.bindings.slots import BindingPair, BindPoint, Slot, Stage
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.device.table import BindingTable
-from dml_tile.dispatch_rules import (
+from dml_tile.enums import ExecutionFlags
+from dml_tile.execution.executor import bind_regions
+from dml_tile.findings import Finding
+from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_PAIR_RULES
+from dml_tile.rules.dispatch import (
     DISPATCH_RULES,
     INITIALIZATION_RULES,
     PERSISTENCE_RULES,
@@ -23,12 +29,6 @@ from dml_tile.dispatch_rules import (
     Persistence,
     TableUse,
 )
-from dml_tile.enums import ExecutionFlags
-from dml_tile.executor import bind_regions
-from dml_tile.findings import Finding
-from dml_tile.memory import Bytes
-from dml_tile.resources import BufferBinding, Span
-from dml_tile.slots import BindingPair, BindPoint, Slot, Stage
 
 _CALL: Final = "RecordDispatch"
 

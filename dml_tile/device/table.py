@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from dml_tile.binding_rules import BIND_POINT_RULES, BINDING_RULES, BOUND_RULES, COUNT_RULES
+from dml_tile.bindings.resources import BindingLike, BufferBinding, binding_desc, bindings_of, uint
+from dml_tile.bindings.slots import INITIALIZER_INPUT, Binding, BindPoint, Bound, Count, Slot
 from dml_tile.device.dispatchables import Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
-from dml_tile.dispatch_rules import TABLE_RULES, TABLE_USE_RULES, TableRequest, TableUse
 from dml_tile.enums import BindingType
 from dml_tile.findings import Finding
-from dml_tile.resources import BindingLike, BufferBinding, binding_desc, bindings_of, uint
-from dml_tile.slots import INITIALIZER_INPUT, Binding, BindPoint, Bound, Count, Slot
+from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES, BOUND_RULES, COUNT_RULES
+from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, TableUse
 
 Bindings: TypeAlias = list[BufferBinding | None]
 

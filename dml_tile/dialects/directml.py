@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.dialect_rules import CARRIERS, DIALECT_RULES, expressed
-from dml_tile.dialects.request import Request
 from dml_tile.findings import DmlError, Finding
+from dml_tile.rules.dialect import CARRIERS, DIALECT_RULES, expressed
 from dml_tile.simulation import DEFAULT_TARGET
+from dml_tile.tile_request import Request
 
 
 def findings(request: Request) -> tuple[Finding, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dml_tile.dialects.request import DialectError, Integers, Request, require_fitting, shape_of, vector
+from dml_tile.tile_request import DialectError, Integers, Request, require_fitting, shape_of, vector
 
 
 def tile(data_type: str, shape: Sequence[int], repeats: Integers) -> Request:

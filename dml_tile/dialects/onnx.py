@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from dml_tile.dialects.request import (
+from dml_tile.tile_request import (
     DialectError,
     Integers,
     Request,

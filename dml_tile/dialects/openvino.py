@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from dml_tile.dialects.request import Integers, Request, require_data_type, require_fitting, shape_of, vector
+from dml_tile.tile_request import Integers, Request, require_data_type, require_fitting, shape_of, vector
 
 _SPECIFICATIONS: Final = "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs"
 PAGE: Final = f"{_SPECIFICATIONS}/movement/tile-1.html"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dml_tile.enums import TensorDataType
-from dml_tile.layout import ELEMENT_SIZES
+from dml_tile.geometry.layout import ELEMENT_SIZES
 from dml_tile.targets import Target
 
 FLOATS: Final = frozenset({TensorDataType.FLOAT32, TensorDataType.FLOAT16, TensorDataType.FLOAT64})

@@ -12,34 +12,34 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from dml_tile.buffer_rules import Buffer, Operand, alignment_is_a_power_of_two, buffer_of
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
-from dml_tile.dialect_rules import (
+from dml_tile.dialects import directml
+from dml_tile.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorDataType
+from dml_tile.findings import DmlError, Finding
+from dml_tile.geometry.byte_walk import Walk
+from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides, round_up_4
+from dml_tile.lowering.carriers import FLOATS, carriers
+from dml_tile.lowering.steps import Lowering, LoweringStep, Place
+from dml_tile.lowering.tiles import Chain, Held, chain_of, tile_of
+from dml_tile.rules.check import check
+from dml_tile.rules.dialect import (
     CARRIERS,
     dimensions_are_few_enough,
     elements_can_be_held,
     sizes_fit,
     there_is_something_to_tile,
 )
-from dml_tile.dialects import directml
-from dml_tile.dialects.request import Request
-from dml_tile.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorDataType
-from dml_tile.findings import DmlError, Finding
-from dml_tile.layout import ELEMENT_SIZES, packed_strides, round_up_4
-from dml_tile.lowering.carriers import FLOATS, carriers
-from dml_tile.lowering.steps import Lowering, LoweringStep, Place
-from dml_tile.lowering.tiles import Chain, Held, chain_of, tile_of
-from dml_tile.lowering.walk import Walk
-from dml_tile.lowering_rules import MOVEMENT_RULES, Movement
-from dml_tile.rules import check
-from dml_tile.simulation import resolve
-from dml_tile.targets import Target, TargetLike
-from dml_tile.tile_rules import (
+from dml_tile.rules.lowering import MOVEMENT_RULES, Movement
+from dml_tile.rules.tensor import Buffer, Operand, alignment_is_a_power_of_two, buffer_of
+from dml_tile.rules.tile import (
     data_type_is_ever_supported,
     data_type_is_supported_at_level,
     data_type_is_supported_by_adapter,
     dimension_count_is_supported_at_level,
 )
+from dml_tile.simulation import resolve
+from dml_tile.targets import Target, TargetLike
+from dml_tile.tile_request import Request
 
 COMPLEX_SIZES: Final = {"complex64": 8, "complex128": 16}
 """In bytes, of the data types of requests that no DirectML type stands for."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dml_tile.executor import POISON, compile_tile
+from dml_tile.bindings.memory import BufferLike
+from dml_tile.execution.executor import POISON, compile_tile
 from dml_tile.lowering.steps import Lowering, Place
-from dml_tile.memory import BufferLike
 
 
 def run_lowering(lowering: Lowering, input: BufferLike, output: BufferLike) -> None:  # noqa: A002

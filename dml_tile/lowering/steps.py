@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.dialects.request import Request
-from dml_tile.layout import ELEMENT_SIZES
-from dml_tile.lowering.walk import Walk
+from dml_tile.geometry.byte_walk import Walk
+from dml_tile.geometry.layout import ELEMENT_SIZES
 from dml_tile.targets import Target
+from dml_tile.tile_request import Request
 
 Place: TypeAlias = Literal["input", "output"] | int
 """A buffer: the input, the output, or a scratch buffer by its number."""

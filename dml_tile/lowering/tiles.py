@@ -10,11 +10,11 @@ from operator import mul
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import TensorDataType, TensorFlags
 from dml_tile.findings import DmlError
-from dml_tile.layout import ELEMENT_SIZES, packed_strides
-from dml_tile.lowering.chain import can_be_chained, shortest_chain
-from dml_tile.lowering.walk import Dimension, Walk, dimensions_of, in_units
-from dml_tile.lowering_rules import Carried, limits_are_kept
-from dml_tile.rules import require
+from dml_tile.geometry.byte_walk import Dimension, Walk, dimensions_of, in_units
+from dml_tile.geometry.chain import can_be_chained, shortest_chain
+from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
+from dml_tile.rules.check import require
+from dml_tile.rules.lowering import Carried, limits_are_kept
 from dml_tile.targets import Target
 
 

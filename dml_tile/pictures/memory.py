@@ -8,9 +8,9 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
-from dml_tile.buffer_rules import Operand, buffer_of, type_name
-from dml_tile.layout import packed_strides
+from dml_tile.geometry.layout import packed_strides
 from dml_tile.pictures.addresses import Index, lowest_addresses
+from dml_tile.rules.tensor import Operand, buffer_of, type_name
 
 MAX_SLOTS: Final = 256
 """How many addresses with elements a picture shows."""

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from operator import floordiv, mod
 
-from dml_tile.buffer_rules import Operand
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.pictures.addresses import Index
 from dml_tile.pictures.memory import TensorMemory, memory_of
+from dml_tile.rules.tensor import Operand
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dml_tile.frontends.json_text import Position
-from dml_tile.frontends.positions import Positions
-from dml_tile.frontends.problems import printable
+from dml_tile.checks.model_summary import ModelSummary
+from dml_tile.checks.result import Result
+from dml_tile.input_errors import printable
+from dml_tile.readers.json.locate import Position
+from dml_tile.readers.json.positions import Positions
 from dml_tile.reports.report import Problems, Write, from_here, in_text, told_once
-from dml_tile.reports.result import Result
-from dml_tile.reports.summary import ModelSummary
 
 
 class GithubReport:

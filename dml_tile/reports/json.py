@@ -8,13 +8,13 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dml_tile.checks.model_summary import ModelSummary
+from dml_tile.checks.result import Result
+from dml_tile.checks.statistics import Statistics
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Finding
-from dml_tile.frontends.positions import Positions
+from dml_tile.readers.json.positions import Positions
 from dml_tile.reports.report import Problems, Write, in_text
-from dml_tile.reports.result import Result
-from dml_tile.reports.statistics import Statistics
-from dml_tile.reports.summary import ModelSummary
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
 Line = Annotated[int, Field(ge=1)] | None

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Literal
 from xml.sax.saxutils import escape, quoteattr
 
-from dml_tile.frontends.problems import printable
+from dml_tile.checks.model_summary import ModelSummary
+from dml_tile.checks.result import Result
+from dml_tile.input_errors import printable
 from dml_tile.reports.report import Problems, Write
-from dml_tile.reports.result import Result
-from dml_tile.reports.summary import ModelSummary
 from dml_tile.reports.text import result_lines
 
 

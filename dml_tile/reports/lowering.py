@@ -11,14 +11,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from dml_tile.buffer_rules import type_name
+from dml_tile.checks.lowered import Lowered
+from dml_tile.checks.verdicts import SO_FAR
 from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.dialects.request import Request
 from dml_tile.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering, Place
-from dml_tile.reports.lowered import Lowered
 from dml_tile.reports.text import Line, detail_lines, print_counts, print_lines, verdict
-from dml_tile.reports.words import SO_FAR
+from dml_tile.rules.tensor import type_name
+from dml_tile.tile_request import Request
 
 _TENSORS: Final = ("InputTensor", "OutputTensor")
 _USUAL: Final = {"Flags": TensorFlags.NONE.name, "Strides": "packed", "GuaranteedBaseOffsetAlignment": "0"}

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Protocol, TypeAlias
 
+from dml_tile.checks.model_summary import ModelSummary
+from dml_tile.checks.result import Result
 from dml_tile.findings import Finding
-from dml_tile.frontends.problems import Problem, printable
-from dml_tile.reports.result import Result
-from dml_tile.reports.summary import ModelSummary
+from dml_tile.input_errors import Problem, printable
 
 Problems: TypeAlias = Sequence[tuple[str, Problem]]
 """What cannot be read, each with the name of its source."""

@@ -13,14 +13,14 @@ from importlib.metadata import version
 from typing import Any, Final
 from urllib.parse import quote
 
-from dml_tile.frontends.json_text import Position
-from dml_tile.frontends.positions import Positions
-from dml_tile.frontends.problems import printable
+from dml_tile.checks.model_summary import ModelSummary
+from dml_tile.checks.result import Result
+from dml_tile.checks.verdicts import outcome
+from dml_tile.input_errors import printable
+from dml_tile.readers.json.locate import Position
+from dml_tile.readers.json.positions import Positions
 from dml_tile.reports.report import Problems, Told, Write, from_here, told_once
-from dml_tile.reports.result import Result
-from dml_tile.reports.summary import ModelSummary
-from dml_tile.reports.words import outcome
-from dml_tile.rulebook import RULES
+from dml_tile.rules.catalogue import RULES
 
 Json = dict[str, Any]
 

@@ -9,11 +9,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from dml_tile.enums import FeatureLevel
-from dml_tile.findings import Finding, Rule
-from dml_tile.frontends.problems import printable
-from dml_tile.reports.result import Result
-from dml_tile.reports.words import (
+from dml_tile.checks.result import Result
+from dml_tile.checks.verdicts import (
     ACCEPTED,
     NOT_CHECKED,
     NOT_READ,
@@ -24,6 +21,9 @@ from dml_tile.reports.words import (
     outcome_of,
     verdict_word,
 )
+from dml_tile.enums import FeatureLevel
+from dml_tile.findings import Finding, Rule
+from dml_tile.input_errors import printable
 from dml_tile.targets import Target, oldest_windows
 
 _STYLES: Final = {
@@ -114,7 +114,7 @@ def rule_lines(rule: Rule[object]) -> Iterator[Line]:
 
 def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     """Findings that differ in their paths only."""
-    from dml_tile.rulebook import RULES  # which is not needed where all is accepted
+    from dml_tile.rules.catalogue import RULES  # which is not needed where all is accepted
 
     first = findings[0]
     kind = "crash" if first.crash else "error"

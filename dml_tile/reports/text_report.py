@@ -9,12 +9,12 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from dml_tile.checks.model_summary import ModelSummary, summary_table
+from dml_tile.checks.result import Result
+from dml_tile.checks.statistics import Statistics
+from dml_tile.checks.verdicts import ACCEPTED, NOT_READ, REFUSED, verdict_word
 from dml_tile.reports.report import Problems
-from dml_tile.reports.result import Result
-from dml_tile.reports.statistics import Statistics
-from dml_tile.reports.summary import ModelSummary, summary_table
 from dml_tile.reports.text import Line, print_counts, print_lines, result_lines
-from dml_tile.reports.words import ACCEPTED, NOT_READ, REFUSED, verdict_word
 from dml_tile.targets import Target
 
 _FIXABLE: Final = ("InputTensor.Sizes", "InputTensor.DimensionCount")

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.findings import Against, Finding
-from dml_tile.rulebook import rule_named
-from dml_tile.rules import check
+from dml_tile.rules.catalogue import rule_named
+from dml_tile.rules.check import check
 from dml_tile.simulation import resolve, simulate
 from dml_tile.targets import Target, TargetLike
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from hypothesis import strategies as st
 
 from dml_tile.enums import TensorDataType, TensorFlags
-from dml_tile.layout import ELEMENT_SIZES, minimum_size_in_bytes
+from dml_tile.geometry.layout import ELEMENT_SIZES, minimum_size_in_bytes
 from dml_tile.simulation import resolve
 from dml_tile.targets import Target
 

@@ -18,10 +18,10 @@ try:
 except ImportError as error:
     raise ImportError("dml_tile.testing.strategies needs hypothesis: pip install hypothesis") from error
 
+from dml_tile.bindings.memory import Bytes
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import UINT64_MAX, UINT_MAX
-from dml_tile.memory import Bytes
-from dml_tile.rules import check
+from dml_tile.rules.check import check
 from dml_tile.targets import Target, TargetLike
 from dml_tile.testing.drafts import Draft, drafts
 from dml_tile.testing.faults import faulty_drafts

@@ -23,13 +23,13 @@ otherwise. What takes a `target` takes whatever [`Target.parse`](#target) does; 
 GROUPS: Final = {
     # the modules that the names of dml_tile come from
     "Descriptors": ("descriptors",),
-    "Checking": ("rules", "findings", "rulebook"),
+    "Checking": ("rules.check", "findings", "rules.catalogue"),
     "Targets": ("targets", "simulation"),
-    "Tiling": ("frontends.arrays", "executor", "memory", "layout"),
+    "Tiling": ("arrays.numpy", "execution.executor", "bindings.memory", "geometry.layout"),
     "Lowering": ("lowering.lower", "lowering.run", "lowering.steps"),
-    "Many descriptors at once": ("frontends.batches",),
-    "C structs": ("frontends.cstruct",),
-    "The device": ("device", "device_rules", "resources"),
+    "Many descriptors at once": ("readers.batches",),
+    "C structs": ("readers.c_structs",),
+    "The device": ("device", "rules.device", "bindings.resources"),
     "Enumerations": ("enums",),
 }
 
@@ -37,17 +37,17 @@ MODULES: Final = {
     # other modules to import from, and which of their names; none: all that are public
     "dml_tile.testing": (),
     "dml_tile.testing.strategies": (),
-    "dml_tile.dialects.request": ("Request", "DialectError"),
+    "dml_tile.tile_request": ("Request", "DialectError"),
     "dml_tile.dialects.onnx": ("tile_13", "tile_6", "tile_1"),
     "dml_tile.dialects.openvino": ("tile_1",),
     "dml_tile.dialects.webnn": ("tile",),
     "dml_tile.dialects.numpy": ("tile",),
     "dml_tile.dialects.directml": ("findings", "tile_desc"),
-    "dml_tile.frontends.onnx": ("tile_13", "tile_6", "tile_1"),
-    "dml_tile.frontends.openvino": (),
-    "dml_tile.frontends.webnn": ("tile", "op_support_limits"),
-    "dml_tile.frontends.backends": (),
-    "dml_tile.frontends.onnx_backend": (),
+    "dml_tile.arrays.onnx": ("tile_13", "tile_6", "tile_1"),
+    "dml_tile.arrays.openvino": (),
+    "dml_tile.arrays.webnn": ("tile", "op_support_limits"),
+    "dml_tile.back_ends": (),
+    "dml_tile.arrays.onnx_backend": (),
 }
 
 

@@ -21,7 +21,7 @@ from dml_tile.dialects import directml, onnx, openvino
 
 _BACK_ENDS: Final = """\
 from dml_tile.dialects import onnx
-from dml_tile.frontends.backends import checked
+from dml_tile.back_ends import checked
 """
 
 _DEVICE: Final = """\

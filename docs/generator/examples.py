@@ -11,15 +11,15 @@ from typing import Any, Final, Literal
 
 from rule_cases import CASES, LOWERING_CASES
 
+from dml_tile.checks.verdicts import verdict_word
 from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.dialect_rules import SPECIFICATION_RULES
-from dml_tile.dialects.request import DialectError
 from dml_tile.findings import DmlError, Finding
 from dml_tile.lowering.lower import lower
-from dml_tile.reports.words import verdict_word
-from dml_tile.rules import check
+from dml_tile.rules.check import check
+from dml_tile.rules.dialect import SPECIFICATION_RULES
 from dml_tile.simulation import DEFAULT_TARGET
 from dml_tile.targets import Target
+from dml_tile.tile_request import DialectError
 from generator.call_examples import CALLS, PREPARED
 from generator.terse import Descriptor, terse_json
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from dml_tile.checks.verdicts import alike, outcome_of
 from dml_tile.findings import Finding, Rule
-from dml_tile.reports.words import alike, outcome_of
-from dml_tile.rulebook import RULES
+from dml_tile.rules.catalogue import RULES
 from generator.call_examples import PREPARED
 from generator.examples import Example, example_pairs
 

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.emit.source import json_text, source_text
 from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorType
-from dml_tile.frontends.cstruct import (
+from dml_tile.readers.c_structs import (
     read_operator_desc,
     read_tile_operator_desc,
     write_operator_desc,
     write_tile_operator_desc,
 )
-from dml_tile.frontends.documents import Described, read_document
-from dml_tile.reports.source import json_text, source_text
-from dml_tile.rules import check
+from dml_tile.readers.json.descriptors import Described, read_document
+from dml_tile.rules.check import check
 
 UINTS = st.integers(0, 9) | st.integers(0, UINT_MAX)
 COUNTS = st.integers(0, 10) | UINTS

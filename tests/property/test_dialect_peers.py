@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dml_tile.dialects import openvino as openvino_dialect
-from dml_tile.dialects.request import INT64_MAX, DialectError
+from dml_tile.tile_request import INT64_MAX, DialectError
 
 NUMBERS: Final = tuple(
     np.dtype(name)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from shown import said
 
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
-from dml_tile.layout import ELEMENT_SIZES
+from dml_tile.geometry.layout import ELEMENT_SIZES
 from dml_tile.pictures.html import picture_html
 from dml_tile.pictures.memory import MAX_SLOTS
 from dml_tile.pictures.svg import picture_svg

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dml_tile.arrays.numpy import DATA_TYPES, tile
+from dml_tile.bindings.memory import DTYPES, tensor_view
 from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.executor import execute
+from dml_tile.execution.executor import execute
 from dml_tile.findings import Against
-from dml_tile.frontends.arrays import DATA_TYPES, tile
-from dml_tile.layout import packed_strides, round_up_4
-from dml_tile.memory import DTYPES, tensor_view
-from dml_tile.rules import check
+from dml_tile.geometry.layout import packed_strides, round_up_4
+from dml_tile.rules.check import check
 
 GUARD = 0xA5
 FLOAT64 = 9

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dml_tile.back_ends import BACK_ENDS, hand_over
 from dml_tile.dialects import onnx
-from dml_tile.executor import execute
-from dml_tile.frontends.backends import BACK_ENDS, hand_over
-from dml_tile.rules import check
+from dml_tile.execution.executor import execute
+from dml_tile.rules.check import check
 
 NAMES = sorted(onnx.TILE_6_TYPES - {"string", "complex64", "complex128"})
 

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from lowering_oracle import fewest_steps
 from numpy.typing import NDArray
 
-from dml_tile.axes import Axis
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.enums import TensorDataType
-from dml_tile.executor import described, execute
+from dml_tile.execution.executor import described, execute
 from dml_tile.findings import DmlError
-from dml_tile.layout import ELEMENT_SIZES, packed_strides
+from dml_tile.geometry.axes import Axis
+from dml_tile.geometry.byte_walk import Walk, dimensions_of
+from dml_tile.geometry.chain import can_be_chained, shortest_chain
+from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
 from dml_tile.lowering.carriers import carriers
-from dml_tile.lowering.chain import can_be_chained, shortest_chain
 from dml_tile.lowering.lower import lower
 from dml_tile.lowering.run import run_lowering
-from dml_tile.lowering.walk import Walk, dimensions_of
-from dml_tile.rules import check
+from dml_tile.rules.check import check
 from dml_tile.targets import Target
 from dml_tile.testing.drafts import drafts
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilings import Tiling, assert_equal
 
-from dml_tile import planning, workers
+from dml_tile.execution import planner as planning
+from dml_tile.execution import threads as workers
 
 FEW = [0, 64, 8192]
 MANY = [0, 4096, 2**22]

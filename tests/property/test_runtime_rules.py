@@ -13,8 +13,8 @@ from test_recorded_answers import answer
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import UINT64_MAX, UINT_MAX, FeatureLevel
 from dml_tile.findings import Against
-from dml_tile.layout import ELEMENT_SIZES, calc_buffer_tensor_size, packed_strides
-from dml_tile.rules import _findings, _is_plainly_fine, check, lowest_level
+from dml_tile.geometry.layout import ELEMENT_SIZES, calc_buffer_tensor_size, packed_strides
+from dml_tile.rules.check import _findings, _is_plainly_fine, check, lowest_level
 from dml_tile.targets import Target
 
 UINTS = st.one_of(st.integers(0, 9), st.sampled_from([2**16, 2**31, UINT_MAX - 1, UINT_MAX]), st.integers(0, UINT_MAX))

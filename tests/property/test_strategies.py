@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tiles import GOOD, at, tile
 
+from dml_tile.bindings.memory import DTYPES
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.enums import FeatureLevel, TensorDataType
-from dml_tile.executor import described, execute
-from dml_tile.layout import packed_strides
-from dml_tile.memory import DTYPES
-from dml_tile.rules import DESCRIPTOR_RULES, check
+from dml_tile.execution.executor import described, execute
+from dml_tile.geometry.layout import packed_strides
+from dml_tile.rules.check import DESCRIPTOR_RULES, check
 from dml_tile.simulation import simulate
 from dml_tile.targets import Target
 from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tile_buffers, tiles

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from dml_tile.checks.result import Result
+from dml_tile.checks.verdicts import ACCEPTED, NOT_CHECKED, REFUSED, SO_FAR, verdict_word
 from dml_tile.findings import Against
 from dml_tile.reports.page.row import Row, row_of
-from dml_tile.reports.result import Result
-from dml_tile.reports.words import ACCEPTED, NOT_CHECKED, REFUSED, SO_FAR, verdict_word
 from dml_tile.targets import Target
 
 LISTED_AT_MOST: Final = 1_000

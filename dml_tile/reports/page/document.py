@@ -8,12 +8,12 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Final
 
+from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.reports.page.contents import LISTED_AT_MOST, Contents
 from dml_tile.reports.page.markup import Markup, element, hash_source, table
 from dml_tile.reports.page.overview import model_table, problem_list, rule_table, target_table
 from dml_tile.reports.page.tiles import COLUMNS, tile_body, verdict
 from dml_tile.reports.report import Problems
-from dml_tile.reports.summary import ModelSummary
 
 _OPEN_AT_MOST: Final = 20
 """How many tiles with findings show them without being asked."""

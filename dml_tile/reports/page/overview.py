@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from dml_tile.frontends.problems import Problem
+from dml_tile.checks.model_summary import ModelSummary, run_from
+from dml_tile.input_errors import Problem
 from dml_tile.reports.page.contents import LISTED_AT_MOST, Contents
 from dml_tile.reports.page.markup import Cell, Markup, body, element, link, name, table
 from dml_tile.reports.page.row import clipped
 from dml_tile.reports.page.tiles import level_key
 from dml_tile.reports.report import Problems
-from dml_tile.reports.summary import ModelSummary, run_from
-from dml_tile.rulebook import RULES
+from dml_tile.rules.catalogue import RULES
 
 _MODEL_COLUMNS: Final = ("Model", "Tiles", "Dynamic", "Lowest level", "Oldest Windows")
 _RULE_COLUMNS: Final = ("Rule", "Tiles", "It says", "Page")

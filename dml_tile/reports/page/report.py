@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dml_tile.checks.model_summary import ModelSummary
+from dml_tile.checks.result import Result
 from dml_tile.findings import Against
 from dml_tile.reports.page.contents import Contents
 from dml_tile.reports.page.document import document
 from dml_tile.reports.report import Problems, Write
-from dml_tile.reports.result import Result
-from dml_tile.reports.summary import ModelSummary
 
 
 class PageReport:

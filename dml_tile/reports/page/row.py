@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from dml_tile.checks.model_summary import run_from_level
+from dml_tile.checks.result import Result
+from dml_tile.checks.verdicts import NOT_CHECKED, alike, outcome_of
 from dml_tile.findings import Finding
-from dml_tile.frontends.problems import printable
+from dml_tile.input_errors import printable
 from dml_tile.lowering.steps import Lowering
 from dml_tile.reports.lowering import compact, place_name, summary_lines
-from dml_tile.reports.result import Result
-from dml_tile.reports.summary import run_from_level
-from dml_tile.reports.words import NOT_CHECKED, alike, outcome_of
-from dml_tile.rulebook import RULES
+from dml_tile.rules.catalogue import RULES
 
 _LONGEST_TEXT: Final = 500
 _FINDINGS_AT_MOST: Final = 10

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from dml_tile.checks.model_summary import NOWHERE
+from dml_tile.checks.verdicts import ACCEPTED, NOT_CHECKED, REFUSED, SO_FAR
 from dml_tile.reports.page.contents import VERDICTS
 from dml_tile.reports.page.markup import Cell, Markup, body, element, joined, link, name
 from dml_tile.reports.page.row import Row, ToldFinding, ToldLowering
-from dml_tile.reports.summary import NOWHERE
-from dml_tile.reports.words import ACCEPTED, NOT_CHECKED, REFUSED, SO_FAR
 
 COLUMNS: Final = ("Verdict", "Source", "Tile", "Target", "Lowest level", "Oldest Windows", "Findings")
 

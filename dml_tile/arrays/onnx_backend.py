@@ -1,0 +1,278 @@
+"""onnx's Backend interface over the simulated device, for models of Tile and what prepares its inputs.
+
+    model = TileBackend.prepare(onnx.load("model.onnx"), target="windows-11-21h2")
+    (output,) = model.run([x, repeats])
+
+Tile is dispatched on a simulated ``Device``; Constant, Identity, Cast and Reshape are onnx's reference implementation.
+No other operator is run.
+
+Page: https://onnx.ai/onnx/api/backend.html
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    import onnx
+except ImportError as error:
+    raise ImportError("dml_tile.arrays.onnx_backend needs onnx: pip install 'dml-tile[onnx]'") from error
+
+from onnx import checker, defs, external_data_helper, helper, numpy_helper
+from onnx.backend import base
+from onnx.reference import ReferenceEvaluator
+
+from dml_tile.arrays.numpy import tiled
+from dml_tile.arrays.onnx import type_name
+from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.device import BindingTableDesc, Buffer, BufferBinding, Device
+from dml_tile.dialects.directml import findings, tile_desc
+from dml_tile.dialects.onnx import TILES
+from dml_tile.rules.check import lowest_level
+from dml_tile.targets import TargetLike
+
+Array = NDArray[Any]
+
+OPERATORS: Final = {"Tile": 1, "Constant": 1, "Identity": 1, "Cast": 6, "Reshape": 5}
+"""What is run, and since which opset; the Cast and Reshape before that have attributes for inputs."""
+
+
+class ModelError(ValueError):
+    """A model, or an input to it, cannot be run here; the message names the node and the operator."""
+
+
+class TileModel(base.BackendRep):
+    """A model that can be run any number of times; each Tile is created, compiled and dispatched on its device."""
+
+    def __init__(self, model: onnx.ModelProto, device: Device) -> None:
+        graph = model.graph
+        self.device = device
+        self._constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+        self._inputs = [value for value in graph.input if value.name not in self._constants]
+        self._outputs = [value.name for value in graph.output]
+        opset = _opset_of(model)
+        self._steps = [_Step(node, opset, device) for node in graph.node]
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs, in the model's order and by name, of inputs in the model's order, without its initialisers.
+
+        Raises DmlError where the target refuses a Tile that another feature level takes, DialectError where ONNX rules
+        it out, ModelError for inputs of another number, type or shape than the model declares.
+        """
+        given = _arrays(inputs, [value.name for value in self._inputs])
+        for value, array in zip(self._inputs, given, strict=True):
+            _require_declared(value, array)
+        values: dict[str, Array] = self._constants | {
+            value.name: array for value, array in zip(self._inputs, given, strict=True)
+        }
+        for step in self._steps:
+            values[step.output] = step.run([values[name] for name in step.inputs])
+        return base.namedtupledict("Outputs", self._outputs)(*(values[name] for name in self._outputs))
+
+
+class TileBackend(base.Backend):
+    """onnx.backend.base.Backend on the simulated device, which is a "CPU".
+
+    ``target`` is whatever ``Target.parse`` takes; None means the simulated one, else 6_4. A Tile whose descriptor
+    passes ``check`` at the target is dispatched there, bools and bfloat16 as bits. Where the target refuses it and
+    another feature level takes it, DmlError is raised, for a test at that target to see. What no level takes (an empty
+    result, strings, complex numbers, float64, more than 8 dimensions that cannot be merged) is tiled as ONNX says,
+    without the device: there is nothing to ask it for.
+    """
+
+    @classmethod
+    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
+        """Whether ``prepare`` takes the model."""
+        try:
+            cls.prepare(model, device, **kwargs)
+        except (ModelError, checker.ValidationError):
+            return False
+        return True
+
+    @classmethod
+    def prepare(
+        cls, model: onnx.ModelProto, device: str = "CPU", *, target: TargetLike | None = None, **kwargs: Any
+    ) -> TileModel:
+        """The model, ready to be run; other options, such as those of onnx's test runner, change nothing.
+
+        Raises ModelError for a model with other operators than OPERATORS, local functions, sparse or external data,
+        inputs that are no tensors, or for another device than the CPU; onnx's ValidationError for an invalid one;
+        ValueError for an unknown target.
+        """
+        _require_device(device)
+        if not isinstance(model, onnx.ModelProto):
+            raise TypeError(f"model is a {type(model).__name__}; an onnx.ModelProto was expected")
+        _require_runnable(model)
+        checker.check_model(model)
+        return TileModel(model, Device(target, raise_on_removal=True))
+
+    @classmethod
+    def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs of a model that is run once; see ``prepare`` and ``TileModel.run``."""
+        return cls.prepare(model, device, **kwargs).run(inputs)
+
+    @classmethod
+    def run_node(  # type: ignore[override]  # onnx declares each option a dict, and hands on an integer
+        cls,
+        node: onnx.NodeProto,
+        inputs: Any,
+        device: str = "CPU",
+        outputs_info: Sequence[tuple[np.dtype[Any], tuple[int, ...]]] | None = None,
+        *,
+        target: TargetLike | None = None,
+        **kwargs: Any,
+    ) -> tuple[Any, ...]:
+        """The output of one node, of ``opset_version``, by default the latest; raises what a model of it would."""
+        _require_device(device)
+        opset = kwargs.get("opset_version", defs.onnx_opset_version())
+        _require_operator(node, opset)
+        super().run_node(node, inputs, device, outputs_info, **kwargs)
+        step = _Step(node, opset, Device(target, raise_on_removal=True))
+        output = step.run(_arrays(inputs, step.inputs))
+        return base.namedtupledict("Outputs", [step.output])(output)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether it is the CPU, with or without a number."""
+        return device.split(":")[0] == "CPU"
+
+
+class _Step:
+    """One node, ready to be run."""
+
+    def __init__(self, node: onnx.NodeProto, opset: int, device: Device) -> None:
+        self.inputs = list(node.input)
+        self.output = node.output[0]
+        self._named = _named(node)
+        self._device = device
+        self._tile = TILES[max(since for since in TILES if since <= opset)] if node.op_type == "Tile" else None
+        with self._blamed():
+            self._reference = None if self._tile else _evaluator(node, opset)
+
+    def run(self, inputs: Sequence[Array]) -> Array:
+        with self._blamed():
+            if self._reference:
+                (output,) = self._reference.run(None, dict(zip(self.inputs, inputs, strict=True)))
+                return np.asarray(output)
+            assert self._tile is not None
+            array, *others = inputs
+            request = self._tile(type_name(array), array.shape, *others)
+            if not findings(request):
+                desc = tile_desc(request)
+                if lowest_level(desc) is not None:
+                    return _dispatched(self._device, desc, array).reshape(request.output_shape)
+            return tiled(array, request)
+
+    @contextmanager
+    def _blamed(self) -> Iterator[None]:
+        """Within the block, an error tells the node that it comes from."""
+        try:
+            yield
+        except Exception as error:
+            error.add_note(f"from {self._named}")
+            raise
+
+
+def _dispatched(device: Device, desc: TileOperatorDesc, array: Array) -> Array:
+    """The elements of the output, in one dimension."""
+    compiled = device.compile_operator(device.create_operator(desc))
+    recorder = device.create_command_recorder()
+    initializer = device.create_operator_initializer([compiled])
+    recorder.record_dispatch(initializer, device.create_binding_table(BindingTableDesc(initializer)))
+    source, output = (Buffer(slot.size_in_bytes) for slot in (*compiled.input_slots, *compiled.output_slots))
+    source.memory[: array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    table = device.create_binding_table(BindingTableDesc(compiled))
+    table.bind_inputs([BufferBinding(source)])
+    table.bind_outputs([BufferBinding(output)])
+    recorder.record_dispatch(compiled, table)
+    assert desc.output_tensor is not None
+    assert desc.output_tensor.desc is not None
+    assert desc.output_tensor.desc.sizes is not None
+    count = math.prod(desc.output_tensor.desc.sizes)
+    return output.memory[: count * array.itemsize].view(array.dtype)
+
+
+def _evaluator(node: onnx.NodeProto, opset: int) -> ReferenceEvaluator:
+    inputs, outputs = (
+        [helper.make_empty_tensor_value_info(name) for name in names] for names in (node.input, node.output)
+    )
+    return ReferenceEvaluator(helper.make_graph([node], "one node", inputs, outputs), opsets={"": opset})
+
+
+def _opset_of(model: onnx.ModelProto) -> int:
+    return next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 1)
+
+
+def _named(node: onnx.NodeProto) -> str:
+    """A node as messages tell it: by its name, else by its output."""
+    name = repr(node.name) if node.name else f"that gives {', '.join(map(repr, node.output))}"
+    return f"the node {name}, a {'.'.join(filter(None, (node.domain, node.op_type)))}"
+
+
+def _require_device(device: str) -> None:
+    if not TileBackend.supports_device(device):
+        raise ModelError(f"device is {device!r}; only CPU is simulated")
+
+
+def _require_operator(node: onnx.NodeProto, opset: int) -> None:
+    if node.domain or node.op_type not in OPERATORS:
+        raise ModelError(f"{_named(node)}, is not run here; {', '.join(OPERATORS)} are")
+    if opset < OPERATORS[node.op_type]:
+        raise ModelError(f"{_named(node)}, is of opset {opset}; it is run from opset {OPERATORS[node.op_type]} on")
+    for attribute in node.attribute:
+        if attribute.HasField("sparse_tensor"):
+            raise ModelError(f"{_named(node)}, has a sparse tensor, {attribute.name}, which is not run here")
+        if attribute.ref_attr_name:
+            raise ModelError(f"{_named(node)}, takes {attribute.name} from a function's attribute; there is none")
+        if attribute.HasField("t"):
+            _require_own_data(_named(node), attribute.t)
+
+
+def _require_own_data(where: str, tensor: onnx.TensorProto) -> None:
+    if external_data_helper.uses_external_data(tensor):
+        raise ModelError(f"{where}, keeps its data in another file, which is not read; onnx.load() with the data does")
+
+
+def _require_runnable(model: onnx.ModelProto) -> None:
+    """Raise ModelError for what is not run; comes before onnx's checker, which would look for external data."""
+    opset = _opset_of(model)
+    for node in model.graph.node:
+        _require_operator(node, opset)
+    if model.functions:
+        raise ModelError(f"the model has local functions, such as {model.functions[0].name!r}, which are not run here")
+    if model.graph.sparse_initializer:
+        raise ModelError("the model has sparse initialisers, which are not run here")
+    for tensor in model.graph.initializer:
+        _require_own_data(f"the initialiser {tensor.name!r}", tensor)
+    for value in model.graph.input:
+        if not value.type.HasField("tensor_type"):
+            raise ModelError(f"the input {value.name!r} is no tensor")
+
+
+def _arrays(inputs: Any, names: Sequence[str]) -> list[Array]:
+    if not isinstance(inputs, Iterable) or isinstance(inputs, Mapping | str | np.ndarray):
+        raise ModelError(f"inputs is a {type(inputs).__name__}; a sequence of arrays was expected")
+    arrays = [np.asarray(value) for value in inputs]
+    if len(arrays) != len(names):
+        raise ModelError(f"{len(arrays)} inputs were given; {len(names)} were expected: {', '.join(names) or 'none'}")
+    return arrays
+
+
+def _require_declared(value: onnx.ValueInfoProto, array: Array) -> None:
+    """Raise ModelError for an array of another type, rank or fixed size than the model declares."""
+    declared = value.type.tensor_type
+    wanted = helper.tensor_dtype_to_np_dtype(declared.elem_type)
+    if type_name(array) != ("string" if declared.elem_type == onnx.TensorProto.STRING else wanted.name):
+        raise ModelError(f"the input {value.name!r} is of {array.dtype}; {wanted} was expected")
+    sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in declared.shape.dim]
+    if len(sizes) != array.ndim or any(
+        size not in (None, given) for size, given in zip(sizes, array.shape, strict=True)
+    ):
+        shape = ", ".join("any" if size is None else str(size) for size in sizes)
+        raise ModelError(f"the input {value.name!r} is of shape {array.shape}; ({shape}) was expected")

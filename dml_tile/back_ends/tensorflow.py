@@ -1,0 +1,60 @@
+"""TensorFlow-DirectML.
+
+A dimension is merged into the one inside it if that is not repeated, or if it has itself one element only; the rest
+fills 8 dimensions from the right. Where nothing is repeated, or the input has one element, an identity whose input has
+strides of 0 does the tile. DirectMLX makes the rest: the input's strides are written out, the output's are not. int64
+is taken to be handed as INT64: the kernel does nothing of what others do that emulate it.
+
+Source: microsoft/tensorflow-directml, tensorflow/core/: kernels/dml_tile_op.cc, common_runtime/dml/dml_tensor_desc.cc
+"""
+
+from __future__ import annotations
+
+import math
+from operator import mul
+from typing import Final
+
+from dml_tile.back_ends.tensors import (
+    NOTHING,
+    elsewhere,
+    refused,
+    tensor,
+    tile,
+    type_name,
+    uints,
+    written_strides,
+)
+from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
+from dml_tile.rules.back_end import Fate, Handover
+from dml_tile.rules.dialect import CARRIERS, merged
+from dml_tile.targets import Target
+from dml_tile.tile_request import Request
+
+DATA_TYPES: Final = frozenset({"bool", "float16", "float32", "int16", "int32", "int64"})
+
+_RANK: Final = DML_TENSOR_DIMENSION_COUNT_MAX1
+_IDENTITY: Final = Handover(
+    Fate.OTHER_OPERATOR, note="an element-wise identity does it, with strides of 0 on its input; it is not checked"
+)
+
+
+def from_tensorflow(request: Request, target: Target) -> Handover:
+    """The merged tile in 8 dimensions, unless an identity does it."""
+    name = type_name(request)
+    if name not in DATA_TYPES:
+        listed = ", ".join(sorted(DATA_TYPES))
+        return elsewhere("InputTensor.DataType", f"{name} is left to another device; Tile is registered for {listed}")
+    if request.is_empty:
+        return NOTHING
+    shape, counts = merged(uints(request.shape), uints(request.repeats))
+    if len(shape) > _RANK:
+        return refused(
+            "InputTensor.DimensionCount",
+            f"InvalidArgument: {len(request.shape)} dimensions are {len(shape)} when merged; at most {_RANK} are taken",
+        )
+    if 1 in (math.prod(counts) & UINT_MAX, math.prod(shape) & UINT_MAX):
+        return _IDENTITY
+    ones = (1,) * (_RANK - len(shape))
+    sizes, repeats = ones + uints(shape), ones + uints(counts)
+    source = tensor(CARRIERS[name], sizes, written_strides(sizes))
+    return Handover(Fate.TILE, tile(source, tensor(CARRIERS[name], uints(list(map(mul, sizes, repeats)))), repeats))

@@ -1,0 +1,91 @@
+"""Byte and tensor views over whatever has the buffer protocol, without copying, and proven to stay in bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from dml_tile.enums import TensorDataType
+from dml_tile.geometry.layout import extent, packed_strides
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+BufferLike: TypeAlias = "Buffer | NDArray[Any]"
+"""Whatever has the buffer protocol; NumPy's arrays are named because they declare it only from Python 3.12 on."""
+
+Bytes: TypeAlias = NDArray[np.uint8]
+
+DTYPES: Final[dict[int, np.dtype[Any]]] = {
+    TensorDataType.FLOAT32: np.dtype(np.float32),
+    TensorDataType.FLOAT16: np.dtype(np.float16),
+    TensorDataType.UINT32: np.dtype(np.uint32),
+    TensorDataType.UINT16: np.dtype(np.uint16),
+    TensorDataType.UINT8: np.dtype(np.uint8),
+    TensorDataType.INT32: np.dtype(np.int32),
+    TensorDataType.INT16: np.dtype(np.int16),
+    TensorDataType.INT8: np.dtype(np.int8),
+    TensorDataType.FLOAT64: np.dtype(np.float64),
+    TensorDataType.UINT64: np.dtype(np.uint64),
+    TensorDataType.INT64: np.dtype(np.int64),
+}
+
+
+def byte_view(buffer: BufferLike, *, writable: bool = False) -> Bytes:
+    """The bytes of a buffer (bytes, bytearray, memoryview, ndarray, mmap, shared memory), not copied.
+
+    Raises TypeError for an object without the buffer protocol, and for one that holds Python objects, ValueError for
+    one that is not C-contiguous, or that is read-only where ``writable`` is asked for.
+    """
+    if _holds_objects(buffer):
+        raise TypeError(f"the {type(buffer).__name__} holds Python objects, whose bytes are pointers")
+    try:
+        view: Bytes = np.frombuffer(cast("bytes", buffer), np.uint8)
+    except BufferError as error:
+        raise ValueError(str(error)) from None
+    if writable and not view.flags.writeable:
+        raise ValueError(f"the {type(buffer).__name__} is read-only; a writable buffer was expected")
+    return view
+
+
+def _holds_objects(buffer: BufferLike) -> bool:
+    if isinstance(buffer, np.ndarray):
+        return buffer.dtype.hasobject
+    return "O" in (memoryview(buffer).format or "")
+
+
+def region_of(array: NDArray[Any]) -> tuple[Bytes, int]:
+    """The bytes that an array spans, not copied, and the offset of its first element; the strides may be negative.
+
+    Writable if the array is; it has at least one element.
+    """
+    if array.flags.c_contiguous:
+        return array.reshape(-1).view(np.uint8), 0
+    reach = [(length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True)]
+    offset = -sum(step for step in reach if step < 0)
+    lowest = array[tuple(slice(-1, None) if step < 0 else slice(1) for step in reach)].reshape(-1).view(np.uint8)
+    size = offset + sum(step for step in reach if step > 0) + array.itemsize
+    return as_strided(lowest, (size,), (1,), writeable=array.flags.writeable), offset
+
+
+def tensor_view(
+    buffer: BufferLike, data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None = None
+) -> NDArray[Any]:
+    """A typed, strided view of a tensor at the start of a buffer, not copied; writable if the buffer is.
+
+    ``sizes`` and ``strides`` are in elements, ``strides=None`` means packed. Raises what ``byte_view`` raises, and
+    ValueError where the tensor does not fit into the buffer, or the type has no NumPy equivalent.
+    """
+    dtype = DTYPES.get(data_type)
+    if dtype is None:
+        raise ValueError(f"{data_type!r} has no NumPy type")
+    view = byte_view(buffer)
+    needed = extent(sizes, strides) * dtype.itemsize if 0 not in sizes else 0
+    if needed > view.nbytes:
+        raise ValueError(f"the tensor takes {needed} bytes, but the buffer has {view.nbytes}")
+    byte_strides = [stride * dtype.itemsize for stride in (packed_strides(sizes) if strides is None else strides)]
+    return np.ndarray(tuple(sizes), dtype, view, strides=tuple(byte_strides))

@@ -1,0 +1,221 @@
+"""Direct3D 12 buffers, as far as DirectML looks at them, and the structures that bind them.
+
+Pages:
+https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_binding_desc
+https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_buffer_binding
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import TYPE_CHECKING, NamedTuple, SupportsIndex, TypeAlias
+
+from dml_tile.enums import UINT64_MAX, UINT_MAX, BindingType, HeapType, ResourceFlags
+
+if TYPE_CHECKING:  # rules are about resources, and known without NumPy
+    from dml_tile.bindings.memory import BufferLike, Bytes
+
+
+class Buffer:
+    """A buffer resource: ``size`` bytes of zeros, on a heap. It takes no memory until it is read or written.
+
+    ``heap`` is a HeapType, its name or its value. Any size, heap and flags can be held, also what DirectML refuses to
+    bind. Raises ValueError for an unknown heap's name, and for a size that no UINT64 holds.
+    """
+
+    def __init__(
+        self,
+        size: SupportsIndex,
+        *,
+        heap: HeapType | int | str = HeapType.DEFAULT,
+        flags: ResourceFlags | int = ResourceFlags.ALLOW_UNORDERED_ACCESS,
+    ) -> None:
+        self.size = _uint64("size", size)
+        self.heap = _heap(heap)
+        self.flags = ResourceFlags(uint("flags", flags))
+        self._memory: Bytes | None = None
+        self._allocating = threading.Lock()
+
+    @classmethod
+    def wrap(
+        cls,
+        memory: BufferLike,
+        *,
+        heap: HeapType | int | str = HeapType.DEFAULT,
+        flags: ResourceFlags | int = ResourceFlags.ALLOW_UNORDERED_ACCESS,
+    ) -> Buffer:
+        """A buffer over the bytes of a writable object (bytearray, ndarray, mmap, shared memory), not copied.
+
+        Raises TypeError for an object without the buffer protocol, ValueError for one that is read-only or not
+        C-contiguous.
+        """
+        from dml_tile.bindings.memory import byte_view
+
+        view = byte_view(memory, writable=True)
+        buffer = cls(view.nbytes, heap=heap, flags=flags)
+        buffer._memory = view
+        return buffer
+
+    @property
+    def memory(self) -> Bytes:
+        """The bytes, as a writable array of uint8. Raises MemoryError if there are not so many."""
+        with self._allocating:
+            if self._memory is None:
+                import numpy as np
+
+                try:
+                    self._memory = np.zeros(self.size, np.uint8)
+                except ValueError:  # more than an array can have
+                    raise MemoryError(f"there are no {self.size} bytes of memory") from None
+            return self._memory
+
+    @property
+    def home(self) -> tuple[Buffer | None, int]:
+        """Where its first byte is: at an address, or at 0 of itself as long as it has no memory."""
+        memory = self._memory
+        return (self, 0) if memory is None else (None, memory.__array_interface__["data"][0])
+
+    def __repr__(self) -> str:
+        return f"Buffer({self.size}, heap={getattr(self.heap, 'name', self.heap)!r}, flags={self.flags!r})"
+
+
+class Span(NamedTuple):
+    """A range of memory, from one byte to another: of a buffer that has none yet, or by address."""
+
+    buffer: Buffer | None
+    start: int
+    end: int
+
+    def overlaps(self, other: Span) -> bool:
+        return self.buffer is other.buffer and self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class BufferBinding:
+    """DML_BUFFER_BINDING: a range of a buffer, in bytes. Without ``size_in_bytes``, it goes to the buffer's end.
+
+    Raises TypeError for what is no Buffer, ValueError for what no UINT64 holds.
+    """
+
+    buffer: Buffer | None
+    offset: int
+    size_in_bytes: int
+
+    def __init__(
+        self, buffer: Buffer | None, offset: SupportsIndex = 0, size_in_bytes: SupportsIndex | None = None
+    ) -> None:
+        if buffer is not None and not isinstance(buffer, Buffer):
+            raise TypeError(f"a Buffer was expected, not a {type(buffer).__name__}; Buffer.wrap() makes one of it")
+        start = _uint64("offset", offset)
+        if size_in_bytes is None:
+            size_in_bytes = max(buffer.size - start, 0) if buffer is not None else 0
+        object.__setattr__(self, "buffer", buffer)
+        object.__setattr__(self, "offset", start)
+        object.__setattr__(self, "size_in_bytes", _uint64("size_in_bytes", size_in_bytes))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is ``{null, 0, 0}``, which binds nothing."""
+        return self.buffer is None and self.offset == self.size_in_bytes == 0
+
+    def span(self, count: int) -> Span | None:
+        """The first ``count`` bytes from ``offset`` on; None where the buffer has fewer. Takes no memory."""
+        if self.buffer is None or self.offset + count > self.buffer.size:
+            return None
+        memory, base = self.buffer.home
+        return Span(memory, base + self.offset, base + self.offset + count)
+
+    def region(self, count: int) -> Bytes | None:
+        """The bytes of ``span``. Raises MemoryError where there are not so many."""
+        if self.buffer is None or self.offset + count > self.buffer.size:
+            return None
+        return self.buffer.memory[self.offset : self.offset + count]
+
+
+@dataclass(frozen=True, slots=True)
+class BufferArrayBinding:
+    """DML_BUFFER_ARRAY_BINDING: one range for each input of an operator that is initialised; None is a null pointer."""
+
+    bindings: Sequence[BufferBinding] | None
+
+    def __post_init__(self) -> None:
+        if self.bindings is None:
+            return
+        object.__setattr__(self, "bindings", tuple(self.bindings))
+        for binding in self.bindings:
+            if not isinstance(binding, BufferBinding):
+                raise TypeError(f"a BufferBinding was expected, not a {type(binding).__name__}")
+
+
+@dataclass(frozen=True, slots=True)
+class BindingDesc:
+    """DML_BINDING_DESC: what kind of binding, and the binding; ``BindingDesc()`` binds nothing.
+
+    Raises TypeError where the binding is not of the kind.
+    """
+
+    type: BindingType | int = BindingType.NONE
+    desc: BufferBinding | BufferArrayBinding | None = None
+
+    def __post_init__(self) -> None:
+        kinds: dict[int, tuple[type[object], ...]] = {
+            BindingType.BUFFER: (BufferBinding,),
+            BindingType.BUFFER_ARRAY: (BufferArrayBinding,),
+        }
+        wanted = kinds.get(uint("type", self.type), (BufferBinding, BufferArrayBinding))
+        if self.desc is not None and not isinstance(self.desc, wanted):
+            names = " or ".join(f"a {kind.__name__}" for kind in wanted)
+            raise TypeError(f"a binding of type {self.type!r} takes {names}, not a {type(self.desc).__name__}")
+
+
+BindingLike: TypeAlias = BindingDesc | BufferBinding | BufferArrayBinding
+"""A DML_BINDING_DESC, or what it would describe."""
+
+
+def binding_desc(binding: BindingLike) -> BindingDesc:
+    """The DML_BINDING_DESC of a binding. Raises TypeError for anything else."""
+    match binding:
+        case BindingDesc():
+            return binding
+        case BufferBinding():
+            return BindingDesc(BindingType.BUFFER, binding)
+        case BufferArrayBinding():
+            return BindingDesc(BindingType.BUFFER_ARRAY, binding)
+    raise TypeError(
+        f"a BindingDesc, a BufferBinding or a BufferArrayBinding was expected, not a {type(binding).__name__}"
+    )
+
+
+def bindings_of(bindings: Iterable[BindingLike]) -> list[BindingDesc]:
+    """The DML_BINDING_DESC of each binding. Raises TypeError for anything else."""
+    if not isinstance(bindings, Iterable):
+        raise TypeError(f"a sequence of bindings was expected, not a {type(bindings).__name__}")
+    return [binding_desc(binding) for binding in bindings]
+
+
+def _heap(heap: HeapType | int | str) -> HeapType | int:
+    if isinstance(heap, str):
+        if heap not in HeapType.__members__:
+            raise ValueError(f"{heap!r} is no heap type; expected one of {', '.join(HeapType.__members__)}")
+        return HeapType[heap]
+    value = uint("heap", heap)
+    return HeapType(value) if value in HeapType._value2member_map_ else value
+
+
+def uint(name: str, value: SupportsIndex) -> int:
+    """The value of a UINT argument. Raises TypeError for what is no integer, ValueError for what no UINT holds."""
+    return _within(name, value, UINT_MAX)
+
+
+def _uint64(name: str, value: SupportsIndex) -> int:
+    return _within(name, value, UINT64_MAX)
+
+
+def _within(name: str, value: SupportsIndex, limit: int) -> int:
+    number = index(value)
+    if not 0 <= number <= limit:
+        raise ValueError(f"{name} is {number}; an integer from 0 to {limit} was expected")
+    return number

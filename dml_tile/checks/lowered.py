@@ -1,0 +1,55 @@
+"""What becomes of one tile of a source that is to be lowered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dml_tile.checks.result import results, ruled_out
+from dml_tile.findings import DmlError, Finding
+from dml_tile.lowering.lower import lower, lower_request
+from dml_tile.lowering.steps import Lowering
+from dml_tile.readers.json.descriptors import Described
+from dml_tile.readers.model_tile import TileNode
+from dml_tile.rules.check import not_a_tile
+from dml_tile.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """The lowering of the tile at ``pointer`` of ``source``, or the findings that say why there is none.
+
+    There is neither for a model's tile that passes as far as it is known: ``unknown`` names the fields that are known
+    at run time only, and a lowering takes all of them.
+    """
+
+    source: str
+    pointer: str
+    target: Target
+    lowering: Lowering | None = None
+    findings: tuple[Finding, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+def lowered(
+    source: str, part: Described | TileNode, target: Target, *, allow_float_reinterpretation: bool = True
+) -> Lowered:
+    """What becomes of a part of a source."""
+    if isinstance(part, TileNode) and part.unknown:
+        (result,) = results(source, part, [target], "both")
+        return Lowered(source, part.pointer, target, None, result.findings, part.unknown)
+    try:
+        lowering = lowering_of(part, target, allow_float_reinterpretation=allow_float_reinterpretation)
+    except DmlError as error:
+        return Lowered(source, part.pointer, target, None, error.findings)
+    return Lowered(source, part.pointer, target, lowering)
+
+
+def lowering_of(part: Described | TileNode, target: Target, *, allow_float_reinterpretation: bool = True) -> Lowering:
+    """The lowering of a descriptor, or of a model's tile of which all is known. Raises DmlError as ``lower`` does."""
+    if isinstance(part, Described):
+        if part.other is not None:
+            raise DmlError([not_a_tile(part.other)])
+        return lower(part.desc, target, allow_float_reinterpretation=allow_float_reinterpretation)
+    if findings := ruled_out(part):
+        raise DmlError(findings)
+    return lower_request(part.request, target, allow_float_reinterpretation=allow_float_reinterpretation)

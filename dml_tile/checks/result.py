@@ -1,0 +1,92 @@
+"""What every report is made of: one tile, held to one target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.dialects import directml
+from dml_tile.enums import FeatureLevel
+from dml_tile.findings import Against, Finding
+from dml_tile.readers.json.descriptors import Described
+from dml_tile.readers.model_tile import TileNode
+from dml_tile.rules.check import check, lowest_level, not_a_tile
+from dml_tile.rules.dialect import SPECIFICATION_RULES
+from dml_tile.simulation import DEFAULT_TARGET
+from dml_tile.targets import Target
+
+if TYPE_CHECKING:  # what is accepted needs none
+    from dml_tile.lowering.steps import Lowering
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The findings of the tile at ``pointer`` of ``source``, and the lowest level at which it would pass.
+
+    ``unknown`` names the fields of a model's tile that are known at run time only, about which nothing is said. ``via``
+    is the back end that the tile goes through, if one was asked for, and ``note`` what that makes of it. Where other
+    tiles would do what a refused one does, they are its ``lowering``, and ``command`` prints them. ``deselected``
+    findings are left out of ``findings``; the lowest level counts them.
+    """
+
+    source: str
+    pointer: str
+    target: Target
+    findings: tuple[Finding, ...]
+    lowest_level: FeatureLevel | None
+    unknown: tuple[str, ...] = ()
+    via: str = ""
+    note: str = ""
+    lowering: Lowering | None = None
+    command: str = ""
+    deselected: int = 0
+
+
+def results(
+    source: str, part: Described | TileNode, targets: Sequence[Target], against: Against, via: str | None = None
+) -> Iterator[Result]:
+    """The results of a part of a source, one for each target; a model's tiles go through the back end ``via``."""
+    if via and isinstance(part, TileNode) and not part.error:
+        yield from _results_via(source, part, targets, against, via)
+        return
+    refused, desc = _of_a_node(part) if isinstance(part, TileNode) else _of_a_document(part)
+    unknown = part.unknown if isinstance(part, TileNode) else ()
+    lowest = None if refused else lowest_level(desc)
+    for target in targets:
+        yield Result(source, part.pointer, target, refused or check(desc, target, against), lowest, unknown)
+
+
+def ruled_out(node: TileNode) -> tuple[Finding, ...]:
+    """What a model's tile breaks of its own specification."""
+    if not node.error:
+        return ()
+    rule = SPECIFICATION_RULES[node.dialect.split()[0]]
+    return tuple(rule.findings(f"{node.dialect}: {node.error}", DEFAULT_TARGET))
+
+
+def _results_via(
+    source: str, node: TileNode, targets: Sequence[Target], against: Against, via: str
+) -> Iterator[Result]:
+    from dml_tile.back_ends import checked_node, note_on
+
+    lowest = next((level for level in FeatureLevel if not checked_node(node, level, via)), None)
+    for target in targets:
+        findings = checked_node(node, target, via, against)
+        note = "" if findings else note_on(node, target, via)
+        yield Result(source, node.pointer, target, findings, lowest, node.unknown, via, note)
+
+
+_Subject = tuple[tuple[Finding, ...], OperatorDesc | TileOperatorDesc | None]
+"""A descriptor, or the findings at any target that keep it from being one."""
+
+
+def _of_a_document(part: Described) -> _Subject:
+    return ((), part.desc) if part.other is None else ((not_a_tile(part.other),), None)
+
+
+def _of_a_node(node: TileNode) -> _Subject:
+    if refused := ruled_out(node) or directml.findings(node.request):
+        return refused, None
+    return (), directml.tile_desc(node.request)

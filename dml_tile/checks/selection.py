@@ -1,0 +1,47 @@
+"""Which findings count: those of the rules that are selected, by their ids or by the first words of several."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rules that are selected, all where none is named, and those that are ignored.
+
+    Each is an id, or the first words of several, such as ``DML-BUFFER``. Where a rule is both, what names it with more
+    words decides; of what names it alike, ``ignore``. Raises ValueError, with the nearest, for what names no rule.
+    """
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for words in (*self.select, *self.ignore):
+            _require_known(words)
+
+    def takes(self, rule_id: str) -> bool:
+        """Whether findings of the rule count."""
+        selected = _words_that_name(rule_id, self.select) if self.select else 0
+        return selected > _words_that_name(rule_id, self.ignore)
+
+
+def _words_that_name(rule_id: str, choices: Iterable[str]) -> int:
+    """How many of its words the nearest choice gives; -1 if none is the rule's."""
+    return max((choice.count("-") + 1 for choice in choices if f"{rule_id}-".startswith(f"{choice}-")), default=-1)
+
+
+def _require_known(words: str) -> None:
+    from dml_tile.rules.catalogue import RULES  # which most checks do without
+
+    if any(f"{rule_id}-".startswith(f"{words}-") for rule_id in RULES):
+        return
+    beginnings = {
+        known.casefold(): known for rule_id in RULES for known in accumulate(rule_id.split("-"), "{}-{}".format)
+    }
+    near = [beginnings[match] for match in difflib.get_close_matches(words.casefold(), beginnings)]
+    hint = f"did you mean {', '.join(near)}?" if near else "`dml-tile explain` lists all rules"
+    raise ValueError(f"no rule is named {words!r}; {hint}")

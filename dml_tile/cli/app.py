@@ -1,0 +1,68 @@
+"""The command line: ``dml-tile check``, ``lower``, ``show``, ``run``, ``emit``, ``levels``, ``explain``, ``schema``.
+
+Exit status: 0 clean, 1 findings, 2 wrong usage or an input that cannot be read.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dml_tile.cli.commands.check import check
+from dml_tile.cli.commands.emit import emit
+from dml_tile.cli.commands.explain import explain
+from dml_tile.cli.commands.levels import levels
+from dml_tile.cli.commands.lower import lower
+from dml_tile.cli.commands.run import run
+from dml_tile.cli.commands.schema import schema
+from dml_tile.cli.commands.show import show
+from dml_tile.cli.console import UNREADABLE, forget_output
+
+app = typer.Typer(
+    name="dml-tile",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"dml-tile {version('dml-tile')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Would DirectML accept this tile? Checks and runs DML_TILE_OPERATOR_DESC descriptors, anywhere."""
+
+
+for command in (check, lower, show, run, emit, levels, explain, schema):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run the command line."""
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except OSError as error:  # standard output cannot be written to
+        typer.echo(f"dml-tile: standard output: {error.strerror}", err=True)
+        forget_output()
+        raise SystemExit(UNREADABLE) from None

@@ -1,0 +1,55 @@
+"""``dml-tile emit``"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, complain, write_while_read
+
+
+class Language(StrEnum):
+    CPP = "cpp"
+    JSON = "json"
+    PYTHON = "python"
+
+
+def emit(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A DxDispatch model, a descriptor, a list of them or JSON lines; - is standard input.",
+        ),
+    ],
+    language: Annotated[
+        Language, typer.Option("--lang", "--format", help="C++ for DirectML.h, DirectML's names in JSON, Python.")
+    ],
+) -> None:
+    """Print source text that builds each descriptor; exits with 1 if operators that are no tiles were left out."""
+    from dml_tile.emit.source import other_operator, source_text
+    from dml_tile.input_errors import Problem
+    from dml_tile.readers.json.descriptors import Described, read_source
+    from dml_tile.readers.sources import is_model
+
+    if is_model(file):
+        complain(file, [Problem("", "emit reads JSON; `dml-tile lower --format cpp` builds the tiles of models")])
+        raise typer.Exit(UNREADABLE)
+    described: list[Described] = []
+    problems: list[Problem] = []
+    left_out: list[Problem] = []
+    for part in read_source(file):
+        if not isinstance(part, Described):
+            problems.append(part)
+        elif other := other_operator(part):
+            left_out.append(Problem(part.pointer, f"{other} is not a tile; it is left out"))
+        else:
+            described.append(part)
+    complain(file, problems + left_out)
+    if problems:
+        raise typer.Exit(UNREADABLE)
+    for text in source_text(language.value, file, described):
+        write_while_read(text)
+    raise typer.Exit(FINDINGS if left_out else CLEAN)

@@ -1,0 +1,46 @@
+"""``dml-tile explain``"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dml_tile.cli.commands.options import rules_named
+from dml_tile.cli.console import console_of
+
+if TYPE_CHECKING:
+    from dml_tile.findings import Rule
+
+
+def _beginning_with(words: str) -> list[Rule[Any]]:
+    """The rules whose ids have these first words; of an id itself, its rule alone."""
+    from dml_tile.rules.catalogue import RULES
+
+    named = [rule for rule_id, rule in RULES.items() if rule_id.startswith(f"{words}-")]
+    return [RULES[words]] if words in RULES else named
+
+
+def explain(
+    rule: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RULE",
+            help="A rule's id, or the first words of several, as DML-BUFFER; without it, all rules.",
+            autocompletion=rules_named,
+        ),
+    ] = None,
+) -> None:
+    """Tell what a rule says, what it rests on, what DirectML returns, and the page."""
+    from dml_tile.reports.text import print_lines, rule_lines
+    from dml_tile.rules.catalogue import RULES, rule_named
+
+    try:
+        rules = RULES.values() if rule is None else _beginning_with(rule) or [rule_named(rule)]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="RULE") from None
+    console = console_of()
+    for known in rules:
+        print_lines(console, rule_lines(known))
+    sys.stdout.flush()

@@ -1,0 +1,71 @@
+"""``dml-tile levels``"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from dml_tile.cli.commands.options import chosen_targets, named_targets
+from dml_tile.cli.console import console_of
+
+
+class LevelsFormat(StrEnum):
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    HTML = "html"
+    WEBNN = "webnn"
+
+
+def levels(
+    output_format: Annotated[
+        LevelsFormat,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="text: tables; markdown, html: the matrix of Windows releases and data types; webnn: what WebNN's "
+            "opSupportLimits() tells of tile at a target.",
+        ),
+    ] = LevelsFormat.TEXT,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="TARGET",
+            help="For --format webnn; by default 6_4.",
+            autocompletion=named_targets,
+        ),
+    ] = None,
+) -> None:
+    """Show which tiles each Windows release and DirectML version accepts, and Tile's support table."""
+    if output_format == LevelsFormat.WEBNN:
+        _show_op_support_limits(target)
+        return
+    if target is not None:
+        raise typer.BadParameter("the tables are of all targets; --format webnn takes one", param_hint="--target")
+    from dml_tile.reports.tables import levels_table, support_table, target_table
+    from dml_tile.reports.windows import matrix_html, matrix_markdown, matrix_table
+
+    if output_format == LevelsFormat.MARKDOWN:
+        typer.echo(matrix_markdown(), nl=False)
+    elif output_format == LevelsFormat.HTML:
+        typer.echo(matrix_html(), nl=False)
+    else:
+        console = console_of()
+        tables = matrix_table(console.width), "", support_table(), "", target_table(), "", levels_table()
+        console.print(*tables, sep="\n")
+
+
+def _show_op_support_limits(target: str | None) -> None:
+    import json
+
+    from dml_tile.arrays.webnn import op_support_limits
+    from dml_tile.tile_request import DialectError
+
+    (chosen,) = chosen_targets([target] if target is not None else None)
+    try:
+        typer.echo(json.dumps(op_support_limits(chosen), indent=2))
+    except DialectError as error:
+        raise typer.BadParameter(error.message, param_hint="--target") from None

@@ -1,0 +1,53 @@
+"""``dml-tile lower``"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from dml_tile.cli.commands.options import DimsOption, InputShapesOption, TargetsOption, fixed_sizes, one_target
+
+
+class LoweringFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+    CPP = "cpp"
+    PYTHON = "python"
+
+
+def lower(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="What check takes, one file or folder; - is standard input.")
+    ],
+    targets: TargetsOption = None,
+    output_format: Annotated[
+        LoweringFormat,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="text: tables; json: a DxDispatch model of one tile; cpp, python: code that builds the steps.",
+        ),
+    ] = LoweringFormat.TEXT,
+    pointer: Annotated[
+        str | None,
+        typer.Option(metavar="POINTER", help="The one tile to lower: what stands behind # in what check shows."),
+    ] = None,
+    no_float_carriers: Annotated[
+        bool, typer.Option("--no-float-carriers", help="Let no bits travel as another data type's floats.")
+    ] = False,
+    dims: DimsOption = None,
+    input_shapes: InputShapesOption = None,
+) -> None:
+    """Find the tiles that do the same at an older target; exits with 1 if one has no such lowering."""
+    from dml_tile.cli.lower_files import LoweredFiles
+
+    files = LoweredFiles(
+        one_target(targets, "tiles are lowered for one target"),
+        fixed_sizes(dims, input_shapes),
+        pointer,
+        allow_float_reinterpretation=not no_float_carriers,
+    )
+    files.write(file, output_format.value)
+    raise typer.Exit(files.status)

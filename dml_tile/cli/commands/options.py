@@ -1,0 +1,118 @@
+"""Options that several commands take, and what is made of them."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dml_tile.readers.model_tile import Fixed
+    from dml_tile.targets import Target
+
+
+class Against(StrEnum):
+    DOCUMENTATION = "documentation"
+    RUNTIME = "runtime"
+    BOTH = "both"
+
+
+def named_targets(incomplete: str) -> list[str]:
+    """The names of targets that begin so, for a shell."""
+    from dml_tile.targets import target_names
+
+    return [name for name in target_names() if name.startswith(incomplete)]
+
+
+def rules_named(incomplete: str) -> list[str]:
+    """The ids of rules that begin so, for a shell."""
+    from dml_tile.rules.catalogue import RULES
+
+    return [rule for rule in RULES if rule.startswith(incomplete)]
+
+
+def named_back_ends(incomplete: str) -> list[str]:
+    """The names of back ends that begin so, for a shell."""
+    from dml_tile.back_ends import BACK_ENDS
+
+    return [name for name in BACK_ENDS if name.startswith(incomplete)]
+
+
+TargetsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        "-t",
+        metavar="TARGET",
+        help="A feature level (4_1), directml-1.6.0, windows-11-21h2 or onnxruntime-directml-1.16.3; check takes "
+        "several, also as 4_1,5_0. By default 6_4.",
+        autocompletion=named_targets,
+    ),
+]
+DimsOption = Annotated[
+    list[str] | None, typer.Option("--dim", metavar="NAME=SIZE", help="The size of a named dimension of ONNX models.")
+]
+InputShapesOption = Annotated[
+    list[str] | None,
+    typer.Option("--input-shape", metavar="INPUT=1,3,224,224", help="The shape of a model's input."),
+]
+AgainstOption = Annotated[Against, typer.Option(help="The contract to hold descriptors to; both: what breaks either.")]
+
+
+def split(values: Sequence[str]) -> list[str]:
+    """The names in an option's values: given one by one, or with commas between them."""
+    return [name for value in values for name in value.split(",")]
+
+
+def chosen_targets(names: Sequence[str] | None) -> list[Target]:
+    from dml_tile.simulation import DEFAULT_TARGET
+    from dml_tile.targets import Target
+
+    try:
+        return [Target.parse(name) for name in split(names)] if names else [DEFAULT_TARGET]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--target") from None
+
+
+def one_target(names: Sequence[str] | None, complaint: str) -> Target:
+    chosen, *others = chosen_targets(names)
+    if others:
+        raise typer.BadParameter(complaint, param_hint="--target")
+    return chosen
+
+
+def fixed_sizes(dims: Sequence[str] | None, input_shapes: Sequence[str] | None) -> Fixed:
+    from dml_tile.readers.model_tile import Fixed
+
+    return Fixed(
+        {name: size for name, (size,) in _named_sizes("--dim", dims, 1)},
+        dict(_named_sizes("--input-shape", input_shapes)),
+    )
+
+
+def require_back_end(name: str) -> None:
+    from dml_tile.back_ends import back_end_named
+
+    try:
+        back_end_named(name)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--via") from None
+
+
+def _named_sizes(option: str, values: Sequence[str] | None, count: int | None = None) -> Iterator[tuple[str, Any]]:
+    """The names and sizes of an option's values, NAME=SIZE,SIZE,…; ``count`` is how many sizes each has."""
+    for value in values or ():
+        name, _, text = value.rpartition("=")
+        sizes = text.split(",") if text else []
+        if (
+            not name
+            or len(sizes) != (count or len(sizes))
+            or not all(re.fullmatch("[0-9]{1,18}", size) for size in sizes)
+        ):
+            expected = "NAME=SIZE" if count == 1 else "INPUT=SIZE,SIZE,…"
+            raise typer.BadParameter(f"{value!r} is not of the form {expected}", param_hint=option)
+        yield name, tuple(map(int, sizes))

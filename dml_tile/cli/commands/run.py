@@ -1,0 +1,50 @@
+"""``dml-tile run``"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dml_tile.cli.commands.options import Against, AgainstOption, TargetsOption, one_target
+from dml_tile.cli.console import FINDINGS, UNREADABLE, complain, console_of, run_tile, write_while_read
+
+
+def run(
+    model: Annotated[str, typer.Argument(metavar="MODEL.json", help="A DxDispatch model; - is standard input.")],
+    targets: TargetsOption = None,
+    against: AgainstOption = Against.BOTH,
+    explain_plan: Annotated[
+        bool, typer.Option("--explain-plan", help="Tell, on standard error, how the bytes of each tile are moved.")
+    ] = False,
+) -> None:
+    """Run a DxDispatch model: its tiles are checked, then its commands are done in order."""
+    from dml_tile.dxdispatch_runner import ModelError, run_model
+    from dml_tile.input_errors import InputError, Problem
+    from dml_tile.readers.dxdispatch.model import read_model
+    from dml_tile.readers.json.descriptors import read_value
+    from dml_tile.readers.paths import Folders
+    from dml_tile.reports.text import print_refusals
+
+    chosen = one_target(targets, "a model is run at one target")
+    folder = Path() if model == "-" else Path(model).parent
+    try:
+        read = read_model(read_value(model))
+        dispatch = partial(run_tile, explain_plan=explain_plan)
+        run_model(read, Folders(folder, Path()), write_while_read, chosen, against.value, dispatch)
+    except ModelError as error:
+        print_refusals(console_of(stderr=True), model, error.results, chosen)
+        raise typer.Exit(FINDINGS) from None
+    except InputError as error:
+        complain(model, error.problems)
+        raise typer.Exit(UNREADABLE) from None
+    except OSError as error:
+        if error.filename is None:
+            raise  # it is standard output's
+        complain(model, [Problem("", f"{error.filename}: {error.strerror}")])
+        raise typer.Exit(UNREADABLE) from None
+    except MemoryError:
+        complain(model, [Problem("", "there is not enough memory")])
+        raise typer.Exit(UNREADABLE) from None

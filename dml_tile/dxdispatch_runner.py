@@ -1,0 +1,238 @@
+"""Running a model: its tiles are checked, its resources allocated and bound, then its commands are done in order.
+
+ModelError    raised before the first command if DirectML would refuse a tile or a binding; has .results
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dml_tile.bindings.memory import DTYPES, Bytes
+from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, Binding, BindPoint, Slot, Stage
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.enums import OperatorType, TensorFlags
+from dml_tile.execution.executor import BoundTile, compile_tile, described
+from dml_tile.findings import Against, DmlError, Finding
+from dml_tile.input_errors import json_pointer, printable, refuse
+from dml_tile.readers.dxdispatch.model import (
+    IMAGE_SUFFIXES,
+    Bindings,
+    BindingSource,
+    DispatchCommand,
+    Model,
+    OtherDispatchable,
+    PrintCommand,
+    TileDispatchable,
+    WriteFileCommand,
+)
+from dml_tile.readers.dxdispatch.resources import Memory, allocate
+from dml_tile.readers.paths import Folders, write_whole
+from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES
+from dml_tile.rules.check import check, not_a_tile
+from dml_tile.simulation import resolve
+from dml_tile.targets import Target, TargetLike
+
+_PRINTED_AT_ONCE: Final = 4096
+_MAX_NPY_DIMENSIONS: Final = 32
+"""NumPy's limit, of its older versions too."""
+
+
+class ModelError(DmlError):
+    """DirectML would refuse the model. ``results`` are the JSON pointers of its parts, with their findings."""
+
+    def __init__(self, results: Mapping[str, tuple[Finding, ...]]) -> None:
+        self.results = dict(results)
+        super().__init__([finding for findings in results.values() for finding in findings])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.results,)
+
+
+def operator_of(dispatchable: TileDispatchable) -> OperatorDesc:
+    """The DML_OPERATOR_DESC that DxDispatch makes of a dispatchable."""
+    return OperatorDesc(type=OperatorType.TILE, desc=dispatchable.desc)
+
+
+def run_model(
+    model: Model,
+    folders: Folders,
+    write: Callable[[str], object],
+    target: TargetLike | None = None,
+    against: Against = "both",
+    dispatch: Callable[[str, BoundTile], object] = lambda name, tile: tile.run(),
+) -> None:
+    """Run a model; what its commands print goes to ``write``, line by line or in parts of long lines.
+
+    ``dispatch`` runs a tile, which it is given with its dispatchable's name.
+
+    Nothing is printed or written to a file before all tiles, resources, bindings and paths are known to be good; what
+    the file system refuses only then, each file being there as a whole or not at all, ends the run.
+    Raises ModelError with the findings of its tiles and bindings, InputError for values, names and paths that cannot
+    be used, OSError where a file cannot be written.
+    """
+    target = resolve(target)
+    _require_tiles(model, target, against)
+    memory = allocate(model.resources, folders)
+    bound = _Bound(model, memory, target, against)
+    steps = [_step(i, command, bound, memory, folders, write, dispatch) for i, command in enumerate(model.commands)]
+    if bound.results:
+        raise ModelError(bound.results)
+    for step in steps:
+        step()
+
+
+def _require_tiles(model: Model, target: Target, against: Against) -> None:
+    results = {}
+    for name, dispatchable in model.dispatchables.items():
+        if isinstance(dispatchable, OtherDispatchable):
+            findings: tuple[Finding, ...] = (not_a_tile(dispatchable.type),)
+        else:
+            findings = check(operator_of(dispatchable), target, against)
+        if findings:
+            results[json_pointer(["dispatchables", name])] = findings
+    if results:
+        raise ModelError(results)
+
+
+class _Bound:
+    """The model's tiles with their resources; ``results`` collects the findings of the bindings."""
+
+    def __init__(self, model: Model, memory: Mapping[str, Memory], target: Target, against: Against) -> None:
+        self.results: dict[str, tuple[Finding, ...]] = {}
+        self._memory = memory
+        self._target = target
+        self._against: Against = against
+        self._tiles: dict[str, TileOperatorDesc] = {}
+        self._persistent: dict[str, Bytes] = {}
+        for name, dispatchable in model.dispatchables.items():
+            if isinstance(dispatchable, TileDispatchable) and dispatchable.desc is not None:
+                self._initialize(name, dispatchable.desc, dispatchable.bindings)
+
+    def _initialize(self, name: str, tile: TileOperatorDesc, bindings: Bindings) -> None:
+        """As DirectML's initializer does: before the first command, and never again."""
+        self._tiles[name] = tile
+        findings = tuple(self._binding_findings(tile, "initialisation", bindings))
+        if findings:
+            self.results[json_pointer(["dispatchables", name])] = findings
+        elif bindings:
+            owned = self._range(bindings["InputTensor"])
+            self._persistent[name] = owned[: described(tile)[0].total_tensor_size_in_bytes].copy()
+
+    def dispatch(self, command: DispatchCommand, pointer: str) -> BoundTile | None:
+        """The tile of a command, ready to run; None if its bindings break a rule."""
+        tile = self._tiles[command.dispatchable]
+        if json_pointer(["dispatchables", command.dispatchable]) in self.results:
+            return None  # it was never initialised
+        findings = tuple(self._binding_findings(tile, "execution", command.bindings))
+        if not findings:
+            source = self._persistent.get(command.dispatchable)
+            if source is None:
+                source = self._range(command.bindings["InputTensor"])
+            destination = self._range(command.bindings["OutputTensor"])
+            try:
+                return compile_tile(tile, self._target, self._against).bind(source, destination)
+            except DmlError as error:
+                findings = error.findings
+        self.results[pointer] = findings
+        return None
+
+    def _binding_findings(self, tile: TileOperatorDesc, stage: Stage, bindings: Bindings) -> Iterator[Finding]:
+        for name, buffer in zip(("InputTensor", "OutputTensor"), described(tile), strict=True):
+            point = BindPoint(name, bool(buffer.flags & TensorFlags.OWNED_BY_DML), stage, name in bindings)
+            for point_rule in BIND_POINT_RULES:
+                yield from point_rule.findings(point, self._target)
+            if point.needed and point.bound:
+                (source,) = bindings[name]
+                offset = self._offset(source)
+                slot = Slot.of_tensor(name, buffer, TENSOR if stage == "execution" else INITIALIZER_INPUT)
+                binding = Binding(slot, self._memory[source.name].bytes.nbytes - offset, offset)
+                for binding_rule in BINDING_RULES:
+                    yield from binding_rule.findings(binding, self._target)
+
+    def _range(self, sources: Sequence[BindingSource]) -> Bytes:
+        (source,) = sources
+        return self._memory[source.name].bytes[self._offset(source) :]
+
+    def _offset(self, source: BindingSource) -> int:
+        dtype = DTYPES.get(self._memory[source.name].data_type)
+        return source.element_offset * (source.element_size_in_bytes or (dtype.itemsize if dtype else 0))
+
+
+def _step(
+    i: int,
+    command: DispatchCommand | PrintCommand | WriteFileCommand,
+    bound: _Bound,
+    memory: Mapping[str, Memory],
+    folders: Folders,
+    write: Callable[[str], object],
+    dispatch: Callable[[str, BoundTile], object],
+) -> Callable[[], object]:
+    """What doing a command takes, with all that can be refused about it already looked at."""
+    pointer = json_pointer(["commands", i])
+    match command:
+        case DispatchCommand():
+            tile = bound.dispatch(command, pointer)
+            return partial(dispatch, command.dispatchable, tile) if tile else lambda: None
+        case PrintCommand():
+            values = _values(memory[command.resource], f"{pointer}/resource", memory[command.resource].shown_bytes)
+            return lambda: _print(command.resource, values, write)
+        case WriteFileCommand():
+            return _file_writer(command, pointer, memory[command.resource], folders, write)
+
+
+def _values(memory: Memory, pointer: str, size_in_bytes: int) -> NDArray[Any]:
+    dtype = DTYPES.get(memory.data_type)
+    if dtype is None:
+        raise refuse(pointer, "the resource mixes types, so it has no elements to print or to save")
+    return memory.bytes[: size_in_bytes // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def _print(name: str, values: NDArray[Any], write: Callable[[str], object]) -> None:
+    """``Resource 'Out': 1, 2, 3``, floats with six digits, as C++ streams print them.
+
+    DxDispatch prints 8-bit integers as characters; here they are numbers.
+    """
+    write(f"Resource '{printable(name)}': ")
+    spell = "{:g}".format if values.dtype.kind == "f" else str
+    for start in range(0, len(values), _PRINTED_AT_ONCE):
+        part = values[start : start + _PRINTED_AT_ONCE].tolist()
+        write((", " if start else "") + ", ".join(map(spell, part)))
+    write("\n")
+
+
+def _file_writer(
+    command: WriteFileCommand, pointer: str, memory: Memory, folders: Folders, write: Callable[[str], object]
+) -> Callable[[], object]:
+    path = folders.target(command.target_path, f"{pointer}/targetPath")
+    suffix = path.suffix.lower()
+    contents: NDArray[Any] = memory.bytes
+    if suffix in IMAGE_SUFFIXES:
+        raise refuse(
+            f"{pointer}/targetPath", f"{command.target_path!r} is an image; only .npy and raw bytes are written"
+        )
+    if suffix == ".npy":
+        contents = _values(memory, f"{pointer}/resource", memory.bytes.nbytes)
+        if command.dimensions:
+            count = math.prod(command.dimensions)
+            if count > len(contents):
+                raise refuse(
+                    f"{pointer}/dimensions", f"{count} elements are promised, but the resource has {len(contents)}"
+                )
+            if len(command.dimensions) > _MAX_NPY_DIMENSIONS:
+                raise refuse(f"{pointer}/dimensions", f"at most {_MAX_NPY_DIMENSIONS} were expected")
+            contents = contents[:count].reshape(command.dimensions)
+
+    def write_file() -> None:
+        if suffix == ".npy":
+            write_whole(path, lambda file: np.save(file, contents, allow_pickle=False))
+        else:
+            write_whole(path, lambda file: file.write(contents.data))
+        write(f"Resource '{printable(command.resource)}' written to '{printable(command.target_path)}'\n")
+
+    return write_file

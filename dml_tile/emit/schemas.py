@@ -1,0 +1,144 @@
+"""The JSON Schemas (2020-12) of what is read and written, made from the models; ``schemas/`` holds them as files.
+
+Page: https://json-schema.org/draft/2020-12
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+
+from dml_tile.arrays.webnn import OpSupportLimits
+from dml_tile.descriptors import DATA_TYPE, OperatorDesc, TileOperatorDesc
+from dml_tile.readers.dxdispatch.model import TILE_NAMES, Model
+from dml_tile.reports.json import CheckOutput
+from dml_tile.targets import TILE_PAGE, TILE_SUPPORT, TileSupport
+
+Schema = dict[str, Any]
+
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schemas() -> dict[str, Schema]:
+    """Every schema, by its name; the file is ``NAME.schema.json``."""
+    tile = "dml_tile_operator_desc"
+    made = {tile: tile_schema()}
+    made |= {f"{tile}.{row.since.short}": narrowed_tile_schema(row) for row in TILE_SUPPORT}
+    made |= {
+        "dml_operator_desc": operator_schema(),
+        "dxdispatch_model": model_schema(),
+        "check_output": output_schema(),
+        "webnn_op_support_limits": _generated(OpSupportLimits, "serialization"),
+    }
+    return {name: {"$schema": _DIALECT, "$id": f"urn:dml-tile:{name}", **schema} for name, schema in made.items()}
+
+
+def tile_schema() -> Schema:
+    """DML_TILE_OPERATOR_DESC: all that its C fields can hold, in every spelling that is read."""
+    schema = _generated(TileOperatorDesc)
+    _allow_flat_tensors(schema["$defs"])
+    return schema
+
+
+def operator_schema() -> Schema:
+    """DML_OPERATOR_DESC of a tile, with the tile's fields under ``Desc`` or beside ``Type``."""
+    schema = _generated(OperatorDesc)
+    definitions = schema["$defs"]
+    _allow_flat_tensors(definitions)
+    beside = copy.deepcopy(definitions["TileOperatorDesc"])
+    beside["properties"]["Type"] = copy.deepcopy(schema["properties"]["Type"])
+    beside["required"].append("Type")
+    nested = {key: schema.pop(key) for key in ("properties", "required", "type", "additionalProperties")}
+    return schema | {"anyOf": [nested, beside]}
+
+
+def narrowed_tile_schema(row: TileSupport) -> Schema:
+    """DML_TILE_OPERATOR_DESC narrowed to the data types and dimension counts of one documented row."""
+    schema = _generated(TileOperatorDesc)
+    buffer = schema["$defs"]["BufferTensorDesc"]["properties"]
+    types = sorted(row.data_types)
+    buffer["DataType"] |= {
+        "anyOf": [
+            {"enum": [spelling for data_type in types for spelling in (DATA_TYPE.write(data_type), data_type.name)]},
+            {"enum": [int(data_type) for data_type in types]},
+        ]
+    }
+    counts = {"minimum": row.dimension_counts[0], "maximum": row.dimension_counts[-1]}
+    array = {"type": "array", "minItems": counts["minimum"], "maxItems": counts["maximum"]}
+    buffer["DimensionCount"] |= counts
+    buffer["Sizes"] = _described_as(buffer["Sizes"], array | {"items": {"$ref": "#/$defs/Positive"}})
+    buffer["Strides"]["anyOf"][0] |= array
+    buffer["Strides"]["anyOf"].append({"type": "array", "maxItems": 0})  # read as null
+    properties = schema["properties"]
+    properties["RepeatsCount"] |= counts
+    properties["Repeats"] = _described_as(properties["Repeats"], array | {"items": {"$ref": "#/$defs/Positive"}})
+    for tensor in ("InputTensor", "OutputTensor"):
+        properties[tensor] = _described_as(properties[tensor], {"$ref": "#/$defs/TensorDesc"})
+    nested = schema["$defs"]["TensorDesc"]["properties"]
+    nested["Desc"] = _described_as(nested["Desc"], {"$ref": "#/$defs/BufferTensorDesc"})
+    schema["$defs"]["Positive"] = {"type": "integer", "minimum": 1, "maximum": 2**32 - 1}
+    _allow_flat_tensors(schema["$defs"])
+    schema["description"] = (
+        f"DML_TILE_OPERATOR_DESC as documented since DML_FEATURE_LEVEL_{row.since.short}; see {TILE_PAGE}"
+    )
+    return schema
+
+
+def model_schema() -> Schema:
+    """A DxDispatch model, as it is read here: unknown keys are ignored."""
+    schema = _generated(Model)
+    definitions = schema["$defs"]
+    _allow_flat_tensors(definitions)
+    for struct in (
+        definitions["TileOperatorDesc"],
+        *definitions["TensorDesc"]["anyOf"],
+        definitions["BufferTensorDesc"],
+    ):
+        struct.pop("additionalProperties", None)
+    definitions["TileOperatorDesc"]["required"].append("RepeatsCount")
+    dispatchable = definitions["TileDispatchable"]
+    desc = dispatchable["properties"].pop("desc")
+    dispatchable["required"] = ["type"]
+    dispatchable["anyOf"] = [{"properties": {key: desc}, "required": [key]} for key in ("desc", "Desc")] + [
+        {"$ref": "#/$defs/TileOperatorDesc"}
+    ]
+    kinds = {"ConstantValues": "value", "SequenceValues": "valueStart", "FileValues": "sourcePath"}
+    for values, key in kinds.items():  # what tells them apart excludes the others
+        definitions[values]["not"] = {"anyOf": [{"required": [other]} for other in kinds.values() if other != key]}
+    definitions["OtherDispatchable"]["properties"]["type"]["not"] = {"enum": list(TILE_NAMES)}
+    definitions["WriteFileCommand"]["properties"]["type"]["const"] = "writeFile"  # its case is ignored
+    del schema["properties"]["commands"]["items"]["discriminator"]  # OpenAPI's, not JSON Schema's
+    return schema
+
+
+def output_schema() -> Schema:
+    """The output of ``dml-tile check --format json``."""
+    return _generated(CheckOutput, "serialization")
+
+
+class _Generator(GenerateJsonSchema):
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False  # the title would be the key again, in another case
+
+
+def _generated(model: type[BaseModel], mode: Literal["validation", "serialization"] = "validation") -> Schema:
+    return model.model_json_schema(by_alias=True, mode=mode, schema_generator=_Generator)
+
+
+def _allow_flat_tensors(definitions: dict[str, Schema]) -> None:
+    """Allow a tensor's fields beside ``Type`` too, instead of under ``Desc``."""
+    nested = definitions["TensorDesc"]
+    flat = copy.deepcopy(definitions["BufferTensorDesc"])
+    flat["properties"] |= {
+        "Type": copy.deepcopy(nested["properties"]["Type"]),
+        "NullDesc": {"type": "boolean", "description": "True stands for a null Desc, whatever else is given."},
+    }
+    definitions["TensorDesc"] = {"description": nested.pop("description"), "anyOf": [nested, flat]}
+
+
+def _described_as(described: Schema, schema: Schema) -> Schema:
+    """``schema`` with the other's description."""
+    return schema | {"description": described["description"]}

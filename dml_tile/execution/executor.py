@@ -1,0 +1,234 @@
+"""Executing a tile on the CPU: validation first, then the moves of its plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import mul
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+from numpy import may_share_memory, ndarray
+
+from dml_tile.bindings.memory import BufferLike, Bytes, byte_view
+from dml_tile.bindings.slots import TENSOR, Binding, BindingPair, Slot
+from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
+from dml_tile.execution.moves import Step
+from dml_tile.execution.plan import Plan
+from dml_tile.execution.planner import FEW_BYTES, plan_tile
+from dml_tile.execution.threads import Progress, Region, all_steps, run
+from dml_tile.findings import Against, DmlError, Finding
+from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
+from dml_tile.rules.binding import output_is_apart, range_is_large_enough
+from dml_tile.rules.check import check
+from dml_tile.rules.tensor import output_elements_are_apart, total_is_large_enough
+from dml_tile.rules.tile import output_sizes_are_the_products
+from dml_tile.simulation import resolve
+from dml_tile.targets import Target, TargetLike
+
+NEVER_EXECUTED: Final = frozenset(
+    rule.id for rule in (output_elements_are_apart, total_is_large_enough, output_sizes_are_the_products)
+)
+"""The rules whose documented side holds for execution also where the runtime, by wrapping, accepts the descriptor."""
+
+Padding = Literal["preserve", "poison"]
+"""What becomes of the bytes between an output's elements: they stay as they are, or are filled with POISON."""
+
+POISON: Final = 0xCD
+"""The byte that stands for whatever DirectML may leave between the elements; debuggers mark unset memory with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundTile:
+    """A tile whose descriptor and buffers are known to be good; it can be run any number of times.
+
+    ``poisoned`` is what is filled with POISON before the elements are written, ``steps`` what a tile of one block
+    takes, worked out once: for a small one that takes as long as to do it.
+    """
+
+    plan: Plan
+    source: Bytes
+    destination: Bytes
+    poisoned: Bytes | None = None
+    steps: tuple[Step, ...] | None = None
+
+    def run(self, threads: int | None = None, progress: Progress | None = None) -> None:
+        """Write the output tensor's elements.
+
+        ``threads`` are at most so many; by default, the variable DML_TILE_THREADS says, or each CPU that the process
+        may use has one. ``progress`` is told how many bytes of how many are written. Ctrl-C stops within a block.
+        """
+        if self.poisoned is not None:
+            self.poisoned.fill(POISON)
+        if self.steps is None:
+            run(self.plan, Region(self.source), Region(self.destination), threads, progress)
+        else:
+            for step in self.steps:
+                step()
+            if progress is not None:
+                progress(self.plan.size, self.plan.size)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledTile:
+    """A descriptor that passed ``check`` at a target, and the plan for it: what ``compile_tile`` makes."""
+
+    desc: TileOperatorDesc
+    target: Target
+    padding: Padding
+    plan: Plan
+    sizes_in_bytes: tuple[int, int]
+    """The TotalTensorSizeInBytes of input and output."""
+    _copied: tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...], tuple[int, ...], int, int] | None
+    """The shape, the dtype and the strides of a small tile's only move, and ``sizes_in_bytes``."""
+
+    def bind(self, input: BufferLike, output: BufferLike) -> BoundTile:  # noqa: A002
+        """The tile between two buffers, of which each has at least the tensor's TotalTensorSizeInBytes.
+
+        Nothing is read or written yet. Raises DmlError with the findings of the buffers, TypeError where a buffer is
+        none, ValueError where one is not contiguous, or ``output`` is read-only.
+        """
+        memory = [byte_view(input), byte_view(output, writable=True)]
+        for i, size in enumerate(self.sizes_in_bytes):
+            if memory[i].nbytes != size:
+                memory[i] = memory[i][:size]
+        if findings := self._buffer_findings(*memory):
+            del memory  # else the traceback would keep the caller from closing an mmap
+            raise DmlError(findings)
+        return _bound(self.plan, memory[0], memory[1], self.padding)
+
+    def execute(self, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
+        """Tile ``input`` into ``output``, once; raises what ``bind`` raises."""
+        if self._copied is not None and type(input) is type(output) is ndarray:
+            # binding would take longer than the tile itself
+            shape, dtype, read, written, input_size, output_size = self._copied
+            if (
+                input.nbytes >= input_size
+                and output.nbytes >= output_size
+                and input.flags.c_contiguous
+                and output.flags.carray
+                and not (input.dtype.hasobject or output.dtype.hasobject)
+                and not may_share_memory(input, output)
+            ):
+                ndarray(shape, dtype, output, 0, written)[...] = ndarray(shape, dtype, input, 0, read)
+                return
+        self.bind(input, output).run()
+
+    def _buffer_findings(self, source: Bytes, destination: Bytes) -> list[Finding]:
+        findings: list[Finding] = []
+        for name, size, memory in zip(_NAMES, self.sizes_in_bytes, (source, destination), strict=True):
+            if memory.nbytes < size:
+                findings += range_is_large_enough.findings(
+                    Binding(Slot(name, TENSOR, size, 1), memory.nbytes), self.target
+                )
+        if np.may_share_memory(source, destination):
+            findings += output_is_apart.findings(BindingPair("OutputTensor", "InputTensor", True), self.target)
+        return findings
+
+
+_NAMES: Final = ("InputTensor", "OutputTensor")
+
+
+def compile_tile(
+    desc: TileOperatorDesc,
+    target: TargetLike | None = None,
+    against: Against = "both",
+    *,
+    padding: Padding = "preserve",
+) -> CompiledTile:
+    """Check and plan a tile once, to be executed many times.
+
+    Raises DmlError with the findings of ``check`` at ``target``. What the runtime accepts only because it computes in
+    32 bits, and outputs whose elements share addresses, are refused also against ``"runtime"``. For ``padding``, see
+    ``execute``.
+    """
+    target = resolve(target)
+    require_padding(padding)
+    require_executable(desc, target, against)
+    source, destination = (buffer.total_tensor_size_in_bytes for buffer in described(desc))
+    plan = _plan(desc)
+    copied = None
+    if plan.size <= FEW_BYTES and padding == "preserve":
+        walk = plan.moves[0].walk
+        copied = walk.shape(1), walk.dtype, *walk.strides, source, destination
+    return CompiledTile(desc, target, padding, plan, (source, destination), copied)
+
+
+def execute(
+    desc: TileOperatorDesc,
+    input: BufferLike,  # noqa: A002
+    output: BufferLike,
+    target: TargetLike | None = None,
+    against: Against = "both",
+    *,
+    padding: Padding = "preserve",
+) -> None:
+    """Tile ``input`` into ``output``: any contiguous objects with the buffer protocol, read and written from byte 0.
+
+    Nothing is written before the descriptor, the buffers' sizes and their overlap are known to be good. Of ``output``,
+    only the bytes of the output tensor's elements are written, not those between or after them. DirectML may clobber
+    those that lie within TotalTensorSizeInBytes: with ``padding="poison"`` they are filled with the byte POISON, 0xCD,
+    so that code which relies on them fails here too.
+
+    Raises what ``compile_tile`` raises, and TypeError where a buffer is none, ValueError where one is not contiguous,
+    or ``output`` is read-only, and DmlError where one is too small, or they overlap.
+    """
+    compile_tile(desc, target, against, padding=padding).execute(input, output)
+
+
+def bind_regions(desc: TileOperatorDesc, source: Bytes, destination: Bytes, padding: Padding) -> BoundTile:
+    """A tile that is known to be executable, between regions of TotalTensorSizeInBytes that do not overlap."""
+    return _bound(_plan(desc), source, destination, padding)
+
+
+def _bound(plan: Plan, source: Bytes, destination: Bytes, padding: Padding) -> BoundTile:
+    steps = all_steps(plan, Region(source), Region(destination)) if plan.block_count == 1 else None
+    return BoundTile(plan, source, destination, destination if padding == "poison" else None, steps)
+
+
+def _plan(desc: TileOperatorDesc) -> Plan:
+    """The plan of a tile that is known to be executable."""
+    source, destination = described(desc)
+    size = ELEMENT_SIZES[source.data_type]
+    sizes, produced = ((buffer.sizes or ())[: buffer.dimension_count] for buffer in (source, destination))
+    repeats = (desc.repeats or ())[: desc.repeats_count]
+    assert produced == tuple(map(mul, sizes, repeats)), "the plan would leave the output"
+    return plan_tile(size, sizes, repeats, _strides(source, size), _strides(destination, size))
+
+
+def _strides(buffer: BufferTensorDesc, element_size: int) -> tuple[int, ...]:
+    """In bytes; C arrays, and so these, may go on behind the count."""
+    count = buffer.dimension_count
+    strides = packed_strides((buffer.sizes or ())[:count]) if buffer.strides is None else buffer.strides[:count]
+    return tuple(stride * element_size for stride in strides)
+
+
+def require_padding(padding: Padding) -> None:
+    """Raise ValueError for an unknown word."""
+    if padding not in get_args(Padding):
+        raise ValueError(f"padding is {padding!r}; it must be one of {', '.join(map(repr, get_args(Padding)))}")
+
+
+def require_executable(desc: TileOperatorDesc, target: Target, against: Against) -> None:
+    """Raise DmlError unless the descriptor passes, and means what it says also without 32-bit arithmetic."""
+    if not isinstance(desc, TileOperatorDesc):
+        raise TypeError(f"a TileOperatorDesc was expected, not a {type(desc).__name__}")
+    findings = check(desc, target, against)
+    if not findings and against == "runtime":
+        findings = why_never_executed(desc, target)
+    if findings:
+        raise DmlError(findings)
+
+
+def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
+    """What keeps a descriptor from being executed, also where the runtime, by wrapping, accepts it."""
+    documented = check(desc, target, "documentation")
+    return tuple(finding for finding in documented if finding.rule in NEVER_EXECUTED)
+
+
+def described(desc: TileOperatorDesc) -> tuple[BufferTensorDesc, BufferTensorDesc]:
+    """The two buffers of a descriptor that passed ``check``, which refuses null ones."""
+    assert desc.input_tensor is not None
+    assert desc.input_tensor.desc is not None
+    assert desc.output_tensor is not None
+    assert desc.output_tensor.desc is not None
+    return desc.input_tensor.desc, desc.output_tensor.desc

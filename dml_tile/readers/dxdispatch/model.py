@@ -1,0 +1,326 @@
+"""The format: resources, dispatchables and commands, as DxDispatch reads them. Unknown keys are ignored, as there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+from dml_tile.descriptors import DATA_TYPE, UINT, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.enums import ExecutionFlags, TensorDataType
+from dml_tile.input_errors import InputError, Problem, json_pointer, problems_of, refuse, shown
+from dml_tile.spellings import Flags
+
+IMAGE_SUFFIXES: Final = (".jpg", ".jpeg", ".png")
+TILE_NAMES: Final = ("DML_OPERATOR_TILE", "TILE")
+_TILE_FIELDS: Final = tuple(str(field.alias) for field in TileOperatorDesc.model_fields.values())
+_BUFFER_FIELDS: Final = tuple(str(field.alias) for field in BufferTensorDesc.model_fields.values())
+_TENSOR_FIELDS: Final = (*(str(field.alias) for field in TensorDesc.model_fields.values()), "NullDesc")
+
+Number = Annotated[Any, WithJsonSchema({"type": ["number", "string"]})]
+"""A JSON number, or one of the strings "nan", "inf" and "-inf" where the type is a floating-point one.
+
+What it must be depends on the data type, so it is looked at where the values are made."""
+
+
+# Tags of unions are in brackets, so that they are never taken for keys of the data.
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel)
+
+
+class TypedValue(_Part):
+    """One value of a resource that mixes types."""
+
+    name: str | None = Field(default=None, description="A comment.")
+    type: Annotated[TensorDataType | int, DATA_TYPE] = Field(description="The value's type.")
+    value: Number
+
+
+class ConstantValues(_Part):
+    """One value, repeated."""
+
+    value_count: Annotated[UINT, Field(ge=1)]
+    value: Number
+
+
+class SequenceValues(_Part):
+    """valueStart, valueStart + valueDelta, and so on."""
+
+    value_count: Annotated[UINT, Field(ge=1)]
+    value_start: Number
+    value_delta: Number
+
+
+class FileValues(_Part):
+    """The contents of a file: an array (.npy), or raw bytes."""
+
+    source_path: str = Field(min_length=1, description="Relative to the model's folder, or to the current one.")
+
+
+def _kind_of_values(values: Any) -> str | None:
+    if isinstance(values, list | str):
+        return "(list)" if isinstance(values, list) else "(deferred)"
+    if isinstance(values, dict):
+        kinds = [kind for kind in ("value", "valueStart", "sourcePath") if kind in values]
+        return f"({kinds[0]})" if len(kinds) == 1 else None
+    return None
+
+
+Values = Annotated[
+    list[Any], WithJsonSchema({"type": "array", "minItems": 1, "items": {"type": ["number", "string", "object"]}})
+]
+
+InitialValues = Annotated[
+    Annotated[Values, Field(min_length=1), Tag("(list)")]
+    | Annotated[ConstantValues, Tag("(value)")]
+    | Annotated[SequenceValues, Tag("(valueStart)")]
+    | Annotated[FileValues, Tag("(sourcePath)")]
+    | Annotated[Literal["deferred"], Tag("(deferred)")],
+    Discriminator(
+        _kind_of_values,
+        custom_error_type="initial_values",
+        custom_error_message='Input should be an array, "deferred", or an object with exactly one of value, valueStart '
+        "and sourcePath",
+    ),
+]
+
+
+class Resource(_Part):
+    """A buffer, and what is in it before the first command."""
+
+    initial_values: InitialValues
+    initial_values_data_type: Annotated[TensorDataType | int, DATA_TYPE] = Field(
+        default=TensorDataType.UNKNOWN, description="The type of initialValues; UNKNOWN for an array of typed values."
+    )
+    size_in_bytes: UINT64 | None = Field(
+        default=None, description="At least what the values need; rounded up to 4 if omitted."
+    )
+    initial_values_offset_in_bytes: UINT64 = Field(default=0, description="Where in the buffer the values begin.")
+
+
+class BindingSource(_Part):
+    """A resource from an element on."""
+
+    name: str
+    element_size_in_bytes: UINT64 = Field(
+        default=0, description="By default the size of the resource's initialValuesDataType."
+    )
+    element_offset: UINT64 = Field(default=0, description="The first element, in units of elementSizeInBytes.")
+
+
+def _as_sources(sources: Any) -> Any:
+    """A bind point's resources as a list of objects; one may stand alone, by its name."""
+    sources = sources if isinstance(sources, list) else [sources]
+    return [{"name": source} if isinstance(source, str) else source for source in sources]
+
+
+_Source = str | BindingSource
+Bindings = dict[
+    str,
+    Annotated[tuple[BindingSource, ...], BeforeValidator(_as_sources, json_schema_input_type=_Source | list[_Source])],
+]
+
+
+class TileDispatchable(_Part):
+    """A tile; the operator's fields stand under ``desc`` or beside ``type``."""
+
+    type: Literal["DML_OPERATOR_TILE", "TILE"]
+    desc: TileOperatorDesc | None
+    dml_compile_type: Literal["DmlCompileOp", "DmlCompileGraph"] = "DmlCompileOp"
+    execution_flags: Annotated[ExecutionFlags | int, Flags(ExecutionFlags, "DML_EXECUTION_FLAG_")] = ExecutionFlags.NONE
+    bindings: Bindings = Field(default_factory=dict, description="Bound at initialisation: tensors OWNED_BY_DML.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nest(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        desc = next((data[key] for key in ("Desc", "desc") if key in data), data)
+        bindings = data.get("bindings")  # anything but an object is ignored there
+        known = {"bindings": bindings} if isinstance(bindings, dict) else {}
+        options = _pick(data, ("dmlCompileType", "executionFlags"))
+        return {"type": _type_of(data), "desc": _known_fields_of_tile(desc), **options, **known}
+
+
+class OtherDispatchable(_Part):
+    """Any other operator, a shader or a model: it can be named, not run."""
+
+    type: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spell(cls, data: Any) -> Any:
+        return {"type": data["Type"], **data} if isinstance(data, dict) and "Type" in data else data
+
+
+Dispatchable = Annotated[
+    Annotated[TileDispatchable, Tag("(tile)")] | Annotated[OtherDispatchable, Tag("(other)")],
+    Discriminator(lambda data: "(tile)" if _type_of(data) in TILE_NAMES else "(other)"),
+]
+
+
+class DispatchCommand(_Part):
+    """Bind resources to a dispatchable's tensors, and run it."""
+
+    type: Literal["dispatch"]
+    dispatchable: str
+    bindings: Bindings
+
+
+class PrintCommand(_Part):
+    """Print a resource's elements."""
+
+    type: Literal["print"]
+    resource: str
+
+
+class WriteFileCommand(_Part):
+    """Write a resource to a file: an array (.npy), or raw bytes."""
+
+    type: Literal["writefile"]
+    resource: str
+    target_path: str = Field(min_length=1, description="Relative to the current folder.")
+    dimensions: tuple[Annotated[UINT, Field(ge=1)], ...] = Field(
+        default=(), description="The shape of a .npy file; by default one dimension."
+    )
+
+
+def _lower_type(command: Any) -> Any:
+    if isinstance(command, dict) and isinstance(command.get("type"), str):
+        return {**command, "type": command["type"].lower()}  # DxDispatch ignores the case of these
+    return command
+
+
+Command = Annotated[
+    Annotated[DispatchCommand | PrintCommand | WriteFileCommand, Field(discriminator="type")],
+    BeforeValidator(_lower_type),
+]
+
+
+class Model(_Part):
+    """A DxDispatch model, of which the dispatchables that are tiles can be run."""
+
+    resources: dict[str, Resource]
+    dispatchables: dict[str, Dispatchable]
+    commands: tuple[Command, ...]
+
+
+_DISPATCHABLE: Final[TypeAdapter[TileDispatchable | OtherDispatchable]] = TypeAdapter(Dispatchable)
+
+
+def is_model(data: Any) -> bool:
+    """Whether a JSON value is meant as a DxDispatch model."""
+    return isinstance(data, dict) and not data.keys().isdisjoint(Model.model_fields)
+
+
+def read_model(data: Any) -> Model:
+    """Read a model from its JSON value. Raises InputError with all that is wrong with it."""
+    if not is_model(data):
+        expected = "a DxDispatch model (with resources, dispatchables and commands) was expected"
+        raise refuse("", f"{shown(data)} was provided, but {expected}; `dml-tile check` takes bare descriptors too")
+    try:
+        model = Model.model_validate(data)
+    except ValidationError as error:
+        raise InputError(problems_of(error, data)) from None
+    if problems := list(_dangling_names(model)):
+        raise InputError(problems)
+    return model
+
+
+def read_dispatchables(data: dict[str, Any]) -> dict[str, TileDispatchable | OtherDispatchable]:
+    """Those dispatchables of a model that can be read, also where the rest of it cannot."""
+    dispatchables = data.get("dispatchables")
+    if not isinstance(dispatchables, dict):
+        return {}
+    readable = {}
+    for name, dispatchable in dispatchables.items():
+        try:
+            readable[name] = _DISPATCHABLE.validate_python(dispatchable)
+        except ValidationError:
+            continue  # read_model tells why
+    return readable
+
+
+def _dangling_names(model: Model) -> Iterator[Problem]:
+    for name, dispatchable in model.dispatchables.items():
+        if isinstance(dispatchable, TileDispatchable):
+            yield from _dangling_resources(dispatchable.bindings, model, ["dispatchables", name])
+            yield from _several_resources(dispatchable.bindings, ["dispatchables", name])
+    for i, command in enumerate(model.commands):
+        if isinstance(command, DispatchCommand):
+            if command.dispatchable not in model.dispatchables:
+                yield Problem(
+                    json_pointer(["commands", i, "dispatchable"]), f"no dispatchable is called {command.dispatchable!r}"
+                )
+            yield from _dangling_resources(command.bindings, model, ["commands", i])
+            if isinstance(model.dispatchables.get(command.dispatchable), TileDispatchable):
+                yield from _several_resources(command.bindings, ["commands", i])
+        elif command.resource not in model.resources:
+            yield Problem(json_pointer(["commands", i, "resource"]), f"no resource is called {command.resource!r}")
+
+
+def _dangling_resources(bindings: Bindings, model: Model, steps: list[str | int]) -> Iterator[Problem]:
+    for point, sources in bindings.items():
+        for source in sources:
+            if source.name not in model.resources:
+                yield Problem(json_pointer([*steps, "bindings", point]), f"no resource is called {source.name!r}")
+
+
+def _several_resources(bindings: Bindings, steps: list[str | int]) -> Iterator[Problem]:
+    for point, sources in bindings.items():
+        if len(sources) != 1:
+            yield Problem(
+                json_pointer([*steps, "bindings", point]), f"{len(sources)} resources are bound; a tensor takes one"
+            )
+
+
+def _known_fields_of_tile(desc: Any) -> Any:
+    """A tile's fields without the unknown keys, which DxDispatch ignores, and with what it takes from empty ones."""
+    if not isinstance(desc, dict):
+        return desc
+    tile = _pick(desc, _TILE_FIELDS)
+    if "RepeatsCount" not in tile:
+        raise PydanticCustomError("required", "RepeatsCount is missing; DxDispatch requires it")
+    for tensor in ("InputTensor", "OutputTensor"):
+        if isinstance(tile.get(tensor), dict):
+            tile[tensor] = _known_fields_of_tensor(tile[tensor])
+    if tile.get("Repeats") == []:
+        tile["Repeats"] = None
+    return tile
+
+
+def _known_fields_of_tensor(tensor: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(tensor.get("Desc"), dict):
+        return {**_pick(tensor, _TENSOR_FIELDS), "Desc": _known_fields_of_buffer(tensor["Desc"])}
+    return {**_pick(tensor, _TENSOR_FIELDS), **_known_fields_of_buffer(tensor)}
+
+
+def _known_fields_of_buffer(buffer: dict[str, Any]) -> dict[str, Any]:
+    known = _pick(buffer, _BUFFER_FIELDS)
+    if known.get("TotalTensorSizeInBytes") == 0:
+        del known["TotalTensorSizeInBytes"]  # worked out as if it were missing
+    return known
+
+
+def _pick(data: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    return {key: data[key] for key in keys if key in data}
+
+
+def _type_of(data: Any) -> Any:
+    return data.get("type", data.get("Type")) if isinstance(data, dict) else None

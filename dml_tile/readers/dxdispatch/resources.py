@@ -1,0 +1,213 @@
+"""The bytes of a model's resources before its first command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from dml_tile.bindings.memory import DTYPES, Bytes
+from dml_tile.descriptors import DATA_TYPE
+from dml_tile.enums import TensorDataType
+from dml_tile.geometry.layout import round_up_4
+from dml_tile.input_errors import InputError, Problem, json_pointer, problems_of, refuse, shown
+from dml_tile.readers.dxdispatch.model import (
+    IMAGE_SUFFIXES,
+    ConstantValues,
+    FileValues,
+    Resource,
+    SequenceValues,
+    TypedValue,
+)
+from dml_tile.readers.npy import open_npy
+from dml_tile.readers.paths import Folders
+
+MAX_RESOURCE_BYTES: Final = 2**32
+"""How much memory the resources of one model may take together."""
+
+_DATA_TYPES: Final = {dtype: TensorDataType(data_type) for data_type, dtype in DTYPES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One resource's buffer.
+
+    ``data_type`` is that of its initial values; ``shown_bytes`` is how many bytes those take, which is what DxDispatch
+    prints.
+    """
+
+    data_type: int
+    shown_bytes: int
+    bytes: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Initial values that are known to be good: their type, their size in bytes, and how to write them to so many."""
+
+    data_type: int
+    nbytes: int
+    write: Callable[[Bytes], object]
+
+
+def allocate(resources: Mapping[str, Resource], folders: Folders) -> dict[str, Memory]:
+    """The memory of all resources. Raises InputError for values that do not fit their type, and for unusable files.
+
+    No memory is taken before the sizes of all of them are known, and together at most 4 GiB.
+    """
+    values = {name: _values(resource, _pointer(name), folders) for name, resource in resources.items()}
+    sizes = {name: _size(resource, values[name].nbytes, _pointer(name)) for name, resource in resources.items()}
+    if (together := sum(sizes.values())) > MAX_RESOURCE_BYTES:
+        raise refuse(
+            "/resources", f"{together} bytes would be needed; the resources of a model may take {MAX_RESOURCE_BYTES}"
+        )
+    return {name: _filled(resource, values[name], sizes[name]) for name, resource in resources.items()}
+
+
+def literal_problems(resources: Mapping[str, Resource]) -> Iterator[Problem]:
+    """What is wrong with the initial values that stand in the model itself; files are not looked at."""
+    for name, resource in resources.items():
+        if not isinstance(resource.initial_values, FileValues):
+            try:
+                _literal_values(resource, f"{_pointer(name)}/initialValues")
+            except InputError as error:
+                yield from error.problems
+
+
+def _pointer(name: str) -> str:
+    return json_pointer(["resources", name])
+
+
+def _size(resource: Resource, needed: int, pointer: str) -> int:
+    offset = resource.initial_values_offset_in_bytes
+    size = resource.size_in_bytes if resource.size_in_bytes is not None else round_up_4(needed)
+    if offset + needed > size:
+        raise refuse(
+            f"{pointer}/sizeInBytes",
+            f"sizeInBytes is {size}; the initial values need {needed} bytes at offset {offset}",
+        )
+    return size
+
+
+def _filled(resource: Resource, values: _Values, size: int) -> Memory:
+    memory = np.zeros(size, np.uint8)
+    offset = resource.initial_values_offset_in_bytes
+    values.write(memory[offset : offset + values.nbytes])
+    return Memory(values.data_type, values.nbytes, memory)
+
+
+def _values(resource: Resource, pointer: str, folders: Folders) -> _Values:
+    if isinstance(resource.initial_values, FileValues):
+        return _file_values(resource, resource.initial_values.source_path, pointer, folders)
+    return _literal_values(resource, f"{pointer}/initialValues")
+
+
+def _literal_values(resource: Resource, pointer: str) -> _Values:
+    values, data_type = resource.initial_values, resource.initial_values_data_type
+    if isinstance(values, str):
+        raise refuse(pointer, "deferred resources are made by ONNX models only; a tile cannot fill them")
+    assert not isinstance(values, FileValues)
+    if isinstance(values, list) and data_type == TensorDataType.UNKNOWN:
+        mixed = _typed_values(values, pointer)
+        return _Values(data_type, mixed.nbytes, lambda place: np.copyto(place, mixed))
+    dtype = _dtype(data_type, f"{pointer}DataType")
+    if isinstance(values, list):
+        array = _array(values, dtype, pointer)
+        return _Values(data_type, array.nbytes, lambda place: np.copyto(place.view(dtype), array))
+    nbytes = values.value_count * dtype.itemsize
+    if isinstance(values, ConstantValues):
+        constant = _array([values.value], dtype, f"{pointer}/value")
+        return _Values(data_type, nbytes, lambda place: np.copyto(place.view(dtype), constant))
+    return _Values(data_type, nbytes, _sequence(values, dtype, pointer))
+
+
+def _sequence(values: SequenceValues, dtype: np.dtype[Any], pointer: str) -> Callable[[Bytes], None]:
+    start = _array([values.value_start], dtype, f"{pointer}/valueStart")
+    delta = _array([values.value_delta], dtype, f"{pointer}/valueDelta")
+
+    def write(place: Bytes) -> None:
+        steps = place.view(dtype)
+        steps[:1], steps[1:] = start, delta
+        with np.errstate(all="ignore"):
+            np.cumsum(steps, dtype=dtype, out=steps)  # one by one in the type itself, as DxDispatch adds them up
+
+    return write
+
+
+def _typed_values(values: list[Any], pointer: str) -> NDArray[np.uint8]:
+    parts = []
+    for i, value in enumerate(values):
+        try:
+            typed = TypedValue.model_validate(value)
+        except ValidationError as error:
+            raise InputError(problems_of(error, value, f"{pointer}/{i}")) from None
+        parts.append(_array([typed.value], _dtype(typed.type, f"{pointer}/{i}/type"), f"{pointer}/{i}/value").tobytes())
+    return np.frombuffer(b"".join(parts), np.uint8)
+
+
+def _file_values(resource: Resource, name: str, pointer: str, folders: Folders) -> _Values:
+    here, data_type = f"{pointer}/initialValues/sourcePath", resource.initial_values_data_type
+    path = folders.source(name, here)
+    suffix = path.suffix.lower()
+    if suffix in IMAGE_SUFFIXES:
+        raise refuse(here, f"{name!r} is an image; only .npy files and raw bytes are read")
+    if suffix == ".npy":
+        try:
+            file = open_npy(path)
+        except (OSError, ValueError) as error:
+            raise refuse(here, f"{name!r} cannot be read as .npy: {error}") from None
+        held = _DATA_TYPES.get(file.dtype.newbyteorder("="))
+        if held is None:
+            raise refuse(here, f"{name!r} holds {file.dtype}, which is no tensor data type")
+        if data_type not in (TensorDataType.UNKNOWN, held):
+            raise refuse(here, f"{name!r} holds {held.name}, but initialValuesDataType is {_name(data_type)}")
+        values = _Values(held, file.nbytes, lambda place: np.copyto(place.view(held.name.lower()), file.values()))
+    else:
+        _dtype(data_type, f"{pointer}/initialValuesDataType")
+        size = path.stat().st_size
+        values = _Values(data_type, size, lambda place: np.copyto(place, np.fromfile(path, np.uint8, size)))
+    if values.nbytes == 0:
+        raise refuse(here, f"{name!r} holds no values")
+    return values
+
+
+def _array(values: list[Any], dtype: np.dtype[Any], pointer: str) -> NDArray[Any]:
+    """JSON values as an array of a type; floats are rounded to it, integers must fit."""
+    floating = dtype.kind == "f"
+    numbers = []
+    for i, value in enumerate(values):
+        number = _float(value) if floating else value if type(value) is int else None
+        if number is None or not (floating or np.iinfo(dtype).min <= number <= np.iinfo(dtype).max):
+            wanted = 'a number, "nan", "inf" or "-inf"' if floating else f"an integer that fits {dtype.name.upper()}"
+            at = f"{pointer}/{i}" if len(values) > 1 else pointer
+            raise refuse(at, f"{shown(value)} was provided, but {wanted} was expected")
+        numbers.append(number)
+    with np.errstate(over="ignore"):  # what is too large for a float is infinite, as in C++
+        if dtype == np.float16:
+            return np.array(numbers, np.float32).astype(dtype)  # DxDispatch rounds twice
+        return np.array(numbers, np.float64 if floating else dtype).astype(dtype)
+
+
+def _float(value: Any) -> float | None:
+    if type(value) in (int, float):
+        try:
+            return float(value)
+        except OverflowError:
+            return float("inf") if value > 0 else float("-inf")
+    spelled = value.lower() if isinstance(value, str) else None
+    return float(spelled) if spelled in ("nan", "inf", "-inf") else None
+
+
+def _dtype(data_type: int, pointer: str) -> np.dtype[Any]:
+    dtype = DTYPES.get(data_type)
+    if dtype is None:
+        raise refuse(pointer, f"{_name(data_type)} was provided, but a type with whole bytes was expected")
+    return dtype
+
+
+def _name(data_type: int) -> str:
+    return str(DATA_TYPE.write(data_type))

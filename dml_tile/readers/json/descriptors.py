@@ -1,0 +1,191 @@
+"""Finding the descriptors in a JSON document: a DxDispatch model, a bare descriptor, a list of them, or JSON lines."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from pydantic import ValidationError
+
+from dml_tile.descriptors import OPERATOR_TYPE, OperatorDesc, TileOperatorDesc
+from dml_tile.enums import OperatorType
+from dml_tile.input_errors import InputError, Problem, json_pointer, problems_of, refuse, shown
+from dml_tile.readers.dxdispatch.model import TileDispatchable, is_model, read_dispatchables, read_model
+from dml_tile.readers.json.syntax import parse_json
+
+MAX_DOCUMENT_BYTES: Final = 2**28
+"""How large a document may be that is read as a whole; JSON lines may be longer together, not each."""
+
+_TILE_FIELDS: Final = {name: str(field.alias) for name, field in TileOperatorDesc.model_fields.items()}
+LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A descriptor and where it stands; ``other`` is the C name of an operator that is no tile, and so is not read."""
+
+    pointer: str
+    desc: OperatorDesc | TileOperatorDesc | None = None
+    other: str | None = None
+
+
+Part = Described | Problem
+
+
+def read_source(name: str) -> Iterator[Part]:
+    """The descriptors of a file, or of standard input (``-``), and what of it cannot be read.
+
+    Lines of a .jsonl or .ndjson file are read one by one.
+    """
+    try:
+        with _opened(name) as file:
+            if name.lower().endswith(LINES_SUFFIXES):
+                yield from read_lines(iter(lambda: file.readline(MAX_DOCUMENT_BYTES), b""))
+            else:
+                yield from read_document(_whole(file))
+    except InputError as error:
+        yield from error.problems
+    except OSError as error:
+        yield Problem("", error.strerror or str(error))
+
+
+def read_value(name: str) -> Any:
+    """The value of the one JSON document in a file, or in standard input (``-``). Raises InputError."""
+    try:
+        with _opened(name) as file:
+            return parse_json(_whole(file))
+    except OSError as error:
+        raise refuse("", error.strerror or str(error)) from None
+    except InputError:
+        raise
+    except ValueError as error:
+        raise refuse("", f"unreadable JSON: {error}") from None
+
+
+def _opened(name: str) -> AbstractContextManager[BinaryIO]:
+    if name != "-":
+        return Path(name).open("rb")
+    if sys.stdin is None:
+        raise refuse("", "standard input is closed")
+    return nullcontext(sys.stdin.buffer)
+
+
+def _whole(file: BinaryIO) -> bytes:
+    text = file.read(MAX_DOCUMENT_BYTES + 1)
+    if len(text) > MAX_DOCUMENT_BYTES:
+        raise refuse("", f"larger than {MAX_DOCUMENT_BYTES} bytes; JSON lines (.jsonl) may be longer")
+    return text
+
+
+def read_document(text: bytes) -> Iterator[Part]:
+    """The descriptors of one document, and what of it cannot be read.
+
+    What is no document is read as JSON lines if one of several lines is an object of its own, unless it begins as a
+    list.
+    """
+    try:
+        data = parse_json(text)
+    except ValueError as error:
+        lines = text.strip().split(b"\n")
+        is_list = lines[0].removeprefix(codecs.BOM_UTF8).startswith(b"[")
+        if len(lines) > 1 and not is_list and any(line.startswith(b"{") and _is_json(line) for line in lines):
+            yield from read_lines(lines)
+        else:
+            yield Problem("", f"unreadable JSON: {error}")
+        return
+    yield from _parts(data)
+
+
+def read_lines(lines: Iterable[bytes]) -> Iterator[Part]:
+    """The descriptors of JSON lines; their pointers begin with the number of the line, from 0."""
+    for i, line in enumerate(lines):
+        if not line.strip():
+            continue
+        pointer = json_pointer([i])
+        try:
+            data = parse_json(line.strip())
+        except ValueError as error:
+            place = str(error).replace("at line 1 column", f"at line {i + 1} column")
+            yield Problem(pointer, f"unreadable JSON: {place}")
+        else:
+            yield _descriptor(data, pointer)
+
+
+def _parts(data: Any) -> Iterator[Part]:
+    if is_model(data):
+        yield from _model_parts(data)
+    elif isinstance(data, list):
+        for i, item in enumerate(data):
+            yield _descriptor(item, json_pointer([i]))
+    else:
+        yield _descriptor(data, "")
+
+
+def _model_parts(data: dict[str, Any]) -> Iterator[Part]:
+    from dml_tile.readers.dxdispatch.resources import literal_problems  # with NumPy, which only models need
+
+    try:
+        yield from literal_problems(read_model(data).resources)
+    except InputError as error:
+        yield from error.problems
+    for name, dispatchable in read_dispatchables(data).items():
+        pointer = json_pointer(["dispatchables", name])
+        if isinstance(dispatchable, TileDispatchable):
+            yield Described(pointer, OperatorDesc(type=OperatorType.TILE, desc=dispatchable.desc))
+        else:
+            yield Described(pointer, other=dispatchable.type)
+
+
+def _descriptor(data: Any, pointer: str) -> Part:
+    """A bare DML_TILE_OPERATOR_DESC, or a DML_OPERATOR_DESC with its Type."""
+    if data is None:
+        return Described(pointer)
+    typed = next((key for key in ("Type", "type") if isinstance(data, dict) and key in data), None)
+    if is_model(data):
+        return Problem(pointer, "a DxDispatch model was provided, which has to be the whole document")
+    if not isinstance(data, dict) or (typed is None and not data.keys() & {*_TILE_FIELDS, *_TILE_FIELDS.values()}):
+        return Problem(
+            pointer,
+            f"{shown(data)} was provided, but a tile (an object with {', '.join(_TILE_FIELDS.values())}), a "
+            "DML_OPERATOR_DESC (with Type and Desc) or a DxDispatch model (with resources, dispatchables and commands) "
+            "was expected",
+        )
+    if typed is None:
+        return _validated(TileOperatorDesc, data, pointer)
+    operator = _operator_type(data[typed])
+    if isinstance(operator, str):
+        return Described(pointer, other=operator)
+    if operator is not None and operator != OperatorType.TILE:
+        return _validated(OperatorDesc, {"Type": operator, "Desc": None}, pointer)
+    return _validated(OperatorDesc, data, pointer)
+
+
+def _operator_type(spelling: Any) -> int | str | None:
+    """The type's value, or the C name of an operator that is no tile; None if it is neither a name nor an integer."""
+    if not isinstance(spelling, str):
+        return spelling if type(spelling) is int else None
+    try:
+        return OPERATOR_TYPE.read(spelling)
+    except ValueError:
+        return f"{OPERATOR_TYPE.prefix}{spelling.removeprefix(OPERATOR_TYPE.prefix)}"
+
+
+def _validated(model: type[OperatorDesc | TileOperatorDesc], data: dict[str, Any], pointer: str) -> Part:
+    try:
+        return Described(pointer, model.model_validate(data))
+    except ValidationError as error:
+        problems = problems_of(error, data, pointer)
+        return Problem(pointer, "; ".join(problem.message for problem in problems))
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        parse_json(text)
+    except ValueError:
+        return False
+    return True

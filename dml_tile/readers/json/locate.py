@@ -1,0 +1,112 @@
+"""A JSON text in which values are found by their places; comments and trailing commas are allowed, as in jsonc.py.
+
+It is for texts that have been read already: of others, what is found means nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final
+
+from dml_tile.readers.json.syntax import COMMENT, STRING
+
+_TOKEN: Final = re.compile(rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+', re.DOTALL | re.ASCII)
+_CONTAINERS_REMEMBERED: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a value begins and ends; lines and columns count from 1, columns in code points.
+
+    The end is behind the value's last character.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class JsonText:
+    """A text of one JSON value; ``root`` is the offset of that value, None if there is none.
+
+    Offsets count code points from the text's beginning. The text is looked at as far as a question needs it.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        tokens = _TOKEN.finditer(text)
+        self.root = next((token.start() for token in tokens if not token[0].startswith("/")), None)
+        self.children = lru_cache(_CONTAINERS_REMEMBERED)(self._children)
+        """The offsets of a container's values, by their names or indices; none of what is no container."""
+
+    def follow(self, steps: Iterable[str]) -> int | None:
+        """The offset of the value that the steps of a JSON pointer lead to; None if they lead nowhere."""
+        offset = self.root
+        for step in steps:
+            offset = None if offset is None else self.children(offset).get(step)
+        return offset
+
+    def position(self, offset: int) -> Position:
+        """Where the value at an offset begins and ends."""
+        end = self._end(offset) or len(self._text)
+        return Position(*self._line_and_column(offset), *self._line_and_column(end))
+
+    def _end(self, offset: int) -> int | None:
+        """The offset behind the value at another; None if it never ends."""
+        depth = 0
+        for token in _TOKEN.finditer(self._text, offset):
+            depth += (token[0] in "[{") - (token[0] in "]}")
+            if depth == 0:
+                return token.end()
+        return None
+
+    def _children(self, offset: int) -> dict[str, int]:
+        found: dict[str, int] = {}
+        is_object = self._text[offset] == "{"
+        name = None if is_object else "0"
+        depth = index = 0
+        for token in _TOKEN.finditer(self._text, offset):
+            word = token[0]
+            if word.startswith("/"):
+                continue
+            if word in "]}":
+                depth -= 1
+                if depth == 0:
+                    break
+                continue
+            if depth == 1:
+                if word == ",":
+                    index += 1
+                    name = None if is_object else str(index)
+                elif name is None:
+                    name = _name(word)
+                elif word != ":":
+                    found[name] = token.start()
+            if word in "[{":
+                depth += 1
+            if depth == 0:  # no container
+                break
+        return found
+
+    def _line_and_column(self, offset: int) -> tuple[int, int]:
+        before = bisect_left(self._ends_of_lines, offset)
+        return before + 1, offset - (self._ends_of_lines[before - 1] if before else -1)
+
+    @cached_property
+    def _ends_of_lines(self) -> list[int]:
+        return [match.start() for match in re.finditer("\n", self._text)]
+
+
+def _name(token: str) -> str:
+    if "\\" not in token:
+        return token[1:-1]
+    try:
+        return str(json.loads(token, strict=False))
+    except ValueError:
+        return token

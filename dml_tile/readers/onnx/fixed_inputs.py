@@ -1,0 +1,70 @@
+"""What a caller fixes of a model's inputs: the sizes of named dimensions, and whole shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from onnx import GraphProto, TensorShapeProto, ValueInfoProto
+
+from dml_tile.input_errors import refuse
+from dml_tile.readers.model_tile import Dimension, Fixed
+from dml_tile.readers.onnx.tensors import subgraphs
+from dml_tile.readers.onnx.values import dimensions
+from dml_tile.tile_request import INT64_MAX
+
+
+def fix(graph: GraphProto, fixed: Fixed) -> None:
+    """Give the graph's inputs the shapes of ``fixed``, and its named dimensions, at any depth, their sizes.
+
+    A shape also fixes the named dimensions that it replaces. A name of ``fixed.dims`` that the model has not is left
+    alone. Raises InputError for an unknown input, a shape of another rank or size than the model's, two sizes for one
+    name, and a size that is negative or past int64.
+    """
+    sizes = dict(fixed.dims)
+    for name, size in sizes.items():
+        _require_size(name, size)
+    inputs = {value.name: value for value in graph.input}
+    for name, shape in fixed.input_shapes.items():
+        if name not in inputs:
+            raise refuse(name, f"is no input of the model; it has {', '.join(map(repr, inputs)) or 'none'}")
+        _fix_shape(inputs[name], shape, sizes)
+    if sizes:
+        for value in _values(graph):
+            for dim in value.type.tensor_type.shape.dim:
+                if dim.dim_param in sizes:
+                    dim.dim_value = sizes[dim.dim_param]
+
+
+def _fix_shape(value: ValueInfoProto, shape: Sequence[int], sizes: dict[str, int]) -> None:
+    if value.type.WhichOneof("value") != "tensor_type":
+        raise refuse(value.name, "is no tensor; it has no shape to be fixed")
+    tensor = value.type.tensor_type
+    declared = dimensions(value.type)
+    if declared is not None:
+        if len(declared) != len(shape):
+            raise refuse(value.name, f"has {len(declared)} dimensions, {_shown(declared)}; {_shown(shape)} was given")
+        for i, (known, size) in enumerate(zip(declared, shape, strict=True)):
+            wanted = sizes.setdefault(known, size) if isinstance(known, str) else known
+            if wanted not in (None, size):
+                told = f", {known}," if isinstance(known, str) else ""
+                raise refuse(value.name, f"dimension {i}{told} is {wanted}; {size} was given")
+    for size in shape:
+        _require_size(value.name, size)
+    tensor.shape.CopyFrom(TensorShapeProto(dim=[TensorShapeProto.Dimension(dim_value=size) for size in shape]))
+
+
+def _require_size(name: str, size: int) -> None:
+    if not 0 <= size <= INT64_MAX:
+        raise refuse(name, f"{size} was given; sizes are from 0 to {INT64_MAX}")
+
+
+def _shown(shape: Sequence[Dimension]) -> str:
+    return f"({', '.join('?' if size is None else str(size) for size in shape)})"
+
+
+def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
+    yield from chain(graph.input, graph.output, graph.value_info)
+    for node in graph.node:
+        for _, inner in subgraphs(node):
+            yield from _values(inner)

@@ -1,0 +1,160 @@
+"""Model-local functions, put in the place of their calls, and each node named by its place.
+
+onnx's own inliner tells no place, and leaves functions of another opset than the model's alone.
+
+Page: https://onnx.ai/onnx/repo-docs/IR.html#functions
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Final
+
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
+
+from dml_tile.input_errors import refuse
+from dml_tile.readers.onnx.operators import default_opset, move
+from dml_tile.readers.onnx.tensors import subgraphs
+
+DEEPEST: Final = 64
+"""How deep calls and subgraphs may be nested."""
+
+MOST_NODES: Final = 100_000
+"""To how many nodes the calls of functions may come."""
+
+_LONGEST: Final = 200
+
+
+def inline(model: ModelProto) -> None:
+    """Replace the calls in the model's graph, at any depth, by the functions' nodes; give each node a telling name.
+
+    A name is the node's own, with its output's where it has none or shares it, behind that of the call it came by.
+    Raises InputError for calls and subgraphs that are nested too deep, or come to too many nodes.
+    """
+    inliner = _Inliner(model)
+    inliner.expand_graph(model.graph, inliner.opset, 0)
+    del model.functions[:]
+
+
+def place(*steps: str) -> str:
+    """The steps as a path, cut in the middle if it is long."""
+    path = "/".join(filter(None, steps))
+    return path if len(path) <= _LONGEST else f"{path[: _LONGEST // 2]}…{path[1 - _LONGEST // 2 :]}"
+
+
+class _Values(dict[str, str]):
+    """What a function's values are named in the model: those that its call gives, and by a prefix its own."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def __missing__(self, name: str) -> str:
+        return self._prefix + name if name else ""
+
+
+class _Inliner:
+    def __init__(self, model: ModelProto) -> None:
+        self.opset = default_opset(model.opset_import)
+        self._functions = {(f.domain, f.name, f.overload): f for f in model.functions}
+        self._calls = 0
+        self._nodes_left = MOST_NODES
+
+    def expand_graph(self, graph: GraphProto, opset: int | None, depth: int) -> None:
+        _name(graph.node)
+        self._expand_subgraphs(graph.node, opset, depth)
+        if opset != self.opset or any(map(self._called, graph.node)):
+            nodes = list(self._expanded(graph.node, opset, depth))
+            del graph.node[:]
+            graph.node.extend(nodes)
+
+    def _expand_subgraphs(self, nodes: Iterable[NodeProto], opset: int | None, depth: int) -> None:
+        for node in nodes:
+            for attribute, graph in subgraphs(node):
+                _require_depth(depth, place(node.name, attribute))
+                self.expand_graph(graph, opset, depth + 1)
+
+    def _expanded(self, nodes: Iterable[NodeProto], opset: int | None, depth: int) -> Iterator[NodeProto]:
+        for node in nodes:
+            function = self._called(node)
+            if function is None:
+                move(node, opset, self.opset)
+                yield node
+            else:
+                _require_depth(depth, node.name)
+                body = self._body(function, node)
+                own = default_opset(function.opset_import)
+                self._expand_subgraphs(body, own, depth + 1)
+                yield from self._expanded(body, own, depth + 1)
+
+    def _called(self, node: NodeProto) -> FunctionProto | None:
+        return self._functions.get((node.domain, node.op_type, node.overload))
+
+    def _body(self, function: FunctionProto, call: NodeProto) -> list[NodeProto]:
+        """The function's nodes, with what the call gives; values of their own are named as nobody else's."""
+        self._calls += 1
+        values = _Values(f"#{self._calls}/")
+        for i, name in enumerate(function.input):
+            values[name] = call.input[i] if i < len(call.input) else ""
+        passed_on = []
+        for name, given in zip(function.output, call.output, strict=False):
+            if given and name in values:  # an input, or an output that is given twice
+                passed_on.append((name, given))
+            elif given:
+                values[name] = given
+        attributes = {attribute.name: attribute for attribute in chain(function.attribute_proto, call.attribute)}
+        body = GraphProto(node=function.node)
+        self._adapt(body, values, attributes, call.name)
+        for name, given in passed_on:
+            body.node.add(op_type="Identity", input=[values[name]], output=[given], name=place(call.name, name))
+        return list(body.node)
+
+    def _adapt(
+        self, graph: GraphProto, values: _Values, attributes: Mapping[str, AttributeProto], call: str = ""
+    ) -> None:
+        self._nodes_left -= len(graph.node)
+        if self._nodes_left < 0:
+            raise refuse(call, f"the calls of functions come to more than {MOST_NODES} nodes")
+        _name(graph.node, call)
+        for value in chain(graph.input, graph.output, graph.value_info, graph.initializer):
+            value.name = values[value.name]
+        for sparse in graph.sparse_initializer:
+            sparse.values.name = values[sparse.values.name]
+        for node in graph.node:
+            node.input[:] = [values[name] for name in node.input]
+            node.output[:] = [values[name] for name in node.output]
+            for _, inner in subgraphs(node):
+                self._adapt(inner, values, attributes)
+            _fill_in(node, attributes)
+
+
+def _fill_in(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> None:
+    """Give a function's node the attributes of the call that it refers to; those that the call lacks are left out."""
+    if not any(attribute.ref_attr_name for attribute in node.attribute):
+        return
+    filled = []
+    for attribute in node.attribute:
+        if not attribute.ref_attr_name:
+            filled.append(attribute)
+        elif attribute.ref_attr_name in attributes:
+            given = AttributeProto()
+            given.CopyFrom(attributes[attribute.ref_attr_name])
+            given.name = attribute.name
+            filled.append(given)
+    del node.attribute[:]
+    node.attribute.extend(filled)
+
+
+def _name(nodes: Sequence[NodeProto], call: str = "") -> None:
+    counts = Counter(node.name for node in nodes)
+    for node in nodes:
+        name = node.name or node.op_type
+        if not node.name or counts[node.name] > 1:
+            name = f"{name}->{next(filter(None, node.output), '')}"
+        node.name = place(call, name)
+
+
+def _require_depth(depth: int, where: str) -> None:
+    if depth >= DEEPEST:
+        raise refuse(where, f"is nested more than {DEEPEST} deep")

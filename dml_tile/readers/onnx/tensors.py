@@ -1,0 +1,112 @@
+"""The values of a model's small tensors, from the file itself or from others in its folder.
+
+Page: https://onnx.ai/onnx/repo-docs/ExternalData.html
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
+
+from dml_tile.input_errors import InputError, refuse, shown
+from dml_tile.readers.paths import Folders
+
+Array = NDArray[Any]
+
+MOST_ELEMENTS: Final = 1024
+"""How many elements are looked at; shapes and repeats have one for each dimension."""
+
+_EXTERNAL_TYPES: Final[dict[int, np.dtype[Any]]] = {
+    TensorProto.INT64: np.dtype("<i8"),
+    TensorProto.INT32: np.dtype("<i4"),
+}
+"""The types of shapes, repeats and axes; of no other is external data read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Why a tensor's external data are not known."""
+
+    reason: str
+
+
+def small(tensor: TensorProto, folder: Path) -> Array | Unread | None:
+    """The tensor's values; None for a large one, one whose data are malformed, or external of another type than int64
+    and int32. ``folder`` is the model's, which external data do not leave.
+    """
+    if any(size < 0 for size in tensor.dims) or math.prod(tensor.dims) > MOST_ELEMENTS:
+        return None
+    if tensor.data_location == TensorProto.EXTERNAL:
+        if tensor.data_type not in _EXTERNAL_TYPES:
+            return None
+        try:
+            return _external(tensor, folder)
+        except InputError as error:
+            return Unread(str(error))
+    try:
+        return np.asarray(numpy_helper.to_array(tensor))
+    except Exception:  # of any class: too little data, too much, none at all, an unknown type
+        return None
+
+
+def internalise(graph: GraphProto, folder: Path) -> None:
+    """Put small external data into the tensors themselves, at any depth, for onnx's inference to see."""
+    for tensor in _tensors(graph):
+        if tensor.data_location == TensorProto.EXTERNAL:
+            values = small(tensor, folder)
+            if isinstance(values, np.ndarray):
+                tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+
+
+def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
+    """The graphs that are attributes of a node, each with its place."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.name, attribute.g
+        for i, graph in enumerate(attribute.graphs):
+            yield f"{attribute.name}[{i}]", graph
+
+
+def _tensors(graph: GraphProto) -> Iterator[TensorProto]:
+    yield from graph.initializer
+    for node in graph.node:
+        yield from (attribute.t for attribute in node.attribute if attribute.HasField("t"))
+        for _, inner in subgraphs(node):
+            yield from _tensors(inner)
+
+
+def _external(tensor: TensorProto, folder: Path) -> Array:
+    """Raises InputError for data outside the model's folder, missing, or of another length than the tensor's."""
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    where = f"the data of {tensor.name!r}"
+    if PurePath(location).is_absolute() or ".." in PurePath(location).parts:
+        raise refuse(where, f"{location!r} is no path below the model's folder")
+    path = Folders(folder, folder).source(location, where)
+    dtype = _EXTERNAL_TYPES[tensor.data_type]
+    count = math.prod(tensor.dims)
+    wanted = count * dtype.itemsize
+    try:
+        offset, length = int(entries.get("offset", 0)), int(entries.get("length", wanted))
+        if offset < 0 or length != wanted:
+            raise ValueError
+    except ValueError:
+        given = f"offset {shown(entries.get('offset'))} and length {shown(entries.get('length'))}"
+        raise refuse(where, f"{given} in {location!r}; the tensor has {wanted} bytes") from None
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            data = file.read(wanted)
+    except (OSError, ValueError) as error:  # ValueError: an offset past int64
+        raise refuse(where, f"{location!r} cannot be read: {error}") from None
+    if len(data) < wanted:
+        raise refuse(where, f"{location!r} ends before byte {offset + wanted}")
+    array: Array = np.frombuffer(data, dtype).reshape(tuple(tensor.dims))
+    return array

@@ -1,0 +1,185 @@
+"""The Tiles of a model that OpenVINO reads: its IR, TensorFlow's frozen graphs, TensorFlow Lite and Paddle.
+
+Types, shapes and the bounds of computed repeats are OpenVINO's own inference; nothing is compiled. An IR's weights are
+mapped, not loaded.
+
+Page: https://docs.openvino.ai/2025/openvino-workflow.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    import openvino as ov
+except ImportError as error:
+    raise ImportError("dml_tile.readers.openvino needs openvino: pip install 'dml-tile[openvino]'") from error
+
+from openvino.frontend import FrontEndManager
+from openvino.op import Constant
+
+from dml_tile.input_errors import InputError, refuse
+from dml_tile.readers.model_tile import Dimension, Fixed, TileNode, tile_node
+from dml_tile.tile_request import INT64_MAX
+
+LONGEST_POINTER: Final = 200
+"""In characters; a longer one loses its middle."""
+
+_FORMATS: Final = {"ir": "OpenVINO IR", "paddle": "Paddle", "tf": "TensorFlow", "tflite": "TensorFlow Lite"}
+"""What is read, by OpenVINO's names of its front ends."""
+
+_BODIES: Final = {
+    # the graphs inside an operator: their names in a pointer, and the methods that give them
+    "If": (("then_body", "get_then_body"), ("else_body", "get_else_body")),
+    "Loop": (("body", "get_function"),),
+    "TensorIterator": (("body", "get_body"),),
+}
+
+# pugixml passes a document type over and expands none of its entities; no IR has one.
+_IR_BEGINS: Final = re.compile(rb"(?>\xef\xbb\xbf)?(?>\s+|<\?.*?\?>|<!--.*?-->)*+<net\b", re.DOTALL)
+_BEGINNING: Final = 2**16
+
+# The lines of a message that tell a place in OpenVINO's sources, or what OpenVINO was doing.
+_PASSED_OVER: Final = re.compile(
+    r"Exception from |Check '.*' failed at |While validating node |FrontEnd API |(Loading|Converting) input model$"
+)
+_LONGEST_REASON: Final = 300
+
+# What pybind11 makes of C++ exceptions, and of strings that are not UTF-8.
+_NATIVE_ERRORS: Final = (IndexError, OSError, RuntimeError, TypeError, ValueError)
+
+
+def read_nodes(path: Path, fixed: Fixed) -> Iterator[TileNode]:
+    """The Tiles of the model, then those of the graphs inside its operators, such as ``Loop_3/body/Tile_1``.
+
+    TensorFlow Lite's operators have no names; their pointers tell the output, ``Tile->y``. ``fixed.input_shapes`` are
+    by any name of an input; dimensions have no names in OpenVINO.
+
+    Raises InputError for a file that OpenVINO cannot read, or that is ONNX, and for a shape that is not the model's,
+    and MemoryError.
+    """
+    try:
+        model = _read(path)
+        if fixed.input_shapes:
+            model.reshape(_shapes(model, fixed))
+        for place, node in _tiles(model):
+            yield _told(place, node)
+    except InputError:
+        raise
+    except UnicodeDecodeError:
+        raise refuse("", "has a name that is not UTF-8") from None
+    except _NATIVE_ERRORS as error:
+        if "bad_alloc" in str(error):
+            raise MemoryError from None
+        raise refuse("", f"OpenVINO cannot read it: {_reason(str(error))}") from None
+
+
+def _read(path: Path) -> ov.Model:
+    front_end = FrontEndManager().load_by_model(path)
+    if front_end is None:
+        raise refuse("", "OpenVINO finds no reader for it: it is of another format, damaged, or too large")
+    name = front_end.get_name()
+    if name not in _FORMATS:
+        raise refuse("", f"OpenVINO would read it as {name}; {', '.join(_FORMATS.values())} and *.onnx are read")
+    if name == "ir":
+        _require_bare(path)
+        _require_file(path.with_suffix(".bin"))
+    return ov.Core().read_model(path)
+
+
+def _require_bare(path: Path) -> None:
+    with path.open("rb") as file:
+        if not _IR_BEGINS.match(file.read(_BEGINNING)):
+            raise refuse("", "an IR begins with <net>, behind an XML declaration and comments, without a document type")
+
+
+def _require_file(weights: Path) -> None:
+    """Raise InputError for what is there and would keep OpenVINO waiting, such as a pipe."""
+    if weights.exists() and not weights.is_file():
+        raise refuse("", f"its weights, {weights.name!r}, are not a regular file")
+
+
+def _shapes(model: ov.Model, fixed: Fixed) -> dict[Any, Any]:
+    """The shapes that are fixed, by the inputs themselves."""
+    inputs = {
+        name: port for port in model.inputs for name in sorted({*port.get_names(), port.get_node().get_friendly_name()})
+    }
+    shapes = {}
+    for name, shape in fixed.input_shapes.items():
+        if name not in inputs:
+            raise refuse(name, f"is no input of the model; it has {', '.join(map(repr, inputs)) or 'none'}")
+        if any(not 0 <= size <= INT64_MAX for size in shape):
+            raise refuse(name, f"{list(shape)} was given; sizes are from 0 to {INT64_MAX}")
+        declared = inputs[name].get_partial_shape()
+        if not declared.compatible(ov.PartialShape(list(shape))):
+            raise refuse(name, f"has the shape {declared}; {list(shape)} was given")
+        shapes[inputs[name]] = ov.PartialShape(list(shape))
+    return shapes
+
+
+def _tiles(model: ov.Model) -> Iterator[tuple[str, Any]]:
+    """The Tiles, and the operators that each is in, as the beginning of a pointer."""
+    graphs = deque([("", model)])
+    while graphs:
+        place, graph = graphs.popleft()
+        for node in graph.get_ordered_ops():
+            kind = node.get_type_name()
+            if kind == "Tile":
+                yield place, node
+            for body, method in _BODIES.get(kind, ()):
+                graphs.append((_short(f"{place}{node.get_friendly_name()}/{body}/"), getattr(node, method)()))
+
+
+def _told(place: str, node: Any) -> TileNode:
+    name, outputs = node.get_friendly_name(), node.output(0).get_names()
+    if name.isdecimal() and outputs:  # as OpenVINO numbers the operators of TensorFlow Lite
+        name = f"Tile->{min(outputs)}"
+    data_type = node.get_input_element_type(0)
+    shape = node.get_input_partial_shape(0)
+    return tile_node(
+        _short(f"{place}{name}"),
+        "OpenVINO Tile-1",
+        None if data_type.is_dynamic() else data_type.get_type_name(),
+        None if shape.rank.is_dynamic else [_dimension(size) for size in shape],
+        [_values(node.input_value(1))],
+    )
+
+
+def _dimension(size: Any) -> Dimension:
+    return int(size.get_length()) if size.is_static else None
+
+
+def _values(output: Any) -> NDArray[Any] | None:
+    """What is known to come out, because it is constant, or because its bounds are one; else None."""
+    node = output.get_node()
+    if node.get_type_name() != "Constant":
+        tensor = output.get_tensor()
+        try:
+            lower, upper = tensor.get_lower_value(), tensor.get_upper_value()
+            if not np.array_equal(lower.data, upper.data):
+                return None
+        except RuntimeError:  # there are no bounds
+            return None
+        node = Constant(lower)
+    wide = np.uint64 if node.get_element_type() == ov.Type.u64 else np.int64
+    return np.asarray(node.get_data(dtype=wide))  # which also unpacks what is smaller than a byte
+
+
+def _short(pointer: str) -> str:
+    if len(pointer) <= LONGEST_POINTER:
+        return pointer
+    return f"{pointer[: LONGEST_POINTER // 2 - 1]}…{pointer[-LONGEST_POINTER // 2 :]}"
+
+
+def _reason(text: str) -> str:
+    """What is for the reader of OpenVINO's message."""
+    lines = [line.strip() for line in text.splitlines() if not _PASSED_OVER.match(line)]
+    reason = " ".join(filter(None, lines)) or "it gives no reason"
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"

@@ -1,0 +1,88 @@
+"""The process that reads models: orders come on its standard input, and are answered on its standard output.
+
+It ends with its standard input, or when it is out of memory.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from dml_tile.input_errors import InputError, Problem
+from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, Order, Part, answer_line
+
+if sys.platform != "win32":
+    import resource
+
+_GRACE: Final = 10
+"""Seconds after which a process ends that should have been killed already: nobody is left to do it."""
+
+
+def main() -> None:
+    """Read what is ordered, and answer."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who sent the orders decides
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # importing OpenVINO would tell Intel
+    orders, answers = _own_streams()
+    with orders, answers:
+        for line in orders:
+            order = Order.read(line)
+            with _bounds(order):
+                for part in chain(_parts(order), [None]):
+                    answers.write(answer_line(part))
+                    answers.flush()
+
+
+def _own_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Standard input and output, which libraries no longer reach: what they print goes nowhere."""
+    streams = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+    return streams
+
+
+@contextmanager
+def _bounds(order: Order) -> Iterator[None]:
+    """Bound the memory and, for the case that who sent the order has died, the time; there are no core files."""
+    if sys.platform != "win32":
+        _limit(resource.RLIMIT_CORE, 0)
+        _limit(resource.RLIMIT_DATA, order.memory)
+        signal.alarm(int(order.seconds) + _GRACE)
+    try:
+        yield
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
+    if sys.platform != "win32":
+        signal.alarm(0)
+
+
+def _limit(kind: int, most: int) -> None:
+    hard = resource.getrlimit(kind)[1]
+    resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _parts(order: Order) -> Iterator[Part]:
+    try:
+        if order.reader == "ONNX":
+            from dml_tile.readers.onnx.tiles import read_nodes
+        else:
+            from dml_tile.readers.openvino import read_nodes
+        yield from read_nodes(Path(order.path), order.fixed)
+    except InputError as error:
+        yield from error.problems
+    except ImportError as error:
+        yield Problem("", str(error))
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a file makes a library raise is that file's problem
+        yield Problem("", f"{order.reader}'s reader failed: {type(error).__name__}: {str(error)[:300]}")
+
+
+if __name__ == "__main__":
+    main()

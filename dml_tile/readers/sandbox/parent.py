@@ -1,0 +1,164 @@
+"""Reading models in a process of its own, because onnx and OpenVINO are native code, and files may be a stranger's.
+
+What crashes that process, takes too long or too much memory costs one file: the next is read by a new process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Event, Timer
+from typing import IO, Final, Self, cast
+
+from dml_tile.input_errors import Problem
+from dml_tile.readers.model_tile import Fixed
+from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, Order, Part, read_answer
+
+SECONDS: Final = 60
+"""How long the reading of one file may take."""
+
+MEMORY: Final = 2**32
+"""How much a reading process may allocate, in bytes, where there is RLIMIT_DATA; on Linux, mapped files do not count.
+
+An IR's weights are mapped. A frozen TensorFlow graph was measured to take 5 bytes for each of its file's.
+"""
+
+MOST_ANSWERED: Final = 2**24
+"""How many bytes may be told of one file; a Tile takes some 200."""
+
+# -P: a package of the current folder is none of onnx's or OpenVINO's
+_COMMAND: Final = (sys.executable, "-P", "-m", "dml_tile.readers.sandbox.child")
+_NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signals}
+
+
+class ModelReader:
+    """Reads models one after the other; the process that does it lives from the first file to the end of the block.
+
+    ``seconds`` and ``memory``, in bytes, bound the reading of a file; ``command`` starts the process.
+    """
+
+    def __init__(
+        self, fixed: Fixed, *, seconds: float = SECONDS, memory: int = MEMORY, command: Sequence[str] = _COMMAND
+    ) -> None:
+        self._fixed = fixed
+        self._seconds = seconds
+        self._memory = memory
+        self._command = command
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stop()
+
+    def parts(self, path: Path) -> list[Part]:
+        """The Tiles of a file, and what of it cannot be read; where its reading fails, what came before that.
+
+        A file that is named .onnx is read by onnx, any other by OpenVINO.
+        """
+        try:
+            if not stat.S_ISREG(path.stat().st_mode):
+                return [Problem("", "is not a regular file")]
+        except OSError as error:
+            return [Problem("", error.strerror or str(error))]
+        reader = "ONNX" if path.suffix.lower() == ".onnx" else "OpenVINO"
+        order = Order(str(path.absolute()), reader, self._fixed, self._seconds, self._memory)
+        parts: list[Part] = []
+        failure: str | None = "interrupted"
+        try:
+            failure = _read(self._running(), order, parts)
+        finally:
+            if failure is not None:
+                self._stop()
+        return parts if failure is None else [*parts, Problem("", failure)]
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._stop()
+            self._process = _started(self._command)
+        return self._process
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            process, self._process = self._process, None
+            process.kill()
+            with suppress(OSError), process:  # what it did not take of an order cannot be flushed
+                pass
+
+
+def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    surroundings = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),  # what this process would import
+        "OPENBLAS_NUM_THREADS": "1",  # NumPy reserves memory for each
+    }
+    return subprocess.Popen(  # noqa: S603  # the command is no file's
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=surroundings
+    )
+
+
+def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> str | None:
+    """Add the parts that the process answers; what kept it from answering all, after which it is of no more use."""
+    with _deadline(process, order.seconds) as has_passed:
+        try:
+            parts.extend(_answers(process, order))
+            failure = None
+        except EOFError:
+            failure = _cause_of_death(process.wait(), order)
+        except ValueError:
+            failure = f"{order.reader}'s reader gave an answer that is none"
+        except OverflowError:
+            failure = f"has more Tiles than {MOST_ANSWERED} bytes can tell"
+    return f"reading took longer than {order.seconds:g} s" if has_passed.is_set() else failure
+
+
+def _answers(process: subprocess.Popen[bytes], order: Order) -> Iterator[Part]:
+    """Raises EOFError if the process ends before its answer, ValueError if that is none, OverflowError if too long."""
+    orders, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+    try:
+        orders.write(order.line())
+        orders.flush()
+    except OSError:
+        raise EOFError from None
+    left = MOST_ANSWERED
+    while line := answers.readline(left + 1):
+        left -= len(line)
+        if left < 0:
+            raise OverflowError
+        if not line.endswith(b"\n"):
+            break
+        part = read_answer(line)
+        if part is None:
+            return
+        yield part
+    raise EOFError
+
+
+@contextmanager
+def _deadline(process: subprocess.Popen[bytes], seconds: float) -> Iterator[Event]:
+    """Kill the process if the block takes longer; the event tells so."""
+    has_passed = Event()
+
+    def end() -> None:
+        has_passed.set()
+        process.kill()
+
+    timer = Timer(seconds, end)
+    timer.start()
+    try:
+        yield has_passed
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+def _cause_of_death(status: int, order: Order) -> str:
+    if status == OUT_OF_MEMORY:
+        return f"reading ran out of its {order.memory / 2**30:.3g} GiB of memory"
+    return f"{order.reader}'s reader crashed ({_NAMES_OF_STATUS.get(status, f'status {status:#x}')})"

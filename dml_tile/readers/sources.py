@@ -1,0 +1,118 @@
+"""What a check is given: descriptors, models and folders of them, each read by what reads its kind."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from dml_tile.input_errors import Problem
+from dml_tile.readers.json.descriptors import Described, read_source
+from dml_tile.readers.model_tile import Fixed, TileNode
+
+if TYPE_CHECKING:
+    from dml_tile.readers.sandbox.parent import ModelReader
+
+EMPTY_FOLDER: Final = Problem("", "the folder holds no models and no descriptors; links that leave it are not followed")
+"""What is wrong with a folder of which ``expanded`` gives nothing."""
+
+MODEL_SUFFIXES: Final = (".onnx", ".xml", ".tflite", ".pb", ".pdmodel")
+"""The files that ONNX's and OpenVINO's readers read; everything else is JSON."""
+
+_KINDS: Final = {
+    # what of these is looked at in a folder: that whose first bytes hold the pattern
+    ".xml": re.compile(b"<net"),
+    ".pb": re.compile(b"Placeholder|Const"),  # a TensorFlow graph's; onnx keeps tensors in such files
+    **dict.fromkeys(
+        (".json", ".jsonl", ".ndjson"),  # keys; what reports say of them is none of it
+        re.compile(rb'"(InputTensor|input_tensor|dispatchables|initialValues)"\s*(:|\Z)'),
+    ),
+}
+_BEGINNING: Final = 2**16
+_LEADS_NOWHERE: Final = (errno.ENOENT, errno.ELOOP)
+
+
+def is_model(name: str) -> bool:
+    """Whether a file is a model's, by its name."""
+    return name.lower().endswith(MODEL_SUFFIXES)
+
+
+class Sources:
+    """Reads the sources of one check; what reads models is started when the first comes, and ends with the block."""
+
+    def __init__(self, fixed: Fixed) -> None:
+        self._fixed = fixed
+        self._models = ExitStack()
+        self._reader: ModelReader | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._models.close()
+
+    def parts(self, name: str) -> Iterator[Described | TileNode | Problem]:
+        """The tiles of a file, or of standard input (``-``), and what of it cannot be read."""
+        if not is_model(name):
+            yield from read_source(name)
+            return
+        if self._reader is None:
+            from dml_tile.readers.sandbox.parent import ModelReader  # with what a process takes
+
+            self._reader = self._models.enter_context(ModelReader(self._fixed))
+        yield from self._reader.parts(Path(name))
+
+
+def expanded(name: str) -> Iterator[str]:
+    """A file itself; of a folder, the files at any depth that may have tiles, in the order of their names.
+
+    Hidden folders, and links that leave the folder or lead nowhere, are passed over, and so are XML, JSON and .pb of
+    other kinds. What cannot be opened is named, folders too, for its reader to tell why.
+    """
+    if name != "-" and _is_folder(name):
+        yield from _files_below(Path(name))
+    else:
+        yield name
+
+
+def may_have_tiles(name: str) -> bool:
+    """Whether a file, if it is one, is of those that are looked at in a folder."""
+    file = Path(name)
+    return not file.is_file() or _may_have_tiles(file, file.resolve().parent)
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except OSError:  # of the folder that it is in
+        return False
+
+
+def _files_below(folder: Path) -> Iterator[str]:
+    root = folder.resolve()
+    unopened: list[OSError] = []
+    for path, folders, files in os.walk(folder, onerror=unopened.append):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (str(file) for file in (Path(path, name) for name in sorted(files)) if _may_have_tiles(file, root))
+    yield from (str(error.filename) for error in unopened)
+
+
+def _may_have_tiles(file: Path, root: Path) -> bool:
+    suffix = file.suffix.lower()
+    if suffix not in MODEL_SUFFIXES and suffix not in _KINDS:
+        return False
+    try:
+        if not stat.S_ISREG(file.stat().st_mode) or (file.is_symlink() and not file.resolve().is_relative_to(root)):
+            return False
+        if suffix not in _KINDS:
+            return True
+        with file.open("rb") as opened:
+            beginning = opened.read(_BEGINNING)
+    except OSError as error:
+        return error.errno not in _LEADS_NOWHERE
+    return _KINDS[suffix].search(beginning) is not None

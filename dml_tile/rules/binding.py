@@ -1,0 +1,356 @@
+"""What DirectML requires of the buffers that are bound to a tile's tensors, and to its persistent resource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from dml_tile.bindings.resources import BufferArrayBinding
+from dml_tile.bindings.slots import (
+    INITIALIZER_INPUT,
+    INITIALIZER_OUTPUT,
+    INITIALIZER_PERSISTENT,
+    Binding,
+    BindingPair,
+    BindPoint,
+    Bound,
+    Count,
+)
+from dml_tile.enums import HRESULT, UINT64_MAX, BindingType, HeapType, ResourceFlags
+from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.targets import Target
+
+_REFERENCE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml"
+BINDING_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-binding"
+BUFFER_BINDING_PAGE: Final = f"{_REFERENCE}/ns-directml-dml_buffer_binding"
+BINDING_DESC_PAGE: Final = f"{_REFERENCE}/ns-directml-dml_binding_desc"
+BIND_INPUTS_PAGE: Final = f"{_REFERENCE}/nf-directml-idmlbindingtable-bindinputs"
+BIND_OUTPUTS_PAGE: Final = f"{_REFERENCE}/nf-directml-idmlbindingtable-bindoutputs"
+BIND_PERSISTENT_PAGE: Final = f"{_REFERENCE}/nf-directml-idmlbindingtable-bindpersistentresource"
+INITIALIZER_PAGE: Final = f"{_REFERENCE}/nn-directml-idmloperatorinitializer"
+
+CONTRACT: Final = Basis.DOCUMENTED | Basis.RUNTIME
+REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
+
+
+@rule(
+    "DML-BINDING-missing",
+    basis=CONTRACT,
+    url=BINDING_PAGE,
+    says="A tensor that is owned by DirectML is bound at initialisation, any other at execution. The runtime does not "
+    "look at dispatch if the operator was compiled with DESCRIPTORS_VOLATILE.",
+    hresult=REMOVED,
+)
+def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
+    if point.needed and not point.bound:
+        owned = " (the input's Flags say OWNED_BY_DML)" if point.owned_by_dml else ""
+        unnoticed = f" ({point.unnoticed})" if point.unnoticed else ""
+        basis = Basis.DOCUMENTED if point.unnoticed else None
+        yield Violation(point.name, f"nothing is bound at {point.stage}{owned}{unnoticed}", basis=basis)
+
+
+@rule(
+    "DML-BINDING-owned",
+    basis=CONTRACT,
+    url=BINDING_PAGE,
+    says="A tensor that is owned by DirectML is not bound at execution, any other not at initialisation.",
+    hresult=REMOVED,
+)
+def tensor_is_bound_once(point: BindPoint, target: Target) -> Iterator[Violation]:
+    if point.bound and not point.needed:
+        owned = "say" if point.owned_by_dml else "do not say"
+        yield Violation(point.name, f"is bound at {point.stage}, though its Flags {owned} OWNED_BY_DML")
+
+
+@rule(
+    "DML-BINDING-SizeInBytes",
+    basis=CONTRACT,
+    url=BUFFER_BINDING_PAGE,
+    says="A bound range has at least TotalTensorSizeInBytes, or PersistentResourceSize, bytes.",
+    hresult=REMOVED,
+)
+def range_is_large_enough(binding: Binding, target: Target) -> Iterator[Violation]:
+    expected = binding.slot.size_in_bytes
+    if binding.size_in_bytes < expected:
+        yield Violation(
+            binding.name,
+            f"the value of SizeInBytes is too small. {max(binding.size_in_bytes, 0)} was provided, but at least "
+            f"{expected} was expected ({binding.slot.place.size_is})",
+        )
+
+
+@rule(
+    "DML-BINDING-Offset",
+    basis=CONTRACT,
+    url=BUFFER_BINDING_PAGE,
+    says="The offset of a bound range is a multiple of 16 and of GuaranteedBaseOffsetAlignment; that of a persistent "
+    "resource, of 256.",
+    hresult=REMOVED,
+)
+def offset_is_aligned(binding: Binding, target: Target) -> Iterator[Violation]:
+    if binding.offset % binding.slot.alignment:
+        yield Violation(
+            binding.name,
+            f"the value of Offset is misaligned. {binding.offset} is not a multiple of {binding.slot.alignment}",
+        )
+
+
+@rule(
+    "DML-BINDING-range",
+    basis=CONTRACT,
+    url=BUFFER_BINDING_PAGE,
+    says="A bound range ends within its buffer. The runtime adds Offset and SizeInBytes modulo 2^64.",
+    hresult=REMOVED,
+)
+def range_is_within_its_buffer(bound: Bound, target: Target) -> Iterator[Violation]:
+    if bound.range is None:
+        return
+    binding, buffer = bound.range
+    end = binding.offset + binding.size_in_bytes
+    if end > buffer.size:
+        wraps = end & UINT64_MAX <= buffer.size
+        unnoticed = " (DirectML adds modulo 2^64, and does not notice)" if wraps else ""
+        yield Violation(
+            bound.name,
+            f"the range ends at Offset {binding.offset} + SizeInBytes {binding.size_in_bytes} = {end}, but the buffer "
+            f"has {buffer.size} bytes{unnoticed}",
+            basis=Basis.DOCUMENTED if wraps else None,
+        )
+
+
+@rule(
+    "DML-BINDING-unordered-access",
+    basis=CONTRACT,
+    url=BINDING_PAGE,
+    says="A bound buffer has D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, but for the inputs of an initializer.",
+    hresult=REMOVED,
+)
+def buffer_allows_unordered_access(bound: Bound, target: Target) -> Iterator[Violation]:
+    if bound.range is None or not bound.slot.place.unordered_access:
+        return
+    _, buffer = bound.range
+    if not buffer.flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
+        yield Violation(
+            bound.name,
+            f"the buffer's flags are {int(buffer.flags):#x}, without D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS (0x4)",
+        )
+
+
+@rule(
+    "DML-BINDING-heap",
+    basis=CONTRACT,
+    url=BIND_INPUTS_PAGE,
+    says="A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD too. The runtime "
+    "takes CUSTOM too, but for the outputs of an initializer.",
+    hresult=REMOVED,
+)
+def heap_is_the_gpu_s(bound: Bound, target: Target) -> Iterator[Violation]:
+    if bound.range is None:
+        return
+    place, (_, buffer) = bound.slot.place, bound.range
+    if buffer.heap not in place.documented_heaps:
+        noticed = buffer.heap not in place.accepted_heaps
+        heap = f"of type {buffer.heap.name}" if isinstance(buffer.heap, HeapType) else f"of unknown type {buffer.heap}"
+        expected = " or ".join(sorted(heap.name for heap in place.documented_heaps))
+        yield Violation(
+            bound.name,
+            f"the buffer is on a heap {heap}, but {expected} was expected{'' if noticed else ' (DirectML accepts it)'}",
+            basis=None if noticed else Basis.DOCUMENTED,
+        )
+
+
+@rule(
+    "DML-BINDING-count",
+    basis=CONTRACT,
+    url=BIND_INPUTS_PAGE,
+    says="As many bindings are given as there are tensors, or operators of an initializer; none at all unbinds.",
+    hresult=REMOVED,
+)
+def count_is_right(count: Count, target: Target) -> Iterator[Violation]:
+    if count.given is None and count.expected:
+        yield Violation("bindings", f"null was provided, but an array of {count.expected} was expected")
+    elif count.given and count.given != count.expected:
+        yield Violation("bindingCount", f"{count.given} was provided, but {count.expected} was expected")
+
+
+@rule(
+    "DML-BINDING-Type",
+    basis=CONTRACT,
+    url=BINDING_DESC_PAGE,
+    says="A tensor and a resource are bound as DML_BINDING_TYPE_BUFFER, the inputs of an operator that is initialised "
+    "as DML_BINDING_TYPE_BUFFER_ARRAY.",
+    hresult=REMOVED,
+)
+def binding_type_fits(bound: Bound, target: Target) -> Iterator[Violation]:
+    expected = bound.slot.place.binding
+    if bound.desc is not None and bound.desc.type not in (BindingType.NONE, expected):
+        given = bound.desc.type
+        name = f"DML_BINDING_TYPE_{given.name}" if isinstance(given, BindingType) else str(given)
+        yield Violation(
+            f"{bound.name}.Type",
+            f"{name} was provided, but DML_BINDING_TYPE_{expected.name} was expected",
+        )
+
+
+@rule(
+    "DML-BINDING-Desc-null",
+    basis=CONTRACT,
+    url=BINDING_DESC_PAGE,
+    says="A binding of type BUFFER has a Desc, one of type BUFFER_ARRAY also an array.",
+    hresult=REMOVED,
+)
+def binding_is_described(bound: Bound, target: Target) -> Iterator[Violation]:
+    if bound.desc is None or bound.desc.type != bound.slot.place.binding:
+        return
+    if bound.desc.desc is None:
+        expected = f"DML_{bound.slot.place.binding.name}_BINDING"
+        yield Violation(f"{bound.name}.Desc", f"null was provided, but a {expected} was expected")
+    elif isinstance(bound.desc.desc, BufferArrayBinding) and bound.desc.desc.bindings is None:
+        yield Violation(f"{bound.name}.Bindings", "null was provided, but an array of buffer bindings was expected")
+
+
+@rule(
+    "DML-BINDING-BindingCount",
+    basis=CONTRACT,
+    url=BIND_INPUTS_PAGE,
+    says="For each operator, an initializer takes an array of as many bindings as the operator has inputs. The runtime "
+    "wants it also where there is nothing to bind.",
+    hresult=REMOVED,
+)
+def array_has_one_binding(bound: Bound, target: Target) -> Iterator[Violation]:
+    array = bound.desc.desc if bound.desc is not None else None
+    if not isinstance(array, BufferArrayBinding) or array.bindings is None or len(array.bindings) == 1:
+        return
+    if bound.slot.place == INITIALIZER_INPUT:
+        allowed = not array.bindings and not bound.slot.size_in_bytes
+        yield Violation(
+            f"{bound.name}.BindingCount",
+            f"{len(array.bindings)} was provided, but 1 was expected: a tile has one input"
+            f"{'; the documentation allows an empty array here' if allowed else ''}",
+            "bind an array of one empty buffer binding {null, 0, 0}" if allowed else None,
+            Basis.RUNTIME if allowed else None,
+        )
+
+
+@rule(
+    "DML-BINDING-Buffer-null",
+    basis=CONTRACT,
+    url=BUFFER_BINDING_PAGE,
+    says="A binding of what is needed names a buffer.",
+    hresult=REMOVED,
+)
+def buffer_is_given(bound: Bound, target: Target) -> Iterator[Violation]:
+    if bound.slot.size_in_bytes and bound.given is not None and bound.given.buffer is None:
+        yield Violation(
+            f"{bound.name}.Buffer",
+            f"null was provided, but a buffer of at least {bound.slot.size_in_bytes} bytes was expected",
+        )
+
+
+@rule(
+    "DML-BINDING-unneeded",
+    basis=CONTRACT,
+    url=BIND_PERSISTENT_PAGE,
+    says="A persistent or temporary resource is bound only where more than 0 bytes of it are needed.",
+    hresult=REMOVED,
+)
+def resource_is_needed(bound: Bound, target: Target) -> Iterator[Violation]:
+    place, given = bound.slot.place, bound.given
+    if place.size_is == "TotalTensorSizeInBytes" or place == INITIALIZER_PERSISTENT or bound.slot.size_in_bytes:
+        return
+    if given is not None and not given.is_empty:
+        yield Violation(bound.name, f"a buffer was provided, but nothing was expected: {place.size_is} is 0")
+    elif given is not None and place == INITIALIZER_OUTPUT:
+        yield Violation(
+            bound.name,
+            "an empty buffer binding was provided; DirectML wants DML_BINDING_TYPE_NONE where nothing is to be bound",
+            basis=Basis.RUNTIME,
+        )
+
+
+@rule(
+    "DML-BINDING-initializer-persistent",
+    basis=CONTRACT,
+    url=INITIALIZER_PAGE,
+    says="An initializer has no persistent resource of its own; the runtime refuses also to bind none. Those of its "
+    "operators are its outputs.",
+    hresult=REMOVED,
+)
+def initializer_has_no_persistent_resource(bound: Bound, target: Target) -> Iterator[Violation]:
+    if bound.slot.place == INITIALIZER_PERSISTENT and bound.desc is not None:
+        nothing = bound.desc.type == BindingType.NONE or (bound.given is not None and bound.given.is_empty)
+        yield Violation(
+            bound.name,
+            "BindPersistentResource was called on an initializer's table",
+            "bind the persistent resources of its operators with BindOutputs",
+            Basis.RUNTIME if nothing else None,
+        )
+
+
+@rule(
+    "DML-BINDING-initializer-NONE",
+    basis=Basis.RUNTIME,
+    url=INITIALIZER_PAGE,
+    says="The documentation lets an initializer's input be of type NONE; the runtime crashes.",
+    hresult=None,
+    crash=True,
+)
+def initializer_input_is_not_none(bound: Bound, target: Target) -> Iterator[Violation]:
+    if bound.slot.place == INITIALIZER_INPUT and bound.desc is not None and bound.desc.type == BindingType.NONE:
+        yield Violation(
+            f"{bound.name}.Type",
+            "DML_BINDING_TYPE_NONE was provided, which the documentation allows; DirectML would crash",
+            "bind an array of one empty buffer binding {null, 0, 0}",
+        )
+
+
+@rule(
+    "DML-BINDING-null",
+    basis=CONTRACT,
+    url=BIND_PERSISTENT_PAGE,
+    says="The binding of a persistent or temporary resource is not null. The documentation allows it where nothing is "
+    "needed; the runtime crashes.",
+    hresult=None,
+    crash=True,
+)
+def binding_is_given(bound: Bound, target: Target) -> Iterator[Violation]:
+    if bound.desc is None:
+        needed = bound.slot.size_in_bytes
+        allowed = "" if needed else ", which the documentation allows"
+        yield Violation(
+            bound.name,
+            f"null was provided{allowed}; DirectML would crash",
+            None if needed else "pass a binding of type DML_BINDING_TYPE_NONE",
+            None if needed else Basis.RUNTIME,
+        )
+
+
+@rule(
+    "DML-BINDING-overlap",
+    basis=Basis.DOCUMENTED,
+    url=BIND_OUTPUTS_PAGE,
+    says="What is written shares no memory with what else is bound: Tile has no in-place form.",
+    hresult=REMOVED,
+)
+def output_is_apart(pair: BindingPair, target: Target) -> Iterator[Violation]:
+    if pair.overlap:
+        yield Violation(pair.name, f"the bound range overlaps that of {pair.other} (DirectML does not notice)")
+
+
+BIND_POINT_RULES: Final[tuple[Rule[BindPoint], ...]] = (tensor_is_bound, tensor_is_bound_once)
+BINDING_RULES: Final[tuple[Rule[Binding], ...]] = (range_is_large_enough, offset_is_aligned)
+BINDING_PAIR_RULES: Final[tuple[Rule[BindingPair], ...]] = (output_is_apart,)
+COUNT_RULES: Final[tuple[Rule[Count], ...]] = (count_is_right,)
+BOUND_RULES: Final[tuple[Rule[Bound], ...]] = (
+    binding_is_given,
+    initializer_has_no_persistent_resource,
+    initializer_input_is_not_none,
+    binding_type_fits,
+    binding_is_described,
+    array_has_one_binding,
+    buffer_is_given,
+    resource_is_needed,
+    range_is_within_its_buffer,
+    buffer_allows_unordered_access,
+    heap_is_the_gpu_s,
+)

@@ -1,0 +1,135 @@
+"""What keeps a tile from being lowered: there is then no chain of tiles at the target that writes the same bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dml_tile.enums import UINT_MAX, TensorDataType
+from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.geometry.axes import Axis
+from dml_tile.geometry.byte_walk import breaks_elements, in_units, packing, unpacking
+from dml_tile.geometry.chain import can_be_chained
+from dml_tile.geometry.layout import ELEMENT_SIZES, extent
+from dml_tile.rules.tensor import BUFFER_PAGE, STRIDES_PAGE
+from dml_tile.targets import TILE_PAGE, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """What is to be moved: coalesced axes in bytes, the name of its data type, and the types that may carry it."""
+
+    data_type: str
+    axes: tuple[Axis, ...]
+    carriers: tuple[TensorDataType, ...]
+
+    @property
+    def smallest_carrier(self) -> TensorDataType:
+        return min(self.carriers, key=ELEMENT_SIZES.__getitem__)
+
+    @property
+    def coarsest_axes(self) -> tuple[Axis, ...] | None:
+        """The axes in the largest elements that they do not break up: no others take fewer dimensions."""
+        sizes = sorted((ELEMENT_SIZES[carrier] for carrier in self.carriers), reverse=True)
+        return next((axes for size in sizes if (axes := in_units(self.axes, size)) is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A step's tensor, in elements of the data type that carries the bits; ``strides=None`` means packed."""
+
+    name: str
+    carrier: TensorDataType
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    total_in_bytes: int
+
+
+@rule(
+    "DML-LOWER-DataType",
+    basis=Basis.DOCUMENTED | Basis.INFERRED,
+    url=TILE_PAGE,
+    says="Tile takes a data type at the feature level that may carry the bits; floats may not where their "
+    "reinterpretation is not allowed.",
+    hresult=None,
+)
+def there_is_a_carrier(movement: Movement, target: Target) -> Iterator[Violation]:
+    if not movement.carriers:
+        yield Violation(
+            "InputTensor.DataType",
+            f"{target.label} takes floats only, which may not carry {movement.data_type} here",
+            "allow float reinterpretation, where nothing normalises NaNs or denormals",
+        )
+
+
+@rule(
+    "DML-LOWER-elements",
+    basis=Basis.DOCUMENTED | Basis.INFERRED,
+    url=TILE_PAGE,
+    says="The bytes move in whole elements of the smallest data type that may carry them: runs and strides are "
+    "multiples of its size. A tile copies elements, so no chain of tiles moves half of one.",
+    hresult=None,
+)
+def elements_stay_whole(movement: Movement, target: Target) -> Iterator[Violation]:
+    if not movement.carriers:
+        return
+    carrier = movement.smallest_carrier
+    length = breaks_elements(movement.axes, ELEMENT_SIZES[carrier])
+    if length is not None:
+        size = ELEMENT_SIZES[carrier]
+        yield Violation(
+            "InputTensor.DataType",
+            f"{movement.data_type} would travel as {carrier.name}, the smallest that may carry it at {target.label}; a "
+            f"run or a stride of {length} bytes is no multiple of {size}",
+            f"pad what is tiled to multiples of {size} bytes",
+        )
+
+
+@rule(
+    "DML-LOWER-strides",
+    basis=Basis.DOCUMENTED | Basis.INFERRED,
+    url=STRIDES_PAGE,
+    says="One tile that repeats nothing can pack the input in the order of the output, and one can spread the output, "
+    "in as many dimensions as Tile takes at the feature level.",
+    hresult=None,
+)
+def tensors_can_be_packed(movement: Movement, target: Target) -> Iterator[Violation]:
+    axes, most = movement.coarsest_axes, target.tile_support.dimension_counts[-1]
+    if axes is None or can_be_chained(axes, most):
+        return
+    copies = ("InputTensor", "pack", packing(axes)), ("OutputTensor", "spread", unpacking(axes))
+    for tensor, verb, copy in copies:
+        if len(copy) > most:
+            yield Violation(
+                f"{tensor}.Strides",
+                f"it takes {len(copy)} dimensions to {verb} its elements; {target.label} takes {most}",
+                "leave fewer gaps between its dimensions, and keep their order",
+            )
+
+
+@rule(
+    "DML-LOWER-limits",
+    basis=Basis.DOCUMENTED | Basis.INFERRED,
+    url=BUFFER_PAGE,
+    says="Counted in elements of the data type that carries the bits, each tensor has at most 2^32-1 elements, and its "
+    "strides, its extent and its TotalTensorSizeInBytes stay below as many.",
+    hresult=None,
+)
+def limits_are_kept(tensor: Carried, target: Target) -> Iterator[Violation]:
+    counted = {
+        "Sizes": math.prod(tensor.sizes),
+        "Strides": max(extent(tensor.sizes, tensor.strides), *(tensor.strides or (0,))),
+        "TotalTensorSizeInBytes": tensor.total_in_bytes // ELEMENT_SIZES[tensor.carrier],
+    }
+    for field, count in counted.items():
+        if count > UINT_MAX:
+            yield Violation(
+                f"{tensor.name}.{field}",
+                f"{count} elements of {tensor.carrier.name}, which would carry the bits, are more than {UINT_MAX}",
+            )
+
+
+MOVEMENT_RULES: Final[tuple[Rule[Movement], ...]] = (there_is_a_carrier, elements_stay_whole, tensors_can_be_packed)
+LOWERING_RULES: Final[tuple[Rule[Any], ...]] = (*MOVEMENT_RULES, limits_are_kept)

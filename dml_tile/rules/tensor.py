@@ -1,0 +1,381 @@
+"""What DirectML requires of each tensor: the rules of DML_TENSOR_DESC and DML_BUFFER_TENSOR_DESC."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from dml_tile.descriptors import DATA_TYPE, BufferTensorDesc, TensorDesc
+from dml_tile.enums import (
+    DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
+    DML_TENSOR_DIMENSION_COUNT_MAX1,
+    UINT_MAX,
+    TensorDataType,
+    TensorFlags,
+    TensorType,
+)
+from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.geometry.layout import (
+    ELEMENT_SIZES,
+    extent,
+    minimum_size_in_bytes,
+    packed_strides,
+    round_up_4,
+    shares_addresses,
+)
+from dml_tile.targets import Target
+
+_REFERENCE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml"
+TENSOR_PAGE: Final = f"{_REFERENCE}/ns-directml-dml_tensor_desc"
+BUFFER_PAGE: Final = f"{_REFERENCE}/ns-directml-dml_buffer_tensor_desc"
+FLAGS_PAGE: Final = f"{_REFERENCE}/ne-directml-dml_tensor_flags"
+STRIDES_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-strides"
+HELPER_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-helper-functions"
+
+CONTRACT: Final = Basis.DOCUMENTED | Basis.RUNTIME
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One tensor of an operator, by the name of its field."""
+
+    name: str
+    tensor: TensorDesc | None
+
+    @property
+    def is_output(self) -> bool:
+        return self.name == "OutputTensor"
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """One operand's DML_BUFFER_TENSOR_DESC, and what can be computed from it without reading past an array."""
+
+    operand: Operand
+    desc: BufferTensorDesc
+    sizes: tuple[int, ...] | None
+    """The sizes of its dimensions; None if they cannot be read, or one is 0."""
+    strides: tuple[int, ...] | None
+    """Its strides; None if it is packed, or ``sizes`` is None."""
+    element_size: int | None
+    """In bytes; None for a type without one."""
+
+    def path(self, field: str) -> str:
+        return f"{self.operand.name}.{field}"
+
+
+def buffer_of(operand: Operand) -> Buffer | None:
+    """The operand's buffer, or None where there is no description to look at."""
+    desc = operand.tensor.desc if operand.tensor else None
+    if desc is None:
+        return None
+    count = desc.dimension_count
+    sizes = strides = None
+    if 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1 and desc.sizes is not None and len(desc.sizes) >= count:
+        sizes = desc.sizes[:count]
+        strides = desc.strides[:count] if desc.strides is not None else None
+        if 0 in sizes or (strides is not None and len(strides) < count):
+            sizes = strides = None
+    return Buffer(operand, desc, sizes, strides, ELEMENT_SIZES.get(desc.data_type))
+
+
+def runtime_extent(sizes: tuple[int, ...], strides: tuple[int, ...] | None, target: Target) -> int:
+    """The extent, in elements, that the runtime computes: up to level 5_2 a strided one modulo 2^32."""
+    exact = extent(sizes, strides)
+    return exact & UINT_MAX if strides is not None and target.runtime_wraps_extents else exact
+
+
+def type_name(data_type: int) -> str:
+    """A data type as it is named in messages: ``INT64``, or ``data type 99``."""
+    return data_type.name if isinstance(data_type, TensorDataType) else f"data type {data_type}"
+
+
+@rule(
+    "DML-TENSOR-null",
+    basis=CONTRACT,
+    url=TENSOR_PAGE,
+    says="The operator's tensors are not null.",
+)
+def tensor_is_given(operand: Operand, target: Target) -> Iterator[Violation]:
+    if operand.tensor is None:
+        yield Violation(operand.name, "null was provided, but a DML_TENSOR_DESC was expected")
+
+
+@rule(
+    "DML-TENSOR-Type",
+    basis=CONTRACT,
+    url=TENSOR_PAGE,
+    says="A tensor's Type is DML_TENSOR_TYPE_BUFFER.",
+)
+def tensor_is_a_buffer(operand: Operand, target: Target) -> Iterator[Violation]:
+    if operand.tensor is not None and operand.tensor.type != TensorType.BUFFER:
+        yield Violation(
+            f"{operand.name}.Type",
+            f"{int(operand.tensor.type)} was provided, but DML_TENSOR_TYPE_BUFFER (1) was expected",
+        )
+
+
+@rule(
+    "DML-TENSOR-Desc-null",
+    basis=CONTRACT,
+    url=TENSOR_PAGE,
+    says="A tensor's Desc is not null.",
+)
+def tensor_is_described(operand: Operand, target: Target) -> Iterator[Violation]:
+    tensor = operand.tensor
+    if tensor is not None and tensor.desc is None and isinstance(tensor.type, TensorType):  # else Desc may be anything
+        yield Violation(f"{operand.name}.Desc", "null was provided, but a DML_BUFFER_TENSOR_DESC was expected")
+
+
+@rule(
+    "DML-BUFFER-DataType",
+    basis=CONTRACT,
+    url=BUFFER_PAGE,
+    says="DataType is an enumerator of DML_TENSOR_DATA_TYPE, and not UNKNOWN.",
+)
+def data_type_is_known(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    data_type = buffer.desc.data_type
+    if data_type == TensorDataType.UNKNOWN or not isinstance(data_type, TensorDataType):
+        yield Violation(buffer.path("DataType"), f"{DATA_TYPE.write(data_type)} is not the type of any tensor")
+
+
+@rule(
+    "DML-BUFFER-Flags",
+    basis=CONTRACT,
+    url=FLAGS_PAGE,
+    says="Flags has no bits but those of DML_TENSOR_FLAGS.",
+)
+def flags_are_known(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    flags = int(buffer.desc.flags)  # the inverse of an IntFlag has known bits only
+    if unknown := flags & ~int(TensorFlags.OWNED_BY_DML):
+        yield Violation(
+            buffer.path("Flags"),
+            f"{flags:#x} has the unknown bits {unknown:#x}; "
+            "DML_TENSOR_FLAG_NONE (0) or DML_TENSOR_FLAG_OWNED_BY_DML (1) was expected",
+        )
+
+
+@rule(
+    "DML-BUFFER-Flags-output",
+    basis=CONTRACT,
+    url=FLAGS_PAGE,
+    says="DML_TENSOR_FLAG_OWNED_BY_DML is for inputs only.",
+)
+def output_is_not_owned(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    if buffer.operand.is_output and buffer.desc.flags & TensorFlags.OWNED_BY_DML:
+        yield Violation(
+            buffer.path("Flags"),
+            "DML_TENSOR_FLAG_OWNED_BY_DML was provided for an output; DirectML can own inputs only",
+            "use DML_TENSOR_FLAG_NONE",
+        )
+
+
+@rule(
+    "DML-BUFFER-DimensionCount",
+    basis=CONTRACT,
+    url=BUFFER_PAGE,
+    says="DimensionCount is from 1 to 8; before level 3_0, 4 or 5, of which Tile takes 4.",
+)
+def dimension_count_is_in_range(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    count = buffer.desc.dimension_count
+    if not 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
+        yield Violation(
+            buffer.path("DimensionCount"),
+            f"an invalid dimension count of {count} was specified, which is not between 1 and "
+            f"{DML_TENSOR_DIMENSION_COUNT_MAX1}",
+            "give a scalar the Sizes {1}" if count == 0 else None,
+        )
+
+
+@rule(
+    "DML-BUFFER-Sizes-null",
+    basis=CONTRACT,
+    url=BUFFER_PAGE,
+    says="Sizes is not null.",
+)
+def sizes_are_given(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    if buffer.desc.sizes is None:
+        yield Violation(buffer.path("Sizes"), "null was provided, but an array of DimensionCount sizes was expected")
+
+
+@rule(
+    "DML-BUFFER-array-length",
+    basis=Basis.DOCUMENTED | Basis.INFERRED,
+    url=BUFFER_PAGE,
+    says="Sizes, and Strides if given, have at least DimensionCount entries; DirectML would read past their end.",
+)
+def arrays_are_long_enough(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    count = buffer.desc.dimension_count
+    if count > DML_TENSOR_DIMENSION_COUNT_MAX1:
+        return  # refused before an array is read
+    for field, array in (("Sizes", buffer.desc.sizes), ("Strides", buffer.desc.strides)):
+        if array is not None and len(array) < count:
+            yield Violation(
+                buffer.path(field), f"an array of {len(array)} was provided, but DimensionCount promises {count}"
+            )
+
+
+@rule(
+    "DML-BUFFER-Sizes-zero",
+    basis=CONTRACT,
+    url=BUFFER_PAGE,
+    says="No size is 0.",
+)
+def sizes_are_not_zero(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    count = min(buffer.desc.dimension_count, DML_TENSOR_DIMENSION_COUNT_MAX1)
+    for i, size in enumerate((buffer.desc.sizes or ())[:count]):
+        if size == 0:
+            yield Violation(
+                buffer.path(f"Sizes[{i}]"),
+                "is 0; every size must be at least 1",
+                "leave the operator out: an empty tensor needs no tile",
+            )
+
+
+@rule(
+    "DML-BUFFER-Sizes-elements",
+    basis=CONTRACT,
+    url=BUFFER_PAGE,
+    says="A tensor has at most 2^32-1 elements.",
+)
+def elements_are_countable(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    if buffer.sizes is not None and (elements := math.prod(buffer.sizes)) > UINT_MAX:
+        yield Violation(buffer.path("Sizes"), f"{elements} elements were specified, but at most {UINT_MAX} are allowed")
+
+
+@rule(
+    "DML-BUFFER-Strides-extent",
+    basis=Basis.RUNTIME,
+    url=STRIDES_PAGE,
+    says="No element lies beyond index 2^32-2; up to level 5_2 the runtime takes the extent modulo 2^32 and refuses 0.",
+)
+def extent_is_addressable(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    if buffer.sizes is None or buffer.strides is None:
+        return
+    exact = extent(buffer.sizes, buffer.strides)
+    seen = runtime_extent(buffer.sizes, buffer.strides, target)
+    if seen == 0:
+        yield Violation(buffer.path("Strides"), f"the extent is {exact} elements, which is 0 modulo 2^32")
+    elif seen > UINT_MAX:
+        yield Violation(
+            buffer.path("Strides"), f"the last element has index {exact - 1}, but at most {UINT_MAX - 1} is allowed"
+        )
+
+
+@rule(
+    "DML-BUFFER-Strides-overlap",
+    basis=CONTRACT,
+    url=STRIDES_PAGE,
+    says="No two elements of an output share an address. The runtime looks only for a zero stride and for two equal "
+    "strides, in dimensions of more than one element, and for more elements than addresses.",
+)
+def output_elements_are_apart(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    if not buffer.operand.is_output or buffer.sizes is None or buffer.strides is None:
+        return
+    path = buffer.path("Strides")
+    shared = shares_addresses(buffer.sizes, buffer.strides)
+    refused = _runtime_sees_overlap(buffer.sizes, buffer.strides, target)
+    basis = CONTRACT if refused else Basis.DOCUMENTED
+    if shared is None:
+        message = "elements of the output may share an address; there are too many to look at each"
+        yield Violation(path, message, "let each stride exceed what all smaller ones reach", basis)
+    elif shared:
+        unnoticed = "" if refused else " (DirectML does not notice)"
+        message = f"elements of the output share an address; what is written there is undefined{unnoticed}"
+        packed = ", ".join(map(str, packed_strides(buffer.sizes)))
+        yield Violation(path, message, f"the packed strides are {{{packed}}}", basis)
+    elif refused:
+        message = "the runtime takes the extent modulo 2^32, and finds it too small for the tensor's elements"
+        yield Violation(path, message, basis=Basis.RUNTIME)
+
+
+def _runtime_sees_overlap(sizes: tuple[int, ...], strides: tuple[int, ...], target: Target) -> bool:
+    walked = [stride for size, stride in zip(sizes, strides, strict=True) if size > 1]
+    return 0 in walked or len(set(walked)) < len(walked) or math.prod(sizes) > runtime_extent(sizes, strides, target)
+
+
+@rule(
+    "DML-BUFFER-TotalTensorSizeInBytes-minimum",
+    basis=CONTRACT,
+    url=HELPER_PAGE,
+    says="TotalTensorSizeInBytes is at least the size that Sizes, Strides and DataType imply, rounded up to 4 bytes.",
+)
+def total_is_large_enough(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    if buffer.sizes is None or buffer.element_size is None:
+        return
+    total = buffer.desc.total_tensor_size_in_bytes
+    expected = minimum_size_in_bytes(buffer.element_size, buffer.sizes, buffer.strides)
+    if total >= expected:
+        return
+    compared = round_up_4(runtime_extent(buffer.sizes, buffer.strides, target) * buffer.element_size)
+    wrapped = "" if compared == expected else f" (DirectML computes in 32 bits here, and expects {compared})"
+    yield Violation(
+        buffer.path("TotalTensorSizeInBytes"),
+        f"the value is too small. {total} was provided, but at least {expected} was expected{wrapped}",
+        f"set it to {expected}" if expected <= UINT_MAX * buffer.element_size else None,
+        CONTRACT if total < compared else Basis.DOCUMENTED,
+    )
+
+
+@rule(
+    "DML-BUFFER-TotalTensorSizeInBytes-maximum",
+    basis=Basis.RUNTIME,
+    url=BUFFER_PAGE,
+    says="TotalTensorSizeInBytes has room for at most 2^32-1 elements.",
+)
+def total_is_addressable(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    total = buffer.desc.total_tensor_size_in_bytes
+    if buffer.element_size is not None and total // buffer.element_size > UINT_MAX:
+        yield Violation(
+            buffer.path("TotalTensorSizeInBytes"),
+            f"the value is too large. {total} was provided, but less than {2**32 * buffer.element_size} was expected",
+        )
+
+
+@rule(
+    "DML-BUFFER-GuaranteedBaseOffsetAlignment",
+    basis=CONTRACT,
+    url=BUFFER_PAGE,
+    says="GuaranteedBaseOffsetAlignment is 0, or a power of two and at least the element's size; the runtime wants at "
+    "least 16.",
+)
+def alignment_is_a_power_of_two(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    alignment = buffer.desc.guaranteed_base_offset_alignment
+    if alignment == 0:
+        return
+    path = buffer.path("GuaranteedBaseOffsetAlignment")
+    minimum = DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
+    if alignment & (alignment - 1):
+        yield Violation(path, f"{alignment} was provided, but 0 or a power of two was expected", "set it to 0")
+    elif alignment < (buffer.element_size or 1):
+        yield Violation(
+            path, f"{alignment} was provided, but the element's size is {buffer.element_size} bytes", "set it to 0"
+        )
+    elif alignment < minimum:
+        yield Violation(
+            path,
+            f"{alignment} was provided, which the documentation allows; DirectML wants 0 or at least {minimum}",
+            "set it to 0",
+            basis=Basis.RUNTIME,
+        )
+
+
+TENSOR_RULES: Final[tuple[Rule[Operand], ...]] = (tensor_is_given, tensor_is_a_buffer, tensor_is_described)
+
+BUFFER_RULES: Final[tuple[Rule[Buffer], ...]] = (
+    data_type_is_known,
+    flags_are_known,
+    output_is_not_owned,
+    dimension_count_is_in_range,
+    sizes_are_given,
+    arrays_are_long_enough,
+    sizes_are_not_zero,
+    elements_are_countable,
+    extent_is_addressable,
+    output_elements_are_apart,
+    total_is_large_enough,
+    total_is_addressable,
+    alignment_is_a_power_of_two,
+)

@@ -1,0 +1,357 @@
+"""What DirectML requires of DML_TILE_OPERATOR_DESC: its support table, and how its fields belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from dml_tile.descriptors import DATA_TYPE, OperatorDesc, TileOperatorDesc
+from dml_tile.enums import (
+    DML_TENSOR_DIMENSION_COUNT_MAX1,
+    HRESULT,
+    UINT_MAX,
+    FeatureLevel,
+    OperatorType,
+    TensorDataType,
+)
+from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.rules.tensor import CONTRACT, Buffer, type_name
+from dml_tile.targets import DIRECTML_VERSIONS, TILE_PAGE, TILE_SUPPORT, Target
+
+OPERATOR_PAGE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_operator_desc"
+
+_EVER_SUPPORTED: Final = TILE_SUPPORT[-1].data_types
+_MEASURED_TYPES: Final = (0, 1000, 100_000, 0x7FFFFFFF)
+_FIRST_IMPOSSIBLE_TYPE: Final = 1000
+"""The enumerators of DML_OPERATOR_TYPE are far below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A tile, and those of its tensors that are described."""
+
+    desc: TileOperatorDesc
+    input: Buffer | None
+    output: Buffer | None
+
+
+@rule(
+    "DML-OPERATOR-null",
+    basis=CONTRACT,
+    url=OPERATOR_PAGE,
+    says="The DML_OPERATOR_DESC is not null.",
+)
+def operator_is_given(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
+    if operator is None:
+        yield Violation("", "null was provided, but a DML_OPERATOR_DESC was expected")
+
+
+@rule(
+    "DML-OPERATOR-Type",
+    basis=CONTRACT,
+    url=OPERATOR_PAGE,
+    says="Type is an operator's.",
+)
+def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
+    if operator and (operator.type == OperatorType.INVALID or _FIRST_IMPOSSIBLE_TYPE <= operator.type < UINT_MAX):
+        yield Violation(
+            "Type",
+            f"{int(operator.type)} is no operator; DML_OPERATOR_TILE (70) was expected",
+            basis=None if operator.type in _MEASURED_TYPES else Basis.DOCUMENTED | Basis.INFERRED,
+        )
+
+
+@rule(
+    "DML-OPERATOR-Type-unsupported",
+    basis=CONTRACT,
+    url=OPERATOR_PAGE,
+    says="Type is not 0xffffffff, which the runtime answers with DXGI_ERROR_UNSUPPORTED.",
+    hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
+)
+def operator_type_is_not_all_ones(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
+    if operator and operator.type == UINT_MAX:
+        yield Violation("Type", f"{UINT_MAX} is no operator; DML_OPERATOR_TILE (70) was expected")
+
+
+@rule(
+    "DML-OPERATOR-not-a-tile",
+    basis=Basis.DOCUMENTED | Basis.INFERRED,
+    url=OPERATOR_PAGE,
+    says="The operator is a tile. DirectML may well accept another one; only tiles are emulated here.",
+    hresult=None,
+)
+def operator_is_a_tile(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
+    if operator and operator.type != OperatorType.TILE and 0 < operator.type < _FIRST_IMPOSSIBLE_TYPE:
+        yield Violation("Type", f"operator {int(operator.type)} is not a tile; only tiles are checked")
+
+
+@rule(
+    "DML-OPERATOR-Desc-null",
+    basis=CONTRACT,
+    url=OPERATOR_PAGE,
+    says="An operator's Desc is not null.",
+)
+def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
+    if operator and operator.type == OperatorType.TILE and operator.desc is None:
+        yield Violation("Desc", "null was provided, but a DML_TILE_OPERATOR_DESC was expected")
+
+
+@rule(
+    "DML-TILE-DataType",
+    basis=CONTRACT,
+    url=TILE_PAGE,
+    says="Tile takes FLOAT16, FLOAT32 and integers of 8, 16, 32 and 64 bits. The runtime takes FLOAT64 too, from 5_0.",
+)
+def data_type_is_ever_supported(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    data_type = buffer.desc.data_type
+    if not isinstance(data_type, TensorDataType) or data_type in (_EVER_SUPPORTED | {TensorDataType.UNKNOWN}):
+        return
+    accepted, basis, carrier = "", CONTRACT, None
+    if data_type == TensorDataType.FLOAT64:
+        carrier = TensorDataType.UINT64
+        # 5_0 is the lowest level that was measured; below it the documented table is all there is.
+        below = target.feature_level < FeatureLevel.DML_FEATURE_LEVEL_5_0
+        basis = Basis.DOCUMENTED | Basis.INFERRED if below else Basis.DOCUMENTED
+        accepted = "" if below or not target.double_precision else " (DirectML takes it)"
+    yield Violation(
+        buffer.path("DataType"),
+        f"{data_type.name} is in no row of Tile's tensor support, at any feature level{accepted}",
+        "tile the same bits as UINT64" if carrier in target.tile_support.data_types else None,
+        basis=basis,
+    )
+
+
+@rule(
+    "DML-TILE-DataType-level",
+    basis=Basis.DOCUMENTED | Basis.INFERRED,
+    url=TILE_PAGE,
+    says="The data type is in Tile's documented row for the feature level.",
+)
+def data_type_is_supported_at_level(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    data_type = buffer.desc.data_type
+    if data_type in target.tile_support.data_types or data_type not in _EVER_SUPPORTED:
+        return
+    since = next(row.since for row in TILE_SUPPORT if data_type in row.data_types)
+    yield Violation(buffer.path("DataType"), f"{type_name(data_type)} needs {since.name}; {_has(target)}", _ship(since))
+
+
+@rule(
+    "DML-TILE-DataType-adapter",
+    basis=Basis.RUNTIME,
+    url=TILE_PAGE,
+    says="FLOAT64 needs an adapter with DoublePrecisionFloatShaderOps; UINT8 and INT8 need, up to level 5_2, one with "
+    "TypedUAVLoadAdditionalFormats.",
+)
+def data_type_is_supported_by_adapter(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    data_type = buffer.desc.data_type
+    needed = None
+    if data_type == TensorDataType.FLOAT64 and not target.double_precision:
+        needed = "DoublePrecisionFloatShaderOps"
+    elif (
+        data_type in (TensorDataType.UINT8, TensorDataType.INT8)
+        and target.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0
+        and not target.typed_uav_loads
+    ):
+        needed = "TypedUAVLoadAdditionalFormats"
+    if needed:
+        measured = target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_5_0
+        yield Violation(
+            buffer.path("DataType"),
+            f"{type_name(data_type)} needs an adapter with {needed}, which the target's adapter lacks",
+            basis=None if measured else Basis.INFERRED,
+        )
+
+
+@rule(
+    "DML-TILE-DimensionCount-level",
+    basis=Basis.DOCUMENTED | Basis.INFERRED,
+    url=TILE_PAGE,
+    says="The dimension count is in Tile's documented row for the feature level.",
+)
+def dimension_count_is_supported_at_level(buffer: Buffer, target: Target) -> Iterator[Violation]:
+    count = buffer.desc.dimension_count
+    if count in target.tile_support.dimension_counts or count not in TILE_SUPPORT[-1].dimension_counts:
+        return
+    since = next(row.since for row in TILE_SUPPORT if count in row.dimension_counts)
+    only = target.tile_support.dimension_counts.start
+    yield Violation(
+        buffer.path("DimensionCount"),
+        f"a dimension count of {count} needs {since.name}; {_has(target)}, where Tile takes {only}",
+        f"give the tensor leading sizes of 1, up to {only} dimensions" if count < only else _ship(since),
+    )
+
+
+@rule(
+    "DML-TILE-OutputTensor-DataType",
+    basis=CONTRACT,
+    url=TILE_PAGE,
+    says="InputTensor and OutputTensor have the same DataType.",
+)
+def data_types_agree(tile: Tile, target: Target) -> Iterator[Violation]:
+    if tile.input and tile.output and tile.input.desc.data_type != tile.output.desc.data_type:
+        yield Violation(
+            "OutputTensor.DataType",
+            f"mismatched tensor data types. OutputTensor has {DATA_TYPE.write(tile.output.desc.data_type)}, while "
+            f"InputTensor has {DATA_TYPE.write(tile.input.desc.data_type)}",
+        )
+
+
+@rule(
+    "DML-TILE-OutputTensor-DimensionCount",
+    basis=CONTRACT,
+    url=TILE_PAGE,
+    says="InputTensor and OutputTensor have the same DimensionCount.",
+)
+def dimension_counts_agree(tile: Tile, target: Target) -> Iterator[Violation]:
+    if tile.input and tile.output and tile.input.desc.dimension_count != tile.output.desc.dimension_count:
+        yield Violation(
+            "OutputTensor.DimensionCount",
+            f"mismatched dimension counts. OutputTensor has {tile.output.desc.dimension_count}, while InputTensor has "
+            f"{tile.input.desc.dimension_count}",
+        )
+
+
+@rule(
+    "DML-TILE-OutputTensor-Sizes",
+    basis=CONTRACT,
+    url=TILE_PAGE,
+    says="OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]. The runtime multiplies modulo 2^32.",
+)
+def output_sizes_are_the_products(tile: Tile, target: Target) -> Iterator[Violation]:
+    if not (tile.input and tile.output and tile.input.sizes and tile.output.sizes and tile.desc.repeats):
+        return
+    repeats = tile.desc.repeats[: tile.desc.repeats_count]
+    is_one_for_each = len(tile.desc.repeats) >= tile.input.desc.dimension_count  # else leading ones may be missing
+    for i, (size, repeat, given) in enumerate(zip(tile.input.sizes, repeats, tile.output.sizes, strict=False)):
+        expected = size * repeat
+        if given == expected or repeat == 0:  # a repeat of 0 has a rule of its own
+            continue
+        refused = given != expected & UINT_MAX
+        wrapped = "" if refused else " (DirectML multiplies in 32 bits, and accepts it)"
+        yield Violation(
+            f"OutputTensor.Sizes[{i}]",
+            f"{given} was provided, but {expected} = InputTensor.Sizes[{i}] {size} * Repeats[{i}] {repeat} was "
+            f"expected{wrapped}",
+            f"set it to {expected}" if expected <= UINT_MAX and is_one_for_each else None,
+            CONTRACT if refused else Basis.DOCUMENTED,
+        )
+
+
+@rule(
+    "DML-TILE-RepeatsCount",
+    basis=CONTRACT,
+    url=TILE_PAGE,
+    says="RepeatsCount is InputTensor.DimensionCount.",
+)
+def repeats_count_is_the_dimension_count(tile: Tile, target: Target) -> Iterator[Violation]:
+    if tile.input and tile.desc.repeats_count != tile.input.desc.dimension_count:
+        yield Violation(
+            "RepeatsCount",
+            f"{tile.desc.repeats_count} was provided, but InputTensor.DimensionCount = "
+            f"{tile.input.desc.dimension_count} was expected",
+            _count_suggested(tile),
+        )
+
+
+def _count_suggested(tile: Tile) -> str | None:
+    assert tile.input, "the rule has looked"
+    count = tile.input.desc.dimension_count
+    repeats, outputs = tile.desc.repeats, tile.output and tile.output.sizes
+    if repeats is None or len(repeats) >= count:
+        return f"set it to {count}"
+    sizes = tile.input.sizes
+    if not sizes or not outputs or len(sizes) != len(outputs):
+        return None
+    if any(size == 0 or output == 0 or output % size for size, output in zip(sizes, outputs, strict=True)):
+        return None
+    wanted = ", ".join(str(output // size) for size, output in zip(sizes, outputs, strict=True))
+    return f"set it to {count} and Repeats to {{{wanted}}}, which OutputTensor.Sizes implies"
+
+
+@rule(
+    "DML-TILE-Repeats-null",
+    basis=CONTRACT,
+    url=TILE_PAGE,
+    says="Repeats is not null. The runtime reads it last, and crashes.",
+    hresult=None,
+    crash=True,
+)
+def repeats_are_given(tile: Tile, target: Target) -> Iterator[Violation]:
+    if tile.desc.repeats is None:
+        yield Violation(
+            "Repeats",
+            "null was provided, but an array of RepeatsCount values was expected. DirectML reads it last, and would "
+            "crash",
+        )
+
+
+@rule(
+    "DML-TILE-Repeats-length",
+    basis=Basis.DOCUMENTED | Basis.INFERRED,
+    url=TILE_PAGE,
+    says="Repeats has at least RepeatsCount entries; DirectML would read past its end.",
+)
+def repeats_are_long_enough(tile: Tile, target: Target) -> Iterator[Violation]:
+    if tile.desc.repeats_count > DML_TENSOR_DIMENSION_COUNT_MAX1:
+        return  # refused before the array is read
+    if tile.desc.repeats is not None and len(tile.desc.repeats) < tile.desc.repeats_count:
+        yield Violation(
+            "Repeats",
+            f"an array of {len(tile.desc.repeats)} was provided, but RepeatsCount promises {tile.desc.repeats_count}",
+        )
+
+
+@rule(
+    "DML-TILE-Repeats-zero",
+    basis=CONTRACT,
+    url=TILE_PAGE,
+    says="Every value of Repeats is larger than 0.",
+)
+def repeats_are_positive(tile: Tile, target: Target) -> Iterator[Violation]:
+    for i, repeat in enumerate((tile.desc.repeats or ())[: tile.desc.repeats_count]):
+        if repeat == 0:
+            yield Violation(
+                f"Repeats[{i}]",
+                "is 0; it must be larger than 0",
+                "leave the operator out: an empty output needs no tile",
+            )
+
+
+def _has(target: Target) -> str:
+    level = target.feature_level.short
+    return f"the target has {level}" if target.name == level else f"{target.name} has {level}"
+
+
+def _ship(since: FeatureLevel) -> str:
+    release = next(row for row in DIRECTML_VERSIONS if row.level >= since and not row.remark)
+    return f"ship DirectML {release.version}.0 or later with the application"
+
+
+OPERATOR_RULES: Final[tuple[Rule[OperatorDesc | None], ...]] = (
+    operator_is_given,
+    operator_type_is_known,
+    operator_type_is_not_all_ones,
+    operator_is_a_tile,
+    operator_is_described,
+)
+
+TILE_BUFFER_RULES: Final[tuple[Rule[Buffer], ...]] = (
+    data_type_is_ever_supported,
+    data_type_is_supported_at_level,
+    data_type_is_supported_by_adapter,
+    dimension_count_is_supported_at_level,
+)
+
+INPUT_OUTPUT_RULES: Final[tuple[Rule[Tile], ...]] = (
+    data_types_agree,
+    dimension_counts_agree,
+    output_sizes_are_the_products,
+)
+
+REPEATS_RULES: Final[tuple[Rule[Tile], ...]] = (
+    repeats_count_is_the_dimension_count,
+    repeats_are_given,
+    repeats_are_long_enough,
+    repeats_are_positive,
+)
