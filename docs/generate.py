@@ -1,24 +1,21 @@
 """Writes the generated pages of the documentation, and what the commands in the other pages print.
 
-    python docs/generate.py
+    python -m docs.generate
 
 A test compares what it would write with what is there.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from docs.generator.api_page import api_page
+from docs.generator.rules_page import rules_page
+from tests.helpers.pages import executed
+
 DOCS: Final = Path(__file__).resolve().parent
-sys.path[:0] = [str(DOCS), str(DOCS.parent / "tests")]  # the examples of rules are the tests' cases
-
-from generator.api_page import api_page  # noqa: E402
-from generator.rules_page import rules_page  # noqa: E402
-from pages import executed  # noqa: E402
-
 GENERATED: Final = {"api.md": api_page, "rules.md": rules_page}
 """What makes each page that is generated as a whole."""
 

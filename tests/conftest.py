@@ -1,4 +1,4 @@
-"""What several test modules use."""
+"""Fixtures shared by all tests."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ import pytest
 from hypothesis import HealthCheck, settings
 from typer.testing import CliRunner, Result
 
-from dml_tile.cli import app as cli
+from dml_tile.cli.app import app
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dxdispatch_runner import run_model
 from dml_tile.readers.dxdispatch.model import read_model
 from dml_tile.readers.paths import Folders
+from tests.helpers.command_line import Call
 
 # Shared machines are slow at times; what is tested is what comes out, not how soon.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # importing OpenVINO would tell Intel
-
-ROOT = Path(__file__).parent.parent
-EXAMPLES = ROOT / "examples"
 
 
 @pytest.fixture
@@ -34,16 +32,13 @@ def example() -> TileOperatorDesc:
     return TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
 
 
-Call = Callable[..., Result]
-
-
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Calls the command line in a folder of its own; an exception but the exit itself is an error."""
     monkeypatch.chdir(tmp_path)
 
     def called(*arguments: str, stdin: str | bytes | None = None) -> Result:
-        return CliRunner().invoke(cli.app, list(arguments), input=stdin, catch_exceptions=False)
+        return CliRunner().invoke(app, list(arguments), input=stdin, catch_exceptions=False)
 
     return called
 
@@ -58,20 +53,6 @@ def check(call: Call) -> Call:
 def show(call: Call) -> Call:
     """Calls ``dml-tile show``."""
     return partial(call, "show")
-
-
-def changed(desc: TileOperatorDesc, **changes: Any) -> TileOperatorDesc:
-    """A descriptor with some fields changed, by paths such as ``OutputTensor__Sizes``."""
-    data = desc.model_dump(mode="json", by_alias=True)
-    for path, value in changes.items():
-        tensor, _, field = path.partition("__")
-        if not field:
-            data[tensor] = value
-        elif field == "Type" or (field == "Desc" and value is None):
-            data[tensor][field] = value
-        else:
-            data[tensor]["Desc"][field] = value
-    return TileOperatorDesc.model_validate(data)
 
 
 @pytest.fixture(name="run")

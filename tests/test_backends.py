@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from tiles import at
 
 from dml_tile.back_ends import BACK_ENDS, back_end_named, checked, checked_node, hand_over, note_on
 from dml_tile.descriptors import TensorDesc, TileOperatorDesc
@@ -19,6 +18,7 @@ from dml_tile.rules.back_end import BACK_END_RULES, Fate
 from dml_tile.rules.catalogue import RULES, rule_named
 from dml_tile.rules.check import check
 from dml_tile.tile_request import Request
+from tests.helpers.descriptors import at
 
 
 def told(desc: TileOperatorDesc | None) -> str:

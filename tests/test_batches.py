@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 from pydantic import ValidationError
-from tiles import GOOD, row
 
 import dml_tile
+from tests.helpers.descriptors import GOOD, row
 
 
 @pytest.fixture(params=[True, False], ids=["collecting", "not collecting"])

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import ROOT
+from tests.helpers.paths import ROOT
 
 BENCHMARKS = ROOT / "benchmarks"
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from conftest import changed
-from tiles import GOOD, OPERATOR, at, row, tile
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.dxdispatch_runner import ModelError
@@ -15,12 +13,13 @@ from dml_tile.execution.executor import execute
 from dml_tile.findings import Basis, DmlError
 from dml_tile.input_errors import refuse
 from dml_tile.rules.check import check, lowest_level, not_a_tile, require
+from tests.helpers.descriptors import GOOD, OPERATOR, at, changed, page_tile, row
 
 D, R, I = Basis.DOCUMENTED, Basis.RUNTIME, Basis.INFERRED  # noqa: E741
 
 
 def test_all_findings_come_at_once_in_the_order_of_the_fields() -> None:
-    desc = tile(
+    desc = page_tile(
         InputTensor__Flags=2,
         InputTensor__TotalTensorSizeInBytes=1,
         OutputTensor__GuaranteedBaseOffsetAlignment=3,
@@ -57,21 +56,21 @@ def test_a_level_rule_names_the_level_and_the_release_that_would_do() -> None:
     ],
 )
 def test_the_repeats_that_the_sizes_imply_are_suggested(fields: dict[str, object], suggestion: str | None) -> None:
-    (finding,) = (finding for finding in check(tile(**fields)) if finding.rule == "DML-TILE-RepeatsCount")
+    (finding,) = (finding for finding in check(page_tile(**fields)) if finding.rule == "DML-TILE-RepeatsCount")
     assert finding.suggestion == suggestion
 
 
 def test_no_size_is_suggested_where_leading_repeats_may_be_missing() -> None:
-    found = check(tile(RepeatsCount=2, Repeats=[3, 3]))
+    found = check(page_tile(RepeatsCount=2, Repeats=[3, 3]))
     assert {finding.suggestion for finding in found if finding.path.startswith("OutputTensor.Sizes")} == {None}
 
 
 def test_a_null_repeats_alone_is_a_crash_without_hresult() -> None:
-    (finding,) = check(tile(Repeats=None), "6_2", "runtime")
+    (finding,) = check(page_tile(Repeats=None), "6_2", "runtime")
     assert finding.crash
     assert finding.hresult is None
     with pytest.raises(DmlError) as caught:
-        require(tile(Repeats=None), "6_2")
+        require(page_tile(Repeats=None), "6_2")
     assert caught.value.hresult is None
 
 
@@ -95,7 +94,7 @@ def test_what_was_not_measured_is_said_to_be_inferred() -> None:
 
 def test_a_null_repeats_among_refusals_is_refused_before_it_is_read() -> None:
     with pytest.raises(DmlError) as caught:
-        require(tile(Repeats=None, RepeatsCount=3), "6_2")
+        require(page_tile(Repeats=None, RepeatsCount=3), "6_2")
     assert caught.value.hresult == HRESULT.E_INVALIDARG
     assert [finding.crash for finding in caught.value.findings] == [False, True]
 
@@ -107,12 +106,12 @@ def test_require_raises_nothing_for_a_good_descriptor() -> None:
 
 def test_the_error_shows_the_findings() -> None:
     with pytest.raises(DmlError, match=r"E_INVALIDARG 0x80070057\n  \[DML-TILE-RepeatsCount\] RepeatsCount: 3 was"):
-        require(tile(RepeatsCount=3))
+        require(page_tile(RepeatsCount=3))
 
 
 def test_errors_travel_between_processes() -> None:
     with pytest.raises(DmlError) as caught:
-        require(tile(RepeatsCount=3))
+        require(page_tile(RepeatsCount=3))
     error = pickle.loads(pickle.dumps(caught.value))
     assert (error.findings, error.hresult, str(error)) == (
         caught.value.findings,
@@ -154,7 +153,7 @@ def test_an_operator_of_another_kind_is_not_judged() -> None:
         (row("FLOAT32", [2, 3], [1, 2]), "3_1"),
         (row("INT64", [1] * 4, [1] * 4), "4_1"),
         (row("FLOAT64", [1] * 4, [1] * 4), None),
-        (tile(RepeatsCount=1), None),
+        (page_tile(RepeatsCount=1), None),
     ],
 )
 def test_the_lowest_level(desc: TileOperatorDesc, level: str | None) -> None:

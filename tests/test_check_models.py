@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from conftest import EXAMPLES, Call
-from onnx_graphs import constant, model, tile, typed
-from tiles import tile as tile_of_directml
 from typer.testing import Result
 
 from dml_tile.checks.files import Checking
 from dml_tile.readers.model_tile import Fixed
 from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.simulation import DEFAULT_TARGET
+from tests.helpers.command_line import Call
+from tests.helpers.descriptors import page_tile
+from tests.helpers.onnx_graphs import constant, model, tile_node, typed
+from tests.helpers.paths import EXAMPLES
 
 MODEL = str(EXAMPLES / "models" / "two_tiles.onnx")
 INT64 = onnx.TensorProto.INT64
@@ -34,7 +35,7 @@ def rules(result: dict[str, Any]) -> list[str]:
 
 
 def save(name: str, repeats: Any = (1, 2), **fields: Any) -> str:
-    onnx.save(model(constant("r", repeats), tile(name="widen"), **fields), name)
+    onnx.save(model(constant("r", repeats), tile_node(name="widen"), **fields), name)
     return name
 
 
@@ -176,7 +177,7 @@ def test_what_is_read_is_told_before_the_rest_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_a_terminal: bool
 ) -> None:
     for i in range(30):
-        (tmp_path / f"{i}.json").write_text(tile_of_directml().model_dump_json(by_alias=True))
+        (tmp_path / f"{i}.json").write_text(page_tile().model_dump_json(by_alias=True))
     (tmp_path / "last.json").write_text('{"InputTensor"')
     monkeypatch.setattr(sys.stderr, "isatty", lambda: on_a_terminal, raising=False)
     checking = Checking([DEFAULT_TARGET], "both", Fixed())
@@ -196,7 +197,7 @@ def test_a_folder_without_models_is_an_error(check: Call, tmp_path: Path) -> Non
 
 
 def test_names_from_a_model_move_no_cursor(check: Call) -> None:
-    onnx.save(model(constant("r", [1, 2]), tile(name="\x1b[31mred\n")), "a.onnx")
+    onnx.save(model(constant("r", [1, 2]), tile_node(name="\x1b[31mred\n")), "a.onnx")
     assert "a.onnx#\\x1b[31mred\\n: accepted" in check("a.onnx").stdout
 
 

@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
-from check_files import BAD, INT64, TILE, model, write
-from conftest import Call
 from jsonschema import Draft202012Validator
 
 from dml_tile.emit.schemas import schemas
+from tests.helpers.check_files import BAD, INT64, TILE, model, write
+from tests.helpers.command_line import Call
 
 
 def files() -> set[str]:

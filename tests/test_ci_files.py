@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 import yaml
-from check_files import INT64, TILE, write
-from conftest import ROOT
-from pages import blocks_of
 from typer.testing import CliRunner
 
 from dml_tile.cli import app as cli
 from dml_tile.cli.commands.formats import Format
 from dml_tile.cli.config import Config, nearest_config
+from tests.helpers.check_files import INT64, TILE, write
+from tests.helpers.pages import blocks_of
+from tests.helpers.paths import ROOT
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 (HOOK,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())

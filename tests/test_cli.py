@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXAMPLES, Call
 from jsonschema import Draft202012Validator
 
 from dml_tile.emit.schemas import schemas
 from dml_tile.rules.catalogue import RULES
+from tests.helpers.command_line import Call
+from tests.helpers.paths import EXAMPLES
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiles import GOOD, row
 
 from dml_tile.cli import console as terminal
 from dml_tile.cli.console import run_tile
 from dml_tile.execution.executor import compile_tile
 from dml_tile.execution.planner import FEW_BYTES
 from dml_tile.findings import DmlError
+from tests.helpers.descriptors import GOOD, row
 
 INPUT = np.arange(6, dtype=np.float32)
 TILED = np.tile(INPUT.reshape(2, 3), (3, 3)).ravel()

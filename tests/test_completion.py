@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+
+from tests.helpers.paths import ROOT
 
 COMMAND_LINE = """
 import sys

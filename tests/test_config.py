@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from check_files import BAD, INT64, TILE, write
-from conftest import Call
 
 from dml_tile.cli.config import MAX_BYTES, Config, nearest_config
+from tests.helpers.check_files import BAD, INT64, TILE, write
+from tests.helpers.command_line import Call
 
 
 def configure(text: str, folder: str = ".") -> None:

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
-from conftest import ROOT
-from pages import blocks_of, commands_of
+
+from tests.helpers.pages import blocks_of, commands_of
+from tests.helpers.paths import ROOT
 
 GUIDE: Final = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 COPIED: Final = ("dml_tile", "tests", "docs", "examples", "schemas", "pyproject.toml", "README.md", "CONTRIBUTING.md")
-WRITTEN_BY_THE_STEPS: Final = ("dml_tile/rules/tensor.py", "dml_tile/testing/faults.py", "tests/rule_cases.py")
+WRITTEN_BY_THE_STEPS: Final = ("dml_tile/rules/tensor.py", "dml_tile/testing/faults.py", "tests/helpers/rule_cases.py")
 
 _BLOCK: Final = re.compile(
     r"`(?P<file>\w+/[\w/.]+)`[^`]*(?:`(?P<above>[^`]+)`)?:\n\n```(?P<language>python|diff)\n(?P<text>.*?)^```$",
@@ -114,4 +115,4 @@ def test_the_files_and_tools_that_it_names_exist() -> None:
         assert (ROOT / name).exists(), name
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert {"ruff", "mypy"} <= {re.split(r"\W", requirement)[0] for requirement in extras["dev"]}
-    assert "_is_plainly_fine" in (ROOT / "dml_tile" / "rules.py").read_text()
+    assert "_is_plainly_fine" in (ROOT / "dml_tile" / "rules" / "check.py").read_text()

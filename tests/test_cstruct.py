@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiles import GOOD, OPERATOR, row, tile
 
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TileOperatorDesc
 from dml_tile.enums import UINT_MAX, OperatorType
@@ -28,6 +27,7 @@ from dml_tile.readers.c_structs import (
     write_tile_operator_desc,
 )
 from dml_tile.rules.check import check
+from tests.helpers.descriptors import GOOD, OPERATOR, page_tile, row
 
 DATA = Path(__file__).parent / "data"
 STRUCTS: list[type[Structure]] = [
@@ -350,15 +350,15 @@ TILES = {
     "the example": GOOD,
     "8-D": row("INT64", [1, 2, 1, 2, 1, 2, 1, 2], [2, 1, 2, 1, 2, 1, 2, 1]),
     "strides": row("UINT8", [2, 3], [2, 1], InputTensor__Strides=[4, 1], InputTensor__TotalTensorSizeInBytes=8),
-    "unknown values": tile(InputTensor__DataType=99, InputTensor__Flags=6, OutputTensor__Flags=UINT_MAX),
-    "the largest": tile(
+    "unknown values": page_tile(InputTensor__DataType=99, InputTensor__Flags=6, OutputTensor__Flags=UINT_MAX),
+    "the largest": page_tile(
         InputTensor__TotalTensorSizeInBytes=2**64 - 1, InputTensor__GuaranteedBaseOffsetAlignment=UINT_MAX
     ),
-    "nulls": tile(InputTensor=None, OutputTensor__Desc=None, Repeats=None),
-    "null sizes": tile(InputTensor__Sizes=None),
-    "empty": tile(InputTensor__Sizes=[], InputTensor__DimensionCount=0, Repeats=[], RepeatsCount=0),
-    "huge counts": tile(InputTensor__Sizes=[], InputTensor__DimensionCount=9, Repeats=[], RepeatsCount=UINT_MAX),
-    "a forgotten type": tile(InputTensor__Type=0),
+    "nulls": page_tile(InputTensor=None, OutputTensor__Desc=None, Repeats=None),
+    "null sizes": page_tile(InputTensor__Sizes=None),
+    "empty": page_tile(InputTensor__Sizes=[], InputTensor__DimensionCount=0, Repeats=[], RepeatsCount=0),
+    "huge counts": page_tile(InputTensor__Sizes=[], InputTensor__DimensionCount=9, Repeats=[], RepeatsCount=UINT_MAX),
+    "a forgotten type": page_tile(InputTensor__Type=0),
 }
 
 
@@ -377,7 +377,7 @@ def test_an_operator_without_a_description_reads_back_equal(operator_type: int) 
 
 
 def test_an_array_is_cut_to_its_count_or_filled_with_zeros() -> None:
-    read = read_tile_operator_desc(write_tile_operator_desc(tile(RepeatsCount=2, InputTensor__DimensionCount=6)))
+    read = read_tile_operator_desc(write_tile_operator_desc(page_tile(RepeatsCount=2, InputTensor__DimensionCount=6)))
     assert read is not None
     assert (read.repeats_count, read.repeats) == (2, (1, 1))
     assert input_of(read).sizes == (1, 1, 2, 3, 0, 0)

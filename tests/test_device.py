@@ -4,19 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from devices import (
-    NUMBERS,
-    OWNED,
-    TILED,
-    compiled,
-    execute,
-    floats,
-    initialise,
-    output,
-    source,
-    written,
-)
-from tiles import GOOD, at, row, tile
 
 import dml_tile
 from dml_tile import device as device_package
@@ -28,6 +15,19 @@ from dml_tile.device import (
 from dml_tile.enums import HRESULT, Feature, FeatureLevel, TensorDataType
 from dml_tile.findings import DmlError
 from dml_tile.simulation import simulate
+from tests.helpers.descriptors import GOOD, at, page_tile, row
+from tests.helpers.devices import (
+    NUMBERS,
+    OWNED,
+    TILED,
+    compiled,
+    execute,
+    floats,
+    initialise,
+    output,
+    source,
+    written,
+)
 
 
 def test_a_tile_lives_its_life() -> None:
@@ -138,7 +138,7 @@ def test_the_adapter_s_capabilities_decide_on_data_types() -> None:
 def test_what_the_runtime_accepts_by_wrapping_writes_nothing() -> None:
     device, memory = Device("5_2", against="runtime"), Buffer.wrap(bytearray(range(256)) * 2)
     before = memory.memory.copy()
-    wrapping = tile(Repeats=[1, 1, 3, 1431655766], OutputTensor__Sizes=[1, 1, 6, 2])
+    wrapping = page_tile(Repeats=[1, 1, 3, 1431655766], OutputTensor__Sizes=[1, 1, 6, 2])
     execute(device, compiled(device, wrapping), BufferBinding(memory), BufferBinding(memory, 256))
     good = compiled(device, GOOD)
     execute(device, good, BufferBinding(memory, 0), BufferBinding(memory, 0))

@@ -6,17 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from devices import (
-    TILED,
-    compiled,
-    initialise,
-    output,
-    removing_rules,
-    source,
-    table,
-    written,
-)
-from tiles import GOOD
 
 from dml_tile.device import (
     BindingDesc,
@@ -27,6 +16,17 @@ from dml_tile.device import (
 )
 from dml_tile.enums import HRESULT
 from dml_tile.findings import DmlError
+from tests.helpers.descriptors import GOOD
+from tests.helpers.devices import (
+    TILED,
+    compiled,
+    initialise,
+    output,
+    removing_rules,
+    source,
+    table,
+    written,
+)
 
 
 def test_a_removed_device_does_nothing_and_says_why() -> None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
-from tiles import at
 
 from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding
 from dml_tile.bindings.slots import (
@@ -31,6 +30,7 @@ from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import DESCRIPTOR_RULES
 from dml_tile.rules.device import Compilation, Creation, FeatureQuery, Removal, Targets
 from dml_tile.rules.dispatch import Dispatch, Initialization, Persistence, TableRequest, TableUse
+from tests.helpers.descriptors import at
 
 D, R = Basis.DOCUMENTED, Basis.RUNTIME
 

@@ -6,19 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from devices import (
-    OWNED,
-    TILED,
-    compiled,
-    execute,
-    initialise,
-    output,
-    removing_rules,
-    source,
-    table,
-    written,
-)
-from tiles import GOOD, row, tile
 
 import dml_tile
 from dml_tile.device import (
@@ -31,6 +18,19 @@ from dml_tile.device import (
 )
 from dml_tile.enums import ExecutionFlags
 from dml_tile.findings import DmlError
+from tests.helpers.descriptors import GOOD, page_tile, row
+from tests.helpers.devices import (
+    OWNED,
+    TILED,
+    compiled,
+    execute,
+    initialise,
+    output,
+    removing_rules,
+    source,
+    table,
+    written,
+)
 
 
 def test_an_operator_that_was_never_initialised_removes_the_device() -> None:
@@ -137,7 +137,7 @@ def test_a_dispatch_that_is_refused_takes_no_memory() -> None:
     device.create_command_recorder().record_dispatch(operator, bindings)
     assert removing_rules(device) == {"DML-BINDING-missing"}
     lax = Device("5_2", against="runtime")
-    wrapping = tile(Repeats=[1, 1, 3, 1431655766], OutputTensor__Sizes=[1, 1, 6, 2])
+    wrapping = page_tile(Repeats=[1, 1, 3, 1431655766], OutputTensor__Sizes=[1, 1, 6, 2])
     execute(lax, compiled(lax, wrapping), huge, huge)
     assert lax.removal is None
 
@@ -259,7 +259,7 @@ def test_what_crashes_is_told(by: dml_tile.Against) -> None:
     empty = device.create_binding_table(None)
     made = device.create_operator_initializer([operator])
     crashes: list[Callable[[], object]] = [
-        lambda: device.create_operator(tile(Repeats=None)),
+        lambda: device.create_operator(page_tile(Repeats=None)),
         lambda: device.create_binding_table(BindingTableDesc(None)),
         lambda: empty.bind_inputs([source()]),
         lambda: empty.bind_persistent_resource(BindingDesc()),

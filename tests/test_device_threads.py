@@ -6,7 +6,17 @@ import threading
 
 import numpy as np
 import pytest
-from devices import (
+
+from dml_tile.bindings.memory import Bytes
+from dml_tile.device import (
+    Buffer,
+    BufferBinding,
+    Device,
+)
+from dml_tile.device import recorder as recorder_module
+from dml_tile.execution.executor import BoundTile
+from tests.helpers.descriptors import GOOD
+from tests.helpers.devices import (
     OWNED,
     TILED,
     compiled,
@@ -17,16 +27,6 @@ from devices import (
     table,
     written,
 )
-from tiles import GOOD
-
-from dml_tile.bindings.memory import Bytes
-from dml_tile.device import (
-    Buffer,
-    BufferBinding,
-    Device,
-)
-from dml_tile.device import recorder as recorder_module
-from dml_tile.execution.executor import BoundTile
 
 
 def test_many_threads_use_one_device() -> None:

@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tiles import at
 
 from dml_tile.arrays import onnx, openvino, webnn
 from dml_tile.dialects import directml
@@ -23,6 +22,7 @@ from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import check
 from dml_tile.rules.dialect import CARRIERS, DIALECT_RULES, SPECIFICATION_RULES, merged
 from dml_tile.tile_request import INT64_MAX, DialectError, Request
+from tests.helpers.descriptors import at
 
 ONNX, OPENVINO, WEBNN, NUMPY = "onnx", "openvino", "webnn", "numpy"
 TILES: Final[dict[str, Callable[..., Request]]] = {

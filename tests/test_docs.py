@@ -12,15 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from conftest import ROOT
-from generate import DOCS, GENERATED
-from generator import rules_page
-from generator.call_examples import PREPARED
-from generator.examples import example_pairs, findings_of
-from generator.sources import Constant, definition, public_names, signature
-from generator.terse import terse_json
-from pages import Block, blocks_of, executed, run_python
-from rule_cases import CASES
 
 import dml_tile
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
@@ -30,6 +21,15 @@ from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import check
 from dml_tile.simulation import resolve
 from dml_tile.targets import TILE_SUPPORT, Target
+from docs.generate import DOCS, GENERATED
+from docs.generator import rules_page
+from docs.generator.call_examples import PREPARED
+from docs.generator.examples import example_pairs, findings_of
+from docs.generator.sources import Constant, definition, public_names, signature
+from docs.generator.terse import terse_json
+from tests.helpers.pages import Block, blocks_of, executed, run_python
+from tests.helpers.paths import ROOT
+from tests.helpers.rule_cases import CASES
 
 PAGES: Final = sorted(path.name for path in DOCS.glob("*.md"))
 WRITTEN: Final = [name for name in PAGES if name not in GENERATED]
@@ -54,7 +54,7 @@ def test_no_example_is_left_out(page: str) -> None:
 
 @pytest.mark.parametrize("page", GENERATED)
 def test_a_generated_page_is_what_the_code_tells(page: str) -> None:
-    assert GENERATED[page]() == text_of(page), "run `python docs/generate.py`"
+    assert GENERATED[page]() == text_of(page), "run `python -m docs.generate`"
 
 
 def test_the_index_names_each_page() -> None:
@@ -153,7 +153,7 @@ def test_a_terse_descriptor_is_read_as_the_same(case: Any) -> None:
 
 def test_a_rule_without_an_example_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(RULES, "DML-TILE-new", RULES["DML-TILE-DataType"])
-    with pytest.raises(ValueError, match=r"no example for DML-TILE-new: see tests/rule_cases\.py"):
+    with pytest.raises(ValueError, match=r"no example for DML-TILE-new: see tests/helpers/rule_cases\.py"):
         rules_page.rules_page()
 
 

@@ -5,27 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from models import Json, model, tile
 
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.input_errors import InputError
 from dml_tile.readers.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
+from tests.helpers.dxdispatch_models import Json, model, tile_json
 
 
 @pytest.mark.parametrize(
     "dispatchable",
     [
-        {"type": "TILE", "desc": tile([2], [2])},
-        {"type": "DML_OPERATOR_TILE", "Desc": tile([2], [2])},
-        {"Type": "TILE", "Desc": tile([2], [2])},
-        {"type": "TILE"} | tile([2], [2]),
-        {"type": "TILE", "desc": tile([2], [2]), "dmlCompileType": "DmlCompileGraph", "bindings": {}},
-        {"type": "TILE", "desc": tile([2], [2]), "executionFlags": ["DESCRIPTORS_VOLATILE", "DISABLE_META_COMMANDS"]},
-        {"type": "TILE", "desc": tile([2], [2], input={"TotalTensorSizeInBytes": 0, "Strides": []})},
-        {"type": "TILE", "comment": 1, "desc": tile([2], [2], comment=2, input={"comment": 3})},
+        {"type": "TILE", "desc": tile_json([2], [2])},
+        {"type": "DML_OPERATOR_TILE", "Desc": tile_json([2], [2])},
+        {"Type": "TILE", "Desc": tile_json([2], [2])},
+        {"type": "TILE"} | tile_json([2], [2]),
+        {"type": "TILE", "desc": tile_json([2], [2]), "dmlCompileType": "DmlCompileGraph", "bindings": {}},
         {
             "type": "TILE",
-            "desc": tile([2], [2], InputTensor={"Type": "BUFFER", "Desc": {"DataType": 1, "Sizes": [2], "Foo": 1}}),
+            "desc": tile_json([2], [2]),
+            "executionFlags": ["DESCRIPTORS_VOLATILE", "DISABLE_META_COMMANDS"],
+        },
+        {"type": "TILE", "desc": tile_json([2], [2], input={"TotalTensorSizeInBytes": 0, "Strides": []})},
+        {"type": "TILE", "comment": 1, "desc": tile_json([2], [2], comment=2, input={"comment": 3})},
+        {
+            "type": "TILE",
+            "desc": tile_json(
+                [2], [2], InputTensor={"Type": "BUFFER", "Desc": {"DataType": 1, "Sizes": [2], "Foo": 1}}
+            ),
         },
     ],
 )

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from models import Json, model, values
 
 from dml_tile.input_errors import InputError
 from dml_tile.readers.dxdispatch import resources
 from dml_tile.readers.dxdispatch.model import read_model
 from dml_tile.readers.dxdispatch.resources import allocate
 from dml_tile.readers.paths import Folders
+from tests.helpers.dxdispatch_models import Json, model, values
 
 FACTS = json.loads((Path(__file__).parent / "data" / "dxdispatch_json.facts.json").read_text())["cases"]
 

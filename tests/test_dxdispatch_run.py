@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from models import OWNED, Json, model, tile, values, zeros
 
 from dml_tile.dxdispatch_runner import ModelError
 from dml_tile.input_errors import InputError
+from tests.helpers.dxdispatch_models import OWNED, Json, model, tile_json, values, zeros
 
 
 def test_a_model_runs_and_prints_as_dxdispatch_does(run: Callable[..., str]) -> None:
@@ -51,7 +51,7 @@ def test_a_binding_may_begin_within_a_resource(run: Callable[..., str]) -> None:
 
 
 def test_an_owned_input_is_bound_at_initialisation_and_kept(run: Callable[..., str]) -> None:
-    overwrite = {"type": "TILE", "desc": tile([1], [2])}
+    overwrite = {"type": "TILE", "desc": tile_json([1], [2])}
     data = model(
         resources={"In": values(1, 2), "Out": zeros(4), "Nines": values(9)},
         dispatchables={"tile": OWNED, "overwrite": overwrite},
@@ -115,7 +115,7 @@ def test_a_wrong_binding_is_a_finding_of_its_command(
         (OWNED | {"bindings": None}, "DML-BINDING-missing"),
         (OWNED | {"bindings": {"InputTensor": {"name": "In", "elementOffset": 1}}}, "DML-BINDING-Offset"),
         (OWNED | {"bindings": {"InputTensor": {"name": "In", "elementOffset": 4}}}, "DML-BINDING-SizeInBytes"),
-        ({"type": "TILE", "desc": tile([2], [2]), "bindings": {"InputTensor": "In"}}, "DML-BINDING-owned"),
+        ({"type": "TILE", "desc": tile_json([2], [2]), "bindings": {"InputTensor": "In"}}, "DML-BINDING-owned"),
     ],
 )
 def test_a_wrong_binding_at_initialisation_is_a_finding_of_its_dispatchable(
@@ -146,7 +146,10 @@ def test_only_the_tensor_of_an_owned_input_is_kept(run: Callable[..., str]) -> N
 
 def test_all_refused_tiles_are_told_at_once(run: Callable[..., str]) -> None:
     data = model()
-    data["dispatchables"] |= {"a/b": {"type": "TILE", "desc": tile([2], [3], RepeatsCount=2)}, "gemm": {"type": "GEMM"}}
+    data["dispatchables"] |= {
+        "a/b": {"type": "TILE", "desc": tile_json([2], [3], RepeatsCount=2)},
+        "gemm": {"type": "GEMM"},
+    }
     with pytest.raises(ModelError) as caught:
         run(data)
     assert {pointer: [finding.rule for finding in found] for pointer, found in caught.value.results.items()} == {
@@ -160,7 +163,7 @@ def test_the_target_and_the_contract_decide(run: Callable[..., str]) -> None:
         run(model(), target="2_0")
     doubles = model(
         resources={"In": values(1.5, data_type="FLOAT64"), "Out": zeros(2, "FLOAT64")},
-        dispatchables={"tile": {"type": "TILE", "desc": tile([1], [2], "FLOAT64")}},
+        dispatchables={"tile": {"type": "TILE", "desc": tile_json([1], [2], "FLOAT64")}},
     )
     with pytest.raises(ModelError, match="FLOAT64"):
         run(doubles)

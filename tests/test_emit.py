@@ -13,10 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXAMPLES
 from pydantic import BaseModel
-from test_cli_process import bash
-from tiles import GOOD, row, tile
 from typer.testing import CliRunner, Result
 
 import dml_tile
@@ -27,6 +24,9 @@ from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType
 from dml_tile.input_errors import json_pointer
 from dml_tile.readers.c_structs import read_operator_desc, write_operator_desc
 from dml_tile.readers.json.descriptors import Described, read_document, read_source
+from tests.helpers.descriptors import GOOD, page_tile, row
+from tests.helpers.paths import EXAMPLES
+from tests.test_cli_process import bash
 
 HEADER = Path(__file__).parent / "data" / "DirectML_stand_in.h"
 
@@ -36,25 +36,27 @@ HOSTILE: dict[str, OperatorDesc | TileOperatorDesc | None] = {
     "tile_input": row("INT64", [1, 2, 1, 2, 1, 2, 1, 2], [2, 1, 2, 1, 2, 1, 2, 1]),
     "Tile": OperatorDesc(type=OperatorType.TILE, desc=row("UINT8", [3], [2], InputTensor__Flags="OWNED_BY_DML")),
     "": row("UINT8", [2, 3], [2, 1], InputTensor__Strides=[4, 1], OutputTensor__Strides=[8, 1]),
-    "0": tile(InputTensor__DataType=99, InputTensor__Flags=6, OutputTensor__Type=7, OutputTensor__DataType=UINT_MAX),
-    "class": tile(
+    "0": page_tile(
+        InputTensor__DataType=99, InputTensor__Flags=6, OutputTensor__Type=7, OutputTensor__DataType=UINT_MAX
+    ),
+    "class": page_tile(
         InputTensor__TotalTensorSizeInBytes=UINT64_MAX,
         OutputTensor__TotalTensorSizeInBytes=2**63,
         OutputTensor__Sizes=[UINT_MAX] * 8,
         OutputTensor__DimensionCount=8,
         OutputTensor__GuaranteedBaseOffsetAlignment=2**31,
     ),
-    "dml_tile": tile(InputTensor=None, OutputTensor=None, Repeats=None),
-    "ends in \\": tile(InputTensor__Desc=None, OutputTensor__Sizes=None),
-    "ends in ??/": tile(InputTensor__Sizes=[], InputTensor__DimensionCount=0, Repeats=[], RepeatsCount=0),
-    "\nint x = broken;\r\x0b\x0c\x85\u2028import broken\n": tile(Repeats=[], RepeatsCount=UINT_MAX),
-    "*/ /* \"' %s {}": tile(RepeatsCount=2, InputTensor__DimensionCount=6, OutputTensor__DimensionCount=9),
+    "dml_tile": page_tile(InputTensor=None, OutputTensor=None, Repeats=None),
+    "ends in \\": page_tile(InputTensor__Desc=None, OutputTensor__Sizes=None),
+    "ends in ??/": page_tile(InputTensor__Sizes=[], InputTensor__DimensionCount=0, Repeats=[], RepeatsCount=0),
+    "\nint x = broken;\r\x0b\x0c\x85\u2028import broken\n": page_tile(Repeats=[], RepeatsCount=UINT_MAX),
+    "*/ /* \"' %s {}": page_tile(RepeatsCount=2, InputTensor__DimensionCount=6, OutputTensor__DimensionCount=9),
     "naïve \u202e☃": OperatorDesc(type=OperatorType.TILE, desc=None),
     "\ud800 alone": OperatorDesc(type=5, desc=None),
     "coding: utf-7": OperatorDesc(type=UINT_MAX, desc=None),
     "-*- __ -*-": None,
     "long " * 10_000: GOOD,
-    "a/b~c": tile(InputTensor__Type=0),
+    "a/b~c": page_tile(InputTensor__Type=0),
     "a b c": GOOD,
 }
 DESCRIBED = [Described(json_pointer(["dispatchables", name]), desc) for name, desc in HOSTILE.items()]
@@ -219,15 +221,18 @@ def test_cpp_reads_as_a_person_would_write_it() -> None:
 @pytest.mark.parametrize(
     ("desc", "line"),
     [
-        (tile(InputTensor__DataType=99), "static_cast<DML_TENSOR_DATA_TYPE>(99), DML_TENSOR_FLAG_NONE, 4,"),
-        (tile(InputTensor__Flags=6), "DML_TENSOR_DATA_TYPE_FLOAT32, static_cast<DML_TENSOR_FLAGS>(6), 4,"),
-        (tile(InputTensor__Type=7), "tile_input_tensor = {static_cast<DML_TENSOR_TYPE>(7), &tile_input_buffer};"),
+        (page_tile(InputTensor__DataType=99), "static_cast<DML_TENSOR_DATA_TYPE>(99), DML_TENSOR_FLAG_NONE, 4,"),
+        (page_tile(InputTensor__Flags=6), "DML_TENSOR_DATA_TYPE_FLOAT32, static_cast<DML_TENSOR_FLAGS>(6), 4,"),
+        (
+            page_tile(InputTensor__Type=7),
+            "tile_input_tensor = {static_cast<DML_TENSOR_TYPE>(7), &tile_input_buffer};",
+        ),
         (OperatorDesc(type=5, desc=None), "tile_operator = {static_cast<DML_OPERATOR_TYPE>(5), nullptr};"),
-        (tile(InputTensor=None), "tile_desc = {nullptr, &tile_output_tensor, 4, tile_repeats};"),
-        (tile(Repeats=None), "tile_desc = {&tile_input_tensor, &tile_output_tensor, 4, nullptr};"),
-        (tile(Repeats=[], RepeatsCount=0), "const UINT tile_repeats[1] = {};"),
-        (tile(Repeats=[2, 1]), "const UINT tile_repeats[4] = {2, 1};"),
-        (tile(RepeatsCount=UINT_MAX), "const UINT tile_repeats[] = {1, 1, 3, 3};"),
+        (page_tile(InputTensor=None), "tile_desc = {nullptr, &tile_output_tensor, 4, tile_repeats};"),
+        (page_tile(Repeats=None), "tile_desc = {&tile_input_tensor, &tile_output_tensor, 4, nullptr};"),
+        (page_tile(Repeats=[], RepeatsCount=0), "const UINT tile_repeats[1] = {};"),
+        (page_tile(Repeats=[2, 1]), "const UINT tile_repeats[4] = {2, 1};"),
+        (page_tile(RepeatsCount=UINT_MAX), "const UINT tile_repeats[] = {1, 1, 3, 3};"),
         (None, "const DML_OPERATOR_DESC* const tile_operator = nullptr;"),
     ],
 )
@@ -256,7 +261,7 @@ def test_python_builds_equal_descriptors() -> None:
 
 
 def test_python_uses_the_public_names() -> None:
-    text = python(tile(InputTensor__Flags=6), "tile")
+    text = python(page_tile(InputTensor__Flags=6), "tile")
     assert text.startswith("tile_desc = dml_tile.TileOperatorDesc(\n    input_tensor=dml_tile.TensorDesc(\n")
     assert "data_type=dml_tile.TensorDataType.FLOAT32,\n            flags=6,\n" in text
     assert set(re.findall(r"dml_tile\.(\w+)", text)) <= set(dml_tile.__all__)

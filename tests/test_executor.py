@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import changed
-from tiles import row
 
 from dml_tile.bindings.memory import DTYPES
 from dml_tile.descriptors import TileOperatorDesc
@@ -18,6 +16,7 @@ from dml_tile.enums import HRESULT
 from dml_tile.execution.executor import POISON, Padding, execute
 from dml_tile.findings import DmlError
 from dml_tile.rules.check import check
+from tests.helpers.descriptors import changed, row
 
 GUARD = 0xA5
 DOCS = json.loads((Path(__file__).parent / "data" / "ms_docs_dml_tile.json").read_text())["cases"][0]

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from conftest import EXAMPLES, ROOT
+from tests.helpers.paths import EXAMPLES, ROOT
 
 CHOICES = ("DML_TILE_TARGET", "PYTEST_ADDOPTS")
 

@@ -12,22 +12,22 @@ from typing import Any, Final
 import numpy as np
 import onnx
 import pytest
-from conftest import EXAMPLES, Call
 from jsonschema import Draft202012Validator
-from models import tile
-from onnx_graphs import BOOL, constant, model, typed
-from onnx_graphs import tile as tile_node
 from typer.testing import Result
 
 from dml_tile.checks import advice
 from dml_tile.descriptors import OperatorDesc
 from dml_tile.emit.schemas import schemas
+from tests.helpers.command_line import Call
+from tests.helpers.dxdispatch_models import tile_json
+from tests.helpers.onnx_graphs import BOOL, constant, model, tile_node, typed
+from tests.helpers.paths import EXAMPLES
 
 OLD: Final = "windows-10-2004"
-LONG: Final = tile([2, 3, 1, 4, 5], [1, 1, 6, 1, 2], "INT64")
-ODD: Final = tile([3], [2], "UINT8")
+LONG: Final = tile_json([2, 3, 1, 4, 5], [1, 1, 6, 1, 2], "INT64")
+ODD: Final = tile_json([3], [2], "UINT8")
 BROKEN: Final = LONG | {"RepeatsCount": 4}
-PLAIN: Final = tile([1, 1, 2, 3], [1, 1, 2, 1])
+PLAIN: Final = tile_json([1, 1, 2, 3], [1, 1, 2, 1])
 MODEL: Final = EXAMPLES / "models" / "two_tiles.onnx"
 
 
@@ -146,7 +146,7 @@ RUNS: Final = {
 def test_the_model_runs_at_the_target_and_prints_what_numpy_tiles(
     call: Call, data_type: str, target: str, sizes: list[int], repeats: list[int]
 ) -> None:
-    write("tile.json", tile(sizes, repeats, data_type))
+    write("tile.json", tile_json(sizes, repeats, data_type))
     made = call("lower", "tile.json", "--target", target, "--format", "json")
     if data_type == "UINT8" and target == "windows-10-1903" and sizes[-1] % 2:
         assert (made.exit_code, made.stdout) == (1, "")
@@ -201,7 +201,7 @@ def test_a_node_that_passes_as_far_as_it_is_known_has_no_model(call: Call) -> No
 
 
 def test_the_code_of_all_tiles_is_one_file(lower: Call) -> None:
-    write("two.json", [LONG, tile([2] * 5, [2] * 5), ODD])
+    write("two.json", [LONG, tile_json([2] * 5, [2] * 5), ODD])
     result = lower("two.json", "--format", "cpp")
     assert result.exit_code == 1
     assert result.stdout.count("#include") == 1
@@ -345,7 +345,7 @@ def test_a_command_is_quoted_as_its_shell_does(call: Call, monkeypatch: pytest.M
 
 
 def test_nothing_is_suggested_that_would_not_help(call: Call) -> None:
-    aligned = tile([1, 1, 2, 3], [1, 1, 3, 3], input={"GuaranteedBaseOffsetAlignment": 4})
+    aligned = tile_json([1, 1, 2, 3], [1, 1, 3, 3], input={"GuaranteedBaseOffsetAlignment": 4})
     write("a.json", [PLAIN, ODD, BROKEN, aligned])
     save("strings.onnx", tile_node(name="strings"), inputs=[typed("x", [2, 3], onnx.TensorProto.STRING)])
     result = call("check", "a.json", "strings.onnx", str(MODEL), "--target", OLD)

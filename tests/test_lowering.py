@@ -6,8 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from rule_cases import LOWERING_CASES
-from tiles import GOOD, OPERATOR, at, row, strided, tile
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import numpy as numpy_dialect
@@ -20,6 +18,8 @@ from dml_tile.reports.lowering import compact
 from dml_tile.rules.check import check
 from dml_tile.rules.lowering import LOWERING_RULES
 from dml_tile.simulation import simulate
+from tests.helpers.descriptors import GOOD, OPERATOR, at, page_tile, row, strided
+from tests.helpers.rule_cases import LOWERING_CASES
 
 EIGHT: Final = [2] * 8
 
@@ -162,7 +162,7 @@ def test_steps_that_repeat_nothing_are_noted() -> None:
 
 
 def test_an_alignment_below_16_becomes_0_and_is_noted() -> None:
-    lowering = lower(tile(InputTensor__GuaranteedBaseOffsetAlignment=4), "6_4")
+    lowering = lower(page_tile(InputTensor__GuaranteedBaseOffsetAlignment=4), "6_4")
     assert lowering.steps[0].desc == GOOD
     assert lowering.notes == ("InputTensor.GuaranteedBaseOffsetAlignment becomes 0: 4 was provided",)
 
@@ -213,7 +213,7 @@ def test_nothing_is_written_before_the_buffers_are_known_to_be_good() -> None:
 BROKEN: Final = [
     (None, "6_4", {"DML-OPERATOR-null"}),
     (OperatorDesc(type=1, desc=None), "6_4", {"DML-OPERATOR-not-a-tile"}),
-    (tile(OutputTensor=None), "6_4", {"DML-TENSOR-null"}),
+    (page_tile(OutputTensor=None), "6_4", {"DML-TENSOR-null"}),
     (row("UINT4", [4], [1]), "6_4", {"DML-TILE-DataType"}),
     (row("INT64", [4], [2], OutputTensor__Sizes=[9], OutputTensor__TotalTensorSizeInBytes=72), "1_0",
      {"DML-TILE-OutputTensor-Sizes"}),

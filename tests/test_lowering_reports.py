@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
-from tiles import row
 
 from dml_tile.checks.lowered import Lowered, lowered
 from dml_tile.descriptors import TileOperatorDesc
@@ -18,6 +17,7 @@ from dml_tile.lowering.lower import lower, lower_request
 from dml_tile.readers.json.descriptors import Described
 from dml_tile.reports.lowering import compact, lowering_table, summary_lines
 from dml_tile.targets import Target
+from tests.helpers.descriptors import row
 
 LONG = row("INT64", [1, 2, 3, 4, 5], [1, 1, 2, 1, 2])
 EIGHT = row("INT16", [2] * 8, [2] * 8)

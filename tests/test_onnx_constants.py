@@ -9,17 +9,29 @@ from typing import Any, Final
 import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto, helper
-from onnx_graphs import BOOL, INT64, constant, graph, model, node, nodes_of, tensor, tile, tile_in, typed
 
 from dml_tile.input_errors import InputError
 from dml_tile.readers.model_tile import Fixed
+from tests.helpers.onnx_graphs import (
+    BOOL,
+    INT64,
+    constant,
+    graph,
+    model,
+    node,
+    nodes_of,
+    tensor,
+    tile_in,
+    tile_node,
+    typed,
+)
 
 DYNAMIC: Final = [typed("x", ["N", 3])]
 
 
 def repeats(*nodes: NodeProto, folder: Path, opset: int = 13, **fields: Any) -> tuple[int, ...] | None:
     """The repeats r of a tile of x that the nodes compute."""
-    found = tile_in(model(*nodes, tile(), opset=opset, **fields), folder)
+    found = tile_in(model(*nodes, tile_node(), opset=opset, **fields), folder)
     assert found.error == ""
     return found.repeats
 
@@ -42,7 +54,7 @@ def test_a_constant_s_repeats_are_known(attribute: dict[str, Any], tmp_path: Pat
 
 @pytest.mark.parametrize("attribute", [{"value_int": 2}, {"value_float": 2.0}, {"value_floats": [2.0, 2.0]}])
 def test_a_constant_of_another_form_is_known_and_wrong(attribute: dict[str, Any], tmp_path: Path) -> None:
-    assert tile_in(model(node("Constant", [], ["r"], **attribute), tile()), tmp_path).error.startswith("repeats: ")
+    assert tile_in(model(node("Constant", [], ["r"], **attribute), tile_node()), tmp_path).error.startswith("repeats: ")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +71,7 @@ def test_a_constant_of_another_form_is_known_and_wrong(attribute: dict[str, Any]
     ],
 )
 def test_a_constant_that_tells_no_repeats_leaves_them_unknown(attribute: dict[str, Any], tmp_path: Path) -> None:
-    found = tile_in(model(node("Constant", [], ["r"], **attribute), tile()), tmp_path)
+    found = tile_in(model(node("Constant", [], ["r"], **attribute), tile_node()), tmp_path)
     assert found.repeats is None
 
 
@@ -78,14 +90,15 @@ def test_an_initialiser_that_is_an_input_is_a_default_since_ir_version_4(
 
 def test_an_initialiser_s_shape_is_known(tmp_path: Path) -> None:
     found = tile_in(
-        model(constant("r", [2, 1]), tile("w"), initializer=[tensor("w", np.ones((200, 300)), "float32")]), tmp_path
+        model(constant("r", [2, 1]), tile_node("w"), initializer=[tensor("w", np.ones((200, 300)), "float32")]),
+        tmp_path,
     )
     assert (found.data_type, found.shape, found.repeats) == ("float32", (200, 300), (2, 1))
 
 
 def test_a_sparse_initialiser_s_shape_is_known(tmp_path: Path) -> None:
     sparse = helper.make_sparse_tensor(tensor("w", [1.5], "float32"), tensor("", [3]), [5, 4])
-    found = tile_in(model(constant("r", [2, 1]), tile("w"), sparse_initializer=[sparse]), tmp_path)
+    found = tile_in(model(constant("r", [2, 1]), tile_node("w"), sparse_initializer=[sparse]), tmp_path)
     assert (found.data_type, found.shape) == ("float32", (5, 4))
 
 
@@ -93,7 +106,7 @@ def test_a_sparse_initialiser_s_shape_is_known(tmp_path: Path) -> None:
 def test_a_subgraph_s_own_repeats_are_known(place: str, tmp_path: Path) -> None:
     made = {"initialiser": {"initializer": [tensor("r", [4, 4])]}, "constant": {}}[place]
     first = [constant("r", [4, 4])] if place == "constant" else []
-    branch = graph([*first, tile(output="t")], (), [typed("t")], **made)
+    branch = graph([*first, tile_node(output="t")], (), [typed("t")], **made)
     other = graph([node("Identity", ["x"], ["e"])], (), [typed("e")])
     made_if = node("If", ["c"], ["y"], then_branch=branch, else_branch=other)
     found = tile_in(model(made_if, inputs=[typed("x", [2, 3]), typed("c", [], BOOL)]), tmp_path)
@@ -101,7 +114,7 @@ def test_a_subgraph_s_own_repeats_are_known(place: str, tmp_path: Path) -> None:
 
 
 def test_a_subgraph_that_declares_an_outer_value_does_not_hide_it(tmp_path: Path) -> None:
-    branch = graph([tile(output="t")], (), [typed("t")], value_info=[typed("r", [2], INT64)])
+    branch = graph([tile_node(output="t")], (), [typed("t")], value_info=[typed("r", [2], INT64)])
     made_if = node("If", ["c"], ["y"], then_branch=branch, else_branch=graph([], (), [typed("x")]))
     found = tile_in(model(constant("r", [4, 4]), made_if, inputs=[typed("x", [2, 3]), typed("c", [], BOOL)]), tmp_path)
     assert found.repeats == (4, 4)
@@ -167,7 +180,7 @@ COMPUTED: Final = {
 @pytest.mark.parametrize("operator", COMPUTED)
 def test_repeats_are_computed_from_constants(operator: str, tmp_path: Path) -> None:
     nodes, known = COMPUTED[operator]
-    found = nodes_of(model(TWO_THREE, SCALAR, *nodes, tile(name="T")), tmp_path)[-1]
+    found = nodes_of(model(TWO_THREE, SCALAR, *nodes, tile_node(name="T")), tmp_path)[-1]
     assert (found.pointer, getattr(found, "repeats", found)) == ("T", known)
 
 
@@ -204,7 +217,7 @@ def test_older_forms_of_operators_are_computed_too(opset: int, nodes: list[NodeP
 )
 def test_what_is_not_constant_or_fails_leaves_the_repeats_unknown(nodes: list[NodeProto], tmp_path: Path) -> None:
     with warnings.catch_warnings(action="error"):
-        made = model(*nodes, tile(), inputs=[typed("x", [2, 3]), typed("given", [2], INT64)])
+        made = model(*nodes, tile_node(), inputs=[typed("x", [2, 3]), typed("given", [2], INT64)])
         found = tile_in(made, tmp_path)
     assert found.repeats is None
     assert found.error == ""
@@ -249,55 +262,58 @@ def test_shapes_follow_computed_constants(tmp_path: Path) -> None:
         node("Div", ["s", "two"], ["h"]),  # onnx's data propagation does not divide
         node("Expand", ["e", "h"], ["b"]),
         constant("r", [1, 2]),
-        tile("b"),
+        tile_node("b"),
     ]
     found = tile_in(model(*nodes, inputs=[typed("x", [8, 6]), typed("e", [])]), tmp_path)
     assert (found.shape, found.repeats) == ((4, 3), (1, 2))
 
 
 def test_names_of_dimensions_are_kept(tmp_path: Path) -> None:
-    nodes = [node("Shape", ["x"], ["s"]), node("Expand", ["e", "s"], ["b"]), constant("r", [1, 2]), tile("b")]
+    nodes = [node("Shape", ["x"], ["s"]), node("Expand", ["e", "s"], ["b"]), constant("r", [1, 2]), tile_node("b")]
     found = tile_in(model(*nodes, inputs=[*DYNAMIC, typed("e", [])]), tmp_path)
     assert (found.shape, found.repeats) == (("N", 3), (1, 2))
 
 
 @pytest.mark.parametrize("dim", [-1, None])
 def test_a_dimension_of_no_size_is_unknown(dim: int | None, tmp_path: Path) -> None:
-    assert tile_in(model(constant("r", [1, 2]), tile(), inputs=[typed("x", [dim, 3])]), tmp_path).shape == (None, 3)
+    assert tile_in(model(constant("r", [1, 2]), tile_node(), inputs=[typed("x", [dim, 3])]), tmp_path).shape == (
+        None,
+        3,
+    )
 
 
 def test_names_that_inference_makes_up_are_not_told(tmp_path: Path) -> None:
-    nodes = [node("NonZero", ["x"], ["z"]), constant("r", [1, 2]), tile("z")]
+    nodes = [node("NonZero", ["x"], ["z"]), constant("r", [1, 2]), tile_node("z")]
     assert tile_in(model(*nodes), tmp_path).shape == (2, None)
 
 
 def test_the_type_of_an_input_without_a_shape_is_known(tmp_path: Path) -> None:
-    found = tile_in(model(tile(), inputs=[typed("x"), typed("r", [2], INT64)]), tmp_path)
+    found = tile_in(model(tile_node(), inputs=[typed("x"), typed("r", [2], INT64)]), tmp_path)
     assert (found.data_type, found.shape) == ("float32", None)
 
 
 def test_shapes_that_a_model_declares_are_taken_where_none_is_inferred(tmp_path: Path) -> None:
     stranger = node("Stranger", ["x"], ["w"], domain="com.stranger")
     made = model(
-        stranger, constant("r", [1, 2]), tile("w"), domains={"com.stranger": 1}, value_info=[typed("w", [4, "k"])]
+        stranger, constant("r", [1, 2]), tile_node("w"), domains={"com.stranger": 1}, value_info=[typed("w", [4, "k"])]
     )
     assert tile_in(made, tmp_path).shape == (4, "k")
 
 
 def test_a_domain_that_is_not_imported_hinders_no_inference(tmp_path: Path) -> None:
     stranger = node("Stranger", ["x"], ["w"], domain="com.stranger")
-    made = model(stranger, node("Relu", ["x"], ["a"]), constant("r", [1, 2]), tile("a"))
+    made = model(stranger, node("Relu", ["x"], ["a"]), constant("r", [1, 2]), tile_node("a"))
     assert tile_in(made, tmp_path).shape == (2, 3)
 
 
 def test_an_inferred_size_stands_above_a_declared_one(tmp_path: Path) -> None:
-    made = model(node("Relu", ["x"], ["a"]), constant("r", [1, 2]), tile("a"), value_info=[typed("a", [1, 3])])
+    made = model(node("Relu", ["x"], ["a"]), constant("r", [1, 2]), tile_node("a"), value_info=[typed("a", [1, 3])])
     assert tile_in(made, tmp_path).shape == (2, 3)
 
 
 # What a caller fixes
 
-TILE: Final = (constant("r", [1, 2]), tile())
+TILE: Final = (constant("r", [1, 2]), tile_node())
 
 
 def test_a_named_dimension_is_fixed_everywhere(tmp_path: Path) -> None:
@@ -305,8 +321,8 @@ def test_a_named_dimension_is_fixed_everywhere(tmp_path: Path) -> None:
     made = model(
         node("Stranger", ["x"], ["w"], domain="com.stranger"),
         constant("r", [1, 2]),
-        tile("w", output="a"),
-        tile("x"),
+        tile_node("w", output="a"),
+        tile_node("x"),
         inputs=DYNAMIC,
         domains={"com.stranger": 1},
         value_info=declared,
@@ -316,7 +332,7 @@ def test_a_named_dimension_is_fixed_everywhere(tmp_path: Path) -> None:
 
 
 def test_a_named_dimension_is_fixed_in_subgraphs(tmp_path: Path) -> None:
-    body = graph([tile("s", output="t")], [typed("s", ["k"])], [typed("t")])
+    body = graph([tile_node("s", output="t")], [typed("s", ["k"])], [typed("t")])
     made = model(constant("r", [2]), node("Own", ["x"], ["y"], domain="own", body=body), domains={"own": 1})
     assert tile_in(made, tmp_path, Fixed({"k": 7})).shape == (7,)
 
@@ -337,7 +353,7 @@ def test_a_shape_fixes_the_names_that_it_replaces(tmp_path: Path) -> None:
 
 
 def test_a_scalar_s_shape_is_fixed(tmp_path: Path) -> None:
-    made = model(constant("r", np.zeros(0)), tile(), inputs=[typed("x")])
+    made = model(constant("r", np.zeros(0)), tile_node(), inputs=[typed("x")])
     found = tile_in(made, tmp_path, Fixed(input_shapes={"x": ()}))
     assert (found.shape, found.repeats) == ((), ())
 

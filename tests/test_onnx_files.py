@@ -10,14 +10,26 @@ from typing import Final
 
 import pytest
 from onnx import ModelProto, TensorProto
-from onnx_graphs import FLOAT, INT64, constant, graph, model, node, nodes_of, tensor, tile, tile_in, typed
 
 from dml_tile.input_errors import InputError, Problem
 from dml_tile.readers.model_tile import Fixed, TileNode
 from dml_tile.readers.onnx.file import LARGE, MOST_BYTES, load
 from dml_tile.readers.onnx.tiles import read_nodes
+from tests.helpers.onnx_graphs import (
+    FLOAT,
+    INT64,
+    constant,
+    graph,
+    model,
+    node,
+    nodes_of,
+    tensor,
+    tile_in,
+    tile_node,
+    typed,
+)
 
-WHOLE: Final = model(constant("r", [2, 2]), tile(), initializer=[tensor("w", range(100))]).SerializeToString()
+WHOLE: Final = model(constant("r", [2, 2]), tile_node(), initializer=[tensor("w", range(100))]).SerializeToString()
 
 
 def varint(value: int) -> bytes:
@@ -110,7 +122,7 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [b"Tile_1", b"repeats", b"x"])
 def test_names_that_are_not_utf_8_are_refused(name: bytes, tmp_path: Path) -> None:
-    made = model(constant("repeats", [2, 2]), tile(repeats="repeats", name="Tile_1")).SerializeToString()
+    made = model(constant("repeats", [2, 2]), tile_node(repeats="repeats", name="Tile_1")).SerializeToString()
     assert name in made
     with pytest.raises(InputError, match="has a text that is not UTF-8"):
         nodes_of(made.replace(name, b"\xff" * len(name)), tmp_path)
@@ -141,7 +153,7 @@ def test_a_file_larger_than_protobuf_reads_is_refused_unread(tmp_path: Path) -> 
 
 
 def test_weights_take_no_memory(tmp_path: Path) -> None:
-    made = model(constant("r", [1, 2]), tile("w"))
+    made = model(constant("r", [1, 2]), tile_node("w"))
     weights = TensorProto(name="w", data_type=FLOAT, dims=[2**18, 500])
     path = holed(made, weights, 2**20 * 500, tmp_path / "model.onnx")
     assert path.stat().st_size > 2**20 * 500
@@ -186,7 +198,7 @@ def external(tensor_: TensorProto, **entries: str) -> TensorProto:
 
 
 def with_external(**entries: str) -> ModelProto:
-    return model(tile(), initializer=[external(tensor("r", [2, 5]), **entries)])
+    return model(tile_node(), initializer=[external(tensor("r", [2, 5]), **entries)])
 
 
 DATA: Final = bytes(8) + tensor("r", [2, 5]).raw_data + bytes(8)
@@ -219,7 +231,7 @@ def test_external_repeats_are_seen_by_what_computes_with_them(tmp_path: Path) ->
     made = model(
         node("Reshape", ["x", "s"], ["w"]),
         constant("r", [1, 2]),
-        tile("w"),
+        tile_node("w"),
         inputs=[typed("x", ["N"])],
         initializer=[outside],
     )
@@ -280,7 +292,7 @@ def test_what_is_computed_from_unread_data_is_a_problem_too(tmp_path: Path) -> N
 
 def test_a_shape_that_depends_on_unread_data_is_a_problem(tmp_path: Path) -> None:
     outside = external(tensor("s", [2, 5]), location="../w.bin")
-    nodes = [node("Expand", ["x", "s"], ["w"]), constant("r", [1, 2]), tile("w")]
+    nodes = [node("Expand", ["x", "s"], ["w"]), constant("r", [1, 2]), tile_node("w")]
     made = model(*nodes, inputs=[typed("x", [1, 1])], initializer=[outside])
     _, problem = nodes_of(made, tmp_path)
     assert problem == Problem("Tile->y", "the data of 's': '../w.bin' is no path below the model's folder")
@@ -296,8 +308,8 @@ def test_weights_in_files_that_are_missing_are_no_problem(tmp_path: Path) -> Non
         node("Add", ["x", "w"], ["a"]),
         node("Gather", ["a", "u"], ["g"]),
         constant("r", [1, 2]),
-        tile("g", output="b"),
-        tile("v"),
+        tile_node("g", output="b"),
+        tile_node("v"),
     ]
     found = nodes_of(model(*nodes, inputs=[typed("x", [100, 3])], initializer=weights), tmp_path)
     assert found == [

@@ -7,16 +7,29 @@ from typing import Any, Final
 
 import pytest
 from onnx import helper
-from onnx_graphs import BOOL, call, constant, function, if_node, model, node, nodes_of, places, tile, tile_in, typed
 
 from dml_tile.input_errors import InputError
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx.functions import MOST_NODES
+from tests.helpers.onnx_graphs import (
+    BOOL,
+    call,
+    constant,
+    function,
+    if_node,
+    model,
+    node,
+    nodes_of,
+    places,
+    tile_in,
+    tile_node,
+    typed,
+)
 
 R: Final = constant("r", [2, 2])
 COND: Final = typed("c", [], BOOL)
 
-TWICE: Final = function("Twice", ["a"], ["b"], constant("two", [2, 2]), tile("a", "two", "b", "Tile_1"))
+TWICE: Final = function("Twice", ["a"], ["b"], constant("two", [2, 2]), tile_node("a", "two", "b", "Tile_1"))
 
 
 def test_a_function_s_tile_is_told_where_it_is_called_with_the_caller_s_shapes(tmp_path: Path) -> None:
@@ -38,7 +51,7 @@ def test_functions_call_functions_and_are_called_in_subgraphs(tmp_path: Path) ->
 
 
 def test_a_function_s_subgraphs_are_named_as_the_function_names_them(tmp_path: Path) -> None:
-    body = function("Maybe", ["x", "c"], ["w"], R, if_node(tile(output="t")))
+    body = function("Maybe", ["x", "c"], ["w"], R, if_node(tile_node(output="t")))
     made = model(call("Maybe", ["x", "c"], ["y"], "M"), inputs=[typed("x", [2, 3]), COND], functions=[body])
     assert nodes_of(made, tmp_path) == [
         TileNode("M/If_3/then_branch/Tile->t", "ONNX Tile-13", "float32", (2, 3), (2, 2))
@@ -46,8 +59,8 @@ def test_a_function_s_subgraphs_are_named_as_the_function_names_them(tmp_path: P
 
 
 def test_a_function_s_values_are_its_own(tmp_path: Path) -> None:
-    body = function("Own", ["a"], ["b"], constant("r", [7, 7]), tile("a", "r", "b"))
-    made = model(R, call("Own", ["x"], ["m"]), tile("m"), functions=[body])
+    body = function("Own", ["a"], ["b"], constant("r", [7, 7]), tile_node("a", "r", "b"))
+    made = model(R, call("Own", ["x"], ["m"]), tile_node("m"), functions=[body])
     assert [found.repeats for found in nodes_of(made, tmp_path) if isinstance(found, TileNode)] == [(7, 7), (2, 2)]
 
 
@@ -58,26 +71,26 @@ def test_a_function_s_attribute_is_the_call_s_or_the_default(
     counts = node("Constant", [], ["r"])
     counts.attribute.add(name="value_ints", ref_attr_name="counts", type=7)
     defaults = [helper.make_attribute("counts", [1, 5])]
-    body = function("Some", ["a"], ["b"], counts, tile("a", "r", "b"), attribute_protos=defaults)
+    body = function("Some", ["a"], ["b"], counts, tile_node("a", "r", "b"), attribute_protos=defaults)
     assert tile_in(model(call("Some", ["x"], ["y"], **given), functions=[body]), tmp_path).repeats == repeats
 
 
 def test_an_attribute_that_nobody_gives_leaves_the_repeats_unknown(tmp_path: Path) -> None:
     counts = node("Constant", [], ["r"])
     counts.attribute.add(name="value_ints", ref_attr_name="counts", type=7)
-    body = function("Some", ["a"], ["b"], counts, tile("a", "r", "b"), attributes=["counts"])
+    body = function("Some", ["a"], ["b"], counts, tile_node("a", "r", "b"), attributes=["counts"])
     assert tile_in(model(call("Some", ["x"], ["y"]), functions=[body]), tmp_path).repeats is None
 
 
 def test_an_input_that_a_function_passes_on_is_the_caller_s(tmp_path: Path) -> None:
     body = function("Pass", ["a", "left_out"], ["a"], R)
-    assert tile_in(model(R, call("Pass", ["x"], ["m"]), tile("m"), functions=[body]), tmp_path).shape == (2, 3)
+    assert tile_in(model(R, call("Pass", ["x"], ["m"]), tile_node("m"), functions=[body]), tmp_path).shape == (2, 3)
 
 
 @pytest.mark.parametrize(("model_s", "function_s"), [(13, 12), (12, 13), (6, 21)])
 def test_a_function_s_opset_decides_its_dialect(model_s: int, function_s: int, tmp_path: Path) -> None:
-    made = model(R, call("Own", ["x"], ["m"]), tile("m"), opset=model_s)
-    body = function("Own", ["a"], ["b"], constant("r", [7, 7]), tile("a", "r", "b"), opset=function_s)
+    made = model(R, call("Own", ["x"], ["m"]), tile_node("m"), opset=model_s)
+    body = function("Own", ["a"], ["b"], constant("r", [7, 7]), tile_node("a", "r", "b"), opset=function_s)
     made.functions.append(body)
     made.opset_import.append(helper.make_opsetid("own", 1))
     inside, behind = nodes_of(made, tmp_path)
@@ -88,7 +101,7 @@ def test_a_function_s_opset_decides_its_dialect(model_s: int, function_s: int, t
 
 def test_a_function_s_other_operators_are_of_its_opset_too(tmp_path: Path) -> None:
     squeeze = node("Squeeze", ["a"], ["s"], axes=[0])  # an input since opset 13
-    body = function("Old", ["a"], ["b"], R, squeeze, tile("s", "r", "b"), opset=11)
+    body = function("Old", ["a"], ["b"], R, squeeze, tile_node("s", "r", "b"), opset=11)
     made = model(call("Old", ["x"], ["y"]), inputs=[typed("x", [1, 2, 3])], functions=[body])
     assert tile_in(made, tmp_path).shape == (2, 3)
 
@@ -118,7 +131,7 @@ def test_subgraphs_that_functions_nest_too_deep_are_refused(tmp_path: Path) -> N
 def test_subgraphs_that_functions_nest_deeper_than_onnx_s_inference_takes_are_read(tmp_path: Path) -> None:
     count = 31
     bodies = [function(f"F{i}", ["x", "c"], ["w"], if_node(call(f"F{i + 1}", ["x", "c"], ["t"]))) for i in range(count)]
-    last = function(f"F{count}", ["x", "c"], ["w"], R, tile(output="w"))
+    last = function(f"F{count}", ["x", "c"], ["w"], R, tile_node(output="w"))
     made = model(call("F0", ["x", "c"], ["y"]), inputs=[typed("x", [2, 3]), COND], functions=[*bodies, last])
     found = tile_in(made, tmp_path)
     assert (found.shape, found.repeats) == ((2, 3), (2, 2))

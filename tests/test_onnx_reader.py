@@ -8,7 +8,12 @@ from typing import Any, Final
 
 import pytest
 from onnx import NodeProto, TensorProto, helper
-from onnx_graphs import (
+
+from dml_tile.input_errors import InputError, Problem
+from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.onnx.tiles import read_nodes
+from dml_tile.tile_request import Request
+from tests.helpers.onnx_graphs import (
     BOOL,
     FLOAT,
     INT64,
@@ -19,15 +24,10 @@ from onnx_graphs import (
     node,
     nodes_of,
     places,
-    tile,
     tile_in,
+    tile_node,
     typed,
 )
-
-from dml_tile.input_errors import InputError, Problem
-from dml_tile.readers.model_tile import Fixed, TileNode
-from dml_tile.readers.onnx.tiles import read_nodes
-from dml_tile.tile_request import Request
 
 MODELS: Final = Path(__file__).parent / "data" / "models"
 
@@ -72,7 +72,7 @@ def test_all_real_models_are_read() -> None:
     [(6, "ONNX Tile-6"), (12, "ONNX Tile-6"), (13, "ONNX Tile-13"), (21, "ONNX Tile-13"), (99, "ONNX Tile-13")],
 )
 def test_the_opset_decides_the_dialect(opset: int, dialect: str, tmp_path: Path) -> None:
-    found = tile_in(model(R, tile(name="Tile_1"), opset=opset), tmp_path)
+    found = tile_in(model(R, tile_node(name="Tile_1"), opset=opset), tmp_path)
     assert found == TileNode("Tile_1", dialect, "float32", (2, 3), (2, 2))
     assert found.request == Request(dialect, "float32", (2, 3), (2, 2))
 
@@ -110,7 +110,7 @@ def test_before_ir_version_3_the_opset_is_1(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [None, 0, -3])
 def test_a_model_without_an_opset_for_its_tile_is_a_problem(version: int | None, tmp_path: Path) -> None:
-    made = model(R, tile(), domains={"com.stranger": 1})
+    made = model(R, tile_node(), domains={"com.stranger": 1})
     if version is None:
         del made.opset_import[0]
     else:
@@ -137,12 +137,12 @@ def test_a_model_without_an_opset_for_its_tile_is_a_problem(version: int | None,
     ],
 )
 def test_types_have_onnx_s_names_in_numpy_s_spelling(element: int, name: str | None, tmp_path: Path) -> None:
-    found = tile_in(model(R, tile(), inputs=[typed("x", [2, 3], element)]), tmp_path)
+    found = tile_in(model(R, tile_node(), inputs=[typed("x", [2, 3], element)]), tmp_path)
     assert found.data_type == name
 
 
 def test_a_type_that_the_dialect_does_not_list_is_an_error(tmp_path: Path) -> None:
-    found = tile_in(model(R, tile(), inputs=[typed("x", [2, 3], TensorProto.FLOAT8E5M2)]), tmp_path)
+    found = tile_in(model(R, tile_node(), inputs=[typed("x", [2, 3], TensorProto.FLOAT8E5M2)]), tmp_path)
     assert (found.data_type, found.repeats) == ("float8_e5m2", None)
     assert "float8_e5m2 is not one of" in found.error
 
@@ -159,7 +159,7 @@ def test_a_type_that_the_dialect_does_not_list_is_an_error(tmp_path: Path) -> No
     ],
 )
 def test_bad_repeats_are_an_error_in_the_dialect_s_terms(repeats: Any, dtype: str, error: str, tmp_path: Path) -> None:
-    found = tile_in(model(constant("r", repeats, dtype), tile()), tmp_path)
+    found = tile_in(model(constant("r", repeats, dtype), tile_node()), tmp_path)
     assert (found.shape, found.repeats, found.error) == ((2, 3), None, error)
 
 
@@ -177,51 +177,54 @@ def test_inputs_that_come_from_nowhere_or_from_the_tile_itself_are_unknown(input
 
 
 def test_nodes_that_depend_on_each_other_are_unknown(tmp_path: Path) -> None:
-    made = model(R, node("Relu", ["b"], ["a"]), node("Relu", ["a"], ["b"]), tile("a"))
+    made = model(R, node("Relu", ["b"], ["a"]), node("Relu", ["a"], ["b"]), tile_node("a"))
     assert tile_in(made, tmp_path).data_type is None
 
 
 def test_an_input_that_is_no_tensor_has_neither_type_nor_shape(tmp_path: Path) -> None:
     sequence = helper.make_tensor_sequence_value_info("x", FLOAT, [2, 3])
-    assert tile_in(model(R, tile(), inputs=[sequence]), tmp_path).data_type is None
+    assert tile_in(model(R, tile_node(), inputs=[sequence]), tmp_path).data_type is None
 
 
 # Places
 
 
 def test_tiles_are_told_in_their_order_by_their_names(tmp_path: Path) -> None:
-    assert places(model(R, tile(output="a", name="first"), tile("a", name="second")), tmp_path) == ["first", "second"]
+    assert places(model(R, tile_node(output="a", name="first"), tile_node("a", name="second")), tmp_path) == [
+        "first",
+        "second",
+    ]
 
 
 def test_a_node_without_a_name_is_told_by_its_output(tmp_path: Path) -> None:
-    assert places(model(R, tile(), node("Tile", ["x", "r"], [])), tmp_path) == ["Tile->y", "Tile->"]
+    assert places(model(R, tile_node(), node("Tile", ["x", "r"], [])), tmp_path) == ["Tile->y", "Tile->"]
 
 
 def test_a_name_that_stands_twice_is_told_with_the_output(tmp_path: Path) -> None:
-    made = model(R, tile(output="a", name="t"), tile("a", name="t"), node("Relu", ["y"], ["z"], name="u"))
+    made = model(R, tile_node(output="a", name="t"), tile_node("a", name="t"), node("Relu", ["y"], ["z"], name="u"))
     assert places(made, tmp_path) == ["t->a", "t->y"]
 
 
 @pytest.mark.parametrize("name", ["a/b", "\x1b[31m", "…" * 50, "~1"])
 def test_a_name_is_kept_as_it_is(name: str, tmp_path: Path) -> None:
-    assert places(model(R, tile(name=name)), tmp_path) == [name]
+    assert places(model(R, tile_node(name=name)), tmp_path) == [name]
 
 
 def test_a_long_place_is_cut_in_the_middle(tmp_path: Path) -> None:
     (place,) = places(
-        model(if_node(tile(name="b" * 300), R, name="a" * 300), inputs=[typed("x", [2, 3]), COND]), tmp_path
+        model(if_node(tile_node(name="b" * 300), R, name="a" * 300), inputs=[typed("x", [2, 3]), COND]), tmp_path
     )
     assert place == "a" * 100 + "…" + "b" * 99
 
 
 def test_a_long_name_of_a_dimension_is_cut_too(tmp_path: Path) -> None:
-    shape = tile_in(model(R, tile(), inputs=[typed("x", ["n" * 10_000, 2])]), tmp_path).shape
+    shape = tile_in(model(R, tile_node(), inputs=[typed("x", ["n" * 10_000, 2])]), tmp_path).shape
     assert shape is not None
     assert len(str(shape[0])) == 200
 
 
 def test_an_if_s_branches_see_the_outer_values(tmp_path: Path) -> None:
-    made = model(R, if_node(tile(output="t", name="Tile_1")), tile("w"), inputs=[typed("x", [2, 3]), COND])
+    made = model(R, if_node(tile_node(output="t", name="Tile_1")), tile_node("w"), inputs=[typed("x", [2, 3]), COND])
     inside, behind = nodes_of(made, tmp_path)
     assert inside == TileNode("If_3/then_branch/Tile_1", "ONNX Tile-13", "float32", (2, 3), (2, 2))
     assert isinstance(behind, TileNode)
@@ -229,22 +232,22 @@ def test_an_if_s_branches_see_the_outer_values(tmp_path: Path) -> None:
 
 
 def test_an_if_s_output_has_the_shape_in_which_its_branches_agree(tmp_path: Path) -> None:
-    other = graph([tile(output="e")], (), [typed("e")])
-    same = node("If", ["c"], ["w"], then_branch=graph([tile(output="t")], (), [typed("t")]), else_branch=other)
-    *_, behind = nodes_of(model(R, same, tile("w"), inputs=[typed("x", [2, 3]), COND]), tmp_path)
+    other = graph([tile_node(output="e")], (), [typed("e")])
+    same = node("If", ["c"], ["w"], then_branch=graph([tile_node(output="t")], (), [typed("t")]), else_branch=other)
+    *_, behind = nodes_of(model(R, same, tile_node("w"), inputs=[typed("x", [2, 3]), COND]), tmp_path)
     assert behind == TileNode("Tile->y", "ONNX Tile-13", "float32", (4, 6), (2, 2))
 
 
 def test_a_scan_s_body_has_slices(tmp_path: Path) -> None:
-    body = graph([constant("r1", [5]), tile("s", "r1", "t")], [typed("s")], [typed("t")])
-    made = model(node("Scan", ["x"], ["w"], name="S", body=body, num_scan_inputs=1), tile("w", "r"))
+    body = graph([constant("r1", [5]), tile_node("s", "r1", "t")], [typed("s")], [typed("t")])
+    made = model(node("Scan", ["x"], ["w"], name="S", body=body, num_scan_inputs=1), tile_node("w", "r"))
     inside, _ = nodes_of(made, tmp_path)
     assert inside == TileNode("S/body/Tile->t", "ONNX Tile-13", "float32", (3,), (5,))
 
 
 def test_a_loop_s_body_sees_the_outer_values_and_what_it_declares(tmp_path: Path) -> None:
     body = graph(
-        [node("Identity", ["b"], ["bo"]), tile("s", output="t"), tile("x", output="u")],
+        [node("Identity", ["b"], ["bo"]), tile_node("s", output="t"), tile_node("x", output="u")],
         [typed("i", [], INT64), typed("b", [], BOOL), typed("s", ["k", 3])],
         [typed("bo", [], BOOL), typed("s"), typed("t"), typed("u")],
     )
@@ -260,7 +263,7 @@ def test_a_loop_s_body_sees_the_outer_values_and_what_it_declares(tmp_path: Path
 
 
 def test_any_attribute_with_graphs_is_looked_into(tmp_path: Path) -> None:
-    inner = graph([tile(output="t")], (), [typed("t")])
+    inner = graph([tile_node(output="t")], (), [typed("t")])
     own = helper.make_attribute("bodies", [inner, inner])
     outer = node("Fork", ["x"], ["y"], domain="com.stranger")
     outer.attribute.append(own)
@@ -272,7 +275,7 @@ def test_any_attribute_with_graphs_is_looked_into(tmp_path: Path) -> None:
 
 
 def nested(depth: int) -> NodeProto:
-    inner = tile(output="w", name="T")
+    inner = tile_node(output="w", name="T")
     for _ in range(depth):
         inner = if_node(inner, name="I")
     return inner
@@ -291,7 +294,7 @@ def test_subgraphs_deeper_than_protobuf_reads_are_refused(tmp_path: Path) -> Non
         attribute = b"\x32" + _length(layer) + layer  # AttributeProto.g
         inner = b"\x2a" + _length(attribute) + attribute  # NodeProto.attribute
         layer = b"\x0a" + _length(inner) + inner  # GraphProto.node
-    made = model(R, tile()).SerializeToString() + b"\x3a" + _length(layer) + layer
+    made = model(R, tile_node()).SerializeToString() + b"\x3a" + _length(layer) + layer
     with pytest.raises(InputError, match="is not an ONNX model"):
         nodes_of(made, tmp_path)
 

@@ -11,13 +11,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ir_models import MODELS, burn_tile, many_repeats, op, ov, parameter, save, tensorflow_tile, tile, tile_ir
 
 from dml_tile.dialects.openvino import TILE_1_TYPES
 from dml_tile.input_errors import InputError
 from dml_tile.readers import openvino as openvino_reader
 from dml_tile.readers.model_tile import Fixed, TileNode
 from dml_tile.readers.openvino import LONGEST_POINTER, read_nodes
+from tests.helpers.ir_models import (
+    MODELS,
+    burn_tile,
+    many_repeats,
+    op,
+    ov,
+    parameter,
+    save,
+    tensorflow_tile,
+    tile_ir,
+    tile_operation,
+)
 
 DIALECT = "OpenVINO Tile-1"
 
@@ -85,9 +96,9 @@ def test_repeats_that_are_computed_of_constants_are_known(tmp_path: Path) -> Non
     size = op.gather(op.shape_of(x), op.constant(np.array([1])), op.constant(0))
     path = save(
         tmp_path / "m.xml",
-        tile(x, added, "added"),
-        tile(x, converted, "converted"),
-        tile(x, op.concat([size, op.constant(np.array([4]))], 0), "size"),
+        tile_operation(x, added, "added"),
+        tile_operation(x, converted, "converted"),
+        tile_operation(x, op.concat([size, op.constant(np.array([4]))], 0), "size"),
         inputs=[x],
     )
     assert {name: node.repeats for name, node in by_name(path).items()} == {
@@ -103,10 +114,10 @@ def dynamic_model(path: Path) -> Path:
     bounded = parameter("bounded", [ov.Dimension(1, 5), 3])
     return save(
         path,
-        tile(x, r, "given"),
-        tile(x, op.concat([size, op.constant(np.array([4]))], 0), "size"),
-        tile(any_rank, [2, 2], "any rank"),
-        tile(bounded, [2, 2], "bounded"),
+        tile_operation(x, r, "given"),
+        tile_operation(x, op.concat([size, op.constant(np.array([4]))], 0), "size"),
+        tile_operation(any_rank, [2, 2], "any rank"),
+        tile_operation(bounded, [2, 2], "bounded"),
         inputs=[x, r, any_rank, bounded],
     )
 
@@ -143,7 +154,7 @@ def test_dimensions_have_no_names(tmp_path: Path) -> None:
 
 def body(name: str, repeats: list[int]) -> Any:
     data = parameter(f"{name}_x", [2, 3])
-    return ov.Model([tile(data, repeats, name)], [data])
+    return ov.Model([tile_operation(data, repeats, name)], [data])
 
 
 def if_op(condition: Any, data: Any, then_body: Any, else_body: Any, name: str) -> Any:
@@ -159,7 +170,7 @@ def if_op(condition: Any, data: Any, then_body: Any, else_body: Any, name: str) 
 def test_tiles_are_found_in_every_body(tmp_path: Path) -> None:
     x, condition = parameter("x", [2, 3]), parameter("condition", [], "boolean")
     loop_data = parameter("loop_x", [2, 3])
-    loop_body = ov.Model([tile(loop_data, [1, 1], "in loop"), op.constant(True)], [loop_data])
+    loop_body = ov.Model([tile_operation(loop_data, [1, 1], "in loop"), op.constant(True)], [loop_data])
     loop = op.loop(op.constant(np.array(3)), op.constant(True))
     loop.set_function(loop_body)
     loop.set_special_body_ports([-1, 1])
@@ -167,7 +178,7 @@ def test_tiles_are_found_in_every_body(tmp_path: Path) -> None:
     loop.set_friendly_name("loop")
 
     slices = parameter("slice", [1, 3])
-    iterated = ov.Model([tile(slices, [4, 1], "in iterator")], [slices])
+    iterated = ov.Model([tile_operation(slices, [4, 1], "in iterator")], [slices])
     iterator = op.tensor_iterator()
     iterator.set_body(iterated)
     iterator.set_sliced_input(slices, x.output(0), 0, 1, 1, -1, 0)
@@ -179,7 +190,7 @@ def test_tiles_are_found_in_every_body(tmp_path: Path) -> None:
     outer_then = ov.Model([inner.output(0)], [inner_data])
     path = save(
         tmp_path / "m.xml",
-        tile(x, [5, 1], "outside"),
+        tile_operation(x, [5, 1], "outside"),
         loop.get_iter_value(loop_body.get_results()[0].output(0), -1),
         iterator.get_concatenated_slices(iterated.get_results()[0].output(0), 0, 1, 1, -1, 0),
         if_op(condition, x, outer_then, body("shallow", [1, 2]), "outer").output(0),
@@ -228,7 +239,7 @@ def test_a_shape_that_is_not_the_model_s_is_refused(tmp_path: Path, fixed: Any, 
 
 def test_shapes_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     x, y = parameter("x", [-1]), parameter("y", [-1])
-    path = save(tmp_path / "m.xml", tile(op.add(x, y), [2]), inputs=[x, y])
+    path = save(tmp_path / "m.xml", tile_operation(op.add(x, y), [2]), inputs=[x, y])
     with pytest.raises(InputError, match=r"OpenVINO cannot read it: .*inconsistent"):
         read(path, x=(2,), y=(3,))
 

@@ -10,13 +10,14 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 import pytest
-from conftest import EXAMPLES, Call
-from models import model, tile
-from shown import HUGE, SHARED, TILES, picture, said, write
 
 from dml_tile.pictures.html import picture_html
 from dml_tile.pictures.marks import COLOURS
 from dml_tile.pictures.svg import picture_svg
+from tests.helpers.command_line import Call
+from tests.helpers.drawn_tiles import HUGE, SHARED, TILES, picture, said, write
+from tests.helpers.dxdispatch_models import model, tile_json
+from tests.helpers.paths import EXAMPLES
 
 STRIDED: Final = str(EXAMPLES / "strided.json")
 SVG: Final = "{http://www.w3.org/2000/svg}"
@@ -132,7 +133,7 @@ def test_findings_stand_in_the_files_too(show: Call) -> None:
 
 @pytest.mark.parametrize("name", ["part.svg", "part.html"])
 def test_what_is_drawn_in_part_is_written_all_the_same(show: Call, name: str) -> None:
-    result = show(write("part.json", tile([2], [2]) | {"OutputTensor": None}), "--output", name)
+    result = show(write("part.json", tile_json([2], [2]) | {"OutputTensor": None}), "--output", name)
     assert result.exit_code == 1
     assert "OutputTensor cannot be drawn: it is null" in result.stderr
     assert "OutputTensor cannot be drawn: it is null" in Path(name).read_text()
@@ -146,7 +147,7 @@ def test_what_cannot_be_drawn_at_all_leaves_no_file(show: Call) -> None:
 
 
 def test_a_file_is_of_one_tile(show: Call) -> None:
-    write("two.json", [tile([2], [2]), SHARED])
+    write("two.json", [tile_json([2], [2]), SHARED])
     result = show("two.json", "--output", "two.svg")
     assert result.exit_code == 2
     assert "an image is of one tile; choose it with --pointer: /0, /1" in result.stderr
@@ -192,7 +193,7 @@ NASTY: Final = 'a\x1b[31m<script>alert("&")</script>\x00\u202e]]>'
 
 
 def test_names_from_files_are_escaped_everywhere(show: Call) -> None:
-    dispatchables = {NASTY: {"type": "TILE", "desc": tile([2], [2])}}
+    dispatchables = {NASTY: {"type": "TILE", "desc": tile_json([2], [2])}}
     name = write("nasty.json", model(dispatchables=dispatchables, commands=[]))
     shown = show(name).stdout
     assert "\x1b" not in shown

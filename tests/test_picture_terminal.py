@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from shown import TILES, picture
 
 from dml_tile.pictures.marks import COLOURS
 from dml_tile.pictures.terminal import picture_lines
 from dml_tile.reports.text import Line, print_lines
+from tests.helpers.drawn_tiles import TILES, picture
 
 
 def lines_of(name: str, width: int) -> list[Line]:

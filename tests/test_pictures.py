@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from tiles import tile
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.enums import UINT_MAX
@@ -17,6 +16,7 @@ from dml_tile.pictures.memory import MAX_SLOTS
 from dml_tile.pictures.table import Table, table_of
 from dml_tile.pictures.tile import TilePicture, picture_of, row_major
 from dml_tile.pictures.words import copies, heading, legend, part, undrawn
+from tests.helpers.descriptors import page_tile
 
 
 def picture(sizes: list[int], repeats: list[int], data_type: str = "UINT8", **strides: list[int]) -> TilePicture:
@@ -94,7 +94,7 @@ def test_strides_are_those_in_force() -> None:
     ],
 )
 def test_a_tensor_that_cannot_be_drawn_says_why_and_the_other_is_drawn(change: dict[str, Any], why: str) -> None:
-    shown = picture_of(tile(**change))
+    shown = picture_of(page_tile(**change))
     assert list(undrawn(shown)) == [why]
     assert len(shown.tensors) == 1
     assert all(mark.colour is None for table in drawn(shown) for mark in table.marks)
@@ -146,7 +146,7 @@ def test_padding_is_drawn_where_it_is_short_and_told_where_it_is_long() -> None:
 
 
 def test_the_padding_behind_the_elements_is_drawn_too() -> None:
-    shown = picture_of(tile(InputTensor__TotalTensorSizeInBytes=40, OutputTensor__TotalTensorSizeInBytes=1000))
+    shown = picture_of(page_tile(InputTensor__TotalTensorSizeInBytes=40, OutputTensor__TotalTensorSizeInBytes=1000))
     source, output = drawn(shown)
     assert grid(source) == {"0": "0 1 2", "12": "3 4 5", "24": "16 bytes of padding"}
     assert grid(output)["216"] == "784 bytes of padding"
@@ -179,7 +179,7 @@ def test_an_output_s_shared_bytes_are_an_error() -> None:
 
 
 def test_elements_beyond_the_total_are_an_error() -> None:
-    _, output = drawn(picture_of(tile(OutputTensor__TotalTensorSizeInBytes=214)))
+    _, output = drawn(picture_of(page_tile(OutputTensor__TotalTensorSizeInBytes=214)))
     assert marks(output)[-1].text == "5J>"
     assert marks(output)[-1].is_wrong
     assert marks(output)[-2].text == "4J"
@@ -187,7 +187,7 @@ def test_elements_beyond_the_total_are_an_error() -> None:
 
 def test_elements_far_beyond_the_total_leave_what_is_between_them_blank() -> None:
     shown = picture_of(
-        tile(
+        page_tile(
             InputTensor__Strides=[40, 40, 5, 1], InputTensor__TotalTensorSizeInBytes=16,
             OutputTensor__Strides=[0, 0, 1000, 1], OutputTensor__TotalTensorSizeInBytes=4,
         )
@@ -198,7 +198,7 @@ def test_elements_far_beyond_the_total_leave_what_is_between_them_blank() -> Non
 
 
 def test_a_copy_that_repeats_does_not_have_is_an_error() -> None:
-    _, output = drawn(picture_of(tile(Repeats=[1, 1, 3, 2])))
+    _, output = drawn(picture_of(page_tile(Repeats=[1, 1, 3, 2])))
     assert [mark.text for mark in marks(output)[:9]] == ["0A", "1A", "2A", "0B", "1B", "2B", "0?", "1?", "2?"]
     assert marks(output)[6].is_wrong
     assert marks(output)[6].says.endswith("an error: Repeats has no such copy")
@@ -206,13 +206,13 @@ def test_a_copy_that_repeats_does_not_have_is_an_error() -> None:
 
 @pytest.mark.parametrize("repeats", [None, [1, 1]])
 def test_without_repeats_no_copy_has_a_letter(repeats: list[int] | None) -> None:
-    _, output = drawn(picture_of(tile(Repeats=repeats)))
+    _, output = drawn(picture_of(page_tile(Repeats=repeats)))
     assert all(mark.text.endswith("?") for mark in output.marks)
 
 
 def test_where_the_dimension_counts_differ_the_output_s_elements_have_their_own_numbers() -> None:
     source = {"Type": 1, "Desc": {"DataType": 1, "Sizes": [2, 3]}}
-    _, output = drawn(picture_of(tile(InputTensor=source)))
+    _, output = drawn(picture_of(page_tile(InputTensor=source)))
     assert [mark.text for mark in marks(output)[:3]] == ["0", "1", "2"]
 
 

@@ -7,11 +7,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from tilings import Tiling, assert_equal
 
 from dml_tile.execution.moves import Copy, Crosswise, Multiply, Passes, Stream
 from dml_tile.execution.planner import FEW_BYTES, MANY_PLAIN_BYTES, plan_tile
 from dml_tile.execution.threads import Region, run
+from tests.helpers.tilings import Tiling, assert_equal
 
 M = 2**20
 

@@ -53,20 +53,6 @@ def test_the_package_is_typed() -> None:
     assert (PACKAGE / "py.typed").exists()
 
 
-def test_imports_go_one_way() -> None:
-    """No module imports, at its top, one that imports it."""
-    imports: dict[str, set[str]] = {}
-    for path in PACKAGE.rglob("*.py"):
-        module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
-        nodes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ImportFrom)]
-        imports[module] = {str(node.module) for node in nodes if str(node.module).startswith("dml_tile.")}
-    settled: set[str] = set()
-    while len(settled) < len(imports):
-        ready = {module for module, needs in imports.items() if module not in settled and needs <= settled}
-        assert ready, f"a circle among {sorted(set(imports) - settled)}"
-        settled |= ready
-
-
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_every_module_says_what_it_is_for(path: Path) -> None:
     module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from plugin_runs import passed, run
+
+from tests.helpers.plugin_runs import passed, run
 
 NOT_CHOSEN: list[str] = []
 CHOSEN = ["--dml-target=windows-10-2004,directml-1.6.0,4_1,6_4"]

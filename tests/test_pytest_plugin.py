@@ -8,9 +8,9 @@ import sys
 from typing import Any
 
 import pytest
-from plugin_runs import passed, run
 
 from dml_tile.simulation import DEFAULT_TARGET
+from tests.helpers.plugin_runs import passed, run
 
 TESTS = """
     import pytest

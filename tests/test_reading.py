@@ -13,12 +13,12 @@ from threading import Timer
 from typing import Any
 
 import pytest
-from ir_models import MODELS, burn_tile, many_repeats, nested_ifs, tensorflow_tile
 
 from dml_tile.input_errors import Problem
 from dml_tile.readers.model_tile import Fixed, TileNode
 from dml_tile.readers.sandbox.parent import MOST_ANSWERED, ModelReader
 from dml_tile.readers.sandbox.protocol import Order, answer_line, read_answer
+from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, nested_ifs, tensorflow_tile
 
 BURN_XML, BURN_ONNX, LITE = (MODELS / name for name in ("burn_tile.ir.xml", "burn_tile.onnx", "tile.tflite"))
 BURN = TileNode("output_tensor", "OpenVINO Tile-1", "f32", (2, 2), (2, 2))

@@ -7,14 +7,14 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
-from pages import blocks_of, commands_of, printed_by, run_python
 
 from dml_tile import check
 from dml_tile.enums import TensorDataType
 from dml_tile.readers.json.descriptors import Described, read_document
 from dml_tile.reports.tables import dimension_counts
 from dml_tile.targets import WINDOWS_RELEASES, Target
+from tests.helpers.pages import blocks_of, commands_of, printed_by, run_python
+from tests.helpers.paths import ROOT
 
 README = (ROOT / "README.md").read_text()
 BLOCKS = list(blocks_of(README))

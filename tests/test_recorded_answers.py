@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runtime_oracle import create_operator
 
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Finding
 from dml_tile.rules.check import check
+from tests.helpers.runtime_oracle import create_operator
 
 DATA = Path(__file__).parent / "data"
 ROWS = [json.loads(line) for line in (DATA / "create_operator.jsonl").read_text().splitlines()]

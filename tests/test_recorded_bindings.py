@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from recorded_bindings import BINDING_CASES, CrashError, Life, is_huge
-from recorded_dispatches import DISPATCH_CASES
+
+from tests.helpers.recorded_bindings import BINDING_CASES, CrashError, Life, is_huge
+from tests.helpers.recorded_dispatches import DISPATCH_CASES
 
 Case = dict[str, Any]
 

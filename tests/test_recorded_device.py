@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tiles import GOOD, row, tile
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.device import CompiledOperator, Device
 from dml_tile.enums import Feature, FeatureLevel
 from dml_tile.findings import DmlError
+from tests.helpers.descriptors import GOOD, page_tile, row
 
 Case = dict[str, Any]
 
@@ -75,18 +75,18 @@ def supported(case: Case) -> tuple[str, str]:
 OWNED: Final = {"InputTensor__Flags": 1}
 INITIALIZED: Final[dict[str, list[TileOperatorDesc]]] = {
     "1 plain": [GOOD],
-    "1 owned": [tile(**OWNED)],
+    "1 owned": [page_tile(**OWNED)],
     "2 plain": [GOOD] * 2,
-    "2 owned": [tile(**OWNED)] * 2,
-    "owned+plain": [tile(**OWNED), GOOD],
+    "2 owned": [page_tile(**OWNED)] * 2,
+    "owned+plain": [page_tile(**OWNED), GOOD],
     "0 operators": [],
     "0 operators null array": [],
-    "8 owned": [tile(**OWNED)] * 8,
+    "8 owned": [page_tile(**OWNED)] * 8,
     "owned strided": [row("FLOAT32", [2, 3], [1, 1], InputTensor__Strides=[3, 1], **OWNED)],
     "owned uint8": [row("UINT8", [1, 1, 2, 3], [1, 1, 3, 3], **OWNED)],
     "owned int64": [row("INT64", [1, 1, 2, 3], [1, 1, 3, 3], **OWNED)],
 }
-BAD: Final = tile(Repeats=[1, 1, 3, 4])
+BAD: Final = page_tile(Repeats=[1, 1, 3, 4])
 OPERATORS: Final[dict[str, OperatorDesc | TileOperatorDesc | None]] = {
     "good": GOOD,
     "bad": BAD,

@@ -11,13 +11,14 @@ from xml.etree import ElementTree
 import onnx
 import pytest
 import xmlschema
-from check_files import BAD, INT64, TILE, model, write
-from conftest import ROOT, Call
 from jsonschema import Draft4Validator
-from onnx_graphs import constant, tile, typed
-from onnx_graphs import model as onnx_model
 
 from dml_tile.rules.catalogue import RULES
+from tests.helpers.check_files import BAD, INT64, TILE, model, write
+from tests.helpers.command_line import Call
+from tests.helpers.onnx_graphs import constant, tile_node, typed
+from tests.helpers.onnx_graphs import model as onnx_model
+from tests.helpers.paths import ROOT
 
 DATA = ROOT / "tests" / "data"
 SARIF = Draft4Validator(json.loads((DATA / "sarif-2.1.0-rtm.5.json").read_text()))
@@ -71,7 +72,7 @@ def test_a_file_is_named_from_the_current_folder_on(check: Call, tmp_path: Path)
 
 
 def test_what_is_no_json_has_no_line(check: Call) -> None:
-    onnx.save(onnx_model(constant("r", [1, 2]), tile(name="widen"), inputs=[typed("x", [2, 3], 7)]), "a.onnx")
+    onnx.save(onnx_model(constant("r", [1, 2]), tile_node(name="widen"), inputs=[typed("x", [2, 3], 7)]), "a.onnx")
     first, _ = check("a.onnx", "--format", "github", "-t", "windows-11-21h2").stdout.splitlines()
     assert first.startswith(f"::error file=a.onnx,title={LEVEL_RULE}::InputTensor.DataType: INT64 needs")
     assert "%0Awiden at windows-11-21h2 (4_0)%0A" in first

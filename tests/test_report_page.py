@@ -8,8 +8,19 @@ from itertools import repeat
 from pathlib import Path
 
 import pytest
-from conftest import EXAMPLES, Call
-from report_pages import (
+
+from dml_tile.checks.model_summary import ModelSummary
+from dml_tile.enums import FeatureLevel
+from dml_tile.findings import Against
+from dml_tile.input_errors import Problem
+from dml_tile.readers.json.descriptors import Described
+from dml_tile.readers.model_tile import TileNode
+from dml_tile.reports.page.contents import LISTED_AT_MOST
+from dml_tile.reports.page.markup import hash_source
+from dml_tile.rules.catalogue import RULES
+from tests.helpers.command_line import Call
+from tests.helpers.paths import EXAMPLES
+from tests.helpers.report_pages import (
     HOSTILE,
     LONG,
     MIDDLE,
@@ -24,16 +35,6 @@ from report_pages import (
     rows,
     section,
 )
-
-from dml_tile.checks.model_summary import ModelSummary
-from dml_tile.enums import FeatureLevel
-from dml_tile.findings import Against
-from dml_tile.input_errors import Problem
-from dml_tile.readers.json.descriptors import Described
-from dml_tile.readers.model_tile import TileNode
-from dml_tile.reports.page.contents import LISTED_AT_MOST
-from dml_tile.reports.page.markup import hash_source
-from dml_tile.rules.catalogue import RULES
 
 DYNAMIC = TileNode("widen", "ONNX Tile-13", "float32", ("batch", 3, 2, 2), (1, 1, 1, 2))
 

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page
 from selenium.webdriver import Chrome, ChromeOptions, Keys
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -18,6 +17,7 @@ from selenium.webdriver.support.select import Select
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.input_errors import Problem
 from dml_tile.readers.json.descriptors import Described
+from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 SECONDS = 60  # for a page or a script, on a machine however slow

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from rule_cases import CASES, Case
 
 from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import DESCRIPTOR_RULES, check
+from tests.helpers.rule_cases import CASES, Case
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.target.name}-{case.path}")

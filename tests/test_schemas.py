@@ -6,12 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from conftest import EXAMPLES, ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
-from test_descriptors import TILES
 
 from dml_tile.checks.result import Result
 from dml_tile.descriptors import DATA_TYPE, TileOperatorDesc
@@ -23,6 +21,8 @@ from dml_tile.readers.json.syntax import parse_json
 from dml_tile.reports.json import JsonReport
 from dml_tile.rules.check import check
 from dml_tile.targets import TILE_SUPPORT, Target
+from tests.helpers.paths import EXAMPLES, ROOT
+from tests.test_descriptors import TILES
 
 SCHEMAS = schemas()
 FLAT = {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 2]}

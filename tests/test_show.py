@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import onnx
 import pytest
-from conftest import EXAMPLES, Call
-from models import tile
-from onnx_graphs import constant, model, typed
-from onnx_graphs import tile as tile_node
-from shown import HUGE, SHARED, write
 
 from dml_tile.cli.show_files import MAX_TILES
+from tests.helpers.command_line import Call
+from tests.helpers.drawn_tiles import HUGE, SHARED, write
+from tests.helpers.dxdispatch_models import tile_json
+from tests.helpers.onnx_graphs import constant, model, tile_node, typed
+from tests.helpers.paths import EXAMPLES
 
 STRIDED: Final = str(EXAMPLES / "strided.json")
 BROADCAST: Final = str(EXAMPLES / "broadcast.json")
@@ -63,7 +63,7 @@ def test_findings_stand_below_and_exit_1(show: Call) -> None:
 
 
 def test_findings_are_those_of_the_target(show: Call) -> None:
-    long = write("long.json", tile([1, 1, 2, 3], [1, 1, 1, 2], "INT64"))
+    long = write("long.json", tile_json([1, 1, 2, 3], [1, 1, 1, 2], "INT64"))
     assert show(long).exit_code == 0
     result = show(long, "--target", "windows-11-21h2")
     assert result.exit_code == 1
@@ -74,9 +74,9 @@ def test_findings_are_those_of_the_target(show: Call) -> None:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        (tile([2], [2]) | {"OutputTensor": None}, "OutputTensor cannot be drawn: it is null"),
+        (tile_json([2], [2]) | {"OutputTensor": None}, "OutputTensor cannot be drawn: it is null"),
         (
-            tile([2], [2], input={"DataType": 99}),
+            tile_json([2], [2], input={"DataType": 99}),
             "InputTensor cannot be drawn: nothing is known of the size of its elements, of data type 99",
         ),
         ({"Type": "DML_OPERATOR_GEMM"}, "the tile cannot be drawn: it is no tile"),
@@ -90,9 +90,9 @@ def test_what_cannot_be_drawn_says_why_and_exits_1(show: Call, value: Any, why: 
 
 
 def test_all_tiles_of_a_file_are_drawn_up_to_a_number(show: Call) -> None:
-    few = show(write("few.json", [tile([2], [2])] * 2))
+    few = show(write("few.json", [tile_json([2], [2])] * 2))
     assert few.stdout.count("InputTensor: ") == 2
-    many = show(write("many.json", [*([tile([2], [2])] * (MAX_TILES + 1)), SHARED]))
+    many = show(write("many.json", [*([tile_json([2], [2])] * (MAX_TILES + 1)), SHARED]))
     assert many.stdout.count("InputTensor: ") == MAX_TILES
     assert many.stdout.endswith(
         f"2 more tiles are not drawn; choose one with --pointer: /{MAX_TILES}, /{MAX_TILES + 1}\n"
@@ -101,7 +101,7 @@ def test_all_tiles_of_a_file_are_drawn_up_to_a_number(show: Call) -> None:
 
 
 def test_a_pointer_chooses_the_tile(show: Call) -> None:
-    result = show(write("two.json", [tile([2], [2]), SHARED]), "--pointer", "/0")
+    result = show(write("two.json", [tile_json([2], [2]), SHARED]), "--pointer", "/0")
     assert result.exit_code == 0
     assert result.stdout.startswith("two.json#/0: accepted")
     missing = show("two.json", "--pointer", "/7")
@@ -110,7 +110,7 @@ def test_a_pointer_chooses_the_tile(show: Call) -> None:
 
 
 def test_standard_input_is_read(show: Call) -> None:
-    result = show("-", stdin=json.dumps(tile([2], [2])))
+    result = show("-", stdin=json.dumps(tile_json([2], [2])))
     assert result.exit_code == 0
     assert "0A  1A  0B  1B" in result.stdout
 

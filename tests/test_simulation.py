@@ -6,13 +6,13 @@ import asyncio
 
 import numpy as np
 import pytest
-from tiles import row
 
 import dml_tile
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import DmlError
 from dml_tile.simulation import DEFAULT_TARGET, resolve, simulate
 from dml_tile.targets import Target
+from tests.helpers.descriptors import row
 
 INT64 = row("INT64", [2, 3], [1, 2])
 

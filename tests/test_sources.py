@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiles import tile
 
 from dml_tile.readers.model_tile import Fixed, TileNode
 from dml_tile.readers.sources import Sources, expanded, is_model
+from tests.helpers.descriptors import page_tile
 
-DESCRIPTOR = tile().model_dump_json(by_alias=True)
+DESCRIPTOR = page_tile().model_dump_json(by_alias=True)
 
 
 def files(folder: Path, **contents: str | bytes) -> list[str]:

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Collection
 
 import pytest
-from tiles import GOOD, OPERATOR, at, row, tile
 
 from dml_tile import simulation, testing
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.testing import assert_accepts, assert_rejects, simulate
+from tests.helpers.descriptors import GOOD, OPERATOR, at, page_tile, row
 
 INT64 = row("INT64", [2, 3], [1, 2])
-BROKEN = tile(InputTensor__Flags=2, RepeatsCount=3)
+BROKEN = page_tile(InputTensor__Flags=2, RepeatsCount=3)
 DOUBLES = row("FLOAT64", [2], [2])
 
 
@@ -38,7 +38,7 @@ def test_what_is_refused_is_told_with_all_findings() -> None:
 
 
 def test_a_refusal_gives_its_findings() -> None:
-    (finding,) = assert_rejects(tile(Repeats=None))
+    (finding,) = assert_rejects(page_tile(Repeats=None))
     assert finding.crash
     assert [finding.path for finding in assert_rejects(BROKEN)] == ["InputTensor.Flags", "RepeatsCount"]
     assert_rejects(None, rule="DML-OPERATOR-null")

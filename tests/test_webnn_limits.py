@@ -6,7 +6,6 @@ import json
 
 import pytest
 from jsonschema import Draft202012Validator
-from tiles import at
 from typer.testing import CliRunner
 
 from dml_tile.arrays.webnn import op_support_limits
@@ -17,6 +16,7 @@ from dml_tile.emit.schemas import schemas
 from dml_tile.enums import FeatureLevel
 from dml_tile.simulation import simulate
 from dml_tile.tile_request import DialectError
+from tests.helpers.descriptors import at
 
 FROM_4_0 = ["float32", "float16", "int32", "uint32", "int8", "uint8"]
 FROM_4_1 = ["float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8"]

@@ -8,7 +8,6 @@ from typing import Final
 
 import pytest
 from rich.console import Console
-from tiles import row
 from typer.testing import CliRunner
 
 from dml_tile.cli import app as cli
@@ -16,6 +15,7 @@ from dml_tile.enums import TensorDataType
 from dml_tile.reports.windows import NOT_TAKEN, matrix_html, matrix_markdown, matrix_rows, matrix_table
 from dml_tile.rules.check import check
 from dml_tile.targets import WINDOWS_RELEASES, Target
+from tests.helpers.descriptors import row
 
 RELEASES: Final = [release.name for release in WINDOWS_RELEASES]
 TYPES: Final = [

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilings import Tiling, assert_equal, executed
 
 from dml_tile.execution import threads as workers
 from dml_tile.execution.threads import MANY_BYTES, VARIABLE, Region, run, thread_count
+from tests.helpers.tilings import Tiling, assert_equal, executed
 
 BIG = Tiling(4, (2200, 1001), (1, 2))
 SMALL = Tiling(4, (2, 3), (3, 3))
@@ -130,7 +130,7 @@ def test_a_forked_child_has_a_pool_of_its_own() -> None:
     code = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from tilings import assert_equal
+from tests.helpers.tilings import assert_equal
 from test_workers import BIG
 assert_equal(BIG, BIG.plan, 4)
 child = os.fork()

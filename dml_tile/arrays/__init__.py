@@ -1,1 +1,1 @@
-"""TODO"""
+"""Tiles NumPy arrays, as each specification defines it."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Writes descriptors, lowerings and schemas as text for other programs."""

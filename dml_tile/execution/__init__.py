@@ -1,1 +1,1 @@
-"""TODO"""
+"""Moves the bytes of a tile: the plan, the planner, threads, and the executor."""

@@ -1,1 +1,1 @@
-"""Where tiles come from: each module reads one kind of source, or speaks one dialect."""
+"""Turns files and memory into tiles. Readers know nothing of verdicts."""

@@ -1,1 +1,1 @@
-"""How findings, tables and descriptors are shown: each module writes one format."""
+"""Formats results: text, JSON, SARIF, JUnit, GitHub annotations, and an HTML page."""

@@ -11,7 +11,16 @@ from textwrap import indent
 from typing import Any, Final
 
 import dml_tile
-from generator.sources import Constant, Definition, Function, constants, definition, public_names, signature, written
+from docs.generator.sources import (
+    Constant,
+    Definition,
+    Function,
+    constants,
+    definition,
+    public_names,
+    signature,
+    written,
+)
 
 _ABOUT: Final = """\
 # The API

@@ -1,6 +1,7 @@
 """The examples of rules: what is refused and what is accepted, as text, and what is found when they are tried.
 
-Those of descriptors and of lowering are the first cases in tests/rule_cases.py, written as JSON; the others are calls.
+Those of descriptors and of lowering are the first cases in tests/helpers/rule_cases.py, written as JSON; the others
+are calls.
 """
 
 from __future__ import annotations
@@ -8,8 +9,6 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from typing import Any, Final, Literal
-
-from rule_cases import CASES, LOWERING_CASES
 
 from dml_tile.checks.verdicts import verdict_word
 from dml_tile.descriptors import TileOperatorDesc
@@ -20,8 +19,9 @@ from dml_tile.rules.dialect import SPECIFICATION_RULES
 from dml_tile.simulation import DEFAULT_TARGET
 from dml_tile.targets import Target
 from dml_tile.tile_request import DialectError
-from generator.call_examples import CALLS, PREPARED
-from generator.terse import Descriptor, terse_json
+from docs.generator.call_examples import CALLS, PREPARED
+from docs.generator.terse import Descriptor, terse_json
+from tests.helpers.rule_cases import CASES, LOWERING_CASES
 
 Language = Literal["json", "python"]
 

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 from dml_tile.checks.verdicts import alike, outcome_of
 from dml_tile.findings import Finding, Rule
 from dml_tile.rules.catalogue import RULES
-from generator.call_examples import PREPARED
-from generator.examples import Example, example_pairs
+from docs.generator.call_examples import PREPARED
+from docs.generator.examples import Example, example_pairs
 
 _ABOUT: Final = """\
 # Rules
@@ -56,7 +56,7 @@ def rules_page() -> str:
     """The page. Raises ValueError for a rule without a family, or without a true example."""
     pairs = example_pairs()
     if missing := RULES.keys() - pairs.keys():
-        raise ValueError(f"no example for {', '.join(sorted(missing))}: see tests/rule_cases.py and {_CALLS}")
+        raise ValueError(f"no example for {', '.join(sorted(missing))}: see tests/helpers/rule_cases.py and {_CALLS}")
     if homeless := {_family(rule) for rule in RULES} - FAMILIES.keys():
         raise ValueError(f"no family for {', '.join(sorted(homeless))}: see {__file__}")
     return "\n".join([_ABOUT, *_contents(), *(line for family in FAMILIES for line in _section(family, pairs))])

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shown import said
 
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.geometry.layout import ELEMENT_SIZES
@@ -24,6 +23,7 @@ from dml_tile.pictures.table import Table, table_of
 from dml_tile.pictures.terminal import picture_lines
 from dml_tile.pictures.tile import TilePicture, picture_of
 from dml_tile.testing import strategies
+from tests.helpers.drawn_tiles import said
 
 MARK: Final = re.compile(r"(\d+)([A-Z]*)(?:\+(\d+))?")
 Elements = dict[int, list[tuple[int, ...]]]

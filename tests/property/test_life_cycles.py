@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from devices import compiled, table
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -26,7 +25,6 @@ from hypothesis.stateful import (
     rule,
 )
 from numpy.typing import NDArray
-from tiles import row
 
 from dml_tile.device import (
     BindingDesc,
@@ -41,6 +39,8 @@ from dml_tile.device import (
 )
 from dml_tile.enums import HRESULT, Feature
 from dml_tile.findings import DmlError
+from tests.helpers.descriptors import row
+from tests.helpers.devices import compiled, table
 
 SIZES, REPEATS = [1, 1, 2, 3], [1, 1, 2, 2]
 INPUT_BYTES, OUTPUT_BYTES = 24, 96

@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from lowering_oracle import fewest_steps
 from numpy.typing import NDArray
 
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
@@ -24,6 +23,7 @@ from dml_tile.lowering.run import run_lowering
 from dml_tile.rules.check import check
 from dml_tile.targets import Target
 from dml_tile.testing.drafts import drafts
+from tests.helpers.lowering_oracle import fewest_steps
 
 GUARD: Final = 0xA5
 TARGETS: Final = [

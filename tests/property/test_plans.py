@@ -9,10 +9,10 @@ from operator import mul
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilings import Tiling, assert_equal
 
 from dml_tile.execution import planner as planning
 from dml_tile.execution import threads as workers
+from tests.helpers.tilings import Tiling, assert_equal
 
 FEW = [0, 64, 8192]
 MANY = [0, 4096, 2**22]

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator
-from tiles import GOOD
 
 from dml_tile import descriptors
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.testing import strategies
+from tests.helpers.descriptors import GOOD
 
 USUAL: Final = TypeAdapter(TileOperatorDesc)
 

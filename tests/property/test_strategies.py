@@ -12,7 +12,6 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tiles import GOOD, at, tile
 
 from dml_tile.bindings.memory import DTYPES
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
@@ -23,6 +22,7 @@ from dml_tile.rules.check import DESCRIPTOR_RULES, check
 from dml_tile.simulation import simulate
 from dml_tile.targets import Target
 from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tile_buffers, tiles
+from tests.helpers.descriptors import GOOD, at, page_tile
 
 WEAK = at("5_2", double_precision=False, typed_uav_loads=False)
 TARGETS = [*map(Target, FeatureLevel), at("windows-10-22h2"), at("onnxruntime-directml-1.16.3"), WEAK]
@@ -189,9 +189,9 @@ def test_buffers_have_the_tensors_sizes_and_are_writable(buffers: tuple[NDArray[
 @pytest.mark.parametrize(
     ("desc", "message"),
     [
-        (tile(InputTensor=None), "InputTensor has no DML_BUFFER_TENSOR_DESC"),
-        (tile(OutputTensor__Desc=None), "OutputTensor has no DML_BUFFER_TENSOR_DESC"),
-        (tile(OutputTensor__TotalTensorSizeInBytes=2**40), "buffers of at most 67108864 are drawn"),
+        (page_tile(InputTensor=None), "InputTensor has no DML_BUFFER_TENSOR_DESC"),
+        (page_tile(OutputTensor__Desc=None), "OutputTensor has no DML_BUFFER_TENSOR_DESC"),
+        (page_tile(OutputTensor__TotalTensorSizeInBytes=2**40), "buffers of at most 67108864 are drawn"),
     ],
 )
 def test_buffers_without_a_reasonable_size_are_refused_at_once(desc: TileOperatorDesc, message: str) -> None:

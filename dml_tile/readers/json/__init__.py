@@ -1,1 +1,1 @@
-"""TODO"""
+"""Descriptors in JSON documents, and where in the text each value stands."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""The Tile nodes of ONNX models."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Reads models in a child process with bounds on its time and memory: parent, child, and their protocol."""

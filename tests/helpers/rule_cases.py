@@ -8,13 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from conftest import changed
-from tiles import GOOD, OPERATOR, at, row, strided, tile
-
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Basis
 from dml_tile.targets import Target
+from tests.helpers.descriptors import GOOD, OPERATOR, at, changed, page_tile, row, strided
 
 D, R, I = Basis.DOCUMENTED, Basis.RUNTIME, Basis.INFERRED  # noqa: E741
 
@@ -42,18 +40,19 @@ CASES: Final = [
     Case("DML-OPERATOR-Type-unsupported", OperatorDesc(type=0xFFFFFFFF, desc=GOOD), OPERATOR, "Type"),
     Case("DML-OPERATOR-not-a-tile", OperatorDesc(type=1, desc=None), OPERATOR, "Type", D | I),
     Case("DML-OPERATOR-Desc-null", OperatorDesc(type=70, desc=None), OPERATOR, "Desc"),
-    Case("DML-TENSOR-null", tile(InputTensor=None), GOOD, "InputTensor"),
-    Case("DML-TENSOR-null", tile(OutputTensor=None), GOOD, "OutputTensor"),
-    Case("DML-TENSOR-Type", tile(InputTensor__Type=0), tile(InputTensor__Type=1), "InputTensor.Type"),
-    Case("DML-TENSOR-Desc-null", tile(OutputTensor__Desc=None), GOOD, "OutputTensor.Desc"),
-    Case("DML-BUFFER-DataType", tile(InputTensor__DataType="UNKNOWN"), GOOD, "InputTensor.DataType"),
-    Case("DML-BUFFER-DataType", tile(OutputTensor__DataType=14), GOOD, "OutputTensor.DataType"),
-    Case("DML-BUFFER-Flags", tile(InputTensor__Flags=2), tile(InputTensor__Flags=1), "InputTensor.Flags"),
-    Case("DML-BUFFER-Flags", tile(OutputTensor__Flags=4), tile(OutputTensor__Flags=0), "OutputTensor.Flags"),
-    Case("DML-BUFFER-Flags-output", tile(OutputTensor__Flags=1), tile(InputTensor__Flags=1), "OutputTensor.Flags"),
+    Case("DML-TENSOR-null", page_tile(InputTensor=None), GOOD, "InputTensor"),
+    Case("DML-TENSOR-null", page_tile(OutputTensor=None), GOOD, "OutputTensor"),
+    Case("DML-TENSOR-Type", page_tile(InputTensor__Type=0), page_tile(InputTensor__Type=1), "InputTensor.Type"),
+    Case("DML-TENSOR-Desc-null", page_tile(OutputTensor__Desc=None), GOOD, "OutputTensor.Desc"),
+    Case("DML-BUFFER-DataType", page_tile(InputTensor__DataType="UNKNOWN"), GOOD, "InputTensor.DataType"),
+    Case("DML-BUFFER-DataType", page_tile(OutputTensor__DataType=14), GOOD, "OutputTensor.DataType"),
+    Case("DML-BUFFER-Flags", page_tile(InputTensor__Flags=2), page_tile(InputTensor__Flags=1), "InputTensor.Flags"),
+    Case("DML-BUFFER-Flags", page_tile(OutputTensor__Flags=4), page_tile(OutputTensor__Flags=0), "OutputTensor.Flags"),
+    Case("DML-BUFFER-Flags-output", page_tile(OutputTensor__Flags=1),
+         page_tile(InputTensor__Flags=1), "OutputTensor.Flags"),
     Case(
         "DML-BUFFER-DimensionCount",
-        tile(InputTensor__DimensionCount=0),
+        page_tile(InputTensor__DimensionCount=0),
         row("FLOAT32", [1], [1]),
         "InputTensor.DimensionCount",
     ),
@@ -63,16 +62,17 @@ CASES: Final = [
         row("FLOAT32", [1] * 8, [1] * 8),
         "OutputTensor.DimensionCount",
     ),
-    Case("DML-BUFFER-Sizes-null", tile(InputTensor__Sizes=None), GOOD, "InputTensor.Sizes"),
+    Case("DML-BUFFER-Sizes-null", page_tile(InputTensor__Sizes=None), GOOD, "InputTensor.Sizes"),
     Case(
-        "DML-BUFFER-array-length", tile(InputTensor__Sizes=[1, 2]), tile(InputTensor__Sizes=[1, 1, 2, 3, 9]),
+        "DML-BUFFER-array-length", page_tile(InputTensor__Sizes=[1, 2]), page_tile(InputTensor__Sizes=[1, 1, 2, 3, 9]),
         "InputTensor.Sizes", D | I,
     ),
     Case(
-        "DML-BUFFER-array-length", tile(OutputTensor__Strides=[9, 1]), tile(OutputTensor__Strides=[54, 54, 9, 1]),
+        "DML-BUFFER-array-length", page_tile(OutputTensor__Strides=[9, 1]),
+        page_tile(OutputTensor__Strides=[54, 54, 9, 1]),
         "OutputTensor.Strides", D | I,
     ),
-    Case("DML-BUFFER-Sizes-zero", tile(InputTensor__Sizes=[1, 0, 2, 3]), GOOD, "InputTensor.Sizes[1]"),
+    Case("DML-BUFFER-Sizes-zero", page_tile(InputTensor__Sizes=[1, 0, 2, 3]), GOOD, "InputTensor.Sizes[1]"),
     Case(
         "DML-BUFFER-Sizes-elements", row("UINT8", [2**16, 2**16], [1, 1]), row("UINT8", [2**16, 2**16 - 1], [1, 1]),
         "InputTensor.Sizes",
@@ -124,7 +124,7 @@ CASES: Final = [
     ),
     Case(
         "DML-BUFFER-TotalTensorSizeInBytes-minimum",
-        tile(InputTensor__TotalTensorSizeInBytes=23), tile(InputTensor__TotalTensorSizeInBytes=24),
+        page_tile(InputTensor__TotalTensorSizeInBytes=23), page_tile(InputTensor__TotalTensorSizeInBytes=24),
         "InputTensor.TotalTensorSizeInBytes",
     ),
     Case(
@@ -143,23 +143,26 @@ CASES: Final = [
     ),
     Case(
         "DML-BUFFER-TotalTensorSizeInBytes-maximum",
-        tile(InputTensor__TotalTensorSizeInBytes=2**34), tile(InputTensor__TotalTensorSizeInBytes=2**34 - 1),
+        page_tile(InputTensor__TotalTensorSizeInBytes=2**34), page_tile(InputTensor__TotalTensorSizeInBytes=2**34 - 1),
         "InputTensor.TotalTensorSizeInBytes", R,
     ),
     Case(
         "DML-BUFFER-GuaranteedBaseOffsetAlignment",
-        tile(InputTensor__GuaranteedBaseOffsetAlignment=48), tile(InputTensor__GuaranteedBaseOffsetAlignment=64),
+        page_tile(InputTensor__GuaranteedBaseOffsetAlignment=48),
+        page_tile(InputTensor__GuaranteedBaseOffsetAlignment=64),
         "InputTensor.GuaranteedBaseOffsetAlignment",
     ),
     Case(
         "DML-BUFFER-GuaranteedBaseOffsetAlignment",
-        tile(InputTensor__GuaranteedBaseOffsetAlignment=2), tile(InputTensor__GuaranteedBaseOffsetAlignment=0),
+        page_tile(InputTensor__GuaranteedBaseOffsetAlignment=2),
+        page_tile(InputTensor__GuaranteedBaseOffsetAlignment=0),
         "InputTensor.GuaranteedBaseOffsetAlignment",
     ),
     Case(
         # documented as legal, but the runtime wants 16
         "DML-BUFFER-GuaranteedBaseOffsetAlignment",
-        tile(InputTensor__GuaranteedBaseOffsetAlignment=4), tile(InputTensor__GuaranteedBaseOffsetAlignment=2**31),
+        page_tile(InputTensor__GuaranteedBaseOffsetAlignment=4),
+        page_tile(InputTensor__GuaranteedBaseOffsetAlignment=2**31),
         "InputTensor.GuaranteedBaseOffsetAlignment", R,
     ),
     Case("DML-TILE-DataType", row("UINT4", [4], [1]), row("UINT8", [4], [1]), "InputTensor.DataType"),
@@ -192,21 +195,21 @@ CASES: Final = [
         "DML-TILE-DimensionCount-level", row("FLOAT32", [1] * 5, [1] * 5), row("FLOAT32", [1] * 5, [1] * 5),
         "OutputTensor.DimensionCount", D | I, at("1_0"), at("3_1"),
     ),
-    Case("DML-TILE-OutputTensor-DataType", tile(OutputTensor__DataType="INT32"), GOOD, "OutputTensor.DataType"),
+    Case("DML-TILE-OutputTensor-DataType", page_tile(OutputTensor__DataType="INT32"), GOOD, "OutputTensor.DataType"),
     Case(
         "DML-TILE-OutputTensor-DimensionCount",
-        tile(OutputTensor__DimensionCount=3), GOOD, "OutputTensor.DimensionCount",
+        page_tile(OutputTensor__DimensionCount=3), GOOD, "OutputTensor.DimensionCount",
     ),
-    Case("DML-TILE-OutputTensor-Sizes", tile(OutputTensor__Sizes=[1, 1, 6, 8]), GOOD, "OutputTensor.Sizes[3]"),
+    Case("DML-TILE-OutputTensor-Sizes", page_tile(OutputTensor__Sizes=[1, 1, 6, 8]), GOOD, "OutputTensor.Sizes[3]"),
     Case(
         # 3 * 1431655766 = 2^32 + 2
-        "DML-TILE-OutputTensor-Sizes", tile(Repeats=[1, 1, 3, 1431655766], OutputTensor__Sizes=[1, 1, 6, 2]), GOOD,
+        "DML-TILE-OutputTensor-Sizes", page_tile(Repeats=[1, 1, 3, 1431655766], OutputTensor__Sizes=[1, 1, 6, 2]), GOOD,
         "OutputTensor.Sizes[3]", D,
     ),
-    Case("DML-TILE-RepeatsCount", tile(RepeatsCount=3), GOOD, "RepeatsCount"),
-    Case("DML-TILE-Repeats-null", tile(Repeats=None), GOOD, "Repeats"),
-    Case("DML-TILE-Repeats-length", tile(Repeats=[1, 1, 3]), tile(Repeats=[1, 1, 3, 3, 0]), "Repeats", D | I),
-    Case("DML-TILE-Repeats-zero", tile(Repeats=[1, 1, 0, 3]), GOOD, "Repeats[2]"),
+    Case("DML-TILE-RepeatsCount", page_tile(RepeatsCount=3), GOOD, "RepeatsCount"),
+    Case("DML-TILE-Repeats-null", page_tile(Repeats=None), GOOD, "Repeats"),
+    Case("DML-TILE-Repeats-length", page_tile(Repeats=[1, 1, 3]), page_tile(Repeats=[1, 1, 3, 3, 0]), "Repeats", D | I),
+    Case("DML-TILE-Repeats-zero", page_tile(Repeats=[1, 1, 0, 3]), GOOD, "Repeats[2]"),
 ]  # fmt: skip
 
 GAPS: Final = [999, 333, 111, 37, 11]

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from conftest import ROOT
 from typer.testing import CliRunner
 
 from dml_tile.cli import app as cli
+from tests.helpers.paths import ROOT
 
 _BLOCK: Final = re.compile(r"^(?:`(?P<file>[\w./-]+)`:\n\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 _COMMAND: Final = re.compile(r"^\$ (.*)\n", re.M)

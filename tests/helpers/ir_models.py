@@ -21,7 +21,7 @@ def parameter(name: str, shape: Any, data_type: str = "f32") -> Any:
     return node
 
 
-def tile(data: Any, repeats: Any, name: str = "tile", repeats_type: Any = None) -> Any:
+def tile_operation(data: Any, repeats: Any, name: str = "tile", repeats_type: Any = None) -> Any:
     """A Tile; repeats are a list, or a node that computes them."""
     if isinstance(repeats, list):
         repeats = op.constant(np.array(repeats, np.int64), dtype=repeats_type)
@@ -40,7 +40,7 @@ def save(path: Path, *results: Any, inputs: list[Any]) -> Path:
 def tile_ir(path: Path, repeats: Any = (1, 2), data_type: str = "f32", **options: Any) -> Path:
     """The IR of a Tile of an input ``x`` of shape (2, 3)."""
     x = parameter("x", [2, 3], data_type)
-    return save(path, tile(x, list(repeats), **options), inputs=[x])
+    return save(path, tile_operation(x, list(repeats), **options), inputs=[x])
 
 
 def burn_tile(path: Path, *changes: tuple[str, str], weights: bytes | None = None) -> Path:
@@ -93,7 +93,7 @@ def nested_ifs(path: Path, depth: int) -> Path:
 def many_repeats(path: Path, count: int) -> Path:
     """An IR whose repeats are computed, and as many as its weights say."""
     x = parameter("x", [-1])
-    save(path, tile(x, op.broadcast(op.constant(np.array(7)), op.constant(np.array([1000])))), inputs=[x])
+    save(path, tile_operation(x, op.broadcast(op.constant(np.array(7)), op.constant(np.array([1000])))), inputs=[x])
     path.write_text(path.read_text().replace("<dim>1000</dim>", f"<dim>{count}</dim>"))
     weights = path.with_suffix(".bin")
     weights.write_bytes(weights.read_bytes().replace(struct.pack("<q", 1000), struct.pack("<q", count)))

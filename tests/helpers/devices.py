@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from tiles import tile
 
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.device import (
@@ -21,6 +20,7 @@ from dml_tile.device import (
     OperatorInitializer,
 )
 from dml_tile.enums import ExecutionFlags
+from tests.helpers.descriptors import page_tile
 
 
 def compiled(device: Device, desc: TileOperatorDesc, flags: int = 0) -> CompiledOperator:
@@ -71,7 +71,7 @@ def floats(buffer: Buffer) -> NDArray[np.float32]:
 
 NUMBERS = np.arange(1, 7, dtype=np.float32)
 TILED = np.tile(NUMBERS.reshape(2, 3), (3, 3))
-OWNED = tile(InputTensor__Flags=1)
+OWNED = page_tile(InputTensor__Flags=1)
 
 
 def source() -> BufferBinding:

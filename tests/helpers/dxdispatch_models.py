@@ -7,7 +7,7 @@ from typing import Any
 Json = dict[str, Any]
 
 
-def tile(sizes: list[int], repeats: list[int], data_type: str = "FLOAT32", **fields: Any) -> Json:
+def tile_json(sizes: list[int], repeats: list[int], data_type: str = "FLOAT32", **fields: Any) -> Json:
     """A tile's fields, as a model writes them."""
     products = [size * repeat for size, repeat in zip(sizes, repeats, strict=True)]
     return {
@@ -30,7 +30,7 @@ def model(**changes: Any) -> Json:
     """A model that tiles [1, 2] twice and prints the result, with some of its parts replaced."""
     return {
         "resources": {"In": values(1, 2), "Out": zeros(4)},
-        "dispatchables": {"tile": {"type": "DML_OPERATOR_TILE", "desc": tile([2], [2])}},
+        "dispatchables": {"tile": {"type": "DML_OPERATOR_TILE", "desc": tile_json([2], [2])}},
         "commands": [
             {
                 "type": "dispatch",
@@ -42,4 +42,8 @@ def model(**changes: Any) -> Json:
     } | changes
 
 
-OWNED = {"type": "TILE", "desc": tile([2], [2], input={"Flags": "OWNED_BY_DML"}), "bindings": {"InputTensor": "In"}}
+OWNED = {
+    "type": "TILE",
+    "desc": tile_json([2], [2], input={"Flags": "OWNED_BY_DML"}),
+    "bindings": {"InputTensor": "In"},
+}

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tiles import row
-
 from dml_tile.bindings.resources import BindingLike
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.device import (
@@ -23,6 +21,7 @@ from dml_tile.device import (
 )
 from dml_tile.enums import BindingType, ExecutionFlags, ResourceFlags, TensorDataType
 from dml_tile.findings import DmlError
+from tests.helpers.descriptors import row
 
 Setup = dict[str, Any]
 

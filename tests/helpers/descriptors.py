@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from conftest import changed
-
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.targets import Target
 
 
-def tile(**changes: Any) -> TileOperatorDesc:
+def changed(desc: TileOperatorDesc, **changes: Any) -> TileOperatorDesc:
+    """A descriptor with some fields changed, by paths such as ``OutputTensor__Sizes``."""
+    data = desc.model_dump(mode="json", by_alias=True)
+    for path, value in changes.items():
+        tensor, _, field = path.partition("__")
+        if not field:
+            data[tensor] = value
+        elif field == "Type" or (field == "Desc" and value is None):
+            data[tensor][field] = value
+        else:
+            data[tensor]["Desc"][field] = value
+    return TileOperatorDesc.model_validate(data)
+
+
+def page_tile(**changes: Any) -> TileOperatorDesc:
     """The reference page's example, with some fields changed."""
     example = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
     return changed(example, **changes)
@@ -31,5 +43,5 @@ def at(level: str, **capabilities: bool) -> Target:
     return Target.parse(level, **capabilities)
 
 
-GOOD = tile()
+GOOD = page_tile()
 OPERATOR = OperatorDesc(type=70, desc=GOOD)

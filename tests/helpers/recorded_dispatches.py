@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from recorded_bindings import NONE, Life, Setup, base, good, owned
-from tiles import row
-
 from dml_tile.device import (
     BindingTable,
     BindingTableDesc,
@@ -19,6 +16,8 @@ from dml_tile.device import (
 )
 from dml_tile.enums import Feature, TensorDataType
 from dml_tile.execution.executor import described
+from tests.helpers.descriptors import row
+from tests.helpers.recorded_bindings import NONE, Life, Setup, base, good, owned
 
 
 def bind_all(life: Life, compiled: CompiledOperator, table: BindingTable, missing: str = "") -> None:

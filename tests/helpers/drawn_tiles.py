@@ -6,23 +6,23 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from models import tile
 from rich.text import Text
 
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import UINT_MAX
 from dml_tile.pictures.tile import TilePicture, picture_of
 from dml_tile.reports.text import Line
+from tests.helpers.dxdispatch_models import tile_json
 
-SHARED: Final = tile([2, 3], [1, 2], output={"Strides": [3, 1]})
-HUGE: Final = tile([1] * 8, [1] * 8, input={"Sizes": [UINT_MAX] * 8}, output={"Sizes": [UINT_MAX] * 8})
+SHARED: Final = tile_json([2, 3], [1, 2], output={"Strides": [3, 1]})
+HUGE: Final = tile_json([1] * 8, [1] * 8, input={"Sizes": [UINT_MAX] * 8}, output={"Sizes": [UINT_MAX] * 8})
 TILES: Final = {
-    "packed": tile([1, 1, 2, 3], [1, 1, 3, 3]),
+    "packed": tile_json([1, 1, 2, 3], [1, 1, 3, 3]),
     "shared": SHARED,
-    "large": tile([64, 64], [2, 2], "FLOAT16"),
-    "broadcast": tile([2, 3], [2, 2], input={"Strides": [0, 1]}, output={"Strides": [4096, 8]}),
-    "beyond": tile([2, 3], [1, 2], output={"TotalTensorSizeInBytes": 40}),
-    "copies": tile([2, 3], [2, 2]) | {"Repeats": [2, 1]},
+    "large": tile_json([64, 64], [2, 2], "FLOAT16"),
+    "broadcast": tile_json([2, 3], [2, 2], input={"Strides": [0, 1]}, output={"Strides": [4096, 8]}),
+    "beyond": tile_json([2, 3], [1, 2], output={"TotalTensorSizeInBytes": 40}),
+    "copies": tile_json([2, 3], [2, 2]) | {"Repeats": [2, 1]},
     "huge": HUGE,
 }
 

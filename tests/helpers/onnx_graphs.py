@@ -29,7 +29,7 @@ def constant(name: str, value: Any, dtype: str = "int64") -> NodeProto:
     return node("Constant", [], [name], value=tensor("", value, dtype))
 
 
-def tile(x: str = "x", repeats: str = "r", output: str = "y", name: str = "") -> NodeProto:
+def tile_node(x: str = "x", repeats: str = "r", output: str = "y", name: str = "") -> NodeProto:
     return node("Tile", [x, repeats], [output], name=name)
 
 

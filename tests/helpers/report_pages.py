@@ -7,8 +7,6 @@ from functools import lru_cache
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
-from tiles import row
-
 from dml_tile.checks.advice import advised
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result, results
@@ -18,6 +16,7 @@ from dml_tile.readers.json.descriptors import Described
 from dml_tile.readers.model_tile import Fixed, TileNode
 from dml_tile.reports.page.report import PageReport
 from dml_tile.targets import Target
+from tests.helpers.descriptors import row
 
 OLD, MIDDLE, NEW = (Target.parse(name) for name in ("windows-10-2004", "windows-11-21h2", "6_4"))
 

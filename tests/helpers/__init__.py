@@ -1,0 +1,1 @@
+"""Shared by several test modules: cases, oracles, and builders of descriptors, models and files."""

@@ -1,0 +1,1 @@
+"""Properties of random tiles, held against independent oracles."""

@@ -1,0 +1,93 @@
+"""Imports go one way, between modules and between rooms."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import dml_tile
+
+PACKAGE: Final = Path(dml_tile.__file__).parent
+
+ROOMS: Final = (
+    # each may import those before it
+    ("enums",),
+    ("text",),
+    ("errors",),
+    ("targets",),
+    ("spellings",),
+    ("geometry",),
+    ("descriptors",),
+    ("findings",),
+    ("simulation",),
+    ("tile_request",),
+    ("input_errors",),
+    ("bindings",),
+    ("rules",),
+    ("dialects",),
+    ("execution",),
+    ("lowering",),
+    ("device",),
+    ("readers",),
+    ("dxdispatch_runner",),
+    ("arrays",),
+    ("back_ends", "webnn_limits"),
+    ("testing", "pytest_plugin"),
+    ("checks",),
+    ("reports",),
+    ("pictures",),
+    ("emit",),
+    ("cli",),
+    ("__main__",),
+)
+FLOORS: Final = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
+
+
+def modules() -> dict[str, ast.Module]:
+    return {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): ast.parse(
+            path.read_text(encoding="utf-8")
+        )
+        for path in PACKAGE.rglob("*.py")
+    }
+
+
+def imported(nodes: Iterator[ast.AST] | list[ast.stmt], known: set[str]) -> set[str]:
+    """The modules of the package that import statements name, be it as a module or as the home of a name."""
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "dml_tile":
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in known else node.module for name in names}
+    return found
+
+
+def test_no_module_imports_at_its_top_one_that_imports_it() -> None:
+    trees = modules()
+    imports = {module: imported(tree.body, {*trees}) - {"dml_tile"} for module, tree in trees.items()}
+    settled: set[str] = set()
+    while len(settled) < len(imports):
+        ready = {module for module, needs in imports.items() if module not in settled and needs <= settled}
+        assert ready, f"a circle among {sorted(set(imports) - settled)}"
+        settled |= ready
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1]
+
+
+def may_import(room: str, other: str) -> bool:
+    return room == other or FLOORS[other] < FLOORS[room]
+
+
+def test_no_room_imports_one_above_it_not_even_within_a_function() -> None:
+    trees = modules()
+    upward = [
+        f"{module} imports {other}"
+        for module, tree in trees.items()
+        for other in sorted(imported(ast.walk(tree), {*trees}))
+        if "dml_tile" not in (module, other) and not may_import(room_of(module), room_of(other))
+    ]
+    assert not upward
