@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from dml_tile.enums import TensorDataType as TensorDataType
     from dml_tile.enums import TensorFlags as TensorFlags
     from dml_tile.enums import TensorType as TensorType
+    from dml_tile.errors import DmlError as DmlError
     from dml_tile.execution.executor import POISON as POISON
     from dml_tile.execution.executor import BoundTile as BoundTile
     from dml_tile.execution.executor import CompiledTile as CompiledTile
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from dml_tile.execution.executor import execute as execute
     from dml_tile.findings import Against as Against
     from dml_tile.findings import Basis as Basis
-    from dml_tile.findings import DmlError as DmlError
     from dml_tile.findings import Finding as Finding
     from dml_tile.findings import Rule as Rule
     from dml_tile.geometry.layout import calc_buffer_tensor_size as calc_buffer_tensor_size
@@ -115,7 +115,7 @@ _HOMES = {
     "POISON": "execution.executor",
     "Against": "findings",
     "Basis": "findings",
-    "DmlError": "findings",
+    "DmlError": "errors",
     "Finding": "findings",
     "Rule": "findings",
     "tile": "arrays.numpy",

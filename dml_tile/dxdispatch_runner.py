@@ -1,7 +1,4 @@
-"""Running a model: its tiles are checked, its resources allocated and bound, then its commands are done in order.
-
-ModelError    raised before the first command if DirectML would refuse a tile or a binding; has .results
-"""
+"""Running a model: its tiles are checked, its resources allocated and bound, then its commands are done in order."""
 
 from __future__ import annotations
 
@@ -17,8 +14,9 @@ from dml_tile.bindings.memory import DTYPES, Bytes
 from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, Binding, BindPoint, Slot, Stage
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.enums import OperatorType, TensorFlags
+from dml_tile.errors import DmlError, RefusedModelError
 from dml_tile.execution.executor import BoundTile, compile_tile, described
-from dml_tile.findings import Against, DmlError, Finding
+from dml_tile.findings import Against, Finding
 from dml_tile.input_errors import json_pointer, printable, refuse
 from dml_tile.readers.dxdispatch.model import (
     IMAGE_SUFFIXES,
@@ -43,17 +41,6 @@ _MAX_NPY_DIMENSIONS: Final = 32
 """NumPy's limit, of its older versions too."""
 
 
-class ModelError(DmlError):
-    """DirectML would refuse the model. ``results`` are the JSON pointers of its parts, with their findings."""
-
-    def __init__(self, results: Mapping[str, tuple[Finding, ...]]) -> None:
-        self.results = dict(results)
-        super().__init__([finding for findings in results.values() for finding in findings])
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.results,)
-
-
 def operator_of(dispatchable: TileDispatchable) -> OperatorDesc:
     """The DML_OPERATOR_DESC that DxDispatch makes of a dispatchable."""
     return OperatorDesc(type=OperatorType.TILE, desc=dispatchable.desc)
@@ -73,8 +60,8 @@ def run_model(
 
     Nothing is printed or written to a file before all tiles, resources, bindings and paths are known to be good; what
     the file system refuses only then, each file being there as a whole or not at all, ends the run.
-    Raises ModelError with the findings of its tiles and bindings, InputError for values, names and paths that cannot
-    be used, OSError where a file cannot be written.
+    Raises RefusedModelError with the findings of its tiles and bindings, InputError for values, names and paths that
+    cannot be used, OSError where a file cannot be written.
     """
     target = resolve(target)
     _require_tiles(model, target, against)
@@ -82,7 +69,7 @@ def run_model(
     bound = _Bound(model, memory, target, against)
     steps = [_step(i, command, bound, memory, folders, write, dispatch) for i, command in enumerate(model.commands)]
     if bound.results:
-        raise ModelError(bound.results)
+        raise RefusedModelError(bound.results)
     for step in steps:
         step()
 
@@ -97,7 +84,7 @@ def _require_tiles(model: Model, target: Target, against: Against) -> None:
         if findings:
             results[json_pointer(["dispatchables", name])] = findings
     if results:
-        raise ModelError(results)
+        raise RefusedModelError(results)
 
 
 class _Bound:

@@ -1,14 +1,11 @@
-"""What a check says: rules, the findings that break them, and the one exception that carries findings.
-
-DmlError    raised where DirectML would refuse, or where it would crash; has .findings and .hresult
-"""
+"""Rules, the findings of descriptors that break them, and the bases that both rest on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Flag
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
 from dml_tile.enums import HRESULT
 from dml_tile.targets import Target
@@ -32,6 +29,9 @@ class Basis(Flag):
         """The bases one by one, in lower case: ``("documented", "runtime")``."""
         return tuple(str(basis.name).lower() for basis in self)
 
+
+CONTRACT: Final = Basis.DOCUMENTED | Basis.RUNTIME
+"""The bases of most rules: the documentation and the runtime agree."""
 
 BASES: Final[dict[str, Basis]] = {
     "documentation": Basis.DOCUMENTED,
@@ -130,30 +130,10 @@ class Finding:
     url: str
     suggestion: str | None
 
+    @property
+    def is_noticed(self) -> bool:
+        """Whether DirectML notices; it does not where only the documentation is broken."""
+        return self.basis != Basis.DOCUMENTED
+
     def __str__(self) -> str:
         return f"[{self.rule}] {self.path}: {self.message}" if self.path else f"[{self.rule}] {self.message}"
-
-
-class DmlError(ValueError):
-    """A descriptor, or a binding, has findings: DirectML would refuse it or crash, or its documentation rules it out.
-
-    ``findings`` says why; ``hresult`` is what DirectML returns: that of the first finding that it notices, or, if it
-    notices none, that of the first documented one. None: it crashes, or nobody knows. ``call`` is the C method that a
-    simulated device was called with, such as ``"BindInputs"``, else empty.
-    """
-
-    def __init__(self, findings: Sequence[Finding], call: str = "") -> None:
-        self.findings = tuple(findings)
-        self.call = call
-        noticed = [finding for finding in self.findings if finding.basis != Basis.DOCUMENTED] or self.findings
-        self.hresult = next((finding.hresult for finding in noticed if finding.hresult is not None), None)
-        verdict = str(self.hresult) if self.hresult is not None else "no HRESULT"
-        if self.findings and all(finding.basis == Basis.DOCUMENTED for finding in self.findings):
-            verdict += ", documented only: DirectML does not notice"
-        lines = [f"{call}: {verdict}" if call else verdict]
-        for finding in self.findings:
-            lines += [f"  {finding}", *([f"    try: {finding.suggestion}"] if finding.suggestion else [])]
-        super().__init__("\n".join(lines))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.findings, self.call)

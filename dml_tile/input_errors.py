@@ -1,19 +1,16 @@
-"""What is wrong with an input that cannot be read, in words for the person who wrote it.
-
-InputError    raised with all problems of one source; has .problems
-"""
+"""Messages about an input that cannot be read, in the words of its format and with the C names of fields."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
+from dml_tile.errors import InputError, Problem
 
 _C_NAMES: Final = [
     str(field.alias)
@@ -40,28 +37,6 @@ _EXPECTED: Final = {
     "tuple_type": "an array",
     "union_tag_not_found": "an object with {discriminator}",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One reason why a part of a source cannot be read; ``pointer`` is the JSON pointer of that part."""
-
-    pointer: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.pointer}: {self.message}" if self.pointer else self.message
-
-
-class InputError(ValueError):
-    """A source cannot be read, or asks for what is not allowed."""
-
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(map(str, self.problems)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.problems,)
 
 
 def refuse(pointer: str, message: str) -> InputError:

@@ -15,11 +15,7 @@ from functools import cache, cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from dml_tile.enums import FeatureLevel, TensorDataType
-
-TILE_PAGE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_tile_operator_desc"
-VERSION_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-version-history"
-LEVELS_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-feature-level-history"
-RELEASES_PAGE: Final = "https://github.com/microsoft/DirectML/blob/master/Releases.md"
+from dml_tile.pages import LEVELS_PAGE, RELEASES_PAGE, TILE_PAGE, VERSION_PAGE
 
 _L = FeatureLevel.parse
 _FLOATS = frozenset({TensorDataType.FLOAT32, TensorDataType.FLOAT16})

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from operator import index, mul
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from dml_tile.errors import DialectError
+
 if TYPE_CHECKING:  # NumPy costs more than most descriptors deserve
     from numpy.typing import NDArray
 
@@ -14,17 +16,6 @@ INT64_MAX: Final = 2**63 - 1
 
 Integers: TypeAlias = "Sequence[int] | NDArray[Any]"
 """Python's integers, which fit any type, or an array, whose dtype counts."""
-
-
-class DialectError(ValueError):
-    """A specification rules a tile out; ``dialect`` is its name, ``field`` the input that is wrong."""
-
-    def __init__(self, dialect: str, field: str, message: str) -> None:
-        self.dialect, self.field, self.message = dialect, field, message
-        super().__init__(f"{dialect}: {field}: {message}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.dialect, self.field, self.message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 from dml_tile.arrays.numpy import tile
-from dml_tile.findings import DmlError
+from dml_tile.errors import DmlError
 
 ARRAY = np.arange(6, dtype=np.float32).reshape(2, 3)
 

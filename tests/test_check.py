@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
-
 import pytest
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
-from dml_tile.dxdispatch_runner import ModelError
 from dml_tile.enums import HRESULT, FeatureLevel, TensorDataType
+from dml_tile.errors import DmlError
 from dml_tile.execution.executor import execute
-from dml_tile.findings import Basis, DmlError
-from dml_tile.input_errors import refuse
+from dml_tile.findings import Basis
 from dml_tile.rules.check import check, lowest_level, not_a_tile, require
 from tests.helpers.descriptors import GOOD, OPERATOR, at, changed, page_tile, row
 
@@ -107,23 +104,6 @@ def test_require_raises_nothing_for_a_good_descriptor() -> None:
 def test_the_error_shows_the_findings() -> None:
     with pytest.raises(DmlError, match=r"E_INVALIDARG 0x80070057\n  \[DML-TILE-RepeatsCount\] RepeatsCount: 3 was"):
         require(page_tile(RepeatsCount=3))
-
-
-def test_errors_travel_between_processes() -> None:
-    with pytest.raises(DmlError) as caught:
-        require(page_tile(RepeatsCount=3))
-    error = pickle.loads(pickle.dumps(caught.value))
-    assert (error.findings, error.hresult, str(error)) == (
-        caught.value.findings,
-        HRESULT.E_INVALIDARG,
-        str(caught.value),
-    )
-    called = DmlError(error.findings, "CreateOperator")
-    assert pickle.loads(pickle.dumps(called)).call == "CreateOperator"
-    assert str(pickle.loads(pickle.dumps(called))).startswith("CreateOperator: E_INVALIDARG")
-    model_error = ModelError({"/a": error.findings})
-    assert pickle.loads(pickle.dumps(model_error)).results == model_error.results
-    assert str(pickle.loads(pickle.dumps(refuse("/a", "b")))) == "/a: b"
 
 
 def test_messages_say_what_the_runtime_makes_of_32_bits() -> None:

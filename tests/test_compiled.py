@@ -13,9 +13,9 @@ import pytest
 
 from dml_tile.cli import console as terminal
 from dml_tile.cli.console import run_tile
+from dml_tile.errors import DmlError
 from dml_tile.execution.executor import compile_tile
 from dml_tile.execution.planner import FEW_BYTES
-from dml_tile.findings import DmlError
 from tests.helpers.descriptors import GOOD, row
 
 INPUT = np.arange(6, dtype=np.float32)

@@ -13,7 +13,7 @@ from dml_tile.device import (
     Device,
 )
 from dml_tile.enums import HRESULT, Feature, FeatureLevel, TensorDataType
-from dml_tile.findings import DmlError
+from dml_tile.errors import DmlError
 from dml_tile.simulation import simulate
 from tests.helpers.descriptors import GOOD, at, page_tile, row
 from tests.helpers.devices import (

@@ -15,7 +15,7 @@ from dml_tile.device import (
     Device,
 )
 from dml_tile.enums import HRESULT
-from dml_tile.findings import DmlError
+from dml_tile.errors import DmlError
 from tests.helpers.descriptors import GOOD
 from tests.helpers.devices import (
     TILED,

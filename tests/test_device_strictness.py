@@ -17,7 +17,7 @@ from dml_tile.device import (
     Device,
 )
 from dml_tile.enums import ExecutionFlags
-from dml_tile.findings import DmlError
+from dml_tile.errors import DmlError
 from tests.helpers.descriptors import GOOD, page_tile, row
 from tests.helpers.devices import (
     OWNED,

@@ -17,11 +17,12 @@ from dml_tile.dialects import onnx as onnx_dialect
 from dml_tile.dialects import openvino as openvino_dialect
 from dml_tile.dialects import webnn as webnn_dialect
 from dml_tile.enums import UINT_MAX, TensorDataType
-from dml_tile.findings import DmlError, Rule
+from dml_tile.errors import DialectError, DmlError
+from dml_tile.findings import Rule
 from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import check
 from dml_tile.rules.dialect import CARRIERS, DIALECT_RULES, SPECIFICATION_RULES, merged
-from dml_tile.tile_request import INT64_MAX, DialectError, Request
+from dml_tile.tile_request import INT64_MAX, Request
 from tests.helpers.descriptors import at
 
 ONNX, OPENVINO, WEBNN, NUMPY = "onnx", "openvino", "webnn", "numpy"

@@ -15,7 +15,8 @@ import pytest
 
 import dml_tile
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
-from dml_tile.findings import DmlError, Finding
+from dml_tile.errors import DmlError
+from dml_tile.findings import Finding
 from dml_tile.lowering.lower import lower
 from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import check

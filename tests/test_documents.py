@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
-from dml_tile.input_errors import InputError, Problem
+from dml_tile.errors import InputError, Problem
 from dml_tile.readers.json import descriptors as documents
 from dml_tile.readers.json.descriptors import Described, read_document, read_source, read_value
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.input_errors import InputError
+from dml_tile.errors import InputError
 from dml_tile.readers.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
 from tests.helpers.dxdispatch_models import Json, model, tile_json
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dml_tile.input_errors import InputError
+from dml_tile.errors import InputError
 from dml_tile.readers.dxdispatch import resources
 from dml_tile.readers.dxdispatch.model import read_model
 from dml_tile.readers.dxdispatch.resources import allocate

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dml_tile.dxdispatch_runner import ModelError
-from dml_tile.input_errors import InputError
+from dml_tile.errors import InputError, RefusedModelError
 from tests.helpers.dxdispatch_models import OWNED, Json, model, tile_json, values, zeros
 
 
@@ -100,7 +99,7 @@ def test_a_wrong_binding_is_a_finding_of_its_command(
     data["dispatchables"]["owned"] = OWNED
     write = {"type": "writeFile", "resource": "In", "targetPath": "early.bin"}
     data["commands"] = [write, data["commands"][0] | changes]
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(RefusedModelError) as caught:
         run(data)
     ((pointer, findings),) = caught.value.results.items()
     assert pointer == "/commands/1"
@@ -124,7 +123,7 @@ def test_a_wrong_binding_at_initialisation_is_a_finding_of_its_dispatchable(
     for commands in ([], [{"type": "dispatch", "dispatchable": "tile", "bindings": {"OutputTensor": "Out"}}]):
         padded = values(1, 2, 3, 4, 5)
         data = model(resources={"In": padded, "Out": zeros(4)}, dispatchables={"tile": dispatchable}, commands=commands)
-        with pytest.raises(ModelError) as caught:
+        with pytest.raises(RefusedModelError) as caught:
             run(data)
         assert {pointer: [finding.rule for finding in found] for pointer, found in caught.value.results.items()} == {
             "/dispatchables/tile": [rule]
@@ -150,7 +149,7 @@ def test_all_refused_tiles_are_told_at_once(run: Callable[..., str]) -> None:
         "a/b": {"type": "TILE", "desc": tile_json([2], [3], RepeatsCount=2)},
         "gemm": {"type": "GEMM"},
     }
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(RefusedModelError) as caught:
         run(data)
     assert {pointer: [finding.rule for finding in found] for pointer, found in caught.value.results.items()} == {
         "/dispatchables/a~1b": ["DML-TILE-RepeatsCount", "DML-TILE-Repeats-length"],
@@ -159,13 +158,13 @@ def test_all_refused_tiles_are_told_at_once(run: Callable[..., str]) -> None:
 
 
 def test_the_target_and_the_contract_decide(run: Callable[..., str]) -> None:
-    with pytest.raises(ModelError, match="a dimension count of 1 needs DML_FEATURE_LEVEL_3_1"):
+    with pytest.raises(RefusedModelError, match="a dimension count of 1 needs DML_FEATURE_LEVEL_3_1"):
         run(model(), target="2_0")
     doubles = model(
         resources={"In": values(1.5, data_type="FLOAT64"), "Out": zeros(2, "FLOAT64")},
         dispatchables={"tile": {"type": "TILE", "desc": tile_json([1], [2], "FLOAT64")}},
     )
-    with pytest.raises(ModelError, match="FLOAT64"):
+    with pytest.raises(RefusedModelError, match="FLOAT64"):
         run(doubles)
     assert run(doubles, against="runtime") == "Resource 'Out': 1.5, 1.5\n"
 

@@ -13,8 +13,8 @@ import pytest
 from dml_tile.bindings.memory import DTYPES
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import HRESULT
+from dml_tile.errors import DmlError
 from dml_tile.execution.executor import POISON, Padding, execute
-from dml_tile.findings import DmlError
 from dml_tile.rules.check import check
 from tests.helpers.descriptors import changed, row
 

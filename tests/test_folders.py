@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dml_tile.input_errors import InputError
+from dml_tile.errors import InputError
 from dml_tile.readers.paths import Folders, write_whole
 
 

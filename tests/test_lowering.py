@@ -10,8 +10,8 @@ import pytest
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx, openvino
+from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
-from dml_tile.findings import DmlError
 from dml_tile.lowering.lower import lower, lower_request
 from dml_tile.lowering.run import run_lowering
 from dml_tile.reports.lowering import compact

@@ -17,10 +17,9 @@ from onnx.backend.test import BackendTest
 from onnx.checker import ValidationError
 
 from dml_tile.arrays import onnx_backend
-from dml_tile.arrays.onnx_backend import OPERATORS, ModelError, TileBackend
-from dml_tile.findings import DmlError
+from dml_tile.arrays.onnx_backend import OPERATORS, TileBackend
+from dml_tile.errors import DialectError, DmlError, OnnxModelError
 from dml_tile.simulation import simulate
-from dml_tile.tile_request import DialectError
 
 MODELS: Final = Path(__file__).parent / "data" / "models"
 
@@ -281,7 +280,7 @@ def refused_models() -> dict[str, tuple[onnx.ModelProto, str]]:
 @pytest.mark.parametrize(("made", "message"), refused_models().values(), ids=refused_models())
 def test_a_model_of_anything_else_is_refused(made: onnx.ModelProto, message: str) -> None:
     assert not TileBackend.is_compatible(made)
-    with pytest.raises(ModelError, match=message):
+    with pytest.raises(OnnxModelError, match=message):
         TileBackend.prepare(made)
 
 
@@ -311,7 +310,7 @@ def test_only_the_cpu_is_simulated() -> None:
     assert TileBackend.supports_device("CPU:0")
     assert not TileBackend.supports_device("CUDA")
     assert not TileBackend.is_compatible(tiled_model(np.array([2, 2])), "CUDA:1")
-    with pytest.raises(ModelError, match="device is 'CUDA'; only CPU is simulated"):
+    with pytest.raises(OnnxModelError, match="device is 'CUDA'; only CPU is simulated"):
         TileBackend.run_node(helper.make_node("Identity", ["x"], ["y"]), [X], "CUDA")
 
 
@@ -329,7 +328,7 @@ def test_only_the_cpu_is_simulated() -> None:
 )
 def test_inputs_are_as_the_model_declares(inputs: Any, message: str) -> None:
     prepared = TileBackend.prepare(tiled_model(np.array([2, 2]), shape=["n", 3]))
-    with pytest.raises(ModelError, match=message):
+    with pytest.raises(OnnxModelError, match=message):
         prepared.run(inputs)
 
 

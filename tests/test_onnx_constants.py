@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto, helper
 
-from dml_tile.input_errors import InputError
+from dml_tile.errors import InputError
 from dml_tile.readers.model_tile import Fixed
 from tests.helpers.onnx_graphs import (
     BOOL,

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from onnx import ModelProto, TensorProto
 
-from dml_tile.input_errors import InputError, Problem
+from dml_tile.errors import InputError, Problem
 from dml_tile.readers.model_tile import Fixed, TileNode
 from dml_tile.readers.onnx.file import LARGE, MOST_BYTES, load
 from dml_tile.readers.onnx.tiles import read_nodes

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from onnx import helper
 
-from dml_tile.input_errors import InputError
+from dml_tile.errors import InputError
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx.functions import MOST_NODES
 from tests.helpers.onnx_graphs import (

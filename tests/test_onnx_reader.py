@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 from onnx import NodeProto, TensorProto, helper
 
-from dml_tile.input_errors import InputError, Problem
+from dml_tile.errors import InputError, Problem
 from dml_tile.readers.model_tile import Fixed, TileNode
 from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.tile_request import Request

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dml_tile.dialects.openvino import TILE_1_TYPES
-from dml_tile.input_errors import InputError
+from dml_tile.errors import InputError
 from dml_tile.readers import openvino as openvino_reader
 from dml_tile.readers.model_tile import Fixed, TileNode
 from dml_tile.readers.openvino import LONGEST_POINTER, read_nodes

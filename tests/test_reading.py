@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dml_tile.input_errors import Problem
+from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import Fixed, TileNode
 from dml_tile.readers.sandbox.parent import MOST_ANSWERED, ModelReader
 from dml_tile.readers.sandbox.protocol import Order, answer_line, read_answer

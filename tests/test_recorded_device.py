@@ -12,7 +12,7 @@ import pytest
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.device import CompiledOperator, Device
 from dml_tile.enums import Feature, FeatureLevel
-from dml_tile.findings import DmlError
+from dml_tile.errors import DmlError
 from tests.helpers.descriptors import GOOD, page_tile, row
 
 Case = dict[str, Any]

@@ -11,8 +11,8 @@ import pytest
 
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.enums import FeatureLevel
+from dml_tile.errors import Problem
 from dml_tile.findings import Against
-from dml_tile.input_errors import Problem
 from dml_tile.readers.json.descriptors import Described
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.reports.page.contents import LISTED_AT_MOST

@@ -15,7 +15,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 
 from dml_tile.checks.model_summary import ModelSummary
-from dml_tile.input_errors import Problem
+from dml_tile.errors import Problem
 from dml_tile.readers.json.descriptors import Described
 from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page
 

@@ -9,7 +9,7 @@ import pytest
 
 import dml_tile
 from dml_tile.enums import FeatureLevel
-from dml_tile.findings import DmlError
+from dml_tile.errors import DmlError
 from dml_tile.simulation import DEFAULT_TARGET, resolve, simulate
 from dml_tile.targets import Target
 from tests.helpers.descriptors import row

@@ -14,8 +14,8 @@ from dml_tile.cli import app as cli
 from dml_tile.dialects import webnn as dialect
 from dml_tile.emit.schemas import schemas
 from dml_tile.enums import FeatureLevel
+from dml_tile.errors import DialectError
 from dml_tile.simulation import simulate
-from dml_tile.tile_request import DialectError
 from tests.helpers.descriptors import at
 
 FROM_4_0 = ["float32", "float16", "int32", "uint32", "int8", "uint8"]

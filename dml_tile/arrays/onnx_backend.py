@@ -34,6 +34,7 @@ from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.device import BindingTableDesc, Buffer, BufferBinding, Device
 from dml_tile.dialects.directml import findings, tile_desc
 from dml_tile.dialects.onnx import TILES
+from dml_tile.errors import OnnxModelError
 from dml_tile.rules.check import lowest_level
 from dml_tile.targets import TargetLike
 
@@ -41,10 +42,6 @@ Array = NDArray[Any]
 
 OPERATORS: Final = {"Tile": 1, "Constant": 1, "Identity": 1, "Cast": 6, "Reshape": 5}
 """What is run, and since which opset; the Cast and Reshape before that have attributes for inputs."""
-
-
-class ModelError(ValueError):
-    """A model, or an input to it, cannot be run here; the message names the node and the operator."""
 
 
 class TileModel(base.BackendRep):
@@ -63,7 +60,7 @@ class TileModel(base.BackendRep):
         """The outputs, in the model's order and by name, of inputs in the model's order, without its initialisers.
 
         Raises DmlError where the target refuses a Tile that another feature level takes, DialectError where ONNX rules
-        it out, ModelError for inputs of another number, type or shape than the model declares.
+        it out, OnnxModelError for inputs of another number, type or shape than the model declares.
         """
         given = _arrays(inputs, [value.name for value in self._inputs])
         for value, array in zip(self._inputs, given, strict=True):
@@ -91,7 +88,7 @@ class TileBackend(base.Backend):
         """Whether ``prepare`` takes the model."""
         try:
             cls.prepare(model, device, **kwargs)
-        except (ModelError, checker.ValidationError):
+        except (OnnxModelError, checker.ValidationError):
             return False
         return True
 
@@ -101,7 +98,7 @@ class TileBackend(base.Backend):
     ) -> TileModel:
         """The model, ready to be run; other options, such as those of onnx's test runner, change nothing.
 
-        Raises ModelError for a model with other operators than OPERATORS, local functions, sparse or external data,
+        Raises OnnxModelError for a model with other operators than OPERATORS, local functions, sparse or external data,
         inputs that are no tensors, or for another device than the CPU; onnx's ValidationError for an invalid one;
         ValueError for an unknown target.
         """
@@ -217,62 +214,68 @@ def _named(node: onnx.NodeProto) -> str:
 
 def _require_device(device: str) -> None:
     if not TileBackend.supports_device(device):
-        raise ModelError(f"device is {device!r}; only CPU is simulated")
+        raise OnnxModelError(f"device is {device!r}; only CPU is simulated")
 
 
 def _require_operator(node: onnx.NodeProto, opset: int) -> None:
     if node.domain or node.op_type not in OPERATORS:
-        raise ModelError(f"{_named(node)}, is not run here; {', '.join(OPERATORS)} are")
+        raise OnnxModelError(f"{_named(node)}, is not run here; {', '.join(OPERATORS)} are")
     if opset < OPERATORS[node.op_type]:
-        raise ModelError(f"{_named(node)}, is of opset {opset}; it is run from opset {OPERATORS[node.op_type]} on")
+        raise OnnxModelError(f"{_named(node)}, is of opset {opset}; it is run from opset {OPERATORS[node.op_type]} on")
     for attribute in node.attribute:
         if attribute.HasField("sparse_tensor"):
-            raise ModelError(f"{_named(node)}, has a sparse tensor, {attribute.name}, which is not run here")
+            raise OnnxModelError(f"{_named(node)}, has a sparse tensor, {attribute.name}, which is not run here")
         if attribute.ref_attr_name:
-            raise ModelError(f"{_named(node)}, takes {attribute.name} from a function's attribute; there is none")
+            raise OnnxModelError(f"{_named(node)}, takes {attribute.name} from a function's attribute; there is none")
         if attribute.HasField("t"):
             _require_own_data(_named(node), attribute.t)
 
 
 def _require_own_data(where: str, tensor: onnx.TensorProto) -> None:
     if external_data_helper.uses_external_data(tensor):
-        raise ModelError(f"{where}, keeps its data in another file, which is not read; onnx.load() with the data does")
+        raise OnnxModelError(
+            f"{where}, keeps its data in another file, which is not read; onnx.load() with the data does"
+        )
 
 
 def _require_runnable(model: onnx.ModelProto) -> None:
-    """Raise ModelError for what is not run; comes before onnx's checker, which would look for external data."""
+    """Raise OnnxModelError for what is not run; comes before onnx's checker, which would look for external data."""
     opset = _opset_of(model)
     for node in model.graph.node:
         _require_operator(node, opset)
     if model.functions:
-        raise ModelError(f"the model has local functions, such as {model.functions[0].name!r}, which are not run here")
+        raise OnnxModelError(
+            f"the model has local functions, such as {model.functions[0].name!r}, which are not run here"
+        )
     if model.graph.sparse_initializer:
-        raise ModelError("the model has sparse initialisers, which are not run here")
+        raise OnnxModelError("the model has sparse initialisers, which are not run here")
     for tensor in model.graph.initializer:
         _require_own_data(f"the initialiser {tensor.name!r}", tensor)
     for value in model.graph.input:
         if not value.type.HasField("tensor_type"):
-            raise ModelError(f"the input {value.name!r} is no tensor")
+            raise OnnxModelError(f"the input {value.name!r} is no tensor")
 
 
 def _arrays(inputs: Any, names: Sequence[str]) -> list[Array]:
     if not isinstance(inputs, Iterable) or isinstance(inputs, Mapping | str | np.ndarray):
-        raise ModelError(f"inputs is a {type(inputs).__name__}; a sequence of arrays was expected")
+        raise OnnxModelError(f"inputs is a {type(inputs).__name__}; a sequence of arrays was expected")
     arrays = [np.asarray(value) for value in inputs]
     if len(arrays) != len(names):
-        raise ModelError(f"{len(arrays)} inputs were given; {len(names)} were expected: {', '.join(names) or 'none'}")
+        raise OnnxModelError(
+            f"{len(arrays)} inputs were given; {len(names)} were expected: {', '.join(names) or 'none'}"
+        )
     return arrays
 
 
 def _require_declared(value: onnx.ValueInfoProto, array: Array) -> None:
-    """Raise ModelError for an array of another type, rank or fixed size than the model declares."""
+    """Raise OnnxModelError for an array of another type, rank or fixed size than the model declares."""
     declared = value.type.tensor_type
     wanted = helper.tensor_dtype_to_np_dtype(declared.elem_type)
     if type_name(array) != ("string" if declared.elem_type == onnx.TensorProto.STRING else wanted.name):
-        raise ModelError(f"the input {value.name!r} is of {array.dtype}; {wanted} was expected")
+        raise OnnxModelError(f"the input {value.name!r} is of {array.dtype}; {wanted} was expected")
     sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in declared.shape.dim]
     if len(sizes) != array.ndim or any(
         size not in (None, given) for size, given in zip(sizes, array.shape, strict=True)
     ):
         shape = ", ".join("any" if size is None else str(size) for size in sizes)
-        raise ModelError(f"the input {value.name!r} is of shape {array.shape}; ({shape}) was expected")
+        raise OnnxModelError(f"the input {value.name!r} is of shape {array.shape}; ({shape}) was expected")

@@ -15,10 +15,11 @@ from dml_tile.arrays.numpy import tiled
 from dml_tile.back_ends.chromium import DATA_TYPES, DataType
 from dml_tile.back_ends.table import BACK_ENDS
 from dml_tile.dialects import webnn
+from dml_tile.errors import DialectError
 from dml_tile.rules.dialect import CARRIERS
 from dml_tile.simulation import resolve
 from dml_tile.targets import TargetLike
-from dml_tile.tile_request import DialectError, Integers
+from dml_tile.tile_request import Integers
 
 
 def tile(x: ArrayLike, repetitions: Integers) -> NDArray[Any]:

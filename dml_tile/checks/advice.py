@@ -11,7 +11,7 @@ from typing import Final
 
 from dml_tile.checks.lowered import lowering_of
 from dml_tile.checks.result import Result
-from dml_tile.findings import DmlError
+from dml_tile.errors import DmlError
 from dml_tile.input_errors import printable
 from dml_tile.lowering.lower import MENDED_RULES
 from dml_tile.readers.json.descriptors import Described

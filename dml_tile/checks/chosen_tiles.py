@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, complain
-from dml_tile.input_errors import Problem
+from dml_tile.errors import Problem
 from dml_tile.readers.json.descriptors import Described
 from dml_tile.readers.model_tile import Fixed, TileNode
 from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded

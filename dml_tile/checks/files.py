@@ -12,8 +12,8 @@ from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result, results
 from dml_tile.checks.selection import Selection
 from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, complain, console_of
+from dml_tile.errors import Problem
 from dml_tile.findings import Against
-from dml_tile.input_errors import Problem
 from dml_tile.readers.model_tile import Fixed
 from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded, is_model, may_have_tiles
 from dml_tile.targets import Target

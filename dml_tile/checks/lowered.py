@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml_tile.checks.result import results, ruled_out
-from dml_tile.findings import DmlError, Finding
+from dml_tile.errors import DmlError
+from dml_tile.findings import Finding
 from dml_tile.lowering.lower import lower, lower_request
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.json.descriptors import Described

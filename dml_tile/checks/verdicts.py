@@ -40,7 +40,7 @@ def outcome_of(finding: Finding) -> str:
     """What DirectML makes of it: ``E_INVALIDARG 0x80070057``."""
     if finding.hresult is None and not finding.crash and finding.rule != operator_is_a_tile.id:
         return "there is no lowering" if finding.rule in _RULES_OF_LOWERING else "DirectML is not called"
-    if finding.basis == Basis.DOCUMENTED:
+    if not finding.is_noticed:
         return "documented only: DirectML does not notice"
     undocumented = "" if finding.basis & Basis.DOCUMENTED else ", undocumented"
     return f"{outcome(finding.hresult, finding.crash)}{undocumented}"

@@ -1,7 +1,4 @@
-"""What a project says of its checks: the table ``[tool.dml-tile]`` of the nearest pyproject.toml.
-
-ConfigError   raised where that cannot be read; tells the file and the key
-"""
+"""The settings of a project's checks: the table ``[tool.dml-tile]`` of the nearest pyproject.toml."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
+from dml_tile.errors import ConfigError
 from dml_tile.findings import BASES, Against
 from dml_tile.input_errors import shown
 
@@ -20,17 +18,6 @@ MAX_BYTES: Final = 2**20
 
 _FILE: Final = "pyproject.toml"
 _TABLE: Final = "tool.dml-tile"
-
-
-class ConfigError(ValueError):
-    """A pyproject.toml cannot be read, or says what is not understood; ``file`` is its name."""
-
-    def __init__(self, file: str, message: str) -> None:
-        self.file = file
-        super().__init__(message)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.file, str(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ import typer
 if TYPE_CHECKING:  # rich costs more than many a command
     from rich.console import Console
 
+    from dml_tile.errors import Problem
     from dml_tile.execution.executor import BoundTile
-    from dml_tile.input_errors import Problem
 
 CLEAN, FINDINGS, UNREADABLE = 0, 1, 2
 """The exit status of a command."""

@@ -11,7 +11,7 @@ from dml_tile.checks.chosen_tiles import ChosenTiles, listed
 from dml_tile.checks.lowered import Lowered, lowered
 from dml_tile.cli.console import UNREADABLE, console_of, forget_output, write_while_read
 from dml_tile.emit.lowering import lowering_model, lowering_source
-from dml_tile.input_errors import Problem
+from dml_tile.errors import Problem
 from dml_tile.readers.json.descriptors import Described
 from dml_tile.readers.model_tile import Fixed, TileNode
 from dml_tile.reports.lowering import print_lowered, print_not_lowered

@@ -1,7 +1,4 @@
-"""Where a command's output goes: standard output, or files that are written whole or not at all.
-
-OutputError   raised where a file cannot be written; tells which
-"""
+"""Where a command's output goes: standard output, or files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,17 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from dml_tile.cli.console import forget_output
-
-
-class OutputError(Exception):
-    """A file cannot be written; ``name`` is the file's."""
-
-    def __init__(self, name: str, reason: str) -> None:
-        self.name = name
-        super().__init__(reason)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.name, str(self))
+from dml_tile.errors import OutputError
 
 
 class Output:

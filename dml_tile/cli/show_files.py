@@ -12,10 +12,10 @@ from rich.text import Text
 from dml_tile.checks.chosen_tiles import ChosenTiles, listed
 from dml_tile.checks.result import Result, results
 from dml_tile.cli.console import UNREADABLE, console_of, forget_output
-from dml_tile.cli.output_files import OutputError, replaced
+from dml_tile.cli.output_files import replaced
 from dml_tile.dialects import directml
-from dml_tile.findings import DmlError
-from dml_tile.input_errors import Problem, printable
+from dml_tile.errors import DmlError, OutputError, Problem
+from dml_tile.input_errors import printable
 from dml_tile.pictures.html import picture_html
 from dml_tile.pictures.svg import picture_svg
 from dml_tile.pictures.terminal import picture_lines, undrawn_lines

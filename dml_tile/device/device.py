@@ -23,8 +23,9 @@ from dml_tile.enums import (
     FeatureLevel,
     TensorDataType,
 )
+from dml_tile.errors import DmlError
 from dml_tile.execution.executor import Padding, require_padding
-from dml_tile.findings import Against, DmlError
+from dml_tile.findings import Against
 from dml_tile.rules.check import check
 from dml_tile.rules.device import (
     COMPILATION_RULES,

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import TypeVar
 
+from dml_tile.errors import DmlError
 from dml_tile.execution.executor import Padding
-from dml_tile.findings import Against, Basis, DmlError, Finding, Rule, bases_of
+from dml_tile.findings import Against, Finding, Rule, bases_of
 from dml_tile.rules.device import REMOVAL_RULES, Removal
 from dml_tile.targets import Target
 
@@ -57,11 +58,9 @@ class Lifetime:
 
         Raises DmlError if the first that DirectML notices is a crash, or if removals are to be raised.
         """
-        noticed = next((finding for finding in findings if finding.basis != Basis.DOCUMENTED), None)
+        noticed = next((finding for finding in findings if finding.is_noticed), None)
         if noticed is not None and noticed.crash:
-            raise DmlError(
-                [finding for finding in findings if finding.crash or finding.basis == Basis.DOCUMENTED], call
-            )
+            raise DmlError([finding for finding in findings if finding.crash or not finding.is_noticed], call)
         with self.lock:
             if self._removal is None:
                 self._removal = Removal(call, tuple(findings))

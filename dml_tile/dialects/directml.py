@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.findings import DmlError, Finding
+from dml_tile.errors import DmlError
+from dml_tile.findings import Finding
 from dml_tile.rules.dialect import CARRIERS, DIALECT_RULES, expressed
 from dml_tile.simulation import DEFAULT_TARGET
 from dml_tile.tile_request import Request

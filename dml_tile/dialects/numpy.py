@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dml_tile.tile_request import DialectError, Integers, Request, require_fitting, shape_of, vector
+from dml_tile.errors import DialectError
+from dml_tile.tile_request import Integers, Request, require_fitting, shape_of, vector
 
 
 def tile(data_type: str, shape: Sequence[int], repeats: Integers) -> Request:

@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from dml_tile.tile_request import (
-    DialectError,
-    Integers,
-    Request,
-    require_data_type,
-    require_fitting,
-    shape_of,
-    vector,
-)
+from dml_tile.errors import DialectError
+from dml_tile.tile_request import Integers, Request, require_data_type, require_fitting, shape_of, vector
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-PAGE: Final = "https://onnx.ai/onnx/operators/onnx__Tile.html"
 
 TILE_1_TYPES: Final = frozenset({"float16", "float32", "float64"})
 TILE_6_TYPES: Final = TILE_1_TYPES | {

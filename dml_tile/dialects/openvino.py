@@ -7,9 +7,6 @@ from typing import Final
 
 from dml_tile.tile_request import Integers, Request, require_data_type, require_fitting, shape_of, vector
 
-_SPECIFICATIONS: Final = "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs"
-PAGE: Final = f"{_SPECIFICATIONS}/movement/tile-1.html"
-
 TILE_1_TYPES: Final = frozenset(
     {
         *("boolean", "string", "bf16", "f16", "f32", "f64", "f4e2m1", "f8e4m3", "f8e5m2", "f8e8m0", "nf4"),

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from dml_tile.enums import UINT_MAX
-from dml_tile.tile_request import DialectError, Integers, Request, require_data_type, require_fitting, vector
+from dml_tile.errors import DialectError
+from dml_tile.tile_request import Integers, Request, require_data_type, require_fitting, vector
 
 TILE_TYPES: Final = frozenset(
     {"float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8", "int4", "uint4"}

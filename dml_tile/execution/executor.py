@@ -12,11 +12,12 @@ from numpy import may_share_memory, ndarray
 from dml_tile.bindings.memory import BufferLike, Bytes, byte_view
 from dml_tile.bindings.slots import TENSOR, Binding, BindingPair, Slot
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
+from dml_tile.errors import DmlError
 from dml_tile.execution.moves import Step
 from dml_tile.execution.plan import Plan
 from dml_tile.execution.planner import FEW_BYTES, plan_tile
 from dml_tile.execution.threads import Progress, Region, all_steps, run
-from dml_tile.findings import Against, DmlError, Finding
+from dml_tile.findings import Against, Finding
 from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
 from dml_tile.rules.binding import output_is_apart, range_is_large_enough
 from dml_tile.rules.check import check

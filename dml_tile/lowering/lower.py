@@ -15,7 +15,8 @@ from typing import Final
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
 from dml_tile.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorDataType
-from dml_tile.findings import DmlError, Finding
+from dml_tile.errors import DmlError
+from dml_tile.findings import Finding
 from dml_tile.geometry.byte_walk import Walk
 from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides, round_up_4
 from dml_tile.lowering.carriers import FLOATS, carriers

@@ -9,7 +9,7 @@ from operator import mul
 
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import TensorDataType, TensorFlags
-from dml_tile.findings import DmlError
+from dml_tile.errors import DmlError
 from dml_tile.geometry.byte_walk import Dimension, Walk, dimensions_of, in_units
 from dml_tile.geometry.chain import can_be_chained, shortest_chain
 from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dml_tile.dialects import onnx, openvino
-from dml_tile.tile_request import DialectError, Request
+from dml_tile.errors import DialectError
+from dml_tile.tile_request import Request
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

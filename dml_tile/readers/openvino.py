@@ -25,7 +25,8 @@ except ImportError as error:
 from openvino.frontend import FrontEndManager
 from openvino.op import Constant
 
-from dml_tile.input_errors import InputError, refuse
+from dml_tile.errors import InputError
+from dml_tile.input_errors import refuse
 from dml_tile.readers.model_tile import Dimension, Fixed, TileNode, tile_node
 from dml_tile.tile_request import INT64_MAX
 

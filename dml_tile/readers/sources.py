@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from dml_tile.input_errors import Problem
+from dml_tile.errors import Problem
 from dml_tile.readers.json.descriptors import Described, read_source
 from dml_tile.readers.model_tile import Fixed, TileNode
 

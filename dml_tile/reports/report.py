@@ -10,8 +10,9 @@ from typing import Protocol, TypeAlias
 
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
+from dml_tile.errors import Problem
 from dml_tile.findings import Finding
-from dml_tile.input_errors import Problem, printable
+from dml_tile.input_errors import printable
 
 Problems: TypeAlias = Sequence[tuple[str, Problem]]
 """What cannot be read, each with the name of its source."""

@@ -10,8 +10,9 @@ from rich import box
 from rich.table import Table
 
 from dml_tile.enums import TensorDataType
+from dml_tile.pages import TILE_PAGE
 from dml_tile.reports.tables import KINDS, dimension_counts
-from dml_tile.targets import TILE_PAGE, TILE_SUPPORT, WINDOWS_RELEASES, Target
+from dml_tile.targets import TILE_SUPPORT, WINDOWS_RELEASES, Target
 
 NOT_TAKEN: Final = "-"
 

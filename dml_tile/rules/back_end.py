@@ -9,7 +9,8 @@ from typing import Final
 
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.findings import Basis, Rule, Violation, rule
-from dml_tile.targets import TILE_PAGE, Target
+from dml_tile.pages import TILE_PAGE
+from dml_tile.targets import Target
 
 
 class Fate(Enum):

@@ -17,19 +17,18 @@ from dml_tile.bindings.slots import (
     Count,
 )
 from dml_tile.enums import HRESULT, UINT64_MAX, BindingType, HeapType, ResourceFlags
-from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
+from dml_tile.pages import (
+    BIND_INPUTS_PAGE,
+    BIND_OUTPUTS_PAGE,
+    BIND_PERSISTENT_PAGE,
+    BINDING_DESC_PAGE,
+    BINDING_PAGE,
+    BUFFER_BINDING_PAGE,
+    INITIALIZER_PAGE,
+)
 from dml_tile.targets import Target
 
-_REFERENCE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml"
-BINDING_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-binding"
-BUFFER_BINDING_PAGE: Final = f"{_REFERENCE}/ns-directml-dml_buffer_binding"
-BINDING_DESC_PAGE: Final = f"{_REFERENCE}/ns-directml-dml_binding_desc"
-BIND_INPUTS_PAGE: Final = f"{_REFERENCE}/nf-directml-idmlbindingtable-bindinputs"
-BIND_OUTPUTS_PAGE: Final = f"{_REFERENCE}/nf-directml-idmlbindingtable-bindoutputs"
-BIND_PERSISTENT_PAGE: Final = f"{_REFERENCE}/nf-directml-idmlbindingtable-bindpersistentresource"
-INITIALIZER_PAGE: Final = f"{_REFERENCE}/nn-directml-idmloperatorinitializer"
-
-CONTRACT: Final = Basis.DOCUMENTED | Basis.RUNTIME
 REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
 
 

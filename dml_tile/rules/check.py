@@ -15,7 +15,8 @@ from typing import Final
 
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import UINT_MAX, FeatureLevel, OperatorType, TensorFlags, TensorType
-from dml_tile.findings import Against, DmlError, Finding, bases_of
+from dml_tile.errors import DmlError
+from dml_tile.findings import Against, Finding, bases_of
 from dml_tile.geometry.layout import ELEMENT_SIZES, minimum_size_in_bytes
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, buffer_of
 from dml_tile.rules.tile import (

@@ -7,17 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dml_tile.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
-from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
+from dml_tile.pages import COMPILE_PAGE, CREATE_DEVICE_PAGE, CREATE_INITIALIZER_PAGE, FEATURE_PAGE, REMOVED_PAGE
 from dml_tile.targets import Target
-
-_REFERENCE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml"
-CREATE_DEVICE_PAGE: Final = f"{_REFERENCE}/nf-directml-dmlcreatedevice1"
-FEATURE_PAGE: Final = f"{_REFERENCE}/nf-directml-idmldevice-checkfeaturesupport"
-COMPILE_PAGE: Final = f"{_REFERENCE}/nf-directml-idmldevice-compileoperator"
-CREATE_INITIALIZER_PAGE: Final = f"{_REFERENCE}/nf-directml-idmldevice-createoperatorinitializer"
-REMOVED_PAGE: Final = f"{_REFERENCE}/nf-directml-idmldevice-getdeviceremovedreason"
-
-CONTRACT: Final = Basis.DOCUMENTED | Basis.RUNTIME
 
 _LEVEL_5_0: Final = FeatureLevel.DML_FEATURE_LEVEL_5_0
 _ALL_EXECUTION_FLAGS: Final = 7

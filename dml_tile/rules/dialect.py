@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from operator import mul
 from typing import Final
 
-from dml_tile.dialects import onnx, openvino
 from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, TensorDataType
 from dml_tile.findings import Basis, Rule, Violation, rule
-from dml_tile.targets import TILE_PAGE, Target
+from dml_tile.pages import BUFFER_PAGE, ONNX_PAGE, OPENVINO_PAGE, TILE_PAGE
+from dml_tile.targets import Target
 from dml_tile.tile_request import Request
-
-_BUFFER_PAGE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_buffer_tensor_desc"
 
 _T = TensorDataType
 
@@ -84,7 +82,7 @@ def expressed(request: Request) -> tuple[tuple[int, ...], tuple[int, ...]]:
 @rule(
     "DML-DIALECT-data-type",
     basis=Basis.DOCUMENTED,
-    url=_BUFFER_PAGE,
+    url=BUFFER_PAGE,
     says="A DirectML tensor can hold the elements: they have 1, 2, 4 or 8 bytes.",
     hresult=None,
 )
@@ -115,7 +113,7 @@ def there_is_something_to_tile(request: Request, target: Target) -> Iterator[Vio
 @rule(
     "DML-DIALECT-rank",
     basis=Basis.DOCUMENTED,
-    url=_BUFFER_PAGE,
+    url=BUFFER_PAGE,
     says="The tile has at most 8 dimensions when those are merged that can be.",
     hresult=None,
 )
@@ -133,7 +131,7 @@ def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Viol
 @rule(
     "DML-DIALECT-size",
     basis=Basis.DOCUMENTED,
-    url=_BUFFER_PAGE,
+    url=BUFFER_PAGE,
     says="Each size of the output, and so each of the input and each repeat, fits a UINT.",
     hresult=None,
 )
@@ -163,7 +161,7 @@ def _specification_rule(name: str, url: str) -> Rule[str]:
 
 
 SPECIFICATION_RULES: Final[dict[str, Rule[str]]] = {
-    name: _specification_rule(name, url) for name, url in (("ONNX", onnx.PAGE), ("OpenVINO", openvino.PAGE))
+    name: _specification_rule(name, url) for name, url in (("ONNX", ONNX_PAGE), ("OpenVINO", OPENVINO_PAGE))
 }
 """By the first word of a dialect; the subject is what the specification says against a tile, or nothing."""
 

@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from dml_tile.enums import HRESULT
-from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
+from dml_tile.pages import (
+    BIND_PERSISTENT_PAGE,
+    CREATE_INITIALIZER_PAGE,
+    CREATE_TABLE_PAGE,
+    DISPATCH_PAGE,
+    ERRORS_PAGE,
+    TABLE_PAGE,
+)
 from dml_tile.targets import Target
-
-_REFERENCE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml"
-TABLE_PAGE: Final = f"{_REFERENCE}/ns-directml-dml_binding_table_desc"
-CREATE_TABLE_PAGE: Final = f"{_REFERENCE}/nf-directml-idmldevice-createbindingtable"
-CREATE_INITIALIZER_PAGE: Final = f"{_REFERENCE}/nf-directml-idmldevice-createoperatorinitializer"
-BIND_PERSISTENT_PAGE: Final = f"{_REFERENCE}/nf-directml-idmlbindingtable-bindpersistentresource"
-DISPATCH_PAGE: Final = f"{_REFERENCE}/nf-directml-idmlcommandrecorder-recorddispatch"
-ERRORS_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-errors"
-
-CONTRACT: Final = Basis.DOCUMENTED | Basis.RUNTIME
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from dml_tile.geometry.axes import Axis
 from dml_tile.geometry.byte_walk import breaks_elements, in_units, packing, unpacking
 from dml_tile.geometry.chain import can_be_chained
 from dml_tile.geometry.layout import ELEMENT_SIZES, extent
-from dml_tile.rules.tensor import BUFFER_PAGE, STRIDES_PAGE
-from dml_tile.targets import TILE_PAGE, Target
+from dml_tile.pages import BUFFER_PAGE, STRIDES_PAGE, TILE_PAGE
+from dml_tile.targets import Target
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dml_tile.enums import (
     TensorFlags,
     TensorType,
 )
-from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
 from dml_tile.geometry.layout import (
     ELEMENT_SIZES,
     extent,
@@ -25,16 +25,8 @@ from dml_tile.geometry.layout import (
     round_up_4,
     shares_addresses,
 )
+from dml_tile.pages import BUFFER_PAGE, FLAGS_PAGE, HELPER_PAGE, STRIDES_PAGE, TENSOR_PAGE
 from dml_tile.targets import Target
-
-_REFERENCE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml"
-TENSOR_PAGE: Final = f"{_REFERENCE}/ns-directml-dml_tensor_desc"
-BUFFER_PAGE: Final = f"{_REFERENCE}/ns-directml-dml_buffer_tensor_desc"
-FLAGS_PAGE: Final = f"{_REFERENCE}/ne-directml-dml_tensor_flags"
-STRIDES_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-strides"
-HELPER_PAGE: Final = "https://learn.microsoft.com/en-us/windows/ai/directml/dml-helper-functions"
-
-CONTRACT: Final = Basis.DOCUMENTED | Basis.RUNTIME
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,10 @@ from dml_tile.enums import (
     OperatorType,
     TensorDataType,
 )
-from dml_tile.findings import Basis, Rule, Violation, rule
-from dml_tile.rules.tensor import CONTRACT, Buffer, type_name
-from dml_tile.targets import DIRECTML_VERSIONS, TILE_PAGE, TILE_SUPPORT, Target
-
-OPERATOR_PAGE: Final = "https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_operator_desc"
+from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
+from dml_tile.pages import OPERATOR_PAGE, TILE_PAGE
+from dml_tile.rules.tensor import Buffer, type_name
+from dml_tile.targets import DIRECTML_VERSIONS, TILE_SUPPORT, Target
 
 _EVER_SUPPORTED: Final = TILE_SUPPORT[-1].data_types
 _MEASURED_TYPES: Final = (0, 1000, 100_000, 0x7FFFFFFF)

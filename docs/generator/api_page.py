@@ -32,7 +32,7 @@ otherwise. What takes a `target` takes whatever [`Target.parse`](#target) does; 
 GROUPS: Final = {
     # the modules that the names of dml_tile come from
     "Descriptors": ("descriptors",),
-    "Checking": ("rules.check", "findings", "rules.catalogue"),
+    "Checking": ("rules.check", "findings", "errors", "rules.catalogue"),
     "Targets": ("targets", "simulation"),
     "Tiling": ("arrays.numpy", "execution.executor", "bindings.memory", "geometry.layout"),
     "Lowering": ("lowering.lower", "lowering.run", "lowering.steps"),
@@ -44,9 +44,13 @@ GROUPS: Final = {
 
 MODULES: Final = {
     # other modules to import from, and which of their names; none: all that are public
+    "dml_tile.errors": (
+        *("DmlTileError", "RefusedModelError", "DialectError", "InputError", "Problem"),
+        *("OnnxModelError", "ConfigError", "OutputError"),
+    ),
     "dml_tile.testing": (),
     "dml_tile.testing.strategies": (),
-    "dml_tile.tile_request": ("Request", "DialectError"),
+    "dml_tile.tile_request": ("Request",),
     "dml_tile.dialects.onnx": ("tile_13", "tile_6", "tile_1"),
     "dml_tile.dialects.openvino": ("tile_1",),
     "dml_tile.dialects.webnn": ("tile",),

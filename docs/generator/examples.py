@@ -12,13 +12,13 @@ from typing import Any, Final, Literal
 
 from dml_tile.checks.verdicts import verdict_word
 from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.findings import DmlError, Finding
+from dml_tile.errors import DialectError, DmlError
+from dml_tile.findings import Finding
 from dml_tile.lowering.lower import lower
 from dml_tile.rules.check import check
 from dml_tile.rules.dialect import SPECIFICATION_RULES
 from dml_tile.simulation import DEFAULT_TARGET
 from dml_tile.targets import Target
-from dml_tile.tile_request import DialectError
 from docs.generator.call_examples import CALLS, PREPARED
 from docs.generator.terse import Descriptor, terse_json
 from tests.helpers.rule_cases import CASES, LOWERING_CASES

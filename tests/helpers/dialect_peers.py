@@ -21,7 +21,7 @@ from onnx.reference import ReferenceEvaluator
 
 from dml_tile.arrays import onnx as onnx_arrays
 from dml_tile.arrays import openvino as openvino_arrays
-from dml_tile.tile_request import DialectError
+from dml_tile.errors import DialectError
 
 ort = pytest.importorskip("onnxruntime", reason="there is no wheel of onnxruntime for every platform")
 ov = pytest.importorskip("openvino", reason="there is no wheel of openvino for every platform")

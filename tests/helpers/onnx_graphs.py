@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from dml_tile.input_errors import Problem
+from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import Fixed, TileNode
 from dml_tile.readers.onnx.tiles import read_nodes
 

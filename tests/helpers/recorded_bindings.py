@@ -20,7 +20,7 @@ from dml_tile.device import (
     OperatorInitializer,
 )
 from dml_tile.enums import BindingType, ExecutionFlags, ResourceFlags, TensorDataType
-from dml_tile.findings import DmlError
+from dml_tile.errors import DmlError
 from tests.helpers.descriptors import row
 
 Setup = dict[str, Any]

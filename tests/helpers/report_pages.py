@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from dml_tile.checks.advice import advised
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result, results
+from dml_tile.errors import Problem
 from dml_tile.findings import Against
-from dml_tile.input_errors import Problem
 from dml_tile.readers.json.descriptors import Described
 from dml_tile.readers.model_tile import Fixed, TileNode
 from dml_tile.reports.page.report import PageReport

@@ -38,7 +38,7 @@ from dml_tile.device import (
     OperatorInitializer,
 )
 from dml_tile.enums import HRESULT, Feature
-from dml_tile.findings import DmlError
+from dml_tile.errors import DmlError
 from tests.helpers.descriptors import row
 from tests.helpers.devices import compiled, table
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.enums import TensorDataType
+from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
-from dml_tile.findings import DmlError
 from dml_tile.geometry.axes import Axis
 from dml_tile.geometry.byte_walk import Walk, dimensions_of
 from dml_tile.geometry.chain import can_be_chained, shortest_chain

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Final
 
 from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.findings import DmlError
+from dml_tile.errors import DmlError
 from dml_tile.lowering.lower import lower
 
 BYTES: Final = 8

@@ -93,10 +93,9 @@ def check(
     win over it.
     """
     from dml_tile.checks.files import Checking
-    from dml_tile.cli.config import ConfigError, nearest_config
+    from dml_tile.cli.config import nearest_config
     from dml_tile.cli.console import complain
-    from dml_tile.cli.output_files import OutputError
-    from dml_tile.input_errors import Problem
+    from dml_tile.errors import ConfigError, OutputError, Problem
 
     wanted = wanted_formats(formats, output, page, with_statistics=statistics)
     if via is not None:

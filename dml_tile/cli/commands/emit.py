@@ -30,7 +30,7 @@ def emit(
 ) -> None:
     """Print source text that builds each descriptor; exits with 1 if operators that are no tiles were left out."""
     from dml_tile.emit.source import other_operator, source_text
-    from dml_tile.input_errors import Problem
+    from dml_tile.errors import Problem
     from dml_tile.readers.json.descriptors import Described, read_source
     from dml_tile.readers.sources import is_model
 

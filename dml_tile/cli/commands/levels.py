@@ -62,7 +62,7 @@ def _show_op_support_limits(target: str | None) -> None:
     import json
 
     from dml_tile.arrays.webnn import op_support_limits
-    from dml_tile.tile_request import DialectError
+    from dml_tile.errors import DialectError
 
     (chosen,) = chosen_targets([target] if target is not None else None)
     try:

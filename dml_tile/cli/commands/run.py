@@ -21,8 +21,8 @@ def run(
     ] = False,
 ) -> None:
     """Run a DxDispatch model: its tiles are checked, then its commands are done in order."""
-    from dml_tile.dxdispatch_runner import ModelError, run_model
-    from dml_tile.input_errors import InputError, Problem
+    from dml_tile.dxdispatch_runner import run_model
+    from dml_tile.errors import InputError, Problem, RefusedModelError
     from dml_tile.readers.dxdispatch.model import read_model
     from dml_tile.readers.json.descriptors import read_value
     from dml_tile.readers.paths import Folders
@@ -34,7 +34,7 @@ def run(
         read = read_model(read_value(model))
         dispatch = partial(run_tile, explain_plan=explain_plan)
         run_model(read, Folders(folder, Path()), write_while_read, chosen, against.value, dispatch)
-    except ModelError as error:
+    except RefusedModelError as error:
         print_refusals(console_of(stderr=True), model, error.results, chosen)
         raise typer.Exit(FINDINGS) from None
     except InputError as error:

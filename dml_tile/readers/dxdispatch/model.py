@@ -22,7 +22,8 @@ from pydantic_core import PydanticCustomError
 
 from dml_tile.descriptors import DATA_TYPE, UINT, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import ExecutionFlags, TensorDataType
-from dml_tile.input_errors import InputError, Problem, json_pointer, problems_of, refuse, shown
+from dml_tile.errors import InputError, Problem
+from dml_tile.input_errors import json_pointer, problems_of, refuse, shown
 from dml_tile.spellings import Flags
 
 IMAGE_SUFFIXES: Final = (".jpg", ".jpeg", ".png")

@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from dml_tile.bindings.memory import DTYPES, Bytes
 from dml_tile.descriptors import DATA_TYPE
 from dml_tile.enums import TensorDataType
+from dml_tile.errors import InputError, Problem
 from dml_tile.geometry.layout import round_up_4
-from dml_tile.input_errors import InputError, Problem, json_pointer, problems_of, refuse, shown
+from dml_tile.input_errors import json_pointer, problems_of, refuse, shown
 from dml_tile.readers.dxdispatch.model import (
     IMAGE_SUFFIXES,
     ConstantValues,

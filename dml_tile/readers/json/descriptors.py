@@ -14,7 +14,8 @@ from pydantic import ValidationError
 
 from dml_tile.descriptors import OPERATOR_TYPE, OperatorDesc, TileOperatorDesc
 from dml_tile.enums import OperatorType
-from dml_tile.input_errors import InputError, Problem, json_pointer, problems_of, refuse, shown
+from dml_tile.errors import InputError, Problem
+from dml_tile.input_errors import json_pointer, problems_of, refuse, shown
 from dml_tile.readers.dxdispatch.model import TileDispatchable, is_model, read_dispatchables, read_model
 from dml_tile.readers.json.syntax import parse_json
 

@@ -15,7 +15,8 @@ import onnx
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
 
-from dml_tile.input_errors import InputError, refuse
+from dml_tile.errors import InputError
+from dml_tile.input_errors import refuse
 
 MOST_BYTES: Final = 2**31 - 1
 """The largest message that protobuf reads."""

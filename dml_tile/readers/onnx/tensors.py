@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
-from dml_tile.input_errors import InputError, refuse, shown
+from dml_tile.errors import InputError
+from dml_tile.input_errors import refuse, shown
 from dml_tile.readers.paths import Folders
 
 Array = NDArray[Any]

@@ -26,7 +26,7 @@ except ImportError as error:
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, shape_inference
 
 from dml_tile.dialects.onnx import TILES
-from dml_tile.input_errors import Problem
+from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import Fixed, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.fixed_inputs import fix

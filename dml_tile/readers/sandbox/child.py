@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from dml_tile.input_errors import InputError, Problem
+from dml_tile.errors import InputError, Problem
 from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, Order, Part, answer_line
 
 if sys.platform != "win32":

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Event, Timer
 from typing import IO, Final, Self, cast
 
-from dml_tile.input_errors import Problem
+from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import Fixed
 from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, Order, Part, read_answer
 

@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from dml_tile.input_errors import Problem
+from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import DIALECTS, Fixed, TileNode
 from dml_tile.tile_request import INT64_MAX
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from dml_tile.checks.model_summary import ModelSummary, run_from
-from dml_tile.input_errors import Problem
+from dml_tile.errors import Problem
 from dml_tile.reports.page.contents import LISTED_AT_MOST, Contents
 from dml_tile.reports.page.markup import Cell, Markup, body, element, link, name, table
 from dml_tile.reports.page.row import clipped

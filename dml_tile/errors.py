@@ -1,0 +1,113 @@
+"""The exceptions of the package. Each pickles, so that it travels between processes.
+
+* DmlTileError
+  + DmlError (ValueError)        a descriptor, a binding or a call has findings
+    - RefusedModelError          tiles or bindings of a DxDispatch model have findings
+  + DialectError (ValueError)    a specification rules a tile out
+  + InputError (ValueError)      a source cannot be read
+  + OnnxModelError (ValueError)  the ONNX back end does not run a model, or an input does not match it
+  + ConfigError (ValueError)     a pyproject.toml cannot be read
+  + OutputError                  a file cannot be written
+
+Arguments that Python itself has words for, such as an unknown target or a wrong type, raise ValueError or TypeError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dml_tile.findings import Finding
+
+
+class DmlTileError(Exception):
+    """The base of every exception that dml_tile defines."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[DmlTileError], args: tuple[Any, ...], attributes: dict[str, Any]) -> DmlTileError:
+    """The exception with these arguments and attributes, whatever its constructor takes."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
+
+
+class DmlError(DmlTileError, ValueError):
+    """A descriptor, binding or call has findings: DirectML refuses it or crashes, or its documentation rules it out.
+
+    ``findings`` are the reasons. ``hresult`` is what DirectML returns: that of the first finding that DirectML notices,
+    or, if it notices none, that of the first documented one; None if it crashes, or the result is unknown. ``call`` is
+    the C method of a simulated device that was called, such as ``"BindInputs"``, else empty.
+    """
+
+    def __init__(self, findings: Sequence[Finding], call: str = "") -> None:
+        self.findings = tuple(findings)
+        self.call = call
+        noticed = [finding for finding in self.findings if finding.is_noticed]
+        results = (finding.hresult for finding in noticed or self.findings)
+        self.hresult = next((result for result in results if result is not None), None)
+        verdict = str(self.hresult) if self.hresult is not None else "no HRESULT"
+        if self.findings and not noticed:
+            verdict += ", documented only: DirectML does not notice"
+        lines = [f"{call}: {verdict}" if call else verdict]
+        for finding in self.findings:
+            lines += [f"  {finding}", *([f"    try: {finding.suggestion}"] if finding.suggestion else [])]
+        super().__init__("\n".join(lines))
+
+
+class RefusedModelError(DmlError):
+    """Tiles or bindings of a DxDispatch model have findings; ``results`` are they, by the JSON pointer of the part."""
+
+    def __init__(self, results: Mapping[str, tuple[Finding, ...]]) -> None:
+        self.results = dict(results)
+        super().__init__([finding for findings in results.values() for finding in findings])
+
+
+class DialectError(DmlTileError, ValueError):
+    """A specification rules a tile out; ``dialect`` is its name, ``field`` the input that is wrong."""
+
+    def __init__(self, dialect: str, field: str, message: str) -> None:
+        self.dialect, self.field, self.message = dialect, field, message
+        super().__init__(f"{dialect}: {field}: {message}")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One reason why a part of a source cannot be read; ``pointer`` is the JSON pointer of that part."""
+
+    pointer: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer}: {self.message}" if self.pointer else self.message
+
+
+class InputError(DmlTileError, ValueError):
+    """A source cannot be read, or asks for what is not allowed; ``problems`` are all reasons found."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class OnnxModelError(DmlTileError, ValueError):
+    """The ONNX back end does not run a model, or an input does not match it; the message names the node."""
+
+
+class ConfigError(DmlTileError, ValueError):
+    """A pyproject.toml cannot be read, or has an unknown key or value; ``file`` is its name."""
+
+    def __init__(self, file: str, message: str) -> None:
+        self.file = file
+        super().__init__(message)
+
+
+class OutputError(DmlTileError):
+    """A file cannot be written; ``name`` is the file's."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        super().__init__(reason)

@@ -1,0 +1,98 @@
+"""The tree of exceptions: complete, as its module tells it, and able to travel between processes."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+import dml_tile
+from dml_tile import errors
+from dml_tile.enums import HRESULT
+from dml_tile.errors import (
+    ConfigError,
+    DialectError,
+    DmlError,
+    DmlTileError,
+    InputError,
+    OnnxModelError,
+    OutputError,
+    Problem,
+    RefusedModelError,
+)
+from dml_tile.rules.check import check
+from tests.helpers.descriptors import page_tile
+
+PACKAGE = Path(dml_tile.__file__).parent
+
+FINDINGS = check(page_tile(RepeatsCount=3))
+
+INSTANCES = (
+    DmlTileError("a reason"),
+    DmlError(FINDINGS),
+    DmlError(FINDINGS, "CreateOperator"),
+    DmlError(findings=FINDINGS, call="CreateOperator"),
+    RefusedModelError({"/a": FINDINGS}),
+    DialectError("ONNX Tile-13", "repeats", "is null"),
+    DialectError(dialect="ONNX Tile-13", field="repeats", message="is null"),
+    InputError([Problem("/a", "b"), Problem("", "c")]),
+    OnnxModelError("a node"),
+    ConfigError("pyproject.toml", "a key"),
+    OutputError("a.json", "no space"),
+)
+
+
+def tree(error: type[DmlTileError], depth: int = 0) -> list[tuple[int, str]]:
+    """Each class below ``error``, with its depth, in the order of their definitions."""
+    return [(depth, error.__name__), *(line for kind in error.__subclasses__() for line in tree(kind, depth + 1))]
+
+
+def test_the_overview_lists_every_exception() -> None:
+    overview = re.findall(r"^( *)[*+-] (\w+)(?: \(ValueError\))?", str(errors.__doc__), re.MULTILINE)
+    assert [(len(indent) // 2, name) for indent, name in overview] == tree(DmlTileError)
+
+
+def test_the_overview_says_which_are_value_errors() -> None:
+    named = re.findall(r"(\w+) \(ValueError\)", str(errors.__doc__))
+    assert named == [kind.__name__ for kind in DmlTileError.__subclasses__() if issubclass(kind, ValueError)]
+
+
+def test_no_other_module_defines_a_public_exception() -> None:
+    others = [
+        f"{path.relative_to(PACKAGE)}: {node.name}"
+        for path in PACKAGE.rglob("*.py")
+        if path.name != "errors.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Error") and not node.name.startswith("_")
+    ]
+    assert others == []
+
+
+@pytest.mark.parametrize("error", INSTANCES, ids=lambda error: type(error).__name__)
+def test_errors_travel_between_processes(error: DmlTileError) -> None:
+    arrived = pickle.loads(pickle.dumps(error))
+    assert type(arrived) is type(error)
+    assert (str(arrived), vars(arrived)) == (str(error), vars(error))
+
+
+def test_every_exception_is_tried() -> None:
+    assert {type(error).__name__ for error in INSTANCES} == {name for _, name in tree(DmlTileError)}
+
+
+def test_a_dml_error_has_the_result_and_the_call_first() -> None:
+    assert DmlError(FINDINGS).hresult is HRESULT.E_INVALIDARG
+    assert str(DmlError(FINDINGS)).startswith("E_INVALIDARG 0x80070057\n  [DML-TILE-RepeatsCount]")
+    assert str(DmlError(FINDINGS, "CreateOperator")).startswith("CreateOperator: E_INVALIDARG")
+
+
+def test_a_refused_model_has_all_findings_of_its_parts() -> None:
+    error = RefusedModelError({"/a": FINDINGS, "/b": FINDINGS})
+    assert error.results == {"/a": FINDINGS, "/b": FINDINGS}
+    assert error.findings == FINDINGS * 2
+
+
+def test_the_problems_of_a_source_are_told_line_by_line() -> None:
+    assert str(InputError([Problem("/a", "b"), Problem("", "c")])) == "/a: b\nc"
