@@ -14,6 +14,8 @@ import pytest
 from typer.testing import Result
 
 from dml_tile.checks.files import Checking
+from dml_tile.cli.check_files import checked_files
+from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import Fixed
 from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.simulation import DEFAULT_TARGET
@@ -180,12 +182,14 @@ def test_what_is_read_is_told_before_the_rest_is(
         (tmp_path / f"{i}.json").write_text(page_tile().model_dump_json(by_alias=True))
     (tmp_path / "last.json").write_text('{"InputTensor"')
     monkeypatch.setattr(sys.stderr, "isatty", lambda: on_a_terminal, raising=False)
-    checking = Checking([DEFAULT_TARGET], "both", Fixed())
-    results = checking.results([str(tmp_path)])
+    complaints: list[Problem] = []
+    checking = Checking([DEFAULT_TARGET], "both", Fixed(), lambda _, problem: complaints.append(problem))
+    results = checked_files(checking, [str(tmp_path)])
     assert not any(result.findings for result in next(results))
-    assert checking.problems == []
+    assert complaints == []
     assert sum(1 for _ in results) == 29
-    assert len(checking.problems) == 1
+    assert [problem for _, problem in checking.problems] == complaints
+    assert len(complaints) == 1
 
 
 def test_a_folder_without_models_is_an_error(check: Call, tmp_path: Path) -> None:

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Final
+from typing import Final, TypeAlias
 
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result, results
 from dml_tile.checks.selection import Selection
-from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, complain, console_of
 from dml_tile.errors import Problem
 from dml_tile.findings import Against
 from dml_tile.readers.model_tile import Fixed
 from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded, is_model, may_have_tiles
 from dml_tile.targets import Target
 
-_FILES_WORTH_A_PROGRESS_BAR: Final = 20
+Complain: TypeAlias = Callable[[str, Problem], None]
+"""Takes the name of a source, and a reason why a part of it cannot be read."""
+
 _ALL_RULES: Final = Selection()
 
 
 class Checking:
-    """Checks files at targets, and remembers the models, what cannot be read, and the status that all amounts to.
+    """Checks files at targets; keeps the ``problems`` of what cannot be read, and a summary of each of the ``models``.
 
-    ``selection`` tells which findings count. With ``skips_others``, files without tiles are passed over, as in folders.
+    Findings count where the ``selection`` takes them. With ``skips_others``, files without tiles are passed over, as in
+    folders. ``complain`` is called for each problem as it is found.
     """
 
     def __init__(
@@ -33,50 +34,38 @@ class Checking:
         targets: Sequence[Target],
         against: Against,
         fixed: Fixed,
+        complain: Complain,
         via: str | None = None,
         *,
         selection: Selection = _ALL_RULES,
         skips_others: bool = False,
     ) -> None:
-        self.status = CLEAN
         self.problems: list[tuple[str, Problem]] = []
         self.models: list[ModelSummary] = []
         self._targets = targets
         self._against: Against = against
         self._fixed = fixed
+        self._complain = complain
         self._via = via
         self._selection = selection
         self._skips_others = skips_others
 
-    def results(self, names: Sequence[str]) -> Iterator[tuple[Result, ...]]:
-        """The results of all files and folders, tile by tile, one for each target.
-
-        What cannot be read is told on stderr as it comes.
-        """
-        files = list(self._files(names))
-        with Sources(self._fixed) as sources:
-            if len(files) < _FILES_WORTH_A_PROGRESS_BAR or not sys.stderr.isatty():
-                for file in files:
-                    yield from self._results_of(file, sources)
-                return
-            from rich.progress import Progress
-
-            collected: list[tuple[Result, ...]] = []  # of a terminal: shown when the bar is gone; the two do not mix
-            with Progress(console=console_of(stderr=True), transient=True, redirect_stdout=False) as progress:
-                for file in progress.track(files, description="checking"):
-                    if sys.stdout.isatty():
-                        collected += self._results_of(file, sources)
-                    else:
-                        yield from self._results_of(file, sources)
-            yield from collected
-
-    def _files(self, names: Sequence[str]) -> Iterator[str]:
+    def files(self, names: Sequence[str]) -> list[str]:
+        """The files to check: those that are named, and those of the named folders."""
+        files: list[str] = []
         for name in names:
             found = list(expanded(name))
             if not found:
-                self._complain(name, EMPTY_FOLDER)
+                self._add_problem(name, EMPTY_FOLDER)
             elif found != [name] or not self._skips_others or may_have_tiles(name):
-                yield from found
+                files += found
+        return files
+
+    def results(self, files: Iterable[str]) -> Iterator[tuple[Result, ...]]:
+        """The results of files, tile by tile, one for each target."""
+        with Sources(self._fixed) as sources:
+            for file in files:
+                yield from self._results_of(file, sources)
 
     def _results_of(self, file: str, sources: Sources) -> Iterator[tuple[Result, ...]]:
         model = ModelSummary(file)
@@ -86,7 +75,7 @@ class Checking:
         first_parts = list(islice(parts, 2))
         for part in chain(first_parts, parts):
             if isinstance(part, Problem):
-                self._complain(file, part)
+                self._add_problem(file, part)
                 model.is_whole = False
                 continue
             of_part = [
@@ -96,7 +85,6 @@ class Checking:
             if any(result.findings for result in of_part):
                 from dml_tile.checks.advice import advised  # with all that lowers tiles
 
-                self.status = max(self.status, FINDINGS)
                 of_part = [advised(result, part, self._fixed, is_alone=len(first_parts) == 1) for result in of_part]
             yield tuple(of_part)
 
@@ -105,7 +93,6 @@ class Checking:
         deselected = len(result.findings) - len(selected)
         return replace(result, findings=selected, deselected=deselected) if deselected else result
 
-    def _complain(self, file: str, problem: Problem) -> None:
-        complain(file, [problem])
+    def _add_problem(self, file: str, problem: Problem) -> None:
+        self._complain(file, problem)
         self.problems.append((file, problem))
-        self.status = UNREADABLE

@@ -22,6 +22,22 @@ _WIDTH_WITHOUT_A_TERMINAL: Final = 120
 _BYTES_WORTH_A_PROGRESS_BAR: Final = 2**28
 
 
+class ExitStatus:
+    """The exit status that what a command has done so far amounts to."""
+
+    def __init__(self) -> None:
+        self.code = CLEAN
+
+    def complain(self, source: str, problem: Problem) -> None:
+        """Tell on standard error what cannot be read, or be done with it."""
+        complain(source, [problem])
+        self.code = UNREADABLE
+
+    def count_findings(self) -> None:
+        """Take into account that a tile has findings."""
+        self.code = max(self.code, FINDINGS)
+
+
 def complain(source: str, problems: Sequence[Problem]) -> None:
     """Tell on standard error what of a source cannot be read."""
     from dml_tile.input_errors import printable

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from typing import Literal
 
-from dml_tile.checks.chosen_tiles import ChosenTiles, listed
+from dml_tile.checks.chosen_tiles import chosen_tiles, listed
 from dml_tile.checks.lowered import Lowered, lowered
-from dml_tile.cli.console import UNREADABLE, console_of, forget_output, write_while_read
+from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of, forget_output, write_while_read
 from dml_tile.emit.lowering import lowering_model, lowering_source
 from dml_tile.errors import Problem
 from dml_tile.readers.json.descriptors import Described
@@ -24,14 +24,16 @@ class LoweredFiles:
     def __init__(
         self, target: Target, fixed: Fixed, pointer: str | None, *, allow_float_reinterpretation: bool
     ) -> None:
-        self._chosen = ChosenTiles(fixed, pointer)
+        self._exit_status = ExitStatus()
+        self._fixed = fixed
+        self._pointer = pointer
         self._target = target
         self._allow_float_reinterpretation = allow_float_reinterpretation
 
     @property
     def status(self) -> int:
         """The exit status that all amounts to so far."""
-        return self._chosen.status
+        return self._exit_status.code
 
     def write(self, name: str, form: Literal["text", "json", "cpp", "python"]) -> None:
         """Print what becomes of each tile of a file or a folder, or write what programs need to do it."""
@@ -55,12 +57,12 @@ class LoweredFiles:
         tiles = list(self._tiles(name))
         if form == "json" and len(tiles) > 1:
             there = listed([tile.pointer for tile in tiles])
-            self._chosen.complain(name, Problem("", f"a model is of one tile; choose it with --pointer: {there}"))
+            self._exit_status.complain(name, Problem("", f"a model is of one tile; choose it with --pointer: {there}"))
             return
         without = [tile for tile in tiles if not tile.lowering]
         if without:
             print_not_lowered(console_of(stderr=True), without)
-            self._chosen.count_findings()
+            self._exit_status.count_findings()
         if self.status == UNREADABLE or len(without) == len(tiles):
             return
         if form == "json":
@@ -72,11 +74,11 @@ class LoweredFiles:
 
     def _tiles(self, name: str) -> Iterator[Lowered]:
         """What becomes of each tile; what cannot be read is told on stderr as it comes."""
-        for file, part in self._chosen.parts(name):
+        for file, part in chosen_tiles(name, self._fixed, self._pointer, self._exit_status.complain):
             yield self._lowered(file, part)
 
     def _lowered(self, file: str, part: Described | TileNode) -> Lowered:
         tile = lowered(file, part, self._target, allow_float_reinterpretation=self._allow_float_reinterpretation)
         if tile.findings:
-            self._chosen.count_findings()
+            self._exit_status.count_findings()
         return tile

@@ -9,9 +9,9 @@ from typing import Final
 
 from rich.text import Text
 
-from dml_tile.checks.chosen_tiles import ChosenTiles, listed
+from dml_tile.checks.chosen_tiles import chosen_tiles, listed
 from dml_tile.checks.result import Result, results
-from dml_tile.cli.console import UNREADABLE, console_of, forget_output
+from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of, forget_output
 from dml_tile.cli.output_files import replaced
 from dml_tile.dialects import directml
 from dml_tile.errors import DmlError, OutputError, Problem
@@ -46,13 +46,15 @@ class ShownFiles:
     """Draws the tiles of files, or the one that has the ``pointer``, with their findings at a target."""
 
     def __init__(self, target: Target, fixed: Fixed, pointer: str | None) -> None:
-        self._chosen = ChosenTiles(fixed, pointer)
+        self._exit_status = ExitStatus()
+        self._fixed = fixed
+        self._pointer = pointer
         self._target = target
 
     @property
     def status(self) -> int:
         """The exit status that all amounts to so far."""
-        return self._chosen.status
+        return self._exit_status.code
 
     def print(self, name: str) -> None:
         """Draw each tile of a file or a folder on standard output."""
@@ -71,9 +73,9 @@ class ShownFiles:
         tile = next(tiles, None)
         if tile and (others := [other.result.pointer for other in tiles]):
             there = listed([tile.result.pointer, *others])
-            self._chosen.complain(name, Problem("", f"an image is of one tile; choose it with --pointer: {there}"))
+            self._exit_status.complain(name, Problem("", f"an image is of one tile; choose it with --pointer: {there}"))
         elif not tile and self.status != UNREADABLE:
-            self._chosen.complain(name, Problem("", "there is no tile to draw"))
+            self._exit_status.complain(name, Problem("", "there is no tile to draw"))
         if not tile or self.status == UNREADABLE:
             return
         if self.status:
@@ -86,7 +88,7 @@ class ShownFiles:
             with replaced(output) as file:
                 file.write(IMAGES[suffix](tile.picture, tile.said))
         except OutputError as error:
-            self._chosen.complain(output, Problem("", str(error)))
+            self._exit_status.complain(output, Problem("", str(error)))
 
     def _print(self, tiles: Iterator[_Shown]) -> None:
         console = console_of()
@@ -102,11 +104,11 @@ class ShownFiles:
             print_lines(console, [Line(0, Text(f"{more}; choose one with --pointer: {printable(listed(left_out))}"))])
 
     def _tiles(self, name: str) -> Iterator[_Shown]:
-        for file, part in self._chosen.parts(name):
+        for file, part in chosen_tiles(name, self._fixed, self._pointer, self._exit_status.complain):
             (result,) = results(file, part, [self._target], "both")
             picture = _picture(part)
             if result.findings or picture.undrawn:
-                self._chosen.count_findings()
+                self._exit_status.count_findings()
             yield _Shown(result, picture)
 
 

@@ -19,7 +19,7 @@ from dml_tile.cli.commands.options import (
     rules_named,
     split,
 )
-from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE
+from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, ExitStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,6 +93,7 @@ def check(
     win over it.
     """
     from dml_tile.checks.files import Checking
+    from dml_tile.cli.check_files import checked_files
     from dml_tile.cli.config import nearest_config
     from dml_tile.cli.console import complain
     from dml_tile.errors import ConfigError, OutputError, Problem
@@ -101,6 +102,7 @@ def check(
     if via is not None:
         require_back_end(via)
     fixed = fixed_sizes(dims, input_shapes)
+    status = ExitStatus()
     try:
         config = nearest_config()
         held_to = against.value if against else config.against or "both"
@@ -108,6 +110,7 @@ def check(
             _targets(targets, config),
             held_to,
             fixed,
+            status.complain,
             via,
             selection=_selection(split(select or ()), split(ignore or ()), config),
             skips_others=skip_others,
@@ -118,7 +121,9 @@ def check(
         require_other_files(wanted, names)
         details = Details(held_to, with_statistics=statistics)
         with reports_in(wanted, details) as reports:
-            for results in checking.results(names):
+            for results in checked_files(checking, names):
+                if any(result.findings for result in results):
+                    status.count_findings()
                 for report in reports:
                     report.add(results)
             for report in reports:
@@ -129,7 +134,7 @@ def check(
     except OutputError as error:
         complain(error.name, [Problem("", str(error))])
         raise typer.Exit(UNREADABLE) from None
-    raise typer.Exit(CLEAN if exit_zero and checking.status == FINDINGS else checking.status)
+    raise typer.Exit(CLEAN if exit_zero and status.code == FINDINGS else status.code)
 
 
 def _targets(names: Sequence[str] | None, config: Config) -> list[Target]:
