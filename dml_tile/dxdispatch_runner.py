@@ -30,7 +30,7 @@ from dml_tile.readers.dxdispatch.model import (
     WriteFileCommand,
 )
 from dml_tile.readers.dxdispatch.resources import Memory, allocate
-from dml_tile.readers.paths import Folders, write_whole
+from dml_tile.readers.paths import AllowedFolders, write_whole
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES
 from dml_tile.rules.check import check, not_a_tile
 from dml_tile.simulation import resolve
@@ -48,7 +48,7 @@ def operator_of(dispatchable: TileDispatchable) -> OperatorDesc:
 
 def run_model(
     model: Model,
-    folders: Folders,
+    folders: AllowedFolders,
     write: Callable[[str], object],
     target: TargetLike | None = None,
     against: Against = "both",
@@ -156,7 +156,7 @@ def _step(
     command: DispatchCommand | PrintCommand | WriteFileCommand,
     bound: _Bound,
     memory: Mapping[str, Memory],
-    folders: Folders,
+    folders: AllowedFolders,
     write: Callable[[str], object],
     dispatch: Callable[[str, BoundTile], object],
 ) -> Callable[[], object]:
@@ -194,7 +194,7 @@ def _print(name: str, values: NDArray[Any], write: Callable[[str], object]) -> N
 
 
 def _file_writer(
-    command: WriteFileCommand, pointer: str, memory: Memory, folders: Folders, write: Callable[[str], object]
+    command: WriteFileCommand, pointer: str, memory: Memory, folders: AllowedFolders, write: Callable[[str], object]
 ) -> Callable[[], object]:
     path = folders.target(command.target_path, f"{pointer}/targetPath")
     suffix = path.suffix.lower()

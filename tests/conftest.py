@@ -16,7 +16,7 @@ from dml_tile.cli.app import app
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dxdispatch_runner import run_model
 from dml_tile.readers.dxdispatch.model import read_model
-from dml_tile.readers.paths import Folders
+from dml_tile.readers.paths import AllowedFolders
 from tests.helpers.command_line import Call
 
 # Shared machines are slow at times; what is tested is what comes out, not how soon.
@@ -62,7 +62,7 @@ def run_model_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
 
     def run_it(data: Any, **where: Any) -> str:
         printed: list[str] = []
-        run_model(read_model(data), Folders(tmp_path, Path()), printed.append, **where)
+        run_model(read_model(data), AllowedFolders(tmp_path, Path()), printed.append, **where)
         return "".join(printed)
 
     return run_it

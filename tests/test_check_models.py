@@ -16,7 +16,7 @@ from typer.testing import Result
 from dml_tile.checks.files import Checking
 from dml_tile.cli.check_files import checked_files
 from dml_tile.errors import Problem
-from dml_tile.readers.model_tile import Fixed
+from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.simulation import DEFAULT_TARGET
 from tests.helpers.command_line import Call
@@ -183,7 +183,7 @@ def test_what_is_read_is_told_before_the_rest_is(
     (tmp_path / "last.json").write_text('{"InputTensor"')
     monkeypatch.setattr(sys.stderr, "isatty", lambda: on_a_terminal, raising=False)
     complaints: list[Problem] = []
-    checking = Checking([DEFAULT_TARGET], "both", Fixed(), lambda _, problem: complaints.append(problem))
+    checking = Checking([DEFAULT_TARGET], "both", KnownShapes(), lambda _, problem: complaints.append(problem))
     results = checked_files(checking, [str(tmp_path)])
     assert not any(result.findings for result in next(results))
     assert complaints == []
@@ -209,7 +209,7 @@ def test_the_example_s_models_are_what_their_script_writes(tmp_path: Path) -> No
     script = runpy.run_path(str(EXAMPLES / "models" / "make.py"))
     made = tmp_path / "made.onnx"
     onnx.save(script["model"](), made)
-    assert list(read_nodes(made, Fixed())) == list(read_nodes(Path(MODEL), Fixed()))
+    assert list(read_nodes(made, KnownShapes())) == list(read_nodes(Path(MODEL), KnownShapes()))
 
 
 def test_the_example_tells_the_same_of_onnx_and_openvino(check: Call) -> None:

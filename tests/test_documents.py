@@ -11,7 +11,7 @@ import pytest
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.errors import InputError, Problem
 from dml_tile.readers.json import descriptors as documents
-from dml_tile.readers.json.descriptors import Described, read_document, read_source, read_value
+from dml_tile.readers.json.descriptors import JsonDescriptor, read_document, read_source, read_value
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
@@ -26,17 +26,20 @@ def parts(value: Any) -> list[documents.Part]:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (TILE, [Described("", BARE)]),
-        ({"input_tensor": FLAT, "output_tensor": FLAT, "repeats": [1]}, [Described("", BARE)]),
-        ({"Type": "DML_OPERATOR_TILE", "Desc": TILE}, [Described("", OPERATOR)]),
-        ({"type": "TILE", "desc": TILE}, [Described("", OPERATOR)]),
-        ({"Type": 70} | TILE, [Described("", OPERATOR)]),
-        ({"Type": "TILE", "Desc": None}, [Described("", OperatorDesc(type=70, desc=None))]),
-        ({"Type": 99, "Desc": {"Foo": 1}}, [Described("", OperatorDesc(type=99, desc=None))]),
-        ({"Type": "DML_OPERATOR_GEMM", "Desc": {}}, [Described("", other="DML_OPERATOR_GEMM")]),
-        ({"Type": "GEMM"}, [Described("", other="DML_OPERATOR_GEMM")]),
-        (None, [Described("")]),
-        ([TILE, None, {"Type": 70} | TILE], [Described("/0", BARE), Described("/1"), Described("/2", OPERATOR)]),
+        (TILE, [JsonDescriptor("", BARE)]),
+        ({"input_tensor": FLAT, "output_tensor": FLAT, "repeats": [1]}, [JsonDescriptor("", BARE)]),
+        ({"Type": "DML_OPERATOR_TILE", "Desc": TILE}, [JsonDescriptor("", OPERATOR)]),
+        ({"type": "TILE", "desc": TILE}, [JsonDescriptor("", OPERATOR)]),
+        ({"Type": 70} | TILE, [JsonDescriptor("", OPERATOR)]),
+        ({"Type": "TILE", "Desc": None}, [JsonDescriptor("", OperatorDesc(type=70, desc=None))]),
+        ({"Type": 99, "Desc": {"Foo": 1}}, [JsonDescriptor("", OperatorDesc(type=99, desc=None))]),
+        ({"Type": "DML_OPERATOR_GEMM", "Desc": {}}, [JsonDescriptor("", other="DML_OPERATOR_GEMM")]),
+        ({"Type": "GEMM"}, [JsonDescriptor("", other="DML_OPERATOR_GEMM")]),
+        (None, [JsonDescriptor("")]),
+        (
+            [TILE, None, {"Type": 70} | TILE],
+            [JsonDescriptor("/0", BARE), JsonDescriptor("/1"), JsonDescriptor("/2", OPERATOR)],
+        ),
         ([], []),
     ],
 )
@@ -51,9 +54,9 @@ def test_a_model_s_tiles_are_found_and_its_other_dispatchables_named() -> None:
         "shader": {"type": "hlsl"},
     }
     assert parts({"resources": {}, "dispatchables": dispatchables, "commands": []}) == [
-        Described("/dispatchables/a~1b~0c", OPERATOR),
-        Described("/dispatchables/gemm", other="DML_OPERATOR_GEMM"),
-        Described("/dispatchables/shader", other="hlsl"),
+        JsonDescriptor("/dispatchables/a~1b~0c", OPERATOR),
+        JsonDescriptor("/dispatchables/gemm", other="DML_OPERATOR_GEMM"),
+        JsonDescriptor("/dispatchables/shader", other="hlsl"),
     ]
 
 
@@ -62,7 +65,7 @@ def test_what_can_be_read_of_a_broken_model_is() -> None:
     assert parts({"resources": {}, "dispatchables": dispatchables}) == [
         Problem("/dispatchables/bad/desc", "desc is 3; an object was expected"),
         Problem("", "commands is missing"),
-        Described("/dispatchables/good", OPERATOR),
+        JsonDescriptor("/dispatchables/good", OPERATOR),
     ]
     assert parts({"dispatchables": 7})[0] == Problem("", "resources is missing")
 
@@ -72,7 +75,7 @@ def test_json_lines_are_recognised(separator: bytes) -> None:
     lines = separator.join([json.dumps(TILE).encode(), b'{"Type": "GEMM"}', b"{", b"null", b""])
     found = parts(lines)
     assert found[0].pointer == "/0"
-    assert Described("/0", BARE) in found
+    assert JsonDescriptor("/0", BARE) in found
     assert any(isinstance(part, Problem) and "unreadable JSON: EOF" in part.message for part in found)
     assert found[-1].pointer in ("/3", "/6")
 
@@ -135,7 +138,7 @@ def test_what_cannot_be_read_is_told_by_field_value_and_expectation(value: Any, 
 
 def test_json_lines_are_recognised_behind_a_bad_first_line() -> None:
     found = parts(b"{bad\n" + json.dumps(TILE).encode())
-    assert [type(part) for part in found] == [Problem, Described]
+    assert [type(part) for part in found] == [Problem, JsonDescriptor]
 
 
 @pytest.mark.parametrize("item", [b'{"a": 1, "a": 2}', b"{", b'{"a": NaN}'])
@@ -150,7 +153,7 @@ def test_a_file_of_lines_is_read_line_by_line(tmp_path: Path) -> None:
     path.write_text(f"{json.dumps(TILE)}\n\nnonsense\n{json.dumps(TILE)}")
     found = list(read_source(str(path)))
     assert [part.pointer for part in found] == ["/0", "/2", "/3"]
-    assert [type(part) for part in found] == [Described, Problem, Described]
+    assert [type(part) for part in found] == [JsonDescriptor, Problem, JsonDescriptor]
 
 
 def test_a_file_that_cannot_be_opened_is_a_problem(tmp_path: Path) -> None:
@@ -171,4 +174,4 @@ def test_a_document_is_limited_and_lines_are_not_together(tmp_path: Path, monkey
     with pytest.raises(InputError, match="larger than"):
         read_value(str(path))
     lines = path.rename(tmp_path / "tiles.jsonl")
-    assert list(read_source(str(lines))) == [Described("/0", BARE), Described("/1", BARE)]
+    assert list(read_source(str(lines))) == [JsonDescriptor("/0", BARE), JsonDescriptor("/1", BARE)]

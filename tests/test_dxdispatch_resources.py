@@ -14,7 +14,7 @@ from dml_tile.errors import InputError
 from dml_tile.readers.dxdispatch import resources
 from dml_tile.readers.dxdispatch.model import read_model
 from dml_tile.readers.dxdispatch.resources import allocate
-from dml_tile.readers.paths import Folders
+from dml_tile.readers.paths import AllowedFolders
 from tests.helpers.dxdispatch_models import Json, model, values
 
 FACTS = json.loads((Path(__file__).parent / "data" / "dxdispatch_json.facts.json").read_text())["cases"]
@@ -25,9 +25,9 @@ def test_a_resource_is_made_as_dxdispatch_makes_it(case: Json, tmp_path: Path) -
     read = read_model(model(resources={"R": case["json"], "In": values(1), "Out": values(1)}))
     if "error" in case["expect"]:
         with pytest.raises(InputError, match="/resources/R/sizeInBytes"):
-            allocate(read.resources, Folders(tmp_path, tmp_path))
+            allocate(read.resources, AllowedFolders(tmp_path, tmp_path))
         return
-    memory = allocate(read.resources, Folders(tmp_path, tmp_path))["R"]
+    memory = allocate(read.resources, AllowedFolders(tmp_path, tmp_path))["R"]
     assert memory.bytes.nbytes == case["expect"]["sizeInBytes"]
     offset = case["expect"].get("initialValuesOffsetInBytes", 0)
     if case["json"]["initialValuesDataType"] == "FLOAT32":
@@ -70,7 +70,7 @@ def test_a_long_resource_is_printed_in_parts(run: Callable[..., str]) -> None:
 def test_float_sequences_are_added_up_in_their_own_type(tmp_path: Path) -> None:
     steps = {"valueCount": 5, "valueStart": 0, "valueDelta": 0.1}
     read = read_model(model(resources={"R": {"initialValuesDataType": "FLOAT16", "initialValues": steps}}, commands=[]))
-    made = allocate(read.resources, Folders(tmp_path, tmp_path))["R"].bytes[:10].view(np.float16)
+    made = allocate(read.resources, AllowedFolders(tmp_path, tmp_path))["R"].bytes[:10].view(np.float16)
     total, expected = np.float16(0), []
     for _ in range(5):
         expected.append(total)

@@ -23,7 +23,7 @@ from dml_tile.emit.source import LanguageName, cpp, json_text, python, source_te
 from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType
 from dml_tile.input_errors import json_pointer
 from dml_tile.readers.c_structs import read_operator_desc, write_operator_desc
-from dml_tile.readers.json.descriptors import Described, read_document, read_source
+from dml_tile.readers.json.descriptors import JsonDescriptor, read_document, read_source
 from tests.helpers.descriptors import GOOD, page_tile, row
 from tests.helpers.paths import EXAMPLES
 from tests.test_cli_process import bash
@@ -59,14 +59,14 @@ HOSTILE: dict[str, OperatorDesc | TileOperatorDesc | None] = {
     "a/b~c": page_tile(InputTensor__Type=0),
     "a b c": GOOD,
 }
-DESCRIBED = [Described(json_pointer(["dispatchables", name]), desc) for name, desc in HOSTILE.items()]
+DESCRIBED = [JsonDescriptor(json_pointer(["dispatchables", name]), desc) for name, desc in HOSTILE.items()]
 SOURCE = "a file \\??/\n.json"
 
 Descriptor = OperatorDesc | TileOperatorDesc | None
 
 
 def text_of(language: LanguageName, *descs: Descriptor) -> str:
-    return "".join(source_text(language, "a.json", [Described(f"/{i}", desc) for i, desc in enumerate(descs)]))
+    return "".join(source_text(language, "a.json", [JsonDescriptor(f"/{i}", desc) for i, desc in enumerate(descs)]))
 
 
 # C++: a library that has each descriptor twice, in a namespace and in a function, and tells what it sees of one.
@@ -278,7 +278,9 @@ def test_python_is_formatted_as_ruff_would_do_it(tmp_path: Path, width: int) -> 
 
 def test_json_reads_back_equal() -> None:
     descs = [desc for desc in HOSTILE.values() if not isinstance(desc, OperatorDesc) or desc.type == 70]
-    assert list(read_document(json_text(descs).encode())) == [Described(f"/{i}", desc) for i, desc in enumerate(descs)]
+    assert list(read_document(json_text(descs).encode())) == [
+        JsonDescriptor(f"/{i}", desc) for i, desc in enumerate(descs)
+    ]
 
 
 def test_json_is_one_value_or_an_array_of_several_with_full_names() -> None:
@@ -299,7 +301,7 @@ def test_json_is_one_value_or_an_array_of_several_with_full_names() -> None:
     ],
 )
 def test_variables_are_called_after_the_json_pointer_s_end(keys: list[str], names: list[str]) -> None:
-    text = "".join(source_text("python", "a.json", [Described(json_pointer(["", key])) for key in keys]))
+    text = "".join(source_text("python", "a.json", [JsonDescriptor(json_pointer(["", key])) for key in keys]))
     assert re.findall(r"^(\w+)_desc = None$", text, re.MULTILINE) == names
 
 
@@ -319,7 +321,7 @@ def emit(*arguments: str, stdin: Any = None) -> Result:
 def test_a_model_s_tiles_are_printed(monkeypatch: pytest.MonkeyPatch, language: LanguageName) -> None:
     monkeypatch.chdir(EXAMPLES)
     result = emit("--lang", language, "tile.json")
-    described = [part for part in read_source("tile.json") if isinstance(part, Described)]
+    described = [part for part in read_source("tile.json") if isinstance(part, JsonDescriptor)]
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == "".join(source_text(language, "tile.json", described))
 

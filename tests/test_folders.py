@@ -8,25 +8,25 @@ from pathlib import Path
 import pytest
 
 from dml_tile.errors import InputError
-from dml_tile.readers.paths import Folders, write_whole
+from dml_tile.readers.paths import AllowedFolders, write_whole
 
 
 @pytest.fixture
-def folders(tmp_path: Path) -> Folders:
+def folders(tmp_path: Path) -> AllowedFolders:
     for name in ("model", "current", "outside"):
         (tmp_path / name).mkdir()
         (tmp_path / name / f"{name}.bin").write_bytes(b"1234")
-    return Folders(tmp_path / "model", tmp_path / "current")
+    return AllowedFolders(tmp_path / "model", tmp_path / "current")
 
 
-def test_a_source_is_looked_for_beside_the_model_then_in_the_current_folder(folders: Folders) -> None:
+def test_a_source_is_looked_for_beside_the_model_then_in_the_current_folder(folders: AllowedFolders) -> None:
     assert folders.source("model.bin", "/p") == folders.model / "model.bin"
     assert folders.source("current.bin", "/p") == folders.current / "current.bin"
     assert folders.source("../current/current.bin", "/p") == folders.current / "current.bin"
 
 
 @pytest.mark.parametrize("name", ["../outside/outside.bin", "link.bin", "link/outside.bin", "{outside}/outside.bin"])
-def test_a_source_outside_is_refused(folders: Folders, name: str) -> None:
+def test_a_source_outside_is_refused(folders: AllowedFolders, name: str) -> None:
     outside = folders.model.parent / "outside"
     (folders.model / "link.bin").symlink_to(outside / "outside.bin")
     (folders.model / "link").symlink_to(outside)
@@ -45,7 +45,7 @@ def test_a_source_outside_is_refused(folders: Folders, name: str) -> None:
         ("x" * 5000, "no usable path|does not exist"),
     ],
 )
-def test_an_unusable_source_is_refused(folders: Folders, name: str, message: str) -> None:
+def test_an_unusable_source_is_refused(folders: AllowedFolders, name: str, message: str) -> None:
     (folders.model / "folder").mkdir()
     os.mkfifo(folders.model / "pipe")
     (folders.model / "loop").symlink_to(folders.model / "loop")
@@ -53,13 +53,13 @@ def test_an_unusable_source_is_refused(folders: Folders, name: str, message: str
         folders.source(name, "/p")
 
 
-def test_a_target_is_below_the_current_folder(folders: Folders) -> None:
+def test_a_target_is_below_the_current_folder(folders: AllowedFolders) -> None:
     assert folders.target("new/output.npy", "/p") == folders.current / "new" / "output.npy"
     assert folders.target("../model/output.npy", "/p") == folders.model / "output.npy"
 
 
 @pytest.mark.parametrize("name", ["../outside/new.bin", "link/new.bin", "link.bin", "{outside}/new.bin", "..", "../x"])
-def test_a_target_outside_is_refused(folders: Folders, name: str) -> None:
+def test_a_target_outside_is_refused(folders: AllowedFolders, name: str) -> None:
     outside = folders.model.parent / "outside"
     (folders.current / "link").symlink_to(outside)
     (folders.current / "link.bin").symlink_to(outside / "outside.bin")
@@ -76,19 +76,21 @@ def test_a_target_outside_is_refused(folders: Folders, name: str) -> None:
         ("a\0b", "no usable path"),
     ],
 )
-def test_an_unusable_target_is_refused_beforehand(folders: Folders, name: str, message: str) -> None:
+def test_an_unusable_target_is_refused_beforehand(folders: AllowedFolders, name: str, message: str) -> None:
     os.mkfifo(folders.current / "pipe")
     with pytest.raises(InputError, match=message):
         folders.target(name, "/p")
 
 
-def test_what_must_not_be_written_is_refused_beforehand(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_must_not_be_written_is_refused_beforehand(
+    folders: AllowedFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "current.bin")  # root may write anything
     with pytest.raises(InputError, match="is read-only"):
         folders.target("current.bin", "/p")
 
 
-def test_a_folder_is_no_target(folders: Folders) -> None:
+def test_a_folder_is_no_target(folders: AllowedFolders) -> None:
     with pytest.raises(InputError, match="is not a regular file"):
         folders.target(".", "/p")
 

@@ -14,7 +14,7 @@ from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dialects import onnx
 from dml_tile.emit.lowering import lowering_model, lowering_source
 from dml_tile.lowering.lower import lower, lower_request
-from dml_tile.readers.json.descriptors import Described
+from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.reports.lowering import compact, lowering_table, summary_lines
 from dml_tile.targets import Target
 from tests.helpers.descriptors import row
@@ -124,7 +124,9 @@ def test_a_model_of_complex_numbers_prints_the_steps_type(run: Callable[..., str
 
 
 def lowered_tiles(**tiles: TileOperatorDesc) -> list[Lowered]:
-    return [lowered("tiles.json", Described(f"/{name}", tile), Target.parse("2_1")) for name, tile in tiles.items()]
+    return [
+        lowered("tiles.json", JsonDescriptor(f"/{name}", tile), Target.parse("2_1")) for name, tile in tiles.items()
+    ]
 
 
 def test_cpp_builds_each_step_and_tells_the_buffers() -> None:
@@ -143,9 +145,9 @@ def test_python_builds_each_step() -> None:
 
 
 def test_code_tells_the_notes_once() -> None:
-    tile = lowered("tiles.json", Described(""), Target.parse("2_0"))
+    tile = lowered("tiles.json", JsonDescriptor(""), Target.parse("2_0"))
     assert "".join(lowering_source("cpp", [tile])) == "#include <DirectML.h>\n"
-    tile = lowered("tiles.json", Described("", EIGHT), Target.parse("2_0"))
+    tile = lowered("tiles.json", JsonDescriptor("", EIGHT), Target.parse("2_0"))
     text = "".join(lowering_source("cpp", [tile]))
     first = "// tiles.json at 2_0, step 1 of 3, from input to scratch1 (1024 bytes); INT16 travels as FLOAT16: its bits"
     assert f"{first} arrive only where nothing normalises NaNs or denormals:\nconst UINT step1_input_sizes[]" in text

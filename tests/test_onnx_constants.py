@@ -11,7 +11,7 @@ import pytest
 from onnx import NodeProto, TensorProto, helper
 
 from dml_tile.errors import InputError
-from dml_tile.readers.model_tile import Fixed
+from dml_tile.readers.model_tile import KnownShapes
 from tests.helpers.onnx_graphs import (
     BOOL,
     INT64,
@@ -327,63 +327,63 @@ def test_a_named_dimension_is_fixed_everywhere(tmp_path: Path) -> None:
         domains={"com.stranger": 1},
         value_info=declared,
     )
-    found = nodes_of(made, tmp_path, Fixed({"N": 4}))
+    found = nodes_of(made, tmp_path, KnownShapes({"N": 4}))
     assert [getattr(each, "shape", each) for each in found] == [(4, 5), (4, 3)]
 
 
 def test_a_named_dimension_is_fixed_in_subgraphs(tmp_path: Path) -> None:
     body = graph([tile_node("s", output="t")], [typed("s", ["k"])], [typed("t")])
     made = model(constant("r", [2]), node("Own", ["x"], ["y"], domain="own", body=body), domains={"own": 1})
-    assert tile_in(made, tmp_path, Fixed({"k": 7})).shape == (7,)
+    assert tile_in(made, tmp_path, KnownShapes({"k": 7})).shape == (7,)
 
 
 def test_a_name_that_the_model_has_not_is_left_alone(tmp_path: Path) -> None:
-    assert tile_in(model(*TILE, inputs=DYNAMIC), tmp_path, Fixed({"M": 4})).shape == ("N", 3)
+    assert tile_in(model(*TILE, inputs=DYNAMIC), tmp_path, KnownShapes({"M": 4})).shape == ("N", 3)
 
 
 @pytest.mark.parametrize("declared", [["N", 3], [None, 3], [-1, 3], [4, 3], None])
 def test_an_input_s_shape_is_fixed(declared: Any, tmp_path: Path) -> None:
     made = model(*TILE, inputs=[typed("x", declared)])
-    assert tile_in(made, tmp_path, Fixed(input_shapes={"x": (4, 3)})).shape == (4, 3)
+    assert tile_in(made, tmp_path, KnownShapes(input_shapes={"x": (4, 3)})).shape == (4, 3)
 
 
 def test_a_shape_fixes_the_names_that_it_replaces(tmp_path: Path) -> None:
     made = model(*TILE, inputs=[typed("x", ["N", 3]), typed("w", ["N"])])
-    assert tile_in(made, tmp_path, Fixed(input_shapes={"w": (9,)})).shape == (9, 3)
+    assert tile_in(made, tmp_path, KnownShapes(input_shapes={"w": (9,)})).shape == (9, 3)
 
 
 def test_a_scalar_s_shape_is_fixed(tmp_path: Path) -> None:
     made = model(constant("r", np.zeros(0)), tile_node(), inputs=[typed("x")])
-    found = tile_in(made, tmp_path, Fixed(input_shapes={"x": ()}))
+    found = tile_in(made, tmp_path, KnownShapes(input_shapes={"x": ()}))
     assert (found.shape, found.repeats) == ((), ())
 
 
 @pytest.mark.parametrize(
-    ("fixed", "message"),
+    ("known_shapes", "message"),
     [
-        (Fixed(input_shapes={"X": (4, 3)}), "X: is no input of the model; it has 'x', 'w'"),
-        (Fixed(input_shapes={"r": (4, 3)}), "r: is no input of the model; it has 'x', 'w'"),
-        (Fixed(input_shapes={"x": (4, 3, 1)}), "x: has 2 dimensions, (N, 3); (4, 3, 1) was given"),
-        (Fixed(input_shapes={"x": (4, 5)}), "x: dimension 1 is 3; 5 was given"),
-        (Fixed({"N": 2}, {"x": (4, 3)}), "x: dimension 0, N, is 2; 4 was given"),
-        (Fixed(input_shapes={"x": (4, 3), "w": (5,)}), "w: dimension 0, N, is 4; 5 was given"),
-        (Fixed({"N": -1}), f"N: -1 was given; sizes are from 0 to {2**63 - 1}"),
-        (Fixed(input_shapes={"x": (2**63, 3)}), f"x: {2**63} was given; sizes are from 0 to {2**63 - 1}"),
+        (KnownShapes(input_shapes={"X": (4, 3)}), "X: is no input of the model; it has 'x', 'w'"),
+        (KnownShapes(input_shapes={"r": (4, 3)}), "r: is no input of the model; it has 'x', 'w'"),
+        (KnownShapes(input_shapes={"x": (4, 3, 1)}), "x: has 2 dimensions, (N, 3); (4, 3, 1) was given"),
+        (KnownShapes(input_shapes={"x": (4, 5)}), "x: dimension 1 is 3; 5 was given"),
+        (KnownShapes({"N": 2}, {"x": (4, 3)}), "x: dimension 0, N, is 2; 4 was given"),
+        (KnownShapes(input_shapes={"x": (4, 3), "w": (5,)}), "w: dimension 0, N, is 4; 5 was given"),
+        (KnownShapes({"N": -1}), f"N: -1 was given; sizes are from 0 to {2**63 - 1}"),
+        (KnownShapes(input_shapes={"x": (2**63, 3)}), f"x: {2**63} was given; sizes are from 0 to {2**63 - 1}"),
     ],
 )
-def test_what_contradicts_the_model_is_refused(fixed: Fixed, message: str, tmp_path: Path) -> None:
+def test_what_contradicts_the_model_is_refused(known_shapes: KnownShapes, message: str, tmp_path: Path) -> None:
     made = model(*TILE, inputs=[typed("x", ["N", 3]), typed("w", ["N"])])
     with pytest.raises(InputError) as caught:
-        nodes_of(made, tmp_path, fixed)
+        nodes_of(made, tmp_path, known_shapes)
     assert str(caught.value) == message
 
 
 def test_a_shape_for_what_is_no_tensor_is_refused(tmp_path: Path) -> None:
     made = model(*TILE, inputs=[helper.make_tensor_sequence_value_info("x", 1, [2])])
     with pytest.raises(InputError, match="x: is no tensor"):
-        nodes_of(made, tmp_path, Fixed(input_shapes={"x": (2, 3)}))
+        nodes_of(made, tmp_path, KnownShapes(input_shapes={"x": (2, 3)}))
 
 
 def test_a_contradiction_is_refused_in_a_model_without_tiles_too(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no input"):
-        nodes_of(model(node("Relu", ["x"], ["y"])), tmp_path, Fixed(input_shapes={"z": (2, 3)}))
+        nodes_of(model(node("Relu", ["x"], ["y"])), tmp_path, KnownShapes(input_shapes={"z": (2, 3)}))

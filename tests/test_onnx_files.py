@@ -12,8 +12,8 @@ import pytest
 from onnx import ModelProto, TensorProto
 
 from dml_tile.errors import InputError, Problem
-from dml_tile.readers.model_tile import Fixed, TileNode
-from dml_tile.readers.onnx.file import LARGE, MOST_BYTES, load
+from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.onnx.file import LARGE, MAX_MODEL_BYTES, load
 from dml_tile.readers.onnx.tiles import read_nodes
 from tests.helpers.onnx_graphs import (
     FLOAT,
@@ -106,18 +106,18 @@ def test_messages_nested_without_end_are_refused(tmp_path: Path) -> None:
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a regular file"):
-        list(read_nodes(tmp_path, Fixed()))
+        list(read_nodes(tmp_path, KnownShapes()))
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read: No such file"):
-        list(read_nodes(tmp_path / "model.onnx", Fixed()))
+        list(read_nodes(tmp_path / "model.onnx", KnownShapes()))
 
 
 def test_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "model.onnx")
     with pytest.raises(InputError, match="is not a regular file"):
-        list(read_nodes(tmp_path / "model.onnx", Fixed()))
+        list(read_nodes(tmp_path / "model.onnx", KnownShapes()))
 
 
 @pytest.mark.parametrize("name", [b"Tile_1", b"repeats", b"x"])
@@ -147,9 +147,9 @@ def test_a_damaged_model_gives_tiles_or_problems(seed: int, tmp_path: Path) -> N
 def test_a_file_larger_than_protobuf_reads_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(WHOLE)
-    os.truncate(path, MOST_BYTES + 1)
-    with pytest.raises(InputError, match=f"has {MOST_BYTES + 1} bytes; protobuf reads at most {MOST_BYTES}"):
-        list(read_nodes(path, Fixed()))
+    os.truncate(path, MAX_MODEL_BYTES + 1)
+    with pytest.raises(InputError, match=f"has {MAX_MODEL_BYTES + 1} bytes; protobuf reads at most {MAX_MODEL_BYTES}"):
+        list(read_nodes(path, KnownShapes()))
 
 
 def test_weights_take_no_memory(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_weights_take_no_memory(tmp_path: Path) -> None:
     path = holed(made, weights, 2**20 * 500, tmp_path / "model.onnx")
     assert path.stat().st_size > 2**20 * 500
     tracemalloc.start()
-    (found,) = read_nodes(path, Fixed())
+    (found,) = read_nodes(path, KnownShapes())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found == TileNode("Tile->y", "ONNX Tile-13", "float32", (2**18, 500), (1, 2))

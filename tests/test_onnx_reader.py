@@ -10,7 +10,7 @@ import pytest
 from onnx import NodeProto, TensorProto, helper
 
 from dml_tile.errors import InputError, Problem
-from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.tile_request import Request
 from tests.helpers.onnx_graphs import (
@@ -54,7 +54,7 @@ REAL: Final = {
 
 @pytest.mark.parametrize("name", REAL)
 def test_a_real_model_has_its_tile(name: str) -> None:
-    (found,) = read_nodes(MODELS / name, Fixed())
+    (found,) = read_nodes(MODELS / name, KnownShapes())
     assert isinstance(found, TileNode)
     assert (found.dialect, found.shape, found.repeats) == REAL[name]
     assert (found.data_type, found.error) == ("float32", "")

@@ -15,8 +15,8 @@ import pytest
 from dml_tile.dialects.openvino import TILE_1_TYPES
 from dml_tile.errors import InputError
 from dml_tile.readers import openvino as openvino_reader
-from dml_tile.readers.model_tile import Fixed, TileNode
-from dml_tile.readers.openvino import LONGEST_POINTER, read_nodes
+from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.openvino import MAX_POINTER_LENGTH, read_nodes
 from tests.helpers.ir_models import (
     MODELS,
     burn_tile,
@@ -34,7 +34,7 @@ DIALECT = "OpenVINO Tile-1"
 
 
 def read(path: Path, **input_shapes: tuple[int, ...]) -> list[TileNode]:
-    return list(read_nodes(path, Fixed(input_shapes=input_shapes)))
+    return list(read_nodes(path, KnownShapes(input_shapes=input_shapes)))
 
 
 def by_name(path: Path, **input_shapes: tuple[int, ...]) -> dict[str, TileNode]:
@@ -145,8 +145,8 @@ def test_an_input_s_shape_is_fixed_by_any_of_its_names(tmp_path: Path, name: str
 
 
 def test_dimensions_have_no_names(tmp_path: Path) -> None:
-    fixed = Fixed(dims={"batch": 4})
-    assert list(read_nodes(dynamic_model(tmp_path / "m.xml"), fixed)) == read(tmp_path / "m.xml")
+    known_shapes = KnownShapes(dims={"batch": 4})
+    assert list(read_nodes(dynamic_model(tmp_path / "m.xml"), known_shapes)) == read(tmp_path / "m.xml")
 
 
 # Graphs in graphs
@@ -210,7 +210,7 @@ def test_tiles_are_found_in_every_body(tmp_path: Path) -> None:
 
 def test_a_long_name_loses_its_middle(tmp_path: Path) -> None:
     (node,) = read(tile_ir(tmp_path / "m.xml", name=f"begin{'n' * 1000}end"))
-    assert len(node.pointer) == LONGEST_POINTER
+    assert len(node.pointer) == MAX_POINTER_LENGTH
     assert node.pointer.startswith("begin")
     assert node.pointer.endswith("end")
 
@@ -223,7 +223,7 @@ def test_a_path_may_have_any_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fixed", "message"),
+    ("known_shapes", "message"),
     [
         ({"y": (2, 3)}, r"y: is no input of the model; it has 'x', 'x_tensor', 'r'"),
         ({"x": (2, 4)}, r"x: has the shape \[\?,3\]; \[2, 4\] was given"),
@@ -232,9 +232,9 @@ def test_a_path_may_have_any_bytes(tmp_path: Path) -> None:
         ({"x": (2**63, 3)}, "sizes are from 0 to 9223372036854775807"),
     ],
 )
-def test_a_shape_that_is_not_the_model_s_is_refused(tmp_path: Path, fixed: Any, message: str) -> None:
+def test_a_shape_that_is_not_the_model_s_is_refused(tmp_path: Path, known_shapes: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        read(dynamic_model(tmp_path / "m.xml"), **fixed)
+        read(dynamic_model(tmp_path / "m.xml"), **known_shapes)
 
 
 def test_shapes_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:

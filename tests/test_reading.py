@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from dml_tile.errors import Problem
-from dml_tile.readers.model_tile import Fixed, TileNode
-from dml_tile.readers.sandbox.parent import MOST_ANSWERED, ModelReader
+from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.sandbox.parent import MAX_ANSWER_BYTES, ModelReader
 from dml_tile.readers.sandbox.protocol import Order, answer_line, read_answer
 from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, nested_ifs, tensorflow_tile
 
@@ -25,9 +25,9 @@ BURN = TileNode("output_tensor", "OpenVINO Tile-1", "f32", (2, 2), (2, 2))
 LONG = 300  # seconds, on a machine that has much else to do
 
 
-def read(path: Path, *paths: Path, fixed: Fixed | None = None, **bounds: Any) -> list[list[Any]]:
+def read(path: Path, *paths: Path, known_shapes: KnownShapes | None = None, **bounds: Any) -> list[list[Any]]:
     """What a reader gives for each file."""
-    with ModelReader(fixed or Fixed(), **{"seconds": LONG, **bounds}) as reader:
+    with ModelReader(known_shapes or KnownShapes(), **{"seconds": LONG, **bounds}) as reader:
         return [list(reader.parts(each)) for each in (path, *paths)]
 
 
@@ -43,9 +43,11 @@ def test_models_of_every_kind_are_read(tmp_path: Path) -> None:
 
 
 def test_what_is_fixed_reaches_the_reader() -> None:
-    ((node,),) = read(LITE, fixed=Fixed({"n": 3}, {"x": (4, 2)}))
+    ((node,),) = read(LITE, known_shapes=KnownShapes({"n": 3}, {"x": (4, 2)}))
     assert node.shape == (4, 2)
-    assert read(LITE, fixed=Fixed({}, {"y": (4, 2)})) == [[Problem("y", "is no input of the model; it has 'x'")]]
+    assert read(LITE, known_shapes=KnownShapes({}, {"y": (4, 2)})) == [
+        [Problem("y", "is no input of the model; it has 'x'")]
+    ]
 
 
 def test_a_path_may_be_relative_and_have_any_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,10 +132,10 @@ def test_the_extra_is_named_where_a_package_is_not_installed(
 IMPORTS_NEITHER = """
 import sys
 from pathlib import Path
-from dml_tile.readers.model_tile import Fixed
+from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sandbox.parent import ModelReader
 
-with ModelReader(Fixed()) as reader:
+with ModelReader(KnownShapes()) as reader:
     print([len(reader.parts(Path(name))) for name in sys.argv[1:]])
 print({"onnx", "openvino"} & {*sys.modules})
 """
@@ -157,7 +159,7 @@ def started() -> subprocess.Popen[bytes]:
 def answered(process: subprocess.Popen[bytes], path: Path, seconds: float = LONG) -> list[Any]:
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(Order(str(path), "OpenVINO", Fixed(), seconds, 2**32).line())
+    process.stdin.write(Order(str(path), "OpenVINO", KnownShapes(), seconds, 2**32).line())
     process.stdin.flush()
     return list(iter(lambda: read_answer(process.stdout.readline()), None))  # type: ignore[union-attr]
 
@@ -242,8 +244,8 @@ def test_one_process_reads_all_files_and_is_gone_at_the_end(tmp_path: Path) -> N
         ("sys.stdout.write('{'); sys.stdout.flush(); os._exit(1)", "OpenVINO's reader crashed (status 0x1)"),
         ("say('OpenVINO says hello')", "OpenVINO's reader gave an answer that is none"),
         ("say('[' * 10000)", "OpenVINO's reader gave an answer that is none"),
-        (f"say('x' * {MOST_ANSWERED})", f"has more Tiles than {MOST_ANSWERED} bytes can tell"),
-        ("while True: problem('more')", f"has more Tiles than {MOST_ANSWERED} bytes can tell"),
+        (f"say('x' * {MAX_ANSWER_BYTES})", f"has more Tiles than {MAX_ANSWER_BYTES} bytes can tell"),
+        ("while True: problem('more')", f"has more Tiles than {MAX_ANSWER_BYTES} bytes can tell"),
     ],
     ids=[
         *("SIGSEGV", "abort", "exit", "an exit in order", "out of memory", "half a line", "no JSON", "deep JSON"),
@@ -274,7 +276,7 @@ def test_a_process_that_closes_its_output_and_stays_is_ended(tmp_path: Path) -> 
 
 def test_a_process_that_died_between_files_costs_none(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(f"{TELL}; os._exit(0)")
-    with ModelReader(Fixed(), seconds=LONG, command=STAND_IN) as reader:
+    with ModelReader(KnownShapes(), seconds=LONG, command=STAND_IN) as reader:
         first: Any = reader.parts(tmp_path / "a.xml")[0]
         os.waitid(os.P_PID, int(first.message), os.WEXITED | os.WNOWAIT)
         second: Any = reader.parts(tmp_path / "a.xml")[0]
@@ -285,7 +287,7 @@ def test_a_process_that_died_between_files_costs_none(tmp_path: Path) -> None:
 def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
     told = tmp_path / "told"
     (tmp_path / "a.xml").write_text(f"open({str(told)!r}, 'w').write(str(os.getpid()))\ntime.sleep(1000)")
-    reader = ModelReader(Fixed(), seconds=LONG, command=STAND_IN)
+    reader = ModelReader(KnownShapes(), seconds=LONG, command=STAND_IN)
 
     def interrupt() -> None:
         while not told.exists() or not told.read_text():
@@ -317,7 +319,7 @@ def test_a_part_survives_its_line(part: Any) -> None:
 
 
 def test_an_order_survives_its_line() -> None:
-    order = Order(os.fsdecode(b"/\xff\n"), "ONNX", Fixed({"n": 2**70}, {"x": (), "y": (2, 3)}), 0.5, 2**40)
+    order = Order(os.fsdecode(b"/\xff\n"), "ONNX", KnownShapes({"n": 2**70}, {"x": (), "y": (2, 3)}), 0.5, 2**40)
     assert order.line().count(b"\n") == 1
     assert Order.read(order.line()) == order
 

@@ -10,7 +10,7 @@ import pytest
 
 from dml_tile import check
 from dml_tile.enums import TensorDataType
-from dml_tile.readers.json.descriptors import Described, read_document
+from dml_tile.readers.json.descriptors import JsonDescriptor, read_document
 from dml_tile.reports.tables import dimension_counts
 from dml_tile.targets import WINDOWS_RELEASES, Target
 from tests.helpers.pages import blocks_of, commands_of, printed_by, run_python
@@ -52,7 +52,7 @@ def test_the_tests_in_it_pass(code: str, pytester: pytest.Pytester) -> None:
 def test_the_descriptor_in_it_is_accepted_everywhere() -> None:
     (text,) = (block.text for block in BLOCKS if block.language == "json")
     (part,) = read_document(text.encode())
-    assert isinstance(part, Described)
+    assert isinstance(part, JsonDescriptor)
     assert check(part.desc, "1_0") == ()
 
 

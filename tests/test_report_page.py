@@ -13,7 +13,7 @@ from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.enums import FeatureLevel
 from dml_tile.errors import Problem
 from dml_tile.findings import Against
-from dml_tile.readers.json.descriptors import Described
+from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.reports.page.contents import LISTED_AT_MOST
 from dml_tile.reports.page.markup import hash_source
@@ -52,7 +52,7 @@ def test_what_passes_at_no_level_runs_on_no_windows() -> None:
 
 
 def test_an_operator_that_is_no_tile_is_not_checked() -> None:
-    html = page([checked(Described("/gather", other="DML_OPERATOR_GATHER"))])
+    html = page([checked(JsonDescriptor("/gather", other="DML_OPERATOR_GATHER"))])
     assert rows(html, "tiles") == [["– not checked", "a.json", "/gather", "6_4", "", "", "1"]]
     assert "DML_OPERATOR_GATHER is not a tile" in details(html)[0]
 
@@ -167,7 +167,7 @@ def test_the_contract_is_told(against: Against, said: str) -> None:
 
 
 def test_names_are_text_whatever_is_in_them() -> None:
-    hostile = Described(f"/{HOSTILE}", WRONG.desc)
+    hostile = JsonDescriptor(f"/{HOSTILE}", WRONG.desc)
     problem = HOSTILE, Problem(HOSTILE, HOSTILE)
     html = page([checked(hostile, source=HOSTILE)], [problem], [ModelSummary(HOSTILE)])
     harmless = page([checked(WRONG)], [("a", Problem("b", "c"))], [ModelSummary("a.onnx")])

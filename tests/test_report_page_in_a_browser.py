@@ -16,7 +16,7 @@ from selenium.webdriver.support.select import Select
 
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.errors import Problem
-from dml_tile.readers.json.descriptors import Described
+from dml_tile.readers.json.descriptors import JsonDescriptor
 from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -60,7 +60,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
         checked(SHORT, OLD, source="tile10.json"),
         checked(SHORT, OLD, source="tile9.json"),
         checked(WRONG, NEW, source="a.json"),
-        checked(Described(f"/{HOSTILE}", WRONG.desc), NEW, source=HOSTILE),
+        checked(JsonDescriptor(f"/{HOSTILE}", WRONG.desc), NEW, source=HOSTILE),
     ]
     problems = [(HOSTILE, Problem("", HOSTILE))]
     path = tmp_path_factory.mktemp("page") / "report.html"

@@ -1,4 +1,4 @@
-"""Folders, and which file is read by what."""
+"""AllowedFolders, and which file is read by what."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dml_tile.readers.model_tile import Fixed, TileNode
-from dml_tile.readers.sources import Sources, expanded, is_model
+from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.sources import Sources, expanded, is_model_file
 from tests.helpers.descriptors import page_tile
 
 DESCRIPTOR = page_tile().model_dump_json(by_alias=True)
@@ -103,14 +103,14 @@ def test_a_path_that_cannot_be_looked_at_is_left_to_its_reader(tmp_path: Path) -
 
 @pytest.mark.parametrize(("name", "expected"), [("a.onnx", True), ("a.XML", True), ("a.json", False), ("-", False)])
 def test_the_name_tells_a_model(name: str, expected: bool) -> None:
-    assert is_model(name) == expected
+    assert is_model_file(name) == expected
 
 
 def test_each_kind_is_read_by_its_reader(tmp_path: Path) -> None:
     descriptor = tmp_path / "a.json"
     descriptor.write_text(DESCRIPTOR)
     models = Path(__file__).parent / "data" / "models"
-    with Sources(Fixed()) as sources:
+    with Sources(KnownShapes()) as sources:
         (part,) = sources.parts(str(models / "burn_tile.onnx"))
         (same,) = sources.parts(str(models / "burn_tile.ir.xml"))
         (bare,) = sources.parts(str(descriptor))

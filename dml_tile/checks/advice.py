@@ -14,21 +14,21 @@ from dml_tile.checks.result import Result
 from dml_tile.errors import DmlError
 from dml_tile.input_errors import printable
 from dml_tile.lowering.lower import MENDED_RULES
-from dml_tile.readers.json.descriptors import Described
-from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.model_tile import KnownShapes, TileNode
 
 as_typed: Final = subprocess.list2cmdline if os.name == "nt" else shlex.join
 """A command's arguments as its user types them."""
 
 
-def advised(result: Result, part: Described | TileNode, fixed: Fixed, *, is_alone: bool) -> Result:
+def advised(result: Result, part: JsonDescriptor | TileNode, known_shapes: KnownShapes, *, is_alone: bool) -> Result:
     """The result with the lowering of its tile, where it helps and there is one; findings suggest the command for it.
 
     A tile that ``is_alone`` in its source needs no pointer.
     """
     if result.unknown or result.via or not any(finding.rule in MENDED_RULES for finding in result.findings):
         return result
-    command = _command(result, fixed, is_alone)
+    command = _command(result, known_shapes, is_alone)
     if command != printable(command):  # nobody could type it
         return result
     try:
@@ -46,17 +46,17 @@ def _joined(command: str, suggestion: str | None) -> str:
     return f"lower it ({command}){f', or {suggestion}' if suggestion else ''}"
 
 
-def _command(result: Result, fixed: Fixed, is_alone: bool) -> str:
-    return as_typed(["dml-tile", "lower", *_arguments(result, fixed, is_alone)])
+def _command(result: Result, known_shapes: KnownShapes, is_alone: bool) -> str:
+    return as_typed(["dml-tile", "lower", *_arguments(result, known_shapes, is_alone)])
 
 
-def _arguments(result: Result, fixed: Fixed, is_alone: bool) -> Iterator[str]:
+def _arguments(result: Result, known_shapes: KnownShapes, is_alone: bool) -> Iterator[str]:
     is_an_option = result.source.startswith("-") and result.source != "-"
     yield f"./{result.source}" if is_an_option else result.source
     yield from ("--target", result.target.name)
-    for name, size in fixed.dims.items():
+    for name, size in known_shapes.dims.items():
         yield from ("--dim", f"{name}={size}")
-    for name, shape in fixed.input_shapes.items():
+    for name, shape in known_shapes.input_shapes.items():
         yield from ("--input-shape", f"{name}={','.join(map(str, shape))}")
     if result.pointer and not is_alone:
         yield from ("--pointer", result.pointer)

@@ -7,16 +7,16 @@ from typing import Final
 
 from dml_tile.checks.files import Complain
 from dml_tile.errors import Problem
-from dml_tile.readers.json.descriptors import Described
-from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded
 
 MAX_LISTED: Final = 10
 
 
 def chosen_tiles(
-    name: str, fixed: Fixed, pointer: str | None, complain: Complain
-) -> Iterator[tuple[str, Described | TileNode]]:
+    name: str, known_shapes: KnownShapes, pointer: str | None, complain: Complain
+) -> Iterator[tuple[str, JsonDescriptor | TileNode]]:
     """Each tile of a file or a folder, with the file that holds it; of a ``pointer``, only the tile that has it.
 
     ``complain`` is called for what cannot be read, and where no tile has the pointer.
@@ -27,7 +27,7 @@ def chosen_tiles(
     is_readable = bool(files)
     is_found = pointer is None
     passed_over: list[str] = []
-    with Sources(fixed) as sources:
+    with Sources(known_shapes) as sources:
         for file in files:
             for part in sources.parts(file):
                 if isinstance(part, Problem):

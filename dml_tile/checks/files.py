@@ -12,8 +12,8 @@ from dml_tile.checks.result import Result, results
 from dml_tile.checks.selection import Selection
 from dml_tile.errors import Problem
 from dml_tile.findings import Against
-from dml_tile.readers.model_tile import Fixed
-from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded, is_model, may_have_tiles
+from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded, is_model_file, may_have_tiles
 from dml_tile.targets import Target
 
 Complain: TypeAlias = Callable[[str, Problem], None]
@@ -33,7 +33,7 @@ class Checking:
         self,
         targets: Sequence[Target],
         against: Against,
-        fixed: Fixed,
+        known_shapes: KnownShapes,
         complain: Complain,
         via: str | None = None,
         *,
@@ -44,7 +44,7 @@ class Checking:
         self.models: list[ModelSummary] = []
         self._targets = targets
         self._against: Against = against
-        self._fixed = fixed
+        self._known_shapes = known_shapes
         self._complain = complain
         self._via = via
         self._selection = selection
@@ -63,13 +63,13 @@ class Checking:
 
     def results(self, files: Iterable[str]) -> Iterator[tuple[Result, ...]]:
         """The results of files, tile by tile, one for each target."""
-        with Sources(self._fixed) as sources:
+        with Sources(self._known_shapes) as sources:
             for file in files:
                 yield from self._results_of(file, sources)
 
     def _results_of(self, file: str, sources: Sources) -> Iterator[tuple[Result, ...]]:
         model = ModelSummary(file)
-        if is_model(file):
+        if is_model_file(file):
             self.models.append(model)
         parts = sources.parts(file)
         first_parts = list(islice(parts, 2))
@@ -85,7 +85,9 @@ class Checking:
             if any(result.findings for result in of_part):
                 from dml_tile.checks.advice import advised  # with all that lowers tiles
 
-                of_part = [advised(result, part, self._fixed, is_alone=len(first_parts) == 1) for result in of_part]
+                of_part = [
+                    advised(result, part, self._known_shapes, is_alone=len(first_parts) == 1) for result in of_part
+                ]
             yield tuple(of_part)
 
     def _selected(self, result: Result) -> Result:

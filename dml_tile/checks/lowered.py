@@ -9,7 +9,7 @@ from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
 from dml_tile.lowering.lower import lower, lower_request
 from dml_tile.lowering.steps import Lowering
-from dml_tile.readers.json.descriptors import Described
+from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.rules.check import not_a_tile
 from dml_tile.targets import Target
@@ -32,7 +32,7 @@ class Lowered:
 
 
 def lowered(
-    source: str, part: Described | TileNode, target: Target, *, allow_float_reinterpretation: bool = True
+    source: str, part: JsonDescriptor | TileNode, target: Target, *, allow_float_reinterpretation: bool = True
 ) -> Lowered:
     """What becomes of a part of a source."""
     if isinstance(part, TileNode) and part.unknown:
@@ -45,9 +45,11 @@ def lowered(
     return Lowered(source, part.pointer, target, lowering)
 
 
-def lowering_of(part: Described | TileNode, target: Target, *, allow_float_reinterpretation: bool = True) -> Lowering:
+def lowering_of(
+    part: JsonDescriptor | TileNode, target: Target, *, allow_float_reinterpretation: bool = True
+) -> Lowering:
     """The lowering of a descriptor, or of a model's tile of which all is known. Raises DmlError as ``lower`` does."""
-    if isinstance(part, Described):
+    if isinstance(part, JsonDescriptor):
         if part.other is not None:
             raise DmlError([not_a_tile(part.other)])
         return lower(part.desc, target, allow_float_reinterpretation=allow_float_reinterpretation)

@@ -10,7 +10,7 @@ from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Against, Finding
-from dml_tile.readers.json.descriptors import Described
+from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.rules.check import check, lowest_level, not_a_tile
 from dml_tile.rules.dialect import SPECIFICATION_RULES
@@ -45,7 +45,7 @@ class Result:
 
 
 def results(
-    source: str, part: Described | TileNode, targets: Sequence[Target], against: Against, via: str | None = None
+    source: str, part: JsonDescriptor | TileNode, targets: Sequence[Target], against: Against, via: str | None = None
 ) -> Iterator[Result]:
     """The results of a part of a source, one for each target; a model's tiles go through the back end ``via``."""
     if via and isinstance(part, TileNode) and not part.error:
@@ -82,7 +82,7 @@ _Subject = tuple[tuple[Finding, ...], OperatorDesc | TileOperatorDesc | None]
 """A descriptor, or the findings at any target that keep it from being one."""
 
 
-def _of_a_document(part: Described) -> _Subject:
+def _of_a_document(part: JsonDescriptor) -> _Subject:
     return ((), part.desc) if part.other is None else ((not_a_tile(part.other),), None)
 
 

@@ -12,8 +12,8 @@ from dml_tile.checks.lowered import Lowered, lowered
 from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of, forget_output, write_while_read
 from dml_tile.emit.lowering import lowering_model, lowering_source
 from dml_tile.errors import Problem
-from dml_tile.readers.json.descriptors import Described
-from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.reports.lowering import print_lowered, print_not_lowered
 from dml_tile.targets import Target
 
@@ -22,10 +22,10 @@ class LoweredFiles:
     """Lowers the tiles of files for a target, or the one that has the ``pointer``."""
 
     def __init__(
-        self, target: Target, fixed: Fixed, pointer: str | None, *, allow_float_reinterpretation: bool
+        self, target: Target, known_shapes: KnownShapes, pointer: str | None, *, allow_float_reinterpretation: bool
     ) -> None:
         self._exit_status = ExitStatus()
-        self._fixed = fixed
+        self._known_shapes = known_shapes
         self._pointer = pointer
         self._target = target
         self._allow_float_reinterpretation = allow_float_reinterpretation
@@ -74,10 +74,10 @@ class LoweredFiles:
 
     def _tiles(self, name: str) -> Iterator[Lowered]:
         """What becomes of each tile; what cannot be read is told on stderr as it comes."""
-        for file, part in chosen_tiles(name, self._fixed, self._pointer, self._exit_status.complain):
+        for file, part in chosen_tiles(name, self._known_shapes, self._pointer, self._exit_status.complain):
             yield self._lowered(file, part)
 
-    def _lowered(self, file: str, part: Described | TileNode) -> Lowered:
+    def _lowered(self, file: str, part: JsonDescriptor | TileNode) -> Lowered:
         tile = lowered(file, part, self._target, allow_float_reinterpretation=self._allow_float_reinterpretation)
         if tile.findings:
             self._exit_status.count_findings()

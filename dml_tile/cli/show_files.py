@@ -20,8 +20,8 @@ from dml_tile.pictures.html import picture_html
 from dml_tile.pictures.svg import picture_svg
 from dml_tile.pictures.terminal import picture_lines, undrawn_lines
 from dml_tile.pictures.tile import TilePicture, no_picture, picture_of
-from dml_tile.readers.json.descriptors import Described
-from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.reports.text import Line, print_lines, result_lines
 from dml_tile.targets import Target
 
@@ -45,9 +45,9 @@ class _Shown:
 class ShownFiles:
     """Draws the tiles of files, or the one that has the ``pointer``, with their findings at a target."""
 
-    def __init__(self, target: Target, fixed: Fixed, pointer: str | None) -> None:
+    def __init__(self, target: Target, known_shapes: KnownShapes, pointer: str | None) -> None:
         self._exit_status = ExitStatus()
-        self._fixed = fixed
+        self._known_shapes = known_shapes
         self._pointer = pointer
         self._target = target
 
@@ -104,7 +104,7 @@ class ShownFiles:
             print_lines(console, [Line(0, Text(f"{more}; choose one with --pointer: {printable(listed(left_out))}"))])
 
     def _tiles(self, name: str) -> Iterator[_Shown]:
-        for file, part in chosen_tiles(name, self._fixed, self._pointer, self._exit_status.complain):
+        for file, part in chosen_tiles(name, self._known_shapes, self._pointer, self._exit_status.complain):
             (result,) = results(file, part, [self._target], "both")
             picture = _picture(part)
             if result.findings or picture.undrawn:
@@ -112,8 +112,8 @@ class ShownFiles:
             yield _Shown(result, picture)
 
 
-def _picture(part: Described | TileNode) -> TilePicture:
-    if isinstance(part, Described):
+def _picture(part: JsonDescriptor | TileNode) -> TilePicture:
+    if isinstance(part, JsonDescriptor):
         return no_picture("it is no tile") if part.other else picture_of(part.desc)
     if part.unknown:
         return no_picture("not all of it is known before the model runs")

@@ -25,7 +25,7 @@ from dml_tile.descriptors import (
 )
 from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType
 from dml_tile.input_errors import printable
-from dml_tile.readers.json.descriptors import Described
+from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.spellings import Enumerator
 
 LanguageName = Literal["cpp", "json", "python"]
@@ -36,7 +36,7 @@ _LONGEST_NAME: Final = 40
 _PYTHON_WIDTH: Final = 88  # Python's formatters break longer lines, unless told otherwise
 
 
-def source_text(language: LanguageName, source: str, described: Sequence[Described]) -> Iterator[str]:
+def source_text(language: LanguageName, source: str, described: Sequence[JsonDescriptor]) -> Iterator[str]:
     """A file that builds each descriptor of a source, in parts; it names where each comes from.
 
     In C++ each has variables ``NAME_desc`` (a DML_TILE_OPERATOR_DESC) and ``NAME_operator`` (a DML_OPERATOR_DESC), in
@@ -70,7 +70,7 @@ def commented_text(language: Literal["cpp", "python"], parts: Sequence[Commented
         yield f"\n{_comment(chosen.comment, part.comment)}\n{chosen.text(part.desc, name)}"
 
 
-def other_operator(part: Described) -> str | None:
+def other_operator(part: JsonDescriptor) -> str | None:
     """The C name, or the number, of an operator that is no tile, whose fields were not read; None for a tile."""
     if part.other is None and isinstance(part.desc, OperatorDesc) and part.desc.type != OperatorType.TILE:
         return f"operator {int(part.desc.type)}"

@@ -27,8 +27,8 @@ _ONE_REPEAT_A_DIMENSION: Final = ("ONNX Tile-6", "ONNX Tile-13")
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
-    """What a caller tells of a model's run: the sizes of named dimensions, and the shapes of inputs by their names."""
+class KnownShapes:
+    """Sizes that a caller gives for a model's dynamic parts: of named dimensions, and of whole inputs by name."""
 
     dims: Mapping[str, int] = field(default_factory=dict)
     input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

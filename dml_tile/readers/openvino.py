@@ -27,10 +27,10 @@ from openvino.op import Constant
 
 from dml_tile.errors import InputError
 from dml_tile.input_errors import refuse
-from dml_tile.readers.model_tile import Dimension, Fixed, TileNode, tile_node
+from dml_tile.readers.model_tile import Dimension, KnownShapes, TileNode, tile_node
 from dml_tile.tile_request import INT64_MAX
 
-LONGEST_POINTER: Final = 200
+MAX_POINTER_LENGTH: Final = 200
 """In characters; a longer one loses its middle."""
 
 _FORMATS: Final = {"ir": "OpenVINO IR", "paddle": "Paddle", "tf": "TensorFlow", "tflite": "TensorFlow Lite"}
@@ -51,25 +51,25 @@ _BEGINNING: Final = 2**16
 _PASSED_OVER: Final = re.compile(
     r"Exception from |Check '.*' failed at |While validating node |FrontEnd API |(Loading|Converting) input model$"
 )
-_LONGEST_REASON: Final = 300
+_MAX_REASON_LENGTH: Final = 300
 
 # What pybind11 makes of C++ exceptions, and of strings that are not UTF-8.
 _NATIVE_ERRORS: Final = (IndexError, OSError, RuntimeError, TypeError, ValueError)
 
 
-def read_nodes(path: Path, fixed: Fixed) -> Iterator[TileNode]:
+def read_nodes(path: Path, known_shapes: KnownShapes) -> Iterator[TileNode]:
     """The Tiles of the model, then those of the graphs inside its operators, such as ``Loop_3/body/Tile_1``.
 
-    TensorFlow Lite's operators have no names; their pointers tell the output, ``Tile->y``. ``fixed.input_shapes`` are
-    by any name of an input; dimensions have no names in OpenVINO.
+    TensorFlow Lite's operators have no names; their pointers name the output, as in ``Tile->y``. Known shapes may use
+    any name of an input; named dimensions are ignored, since OpenVINO has none.
 
-    Raises InputError for a file that OpenVINO cannot read, or that is ONNX, and for a shape that is not the model's,
-    and MemoryError.
+    Raises InputError for a file that OpenVINO cannot read, or that is ONNX, and for a shape that contradicts the
+    model; MemoryError if OpenVINO runs out of memory.
     """
     try:
         model = _read(path)
-        if fixed.input_shapes:
-            model.reshape(_shapes(model, fixed))
+        if known_shapes.input_shapes:
+            model.reshape(_shapes(model, known_shapes))
         for place, node in _tiles(model):
             yield _told(place, node)
     except InputError:
@@ -107,13 +107,13 @@ def _require_file(weights: Path) -> None:
         raise refuse("", f"its weights, {weights.name!r}, are not a regular file")
 
 
-def _shapes(model: ov.Model, fixed: Fixed) -> dict[Any, Any]:
+def _shapes(model: ov.Model, known_shapes: KnownShapes) -> dict[Any, Any]:
     """The shapes that are fixed, by the inputs themselves."""
     inputs = {
         name: port for port in model.inputs for name in sorted({*port.get_names(), port.get_node().get_friendly_name()})
     }
     shapes = {}
-    for name, shape in fixed.input_shapes.items():
+    for name, shape in known_shapes.input_shapes.items():
         if name not in inputs:
             raise refuse(name, f"is no input of the model; it has {', '.join(map(repr, inputs)) or 'none'}")
         if any(not 0 <= size <= INT64_MAX for size in shape):
@@ -174,13 +174,13 @@ def _values(output: Any) -> NDArray[Any] | None:
 
 
 def _short(pointer: str) -> str:
-    if len(pointer) <= LONGEST_POINTER:
+    if len(pointer) <= MAX_POINTER_LENGTH:
         return pointer
-    return f"{pointer[: LONGEST_POINTER // 2 - 1]}…{pointer[-LONGEST_POINTER // 2 :]}"
+    return f"{pointer[: MAX_POINTER_LENGTH // 2 - 1]}…{pointer[-MAX_POINTER_LENGTH // 2 :]}"
 
 
 def _reason(text: str) -> str:
     """What is for the reader of OpenVINO's message."""
     lines = [line.strip() for line in text.splitlines() if not _PASSED_OVER.match(line)]
     reason = " ".join(filter(None, lines)) or "it gives no reason"
-    return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
+    return reason if len(reason) <= _MAX_REASON_LENGTH else f"{reason[: _MAX_REASON_LENGTH - 1]}…"

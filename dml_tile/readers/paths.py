@@ -14,7 +14,7 @@ from dml_tile.input_errors import refuse
 
 
 @dataclass(frozen=True, slots=True)
-class Folders:
+class AllowedFolders:
     """The folder of a model and the current one; nothing outside them is read or written."""
 
     model: Path

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from dml_tile.errors import Problem
-from dml_tile.readers.json.descriptors import Described, read_source
-from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.json.descriptors import JsonDescriptor, read_source
+from dml_tile.readers.model_tile import KnownShapes, TileNode
 
 if TYPE_CHECKING:
     from dml_tile.readers.sandbox.parent import ModelReader
@@ -22,7 +22,7 @@ EMPTY_FOLDER: Final = Problem("", "the folder holds no models and no descriptors
 """What is wrong with a folder of which ``expanded`` gives nothing."""
 
 MODEL_SUFFIXES: Final = (".onnx", ".xml", ".tflite", ".pb", ".pdmodel")
-"""The files that ONNX's and OpenVINO's readers read; everything else is JSON."""
+"""Files that the ONNX and OpenVINO readers read; all others are read as JSON."""
 
 _KINDS: Final = {
     # what of these is looked at in a folder: that whose first bytes hold the pattern
@@ -37,16 +37,16 @@ _BEGINNING: Final = 2**16
 _LEADS_NOWHERE: Final = (errno.ENOENT, errno.ELOOP)
 
 
-def is_model(name: str) -> bool:
-    """Whether a file is a model's, by its name."""
+def is_model_file(name: str) -> bool:
+    """Whether a file is read as an ONNX or OpenVINO model, judged by its suffix."""
     return name.lower().endswith(MODEL_SUFFIXES)
 
 
 class Sources:
     """Reads the sources of one check; what reads models is started when the first comes, and ends with the block."""
 
-    def __init__(self, fixed: Fixed) -> None:
-        self._fixed = fixed
+    def __init__(self, known_shapes: KnownShapes) -> None:
+        self._known_shapes = known_shapes
         self._models = ExitStack()
         self._reader: ModelReader | None = None
 
@@ -56,15 +56,15 @@ class Sources:
     def __exit__(self, *error: object) -> None:
         self._models.close()
 
-    def parts(self, name: str) -> Iterator[Described | TileNode | Problem]:
+    def parts(self, name: str) -> Iterator[JsonDescriptor | TileNode | Problem]:
         """The tiles of a file, or of standard input (``-``), and what of it cannot be read."""
-        if not is_model(name):
+        if not is_model_file(name):
             yield from read_source(name)
             return
         if self._reader is None:
             from dml_tile.readers.sandbox.parent import ModelReader  # with what a process takes
 
-            self._reader = self._models.enter_context(ModelReader(self._fixed))
+            self._reader = self._models.enter_context(ModelReader(self._known_shapes))
         yield from self._reader.parts(Path(name))
 
 

@@ -9,10 +9,12 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from tests.helpers.paths import ROOT
+
 ov = pytest.importorskip("openvino", reason="there is no wheel of openvino for every platform")
 op = pytest.importorskip("openvino.opset13")
 
-MODELS: Final = Path(__file__).parent / "data" / "models"
+MODELS: Final = ROOT / "tests" / "data" / "models"
 
 
 def parameter(name: str, shape: Any, data_type: str = "f32") -> Any:

@@ -11,7 +11,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from dml_tile.errors import Problem
-from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.onnx.tiles import read_nodes
 
 FLOAT: Final = TensorProto.FLOAT
@@ -72,15 +72,17 @@ def call(name: str, inputs: Sequence[str], outputs: Sequence[str], called: str =
     return node(name, inputs, outputs, name=called, domain="own", **attributes)
 
 
-def nodes_of(made: ModelProto | bytes, folder: Path, fixed: Fixed | None = None) -> list[TileNode | Problem]:
+def nodes_of(
+    made: ModelProto | bytes, folder: Path, known_shapes: KnownShapes | None = None
+) -> list[TileNode | Problem]:
     path = folder / "model.onnx"
     path.write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
-    return list(read_nodes(path, fixed or Fixed()))
+    return list(read_nodes(path, known_shapes or KnownShapes()))
 
 
-def tile_in(made: ModelProto, folder: Path, fixed: Fixed | None = None) -> TileNode:
+def tile_in(made: ModelProto, folder: Path, known_shapes: KnownShapes | None = None) -> TileNode:
     """The model's only Tile."""
-    (found,) = nodes_of(made, folder, fixed)
+    (found,) = nodes_of(made, folder, known_shapes)
     assert isinstance(found, TileNode)
     return found
 

@@ -1,4 +1,4 @@
-"""Folders of the repository."""
+"""AllowedFolders of the repository."""
 
 from __future__ import annotations
 

@@ -12,27 +12,28 @@ from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result, results
 from dml_tile.errors import Problem
 from dml_tile.findings import Against
-from dml_tile.readers.json.descriptors import Described
-from dml_tile.readers.model_tile import Fixed, TileNode
+from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.reports.page.report import PageReport
 from dml_tile.targets import Target
 from tests.helpers.descriptors import row
 
 OLD, MIDDLE, NEW = (Target.parse(name) for name in ("windows-10-2004", "windows-11-21h2", "6_4"))
 
-LONG = Described("/long", row("INT64", [1, 2, 3, 4], [1, 1, 2, 1]))
-SHORT = Described("/short", row("FLOAT32", [1, 1, 2, 3], [1, 1, 3, 3]))
-WRONG = Described("/wrong", row("FLOAT32", [1, 1, 2, 3], [1, 1, 3, 3], RepeatsCount=3))
+LONG = JsonDescriptor("/long", row("INT64", [1, 2, 3, 4], [1, 1, 2, 1]))
+SHORT = JsonDescriptor("/short", row("FLOAT32", [1, 1, 2, 3], [1, 1, 3, 3]))
+WRONG = JsonDescriptor("/wrong", row("FLOAT32", [1, 1, 2, 3], [1, 1, 3, 3], RepeatsCount=3))
 
 HOSTILE = "</script><script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">&amp;"
 
 _VOID = ("meta", "input", "wbr")
 
 
-def checked(part: Described | TileNode, *targets: Target, source: str = "a.json") -> list[Result]:
+def checked(part: JsonDescriptor | TileNode, *targets: Target, source: str = "a.json") -> list[Result]:
     """What ``check`` makes of a tile."""
     return [
-        advised(result, part, Fixed(), is_alone=False) for result in results(source, part, targets or (NEW,), "both")
+        advised(result, part, KnownShapes(), is_alone=False)
+        for result in results(source, part, targets or (NEW,), "both")
     ]
 
 

@@ -16,7 +16,7 @@ from dml_tile.readers.c_structs import (
     write_operator_desc,
     write_tile_operator_desc,
 )
-from dml_tile.readers.json.descriptors import Described, read_document
+from dml_tile.readers.json.descriptors import JsonDescriptor, read_document
 from dml_tile.rules.check import check
 
 UINTS = st.integers(0, 9) | st.integers(0, UINT_MAX)
@@ -87,10 +87,10 @@ def test_an_operator_written_for_c_reads_back_as_c_keeps_it(operator: OperatorDe
 @settings(max_examples=300)
 def test_python_source_builds_an_equal_descriptor(desc: TileOperatorDesc | OperatorDesc) -> None:
     names: dict[str, Any] = {}
-    exec("".join(source_text("python", "-", [Described("", desc)])), names)
+    exec("".join(source_text("python", "-", [JsonDescriptor("", desc)])), names)
     assert names["tile_desc"] == desc
 
 
 @given(TILES)
 def test_json_reads_back_equal(desc: TileOperatorDesc) -> None:
-    assert list(read_document(json_text([desc]).encode())) == [Described("", desc)]
+    assert list(read_document(json_text([desc]).encode())) == [JsonDescriptor("", desc)]

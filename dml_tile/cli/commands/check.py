@@ -101,7 +101,7 @@ def check(
     wanted = wanted_formats(formats, output, page, with_statistics=statistics)
     if via is not None:
         require_back_end(via)
-    fixed = fixed_sizes(dims, input_shapes)
+    known_shapes = fixed_sizes(dims, input_shapes)
     status = ExitStatus()
     try:
         config = nearest_config()
@@ -109,7 +109,7 @@ def check(
         checking = Checking(
             _targets(targets, config),
             held_to,
-            fixed,
+            known_shapes,
             status.complain,
             via,
             selection=_selection(split(select or ()), split(ignore or ()), config),

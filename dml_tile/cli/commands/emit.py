@@ -31,17 +31,17 @@ def emit(
     """Print source text that builds each descriptor; exits with 1 if operators that are no tiles were left out."""
     from dml_tile.emit.source import other_operator, source_text
     from dml_tile.errors import Problem
-    from dml_tile.readers.json.descriptors import Described, read_source
-    from dml_tile.readers.sources import is_model
+    from dml_tile.readers.json.descriptors import JsonDescriptor, read_source
+    from dml_tile.readers.sources import is_model_file
 
-    if is_model(file):
+    if is_model_file(file):
         complain(file, [Problem("", "emit reads JSON; `dml-tile lower --format cpp` builds the tiles of models")])
         raise typer.Exit(UNREADABLE)
-    described: list[Described] = []
+    described: list[JsonDescriptor] = []
     problems: list[Problem] = []
     left_out: list[Problem] = []
     for part in read_source(file):
-        if not isinstance(part, Described):
+        if not isinstance(part, JsonDescriptor):
             problems.append(part)
         elif other := other_operator(part):
             left_out.append(Problem(part.pointer, f"{other} is not a tile; it is left out"))

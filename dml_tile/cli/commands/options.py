@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dml_tile.readers.model_tile import Fixed
+    from dml_tile.readers.model_tile import KnownShapes
     from dml_tile.targets import Target
 
 
@@ -85,10 +85,10 @@ def one_target(names: Sequence[str] | None, complaint: str) -> Target:
     return chosen
 
 
-def fixed_sizes(dims: Sequence[str] | None, input_shapes: Sequence[str] | None) -> Fixed:
-    from dml_tile.readers.model_tile import Fixed
+def fixed_sizes(dims: Sequence[str] | None, input_shapes: Sequence[str] | None) -> KnownShapes:
+    from dml_tile.readers.model_tile import KnownShapes
 
-    return Fixed(
+    return KnownShapes(
         {name: size for name, (size,) in _named_sizes("--dim", dims, 1)},
         dict(_named_sizes("--input-shape", input_shapes)),
     )

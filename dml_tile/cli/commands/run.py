@@ -25,7 +25,7 @@ def run(
     from dml_tile.errors import InputError, Problem, RefusedModelError
     from dml_tile.readers.dxdispatch.model import read_model
     from dml_tile.readers.json.descriptors import read_value
-    from dml_tile.readers.paths import Folders
+    from dml_tile.readers.paths import AllowedFolders
     from dml_tile.reports.text import print_refusals
 
     chosen = one_target(targets, "a model is run at one target")
@@ -33,7 +33,7 @@ def run(
     try:
         read = read_model(read_value(model))
         dispatch = partial(run_tile, explain_plan=explain_plan)
-        run_model(read, Folders(folder, Path()), write_while_read, chosen, against.value, dispatch)
+        run_model(read, AllowedFolders(folder, Path()), write_while_read, chosen, against.value, dispatch)
     except RefusedModelError as error:
         print_refusals(console_of(stderr=True), model, error.results, chosen)
         raise typer.Exit(FINDINGS) from None

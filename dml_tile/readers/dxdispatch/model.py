@@ -225,14 +225,14 @@ class Model(_Part):
 _DISPATCHABLE: Final[TypeAdapter[TileDispatchable | OtherDispatchable]] = TypeAdapter(Dispatchable)
 
 
-def is_model(data: Any) -> bool:
-    """Whether a JSON value is meant as a DxDispatch model."""
+def is_dxdispatch_model(data: Any) -> bool:
+    """Whether a JSON value has a key of a DxDispatch model."""
     return isinstance(data, dict) and not data.keys().isdisjoint(Model.model_fields)
 
 
 def read_model(data: Any) -> Model:
     """Read a model from its JSON value. Raises InputError with all that is wrong with it."""
-    if not is_model(data):
+    if not is_dxdispatch_model(data):
         expected = "a DxDispatch model (with resources, dispatchables and commands) was expected"
         raise refuse("", f"{shown(data)} was provided, but {expected}; `dml-tile check` takes bare descriptors too")
     try:

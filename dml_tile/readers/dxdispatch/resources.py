@@ -25,7 +25,7 @@ from dml_tile.readers.dxdispatch.model import (
     TypedValue,
 )
 from dml_tile.readers.npy import open_npy
-from dml_tile.readers.paths import Folders
+from dml_tile.readers.paths import AllowedFolders
 
 MAX_RESOURCE_BYTES: Final = 2**32
 """How much memory the resources of one model may take together."""
@@ -55,7 +55,7 @@ class _Values:
     write: Callable[[Bytes], object]
 
 
-def allocate(resources: Mapping[str, Resource], folders: Folders) -> dict[str, Memory]:
+def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict[str, Memory]:
     """The memory of all resources. Raises InputError for values that do not fit their type, and for unusable files.
 
     No memory is taken before the sizes of all of them are known, and together at most 4 GiB.
@@ -101,7 +101,7 @@ def _filled(resource: Resource, values: _Values, size: int) -> Memory:
     return Memory(values.data_type, values.nbytes, memory)
 
 
-def _values(resource: Resource, pointer: str, folders: Folders) -> _Values:
+def _values(resource: Resource, pointer: str, folders: AllowedFolders) -> _Values:
     if isinstance(resource.initial_values, FileValues):
         return _file_values(resource, resource.initial_values.source_path, pointer, folders)
     return _literal_values(resource, f"{pointer}/initialValues")
@@ -150,7 +150,7 @@ def _typed_values(values: list[Any], pointer: str) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(parts), np.uint8)
 
 
-def _file_values(resource: Resource, name: str, pointer: str, folders: Folders) -> _Values:
+def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFolders) -> _Values:
     here, data_type = f"{pointer}/initialValues/sourcePath", resource.initial_values_data_type
     path = folders.source(name, here)
     suffix = path.suffix.lower()

@@ -16,7 +16,7 @@ from dml_tile.descriptors import OPERATOR_TYPE, OperatorDesc, TileOperatorDesc
 from dml_tile.enums import OperatorType
 from dml_tile.errors import InputError, Problem
 from dml_tile.input_errors import json_pointer, problems_of, refuse, shown
-from dml_tile.readers.dxdispatch.model import TileDispatchable, is_model, read_dispatchables, read_model
+from dml_tile.readers.dxdispatch.model import TileDispatchable, is_dxdispatch_model, read_dispatchables, read_model
 from dml_tile.readers.json.syntax import parse_json
 
 MAX_DOCUMENT_BYTES: Final = 2**28
@@ -27,15 +27,15 @@ LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
-    """A descriptor and where it stands; ``other`` is the C name of an operator that is no tile, and so is not read."""
+class JsonDescriptor:
+    """A descriptor and its JSON pointer; ``other`` is the C name of an operator other than Tile, which is not read."""
 
     pointer: str
     desc: OperatorDesc | TileOperatorDesc | None = None
     other: str | None = None
 
 
-Part = Described | Problem
+Part = JsonDescriptor | Problem
 
 
 def read_source(name: str) -> Iterator[Part]:
@@ -118,7 +118,7 @@ def read_lines(lines: Iterable[bytes]) -> Iterator[Part]:
 
 
 def _parts(data: Any) -> Iterator[Part]:
-    if is_model(data):
+    if is_dxdispatch_model(data):
         yield from _model_parts(data)
     elif isinstance(data, list):
         for i, item in enumerate(data):
@@ -137,17 +137,17 @@ def _model_parts(data: dict[str, Any]) -> Iterator[Part]:
     for name, dispatchable in read_dispatchables(data).items():
         pointer = json_pointer(["dispatchables", name])
         if isinstance(dispatchable, TileDispatchable):
-            yield Described(pointer, OperatorDesc(type=OperatorType.TILE, desc=dispatchable.desc))
+            yield JsonDescriptor(pointer, OperatorDesc(type=OperatorType.TILE, desc=dispatchable.desc))
         else:
-            yield Described(pointer, other=dispatchable.type)
+            yield JsonDescriptor(pointer, other=dispatchable.type)
 
 
 def _descriptor(data: Any, pointer: str) -> Part:
     """A bare DML_TILE_OPERATOR_DESC, or a DML_OPERATOR_DESC with its Type."""
     if data is None:
-        return Described(pointer)
+        return JsonDescriptor(pointer)
     typed = next((key for key in ("Type", "type") if isinstance(data, dict) and key in data), None)
-    if is_model(data):
+    if is_dxdispatch_model(data):
         return Problem(pointer, "a DxDispatch model was provided, which has to be the whole document")
     if not isinstance(data, dict) or (typed is None and not data.keys() & {*_TILE_FIELDS, *_TILE_FIELDS.values()}):
         return Problem(
@@ -160,7 +160,7 @@ def _descriptor(data: Any, pointer: str) -> Part:
         return _validated(TileOperatorDesc, data, pointer)
     operator = _operator_type(data[typed])
     if isinstance(operator, str):
-        return Described(pointer, other=operator)
+        return JsonDescriptor(pointer, other=operator)
     if operator is not None and operator != OperatorType.TILE:
         return _validated(OperatorDesc, {"Type": operator, "Desc": None}, pointer)
     return _validated(OperatorDesc, data, pointer)
@@ -178,7 +178,7 @@ def _operator_type(spelling: Any) -> int | str | None:
 
 def _validated(model: type[OperatorDesc | TileOperatorDesc], data: dict[str, Any], pointer: str) -> Part:
     try:
-        return Described(pointer, model.model_validate(data))
+        return JsonDescriptor(pointer, model.model_validate(data))
     except ValidationError as error:
         problems = problems_of(error, data, pointer)
         return Problem(pointer, "; ".join(problem.message for problem in problems))

@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_snake
 from dml_tile.readers.json.descriptors import LINES_SUFFIXES, MAX_DOCUMENT_BYTES
 from dml_tile.readers.json.locate import JsonText, Position
 from dml_tile.readers.json.syntax import parse_json
-from dml_tile.readers.sources import is_model
+from dml_tile.readers.sources import is_model_file
 
 _STEP: Final = re.compile(r"[^.\[\]]+")
 _BESIDE_DESC: Final = ("Type", "Desc", "NullDesc")
@@ -117,7 +117,7 @@ class _Lines:
 
 
 def _opened(name: str) -> _Source | None:
-    if name == "-" or is_model(name):
+    if name == "-" or is_model_file(name):
         return None
     path = Path(name)
     try:

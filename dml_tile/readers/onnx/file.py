@@ -18,14 +18,14 @@ from google.protobuf.message import DecodeError, Message
 from dml_tile.errors import InputError
 from dml_tile.input_errors import refuse
 
-MOST_BYTES: Final = 2**31 - 1
+MAX_MODEL_BYTES: Final = 2**31 - 1
 """The largest message that protobuf reads."""
 
 LARGE: Final = 2**16
 """The bytes from which a tensor's data are dropped; no shape and no repeats have as many."""
 
 _DATA: Final = {"raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data"}
-_DEEPEST: Final = 100
+_MAX_DEPTH: Final = 100
 """How deep messages are nested at most; protobuf's own limit."""
 
 # Protobuf's wire types: how a field is written.
@@ -83,10 +83,10 @@ def _light(path: Path) -> bytes:
         raise refuse("", "is not a regular file")
     if not status.st_size:
         raise _no_model("it is empty")
-    if status.st_size > MOST_BYTES:
-        raise refuse("", f"has {status.st_size} bytes; protobuf reads at most {MOST_BYTES}")
+    if status.st_size > MAX_MODEL_BYTES:
+        raise refuse("", f"has {status.st_size} bytes; protobuf reads at most {MAX_MODEL_BYTES}")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return _lightened(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, _DEEPEST)
+        return _lightened(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, _MAX_DEPTH)
 
 
 def _lightened(data: mmap.mmap, start: int, end: int, message: Descriptor, depth: int) -> bytes:

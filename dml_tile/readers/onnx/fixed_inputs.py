@@ -8,24 +8,24 @@ from itertools import chain
 from onnx import GraphProto, TensorShapeProto, ValueInfoProto
 
 from dml_tile.input_errors import refuse
-from dml_tile.readers.model_tile import Dimension, Fixed
+from dml_tile.readers.model_tile import Dimension, KnownShapes
 from dml_tile.readers.onnx.tensors import subgraphs
 from dml_tile.readers.onnx.values import dimensions
 from dml_tile.tile_request import INT64_MAX
 
 
-def fix(graph: GraphProto, fixed: Fixed) -> None:
-    """Give the graph's inputs the shapes of ``fixed``, and its named dimensions, at any depth, their sizes.
+def fix(graph: GraphProto, known_shapes: KnownShapes) -> None:
+    """Give the graph's inputs their known shapes, and its named dimensions, at any depth, their known sizes.
 
-    A shape also fixes the named dimensions that it replaces. A name of ``fixed.dims`` that the model has not is left
-    alone. Raises InputError for an unknown input, a shape of another rank or size than the model's, two sizes for one
-    name, and a size that is negative or past int64.
+    A shape also fixes the named dimensions that it replaces. Names of dimensions that the model lacks are ignored.
+    Raises InputError for an unknown input, a shape of another rank or size than the model's, two sizes for one name,
+    and a size that is negative or past int64.
     """
-    sizes = dict(fixed.dims)
+    sizes = dict(known_shapes.dims)
     for name, size in sizes.items():
         _require_size(name, size)
     inputs = {value.name: value for value in graph.input}
-    for name, shape in fixed.input_shapes.items():
+    for name, shape in known_shapes.input_shapes.items():
         if name not in inputs:
             raise refuse(name, f"is no input of the model; it has {', '.join(map(repr, inputs)) or 'none'}")
         _fix_shape(inputs[name], shape, sizes)

@@ -12,7 +12,7 @@ from onnx import NodeProto, TypeProto, defs, helper, numpy_helper, shape_inferen
 from onnx.reference import ReferenceEvaluator
 
 from dml_tile.readers.onnx.operators import Operator
-from dml_tile.readers.onnx.tensors import MOST_ELEMENTS
+from dml_tile.readers.onnx.tensors import MAX_ELEMENTS
 from dml_tile.readers.onnx.values import Value, dimensions
 
 Array = NDArray[Any]
@@ -97,7 +97,7 @@ def folded(
 def _is_small(type_: TypeProto) -> bool:
     sizes = dimensions(type_)
     return (
-        sizes is not None and math.prod(size if isinstance(size, int) else math.inf for size in sizes) <= MOST_ELEMENTS
+        sizes is not None and math.prod(size if isinstance(size, int) else math.inf for size in sizes) <= MAX_ELEMENTS
     )
 
 

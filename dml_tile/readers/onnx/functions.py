@@ -21,7 +21,7 @@ from dml_tile.readers.onnx.tensors import subgraphs
 DEEPEST: Final = 64
 """How deep calls and subgraphs may be nested."""
 
-MOST_NODES: Final = 100_000
+MAX_NODES: Final = 100_000
 """To how many nodes the calls of functions may come."""
 
 _LONGEST: Final = 200
@@ -59,7 +59,7 @@ class _Inliner:
         self.opset = default_opset(model.opset_import)
         self._functions = {(f.domain, f.name, f.overload): f for f in model.functions}
         self._calls = 0
-        self._nodes_left = MOST_NODES
+        self._nodes_left = MAX_NODES
 
     def expand_graph(self, graph: GraphProto, opset: int | None, depth: int) -> None:
         _name(graph.node)
@@ -115,7 +115,7 @@ class _Inliner:
     ) -> None:
         self._nodes_left -= len(graph.node)
         if self._nodes_left < 0:
-            raise refuse(call, f"the calls of functions come to more than {MOST_NODES} nodes")
+            raise refuse(call, f"the calls of functions come to more than {MAX_NODES} nodes")
         _name(graph.node, call)
         for value in chain(graph.input, graph.output, graph.value_info, graph.initializer):
             value.name = values[value.name]

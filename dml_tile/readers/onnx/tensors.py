@@ -17,11 +17,11 @@ from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from dml_tile.errors import InputError
 from dml_tile.input_errors import refuse, shown
-from dml_tile.readers.paths import Folders
+from dml_tile.readers.paths import AllowedFolders
 
 Array = NDArray[Any]
 
-MOST_ELEMENTS: Final = 1024
+MAX_ELEMENTS: Final = 1024
 """How many elements are looked at; shapes and repeats have one for each dimension."""
 
 _EXTERNAL_TYPES: Final[dict[int, np.dtype[Any]]] = {
@@ -42,7 +42,7 @@ def small(tensor: TensorProto, folder: Path) -> Array | Unread | None:
     """The tensor's values; None for a large one, one whose data are malformed, or external of another type than int64
     and int32. ``folder`` is the model's, which external data do not leave.
     """
-    if any(size < 0 for size in tensor.dims) or math.prod(tensor.dims) > MOST_ELEMENTS:
+    if any(size < 0 for size in tensor.dims) or math.prod(tensor.dims) > MAX_ELEMENTS:
         return None
     if tensor.data_location == TensorProto.EXTERNAL:
         if tensor.data_type not in _EXTERNAL_TYPES:
@@ -90,7 +90,7 @@ def _external(tensor: TensorProto, folder: Path) -> Array:
     where = f"the data of {tensor.name!r}"
     if PurePath(location).is_absolute() or ".." in PurePath(location).parts:
         raise refuse(where, f"{location!r} is no path below the model's folder")
-    path = Folders(folder, folder).source(location, where)
+    path = AllowedFolders(folder, folder).source(location, where)
     dtype = _EXTERNAL_TYPES[tensor.data_type]
     count = math.prod(tensor.dims)
     wanted = count * dtype.itemsize

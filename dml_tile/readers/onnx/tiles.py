@@ -27,7 +27,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, help
 
 from dml_tile.dialects.onnx import TILES
 from dml_tile.errors import Problem
-from dml_tile.readers.model_tile import Fixed, TileNode, tile_node
+from dml_tile.readers.model_tile import KnownShapes, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.fixed_inputs import fix
 from dml_tile.readers.onnx.folding import folded, inferred, is_folded
@@ -42,21 +42,21 @@ Tiles: TypeAlias = Generator[TileNode | Problem, None, Scope]
 _UNKNOWN: Final = Value()
 
 
-def read_nodes(path: Path, fixed: Fixed) -> Iterator[TileNode | Problem]:
+def read_nodes(path: Path, known_shapes: KnownShapes) -> Iterator[TileNode | Problem]:
     """The Tiles in the order in which they run, and what keeps one of them from being read.
 
     A pointer is the way to the node, such as ``If_3/then_branch/Tile_1``; a node without a name, or one that shares it,
     is told by its output, ``Tile->y``. A Tile of a model-local function comes once for each call, behind its name. The
     data that a Tile needs are read from other files of the model's folder alone, else a Problem tells why not.
 
-    Raises InputError for a file that is no model, or cannot be read as a whole, and for a ``fixed`` that contradicts
-    the model; a name of ``fixed.dims`` that the model does not use is left alone.
+    Raises InputError for a file that is not an ONNX model or cannot be read, and for known shapes that contradict the
+    model; names of dimensions that the model lacks are ignored.
     """
     model = load(path)
     if not model.opset_import:  # there were none before IR version 3
         model.opset_import.add(version=1)
     _settle_initialisers(model)
-    fix(model.graph, fixed)
+    fix(model.graph, known_shapes)
     inline(model)
     if any(node.op_type == "Tile" for node in _nodes(model.graph)):
         internalise(model.graph, path.parent)

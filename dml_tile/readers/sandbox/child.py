@@ -73,7 +73,7 @@ def _parts(order: Order) -> Iterator[Part]:
             from dml_tile.readers.onnx.tiles import read_nodes
         else:
             from dml_tile.readers.openvino import read_nodes
-        yield from read_nodes(Path(order.path), order.fixed)
+        yield from read_nodes(Path(order.path), order.known_shapes)
     except InputError as error:
         yield from error.problems
     except ImportError as error:

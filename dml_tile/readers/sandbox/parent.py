@@ -17,19 +17,19 @@ from threading import Event, Timer
 from typing import IO, Final, Self, cast
 
 from dml_tile.errors import Problem
-from dml_tile.readers.model_tile import Fixed
+from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, Order, Part, read_answer
 
-SECONDS: Final = 60
+MAX_SECONDS: Final = 60
 """How long the reading of one file may take."""
 
-MEMORY: Final = 2**32
+MAX_MEMORY_BYTES: Final = 2**32
 """How much a reading process may allocate, in bytes, where there is RLIMIT_DATA; on Linux, mapped files do not count.
 
 An IR's weights are mapped. A frozen TensorFlow graph was measured to take 5 bytes for each of its file's.
 """
 
-MOST_ANSWERED: Final = 2**24
+MAX_ANSWER_BYTES: Final = 2**24
 """How many bytes may be told of one file; a Tile takes some 200."""
 
 # -P: a package of the current folder is none of onnx's or OpenVINO's
@@ -44,9 +44,14 @@ class ModelReader:
     """
 
     def __init__(
-        self, fixed: Fixed, *, seconds: float = SECONDS, memory: int = MEMORY, command: Sequence[str] = _COMMAND
+        self,
+        known_shapes: KnownShapes,
+        *,
+        seconds: float = MAX_SECONDS,
+        memory: int = MAX_MEMORY_BYTES,
+        command: Sequence[str] = _COMMAND,
     ) -> None:
-        self._fixed = fixed
+        self._known_shapes = known_shapes
         self._seconds = seconds
         self._memory = memory
         self._command = command
@@ -69,7 +74,7 @@ class ModelReader:
         except OSError as error:
             return [Problem("", error.strerror or str(error))]
         reader = "ONNX" if path.suffix.lower() == ".onnx" else "OpenVINO"
-        order = Order(str(path.absolute()), reader, self._fixed, self._seconds, self._memory)
+        order = Order(str(path.absolute()), reader, self._known_shapes, self._seconds, self._memory)
         parts: list[Part] = []
         failure: str | None = "interrupted"
         try:
@@ -114,7 +119,7 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> 
         except ValueError:
             failure = f"{order.reader}'s reader gave an answer that is none"
         except OverflowError:
-            failure = f"has more Tiles than {MOST_ANSWERED} bytes can tell"
+            failure = f"has more Tiles than {MAX_ANSWER_BYTES} bytes can tell"
     return f"reading took longer than {order.seconds:g} s" if has_passed.is_set() else failure
 
 
@@ -126,7 +131,7 @@ def _answers(process: subprocess.Popen[bytes], order: Order) -> Iterator[Part]:
         orders.flush()
     except OSError:
         raise EOFError from None
-    left = MOST_ANSWERED
+    left = MAX_ANSWER_BYTES
     while line := answers.readline(left + 1):
         left -= len(line)
         if left < 0:

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from dml_tile.errors import Problem
-from dml_tile.readers.model_tile import DIALECTS, Fixed, TileNode
+from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.tile_request import INT64_MAX
 
 Part: TypeAlias = TileNode | Problem
@@ -28,7 +28,7 @@ class Order:
 
     path: str
     reader: str
-    fixed: Fixed
+    known_shapes: KnownShapes
     seconds: float
     memory: int
 
@@ -39,9 +39,9 @@ class Order:
     def read(cls, line: bytes) -> Self:
         """The order of a line that ``line`` made."""
         fields = json.loads(line)
-        fixed = fields.pop("fixed")
-        shapes = {name: tuple(shape) for name, shape in fixed["input_shapes"].items()}
-        return cls(fixed=Fixed(fixed["dims"], shapes), **fields)
+        known_shapes = fields.pop("known_shapes")
+        shapes = {name: tuple(shape) for name, shape in known_shapes["input_shapes"].items()}
+        return cls(known_shapes=KnownShapes(known_shapes["dims"], shapes), **fields)
 
 
 def answer_line(part: Part | None) -> bytes:
