@@ -106,8 +106,8 @@ class ConfigError(DmlTileError, ValueError):
 
 
 class OutputError(DmlTileError):
-    """A file cannot be written; ``name`` is the file's."""
+    """A file cannot be written; ``file`` is its name."""
 
-    def __init__(self, name: str, reason: str) -> None:
-        self.name = name
+    def __init__(self, file: str, reason: str) -> None:
+        self.file = file
         super().__init__(reason)

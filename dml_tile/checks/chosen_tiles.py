@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from dml_tile.checks.files import Complain
 from dml_tile.errors import Problem
@@ -13,10 +13,11 @@ from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded
 
 MAX_LISTED: Final = 10
 
+ChosenTiles: TypeAlias = Iterator[tuple[str, JsonDescriptor | TileNode]]
+"""Tiles, each with the file that holds it."""
 
-def chosen_tiles(
-    name: str, known_shapes: KnownShapes, pointer: str | None, complain: Complain
-) -> Iterator[tuple[str, JsonDescriptor | TileNode]]:
+
+def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, complain: Complain) -> ChosenTiles:
     """Each tile of a file or a folder, with the file that holds it; of a ``pointer``, only the tile that has it.
 
     ``complain`` is called for what cannot be read, and where no tile has the pointer.

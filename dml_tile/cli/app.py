@@ -1,6 +1,6 @@
 """The command line: ``dml-tile check``, ``lower``, ``show``, ``run``, ``emit``, ``levels``, ``explain``, ``schema``.
 
-Exit status: 0 clean, 1 findings, 2 wrong usage or an input that cannot be read.
+Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that cannot be read or written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from dml_tile.cli.commands.lower import lower
 from dml_tile.cli.commands.run import run
 from dml_tile.cli.commands.schema import schema
 from dml_tile.cli.commands.show import show
-from dml_tile.cli.console import UNREADABLE, forget_output
+from dml_tile.cli.console import UNREADABLE
+from dml_tile.cli.output_files import drop_output, print_text, printed_output
 
 app = typer.Typer(
     name="dml-tile",
@@ -36,7 +37,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"dml-tile {version('dml-tile')}")
+        print_text(f"dml-tile {version('dml-tile')}\n")
         raise typer.Exit
 
 
@@ -61,8 +62,11 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
-    except OSError as error:  # standard output cannot be written to
+        try:
+            app()
+        finally:
+            printed_output().flush()  # at exit, Python could no longer report that it fails
+    except OSError as error:  # commands handle those of other files
         typer.echo(f"dml-tile: standard output: {error.strerror}", err=True)
-        forget_output()
+        drop_output()
         raise SystemExit(UNREADABLE) from None

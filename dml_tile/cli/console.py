@@ -1,25 +1,27 @@
-"""What a command leaves behind: its exit status, and what it writes to a terminal, a pipe or a file, whoever reads."""
+"""The exit status of commands, and what they print on consoles: complaints, tables, progress."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Final, cast
 
 import typer
 
-if TYPE_CHECKING:  # rich costs more than many a command
+from dml_tile.cli.output_files import Output, printed_output
+from dml_tile.errors import ConfigError, OutputError, Problem
+
+if TYPE_CHECKING:  # importing rich takes longer than many commands
     from rich.console import Console
 
-    from dml_tile.errors import Problem
     from dml_tile.execution.executor import BoundTile
 
 CLEAN, FINDINGS, UNREADABLE = 0, 1, 2
 """The exit status of a command."""
 
 _WIDTH_WITHOUT_A_TERMINAL: Final = 120
-_BYTES_WORTH_A_PROGRESS_BAR: Final = 2**28
+_MIN_BYTES_FOR_PROGRESS: Final = 2**28
 
 
 class ExitStatus:
@@ -39,7 +41,7 @@ class ExitStatus:
 
 
 def complain(source: str, problems: Sequence[Problem]) -> None:
-    """Tell on standard error what of a source cannot be read."""
+    """Print on standard error why a source, or parts of it, cannot be read."""
     from dml_tile.input_errors import printable
 
     for problem in problems:
@@ -47,19 +49,30 @@ def complain(source: str, problems: Sequence[Problem]) -> None:
         typer.echo(f"dml-tile: {printable(where)}: {printable(problem.message)}", err=True)
 
 
-def console_of(stderr: bool = False, file: Any = None, is_terminal: bool | None = None) -> Console:
-    """A console that takes text as it is, on standard output, standard error or a stream.
+@contextmanager
+def exit_on_file_errors() -> Iterator[None]:
+    """Complain, and exit with ``UNREADABLE``, if a pyproject.toml cannot be read or an output cannot be written."""
+    try:
+        yield
+    except (ConfigError, OutputError) as error:
+        complain(error.file, [Problem("", str(error))])
+        raise typer.Exit(UNREADABLE) from None
 
-    Whether that is a terminal is found out, unless it ``is_terminal`` for sure or surely not.
+
+def console_of(*, stderr: bool = False, file: Output | None = None, is_terminal: bool | None = None) -> Console:
+    """A rich console that prints text as it is: no markup, no emoji codes, no highlighting.
+
+    It writes to ``file``, else to standard error or standard output. ``is_terminal`` overrides what the stream says.
     """
     from rich.console import Console
 
-    class PipeConsole(Console):
-        def on_broken_pipe(self) -> None:  # rich would exit with a status of its own
-            raise BrokenPipeError
-
-    console = PipeConsole(
-        stderr=stderr, file=file, force_terminal=is_terminal, highlight=False, markup=False, emoji=False
+    console = Console(
+        stderr=stderr,
+        file=cast("IO[str]", file or printed_output()) if file or not stderr else None,
+        force_terminal=is_terminal,
+        highlight=False,
+        markup=False,
+        emoji=False,
     )
     if not console.is_terminal:
         console.width = _WIDTH_WITHOUT_A_TERMINAL
@@ -67,12 +80,12 @@ def console_of(stderr: bool = False, file: Any = None, is_terminal: bool | None 
 
 
 def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
-    """Run a tile, with a progress bar on a terminal where it takes long, and its plan on standard error if wanted."""
+    """Run a tile; a large one has a progress bar on a terminal. ``explain_plan`` prints its plan on stderr first."""
     if explain_plan:
         from dml_tile.input_errors import printable
 
         typer.echo(f"{printable(name)}: {tile.plan}", err=True)
-    if tile.plan.size < _BYTES_WORTH_A_PROGRESS_BAR or not sys.stderr.isatty():
+    if tile.plan.size < _MIN_BYTES_FOR_PROGRESS or not sys.stderr.isatty():
         tile.run()
         return
     from rich.progress import Progress
@@ -80,18 +93,3 @@ def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
     with Progress(console=console_of(stderr=True), transient=True) as shown:
         task = shown.add_task("tiling", total=tile.plan.size)
         tile.run(progress=lambda done, of: shown.update(task, completed=done))
-
-
-def write_while_read(text: str) -> None:
-    """Write to standard output; once its reader has gone, a model's later commands are done all the same."""
-    try:
-        sys.stdout.write(text)
-        if text.endswith("\n"):
-            sys.stdout.flush()
-    except BrokenPipeError:
-        forget_output()
-
-
-def forget_output() -> None:
-    """Keep Python from complaining, at its end, of what it cannot write to a reader that has gone."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

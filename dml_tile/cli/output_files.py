@@ -1,4 +1,4 @@
-"""Where a command's output goes: standard output, or files that are written whole or not at all."""
+"""The outputs of a command: standard output, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from dml_tile.cli.console import forget_output
 from dml_tile.errors import OutputError
 
 
 class Output:
-    """A stream of text. A reader of standard output may leave; of a file, ``name`` is told where it cannot be written.
+    """A text stream. It outlives the reader of a pipe: once that has gone, what is written is dropped.
 
-    Raises OutputError for a file, OSError for standard output.
+    ``name`` is a file's. Raises OutputError where that file cannot be written, OSError where standard output cannot.
     """
 
     def __init__(self, stream: Any, name: str = "") -> None:
@@ -27,7 +26,7 @@ class Output:
         self._name = name
 
     def write(self, text: str) -> int:
-        """Write a part."""
+        """Write text, which may be buffered."""
         try:
             self._stream.write(text)
         except OSError as error:
@@ -35,13 +34,13 @@ class Output:
         return len(text)
 
     def flush(self) -> None:
-        """Write what is buffered, while it can still be told that it fails."""
+        """Write what is buffered."""
         try:
             self._stream.flush()
         except OSError as error:
             self._fail(error)
 
-    def __getattr__(self, name: str) -> Any:  # what rich asks of a terminal
+    def __getattr__(self, name: str) -> Any:  # rich asks whether it is a terminal
         return getattr(self._stream, name)
 
     def _fail(self, error: OSError) -> None:
@@ -49,7 +48,7 @@ class Output:
             raise OutputError(self._name, error.strerror or str(error)) from None
         if not isinstance(error, BrokenPipeError):
             raise error
-        forget_output()  # nobody reads on, as in `dml-tile check many.jsonl | head`; the rest goes nowhere
+        drop_output()  # as in `dml-tile check many.jsonl | head`: the exit status still counts all of it
 
 
 def printed_output() -> Output:
@@ -58,16 +57,29 @@ def printed_output() -> Output:
 
 
 def utf8_output() -> Output:
-    """Standard output, for formats that are UTF-8 whatever the terminal speaks."""
+    """Standard output, for formats that are UTF-8 whatever the terminal's encoding is."""
     return Output(codecs.getwriter("utf-8")(sys.stdout.buffer, "backslashreplace"))
+
+
+def print_text(text: str) -> None:
+    """Write text, with the line ends it has, to standard output."""
+    output = printed_output()
+    output.write(text)
+    if text.endswith("\n"):
+        output.flush()
+
+
+def drop_output() -> None:
+    """Send standard output nowhere, so that Python can flush what it has buffered when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def replaced(name: str) -> Iterator[Output]:
-    """A file, in UTF-8, that takes the place of the one so named when the block ends.
+    """A new UTF-8 file that replaces the one of this name, and takes over its permissions, when the block ends.
 
-    Until then it stands beside it; if the block raises, it is removed and the other stays. It has the other's
-    permissions. What is no regular file, a pipe for example, is written to as it is. Raises OutputError.
+    Until then it is a file beside it; if the block raises, it is removed and the old one stays. Anything other than a
+    regular file, such as a pipe, is written to directly. Raises OutputError.
     """
     path = Path(name)
     with _named(name):
@@ -93,7 +105,7 @@ def replaced(name: str) -> Iterator[Output]:
             if stream is not None:
                 stream.close()
         if is_replaced:
-            with suppress(OSError):  # it is in place, or was never there
+            with suppress(OSError):  # it has been moved into place, or was never made
                 written.unlink()
 
 

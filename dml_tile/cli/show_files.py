@@ -1,115 +1,91 @@
-"""Drawing the tiles of the files and folders that a command names."""
+"""Draws the tiles of a file or folder, in a terminal or into an image."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Final
 
 from rich.text import Text
 
-from dml_tile.checks.chosen_tiles import chosen_tiles, listed
+from dml_tile.checks.chosen_tiles import ChosenTiles, listed
 from dml_tile.checks.result import Result, results
-from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of, forget_output
+from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of, exit_on_file_errors
 from dml_tile.cli.output_files import replaced
 from dml_tile.dialects import directml
-from dml_tile.errors import DmlError, OutputError, Problem
+from dml_tile.errors import DmlError, Problem
 from dml_tile.input_errors import printable
 from dml_tile.pictures.html import picture_html
 from dml_tile.pictures.svg import picture_svg
 from dml_tile.pictures.terminal import picture_lines, undrawn_lines
 from dml_tile.pictures.tile import TilePicture, no_picture, picture_of
 from dml_tile.readers.json.descriptors import JsonDescriptor
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.model_tile import TileNode
 from dml_tile.reports.text import Line, print_lines, result_lines
 from dml_tile.targets import Target
 
 MAX_TILES: Final = 10
-"""How many tiles are drawn in a terminal; of more, the pointers are told."""
+"""The number of tiles drawn on standard output; only the pointers of further ones are printed."""
 
 IMAGES: Final[dict[str, Callable[[TilePicture, Sequence[Line]], str]]] = {".svg": picture_svg, ".html": picture_html}
-"""What draws a picture into a file, by the end of the file's name."""
+"""The functions that draw an image, by its file's suffix."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _Drawing:
+    """A tile's picture, and what ``check`` prints of it."""
+
     result: Result
     picture: TilePicture
 
     @property
-    def said(self) -> list[Line]:
+    def lines(self) -> list[Line]:
         return list(result_lines(self.result, with_lowest_level=True))
 
 
-class ShownFiles:
-    """Draws the tiles of files, or the one that has the ``pointer``, with their findings at a target."""
+def print_drawings(chosen: ChosenTiles, target: Target, status: ExitStatus) -> None:
+    """Draw the tiles of a file or folder, with their findings at a target, on standard output."""
+    console = console_of()
+    not_drawn: list[str] = []
+    for i, drawing in enumerate(_drawings(chosen, target, status)):
+        if i < MAX_TILES:
+            verdict, *details = drawing.lines
+            print_lines(console, [verdict, *picture_lines(drawing.picture, console.width), *details])
+        else:
+            not_drawn.append(drawing.result.pointer)
+    if not_drawn:
+        more = f"{len(not_drawn)} more {'tile is' if len(not_drawn) == 1 else 'tiles are'} not drawn"
+        print_lines(console, [Line(0, Text(f"{more}; choose one with --pointer: {printable(listed(not_drawn))}"))])
 
-    def __init__(self, target: Target, known_shapes: KnownShapes, pointer: str | None) -> None:
-        self._exit_status = ExitStatus()
-        self._known_shapes = known_shapes
-        self._pointer = pointer
-        self._target = target
 
-    @property
-    def status(self) -> int:
-        """The exit status that all amounts to so far."""
-        return self._exit_status.code
+def write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, status: ExitStatus) -> None:
+    """Draw the only tile of a file into ``image``, whose suffix is one of ``IMAGES``; whole, or not at all."""
+    drawings = list(_drawings(chosen, target, status))
+    if len(drawings) > 1:
+        there = listed([one.result.pointer for one in drawings])
+        status.complain(name, Problem("", f"an image is of one tile; choose it with --pointer: {there}"))
+    elif not drawings and status.code != UNREADABLE:
+        status.complain(name, Problem("", "there is no tile to draw"))
+    if status.code == UNREADABLE:
+        return
+    (drawing,) = drawings
+    if status.code:
+        verdict, *details = drawing.lines
+        print_lines(console_of(stderr=True), [verdict, *undrawn_lines(drawing.picture), *details])
+    if drawing.picture.tensors:
+        draw = IMAGES[PurePath(image).suffix.lower()]
+        with exit_on_file_errors(), replaced(image) as file:
+            file.write(draw(drawing.picture, drawing.lines))
 
-    def print(self, name: str) -> None:
-        """Draw each tile of a file or a folder on standard output."""
-        tiles = self._tiles(name)
-        try:
-            self._print(tiles)
-            sys.stdout.flush()  # while it can still be told that it fails
-        except BrokenPipeError:  # nobody reads on; the status is still true
-            forget_output()
-            for _ in tiles:
-                pass
 
-    def write(self, name: str, output: str, suffix: str) -> None:
-        """Draw the one tile of a file into another file, which is written whole or not at all."""
-        tiles = self._tiles(name)
-        tile = next(tiles, None)
-        if tile and (others := [other.result.pointer for other in tiles]):
-            there = listed([tile.result.pointer, *others])
-            self._exit_status.complain(name, Problem("", f"an image is of one tile; choose it with --pointer: {there}"))
-        elif not tile and self.status != UNREADABLE:
-            self._exit_status.complain(name, Problem("", "there is no tile to draw"))
-        if not tile or self.status == UNREADABLE:
-            return
-        if self.status:
-            verdict, *details = tile.said
-            console = console_of(stderr=True)
-            print_lines(console, [verdict, *undrawn_lines(tile.picture), *details])
-        if not tile.picture.tensors:
-            return
-        try:
-            with replaced(output) as file:
-                file.write(IMAGES[suffix](tile.picture, tile.said))
-        except OutputError as error:
-            self._exit_status.complain(output, Problem("", str(error)))
-
-    def _print(self, tiles: Iterator[_Shown]) -> None:
-        console = console_of()
-        left_out: list[str] = []
-        for i, tile in enumerate(tiles):
-            if i < MAX_TILES:
-                verdict, *details = tile.said
-                print_lines(console, [verdict, *picture_lines(tile.picture, console.width), *details])
-            else:
-                left_out.append(tile.result.pointer)
-        if left_out:
-            more = f"{len(left_out)} more {'tile is' if len(left_out) == 1 else 'tiles are'} not drawn"
-            print_lines(console, [Line(0, Text(f"{more}; choose one with --pointer: {printable(listed(left_out))}"))])
-
-    def _tiles(self, name: str) -> Iterator[_Shown]:
-        for file, part in chosen_tiles(name, self._known_shapes, self._pointer, self._exit_status.complain):
-            (result,) = results(file, part, [self._target], "both")
-            picture = _picture(part)
-            if result.findings or picture.undrawn:
-                self._exit_status.count_findings()
-            yield _Shown(result, picture)
+def _drawings(chosen: ChosenTiles, target: Target, status: ExitStatus) -> Iterator[_Drawing]:
+    for file, part in chosen:
+        (result,) = results(file, part, [target], "both")
+        picture = _picture(part)
+        if result.findings or picture.undrawn:
+            status.count_findings()
+        yield _Drawing(result, picture)
 
 
 def _picture(part: JsonDescriptor | TileNode) -> TilePicture:

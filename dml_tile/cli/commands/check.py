@@ -19,7 +19,7 @@ from dml_tile.cli.commands.options import (
     rules_named,
     split,
 )
-from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, ExitStatus
+from dml_tile.cli.console import CLEAN, FINDINGS, ExitStatus, exit_on_file_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,15 +95,13 @@ def check(
     from dml_tile.checks.files import Checking
     from dml_tile.cli.check_files import checked_files
     from dml_tile.cli.config import nearest_config
-    from dml_tile.cli.console import complain
-    from dml_tile.errors import ConfigError, OutputError, Problem
 
     wanted = wanted_formats(formats, output, page, with_statistics=statistics)
     if via is not None:
         require_back_end(via)
     known_shapes = fixed_sizes(dims, input_shapes)
     status = ExitStatus()
-    try:
+    with exit_on_file_errors():
         config = nearest_config()
         held_to = against.value if against else config.against or "both"
         checking = Checking(
@@ -119,8 +117,7 @@ def check(
         if not names:
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
         require_other_files(wanted, names)
-        details = Details(held_to, with_statistics=statistics)
-        with reports_in(wanted, details) as reports:
+        with reports_in(wanted, Details(held_to, with_statistics=statistics)) as reports:
             for results in checked_files(checking, names):
                 if any(result.findings for result in results):
                     status.count_findings()
@@ -128,12 +125,6 @@ def check(
                     report.add(results)
             for report in reports:
                 report.end(checking.problems, checking.models)
-    except ConfigError as error:
-        complain(error.file, [Problem("", str(error))])
-        raise typer.Exit(UNREADABLE) from None
-    except OutputError as error:
-        complain(error.name, [Problem("", str(error))])
-        raise typer.Exit(UNREADABLE) from None
     raise typer.Exit(CLEAN if exit_zero and status.code == FINDINGS else status.code)
 
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, complain, write_while_read
+from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, complain
+from dml_tile.cli.output_files import print_text
 
 
 class Language(StrEnum):
@@ -51,5 +52,5 @@ def emit(
     if problems:
         raise typer.Exit(UNREADABLE)
     for text in source_text(language.value, file, described):
-        write_while_read(text)
+        print_text(text)
     raise typer.Exit(FINDINGS if left_out else CLEAN)

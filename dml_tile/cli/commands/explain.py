@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,8 +13,8 @@ if TYPE_CHECKING:
     from dml_tile.findings import Rule
 
 
-def _beginning_with(words: str) -> list[Rule[Any]]:
-    """The rules whose ids have these first words; of an id itself, its rule alone."""
+def _rules_named(words: str) -> list[Rule[Any]]:
+    """The rule of an id, else the rules whose ids begin with these words."""
     from dml_tile.rules.catalogue import RULES
 
     named = [rule for rule_id, rule in RULES.items() if rule_id.startswith(f"{words}-")]
@@ -32,15 +31,14 @@ def explain(
         ),
     ] = None,
 ) -> None:
-    """Tell what a rule says, what it rests on, what DirectML returns, and the page."""
+    """Print what a rule requires, what it rests on, what DirectML returns, and the page it follows."""
     from dml_tile.reports.text import print_lines, rule_lines
     from dml_tile.rules.catalogue import RULES, rule_named
 
     try:
-        rules = RULES.values() if rule is None else _beginning_with(rule) or [rule_named(rule)]
+        rules = RULES.values() if rule is None else _rules_named(rule) or [rule_named(rule)]
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="RULE") from None
     console = console_of()
     for known in rules:
         print_lines(console, rule_lines(known))
-    sys.stdout.flush()

@@ -9,6 +9,7 @@ import typer
 
 from dml_tile.cli.commands.options import chosen_targets, named_targets
 from dml_tile.cli.console import console_of
+from dml_tile.cli.output_files import print_text
 
 
 class LevelsFormat(StrEnum):
@@ -49,9 +50,9 @@ def levels(
     from dml_tile.reports.windows import matrix_html, matrix_markdown, matrix_table
 
     if output_format == LevelsFormat.MARKDOWN:
-        typer.echo(matrix_markdown(), nl=False)
+        print_text(matrix_markdown())
     elif output_format == LevelsFormat.HTML:
-        typer.echo(matrix_html(), nl=False)
+        print_text(matrix_html())
     else:
         console = console_of()
         tables = matrix_table(console.width), "", support_table(), "", target_table(), "", levels_table()
@@ -66,6 +67,6 @@ def _show_op_support_limits(target: str | None) -> None:
 
     (chosen,) = chosen_targets([target] if target is not None else None)
     try:
-        typer.echo(json.dumps(op_support_limits(chosen), indent=2))
+        print_text(f"{json.dumps(op_support_limits(chosen), indent=2)}\n")
     except DialectError as error:
         raise typer.BadParameter(error.message, param_hint="--target") from None

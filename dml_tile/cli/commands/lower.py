@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dml_tile.cli.commands.options import DimsOption, InputShapesOption, TargetsOption, fixed_sizes, one_target
+from dml_tile.cli.console import ExitStatus
 
 
 class LoweringFormat(StrEnum):
@@ -41,13 +42,12 @@ def lower(
     input_shapes: InputShapesOption = None,
 ) -> None:
     """Find the tiles that do the same at an older target; exits with 1 if one has no such lowering."""
-    from dml_tile.cli.lower_files import LoweredFiles
+    from dml_tile.checks.chosen_tiles import chosen_tiles
+    from dml_tile.cli.lower_files import lower_file
 
-    files = LoweredFiles(
-        one_target(targets, "tiles are lowered for one target"),
-        fixed_sizes(dims, input_shapes),
-        pointer,
-        allow_float_reinterpretation=not no_float_carriers,
-    )
-    files.write(file, output_format.value)
-    raise typer.Exit(files.status)
+    target = one_target(targets, "tiles are lowered for one target")
+    status = ExitStatus()
+    chosen = chosen_tiles(file, fixed_sizes(dims, input_shapes), pointer, status.complain)
+    allow_floats = not no_float_carriers
+    lower_file(file, chosen, target, output_format.value, status, allow_float_reinterpretation=allow_floats)
+    raise typer.Exit(status.code)

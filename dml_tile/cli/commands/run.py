@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from dml_tile.cli.commands.options import Against, AgainstOption, TargetsOption, one_target
-from dml_tile.cli.console import FINDINGS, UNREADABLE, complain, console_of, run_tile, write_while_read
+from dml_tile.cli.console import FINDINGS, UNREADABLE, complain, console_of, run_tile
+from dml_tile.cli.output_files import print_text
 
 
 def run(
@@ -33,7 +34,7 @@ def run(
     try:
         read = read_model(read_value(model))
         dispatch = partial(run_tile, explain_plan=explain_plan)
-        run_model(read, AllowedFolders(folder, Path()), write_while_read, chosen, against.value, dispatch)
+        run_model(read, AllowedFolders(folder, Path()), print_text, chosen, against.value, dispatch)
     except RefusedModelError as error:
         print_refusals(console_of(stderr=True), model, error.results, chosen)
         raise typer.Exit(FINDINGS) from None

@@ -6,21 +6,23 @@ from typing import Annotated
 
 import typer
 
+from dml_tile.cli.output_files import print_text
+
 
 def schema(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A schema's name; without it, their names.")
+        str | None, typer.Argument(metavar="NAME", help="A schema; without it, the names of all are printed.")
     ] = None,
 ) -> None:
-    """Print a JSON Schema of what is read or written, or the names of all."""
+    """Print the JSON Schema of a format that is read or written, or the names of all schemas."""
     import json
 
     from dml_tile.emit.schemas import schemas
 
     known = schemas()
     if name is None:
-        typer.echo("\n".join(known))
+        print_text("".join(f"{each}\n" for each in known))
     elif name in known:
-        typer.echo(json.dumps(known[name], indent=2))
+        print_text(f"{json.dumps(known[name], indent=2)}\n")
     else:
         raise typer.BadParameter(f"there is no schema {name!r}; expected one of {', '.join(known)}", param_hint="NAME")

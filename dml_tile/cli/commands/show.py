@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dml_tile.cli.commands.options import DimsOption, InputShapesOption, TargetsOption, fixed_sizes, one_target
+from dml_tile.cli.console import ExitStatus
 
 
 def show(
@@ -27,18 +28,16 @@ def show(
     input_shapes: InputShapesOption = None,
 ) -> None:
     """Draw a tile's tensors as they lie in memory; exits with 1 if there are findings, or one cannot be drawn."""
-    from dml_tile.cli.show_files import IMAGES, ShownFiles
+    from dml_tile.checks.chosen_tiles import chosen_tiles
+    from dml_tile.cli.show_files import IMAGES, print_drawings, write_drawing
 
-    files = ShownFiles(
-        one_target(targets, "tiles are drawn with the findings of one target"),
-        fixed_sizes(dims, input_shapes),
-        pointer,
-    )
+    if output is not None and PurePath(output).suffix.lower() not in IMAGES:
+        raise typer.BadParameter(f"{output!r} does not end in .svg or .html", param_hint="--output")
+    target = one_target(targets, "tiles are drawn with the findings of one target")
+    status = ExitStatus()
+    chosen = chosen_tiles(file, fixed_sizes(dims, input_shapes), pointer, status.complain)
     if output is None:
-        files.print(file)
+        print_drawings(chosen, target, status)
     else:
-        suffix = PurePath(output).suffix.lower()
-        if suffix not in IMAGES:
-            raise typer.BadParameter(f"{output!r} does not end in .svg or .html", param_hint="--output")
-        files.write(file, output, suffix)
-    raise typer.Exit(files.status)
+        write_drawing(file, chosen, target, output, status)
+    raise typer.Exit(status.code)
