@@ -1,11 +1,11 @@
-"""docs/api.md: every public name, with its signature and its docstring."""
+"""docs/api.md: every public name, with its signature and its docstring. What it does not list is private."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from textwrap import indent
 from typing import Any, Final
@@ -25,8 +25,9 @@ from docs.generator.sources import (
 _ABOUT: Final = """\
 # The API
 
-Every public name, from the docstrings. Sizes and strides are in elements, totals and offsets in bytes, unless it says
-otherwise. What takes a `target` takes whatever [`Target.parse`](#target) does; see [the concepts](concepts.md).
+Every public name, from the docstrings; everything else in the package is private and may change in any release. Sizes
+and strides are in elements, totals and offsets in bytes, unless stated otherwise. A `target` is anything that
+[`Target.parse`](#target) takes; see [the concepts](concepts.md).
 """
 
 GROUPS: Final = {
@@ -42,27 +43,24 @@ GROUPS: Final = {
     "Enumerations": ("enums",),
 }
 
-MODULES: Final = {
-    # other modules to import from, and which of their names; none: all that are public
-    "dml_tile.errors": (
-        *("DmlTileError", "RefusedModelError", "DialectError", "InputError", "Problem"),
-        *("OnnxModelError", "ConfigError", "OutputError"),
-    ),
-    "dml_tile.testing": (),
-    "dml_tile.testing.strategies": (),
-    "dml_tile.tile_request": ("Request",),
-    "dml_tile.dialects.onnx": ("tile_13", "tile_6", "tile_1"),
-    "dml_tile.dialects.openvino": ("tile_1",),
-    "dml_tile.dialects.webnn": ("tile",),
-    "dml_tile.dialects.numpy": ("tile",),
-    "dml_tile.dialects.directml": ("findings", "tile_desc"),
-    "dml_tile.arrays.onnx": ("tile_13", "tile_6", "tile_1"),
-    "dml_tile.arrays.openvino": (),
-    "dml_tile.arrays.webnn": ("tile", "op_support_limits"),
-    "dml_tile.back_ends": (),
-    "dml_tile.arrays.onnx_backend": (),
-}
-
+MODULES: Final = (
+    # the other public modules; what is public of them is their __all__, or all that has no underscore
+    "dml_tile.errors",
+    "dml_tile.testing",
+    "dml_tile.testing.strategies",
+    "dml_tile.dialects",
+    "dml_tile.dialects.onnx",
+    "dml_tile.dialects.openvino",
+    "dml_tile.dialects.webnn",
+    "dml_tile.dialects.numpy",
+    "dml_tile.dialects.directml",
+    "dml_tile.back_ends",
+    "dml_tile.arrays.numpy",
+    "dml_tile.arrays.onnx",
+    "dml_tile.arrays.openvino",
+    "dml_tile.arrays.webnn",
+    "dml_tile.arrays.onnx_backend",
+)
 
 MADE_BY_OTHERS: Final = {
     *("BindingTable", "CommandRecorder", "CompiledOperator", "Operator", "OperatorInitializer", "TileModel"),
@@ -78,18 +76,33 @@ def api_page() -> str:
     lines = [_ABOUT, "## dml_tile", "", _first_paragraph(dml_tile.__doc__), ""]
     for title, group in GROUPS.items():
         names = sorted((name for name in homes if homes[name] in group), key=lambda name: group.index(homes[name]))
-        lines.append(f"- {title}: {', '.join(f'[`{name}`](#{name.lower()})' for name in names)}")
+        lines.append(f"- {title}: {_links(names)}")
     lines.append("")
+    listed: set[int] = set()  # the definitions that have an entry
     for title, group in GROUPS.items():
         lines += [f"## {title}", ""]
         for home in group:
-            for name in (name for name in homes if homes[name] == home):
-                lines += _entry(name, definition(f"dml_tile.{home}", name))
-    for module, chosen in MODULES.items():
+            lines += _entries(f"dml_tile.{home}", [name for name in homes if homes[name] == home], listed)
+    for module in MODULES:
         lines += [f"## {module}", "", _first_paragraph(import_module(module).__doc__), ""]
-        for name in chosen or public_names(module):
-            lines += _entry(name, definition(module, name))
+        lines += _entries(module, public_names(module), listed)
     return "\n".join(lines)
+
+
+def _entries(module: str, names: Sequence[str], listed: set[int]) -> Iterator[str]:
+    """An entry for each name; of those that are ``listed`` further up, links."""
+    definitions = {name: definition(module, name) for name in names}
+    again = [name for name in names if id(definitions[name]) in listed]
+    if again:
+        yield from (f"Also {_links(again)}.", "")
+    for name in names:
+        if name not in again:
+            listed.add(id(definitions[name]))
+            yield from _entry(name, definitions[name])
+
+
+def _links(names: Iterable[str]) -> str:
+    return ", ".join(f"[`{name}`](#{name.lower()})" for name in names)
 
 
 def _entry(name: str, defined: Definition) -> Iterator[str]:
