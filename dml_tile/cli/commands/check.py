@@ -13,7 +13,7 @@ from dml_tile.cli.commands.options import (
     InputShapesOption,
     TargetsOption,
     chosen_targets,
-    fixed_sizes,
+    known_shapes,
     named_back_ends,
     require_back_end,
     rules_named,
@@ -99,7 +99,7 @@ def check(
     wanted = wanted_formats(formats, output, page, with_statistics=statistics)
     if via is not None:
         require_back_end(via)
-    known_shapes = fixed_sizes(dims, input_shapes)
+    known_shapes = known_shapes(dims, input_shapes)
     status = ExitStatus()
     with exit_on_file_errors():
         config = nearest_config()

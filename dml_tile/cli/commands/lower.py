@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dml_tile.cli.commands.options import DimsOption, InputShapesOption, TargetsOption, fixed_sizes, one_target
+from dml_tile.cli.commands.options import DimsOption, InputShapesOption, TargetsOption, known_shapes, one_target
 from dml_tile.cli.console import ExitStatus
 
 
@@ -47,7 +47,7 @@ def lower(
 
     target = one_target(targets, "tiles are lowered for one target")
     status = ExitStatus()
-    chosen = chosen_tiles(file, fixed_sizes(dims, input_shapes), pointer, status.complain)
+    chosen = chosen_tiles(file, known_shapes(dims, input_shapes), pointer, status.complain)
     allow_floats = not no_float_carriers
     lower_file(file, chosen, target, output_format.value, status, allow_float_reinterpretation=allow_floats)
     raise typer.Exit(status.code)

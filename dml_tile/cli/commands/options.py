@@ -85,7 +85,7 @@ def one_target(names: Sequence[str] | None, complaint: str) -> Target:
     return chosen
 
 
-def fixed_sizes(dims: Sequence[str] | None, input_shapes: Sequence[str] | None) -> KnownShapes:
+def known_shapes(dims: Sequence[str] | None, input_shapes: Sequence[str] | None) -> KnownShapes:
     from dml_tile.readers.model_tile import KnownShapes
 
     return KnownShapes(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dml_tile.cli.commands.options import DimsOption, InputShapesOption, TargetsOption, fixed_sizes, one_target
+from dml_tile.cli.commands.options import DimsOption, InputShapesOption, TargetsOption, known_shapes, one_target
 from dml_tile.cli.console import ExitStatus
 
 
@@ -35,7 +35,7 @@ def show(
         raise typer.BadParameter(f"{output!r} does not end in .svg or .html", param_hint="--output")
     target = one_target(targets, "tiles are drawn with the findings of one target")
     status = ExitStatus()
-    chosen = chosen_tiles(file, fixed_sizes(dims, input_shapes), pointer, status.complain)
+    chosen = chosen_tiles(file, known_shapes(dims, input_shapes), pointer, status.complain)
     if output is None:
         print_drawings(chosen, target, status)
     else:
