@@ -99,7 +99,7 @@ def check(
     wanted = wanted_formats(formats, output, page, with_statistics=statistics)
     if via is not None:
         require_back_end(via)
-    known_shapes = known_shapes(dims, input_shapes)
+    shapes = known_shapes(dims, input_shapes)
     status = ExitStatus()
     with exit_on_file_errors():
         config = nearest_config()
@@ -107,7 +107,7 @@ def check(
         checking = Checking(
             _targets(targets, config),
             held_to,
-            known_shapes,
+            shapes,
             status.complain,
             via,
             selection=_selection(split(select or ()), split(ignore or ()), config),
