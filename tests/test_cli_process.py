@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.command_line import bash
+
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
 BAD = TILE | {"Repeats": [2]}
@@ -148,12 +150,6 @@ def test_hostile_input_takes_no_memory_and_gives_no_traceback(
         if status == 2:
             assert str(path).encode() in done.stderr
     assert [entry.name for entry in tmp_path.iterdir()] == ["hostile.json"]
-
-
-def bash(command: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
-    """Runs a shell command in which ``dml-tile`` is the command line."""
-    function = f'dml-tile() {{ "{sys.executable}" -m dml_tile "$@"; }}; '
-    return subprocess.run(["bash", "-c", function + command], capture_output=True, check=False, cwd=folder)
 
 
 @pytest.mark.parametrize(("desc", "status"), [(TILE, 0), (BAD, 1)])

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc, c_path
 from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorDataType, TensorFlags, TensorType
 from dml_tile.geometry.layout import calc_buffer_tensor_size
+from tests.helpers.tile_fields import TILE_FIELDS
 
 FACTS = json.loads((Path(__file__).parent / "data" / "dxdispatch_json.facts.json").read_text())["cases"]
 TENSOR_FACTS = [case for case in FACTS if case["kind"] == "tensor_desc" and "DataType" in case["expect"]]
@@ -145,26 +145,7 @@ def test_the_path_of_an_error_names_the_entry() -> None:
     assert c_path(()) == ""
 
 
-UINTS = st.integers(0, UINT_MAX)
-ARRAYS = st.none() | st.lists(UINTS, max_size=12)
-BUFFERS = st.fixed_dictionaries(
-    {
-        "DataType": UINTS,
-        "Flags": UINTS,
-        "DimensionCount": UINTS,
-        "Sizes": ARRAYS,
-        "Strides": st.none() | st.lists(UINTS, min_size=1, max_size=12),
-        "TotalTensorSizeInBytes": st.integers(0, UINT64_MAX),
-        "GuaranteedBaseOffsetAlignment": UINTS,
-    }
-)
-TENSORS = st.none() | st.fixed_dictionaries({"Type": UINTS, "Desc": st.none() | BUFFERS})
-TILES = st.fixed_dictionaries(
-    {"InputTensor": TENSORS, "OutputTensor": TENSORS, "RepeatsCount": UINTS, "Repeats": ARRAYS}
-)
-
-
-@given(TILES)
+@given(TILE_FIELDS)
 def test_whatever_the_c_structs_hold_is_held_and_reads_back_equal(tile: dict[str, Any]) -> None:
     desc = TileOperatorDesc.model_validate(tile)
     dumped = desc.model_dump(mode="json", by_alias=True)

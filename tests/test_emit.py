@@ -24,9 +24,9 @@ from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType
 from dml_tile.input_errors import json_pointer
 from dml_tile.readers.c_structs import read_operator_desc, write_operator_desc
 from dml_tile.readers.json.descriptors import JsonDescriptor, read_document, read_source
+from tests.helpers.command_line import bash
 from tests.helpers.descriptors import GOOD, page_tile, row
 from tests.helpers.paths import EXAMPLES
-from tests.test_cli_process import bash
 
 HEADER = Path(__file__).parent / "data" / "DirectML_stand_in.h"
 

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import FeatureLevel
-from dml_tile.findings import Finding
 from dml_tile.rules.check import check
+from tests.helpers.recorded_answers import ROWS, answer
 from tests.helpers.runtime_oracle import create_operator
-
-DATA = Path(__file__).parent / "data"
-ROWS = [json.loads(line) for line in (DATA / "create_operator.jsonl").read_text().splitlines()]
-
-
-def answer(findings: Sequence[Finding]) -> str:
-    """What CreateOperator does, by the findings against the runtime."""
-    if not findings:
-        return "0x00000000"
-    refusals = [finding.hresult for finding in findings if finding.hresult is not None]
-    return refusals[0].hex if refusals else "CRASH:SIGSEGV"
 
 
 def test_all_rows_are_there() -> None:

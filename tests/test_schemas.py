@@ -22,7 +22,7 @@ from dml_tile.reports.json import JsonReport
 from dml_tile.rules.check import check
 from dml_tile.targets import TILE_SUPPORT, Target
 from tests.helpers.paths import EXAMPLES, ROOT
-from tests.test_descriptors import TILES
+from tests.helpers.tile_fields import TILE_FIELDS
 
 SCHEMAS = schemas()
 FLAT = {"DataType": "FLOAT32", "Sizes": [1, 1, 2, 2]}
@@ -62,7 +62,7 @@ def test_the_example_descriptor_is_valid() -> None:
     Draft202012Validator(SCHEMAS["dml_tile_operator_desc"]).validate(desc)
 
 
-@given(TILES)
+@given(TILE_FIELDS)
 def test_whatever_is_written_is_valid(tile: dict[str, Any]) -> None:
     dumped = TileOperatorDesc.model_validate(tile).model_dump(mode="json", by_alias=True)
     assert accepts("dml_tile_operator_desc", dumped)

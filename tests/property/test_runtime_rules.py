@@ -14,8 +14,8 @@ from dml_tile.geometry.layout import ELEMENT_SIZES, calc_buffer_tensor_size, pac
 from dml_tile.rules.check import _findings, _is_plainly_fine, check, lowest_level
 from dml_tile.targets import Target
 from tests.helpers.descriptors import changed
+from tests.helpers.recorded_answers import answer
 from tests.helpers.runtime_oracle import create_operator
-from tests.test_recorded_answers import answer
 
 UINTS = st.one_of(st.integers(0, 9), st.sampled_from([2**16, 2**31, UINT_MAX - 1, UINT_MAX]), st.integers(0, UINT_MAX))
 STRIDES = st.one_of(st.integers(0, 12), st.integers(0, 12), UINTS)
