@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from operator import index, mul
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Final, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_pascal
@@ -31,6 +31,8 @@ DATA_TYPE = Enumerator(TensorDataType, "DML_TENSOR_DATA_TYPE_")
 TENSOR_TYPE = Enumerator(TensorType, "DML_TENSOR_TYPE_")
 OPERATOR_TYPE = Enumerator(OperatorType, "DML_OPERATOR_")
 TENSOR_FLAGS = Flags(TensorFlags, "DML_TENSOR_FLAG_")
+
+_TYPE_KEYS: Final = ("Type", "type")
 
 
 def _not_given() -> int:
@@ -100,7 +102,7 @@ class TensorDesc(_Struct):
             return data
         match data.get("NullDesc"):
             case True:
-                return {**_pick(data, "Type", "type"), "Desc": None}
+                return _with_desc(data, None)
             case False:
                 data = {key: value for key, value in data.items() if key != "NullDesc"}
         return _nested(data)
@@ -217,12 +219,11 @@ def _nested(data: dict[str, Any]) -> dict[str, Any]:
     """The fields beside ``Type`` under ``Desc``, unless there is one already."""
     if "Desc" in data or "desc" in data:
         return data
-    beside = {key: value for key, value in data.items() if key not in ("Type", "type")}
-    return {**_pick(data, "Type", "type"), "Desc": beside}
+    return _with_desc(data, {key: value for key, value in data.items() if key not in _TYPE_KEYS})
 
 
-def _pick(data: dict[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: data[key] for key in keys if key in data}
+def _with_desc(data: dict[str, Any], desc: dict[str, Any] | None) -> dict[str, Any]:
+    return {**{key: data[key] for key in _TYPE_KEYS if key in data}, "Desc": desc}
 
 
 def _indices(values: Sequence[int] | None) -> list[int] | None:

@@ -17,7 +17,7 @@ from dml_tile.enums import OperatorType, TensorFlags
 from dml_tile.errors import DmlError, RefusedModelError
 from dml_tile.execution.executor import BoundTile, compile_tile, described
 from dml_tile.findings import Against, Finding
-from dml_tile.input_errors import json_pointer, printable, refuse
+from dml_tile.input_errors import refuse
 from dml_tile.readers.dxdispatch.model import (
     IMAGE_SUFFIXES,
     Bindings,
@@ -35,6 +35,7 @@ from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES
 from dml_tile.rules.check import check, not_a_tile
 from dml_tile.simulation import resolve
 from dml_tile.targets import Target, TargetLike
+from dml_tile.text import json_pointer, printable
 
 _PRINTED_AT_ONCE: Final = 4096
 _MAX_NPY_DIMENSIONS: Final = 32

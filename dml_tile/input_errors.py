@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -11,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
 from dml_tile.errors import InputError, Problem
+from dml_tile.text import did_you_mean, json_pointer, nearest, shown
 
 _C_NAMES: Final = [
     str(field.alias)
@@ -19,7 +19,7 @@ _C_NAMES: Final = [
 ]
 
 
-_SHOWN_AT_MOST: Final = 10
+MAX_PROBLEMS: Final = 10
 
 _EXPECTED: Final = {
     # pydantic's kind of error: what was expected, in the words of JSON
@@ -44,11 +44,6 @@ def refuse(pointer: str, message: str) -> InputError:
     return InputError([Problem(pointer, message)])
 
 
-def json_pointer(steps: Iterable[str | int]) -> str:
-    """The JSON pointer (RFC 6901) of a location."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
-
-
 def problems_of(error: ValidationError, data: Any, pointer: str = "") -> list[Problem]:
     """The problems that a pydantic error tells of, each with the field in C names, the value, and what was expected.
 
@@ -57,14 +52,14 @@ def problems_of(error: ValidationError, data: Any, pointer: str = "") -> list[Pr
     problems = []
     found = [_found(data, details) for details in error.errors(include_url=False)]
     unknown = [path for details, _, path in found if details["type"] == "extra_forbidden"]
-    misspelt = {(*path[:-1], _meant(path[-1])) for path in unknown[:_SHOWN_AT_MOST]}
+    misspelt = {(*path[:-1], *nearest(str(path[-1]), _C_NAMES)) for path in unknown[:MAX_PROBLEMS]}
     told = [entry for entry in found if entry[0]["type"] != "missing" or tuple(entry[2]) not in misspelt]
-    for details, steps, path in told[:_SHOWN_AT_MOST]:
+    for details, steps, path in told[:MAX_PROBLEMS]:
         if path[:1] in (["resources"], ["dispatchables"]):  # the pointer names these
             path = path[2:] or path[-1:]
         problems.append(Problem(pointer + json_pointer(steps), _described(details, path)))
-    if len(told) > _SHOWN_AT_MOST:
-        problems.append(Problem(pointer, f"and {len(told) - _SHOWN_AT_MOST} more problems"))
+    if len(told) > MAX_PROBLEMS:
+        problems.append(Problem(pointer, f"and {len(told) - MAX_PROBLEMS} more problems"))
     return problems
 
 
@@ -72,11 +67,6 @@ def _found(data: Any, details: ErrorDetails) -> tuple[ErrorDetails, list[str | i
     """An error of pydantic's, the steps to what is wrong, and the path to the field, which may be missing."""
     steps, rest = _followed(data, details["loc"])
     return details, steps, [*steps, *rest] if details["type"] == "missing" else steps
-
-
-def _meant(name: str | int) -> str | None:
-    """The field whose name is nearly this one."""
-    return next(iter(difflib.get_close_matches(str(name), _C_NAMES, n=1)), None)
 
 
 def _followed(data: Any, location: Sequence[str | int]) -> tuple[list[str | int], list[str | int]]:
@@ -109,8 +99,8 @@ def _described(details: ErrorDetails, path: Sequence[str | int]) -> str:
         case "missing":
             return f"{field} is missing"
         case "extra_forbidden":
-            near = _meant(path[-1])
-            return f"{field} is unknown{f' (did you mean {near}?)' if near else ''}"
+            meant = did_you_mean(str(path[-1]), _C_NAMES)
+            return f"{field} is unknown{f' ({meant})' if meant else ''}"
         case "required":
             return details["msg"]
         case "union_tag_invalid":
@@ -119,23 +109,3 @@ def _described(details: ErrorDetails, path: Sequence[str | int]) -> str:
             template = _EXPECTED.get(kind)
             message = f"{template.format(**details.get('ctx', {}))} was expected" if template else details["msg"]
             return f"{field} is {shown(details['input'])}; {message[:1].lower()}{message[1:]}"
-
-
-def shown(value: object) -> str:
-    """A value as JSON would write it, cut short."""
-    match value:
-        case None | True | False:
-            return {None: "null", True: "true", False: "false"}[value]
-        case dict():
-            return "an object"
-        case list() | tuple():
-            return f"an array of {len(value)}"
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def printable(text: str) -> str:
-    """A text with what would move or colour a terminal's cursor, or cannot be encoded, written as escapes."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

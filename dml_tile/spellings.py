@@ -6,7 +6,6 @@ integer where there is no name. A known value becomes the enumeration's member, 
 
 from __future__ import annotations
 
-import difflib
 from enum import IntEnum, IntFlag
 from functools import reduce
 from operator import or_
@@ -16,6 +15,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from dml_tile.enums import UINT_MAX
+from dml_tile.text import did_you_mean
 
 
 class Enumerator:
@@ -84,9 +84,9 @@ class _Values(dict[str | int, int]):
     def __missing__(self, spelling: str | int) -> int:
         if isinstance(spelling, int):
             return spelling
-        meant = difflib.get_close_matches(spelling[:80].upper(), [name for name in self if isinstance(name, str)], n=1)
+        meant = did_you_mean(spelling.upper(), [name for name in self if isinstance(name, str)])
         raise PydanticCustomError(
             "enumerator",
             "No enumerator has this name{meant}; {complaint}",
-            {"meant": f" (did you mean {meant[0]}?)" if meant else "", "complaint": self.complaint},
+            {"meant": f" ({meant})" if meant else "", "complaint": self.complaint},
         )

@@ -8,7 +8,6 @@ https://learn.microsoft.com/en-us/windows/ai/directml/dml-feature-level-history 
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
@@ -16,6 +15,7 @@ from typing import Final, NamedTuple
 
 from dml_tile.enums import FeatureLevel, TensorDataType
 from dml_tile.pages import LEVELS_PAGE, RELEASES_PAGE, TILE_PAGE, VERSION_PAGE
+from dml_tile.text import did_you_mean
 
 _L = FeatureLevel.parse
 _FLOATS = frozenset({TensorDataType.FLOAT32, TensorDataType.FLOAT16})
@@ -248,8 +248,7 @@ def _named(name: str) -> Target:
         except ValueError:
             target = None
     if target is None:
-        near = difflib.get_close_matches(name, target_names(), n=4, cutoff=0.5)
-        hint = f"did you mean {', '.join(near)}?" if near else "see `dml-tile levels`"
+        hint = did_you_mean(name, target_names(), "see `dml-tile levels`", count=4, cutoff=0.5)
         raise ValueError(
             f"{name!r} is no known target; expected a feature level such as 4_1, directml-VERSION, windows-RELEASE "
             f"or onnxruntime-directml-VERSION: {hint}"

@@ -21,9 +21,9 @@ from dml_tile.cli import app as cli
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.emit.source import LanguageName, cpp, json_text, python, source_text
 from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType
-from dml_tile.input_errors import json_pointer
 from dml_tile.readers.c_structs import read_operator_desc, write_operator_desc
 from dml_tile.readers.json.descriptors import JsonDescriptor, read_document, read_source
+from dml_tile.text import json_pointer
 from tests.helpers.command_line import bash
 from tests.helpers.descriptors import GOOD, page_tile, row
 from tests.helpers.paths import EXAMPLES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +19,7 @@ from dml_tile.rules.check import check
 from dml_tile.rules.dialect import sizes_fit
 from dml_tile.simulation import resolve
 from dml_tile.targets import Target, TargetLike
+from dml_tile.text import did_you_mean
 from dml_tile.tile_request import Request
 
 _L = FeatureLevel.parse
@@ -105,8 +105,7 @@ BACK_ENDS: Final[dict[str, BackEnd]] = {back_end.name: back_end for back_end in 
 def back_end_named(name: str) -> BackEnd:
     """The back end of this name. Raises ValueError, with the nearest names, for any other."""
     if name not in BACK_ENDS:
-        near = difflib.get_close_matches(name, BACK_ENDS, n=2)
-        hint = f"did you mean {', '.join(near)}?" if near else f"expected one of {', '.join(BACK_ENDS)}"
+        hint = did_you_mean(name, BACK_ENDS, f"expected one of {', '.join(BACK_ENDS)}", count=2)
         raise ValueError(f"there is no back end {name!r}; {hint}")
     return BACK_ENDS[name]
 

@@ -12,10 +12,10 @@ from typing import Final
 from dml_tile.checks.lowered import lowering_of
 from dml_tile.checks.result import Result
 from dml_tile.errors import DmlError
-from dml_tile.input_errors import printable
 from dml_tile.lowering.lower import MENDED_RULES
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.text import printable
 
 as_typed: Final = subprocess.list2cmdline if os.name == "nt" else shlex.join
 """A command's arguments as its user types them."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from dml_tile.checks.result import Result
 from dml_tile.enums import FeatureLevel
-from dml_tile.input_errors import printable
 from dml_tile.targets import oldest_windows
+from dml_tile.text import printable
 
 if TYPE_CHECKING:  # only a table needs it
     from rich.table import Table

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
+
+from dml_tile.text import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,6 @@ def _require_known(words: str) -> None:
     beginnings = {
         known.casefold(): known for rule_id in RULES for known in accumulate(rule_id.split("-"), "{}-{}".format)
     }
-    near = [beginnings[match] for match in difflib.get_close_matches(words.casefold(), beginnings)]
+    near = [beginnings[match] for match in nearest(words.casefold(), beginnings, count=3)]
     hint = f"did you mean {', '.join(near)}?" if near else "`dml-tile explain` lists all rules"
     raise ValueError(f"no rule is named {words!r}; {hint}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from dataclasses import dataclass, fields
@@ -11,7 +10,7 @@ from typing import Any, Final
 
 from dml_tile.errors import ConfigError
 from dml_tile.findings import BASES, Against
-from dml_tile.input_errors import shown
+from dml_tile.text import did_you_mean, shown
 
 MAX_BYTES: Final = 2**20
 """How large a pyproject.toml may be that is read."""
@@ -57,8 +56,7 @@ def _config(folder: Path) -> Config:
     table = _table(folder / _FILE, file)
     for key, value in table.items():
         if key not in _KEYS:
-            near = difflib.get_close_matches(key, _KEYS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(_KEYS)}"
+            hint = did_you_mean(key, _KEYS, f"the keys are {', '.join(_KEYS)}")
             raise ConfigError(file, f"{_TABLE}.{key} is unknown; {hint}")
         if key != "against" and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
             raise ConfigError(file, f"{_TABLE}.{key} is {shown(value)}; an array of strings was expected")

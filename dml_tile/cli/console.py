@@ -42,7 +42,7 @@ class ExitStatus:
 
 def complain(source: str, problems: Sequence[Problem]) -> None:
     """Print on standard error why a source, or parts of it, cannot be read."""
-    from dml_tile.input_errors import printable
+    from dml_tile.text import printable
 
     for problem in problems:
         where = f"{source}#{problem.pointer}" if problem.pointer else source
@@ -82,7 +82,7 @@ def console_of(*, stderr: bool = False, file: Output | None = None, is_terminal:
 def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
     """Run a tile; a large one has a progress bar on a terminal. ``explain_plan`` prints its plan on stderr first."""
     if explain_plan:
-        from dml_tile.input_errors import printable
+        from dml_tile.text import printable
 
         typer.echo(f"{printable(name)}: {tile.plan}", err=True)
     if tile.plan.size < _MIN_BYTES_FOR_PROGRESS or not sys.stderr.isatty():

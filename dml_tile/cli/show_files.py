@@ -15,7 +15,6 @@ from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of, exit_on_fil
 from dml_tile.cli.output_files import replaced
 from dml_tile.dialects import directml
 from dml_tile.errors import DmlError, Problem
-from dml_tile.input_errors import printable
 from dml_tile.pictures.html import picture_html
 from dml_tile.pictures.svg import picture_svg
 from dml_tile.pictures.terminal import picture_lines, undrawn_lines
@@ -24,6 +23,7 @@ from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.reports.text import Line, print_lines, result_lines
 from dml_tile.targets import Target
+from dml_tile.text import printable
 
 MAX_TILES: Final = 10
 """The number of tiles drawn on standard output; only the pointers of further ones are printed."""

@@ -24,9 +24,9 @@ from dml_tile.descriptors import (
     TileOperatorDesc,
 )
 from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType
-from dml_tile.input_errors import printable
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.spellings import Enumerator
+from dml_tile.text import braced, pointer_steps, printable
 
 LanguageName = Literal["cpp", "json", "python"]
 Descriptor = OperatorDesc | TileOperatorDesc | None
@@ -119,7 +119,7 @@ def _cpp_operator(desc: Descriptor, name: str) -> Iterator[str]:
     if operator.desc is not None:
         yield from _cpp_tile(operator.desc, name)
         fields = fields[0], f"&{name}_desc"
-    yield f"const DML_OPERATOR_DESC {name}_operator = {_braced(fields)};"
+    yield f"const DML_OPERATOR_DESC {name}_operator = {braced(fields)};"
 
 
 def _cpp_tile(tile: TileOperatorDesc, name: str) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _cpp_tile(tile: TileOperatorDesc, name: str) -> Iterator[str]:
     yield from _cpp_array(f"{name}_repeats", tile.repeats, tile.repeats_count)
     tensors = [f"&{operand}_tensor" if tensor is not None else "nullptr" for operand, tensor in operands]
     fields = *tensors, str(tile.repeats_count), _pointer(f"{name}_repeats", tile.repeats)
-    yield f"const DML_TILE_OPERATOR_DESC {name}_desc = {_braced(fields)};"
+    yield f"const DML_TILE_OPERATOR_DESC {name}_desc = {braced(fields)};"
 
 
 def _cpp_tensor(tensor: TensorDesc, name: str) -> Iterator[str]:
@@ -152,14 +152,14 @@ def _cpp_tensor(tensor: TensorDesc, name: str) -> Iterator[str]:
             f"/*GuaranteedBaseOffsetAlignment*/ {buffer.guaranteed_base_offset_alignment}}};"
         )
         fields = fields[0], f"&{name}_buffer"
-    yield f"const DML_TENSOR_DESC {name}_tensor = {_braced(fields)};"
+    yield f"const DML_TENSOR_DESC {name}_tensor = {braced(fields)};"
 
 
 def _cpp_array(name: str, values: Sequence[int] | None, count: int) -> Iterator[str]:
     """An array with room for what DirectML would read of it; C++ knows none without elements."""
     if values is not None:
         room = max(len(values), count if count <= DML_TENSOR_DIMENSION_COUNT_MAX1 else 0, 1)
-        yield f"const UINT {name}[{room if room > len(values) else ''}] = {_braced(map(str, values))};"
+        yield f"const UINT {name}[{room if room > len(values) else ''}] = {braced(map(str, values))};"
 
 
 def _pointer(name: str, values: Sequence[int] | None) -> str:
@@ -169,10 +169,6 @@ def _pointer(name: str, values: Sequence[int] | None) -> str:
 def _enumerator(spelling: Enumerator, c_type: str, value: int) -> str:
     written = spelling.write(value)
     return written if isinstance(written, str) else f"static_cast<{c_type}>({written})"
-
-
-def _braced(fields: Iterable[str]) -> str:
-    return f"{{{', '.join(fields)}}}"
 
 
 def _python_value(value: object, indent: int) -> str:
@@ -200,7 +196,7 @@ def _names(pointers: Iterable[str]) -> Iterator[str]:
     taken = set[str]()
     repeated = Counter[str]()
     for pointer in pointers:
-        step = pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+        step = pointer_steps(f"/{pointer}")[-1]  # of a step of a lowering, the name alone
         word = "_".join(re.findall("[A-Za-z0-9]+", step))[:_LONGEST_NAME].rstrip("_")
         base = name = word if word[:1].isalpha() else f"tile_{word}".rstrip("_")
         while name in taken:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from dml_tile.pictures.marks import CUT, MORE, NO_COPY, OUTSIDE, PADDING, SHARED, Marks
 from dml_tile.pictures.memory import TensorMemory
 from dml_tile.pictures.table import Table
 from dml_tile.pictures.tile import TilePicture
+from dml_tile.text import braced
 
 COPIES: Final = "copies of the input, by their index:"
 """Stands above the copies."""
@@ -40,8 +41,8 @@ def heading(memory: TensorMemory) -> str:
 
 def facts(memory: TensorMemory) -> Iterator[tuple[str, str]]:
     """A tensor's fields by their names; strides are those in force."""
-    yield "Sizes", _braced(memory.sizes)
-    yield "Strides", f"{_braced(memory.strides)}{' (packed)' if memory.is_packed else ''}"
+    yield "Sizes", braced(memory.sizes)
+    yield "Strides", f"{braced(memory.strides)}{' (packed)' if memory.is_packed else ''}"
     yield "TotalTensorSizeInBytes", str(memory.total)
 
 
@@ -67,7 +68,7 @@ def legend(tables: Sequence[Table]) -> Iterator[Entry]:
 def copies(picture: TilePicture) -> list[Entry]:
     """The first copies that are shown, by their letters, with their indices; the last entry may stand for the rest."""
     named = [(name, *copy) for memory in picture.tensors for name, copy in Marks(picture, memory).copies().items()]
-    entries = [Entry(name, _braced(index), colour) for name, index, colour in named[:_COPIES_IN_A_LEGEND]]
+    entries = [Entry(name, braced(index), colour) for name, index, colour in named[:_COPIES_IN_A_LEGEND]]
     more = len(named) - len(entries)
     return [*entries, Entry(f"and {more} more", f"to {named[-1][0]}")] if more else entries
 
@@ -76,10 +77,6 @@ def undrawn(picture: TilePicture) -> Iterator[str]:
     """Why a tensor is not drawn, for each that is not."""
     for name, why in picture.undrawn.items():
         yield f"{name} cannot be drawn: {why}"
-
-
-def _braced(values: Iterable[int]) -> str:
-    return f"{{{', '.join(map(str, values))}}}"
 
 
 def _counted(number: int, noun: str) -> str:

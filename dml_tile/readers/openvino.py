@@ -28,6 +28,7 @@ from openvino.op import Constant
 from dml_tile.errors import InputError
 from dml_tile.input_errors import refuse
 from dml_tile.readers.model_tile import Dimension, KnownShapes, TileNode, tile_node
+from dml_tile.text import shortened, shortened_within
 from dml_tile.tile_request import INT64_MAX
 
 MAX_POINTER_LENGTH: Final = 200
@@ -135,7 +136,8 @@ def _tiles(model: ov.Model) -> Iterator[tuple[str, Any]]:
             if kind == "Tile":
                 yield place, node
             for body, method in _BODIES.get(kind, ()):
-                graphs.append((_short(f"{place}{node.get_friendly_name()}/{body}/"), getattr(node, method)()))
+                inner = shortened_within(f"{place}{node.get_friendly_name()}/{body}/", MAX_POINTER_LENGTH)
+                graphs.append((inner, getattr(node, method)()))
 
 
 def _told(place: str, node: Any) -> TileNode:
@@ -145,7 +147,7 @@ def _told(place: str, node: Any) -> TileNode:
     data_type = node.get_input_element_type(0)
     shape = node.get_input_partial_shape(0)
     return tile_node(
-        _short(f"{place}{name}"),
+        shortened_within(f"{place}{name}", MAX_POINTER_LENGTH),
         "OpenVINO Tile-1",
         None if data_type.is_dynamic() else data_type.get_type_name(),
         None if shape.rank.is_dynamic else [_dimension(size) for size in shape],
@@ -173,14 +175,8 @@ def _values(output: Any) -> NDArray[Any] | None:
     return np.asarray(node.get_data(dtype=wide))  # which also unpacks what is smaller than a byte
 
 
-def _short(pointer: str) -> str:
-    if len(pointer) <= MAX_POINTER_LENGTH:
-        return pointer
-    return f"{pointer[: MAX_POINTER_LENGTH // 2 - 1]}…{pointer[-MAX_POINTER_LENGTH // 2 :]}"
-
-
 def _reason(text: str) -> str:
     """What is for the reader of OpenVINO's message."""
     lines = [line.strip() for line in text.splitlines() if not _PASSED_OVER.match(line)]
     reason = " ".join(filter(None, lines)) or "it gives no reason"
-    return reason if len(reason) <= _MAX_REASON_LENGTH else f"{reason[: _MAX_REASON_LENGTH - 1]}…"
+    return shortened(reason, _MAX_REASON_LENGTH)

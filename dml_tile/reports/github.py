@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
-from dml_tile.input_errors import printable
 from dml_tile.readers.json.locate import Position
 from dml_tile.readers.json.positions import Positions
 from dml_tile.reports.report import Problems, Write, from_here, in_text, told_once
+from dml_tile.text import printable
 
 
 class GithubReport:

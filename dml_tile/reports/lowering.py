@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from rich.console import Console
@@ -18,6 +18,7 @@ from dml_tile.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering, Place
 from dml_tile.reports.text import Line, detail_lines, print_counts, print_lines, verdict
 from dml_tile.rules.tensor import type_name
+from dml_tile.text import braced
 from dml_tile.tile_request import Request
 
 _TENSORS: Final = ("InputTensor", "OutputTensor")
@@ -49,11 +50,13 @@ def print_not_lowered(console: Console, tiles: Iterable[Lowered]) -> None:
 def compact(tile: TileOperatorDesc | Request) -> str:
     """A tile in one line: ``FLOAT32 {2, 3} x {1, 2}``, with the strides of what is not packed."""
     if isinstance(tile, Request):
-        return f"{tile.data_type} {_braced(tile.shape)} x {_braced(tile.repeats)}"
+        return f"{tile.data_type} {braced(tile.shape)} x {braced(tile.repeats)}"
     source, destination = _buffer(tile.input_tensor), _buffer(tile.output_tensor)
-    gathered = f" strides {_braced(source.strides)}" if source.strides else ""
-    spread = f" to strides {_braced(destination.strides)}" if destination.strides else ""
-    return f"{type_name(source.data_type)} {_braced(source.sizes)}{gathered} x {_braced(tile.repeats)}{spread}"
+    gathered = f" strides {braced(source.strides)}" if source.strides else ""
+    spread = f" to strides {braced(destination.strides)}" if destination.strides else ""
+    return (
+        f"{type_name(source.data_type)} {braced(source.sizes or ())}{gathered} x {braced(tile.repeats or ())}{spread}"
+    )
 
 
 def lowering_table(lowering: Lowering) -> Table:
@@ -119,17 +122,17 @@ def _fields(tile: TileOperatorDesc | Request) -> Mapping[str, str]:
     if isinstance(tile, Request):
         return {
             "DataType": tile.data_type,
-            "Repeats": _braced(tile.repeats),
-            "InputTensor.Sizes": _braced(tile.shape),
-            "OutputTensor.Sizes": _braced(tile.output_shape),
+            "Repeats": braced(tile.repeats),
+            "InputTensor.Sizes": braced(tile.shape),
+            "OutputTensor.Sizes": braced(tile.output_shape),
         }
-    fields = {"DataType": type_name(_buffer(tile.input_tensor).data_type), "Repeats": _braced(tile.repeats)}
+    fields = {"DataType": type_name(_buffer(tile.input_tensor).data_type), "Repeats": braced(tile.repeats or ())}
     for name, tensor in zip(_TENSORS, (tile.input_tensor, tile.output_tensor), strict=True):
         buffer = _buffer(tensor)
         fields |= {
             f"{name}.Flags": str(TensorFlags(buffer.flags).name),
-            f"{name}.Sizes": _braced(buffer.sizes),
-            f"{name}.Strides": _braced(buffer.strides),
+            f"{name}.Sizes": braced(buffer.sizes or ()),
+            f"{name}.Strides": "packed" if buffer.strides is None else braced(buffer.strides),
             f"{name}.TotalTensorSizeInBytes": str(buffer.total_tensor_size_in_bytes),
             f"{name}.GuaranteedBaseOffsetAlignment": str(buffer.guaranteed_base_offset_alignment),
         }
@@ -140,7 +143,3 @@ def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc:
     assert tensor is not None
     assert tensor.desc is not None
     return tensor.desc
-
-
-def _braced(values: Sequence[int] | None) -> str:
-    return "packed" if values is None else f"{{{', '.join(map(str, values))}}}"

@@ -12,7 +12,7 @@ from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
 from dml_tile.errors import Problem
 from dml_tile.findings import Finding
-from dml_tile.input_errors import printable
+from dml_tile.text import printable
 
 Problems: TypeAlias = Sequence[tuple[str, Problem]]
 """What cannot be read, each with the name of its source."""

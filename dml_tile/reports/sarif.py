@@ -16,11 +16,11 @@ from urllib.parse import quote
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
 from dml_tile.checks.verdicts import outcome
-from dml_tile.input_errors import printable
 from dml_tile.readers.json.locate import Position
 from dml_tile.readers.json.positions import Positions
 from dml_tile.reports.report import Problems, Told, Write, from_here, told_once
 from dml_tile.rules.catalogue import RULES
+from dml_tile.text import printable
 
 Json = dict[str, Any]
 

@@ -23,8 +23,8 @@ from dml_tile.checks.verdicts import (
 )
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Finding, Rule
-from dml_tile.input_errors import printable
 from dml_tile.targets import Target, oldest_windows
+from dml_tile.text import printable
 
 _STYLES: Final = {
     ACCEPTED: "green",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any, Final
 
 from dml_tile.findings import Rule
@@ -19,6 +18,7 @@ from dml_tile.rules.dispatch import (
     TABLE_USE_RULES,
 )
 from dml_tile.rules.lowering import LOWERING_RULES
+from dml_tile.text import did_you_mean
 
 _RULES_OF_DIALECTS: Final[tuple[Rule[Any], ...]] = (*SPECIFICATION_RULES.values(), *DIALECT_RULES, *BACK_END_RULES)
 _RULES_OF_BINDINGS: Final = COUNT_RULES + BOUND_RULES + BIND_POINT_RULES + BINDING_RULES + BINDING_PAIR_RULES
@@ -40,7 +40,6 @@ RULES: Final[dict[str, Rule[Any]]] = {
 def rule_named(rule_id: str) -> Rule[Any]:
     """The rule with this id. Raises ValueError, with the nearest ids, for any other."""
     if rule_id not in RULES:
-        near = difflib.get_close_matches(rule_id, RULES, n=3, cutoff=0.4)
-        hint = f"did you mean {', '.join(near)}?" if near else "`dml-tile explain` lists all rules"
+        hint = did_you_mean(rule_id, RULES, "`dml-tile explain` lists all rules", count=3, cutoff=0.4)
         raise ValueError(f"there is no rule {rule_id!r}; {hint}")
     return RULES[rule_id]

@@ -7,7 +7,6 @@ lowest_level()  the lowest feature level without findings
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator
 from operator import mul
@@ -29,6 +28,7 @@ from dml_tile.rules.tile import (
 )
 from dml_tile.simulation import resolve
 from dml_tile.targets import Target, TargetLike
+from dml_tile.text import did_you_mean
 
 DESCRIPTOR_RULES: Final = (
     TENSOR_RULES + BUFFER_RULES + TILE_BUFFER_RULES + INPUT_OUTPUT_RULES + REPEATS_RULES + OPERATOR_RULES
@@ -70,8 +70,8 @@ def lowest_level(desc: OperatorDesc | TileOperatorDesc | None) -> FeatureLevel |
 def not_a_tile(operator: str) -> Finding:
     """The finding for an operator that is known by its C name only."""
     rule = operator_is_a_tile
-    meant = difflib.get_close_matches(operator.upper(), ["DML_OPERATOR_TILE"], cutoff=0.85)
-    message = f"{operator} is not a tile; only tiles are checked{'; did you mean DML_OPERATOR_TILE?' if meant else ''}"
+    meant = did_you_mean(operator.upper(), ["DML_OPERATOR_TILE"], cutoff=0.85)
+    message = f"{operator} is not a tile; only tiles are checked{f'; {meant}' if meant else ''}"
     return Finding(rule.id, "Type", message, rule.basis, rule.hresult, rule.crash, rule.url, None)
 
 

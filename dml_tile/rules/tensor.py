@@ -27,6 +27,7 @@ from dml_tile.geometry.layout import (
 )
 from dml_tile.pages import BUFFER_PAGE, FLAGS_PAGE, HELPER_PAGE, STRIDES_PAGE, TENSOR_PAGE
 from dml_tile.targets import Target
+from dml_tile.text import braced
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +277,7 @@ def output_elements_are_apart(buffer: Buffer, target: Target) -> Iterator[Violat
     elif shared:
         unnoticed = "" if refused else " (DirectML does not notice)"
         message = f"elements of the output share an address; what is written there is undefined{unnoticed}"
-        packed = ", ".join(map(str, packed_strides(buffer.sizes)))
-        yield Violation(path, message, f"the packed strides are {{{packed}}}", basis)
+        yield Violation(path, message, f"the packed strides are {braced(packed_strides(buffer.sizes))}", basis)
     elif refused:
         message = "the runtime takes the extent modulo 2^32, and finds it too small for the tensor's elements"
         yield Violation(path, message, basis=Basis.RUNTIME)

@@ -19,6 +19,7 @@ from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
 from dml_tile.pages import OPERATOR_PAGE, TILE_PAGE
 from dml_tile.rules.tensor import Buffer, type_name
 from dml_tile.targets import DIRECTML_VERSIONS, TILE_SUPPORT, Target
+from dml_tile.text import braced
 
 _EVER_SUPPORTED: Final = TILE_SUPPORT[-1].data_types
 _MEASURED_TYPES: Final = (0, 1000, 100_000, 0x7FFFFFFF)
@@ -264,8 +265,8 @@ def _count_suggested(tile: Tile) -> str | None:
         return None
     if any(size == 0 or output == 0 or output % size for size, output in zip(sizes, outputs, strict=True)):
         return None
-    wanted = ", ".join(str(output // size) for size, output in zip(sizes, outputs, strict=True))
-    return f"set it to {count} and Repeats to {{{wanted}}}, which OutputTensor.Sizes implies"
+    wanted = braced(output // size for size, output in zip(sizes, outputs, strict=True))
+    return f"set it to {count} and Repeats to {wanted}, which OutputTensor.Sizes implies"
 
 
 @rule(

@@ -23,8 +23,9 @@ from pydantic_core import PydanticCustomError
 from dml_tile.descriptors import DATA_TYPE, UINT, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import ExecutionFlags, TensorDataType
 from dml_tile.errors import InputError, Problem
-from dml_tile.input_errors import json_pointer, problems_of, refuse, shown
+from dml_tile.input_errors import problems_of, refuse
 from dml_tile.spellings import Flags
+from dml_tile.text import json_pointer, shown
 
 IMAGE_SUFFIXES: Final = (".jpg", ".jpeg", ".png")
 TILE_NAMES: Final = ("DML_OPERATOR_TILE", "TILE")

@@ -15,7 +15,7 @@ from dml_tile.descriptors import DATA_TYPE
 from dml_tile.enums import TensorDataType
 from dml_tile.errors import InputError, Problem
 from dml_tile.geometry.layout import round_up_4
-from dml_tile.input_errors import json_pointer, problems_of, refuse, shown
+from dml_tile.input_errors import problems_of, refuse
 from dml_tile.readers.dxdispatch.model import (
     IMAGE_SUFFIXES,
     ConstantValues,
@@ -26,6 +26,7 @@ from dml_tile.readers.dxdispatch.model import (
 )
 from dml_tile.readers.npy import open_npy
 from dml_tile.readers.paths import AllowedFolders
+from dml_tile.text import json_pointer, shown
 
 MAX_RESOURCE_BYTES: Final = 2**32
 """How much memory the resources of one model may take together."""

@@ -15,9 +15,10 @@ from pydantic import ValidationError
 from dml_tile.descriptors import OPERATOR_TYPE, OperatorDesc, TileOperatorDesc
 from dml_tile.enums import OperatorType
 from dml_tile.errors import InputError, Problem
-from dml_tile.input_errors import json_pointer, problems_of, refuse, shown
+from dml_tile.input_errors import problems_of, refuse
 from dml_tile.readers.dxdispatch.model import TileDispatchable, is_dxdispatch_model, read_dispatchables, read_model
 from dml_tile.readers.json.syntax import parse_json
+from dml_tile.text import json_pointer, shown
 
 MAX_DOCUMENT_BYTES: Final = 2**28
 """How large a document may be that is read as a whole; JSON lines may be longer together, not each."""

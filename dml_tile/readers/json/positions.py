@@ -17,6 +17,7 @@ from dml_tile.readers.json.descriptors import LINES_SUFFIXES, MAX_DOCUMENT_BYTES
 from dml_tile.readers.json.locate import JsonText, Position
 from dml_tile.readers.json.syntax import parse_json
 from dml_tile.readers.sources import is_model_file
+from dml_tile.text import pointer_steps
 
 _STEP: Final = re.compile(r"[^.\[\]]+")
 _BESIDE_DESC: Final = ("Type", "Desc", "NullDesc")
@@ -39,7 +40,7 @@ class Positions:
             self._name, self._source = source, _opened(source)
         if self._source is None:
             return None
-        steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+        steps = pointer_steps(pointer)
         try:
             return self._source.position(steps, _STEP.findall(path))
         except OSError:

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
+from dml_tile.text import shortened
+
 STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
 COMMENT: Final = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
 """Both also match what is never closed, up to the end of the text, so that no text takes quadratic time."""
@@ -41,7 +43,7 @@ def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> None:
     names = set()
     for name, _ in pairs:
         if name in names:
-            raise ValueError(f"the name {name[:80]!r} appears twice in one object")
+            raise ValueError(f"the name {shortened(name, 80)!r} appears twice in one object")
         names.add(name)
 
 

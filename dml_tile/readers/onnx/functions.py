@@ -17,6 +17,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 from dml_tile.input_errors import refuse
 from dml_tile.readers.onnx.operators import default_opset, move
 from dml_tile.readers.onnx.tensors import subgraphs
+from dml_tile.text import shortened_within
 
 DEEPEST: Final = 64
 """How deep calls and subgraphs may be nested."""
@@ -40,8 +41,7 @@ def inline(model: ModelProto) -> None:
 
 def place(*steps: str) -> str:
     """The steps as a path, cut in the middle if it is long."""
-    path = "/".join(filter(None, steps))
-    return path if len(path) <= _LONGEST else f"{path[: _LONGEST // 2]}…{path[1 - _LONGEST // 2 :]}"
+    return shortened_within("/".join(filter(None, steps)), _LONGEST)
 
 
 class _Values(dict[str, str]):

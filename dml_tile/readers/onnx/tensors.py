@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from dml_tile.errors import InputError
-from dml_tile.input_errors import refuse, shown
+from dml_tile.input_errors import refuse
 from dml_tile.readers.paths import AllowedFolders
+from dml_tile.text import shown
 
 Array = NDArray[Any]
 

@@ -16,6 +16,7 @@ from typing import BinaryIO, Final
 
 from dml_tile.errors import InputError, Problem
 from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, Order, Part, answer_line
+from dml_tile.text import shortened
 
 if sys.platform != "win32":
     import resource
@@ -81,7 +82,7 @@ def _parts(order: Order) -> Iterator[Part]:
     except MemoryError:
         raise
     except Exception as error:  # whatever a file makes a library raise is that file's problem
-        yield Problem("", f"{order.reader}'s reader failed: {type(error).__name__}: {str(error)[:300]}")
+        yield Problem("", f"{order.reader}'s reader failed: {type(error).__name__}: {shortened(str(error), 300)}")
 
 
 if __name__ == "__main__":

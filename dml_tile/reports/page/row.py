@@ -10,10 +10,10 @@ from dml_tile.checks.model_summary import run_from_level
 from dml_tile.checks.result import Result
 from dml_tile.checks.verdicts import NOT_CHECKED, alike, outcome_of
 from dml_tile.findings import Finding
-from dml_tile.input_errors import printable
 from dml_tile.lowering.steps import Lowering
 from dml_tile.reports.lowering import compact, place_name, summary_lines
 from dml_tile.rules.catalogue import RULES
+from dml_tile.text import printable, shortened
 
 _LONGEST_TEXT: Final = 500
 _FINDINGS_AT_MOST: Final = 10
@@ -63,8 +63,7 @@ class Row:
 
 def clipped(text: str) -> str:
     """A text with escapes for what cannot be seen, cut short."""
-    shown = printable(text[: _LONGEST_TEXT + 1])
-    return shown if len(shown) <= _LONGEST_TEXT else f"{shown[: _LONGEST_TEXT - 1]}…"
+    return shortened(printable(text[: _LONGEST_TEXT + 1]), _LONGEST_TEXT)
 
 
 def row_of(result: Result, verdict: str) -> Row:

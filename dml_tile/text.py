@@ -1,0 +1,70 @@
+"""Helpers for the texts of messages: suggestions, cuts, braces, escapes and JSON pointers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+MAX_COMPARED: Final = 80
+"""The characters of a name that are compared; no known name is nearly as long."""
+
+MAX_SHOWN: Final = 60
+"""The characters that ``shown`` writes of a value."""
+
+
+def nearest(name: str, known: Iterable[str], count: int = 1, cutoff: float = 0.6) -> list[str]:
+    """The names that are most like ``name``, the nearest first; none less alike than ``cutoff``, from 0 to 1."""
+    from difflib import get_close_matches  # what is right needs no suggestion
+
+    return get_close_matches(name[:MAX_COMPARED], [*known], count, cutoff)
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", count: int = 1, cutoff: float = 0.6) -> str:
+    """The question whether one of the nearest names was meant; ``otherwise`` if there is none."""
+    near = nearest(name, known, count, cutoff)
+    return f"did you mean {', '.join(near)}?" if near else otherwise
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most ``limit`` characters of a text; an ellipsis stands for the end that is cut off."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def shortened_within(text: str, limit: int) -> str:
+    """At most ``limit`` characters of a text; an ellipsis stands for the middle that is cut out."""
+    head = limit // 2
+    return text if len(text) <= limit else f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+
+
+def braced(values: Iterable[object]) -> str:
+    """Values as C initialises an array: ``{1, 2, 3}``."""
+    return f"{{{', '.join(map(str, values))}}}"
+
+
+def printable(text: str) -> str:
+    """A text with escapes for the characters that move or colour a terminal's cursor, or cannot be encoded."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def shown(value: object) -> str:
+    """A value as JSON writes it, shortened; of an object or an array, its kind."""
+    match value:
+        case None | True | False:
+            return {None: "null", True: "true", False: "false"}[value]
+        case dict():
+            return "an object"
+        case list() | tuple():
+            return f"an array of {len(value)}"
+    return shortened(repr(value), MAX_SHOWN)
+
+
+def json_pointer(steps: Iterable[str | int]) -> str:
+    """The JSON pointer (RFC 6901) of a location."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+def pointer_steps(pointer: str) -> list[str]:
+    """The steps of a JSON pointer; none for the empty one."""
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]

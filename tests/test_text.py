@@ -1,0 +1,99 @@
+"""The helpers for messages: suggestions, cuts, braces, escapes and JSON pointers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dml_tile.text import (
+    MAX_COMPARED,
+    braced,
+    did_you_mean,
+    json_pointer,
+    nearest,
+    pointer_steps,
+    printable,
+    shortened,
+    shortened_within,
+    shown,
+)
+
+NAMES = ("Sizes", "Strides", "Repeats")
+
+
+def test_the_nearest_names_come_first() -> None:
+    assert nearest("Stride", NAMES) == ["Strides"]
+    assert nearest("Szies", NAMES, count=2, cutoff=0.3) == ["Sizes", "Strides"]
+    assert nearest("Colour", NAMES) == []
+
+
+def test_a_name_of_any_length_is_compared_quickly() -> None:
+    assert nearest("x" * 10**7, ["x" * MAX_COMPARED]) == ["x" * MAX_COMPARED]
+
+
+def test_a_suggestion_is_a_question_or_the_alternative() -> None:
+    assert did_you_mean("Size", NAMES) == "did you mean Sizes?"
+    assert did_you_mean("Szies", NAMES, count=2, cutoff=0.3) == "did you mean Sizes, Strides?"
+    assert did_you_mean("Colour", NAMES, "see the list") == "see the list"
+    assert did_you_mean("Colour", NAMES) == ""
+
+
+@pytest.mark.parametrize(
+    ("limit", "end_cut", "middle_cut"),
+    [(10, "0123456789", "0123456789"), (9, "01234567…", "0123…6789"), (8, "0123456…", "0123…789"), (1, "…", "…")],
+)
+def test_a_text_is_cut_at_its_end_or_in_its_middle(limit: int, end_cut: str, middle_cut: str) -> None:
+    assert shortened("0123456789", limit) == end_cut
+    assert shortened_within("0123456789", limit) == middle_cut
+
+
+@given(st.text(max_size=40), st.integers(1, 45))
+def test_a_cut_text_is_as_long_as_allowed(text: str, limit: int) -> None:
+    for cut in (shortened, shortened_within):
+        assert len(cut(text, limit)) == min(len(text), limit)
+
+
+def test_values_stand_in_braces_as_in_c() -> None:
+    assert braced([1, 2, 3]) == "{1, 2, 3}"
+    assert braced(iter(())) == "{}"
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [("größer", "größer"), ("\x1b[31m", "\\x1b[31m"), ("a\nb", "a\\nb"), ("\udcff", "\\udcff"), ("\u202e", "\\u202e")],
+    ids=ascii,
+)
+def test_what_a_terminal_would_obey_is_escaped(text: str, escaped: str) -> None:
+    assert printable(text) == escaped
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (False, "false"),
+        (1, "1"),
+        (1.5, "1.5"),
+        ("a", "'a'"),
+        ({"a": 1}, "an object"),
+        ([1, 2], "an array of 2"),
+        ((), "an array of 0"),
+        ("x" * 100, "'" + "x" * 58 + "…"),
+    ],
+    ids=repr,
+)
+def test_a_value_is_shown_as_json_writes_it(value: object, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_a_pointer_escapes_what_has_a_meaning() -> None:
+    assert json_pointer(["a/b", 0, "m~n"]) == "/a~1b/0/m~0n"
+    assert pointer_steps("/a~1b/0/m~0n") == ["a/b", "0", "m~n"]
+    assert (json_pointer([]), pointer_steps("")) == ("", [])
+
+
+@given(st.lists(st.text("ab/~01", max_size=5)))
+def test_a_pointer_leads_back_to_its_steps(steps: list[str]) -> None:
+    assert pointer_steps(json_pointer(steps)) == steps
