@@ -16,6 +16,8 @@ from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.enums import OperatorType, TensorFlags
 from dml_tile.errors import DmlError, RefusedModelError
 from dml_tile.execution.executor import BoundTile, compile_tile, described
+from dml_tile.files.paths import AllowedFolders
+from dml_tile.files.replacement import replacement
 from dml_tile.findings import Against, Finding
 from dml_tile.input_errors import refuse
 from dml_tile.readers.dxdispatch.model import (
@@ -30,7 +32,6 @@ from dml_tile.readers.dxdispatch.model import (
     WriteFileCommand,
 )
 from dml_tile.readers.dxdispatch.resources import Memory, allocate
-from dml_tile.readers.paths import AllowedFolders, write_whole
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES
 from dml_tile.rules.check import check, not_a_tile
 from dml_tile.simulation import resolve
@@ -197,7 +198,7 @@ def _print(name: str, values: NDArray[Any], write: Callable[[str], object]) -> N
 def _file_writer(
     command: WriteFileCommand, pointer: str, memory: Memory, folders: AllowedFolders, write: Callable[[str], object]
 ) -> Callable[[], object]:
-    path = folders.target(command.target_path, f"{pointer}/targetPath")
+    path = folders.writable(command.target_path, f"{pointer}/targetPath")
     suffix = path.suffix.lower()
     contents: NDArray[Any] = memory.bytes
     if suffix in IMAGE_SUFFIXES:
@@ -217,10 +218,15 @@ def _file_writer(
             contents = contents[:count].reshape(command.dimensions)
 
     def write_file() -> None:
-        if suffix == ".npy":
-            write_whole(path, lambda file: np.save(file, contents, allow_pickle=False))
-        else:
-            write_whole(path, lambda file: file.write(contents.data))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacement(path) as file:
+                if suffix == ".npy":
+                    np.save(file, contents, allow_pickle=False)
+                else:
+                    file.write(contents.data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from None
         write(f"Resource '{printable(command.resource)}' written to '{printable(command.target_path)}'\n")
 
     return write_file

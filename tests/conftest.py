@@ -15,8 +15,8 @@ from typer.testing import CliRunner, Result
 from dml_tile.cli.app import app
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dxdispatch_runner import run_model
+from dml_tile.files.paths import AllowedFolders
 from dml_tile.readers.dxdispatch.model import read_model
-from dml_tile.readers.paths import AllowedFolders
 from tests.helpers.command_line import Call
 
 # Shared machines are slow at times; what is tested is what comes out, not how soon.

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from dml_tile.errors import InputError
+from dml_tile.files.paths import AllowedFolders
 from dml_tile.readers.dxdispatch import resources
 from dml_tile.readers.dxdispatch.model import read_model
 from dml_tile.readers.dxdispatch.resources import allocate
-from dml_tile.readers.paths import AllowedFolders
 from tests.helpers.dxdispatch_models import Json, model, values
 
 FACTS = json.loads((Path(__file__).parent / "data" / "dxdispatch_json.facts.json").read_text())["cases"]

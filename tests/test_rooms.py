@@ -25,6 +25,7 @@ ROOMS: Final = (
     ("simulation",),
     ("tile_request",),
     ("input_errors",),
+    ("files",),
     ("bindings",),
     ("rules",),
     ("dialects",),

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import codecs
 import os
-import secrets
-import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from dml_tile.errors import OutputError
+from dml_tile.files.replacement import replacement
 
 
 class Output:
@@ -58,7 +57,7 @@ def printed_output() -> Output:
 
 def utf8_output() -> Output:
     """Standard output, for formats that are UTF-8 whatever the terminal's encoding is."""
-    return Output(codecs.getwriter("utf-8")(sys.stdout.buffer, "backslashreplace"))
+    return Output(_utf8(sys.stdout.buffer))
 
 
 def print_text(text: str) -> None:
@@ -76,37 +75,17 @@ def drop_output() -> None:
 
 @contextmanager
 def replaced(name: str) -> Iterator[Output]:
-    """A new UTF-8 file that replaces the one of this name, and takes over its permissions, when the block ends.
+    """Yield an output that replaces a file, in UTF-8, as ``replacement`` does. Raises OutputError."""
+    with ExitStack() as stack:
+        with _named(name):
+            file = stack.enter_context(replacement(Path(name)))
+        yield Output(_utf8(file), name)
+        with _named(name):
+            stack.close()
 
-    Until then it is a file beside it; if the block raises, it is removed and the old one stays. Anything other than a
-    regular file, such as a pipe, is written to directly. Raises OutputError.
-    """
-    path = Path(name)
-    with _named(name):
-        old = path.stat().st_mode if path.exists() else None
-    is_replaced = old is None or stat.S_ISREG(old)
-    if is_replaced:
-        path = Path(os.path.realpath(name))
-    written = path.with_name(f".dml-tile-{secrets.token_hex(8)}") if is_replaced else path
-    stream: IO[str] | None = None
-    try:
-        with _named(name):
-            mode = "x" if is_replaced else "w"
-            stream = written.open(mode, encoding="utf-8", errors="backslashreplace", newline="\n")
-            if is_replaced and old is not None:
-                written.chmod(stat.S_IMODE(old))
-        yield Output(stream, name)
-        with _named(name):
-            stream.close()
-            if is_replaced:
-                written.replace(path)
-    finally:
-        with suppress(OSError):
-            if stream is not None:
-                stream.close()
-        if is_replaced:
-            with suppress(OSError):  # it has been moved into place, or was never made
-                written.unlink()
+
+def _utf8(stream: IO[bytes]) -> codecs.StreamWriter:
+    return codecs.getwriter("utf-8")(stream, "backslashreplace")
 
 
 @contextmanager

@@ -24,9 +24,9 @@ def run(
     """Run a DxDispatch model: its tiles are checked, then its commands are done in order."""
     from dml_tile.dxdispatch_runner import run_model
     from dml_tile.errors import InputError, Problem, RefusedModelError
+    from dml_tile.files.paths import AllowedFolders
     from dml_tile.readers.dxdispatch.model import read_model
     from dml_tile.readers.json.descriptors import read_value
-    from dml_tile.readers.paths import AllowedFolders
     from dml_tile.reports.text import print_refusals
 
     chosen = one_target(targets, "a model is run at one target")

@@ -14,6 +14,7 @@ from dml_tile.bindings.memory import DTYPES, Bytes
 from dml_tile.descriptors import DATA_TYPE
 from dml_tile.enums import TensorDataType
 from dml_tile.errors import InputError, Problem
+from dml_tile.files.paths import AllowedFolders
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.input_errors import problems_of, refuse
 from dml_tile.readers.dxdispatch.model import (
@@ -25,7 +26,6 @@ from dml_tile.readers.dxdispatch.model import (
     TypedValue,
 )
 from dml_tile.readers.npy import open_npy
-from dml_tile.readers.paths import AllowedFolders
 from dml_tile.text import json_pointer, shown
 
 MAX_RESOURCE_BYTES: Final = 2**32
@@ -153,7 +153,7 @@ def _typed_values(values: list[Any], pointer: str) -> NDArray[np.uint8]:
 
 def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFolders) -> _Values:
     here, data_type = f"{pointer}/initialValues/sourcePath", resource.initial_values_data_type
-    path = folders.source(name, here)
+    path = folders.readable(name, here)
     suffix = path.suffix.lower()
     if suffix in IMAGE_SUFFIXES:
         raise refuse(here, f"{name!r} is an image; only .npy files and raw bytes are read")

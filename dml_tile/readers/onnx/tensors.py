@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from dml_tile.errors import InputError
+from dml_tile.files.paths import AllowedFolders
 from dml_tile.input_errors import refuse
-from dml_tile.readers.paths import AllowedFolders
 from dml_tile.text import shown
 
 Array = NDArray[Any]
@@ -91,7 +91,7 @@ def _external(tensor: TensorProto, folder: Path) -> Array:
     where = f"the data of {tensor.name!r}"
     if PurePath(location).is_absolute() or ".." in PurePath(location).parts:
         raise refuse(where, f"{location!r} is no path below the model's folder")
-    path = AllowedFolders(folder, folder).source(location, where)
+    path = AllowedFolders(folder, folder).readable(location, where)
     dtype = _EXTERNAL_TYPES[tensor.data_type]
     count = math.prod(tensor.dims)
     wanted = count * dtype.itemsize

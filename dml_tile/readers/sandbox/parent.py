@@ -117,7 +117,7 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> 
         except EOFError:
             failure = _cause_of_death(process.wait(), order)
         except ValueError:
-            failure = f"{order.reader}'s reader gave an answer that is none"
+            failure = f"{order.reader}'s reader sent a malformed reply"
         except OverflowError:
             failure = f"has more Tiles than {MAX_ANSWER_BYTES} bytes can tell"
     return f"reading took longer than {order.seconds:g} s" if has_passed.is_set() else failure

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dml_tile.errors import InputError
-from dml_tile.readers.paths import AllowedFolders, write_whole
+from dml_tile.files.paths import AllowedFolders
 
 
 @pytest.fixture
@@ -20,9 +20,9 @@ def folders(tmp_path: Path) -> AllowedFolders:
 
 
 def test_a_source_is_looked_for_beside_the_model_then_in_the_current_folder(folders: AllowedFolders) -> None:
-    assert folders.source("model.bin", "/p") == folders.model / "model.bin"
-    assert folders.source("current.bin", "/p") == folders.current / "current.bin"
-    assert folders.source("../current/current.bin", "/p") == folders.current / "current.bin"
+    assert folders.readable("model.bin", "/p") == folders.model / "model.bin"
+    assert folders.readable("current.bin", "/p") == folders.current / "current.bin"
+    assert folders.readable("../current/current.bin", "/p") == folders.current / "current.bin"
 
 
 @pytest.mark.parametrize("name", ["../outside/outside.bin", "link.bin", "link/outside.bin", "{outside}/outside.bin"])
@@ -31,7 +31,7 @@ def test_a_source_outside_is_refused(folders: AllowedFolders, name: str) -> None
     (folders.model / "link.bin").symlink_to(outside / "outside.bin")
     (folders.model / "link").symlink_to(outside)
     with pytest.raises(InputError, match=r"/p: .* leads outside the model's folder and the current one"):
-        folders.source(name.format(outside=outside), "/p")
+        folders.readable(name.format(outside=outside), "/p")
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_an_unusable_source_is_refused(folders: AllowedFolders, name: str, messa
     os.mkfifo(folders.model / "pipe")
     (folders.model / "loop").symlink_to(folders.model / "loop")
     with pytest.raises(InputError, match=message):
-        folders.source(name, "/p")
+        folders.readable(name, "/p")
 
 
 def test_a_target_is_below_the_current_folder(folders: AllowedFolders) -> None:
-    assert folders.target("new/output.npy", "/p") == folders.current / "new" / "output.npy"
-    assert folders.target("../model/output.npy", "/p") == folders.model / "output.npy"
+    assert folders.writable("new/output.npy", "/p") == folders.current / "new" / "output.npy"
+    assert folders.writable("../model/output.npy", "/p") == folders.model / "output.npy"
 
 
 @pytest.mark.parametrize("name", ["../outside/new.bin", "link/new.bin", "link.bin", "{outside}/new.bin", "..", "../x"])
@@ -64,7 +64,7 @@ def test_a_target_outside_is_refused(folders: AllowedFolders, name: str) -> None
     (folders.current / "link").symlink_to(outside)
     (folders.current / "link.bin").symlink_to(outside / "outside.bin")
     with pytest.raises(InputError, match="leads outside"):
-        folders.target(name.format(outside=outside), "/p")
+        folders.writable(name.format(outside=outside), "/p")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_target_outside_is_refused(folders: AllowedFolders, name: str) -> None
 def test_an_unusable_target_is_refused_beforehand(folders: AllowedFolders, name: str, message: str) -> None:
     os.mkfifo(folders.current / "pipe")
     with pytest.raises(InputError, match=message):
-        folders.target(name, "/p")
+        folders.writable(name, "/p")
 
 
 def test_what_must_not_be_written_is_refused_beforehand(
@@ -87,36 +87,9 @@ def test_what_must_not_be_written_is_refused_beforehand(
 ) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "current.bin")  # root may write anything
     with pytest.raises(InputError, match="is read-only"):
-        folders.target("current.bin", "/p")
+        folders.writable("current.bin", "/p")
 
 
 def test_a_folder_is_no_target(folders: AllowedFolders) -> None:
     with pytest.raises(InputError, match="is not a regular file"):
-        folders.target(".", "/p")
-
-
-def test_a_file_is_written_as_a_whole(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "output.bin"
-    write_whole(path, lambda file: file.write(b"12"))
-    write_whole(path, lambda file: file.write(b"345"))
-    (tmp_path / "plain").write_bytes(b"")
-    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
-    assert path.read_bytes() == b"345"
-    assert [entry.name for entry in path.parent.iterdir()] == ["output.bin"]
-    path.chmod(0o640)
-    write_whole(path, lambda file: file.write(b"6"))
-    assert path.stat().st_mode & 0o777 == 0o640
-
-
-def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path) -> None:
-    write_whole(tmp_path / ("x" * 255), lambda file: file.write(b"1"))
-
-
-def test_a_file_that_cannot_be_finished_is_not_there(tmp_path: Path) -> None:
-    def fail(file: object) -> None:
-        raise OSError(28, "no space")
-
-    with pytest.raises(OSError, match="no space") as caught:
-        write_whole(tmp_path / "output.bin", fail)
-    assert caught.value.filename == str(tmp_path / "output.bin")
-    assert not list(tmp_path.iterdir())
+        folders.writable(".", "/p")

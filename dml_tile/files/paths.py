@@ -1,29 +1,26 @@
-"""Paths that a file from a stranger names: they stay below the folders they were given for, links followed."""
+"""Keeps the paths that an untrusted file names below the folders that it may use, with links followed."""
 
 from __future__ import annotations
 
 import os
 import stat
-import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from dml_tile.input_errors import refuse
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedFolders:
-    """The folder of a model and the current one; nothing outside them is read or written."""
+    """The only folders that a model may read from and write to: its own and the current one."""
 
     model: Path
     current: Path
 
-    def source(self, name: str, pointer: str) -> Path:
-        """The existing regular file that ``name`` means, looked for in the model's folder, then in the current one.
+    def readable(self, name: str, pointer: str) -> Path:
+        """Return the regular file called ``name`` in the model's folder, else in the current one.
 
-        Raises InputError, with ``pointer``, if it is missing, no regular file, or outside.
+        Raises InputError, with ``pointer``, if it is missing, not a regular file, or outside both folders.
         """
         for folder in (self.model, self.current):
             path = _resolved(folder, name, pointer)
@@ -37,10 +34,10 @@ class AllowedFolders:
             return path
         raise refuse(pointer, f"{name!r} does not exist, neither in the model's folder nor in the current one")
 
-    def target(self, name: str, pointer: str) -> Path:
-        """The path that ``name`` means for writing: relative to the current folder, and below it or the model's.
+    def writable(self, name: str, pointer: str) -> Path:
+        """Return the path to write ``name`` to, relative to the current folder.
 
-        Raises InputError if it is outside, or if a file cannot be written there.
+        Raises InputError if it is outside both folders, or if a file cannot be written there.
         """
         path = _resolved(self.current, name, pointer)
         self._require_inside(path, name, pointer)
@@ -60,32 +57,6 @@ class AllowedFolders:
     def _require_inside(self, path: Path, name: str, pointer: str) -> None:
         if not any(path.is_relative_to(folder.resolve()) for folder in (self.model, self.current)):
             raise refuse(pointer, f"{name!r} leads outside the model's folder and the current one")
-
-
-def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file so that it is there as a whole or not at all. Raises OSError, which names the file."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".dml-tile-")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                write(file)
-            Path(unfinished).chmod(_mode(path))
-            Path(unfinished).replace(path)
-        except BaseException:
-            Path(unfinished).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
-
-
-def _mode(path: Path) -> int:
-    """The permissions that a file would have if it were simply opened and written."""
-    if path.exists():
-        return stat.S_IMODE(path.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _resolved(folder: Path, name: str, pointer: str) -> Path:
