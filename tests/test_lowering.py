@@ -14,7 +14,7 @@ from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
 from dml_tile.lowering.lower import lower, lower_request
 from dml_tile.lowering.run import run_lowering
-from dml_tile.reports.lowering import compact
+from dml_tile.reports.wording import compact
 from dml_tile.rules.check import check
 from dml_tile.rules.lowering import LOWERING_RULES
 from dml_tile.simulation import simulate

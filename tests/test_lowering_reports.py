@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dml_tile.checks.lowered import Lowered, lowered
+from dml_tile.checks.lowering_result import LoweringResult, lower_part
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dialects import onnx
 from dml_tile.emit.lowering import lowering_model, lowering_source
 from dml_tile.lowering.lower import lower, lower_request
 from dml_tile.readers.json.descriptors import JsonDescriptor
-from dml_tile.reports.lowering import compact, lowering_table, summary_lines
+from dml_tile.reports.lowering import cost_lines, lowering_table
+from dml_tile.reports.wording import compact
 from dml_tile.targets import Target
 from tests.helpers.descriptors import row
 
@@ -82,12 +83,12 @@ def test_a_request_stands_before_its_steps() -> None:
 
 
 def test_the_cost_and_the_notes_are_told() -> None:
-    lines = [line.text.plain for line in summary_lines(lower(EIGHT, "2_0"))]
+    lines = [line.text.plain for line in cost_lines(lower(EIGHT, "2_0"))]
     assert lines == [
         "cost: 3 tiles, 150016 bytes read and written, 1.14 times the direct tile's; 9216 bytes of scratch memory",
         "note: INT16 travels as FLOAT16: its bits arrive only where nothing normalises NaNs or denormals",
     ]
-    (line,) = summary_lines(lower(LONG, "4_1"))
+    (line,) = cost_lines(lower(LONG, "4_1"))
     assert line.text.plain == "cost: 1 tile, 4800 bytes read and written, 1.00 times the direct tile's"
 
 
@@ -123,9 +124,9 @@ def test_a_model_of_complex_numbers_prints_the_steps_type(run: Callable[..., str
     assert run(model, target="4_1") == "Resource 'output': 0, 1, 0, 1\n"
 
 
-def lowered_tiles(**tiles: TileOperatorDesc) -> list[Lowered]:
+def lowered_tiles(**tiles: TileOperatorDesc) -> list[LoweringResult]:
     return [
-        lowered("tiles.json", JsonDescriptor(f"/{name}", tile), Target.parse("2_1")) for name, tile in tiles.items()
+        lower_part("tiles.json", JsonDescriptor(f"/{name}", tile), Target.parse("2_1")) for name, tile in tiles.items()
     ]
 
 
@@ -145,9 +146,9 @@ def test_python_builds_each_step() -> None:
 
 
 def test_code_tells_the_notes_once() -> None:
-    tile = lowered("tiles.json", JsonDescriptor(""), Target.parse("2_0"))
+    tile = lower_part("tiles.json", JsonDescriptor(""), Target.parse("2_0"))
     assert "".join(lowering_source("cpp", [tile])) == "#include <DirectML.h>\n"
-    tile = lowered("tiles.json", JsonDescriptor("", EIGHT), Target.parse("2_0"))
+    tile = lower_part("tiles.json", JsonDescriptor("", EIGHT), Target.parse("2_0"))
     text = "".join(lowering_source("cpp", [tile]))
     first = "// tiles.json at 2_0, step 1 of 3, from input to scratch1 (1024 bytes); INT16 travels as FLOAT16: its bits"
     assert f"{first} arrive only where nothing normalises NaNs or denormals:\nconst UINT step1_input_sizes[]" in text

@@ -11,11 +11,11 @@ import pytest
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.enums import UINT_MAX
 from dml_tile.pictures.addresses import lowest_addresses
+from dml_tile.pictures.legend import copies, heading, legend, part, undrawn
 from dml_tile.pictures.marks import COLOURS, Mark, cut, letters
-from dml_tile.pictures.memory import MAX_SLOTS
-from dml_tile.pictures.table import Table, table_of
+from dml_tile.pictures.memory import MAX_CELLS
+from dml_tile.pictures.table import MemoryTable, table_of
 from dml_tile.pictures.tile import TilePicture, picture_of, row_major
-from dml_tile.pictures.words import copies, heading, legend, part, undrawn
 from tests.helpers.descriptors import page_tile
 
 
@@ -25,11 +25,11 @@ def picture(sizes: list[int], repeats: list[int], data_type: str = "UINT8", **st
     )
 
 
-def drawn(shown: TilePicture, width: int = 76) -> list[Table]:
+def drawn(shown: TilePicture, width: int = 76) -> list[MemoryTable]:
     return [table_of(shown, memory, width, spaces=1) for memory in shown.tensors]
 
 
-def grid(table: Table) -> dict[str, str]:
+def grid(table: MemoryTable) -> dict[str, str]:
     """The rows of a table by their addresses."""
     return {row.address: row.gap or " ".join(mark.text for mark in row.marks) for row in table.rows}
 
@@ -155,7 +155,7 @@ def test_the_padding_behind_the_elements_is_drawn_too() -> None:
 # Marks
 
 
-def marks(table: Table) -> list[Mark]:
+def marks(table: MemoryTable) -> list[Mark]:
     return list(table.marks)
 
 
@@ -294,7 +294,7 @@ def test_a_tensor_is_told_in_a_line() -> None:
 
 def test_a_large_tensor_is_shown_in_part_and_says_so() -> None:
     source, output = picture([1000, 1000], [2, 2]).tensors
-    assert (len(source.slots), source.shown) == (MAX_SLOTS, MAX_SLOTS)
+    assert (len(source.cells), source.shown) == (MAX_CELLS, MAX_CELLS)
     assert part(source) == "shown: the first 256 of 1000000 elements, in the order of their addresses"
     assert part(output) == "shown: the first 256 of 4000000 elements, in the order of their addresses"
     small, _ = picture([2], [2]).tensors
@@ -305,7 +305,7 @@ def test_a_tensor_of_few_addresses_is_shown_as_a_whole() -> None:
     source, _ = picture([UINT_MAX, 2], [1, 1], strides=[0, 1]).tensors
     assert source.is_whole
     assert source.shown == 2 * UINT_MAX
-    assert [slot.count for slot in source.slots] == [UINT_MAX, UINT_MAX]
+    assert [cell.count for cell in source.cells] == [UINT_MAX, UINT_MAX]
 
 
 @pytest.mark.parametrize("output_stride", [0, 1, 7, UINT_MAX])
@@ -320,4 +320,4 @@ def test_the_largest_of_tensors_takes_little_memory(stride: int, output_stride: 
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 10 * 2**20
-    assert all(len(table.rows) <= 2 * MAX_SLOTS + 1 for table in tables)
+    assert all(len(table.rows) <= 2 * MAX_CELLS + 1 for table in tables)

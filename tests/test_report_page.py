@@ -15,8 +15,8 @@ from dml_tile.errors import Problem
 from dml_tile.findings import Against
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
-from dml_tile.reports.page.contents import LISTED_AT_MOST
 from dml_tile.reports.page.markup import hash_source
+from dml_tile.reports.page.model import MAX_LISTED
 from dml_tile.rules.catalogue import RULES
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES
@@ -220,13 +220,13 @@ def test_the_same_results_make_the_same_page() -> None:
 
 def test_so_many_results_are_counted_and_the_first_listed() -> None:
     accepted, refused = checked(SHORT), checked(LONG, MIDDLE)
-    html = page([*repeat(accepted, LISTED_AT_MOST + 3), *repeat(refused, LISTED_AT_MOST + 4), accepted])
-    assert len(rows(html, "tiles")) == 2 * LISTED_AT_MOST
+    html = page([*repeat(accepted, MAX_LISTED + 3), *repeat(refused, MAX_LISTED + 4), accepted])
+    assert len(rows(html, "tiles")) == 2 * MAX_LISTED
     assert rows(html, "targets") == [
-        ["6_4", "0", str(LISTED_AT_MOST + 4)],
-        ["windows-11-21h2 (4_0)", str(LISTED_AT_MOST + 4), "0"],
+        ["6_4", "0", str(MAX_LISTED + 4)],
+        ["windows-11-21h2 (4_0)", str(MAX_LISTED + 4), "0"],
     ]
-    assert rows(html, "rules-broken")[0][1] == str(LISTED_AT_MOST + 4)
+    assert rows(html, "rules-broken")[0][1] == str(MAX_LISTED + 4)
     assert "Counted above but not listed: 4 refused, 4 accepted." in section(html, "tiles").text
     assert len(html) < 10 * 2**20
 
@@ -236,9 +236,9 @@ def test_where_all_is_listed_nothing_is_said_of_what_is_not() -> None:
 
 
 def test_models_and_problems_are_bounded_too() -> None:
-    many = LISTED_AT_MOST + 1
+    many = MAX_LISTED + 1
     html = page([], [("a.json", Problem("", "is bad"))] * many, [ModelSummary("a.onnx")] * many)
-    assert len(rows(html, "models")) == len(section(html, "not-read").all("li")) == LISTED_AT_MOST
+    assert len(rows(html, "models")) == len(section(html, "not-read").all("li")) == MAX_LISTED
     assert section(html, "models").text.endswith("and 1 more models")
     assert section(html, "not-read").text.endswith("and 1 more problems")
 

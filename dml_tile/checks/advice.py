@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from dml_tile.checks.lowered import lowering_of
+from dml_tile.checks.lowering_result import lowering_of
 from dml_tile.checks.result import Result
 from dml_tile.errors import DmlError
 from dml_tile.lowering.lower import MENDED_RULES
@@ -21,7 +21,9 @@ as_typed: Final = subprocess.list2cmdline if os.name == "nt" else shlex.join
 """A command's arguments as its user types them."""
 
 
-def advised(result: Result, part: JsonDescriptor | TileNode, known_shapes: KnownShapes, *, is_alone: bool) -> Result:
+def with_lower_command(
+    result: Result, part: JsonDescriptor | TileNode, known_shapes: KnownShapes, *, is_alone: bool
+) -> Result:
     """The result with the lowering of its tile, where it helps and there is one; findings suggest the command for it.
 
     A tile that ``is_alone`` in its source needs no pointer.

@@ -83,10 +83,11 @@ class Checking:
             ]
             model.add(of_part[0])
             if any(result.findings for result in of_part):
-                from dml_tile.checks.advice import advised  # with all that lowers tiles
+                from dml_tile.checks.advice import with_lower_command  # with all that lowers tiles
 
                 of_part = [
-                    advised(result, part, self._known_shapes, is_alone=len(first_parts) == 1) for result in of_part
+                    with_lower_command(result, part, self._known_shapes, is_alone=len(first_parts) == 1)
+                    for result in of_part
                 ]
             yield tuple(of_part)
 

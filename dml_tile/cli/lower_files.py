@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from dml_tile.checks.chosen_tiles import ChosenTiles, listed
-from dml_tile.checks.lowered import Lowered, lowered
+from dml_tile.checks.lowering_result import LoweringResult, lower_part
 from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of
 from dml_tile.cli.output_files import print_text
 from dml_tile.emit.lowering import lowering_model, lowering_source
@@ -41,15 +41,15 @@ def _lowered(
     status: ExitStatus,
     *,
     allow_float_reinterpretation: bool,
-) -> Iterator[Lowered]:
+) -> Iterator[LoweringResult]:
     for file, part in chosen:
-        tile = lowered(file, part, target, allow_float_reinterpretation=allow_float_reinterpretation)
+        tile = lower_part(file, part, target, allow_float_reinterpretation=allow_float_reinterpretation)
         if tile.findings:
             status.count_findings()
         yield tile
 
 
-def _print_model(name: str, tiles: list[Lowered], status: ExitStatus) -> None:
+def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> None:
     """Print a DxDispatch model of the only tile."""
     if len(tiles) > 1:
         there = listed([tile.pointer for tile in tiles])
@@ -60,14 +60,14 @@ def _print_model(name: str, tiles: list[Lowered], status: ExitStatus) -> None:
         print_text(f"{json.dumps(lowering_model(tile.lowering), indent=2)}\n")
 
 
-def _print_code(language: Literal["cpp", "python"], tiles: list[Lowered], status: ExitStatus) -> None:
+def _print_code(language: Literal["cpp", "python"], tiles: list[LoweringResult], status: ExitStatus) -> None:
     """Print source text that builds the steps of all tiles that have a lowering."""
     if lowerings := _with_a_lowering(tiles, status):
         for text in lowering_source(language, lowerings):
             print_text(text)
 
 
-def _with_a_lowering(tiles: list[Lowered], status: ExitStatus) -> list[Lowered]:
+def _with_a_lowering(tiles: list[LoweringResult], status: ExitStatus) -> list[LoweringResult]:
     """The tiles to print, none if a file could not be read; prints on standard error why others have no lowering."""
     without = [tile for tile in tiles if not tile.lowering]
     if without:

@@ -21,7 +21,7 @@ from dml_tile.pictures.terminal import picture_lines, undrawn_lines
 from dml_tile.pictures.tile import TilePicture, no_picture, picture_of
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
-from dml_tile.reports.text import Line, print_lines, result_lines
+from dml_tile.reports.lines import Line, print_lines, result_lines
 from dml_tile.targets import Target
 from dml_tile.text import printable
 

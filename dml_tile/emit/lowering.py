@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-from dml_tile.checks.lowered import Lowered
+from dml_tile.checks.lowering_result import LoweringResult
 from dml_tile.descriptors import DATA_TYPE, BufferTensorDesc, TensorDesc
 from dml_tile.emit.source import Commented, commented_text
 from dml_tile.enums import TensorDataType, TensorFlags
 from dml_tile.geometry.layout import ELEMENT_SIZES, extent, round_up_4
 from dml_tile.lowering.steps import Lowering, LoweringStep, Place
-from dml_tile.reports.lowering import place_name
+from dml_tile.reports.wording import place_name
 from dml_tile.rules.dialect import CARRIERS
 from dml_tile.tile_request import Request
 
@@ -47,7 +47,7 @@ def lowering_model(lowering: Lowering) -> dict[str, Any]:
     return {"resources": resources, "dispatchables": dispatchables, "commands": commands}
 
 
-def lowering_source(language: Literal["cpp", "python"], tiles: Iterable[Lowered]) -> Iterator[str]:
+def lowering_source(language: Literal["cpp", "python"], tiles: Iterable[LoweringResult]) -> Iterator[str]:
     """Source text that builds each step of each tile that has a lowering, in parts; comments tell the buffers."""
     parts = [
         Commented(f"{tile.pointer} {name}", step.desc, _comment(tile, tile.lowering, i))
@@ -62,7 +62,7 @@ def _named(steps: Sequence[LoweringStep]) -> Iterator[tuple[str, LoweringStep]]:
     return ((f"step{i}", step) for i, step in enumerate(steps, start=1))
 
 
-def _comment(tile: Lowered, lowering: Lowering, i: int) -> str:
+def _comment(tile: LoweringResult, lowering: Lowering, i: int) -> str:
     where = f"{tile.source}#{tile.pointer}" if tile.pointer else tile.source
     step = lowering.steps[i]
     reads, writes = (_told(place, lowering) for place in (step.reads, step.writes))

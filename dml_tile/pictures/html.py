@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Final
 
+from dml_tile.pictures.legend import COPIES, Entry, copies, facts, heading, legend, part, undrawn
 from dml_tile.pictures.marks import COLOURS, PADDING, Mark
-from dml_tile.pictures.table import BYTE, Table, table_of
+from dml_tile.pictures.table import BYTE, MemoryTable, table_of
 from dml_tile.pictures.tile import TilePicture
-from dml_tile.pictures.words import COPIES, Entry, copies, facts, heading, legend, part, undrawn
-from dml_tile.reports.text import Line
+from dml_tile.reports.lines import Line
 
 _COLUMNS: Final = 76
 _STYLE: Final = """
@@ -59,7 +59,7 @@ def _page(picture: TilePicture, verdict: str, details: Sequence[Line]) -> Iterat
     yield "</main>\n</body>\n</html>\n"
 
 
-def _section(table: Table) -> Iterator[str]:
+def _section(table: MemoryTable) -> Iterator[str]:
     name = table.memory.name
     yield f'<section aria-labelledby="{name}">\n<h2 id="{name}">{escape(heading(table.memory))}</h2>'
     yield from _list(Entry(*fact) for fact in facts(table.memory))
@@ -67,7 +67,7 @@ def _section(table: Table) -> Iterator[str]:
     yield f'<tr><th scope="col">{BYTE}</th>{"".join(f"<th scope=col>{distance}</th>" for distance in table.distances)}'
     yield "</tr>\n</thead>\n<tbody>"
     for address, marks, gap in table.rows:
-        said = f'<td class="gap" colspan="{len(table.distances)}">{gap}</td>' if gap else "".join(map(_slot, marks))
+        said = f'<td class="gap" colspan="{len(table.distances)}">{gap}</td>' if gap else "".join(map(_cell, marks))
         yield f'<tr><th scope="row">{address}</th>{said}</tr>'
     yield "</tbody>\n</table>\n</div>"
     if said := part(table.memory):
@@ -75,7 +75,7 @@ def _section(table: Table) -> Iterator[str]:
     yield "</section>"
 
 
-def _slot(mark: Mark) -> str:
+def _cell(mark: Mark) -> str:
     if not mark.text:
         return '<td class="none"></td>'
     if mark.is_wrong:

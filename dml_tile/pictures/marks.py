@@ -1,4 +1,4 @@
-"""What stands in a picture for a slot of memory: a few ASCII characters that tell all, a colour, and a sentence."""
+"""What stands in a picture for a cell of memory: a few ASCII characters that tell all, a colour, and a sentence."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from dml_tile.pictures.addresses import Index
-from dml_tile.pictures.memory import Slot, TensorMemory
-from dml_tile.pictures.rows import Row
+from dml_tile.pictures.memory import MemoryCell, TensorMemory
+from dml_tile.pictures.rows import MemoryRow
 from dml_tile.pictures.tile import Origin, TilePicture, row_major
 
 COLOURS: Final = ("#e69f00", "#9ad4f5", "#35b58c", "#f0e442", "#5a9fd4", "#e8763a", "#d99abf")
@@ -22,12 +22,12 @@ NO_COPY: Final = "?"
 CUT: Final = "~"
 
 _LETTERS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # without I and O, which look like digits
-_LONGEST: Final = 10
+_MAX_MARK: Final = 10
 _STEPS: Final = (1, 3, 2, 6, 4, 5, 1, 3)  # 3**i modulo 7, so that neighbouring copies differ in colour
 
 
 class Mark(NamedTuple):
-    """The mark of a slot; its ``text`` alone tells what ``colour`` (a place in COLOURS) and ``is_wrong`` show too."""
+    """The mark of a cell; its ``text`` alone tells what ``colour`` (a place in COLOURS) and ``is_wrong`` show too."""
 
     text: str
     says: str
@@ -41,26 +41,26 @@ NOTHING: Final = Mark("", "")
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The marks of a tensor's slots."""
+    """The marks of a tensor's cells."""
 
     picture: TilePicture
     memory: TensorMemory
 
-    def of(self, row: Row) -> Iterator[Mark]:
-        """The marks of a row, one for each slot."""
-        for i, slot in enumerate(row.slots):
-            yield self._of_padding(row.offset + i) if slot is None else self._of_elements(slot)
+    def of(self, row: MemoryRow) -> Iterator[Mark]:
+        """The marks of a row, one for each cell."""
+        for i, cell in enumerate(row.cells):
+            yield self._of_padding(row.offset + i) if cell is None else self._of_elements(cell)
 
     @property
     def longest(self) -> int:
-        """How many characters the longest mark of a slot with elements has."""
-        return max(len(self._of_elements(slot).text) for slot in self.memory.slots)
+        """How many characters the longest mark of a cell with elements has."""
+        return max(len(self._of_elements(cell).text) for cell in self.memory.cells)
 
     def copies(self) -> dict[str, tuple[Index, int]]:
         """The copies of the input that are shown, by their letters, with their indices and colours."""
         found: dict[int, Origin] = {}
-        for slot in self.memory.slots:
-            origin = self.picture.origin(self.memory, slot.indices[0])
+        for cell in self.memory.cells:
+            origin = self.picture.origin(self.memory, cell.indices[0])
             if origin and origin.number is not None:
                 found[origin.number] = origin
         return {letters(number): (found[number].copy, self._colour(found[number])) for number in sorted(found)}
@@ -70,22 +70,22 @@ class Marks:
             return NOTHING
         return Mark(PADDING, f"{self._bytes(offset)}: padding")
 
-    def _of_elements(self, slot: Slot) -> Mark:
+    def _of_elements(self, cell: MemoryCell) -> Mark:
         memory = self.memory
-        index = slot.indices[0]
+        index = cell.indices[0]
         origin = self.picture.origin(memory, index)
         if origin is None:
             text, says, colour = cut(str(row_major(index, memory.sizes))), "", None
         else:
             text, says, colour = self._of_origin(origin)
-        says = f"{self._bytes(slot.offset)}: {self._names(slot)}{says}"
-        if slot.count > 1:
-            text += cut(f"{MORE}{slot.count - 1}")
+        says = f"{self._bytes(cell.offset)}: {self._names(cell)}{says}"
+        if cell.count > 1:
+            text += cut(f"{MORE}{cell.count - 1}")
         wrong = NO_COPY if text.endswith(NO_COPY) else ""
-        if memory.operand.is_output and slot.count > 1:
+        if memory.operand.is_output and cell.count > 1:
             wrong = SHARED
             text, says = text + SHARED, f"{says}; an error: elements of an output share bytes"
-        if memory.byte(slot.offset + 1) > memory.total:
+        if memory.byte(cell.offset + 1) > memory.total:
             wrong = OUTSIDE
             text, says = text + OUTSIDE, f"{says}; an error: beyond TotalTensorSizeInBytes"
         return Mark(text, says, colour, bool(wrong))
@@ -103,9 +103,9 @@ class Marks:
         first, last = self.memory.byte(offset), self.memory.byte(offset + 1) - 1
         return f"byte {first}" if first == last else f"bytes {first} to {last}"
 
-    def _names(self, slot: Slot) -> str:
-        named = ", ".join(f"{self.memory.name}{list(index)}" for index in slot.indices)
-        more = slot.count - len(slot.indices)
+    def _names(self, cell: MemoryCell) -> str:
+        named = ", ".join(f"{self.memory.name}{list(index)}" for index in cell.indices)
+        more = cell.count - len(cell.indices)
         return f"{named} and {more} more" if more else named
 
     def _colour(self, origin: Origin) -> int:
@@ -123,6 +123,6 @@ def letters(number: int) -> str:
     return cut(written)
 
 
-def cut(text: str, longest: int = _LONGEST) -> str:
+def cut(text: str, longest: int = _MAX_MARK) -> str:
     """A text cut short where it is long, which it shows."""
     return text if len(text) <= longest else f"{text[: longest - 1]}{CUT}"

@@ -1,4 +1,4 @@
-"""One tensor as memory: which of its elements lie where, in slots of an element's size."""
+"""One tensor as memory: which of its elements lie where, in cells of an element's size."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dml_tile.geometry.layout import packed_strides
 from dml_tile.pictures.addresses import Index, lowest_addresses
 from dml_tile.rules.tensor import Operand, buffer_of, type_name
 
-MAX_SLOTS: Final = 256
+MAX_CELLS: Final = 256
 """How many addresses with elements a picture shows."""
 
 _MAX_INDICES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class MemoryCell:
     """An address at which elements lie; ``offset`` is in elements.
 
     ``indices`` are those of the first few of its ``count`` elements, in row-major order.
@@ -47,11 +47,11 @@ class TensorMemory:
     """TotalTensorSizeInBytes."""
 
     @cached_property
-    def slots(self) -> tuple[Slot, ...]:
+    def cells(self) -> tuple[MemoryCell, ...]:
         """Where elements lie, by their addresses; found out when the tensor is drawn."""
-        addresses = lowest_addresses(self.sizes, self.strides, MAX_SLOTS)
+        addresses = lowest_addresses(self.sizes, self.strides, MAX_CELLS)
         return tuple(
-            Slot(offset, count, tuple(islice(addresses.indices(offset), _MAX_INDICES)))
+            MemoryCell(offset, count, tuple(islice(addresses.indices(offset), _MAX_INDICES)))
             for offset, count in addresses.counts.items()
         )
 
@@ -65,18 +65,18 @@ class TensorMemory:
 
     @cached_property
     def shown(self) -> int:
-        """How many of the elements lie in the slots."""
-        return sum(slot.count for slot in self.slots)
+        """How many of the elements lie in the cells."""
+        return sum(cell.count for cell in self.cells)
 
     @property
     def is_whole(self) -> bool:
-        """Whether all elements lie in the slots."""
+        """Whether all elements lie in the cells."""
         return self.shown == self.elements
 
     @property
     def end(self) -> int:
-        """One past the last slot that can be shown: the total's last where all elements are shown."""
-        last = self.slots[-1].offset + 1
+        """One past the last cell that can be shown: the total's last where all elements are shown."""
+        last = self.cells[-1].offset + 1
         return max(last, -(-self.total // self.element_size)) if self.is_whole else last
 
     @property
@@ -91,7 +91,7 @@ class TensorMemory:
         return tuple(found)
 
     def byte(self, offset: int) -> int:
-        """The first byte of the slot at an offset."""
+        """The first byte of the cell at an offset."""
         return offset * self.element_size
 
 

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from dml_tile.pictures.memory import Slot, TensorMemory
+from dml_tile.pictures.memory import MemoryCell, TensorMemory
 
-_MANY_ROWS: Final = 24
+_MAX_ROWS: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """Neighbouring slots of memory, from ``offset`` on (in elements); None is a slot where no element lies."""
+class MemoryRow:
+    """Neighbouring cells of memory, from ``offset`` on (in elements); None is a cell where no element lies."""
 
     offset: int
-    slots: tuple[Slot | None, ...]
+    cells: tuple[MemoryCell | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,30 +27,30 @@ class Gap:
     length: int
 
 
-def rows_of(memory: TensorMemory, most: int) -> Iterator[Row | Gap]:
-    """The rows of a tensor, each of at most ``most`` slots; one without elements only where it is alone."""
+def rows_of(memory: TensorMemory, most: int) -> Iterator[MemoryRow | Gap]:
+    """The rows of a tensor, each of at most ``most`` cells; one without elements only where it is alone."""
     grid = _Grid(row_length(memory, most), most)
-    slots = {slot.offset: slot for slot in memory.slots}
+    cells = {cell.offset: cell for cell in memory.cells}
     end = 0
-    for start in dict.fromkeys(grid.start(offset) for offset in slots):
+    for start in dict.fromkeys(grid.start(offset) for offset in cells):
         yield from _between(grid, end, start)
         end = min(grid.end(start), memory.end)
-        yield Row(start, tuple(slots.get(offset) for offset in range(start, end)))
+        yield MemoryRow(start, tuple(cells.get(offset) for offset in range(start, end)))
     yield from _between(grid, end, memory.end)
 
 
 def row_length(memory: TensorMemory, most: int) -> int:
-    """How many slots a row has: those of one of the tensor's own, of several where they are short and many."""
+    """How many cells a row has: those of one of the tensor's own, of several where they are short and many."""
     pitches = memory.pitches
     fitting = [pitch for pitch in pitches if pitch <= most]
-    few = (pitch for pitch in fitting if len({slot.offset // pitch for slot in memory.slots}) <= _MANY_ROWS)
+    few = (pitch for pitch in fitting if len({cell.offset // pitch for cell in memory.cells}) <= _MAX_ROWS)
     largest = fitting[-1:] or pitches[:1] or (2 ** (most.bit_length() - 1),)
     return next(few, largest[0])
 
 
-def _between(grid: _Grid, start: int, end: int) -> Iterator[Row | Gap]:
+def _between(grid: _Grid, start: int, end: int) -> Iterator[MemoryRow | Gap]:
     if start < end <= grid.end(start):
-        yield Row(start, (None,) * (end - start))
+        yield MemoryRow(start, (None,) * (end - start))
     elif start < end:
         yield Gap(start, end - start)
 
@@ -68,11 +68,11 @@ class _Grid:
         return -(-self.length // pieces)
 
     def start(self, offset: int) -> int:
-        """The first slot of the piece that an offset is in."""
+        """The first cell of the piece that an offset is in."""
         in_its_row = offset % self.length
         return offset - in_its_row % self._piece
 
     def end(self, offset: int) -> int:
-        """One past the last slot of the piece that an offset is in."""
+        """One past the last cell of the piece that an offset is in."""
         in_its_row = offset % self.length
         return min(self.start(offset) + self._piece, offset - in_its_row + self.length)

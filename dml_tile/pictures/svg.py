@@ -1,4 +1,4 @@
-"""A picture as an SVG image that needs nothing else: its text is text, and each slot has a title."""
+"""A picture as an SVG image that needs nothing else: its text is text, and each cell has a title."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 from xml.sax.saxutils import escape
 
+from dml_tile.pictures.legend import COPIES, Entry, copies, facts, heading, legend, part, undrawn
 from dml_tile.pictures.marks import COLOURS, PADDING, Mark
-from dml_tile.pictures.table import BYTE, Table, table_of
+from dml_tile.pictures.table import BYTE, MemoryTable, table_of
 from dml_tile.pictures.tile import TilePicture
-from dml_tile.pictures.words import COPIES, Entry, copies, facts, heading, legend, part, undrawn
-from dml_tile.reports.text import Line
+from dml_tile.reports.lines import Line
 
 _COLUMNS: Final = 112
 _CHARACTER: Final = 8.5  # the width of a character of 14 pixels in the usual monospaced fonts
 _LINE: Final = 21
-_MOST_LINES: Final = 20
-_SLOT: Final = 28
+_MAX_LINES: Final = 20
+_CELL: Final = 28
 _MARGIN: Final = 20
 _WIDTH: Final = round(2 * _MARGIN + _COLUMNS * _CHARACTER)
 _FONT: Final = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
@@ -62,11 +62,11 @@ class _Image:
 
     def text(self, text: str, colour: str = _BLACK, *, indent: int = 0, is_bold: bool = False) -> None:
         """Text in as many lines as it takes."""
-        for line in textwrap.wrap(text, _COLUMNS - indent, break_on_hyphens=False, max_lines=_MOST_LINES):
+        for line in textwrap.wrap(text, _COLUMNS - indent, break_on_hyphens=False, max_lines=_MAX_LINES):
             self._write(line, indent, 15, colour, weight=' font-weight="bold"' if is_bold else "")
             self._y += _LINE
 
-    def table(self, table: Table) -> None:
+    def table(self, table: MemoryTable) -> None:
         margin, wide = table.margin, table.wide
         self._write(BYTE, margin, 15, _GREY, "end")
         for i, distance in enumerate(table.distances):
@@ -76,8 +76,8 @@ class _Image:
             self._write(address, margin, 19, _GREY, "end")
             self._write(gap, margin + 2, 19, _GREY)
             for i, mark in enumerate(marks):
-                self._slot(mark, margin + 1 + i * wide, wide)
-            self._y += _SLOT
+                self._cell(mark, margin + 1 + i * wide, wide)
+            self._y += _CELL
         self.skip()
 
     def entries(self, entries: Iterable[Entry]) -> None:
@@ -87,14 +87,14 @@ class _Image:
             wide = len(symbol) + 2
             if column and column + wide + 1 + len(means) > _COLUMNS:
                 column = 0
-                self._y += _SLOT
+                self._y += _CELL
             if colour is not None:
-                self._slot(Mark(symbol, f"copy {symbol}", colour), column, wide)
+                self._cell(Mark(symbol, f"copy {symbol}", colour), column, wide)
             else:
                 self._write(symbol, column + 1, 19, _BLACK)
             self._write(means, column + wide + 1, 19, _BLACK)
             column += wide + 3 + len(means)
-        self._y += _SLOT
+        self._y += _CELL
 
     def written(self, title: str, description: str) -> str:
         height = round(self._y + _MARGIN)
@@ -111,7 +111,7 @@ class _Image:
             )
         )
 
-    def _slot(self, mark: Mark, column: float, wide: int) -> None:
+    def _cell(self, mark: Mark, column: float, wide: int) -> None:
         if not mark.text:
             return
         if mark.is_wrong:
@@ -122,7 +122,7 @@ class _Image:
         x = _MARGIN + column * _CHARACTER
         self._elements.append(
             f'<g><title>{escape(mark.says)}</title><rect x="{x + 1.5:g}" y="{self._y + 1.5:g}" '
-            f'width="{wide * _CHARACTER - 3:g}" height="{_SLOT - 3}" fill="{fill}" {stroke}/>'
+            f'width="{wide * _CHARACTER - 3:g}" height="{_CELL - 3}" fill="{fill}" {stroke}/>'
         )
         self._write(mark.text, column + wide / 2, 19, _RED if mark.is_wrong else _BLACK, "middle")
         self._elements.append("</g>")

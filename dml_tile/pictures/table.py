@@ -14,11 +14,11 @@ from dml_tile.pictures.tile import TilePicture
 BYTE: Final = "byte"
 """Stands above the addresses."""
 
-_NARROWEST: Final = 4
+_MIN_WIDTH: Final = 4
 
 
-class TableRow(NamedTuple):
-    """The address of a row's first byte, and the marks of its slots, or what is said of a gap."""
+class MemoryTableRow(NamedTuple):
+    """The address of a row's first byte, and the marks of its cells, or what is said of a gap."""
 
     address: str
     marks: tuple[Mark, ...]
@@ -26,15 +26,15 @@ class TableRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """The rows of a tensor; ``distances``, in bytes, stand above the slots, which are ``wide`` characters."""
+class MemoryTable:
+    """The rows of a tensor; ``distances``, in bytes, stand above the cells, which are ``wide`` characters."""
 
     memory: TensorMemory
     margin: int
     """How many characters the addresses have at most."""
     wide: int
     distances: tuple[str, ...]
-    rows: tuple[TableRow, ...]
+    rows: tuple[MemoryTableRow, ...]
 
     @property
     def marks(self) -> Iterator[Mark]:
@@ -42,28 +42,28 @@ class Table:
         return (mark for row in self.rows for mark in row.marks)
 
 
-def table_of(picture: TilePicture, memory: TensorMemory, width: int, *, spaces: int) -> Table:
+def table_of(picture: TilePicture, memory: TensorMemory, width: int, *, spaces: int) -> MemoryTable:
     """The table of one of the picture's tensors, with so many ``spaces`` beside each mark.
 
     It fits in a width of so many characters unless that is tiny.
     """
     marks = Marks(picture, memory)
-    last = min(memory.end, memory.slots[-1].offset + width)
+    last = min(memory.end, memory.cells[-1].offset + width)
     margin = max(len(BYTE), len(str(memory.byte(last))))
-    wide, most = _columns(marks, max(width - margin - 1, _NARROWEST), spaces)
+    wide, most = _columns(marks, max(width - margin - 1, _MIN_WIDTH), spaces)
     rows = []
     for row in rows_of(memory, most):
         address = str(memory.byte(row.offset))
         if isinstance(row, Gap):
-            rows.append(TableRow(address, (), _of_gap(memory, row)))
+            rows.append(MemoryTableRow(address, (), _of_gap(memory, row)))
         else:
-            rows.append(TableRow(address, tuple(_cut(mark, wide) for mark in marks.of(row)), ""))
+            rows.append(MemoryTableRow(address, tuple(_cut(mark, wide) for mark in marks.of(row)), ""))
     longest = max(len(row.marks) for row in rows)
-    return Table(memory, margin, wide, tuple(_distance(memory, i) for i in range(longest)), tuple(rows))
+    return MemoryTable(memory, margin, wide, tuple(_distance(memory, i) for i in range(longest)), tuple(rows))
 
 
 def _columns(marks: Marks, width: int, spaces: int) -> tuple[int, int]:
-    """How wide the slots are, and how many of them a row has at most."""
+    """How wide the cells are, and how many of them a row has at most."""
     memory = marks.memory
     wide = min(marks.longest + spaces, width)
     most = min(width // wide, row_length(memory, width // wide), memory.end)
@@ -75,8 +75,8 @@ def _cut(mark: Mark, wide: int) -> Mark:
     return mark._replace(text=cut(mark.text, wide - 1))
 
 
-def _distance(memory: TensorMemory, slots: int) -> str:
-    return f"+{memory.byte(slots)}"
+def _distance(memory: TensorMemory, cells: int) -> str:
+    return f"+{memory.byte(cells)}"
 
 
 def _of_gap(memory: TensorMemory, row: Gap) -> str:

@@ -7,11 +7,11 @@ from typing import Final
 
 from rich.text import Text
 
+from dml_tile.pictures.legend import COPIES, Entry, copies, facts, heading, legend, part, undrawn
 from dml_tile.pictures.marks import COLOURS
-from dml_tile.pictures.table import BYTE, Table, table_of
+from dml_tile.pictures.table import BYTE, MemoryTable, table_of
 from dml_tile.pictures.tile import TilePicture
-from dml_tile.pictures.words import COPIES, Entry, copies, facts, heading, legend, part, undrawn
-from dml_tile.reports.text import Line
+from dml_tile.reports.lines import Line
 
 _INDENT: Final = 2
 _WRONG: Final = "bold #ffffff on #8b0000"
@@ -54,7 +54,7 @@ def _flowed(entries: Iterable[Entry], width: int) -> Iterator[Text]:
     yield line
 
 
-def _rows(table: Table) -> Iterator[Line]:
+def _rows(table: MemoryTable) -> Iterator[Line]:
     margin, wide = table.margin, table.wide
     distances = "".join(f"{distance:>{wide}}" for distance in table.distances)
     yield Line(2 * _INDENT, Text(f"{BYTE:>{margin}} {distances}", "dim"), is_whole=True)

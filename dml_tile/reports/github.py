@@ -11,7 +11,7 @@ from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
 from dml_tile.readers.json.locate import Position
 from dml_tile.readers.json.positions import Positions
-from dml_tile.reports.report import Problems, Write, from_here, in_text, told_once
+from dml_tile.reports.report import Problems, Write, from_here, grouped_findings, in_text
 from dml_tile.text import printable
 
 
@@ -24,7 +24,7 @@ class GithubReport:
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the findings of the next tile."""
-        for told in told_once(results):
+        for told in grouped_findings(results):
             source, pointer, finding = told.result.source, told.result.pointer, told.finding
             position = self._positions.of(source, pointer, finding.path)
             self._write(_error(source, position, finding.rule, told.text()))

@@ -11,8 +11,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
+from dml_tile.reports.lines import result_lines
 from dml_tile.reports.report import Problems, Write
-from dml_tile.reports.text import result_lines
 from dml_tile.text import printable
 
 

@@ -1,4 +1,4 @@
-"""Lowerings as text, for people: before and after side by side, and what it costs."""
+"""Lowerings as text: before and after side by side, and the cost."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from dml_tile.checks.lowered import Lowered
+from dml_tile.checks.lowering_result import LoweringResult
 from dml_tile.checks.verdicts import SO_FAR
-from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import TensorFlags
-from dml_tile.lowering.steps import Lowering, Place
-from dml_tile.reports.text import Line, detail_lines, print_counts, print_lines, verdict
+from dml_tile.lowering.steps import Lowering
+from dml_tile.reports.lines import Line, detail_lines, print_counts, print_lines, verdict
+from dml_tile.reports.wording import cost_of, desc_of, place_name
 from dml_tile.rules.tensor import type_name
 from dml_tile.text import braced
 from dml_tile.tile_request import Request
@@ -26,7 +27,7 @@ _USUAL: Final = {"Flags": TensorFlags.NONE.name, "Strides": "packed", "Guarantee
 """What is not worth a row where all tiles have it."""
 
 
-def print_lowered(console: Console, tiles: Iterable[Lowered]) -> None:
+def print_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None:
     """Print what becomes of each tile as it comes, then how many there were."""
     counts = Counter[str]()
     for tile in tiles:
@@ -35,11 +36,11 @@ def print_lowered(console: Console, tiles: Iterable[Lowered]) -> None:
         print_lines(console, [Line(0, _verdict(tile, word)), *detail_lines(tile.target, tile.findings, tile.unknown)])
         if tile.lowering and not tile.lowering.is_original:
             console.print(Padding(lowering_table(tile.lowering), (0, 0, 0, 2), expand=False))
-            print_lines(console, summary_lines(tile.lowering))
+            print_lines(console, cost_lines(tile.lowering))
     print_counts(console, counts, "accepted", "lowered")
 
 
-def print_not_lowered(console: Console, tiles: Iterable[Lowered]) -> None:
+def print_not_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None:
     """Print why tiles have no lowering."""
     for tile in tiles:
         print_lines(console, [Line(0, _verdict(tile, _verdict_word(tile)))])
@@ -47,16 +48,11 @@ def print_not_lowered(console: Console, tiles: Iterable[Lowered]) -> None:
     console.file.flush()
 
 
-def compact(tile: TileOperatorDesc | Request) -> str:
-    """A tile in one line: ``FLOAT32 {2, 3} x {1, 2}``, with the strides of what is not packed."""
-    if isinstance(tile, Request):
-        return f"{tile.data_type} {braced(tile.shape)} x {braced(tile.repeats)}"
-    source, destination = _buffer(tile.input_tensor), _buffer(tile.output_tensor)
-    gathered = f" strides {braced(source.strides)}" if source.strides else ""
-    spread = f" to strides {braced(destination.strides)}" if destination.strides else ""
-    return (
-        f"{type_name(source.data_type)} {braced(source.sizes or ())}{gathered} x {braced(tile.repeats or ())}{spread}"
-    )
+def cost_lines(lowering: Lowering) -> Iterator[Line]:
+    """The cost of a lowering, and the notes on it."""
+    yield Line(2, Text(cost_of(lowering)))
+    for note in lowering.notes:
+        yield Line(2, Text(f"note: {note}", "yellow"))
 
 
 def lowering_table(lowering: Lowering) -> Table:
@@ -84,34 +80,13 @@ def lowering_table(lowering: Lowering) -> Table:
     return table
 
 
-def summary_lines(lowering: Lowering) -> Iterator[Line]:
-    """What a lowering costs, and what is to be known about it."""
-    count = len(lowering.steps)
-    moved = sum(step.bytes_read + step.bytes_written for step in lowering.steps)
-    scratch = f"; {sum(lowering.scratch_sizes)} bytes of scratch memory" if lowering.scratch_sizes else ""
-    yield Line(
-        2,
-        Text(
-            f"cost: {count} {'tile' if count == 1 else 'tiles'}, {moved} bytes read and written, "
-            f"{lowering.cost:.2f} times the direct tile's{scratch}"
-        ),
-    )
-    for note in lowering.notes:
-        yield Line(2, Text(f"note: {note}", "yellow"))
-
-
-def place_name(place: Place) -> str:
-    """A buffer's name: ``input``, ``output``, or ``scratch1`` and so on."""
-    return place if isinstance(place, str) else f"scratch{place + 1}"
-
-
-def _verdict_word(tile: Lowered) -> str:
+def _verdict_word(tile: LoweringResult) -> str:
     if tile.lowering:
         return "accepted" if tile.lowering.is_original else "lowered"
     return "not lowered" if tile.findings else SO_FAR
 
 
-def _verdict(tile: Lowered, word: str) -> Text:
+def _verdict(tile: LoweringResult, word: str) -> Text:
     shown = verdict(tile.source, tile.pointer, word, tile.target.label)
     if word == "accepted":
         shown.append("; there is nothing to lower")
@@ -126,9 +101,12 @@ def _fields(tile: TileOperatorDesc | Request) -> Mapping[str, str]:
             "InputTensor.Sizes": braced(tile.shape),
             "OutputTensor.Sizes": braced(tile.output_shape),
         }
-    fields = {"DataType": type_name(_buffer(tile.input_tensor).data_type), "Repeats": braced(tile.repeats or ())}
+    fields = {
+        "DataType": type_name(desc_of(tile.input_tensor).data_type),
+        "Repeats": braced(tile.repeats or ()),
+    }
     for name, tensor in zip(_TENSORS, (tile.input_tensor, tile.output_tensor), strict=True):
-        buffer = _buffer(tensor)
+        buffer = desc_of(tensor)
         fields |= {
             f"{name}.Flags": str(TensorFlags(buffer.flags).name),
             f"{name}.Sizes": braced(buffer.sizes or ()),
@@ -137,9 +115,3 @@ def _fields(tile: TileOperatorDesc | Request) -> Mapping[str, str]:
             f"{name}.GuaranteedBaseOffsetAlignment": str(buffer.guaranteed_base_offset_alignment),
         }
     return fields
-
-
-def _buffer(tensor: TensorDesc | None) -> BufferTensorDesc:
-    assert tensor is not None
-    assert tensor.desc is not None
-    return tensor.desc

@@ -32,7 +32,7 @@ class Report(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class GroupedFinding:
     """A finding of a tile, and the targets at which it is one."""
 
     finding: Finding
@@ -51,7 +51,7 @@ class Told:
         return "\n".join(map(printable, lines))
 
 
-def told_once(results: Sequence[Result]) -> Iterator[Told]:
+def grouped_findings(results: Sequence[Result]) -> Iterator[GroupedFinding]:
     """The findings of a tile, each once, whatever the number of its targets."""
     targets: dict[tuple[str, str, str], list[str]] = {}
     first: dict[tuple[str, str, str], tuple[Finding, Result]] = {}
@@ -61,7 +61,7 @@ def told_once(results: Sequence[Result]) -> Iterator[Told]:
             first.setdefault(key, (finding, result))
             targets.setdefault(key, []).append(result.target.label)
     for key, (finding, result) in first.items():
-        yield Told(finding, result, tuple(targets[key]))
+        yield GroupedFinding(finding, result, tuple(targets[key]))
 
 
 def from_here(source: str) -> PurePath:

@@ -15,10 +15,10 @@ from urllib.parse import quote
 
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
-from dml_tile.checks.verdicts import outcome
 from dml_tile.readers.json.locate import Position
 from dml_tile.readers.json.positions import Positions
-from dml_tile.reports.report import Problems, Told, Write, from_here, told_once
+from dml_tile.reports.report import GroupedFinding, Problems, Write, from_here, grouped_findings
+from dml_tile.reports.wording import outcome
 from dml_tile.rules.catalogue import RULES
 from dml_tile.text import printable
 
@@ -38,7 +38,7 @@ class SarifReport:
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the findings of the next tile."""
-        for told in told_once(results):
+        for told in grouped_findings(results):
             separator = ",\n" if self._rules else "\n"
             self._write(f"{separator}{json.dumps(self._result(told))}")
 
@@ -61,7 +61,7 @@ class SarifReport:
         rest = {"columnKind": "unicodeCodePoints", "invocations": [invocation], "tool": {"driver": driver}}
         self._write(f"\n], {json.dumps(rest)[1:]}]}}\n")
 
-    def _result(self, told: Told) -> Json:
+    def _result(self, told: GroupedFinding) -> Json:
         source, pointer, finding = told.result.source, told.result.pointer, told.finding
         index = self._rules.setdefault(finding.rule, len(self._rules))
         identity = "\n".join((finding.rule, _uri(source), pointer, finding.path))

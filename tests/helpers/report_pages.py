@@ -7,7 +7,7 @@ from functools import lru_cache
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
-from dml_tile.checks.advice import advised
+from dml_tile.checks.advice import with_lower_command
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result, results
 from dml_tile.errors import Problem
@@ -32,7 +32,7 @@ _VOID = ("meta", "input", "wbr")
 def checked(part: JsonDescriptor | TileNode, *targets: Target, source: str = "a.json") -> list[Result]:
     """What ``check`` makes of a tile."""
     return [
-        advised(result, part, KnownShapes(), is_alone=False)
+        with_lower_command(result, part, KnownShapes(), is_alone=False)
         for result in results(source, part, targets or (NEW,), "both")
     ]
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.geometry.layout import ELEMENT_SIZES
 from dml_tile.pictures.html import picture_html
-from dml_tile.pictures.memory import MAX_SLOTS
+from dml_tile.pictures.memory import MAX_CELLS
 from dml_tile.pictures.svg import picture_svg
-from dml_tile.pictures.table import Table, table_of
+from dml_tile.pictures.table import MemoryTable, table_of
 from dml_tile.pictures.terminal import picture_lines
 from dml_tile.pictures.tile import TilePicture, picture_of
 from dml_tile.testing import strategies
@@ -43,7 +43,7 @@ def elements_by_address(buffer: BufferTensorDesc) -> Elements:
     return found
 
 
-def marks_by_address(table: Table) -> Iterator[tuple[int, str]]:
+def marks_by_address(table: MemoryTable) -> Iterator[tuple[int, str]]:
     for row in table.rows:
         for i, mark in enumerate(row.marks):
             yield int(row.address) + i * table.memory.element_size, mark.text
@@ -54,7 +54,7 @@ def tensors(desc: TileOperatorDesc) -> tuple[BufferTensorDesc, BufferTensorDesc]
     return found[0], found[1]
 
 
-def tables(picture: TilePicture, width: int) -> list[Table]:
+def tables(picture: TilePicture, width: int) -> list[MemoryTable]:
     return [table_of(picture, memory, width, spaces=1) for memory in picture.tensors]
 
 
@@ -63,7 +63,7 @@ def tables(picture: TilePicture, width: int) -> list[Table]:
 def test_each_element_is_drawn_where_it_lies(desc: TileOperatorDesc, width: int) -> None:
     for buffer, table in zip(tensors(desc), tables(picture_of(desc), width), strict=True):
         lies = elements_by_address(buffer)
-        shown = dict(sorted(lies.items())[:MAX_SLOTS])
+        shown = dict(sorted(lies.items())[:MAX_CELLS])
         marks = dict(marks_by_address(table))
         assert {address for address, text in marks.items() if text != "."} == set(shown)
         for address, indices in shown.items():
@@ -71,7 +71,7 @@ def test_each_element_is_drawn_where_it_lies(desc: TileOperatorDesc, width: int)
             assert counted
             assert int(counted[3] or 0) + 1 == len(indices)
         assert table.memory.shown == sum(map(len, shown.values()))
-        assert table.memory.is_whole == (len(lies) <= MAX_SLOTS)
+        assert table.memory.is_whole == (len(lies) <= MAX_CELLS)
 
 
 @given(desc=strategies.tiles(max_elements=400), width=widths)
@@ -104,7 +104,7 @@ def test_whatever_a_descriptor_holds_is_drawn_within_bounds(desc: TileOperatorDe
     picture = picture_of(desc)
     assert len(picture.tensors) + len(picture.undrawn) == 2
     rows = [line.text.plain for line in picture_lines(picture, max(width, 40)) if line.is_whole]
-    assert len(rows) <= 2 * (2 * MAX_SLOTS + 2)
+    assert len(rows) <= 2 * (2 * MAX_CELLS + 2)
     assert all(row.isascii() for row in rows)
     assert len(ElementTree.fromstring(picture_svg(picture, said("tile")))) > 3
     HTMLParser().feed(picture_html(picture, said("tile")))

@@ -32,7 +32,7 @@ def explain(
     ] = None,
 ) -> None:
     """Print what a rule requires, what it rests on, what DirectML returns, and the page it follows."""
-    from dml_tile.reports.text import print_lines, rule_lines
+    from dml_tile.reports.lines import print_lines, rule_lines
     from dml_tile.rules.catalogue import RULES, rule_named
 
     try:

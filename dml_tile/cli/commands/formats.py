@@ -129,7 +129,7 @@ def _report(wanted: Wanted, output: Output, positions: Positions, details: Detai
     match wanted.format:
         case Format.TEXT:
             from dml_tile.cli.console import console_of
-            from dml_tile.reports.text_report import TextReport
+            from dml_tile.reports.text import TextReport
 
             console = console_of(file=output, is_terminal=False if wanted.file else None)
             return TextReport(

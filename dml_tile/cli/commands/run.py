@@ -27,7 +27,7 @@ def run(
     from dml_tile.files.paths import AllowedFolders
     from dml_tile.readers.dxdispatch.model import read_model
     from dml_tile.readers.json.descriptors import read_value
-    from dml_tile.reports.text import print_refusals
+    from dml_tile.reports.lines import print_refusals
 
     chosen = one_target(targets, "a model is run at one target")
     folder = Path() if model == "-" else Path(model).parent

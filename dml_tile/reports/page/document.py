@@ -9,13 +9,13 @@ from importlib.resources import files
 from typing import Final
 
 from dml_tile.checks.model_summary import ModelSummary
-from dml_tile.reports.page.contents import LISTED_AT_MOST, Contents
 from dml_tile.reports.page.markup import Markup, element, hash_source, table
+from dml_tile.reports.page.model import MAX_LISTED, PageModel
 from dml_tile.reports.page.overview import model_table, problem_list, rule_table, target_table
 from dml_tile.reports.page.tiles import COLUMNS, tile_body, verdict
 from dml_tile.reports.report import Problems
 
-_OPEN_AT_MOST: Final = 20
+_MAX_OPEN: Final = 20
 """How many tiles with findings show them without being asked."""
 
 _AGAINST: Final = {
@@ -25,20 +25,20 @@ _AGAINST: Final = {
 }
 
 
-def document(contents: Contents, problems: Problems, models: Sequence[ModelSummary]) -> Iterator[str]:
-    """The page, in pieces; the same contents make the same page."""
+def document(page: PageModel, problems: Problems, models: Sequence[ModelSummary]) -> Iterator[str]:
+    """The page, in pieces; the same page make the same page."""
     style, script = (files(__package__).joinpath(file).read_text("utf-8") for file in ("page.css", "page.js"))
     sections = [
         _Section("Not read", len(problems), problem_list(problems)),
-        _Section("Targets", len(contents.verdicts), target_table(contents)),
+        _Section("Targets", len(page.verdicts), target_table(page)),
         _Section("Models", len(models), model_table(models)),
-        _Section("Rules broken", len(contents.rules), rule_table(contents)),
-        _Section("Tiles", contents.counts.total(), _tiles(contents)),
+        _Section("Rules broken", len(page.rules), rule_table(page)),
+        _Section("Tiles", page.counts.total(), _tiles(page)),
     ]
     yield '<!DOCTYPE html>\n<html lang="en">\n'
-    yield from _head(_counted(contents), style, script)
+    yield from _head(_counted(page), style, script)
     yield "<body>\n"
-    yield from _header(contents, [section for section in sections if section.count])
+    yield from _header(page, [section for section in sections if section.count])
     yield "<main>\n"
     for section in sections:
         if section.count:
@@ -76,43 +76,43 @@ def _head(title: str, style: str, script: str) -> Iterator[str]:
     yield f"\n<style>{style}</style>\n</head>\n"
 
 
-def _header(contents: Contents, sections: Sequence[_Section]) -> Iterator[str]:
+def _header(page: PageModel, sections: Sequence[_Section]) -> Iterator[str]:
     yield "<header>\n"
     yield element("h1", "Tiles on DirectML")
-    verdicts = (element("li", element("b", str(contents.counts[word])), " ", verdict(word)) for word in contents.words)
+    verdicts = (element("li", element("b", str(page.counts[word])), " ", verdict(word)) for word in page.words)
     yield element("ul", *verdicts, class_="counts")
-    count = len(contents.verdicts)
+    count = len(page.verdicts)
     at = "" if count < 2 else f", once for each of {count} targets"
-    yield element("p", f"Held to {_AGAINST[contents.against]}{at}.")
+    yield element("p", f"Held to {_AGAINST[page.against]}{at}.")
     links = (element("a", f"{section.title} ({section.count})", href=f"#{section.identifier}") for section in sections)
     yield element("nav", *links)
     yield "\n</header>\n"
 
 
-def _tiles(contents: Contents) -> Iterator[str]:
-    if contents.left_out:
-        left_out = ", ".join(f"{contents.left_out[word]} {word}" for word in contents.words if contents.left_out[word])
+def _tiles(page: PageModel) -> Iterator[str]:
+    if page.left_out:
+        left_out = ", ".join(f"{page.left_out[word]} {word}" for word in page.words if page.left_out[word])
         yield element(
             "p",
-            f"The page lists the first {LISTED_AT_MOST} tiles with findings and the first {LISTED_AT_MOST} without. "
+            f"The page lists the first {MAX_LISTED} tiles with findings and the first {MAX_LISTED} without. "
             f"Counted above but not listed: {left_out}. ",
             element("code", "dml-tile check --format json"),
             " lists all.",
         )
-    yield from _filters(contents)
-    is_open = sum(bool(row.findings) for row in contents.listed) <= _OPEN_AT_MOST
-    yield from table(COLUMNS, (tile_body(row, is_open=is_open) for row in contents.listed))
+    yield from _filters(page)
+    is_open = sum(bool(row.findings) for row in page.listed) <= _MAX_OPEN
+    yield from table(COLUMNS, (tile_body(row, is_open=is_open) for row in page.listed))
 
 
-def _filters(contents: Contents) -> Iterator[str]:
+def _filters(page: PageModel) -> Iterator[str]:
     """What the script shows and hides tiles by; it stays hidden without the script."""
     yield '<form id="filters" hidden>\n'
     yield element("label", "Text", Markup(' <input type="search" name="text" autocomplete="off" spellcheck="false">'))
-    words = [word for word in contents.words if any(row.verdict == word for row in contents.listed)]
+    words = [word for word in page.words if any(row.verdict == word for row in page.listed)]
     choices = (_radio("all", "", is_checked=True), *(_radio(word, word) for word in words))
     yield element("fieldset", element("legend", "Verdict"), *choices)
-    yield from _select("Rule", "rule", sorted({rule for row in contents.listed for rule in row.rules}))
-    yield from _select("Target", "target", list(dict.fromkeys(row.target for row in contents.listed)))
+    yield from _select("Rule", "rule", sorted({rule for row in page.listed for rule in row.rules}))
+    yield from _select("Target", "target", list(dict.fromkeys(row.target for row in page.listed)))
     yield '<p role="status"></p>\n<button type="button"></button>\n</form>\n'
 
 
@@ -138,5 +138,5 @@ def _footer() -> Iterator[str]:
     )
 
 
-def _counted(contents: Contents) -> str:
-    return ", ".join(f"{contents.counts[word]} {word}" for word in contents.words) or "none"
+def _counted(page: PageModel) -> str:
+    return ", ".join(f"{page.counts[word]} {word}" for word in page.words) or "none"

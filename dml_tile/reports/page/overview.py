@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from dml_tile.checks.model_summary import ModelSummary, run_from
+from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.errors import Problem
-from dml_tile.reports.page.contents import LISTED_AT_MOST, Contents
 from dml_tile.reports.page.markup import Cell, Markup, body, element, link, name, table
-from dml_tile.reports.page.row import clipped
+from dml_tile.reports.page.model import MAX_LISTED, PageModel
+from dml_tile.reports.page.tile_row import clipped
 from dml_tile.reports.page.tiles import level_key
 from dml_tile.reports.report import Problems
+from dml_tile.reports.wording import run_from
 from dml_tile.rules.catalogue import RULES
 
 _MODEL_COLUMNS: Final = ("Model", "Tiles", "Dynamic", "Lowest level", "Oldest Windows")
@@ -21,35 +22,35 @@ _RULE_COLUMNS: Final = ("Rule", "Tiles", "It says", "Page")
 
 def problem_list(problems: Problems) -> Iterator[Markup]:
     """What cannot be read, and why."""
-    yield element("ul", *(_problem(*problem) for problem in islice(problems, LISTED_AT_MOST)))
+    yield element("ul", *(_problem(*problem) for problem in islice(problems, MAX_LISTED)))
     yield from _left_out("problems", len(problems))
 
 
-def target_table(contents: Contents) -> Iterator[Markup]:
+def target_table(page: PageModel) -> Iterator[Markup]:
     """The targets, with how many tiles came to which verdict there, and what is inferred of them."""
-    words = contents.words
+    words = page.words
     columns = ("Target", *map(str.capitalize, words))
     yield from table(
         columns,
         (
             body(columns, [Cell(target.label), *(Cell(str(counts[word])) for word in words)])
-            for target, counts in contents.verdicts.items()
+            for target, counts in page.verdicts.items()
         ),
     )
-    for target in contents.verdicts:
+    for target in page.verdicts:
         if target.note:
             yield element("p", f"{target.name}: {target.note}", class_="note")
 
 
 def model_table(models: Sequence[ModelSummary]) -> Iterator[Markup]:
     """The models, and where all of their tiles run."""
-    yield from table(_MODEL_COLUMNS, map(_model, islice(models, LISTED_AT_MOST)))
+    yield from table(_MODEL_COLUMNS, map(_model, islice(models, MAX_LISTED)))
     yield from _left_out("models", len(models))
 
 
-def rule_table(contents: Contents) -> Iterator[Markup]:
+def rule_table(page: PageModel) -> Iterator[Markup]:
     """The rules that are broken, those first that most tiles break."""
-    ordered = sorted(contents.rules.items(), key=lambda counted: (-counted[1], counted[0]))
+    ordered = sorted(page.rules.items(), key=lambda counted: (-counted[1], counted[0]))
     yield from table(_RULE_COLUMNS, (_rule(*counted) for counted in ordered))
 
 
@@ -76,5 +77,5 @@ def _rule(rule: str, count: int) -> Markup:
 
 
 def _left_out(what: str, count: int) -> Iterator[Markup]:
-    if count > LISTED_AT_MOST:
-        yield element("p", f"and {count - LISTED_AT_MOST} more {what}")
+    if count > MAX_LISTED:
+        yield element("p", f"and {count - MAX_LISTED} more {what}")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
 from dml_tile.findings import Against
-from dml_tile.reports.page.contents import Contents
 from dml_tile.reports.page.document import document
+from dml_tile.reports.page.model import PageModel
 from dml_tile.reports.report import Problems, Write
 
 
@@ -17,7 +17,7 @@ class PageReport:
 
     def __init__(self, write: Write, against: Against) -> None:
         self._write = write
-        self._contents = Contents(against)
+        self._contents = PageModel(against)
 
     def add(self, results: Sequence[Result]) -> None:
         """Take the results of the next tile."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dml_tile.checks.model_summary import NOWHERE
 from dml_tile.checks.verdicts import ACCEPTED, NOT_CHECKED, REFUSED, SO_FAR
-from dml_tile.reports.page.contents import VERDICTS
 from dml_tile.reports.page.markup import Cell, Markup, body, element, joined, link, name
-from dml_tile.reports.page.row import Row, ToldFinding, ToldLowering
+from dml_tile.reports.page.model import VERDICTS
+from dml_tile.reports.page.tile_row import PageFinding, PageLowering, TileRow
+from dml_tile.reports.wording import NOWHERE
 
 COLUMNS: Final = ("Verdict", "Source", "Tile", "Target", "Lowest level", "Oldest Windows", "Findings")
 
@@ -18,7 +18,7 @@ _RANKS: Final = {word: str(rank) for rank, word in enumerate(VERDICTS)}
 _ABOVE_ALL_LEVELS: Final = "9"
 
 
-def tile_body(row: Row, *, is_open: bool) -> Markup:
+def tile_body(row: TileRow, *, is_open: bool) -> Markup:
     """A row, and below it what is to be told of it."""
     cells = (
         Cell(verdict(row.verdict), _RANKS[row.verdict]),
@@ -50,7 +50,7 @@ def level_key(level: str) -> str:
     return _ABOVE_ALL_LEVELS if level == NOWHERE else level.removeprefix("at least ")
 
 
-def _more(row: Row, is_open: bool) -> Iterator[Markup]:
+def _more(row: TileRow, is_open: bool) -> Iterator[Markup]:
     if row.unknown:
         yield element("p", "Known at run time only: ", element("code", name(row.unknown)))
     for note in row.notes:
@@ -59,7 +59,7 @@ def _more(row: Row, is_open: bool) -> Iterator[Markup]:
         yield element("details", *_details(row), open="" if is_open else None)
 
 
-def _details(row: Row) -> Iterator[Markup]:
+def _details(row: TileRow) -> Iterator[Markup]:
     rules = joined(*(joined(" ", element("code", rule)) for rule in row.rules))
     steps = len(row.lowering.steps) if row.lowering else 0
     lowered = f" — lowered to {steps} {'tile' if steps == 1 else 'tiles'}" if steps else ""
@@ -72,7 +72,7 @@ def _details(row: Row) -> Iterator[Markup]:
         yield element("div", *_lowering(row.lowering), class_="lowering")
 
 
-def _finding(finding: ToldFinding) -> Iterator[Markup]:
+def _finding(finding: PageFinding) -> Iterator[Markup]:
     yield element("p", element("strong", finding.rule), f" {finding.outcome}")
     path = joined(element("code", finding.paths), ": ") if finding.paths else Markup()
     yield element("p", path, name(finding.message))
@@ -81,12 +81,12 @@ def _finding(finding: ToldFinding) -> Iterator[Markup]:
         yield element("p", element("strong", "Try:"), " ", name(finding.suggestion))
 
 
-def _lowering(lowering: ToldLowering) -> Iterator[Markup]:
+def _lowering(lowering: PageLowering) -> Iterator[Markup]:
     yield element("p", element("strong", "Lowering"), " to what the target takes")
     steps = ((f"Step {i}", *step) for i, step in enumerate(lowering.steps, start=1))
     lines = (("Before", lowering.before, "input", "output"), *steps)
     yield element("ol", *(_line(*line) for line in lines))
-    for line in lowering.summary:
+    for line in lowering.costs:
         yield element("p", line)
     if lowering.command:
         yield element("pre", element("code", lowering.command))

@@ -16,7 +16,7 @@ from dml_tile.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered:
+class LoweringResult:
     """The lowering of the tile at ``pointer`` of ``source``, or the findings that say why there is none.
 
     There is neither for a model's tile that passes as far as it is known: ``unknown`` names the fields that are known
@@ -31,18 +31,18 @@ class Lowered:
     unknown: tuple[str, ...] = ()
 
 
-def lowered(
+def lower_part(
     source: str, part: JsonDescriptor | TileNode, target: Target, *, allow_float_reinterpretation: bool = True
-) -> Lowered:
+) -> LoweringResult:
     """What becomes of a part of a source."""
     if isinstance(part, TileNode) and part.unknown:
         (result,) = results(source, part, [target], "both")
-        return Lowered(source, part.pointer, target, None, result.findings, part.unknown)
+        return LoweringResult(source, part.pointer, target, None, result.findings, part.unknown)
     try:
         lowering = lowering_of(part, target, allow_float_reinterpretation=allow_float_reinterpretation)
     except DmlError as error:
-        return Lowered(source, part.pointer, target, None, error.findings)
-    return Lowered(source, part.pointer, target, lowering)
+        return LoweringResult(source, part.pointer, target, None, error.findings)
+    return LoweringResult(source, part.pointer, target, lowering)
 
 
 def lowering_of(

@@ -8,17 +8,17 @@ from typing import Final
 from dml_tile.checks.result import Result
 from dml_tile.checks.verdicts import ACCEPTED, NOT_CHECKED, REFUSED, SO_FAR, verdict_word
 from dml_tile.findings import Against
-from dml_tile.reports.page.row import Row, row_of
+from dml_tile.reports.page.tile_row import TileRow, tile_row
 from dml_tile.targets import Target
 
-LISTED_AT_MOST: Final = 1_000
+MAX_LISTED: Final = 1_000
 """How many results with findings, how many without, how many models and how many problems are listed."""
 
 VERDICTS: Final = (REFUSED, NOT_CHECKED, SO_FAR, ACCEPTED)
 """In the order in which they are shown and sorted."""
 
 
-class Contents:
+class PageModel:
     """Gathers results one by one; memory is bounded whatever their number.
 
     ``verdicts`` are counted by target, ``rules`` once for each result that breaks them; ``left_out`` counts the
@@ -29,7 +29,7 @@ class Contents:
         self.against: Against = against
         self.verdicts: dict[Target, Counter[str]] = {}
         self.rules = Counter[str]()
-        self.listed: list[Row] = []
+        self.listed: list[TileRow] = []
         self.left_out = Counter[str]()
         self._listed_by_kind = Counter[bool]()
 
@@ -39,9 +39,9 @@ class Contents:
         self.verdicts.setdefault(result.target, Counter())[word] += 1
         self.rules.update({finding.rule for finding in result.findings})
         has_findings = bool(result.findings)
-        if self._listed_by_kind[has_findings] < LISTED_AT_MOST:
+        if self._listed_by_kind[has_findings] < MAX_LISTED:
             self._listed_by_kind[has_findings] += 1
-            self.listed.append(row_of(result, word))
+            self.listed.append(tile_row(result, word))
         else:
             self.left_out[word] += 1
 

@@ -7,14 +7,14 @@ from typing import Final, NamedTuple
 
 from dml_tile.pictures.marks import CUT, MORE, NO_COPY, OUTSIDE, PADDING, SHARED, Marks
 from dml_tile.pictures.memory import TensorMemory
-from dml_tile.pictures.table import Table
+from dml_tile.pictures.table import MemoryTable
 from dml_tile.pictures.tile import TilePicture
 from dml_tile.text import braced
 
 COPIES: Final = "copies of the input, by their index:"
 """Stands above the copies."""
 
-_COPIES_IN_A_LEGEND: Final = 12
+_MAX_COPIES: Final = 12
 _SYMBOLS: Final = (
     (PADDING, "padding: no element lies there"),
     (f"{MORE}1", "1 more element at the same address, or as many as the number tells"),
@@ -53,7 +53,7 @@ def part(memory: TensorMemory) -> str:
     return f"shown: the first {memory.shown} of {memory.elements} elements, in the order of their addresses"
 
 
-def legend(tables: Sequence[Table]) -> Iterator[Entry]:
+def legend(tables: Sequence[MemoryTable]) -> Iterator[Entry]:
     """The meaning of what stands in the tables; of nothing else."""
     characters = {character for table in tables for mark in table.marks for character in mark.text}
     if characters:
@@ -68,7 +68,7 @@ def legend(tables: Sequence[Table]) -> Iterator[Entry]:
 def copies(picture: TilePicture) -> list[Entry]:
     """The first copies that are shown, by their letters, with their indices; the last entry may stand for the rest."""
     named = [(name, *copy) for memory in picture.tensors for name, copy in Marks(picture, memory).copies().items()]
-    entries = [Entry(name, braced(index), colour) for name, index, colour in named[:_COPIES_IN_A_LEGEND]]
+    entries = [Entry(name, braced(index), colour) for name, index, colour in named[:_MAX_COPIES]]
     more = len(named) - len(entries)
     return [*entries, Entry(f"and {more} more", f"to {named[-1][0]}")] if more else entries
 

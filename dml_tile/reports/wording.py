@@ -1,0 +1,100 @@
+"""Plain words for results, findings and lowerings, shared by all formats."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dml_tile.checks.model_summary import ModelSummary
+from dml_tile.checks.result import Result
+from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.enums import HRESULT, FeatureLevel
+from dml_tile.findings import Basis, Finding
+from dml_tile.lowering.steps import Lowering, Place
+from dml_tile.rules.lowering import LOWERING_RULES
+from dml_tile.rules.tensor import type_name
+from dml_tile.rules.tile import operator_is_a_tile
+from dml_tile.targets import oldest_windows
+from dml_tile.text import braced
+from dml_tile.tile_request import Request
+
+NOWHERE: Final = "none"
+
+_RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)
+
+
+def target_of(result: Result) -> str:
+    """The target of a result, and the back end that the tile goes through, if one was asked for."""
+    return f"{result.target.label} through {result.via}" if result.via else result.target.label
+
+
+def not_selected(result: Result) -> str:
+    """The number of a result's findings that are not selected; empty if there are none."""
+    return f"{result.deselected} finding{'s' * (result.deselected > 1)} not selected" if result.deselected else ""
+
+
+def run_from(summary: ModelSummary) -> tuple[str, str]:
+    """The lowest level at which all of a model's tiles pass, and the oldest Windows release that has it, in words."""
+    if not summary.is_whole:
+        return "not all read", ""
+    return run_from_level(summary.lowest_level, bool(summary.unknown)) if summary.tiles else ("", "")
+
+
+def run_from_level(lowest: FeatureLevel | None, is_known_in_part: bool) -> tuple[str, str]:
+    """A lowest level, None if there is none, and the oldest Windows release that has it, in words."""
+    if lowest is None:
+        return NOWHERE, NOWHERE
+    at_least = "at least " if is_known_in_part else ""
+    release = oldest_windows(lowest)
+    return f"{at_least}{lowest.short}", f"{at_least}{release}" if release else NOWHERE
+
+
+def outcome_of(finding: Finding) -> str:
+    """What DirectML makes of it: ``E_INVALIDARG 0x80070057``."""
+    if finding.hresult is None and not finding.crash and finding.rule != operator_is_a_tile.id:
+        return "there is no lowering" if finding.rule in _RULES_OF_LOWERING else "DirectML is not called"
+    if not finding.is_noticed:
+        return "documented only: DirectML does not notice"
+    undocumented = "" if finding.basis & Basis.DOCUMENTED else ", undocumented"
+    return f"{outcome(finding.hresult, finding.crash)}{undocumented}"
+
+
+def outcome(hresult: HRESULT | None, crash: bool) -> str:
+    """What DirectML returns, if it does."""
+    if hresult is not None:
+        return str(hresult)
+    return "no HRESULT, the process dies" if crash else "not known"
+
+
+def compact(tile: TileOperatorDesc | Request) -> str:
+    """A tile in one line: ``FLOAT32 {2, 3} x {1, 2}``, with the strides of what is not packed."""
+    if isinstance(tile, Request):
+        return f"{tile.data_type} {braced(tile.shape)} x {braced(tile.repeats)}"
+    source, destination = desc_of(tile.input_tensor), desc_of(tile.output_tensor)
+    gathered = f" strides {braced(source.strides)}" if source.strides else ""
+    spread = f" to strides {braced(destination.strides)}" if destination.strides else ""
+    return (
+        f"{type_name(source.data_type)} {braced(source.sizes or ())}{gathered} x {braced(tile.repeats or ())}{spread}"
+    )
+
+
+def place_name(place: Place) -> str:
+    """A buffer's name: ``input``, ``output``, or ``scratch1`` and so on."""
+    return place if isinstance(place, str) else f"scratch{place + 1}"
+
+
+def cost_of(lowering: Lowering) -> str:
+    """The number of tiles of a lowering, and the bytes that they move, in one sentence."""
+    count = len(lowering.steps)
+    moved = sum(step.bytes_read + step.bytes_written for step in lowering.steps)
+    scratch = f"; {sum(lowering.scratch_sizes)} bytes of scratch memory" if lowering.scratch_sizes else ""
+    return (
+        f"cost: {count} {'tile' if count == 1 else 'tiles'}, {moved} bytes read and written, "
+        f"{lowering.cost:.2f} times the direct tile's{scratch}"
+    )
+
+
+def desc_of(tensor: TensorDesc | None) -> BufferTensorDesc:
+    """The Desc of a tensor that is known to have one."""
+    assert tensor is not None
+    assert tensor.desc is not None
+    return tensor.desc
