@@ -17,8 +17,8 @@ import yaml
 from typer.testing import CliRunner
 
 from dml_tile.cli import app as cli
-from dml_tile.cli.commands.formats import Format
 from dml_tile.cli.config import Config, nearest_config
+from dml_tile.reports.formats import FORMATS
 from tests.helpers.check_files import INT64, TILE, write
 from tests.helpers.pages import blocks_of
 from tests.helpers.paths import ROOT
@@ -189,5 +189,5 @@ def test_a_shown_pyproject_is_understood(text: str) -> None:
 def test_the_page_names_all_inputs_and_formats() -> None:
     rows = re.findall(r"^\| (`[^|]*`) \|", PAGE, re.MULTILINE)
     named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
-    assert set(named) >= {*ACTION["inputs"], *Format}
+    assert set(named) >= {*ACTION["inputs"], *FORMATS}
     assert set(named) >= {field.name for field in fields(Config)} - {"file"}

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
+from rich.console import Console
 
 from dml_tile.checks.result import Result
 from dml_tile.descriptors import DATA_TYPE, TileOperatorDesc
@@ -19,6 +20,7 @@ from dml_tile.readers.dxdispatch.model import read_model
 from dml_tile.readers.json.positions import Positions
 from dml_tile.readers.json.syntax import parse_json
 from dml_tile.reports.json import JsonReport
+from dml_tile.reports.report import ReportOptions
 from dml_tile.rules.check import check
 from dml_tile.targets import TILE_SUPPORT, Target
 from tests.helpers.paths import EXAMPLES, ROOT
@@ -169,7 +171,7 @@ def test_the_model_s_schema(part: str, value: Any, valid: bool) -> None:
 
 def written(results: list[Result]) -> Any:
     parts: list[str] = []
-    report = JsonReport(parts.append, Positions())
+    report = JsonReport(ReportOptions(parts.append, Console, Positions()))
     for result in results:
         report.add([result])
     report.end([], [])

@@ -10,17 +10,16 @@ from collections.abc import Sequence
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
 from dml_tile.readers.json.locate import Position
-from dml_tile.readers.json.positions import Positions
-from dml_tile.reports.report import Problems, Write, from_here, grouped_findings, in_text
+from dml_tile.reports.report import Problems, ReportOptions, from_here, grouped_findings, in_text
 from dml_tile.text import printable
 
 
 class GithubReport:
     """An ``::error`` for each finding, and for what cannot be read."""
 
-    def __init__(self, write: Write, positions: Positions) -> None:
-        self._write = write
-        self._positions = positions
+    def __init__(self, options: ReportOptions) -> None:
+        self._write = options.write
+        self._positions = options.positions
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the findings of the next tile."""

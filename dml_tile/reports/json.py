@@ -13,8 +13,7 @@ from dml_tile.checks.result import Result
 from dml_tile.checks.statistics import Statistics
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Finding
-from dml_tile.readers.json.positions import Positions
-from dml_tile.reports.report import Problems, Write, in_text
+from dml_tile.reports.report import Problems, ReportOptions, in_text
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
 Line = Annotated[int, Field(ge=1)] | None
@@ -83,12 +82,12 @@ class CheckOutput(_Record):
 class JsonReport:
     """Writes CheckOutput, one result a line, so that a million of them need no memory."""
 
-    def __init__(self, write: Write, positions: Positions, *, with_statistics: bool = False) -> None:
-        self._write = write
-        self._positions = positions
-        self._statistics = Statistics() if with_statistics else None
+    def __init__(self, options: ReportOptions) -> None:
+        self._write = options.write
+        self._positions = options.positions
+        self._statistics = Statistics() if options.with_statistics else None
         self._separator = "\n"
-        write('{"version": 1, "results": [')
+        self._write('{"version": 1, "results": [')
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the results of the next tile."""

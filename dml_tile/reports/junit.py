@@ -12,18 +12,18 @@ from xml.sax.saxutils import escape, quoteattr
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
 from dml_tile.reports.lines import result_lines
-from dml_tile.reports.report import Problems, Write
+from dml_tile.reports.report import Problems, ReportOptions
 from dml_tile.text import printable
 
 
 class JunitReport:
     """A suite for each source, which is written when the next begins."""
 
-    def __init__(self, write: Write, *, with_lowest_level: bool) -> None:
-        self._write = write
-        self._with_lowest_level = with_lowest_level
+    def __init__(self, options: ReportOptions) -> None:
+        self._write = options.write
+        self._with_lowest_level = options.with_lowest_level
         self._suite = _Suite("")
-        write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="dml-tile check">\n')
+        self._write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="dml-tile check">\n')
 
     def add(self, results: Sequence[Result]) -> None:
         """Take the results of the next tile."""

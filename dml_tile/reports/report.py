@@ -1,4 +1,7 @@
-"""What every format of a check has in common: it takes the results tile by tile, and ends with what was not read."""
+"""The interface of reports, what they are made from, and what several formats need.
+
+A report takes the results tile by tile, and at the end the problems and the models.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,42 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
 from dml_tile.errors import Problem
-from dml_tile.findings import Finding
+from dml_tile.findings import Against, Finding
+from dml_tile.readers.json.positions import Positions
 from dml_tile.text import printable
+
+if TYPE_CHECKING:  # only text has one
+    from rich.console import Console
 
 Problems: TypeAlias = Sequence[tuple[str, Problem]]
 """What cannot be read, each with the name of its source."""
 
 Write: TypeAlias = Callable[[str], object]
 """Writes a part of a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """What a report is made from: its output, where fields stand in their files, and the contract that was checked.
+
+    ``open_console`` gives a console on the same output, for a terminal's colours and width.
+    """
+
+    write: Write
+    open_console: Callable[[], Console]
+    positions: Positions
+    against: Against = "both"
+    with_statistics: bool = False
+
+    @property
+    def with_lowest_level(self) -> bool:
+        """Whether to report the lowest level of each tile, which follows both contracts."""
+        return self.against == "both"
 
 
 class Report(Protocol):

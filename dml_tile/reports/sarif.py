@@ -16,8 +16,7 @@ from urllib.parse import quote
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
 from dml_tile.readers.json.locate import Position
-from dml_tile.readers.json.positions import Positions
-from dml_tile.reports.report import GroupedFinding, Problems, Write, from_here, grouped_findings
+from dml_tile.reports.report import GroupedFinding, Problems, ReportOptions, from_here, grouped_findings
 from dml_tile.reports.wording import outcome
 from dml_tile.rules.catalogue import RULES
 from dml_tile.text import printable
@@ -30,11 +29,11 @@ _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 class SarifReport:
     """A log of one run: a result for each finding, each rule that has one, and notifications of what cannot be read."""
 
-    def __init__(self, write: Write, positions: Positions) -> None:
-        self._write = write
-        self._positions = positions
+    def __init__(self, options: ReportOptions) -> None:
+        self._write = options.write
+        self._positions = options.positions
         self._rules: dict[str, int] = {}
-        write(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
+        self._write(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the findings of the next tile."""

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -15,7 +14,7 @@ from dml_tile.checks.result import Result
 from dml_tile.checks.statistics import Statistics
 from dml_tile.checks.verdicts import ACCEPTED, NOT_READ, REFUSED, verdict_word
 from dml_tile.reports.lines import Line, print_counts, print_lines, result_lines
-from dml_tile.reports.report import Problems
+from dml_tile.reports.report import Problems, ReportOptions
 from dml_tile.reports.wording import run_from
 from dml_tile.targets import Target
 from dml_tile.text import printable
@@ -27,10 +26,10 @@ _HOW_TO_FIX: Final = "--dim NAME=SIZE and --input-shape INPUT=1,3,224,224 fix si
 class TextReport:
     """Prints each result as it comes; a descriptor has one for each target."""
 
-    def __init__(self, console: Console, *, with_lowest_level: bool, with_statistics: bool) -> None:
-        self._console = console
-        self._with_lowest_level = with_lowest_level
-        self._statistics = Statistics() if with_statistics else None
+    def __init__(self, options: ReportOptions) -> None:
+        self._console = options.open_console()
+        self._with_lowest_level = options.with_lowest_level
+        self._statistics = Statistics() if options.with_statistics else None
         self._counts = Counter[str]()
         self._targets: dict[str, Target] = {}
         self._lacks_sizes = False

@@ -7,14 +7,18 @@ from functools import lru_cache
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
+from rich.console import Console
+
 from dml_tile.checks.advice import with_lower_command
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result, results
 from dml_tile.errors import Problem
 from dml_tile.findings import Against
 from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.json.positions import Positions
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.reports.page.report import PageReport
+from dml_tile.reports.report import ReportOptions
 from dml_tile.targets import Target
 from tests.helpers.descriptors import row
 
@@ -45,7 +49,7 @@ def page(
 ) -> str:
     """The page of several tiles' results."""
     written: list[str] = []
-    report = PageReport(written.append, against)
+    report = PageReport(ReportOptions(written.append, Console, Positions(), against))
     for one in tiles:
         report.add(one)
     report.end(problems, models)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dml_tile.cli.commands.formats import Details, FormatsOption, reports_in, require_other_files, wanted_formats
+from dml_tile.cli.commands.formats import FormatsOption, reports_in, require_other_files, wanted_formats
 from dml_tile.cli.commands.options import (
     Against,
     DimsOption,
@@ -117,7 +117,7 @@ def check(
         if not names:
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
         require_other_files(wanted, names)
-        with reports_in(wanted, Details(held_to, with_statistics=statistics)) as reports:
+        with reports_in(wanted, held_to, with_statistics=statistics) as reports:
             for results in checked_files(checking, names):
                 if any(result.findings for result in results):
                     status.count_findings()

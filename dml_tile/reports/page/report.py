@@ -1,4 +1,4 @@
-"""The page as a report: one of what ``check`` writes in a single pass."""
+"""The page as a report of ``check``."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ from collections.abc import Sequence
 
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
-from dml_tile.findings import Against
 from dml_tile.reports.page.document import document
 from dml_tile.reports.page.model import PageModel
-from dml_tile.reports.report import Problems, Write
+from dml_tile.reports.report import Problems, ReportOptions
 
 
 class PageReport:
-    """One self-contained HTML page, which is written when all is known; ``against`` is what results were held to."""
+    """One self-contained HTML page, written at the end."""
 
-    def __init__(self, write: Write, against: Against) -> None:
-        self._write = write
-        self._contents = PageModel(against)
+    def __init__(self, options: ReportOptions) -> None:
+        self._write = options.write
+        self._page = PageModel(options.against)
 
     def add(self, results: Sequence[Result]) -> None:
         """Take the results of the next tile."""
         for result in results:
-            self._contents.add(result)
+            self._page.add(result)
 
     def end(self, problems: Problems, models: Sequence[ModelSummary]) -> None:
         """Write the page."""
-        for piece in document(self._contents, problems, models):
+        for piece in document(self._page, problems, models):
             self._write(piece)
