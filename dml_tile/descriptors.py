@@ -12,13 +12,11 @@ Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from operator import index, mul
-from typing import Annotated, Any, Final, Self, cast
+from typing import Annotated, Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_pascal
-from pydantic_core import SchemaValidator
 
 from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorDataType, TensorFlags, TensorType
 from dml_tile.geometry.layout import calc_buffer_tensor_size
@@ -130,16 +128,6 @@ class TileOperatorDesc(_Struct):
         return self
 
     @classmethod
-    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
-        """Read JSON, as pydantic does; the canonical spelling, tensors nested, in half the time of the others."""
-        if cls is TileOperatorDesc and not options:
-            try:
-                return cast("Self", _canonical_validator().validate_json(json_data))
-            except ValidationError:
-                pass  # it is spelt otherwise, or wrong; what is wrong is then told as for any other spelling
-        return super().model_validate_json(json_data, **options)
-
-    @classmethod
     def from_input(
         cls,
         *,
@@ -192,27 +180,6 @@ def c_path(location: Sequence[str | int]) -> str:
         elif step not in ("Desc", "desc") or i == len(location):
             path += f".{step}"
     return path.removeprefix(".")
-
-
-@cache
-def _canonical_validator() -> SchemaValidator:
-    """TileOperatorDesc's validator without the functions in Python that come first, and read the other spellings."""
-    schema = _without_functions_before(TileOperatorDesc.__pydantic_core_schema__)
-    try:
-        return SchemaValidator(schema, _use_prebuilt=False)  # else TensorDesc's own validator would be taken
-    except TypeError:  # a version that has no such option
-        return SchemaValidator(schema)
-
-
-def _without_functions_before(schema: Any) -> Any:
-    match schema:
-        case {"type": "function-before", "schema": inner}:
-            return _without_functions_before(inner)
-        case dict():
-            return {key: _without_functions_before(value) for key, value in schema.items()}
-        case list():
-            return [_without_functions_before(value) for value in schema]
-    return schema
 
 
 def _nested(data: dict[str, Any]) -> dict[str, Any]:
