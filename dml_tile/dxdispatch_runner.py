@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import DTYPES, Bytes
-from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, Binding, BindPoint, Slot, Stage
+from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, Binding, BindingStage, BindPoint, Slot
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.enums import OperatorType, TensorFlags
 from dml_tile.errors import DmlError, RefusedModelError
@@ -131,7 +131,7 @@ class _Bound:
         self.results[pointer] = findings
         return None
 
-    def _binding_findings(self, tile: TileOperatorDesc, stage: Stage, bindings: Bindings) -> Iterator[Finding]:
+    def _binding_findings(self, tile: TileOperatorDesc, stage: BindingStage, bindings: Bindings) -> Iterator[Finding]:
         for name, buffer in zip(("InputTensor", "OutputTensor"), described(tile), strict=True):
             point = BindPoint(name, bool(buffer.flags & TensorFlags.OWNED_BY_DML), stage, name in bindings)
             for point_rule in BIND_POINT_RULES:

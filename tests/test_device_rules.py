@@ -16,19 +16,19 @@ from dml_tile.bindings.slots import (
     TEMPORARY,
     Binding,
     BindingPair,
+    BindingStage,
     BindPoint,
     Bound,
     Count,
-    Place,
     Slot,
-    Stage,
+    SlotKind,
 )
 from dml_tile.descriptors import BufferTensorDesc
 from dml_tile.enums import HRESULT, BindingType, Feature, FeatureLevel
 from dml_tile.findings import Basis
 from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import DESCRIPTOR_RULES
-from dml_tile.rules.device import Compilation, Creation, FeatureQuery, Removal, Targets
+from dml_tile.rules.device import Compilation, Creation, FeatureQuery, InitializerOperators, Removal
 from dml_tile.rules.dispatch import Dispatch, Initialization, Persistence, TableRequest, TableUse
 from tests.helpers.descriptors import at
 
@@ -45,7 +45,7 @@ EMPTY: Final = BufferBinding(None)
 LATE: Final = BufferBinding(Buffer(64), 2**64 - 16, 32)
 
 
-def point(stage: Stage, *, owned: bool = False, bound: bool) -> BindPoint:
+def point(stage: BindingStage, *, owned: bool = False, bound: bool) -> BindPoint:
     return BindPoint("InputTensor", owned, stage, bound)
 
 
@@ -53,8 +53,8 @@ def tensor(binding: Any, kind: int = BindingType.BUFFER) -> Bound:
     return Bound(Slot.of_tensor("InputTensor", PLAIN), BindingDesc(kind, binding))
 
 
-def resource(place: Place, size: int, binding: BufferBinding | None, kind: int = BindingType.BUFFER) -> Bound:
-    return Bound(Slot.of_resource("PersistentResource", place, size), BindingDesc(kind, binding))
+def resource(slot_kind: SlotKind, size: int, binding: BufferBinding | None, kind: int = BindingType.BUFFER) -> Bound:
+    return Bound(Slot.of_resource("PersistentResource", slot_kind, size), BindingDesc(kind, binding))
 
 
 def initialised(desc: BufferTensorDesc, *bindings: BufferBinding) -> Bound:
@@ -254,7 +254,12 @@ CASES: Final = [
     Case("DML-COMPILE-op-null", Compilation(False, False, 0), Compilation(True, True, 0), "op"),
     Case("DML-COMPILE-op-device", Compilation(True, False, 0), Compilation(True, True, 0), "op"),
     Case("DML-COMPILE-flags", Compilation(True, True, 8), Compilation(True, True, 7), "flags"),
-    Case("DML-INITIALIZER-operators-device", Targets((True, False)), Targets((True,)), "operators[1]"),
+    Case(
+        "DML-INITIALIZER-operators-device",
+        InitializerOperators((True, False)),
+        InitializerOperators((True,)),
+        "operators[1]",
+    ),
     Case("DML-TABLE-Dispatchable-null", table(given=False, required=None), table(), "Dispatchable"),
     Case("DML-TABLE-SizeInDescriptors", table(size=1), table(size=3), "SizeInDescriptors"),
     Case("DML-TABLE-handle", table(cpu=0), table(cpu=0, required=0, size=0), "CPUDescriptorHandle"),

@@ -1,4 +1,4 @@
-"""The places of a binding table, and what is given for them: what the rules of bindings look at."""
+"""The slots of a binding table and the bindings given for them, as the rules of bindings look at them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from dml_tile.enums import (
     TensorFlags,
 )
 
-Stage = Literal["initialisation", "execution"]
+BindingStage = Literal["initialisation", "execution"]
 
 
-class Place(NamedTuple):
-    """What is bound where: the kind of binding, the heaps that are documented and accepted, and whether by a UAV."""
+class SlotKind(NamedTuple):
+    """The binding that a kind of slot takes, when it is bound, and on which heaps its buffer may be.
+
+    ``unordered_access`` is whether the buffer is reached through an unordered access view. ``name`` stands in messages.
+    """
 
     name: str
-    stage: Stage
+    stage: BindingStage
     binding: BindingType
     size_is: Literal["TotalTensorSizeInBytes", "PersistentResourceSize", "TemporaryResourceSize"]
     documented_heaps: frozenset[HeapType]
@@ -35,14 +38,14 @@ _CUSTOM = frozenset({HeapType.CUSTOM})
 _UPLOAD = frozenset({HeapType.UPLOAD})
 _ONE, _MANY = BindingType.BUFFER, BindingType.BUFFER_ARRAY
 
-TENSOR: Final = Place("a tensor", "execution", _ONE, "TotalTensorSizeInBytes", _DEFAULT, _DEFAULT | _CUSTOM)
-PERSISTENT: Final = Place(
+TENSOR: Final = SlotKind("a tensor", "execution", _ONE, "TotalTensorSizeInBytes", _DEFAULT, _DEFAULT | _CUSTOM)
+PERSISTENT: Final = SlotKind(
     "a persistent resource", "execution", _ONE, "PersistentResourceSize", _DEFAULT, _DEFAULT | _CUSTOM
 )
-TEMPORARY: Final = Place(
+TEMPORARY: Final = SlotKind(
     "a temporary resource", "execution", _ONE, "TemporaryResourceSize", _DEFAULT, _DEFAULT | _CUSTOM
 )
-INITIALIZER_INPUT: Final = Place(
+INITIALIZER_INPUT: Final = SlotKind(
     "an initializer's input",
     "initialisation",
     _MANY,
@@ -51,39 +54,39 @@ INITIALIZER_INPUT: Final = Place(
     _DEFAULT | _UPLOAD | _CUSTOM,
     False,
 )
-INITIALIZER_OUTPUT: Final = Place(
+INITIALIZER_OUTPUT: Final = SlotKind(
     "an initializer's output", "initialisation", _ONE, "PersistentResourceSize", _DEFAULT, _DEFAULT
 )
-INITIALIZER_PERSISTENT: Final = Place(
+INITIALIZER_PERSISTENT: Final = SlotKind(
     "an initializer's persistent resource", "initialisation", _ONE, "PersistentResourceSize", _DEFAULT, _DEFAULT
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place in a binding table, by name, and how many bytes are wanted there; 0: nothing is to be bound."""
+    """One tensor or resource of a binding table. Sizes and alignment are in bytes; size 0: nothing is to be bound."""
 
     name: str
-    place: Place
+    kind: SlotKind
     size_in_bytes: int
     alignment: int
 
     @classmethod
-    def of_tensor(cls, name: str, desc: BufferTensorDesc, place: Place = TENSOR) -> Slot:
-        """The slot of a tensor; it is empty if the tensor is bound at the other stage."""
-        wanted = bool(desc.flags & TensorFlags.OWNED_BY_DML) == (place.stage == "initialisation")
+    def of_tensor(cls, name: str, desc: BufferTensorDesc, kind: SlotKind = TENSOR) -> Slot:
+        """The slot of a tensor; its size is 0 if the tensor is bound at the other stage."""
+        wanted = bool(desc.flags & TensorFlags.OWNED_BY_DML) == (kind.stage == "initialisation")
         alignment = max(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, desc.guaranteed_base_offset_alignment)
-        return cls(name, place, desc.total_tensor_size_in_bytes if wanted else 0, alignment)
+        return cls(name, kind, desc.total_tensor_size_in_bytes if wanted else 0, alignment)
 
     @classmethod
-    def of_resource(cls, name: str, place: Place, size_in_bytes: int) -> Slot:
+    def of_resource(cls, name: str, kind: SlotKind, size_in_bytes: int) -> Slot:
         """The slot of a persistent or temporary resource."""
-        return cls(name, place, size_in_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT)
+        return cls(name, kind, size_in_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT)
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A range of memory, in bytes, that is bound to a slot."""
+    """A range of memory that is bound to a slot; size and offset are in bytes."""
 
     slot: Slot
     size_in_bytes: int
@@ -96,7 +99,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a program gives for a slot; ``desc`` is None for a null pointer."""
+    """The binding that a program gives for a slot; ``desc`` is None for a null pointer."""
 
     slot: Slot
     desc: BindingDesc | None
@@ -107,22 +110,22 @@ class Bound:
 
     @property
     def given(self) -> BufferBinding | None:
-        """The one buffer binding of the slot's kind, if it is that."""
-        binding = self.desc.desc if self.desc is not None and self.desc.type == self.slot.place.binding else None
+        """The buffer binding, if exactly one of the type that the slot takes is given, else None."""
+        binding = self.desc.desc if self.desc is not None and self.desc.type == self.slot.kind.binding else None
         if isinstance(binding, BufferArrayBinding):
             return binding.bindings[0] if binding.bindings is not None and len(binding.bindings) == 1 else None
         return binding
 
     @property
     def range(self) -> tuple[BufferBinding, Buffer] | None:
-        """The range to look at: that of a buffer, where one is wanted."""
+        """The bound range and its buffer, if the slot takes one and one is given, else None."""
         given = self.given
         return (given, given.buffer) if self.slot.size_in_bytes and given and given.buffer is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many bindings are given, of how many; None for a null array."""
+    """The numbers of bindings given and expected; ``given`` is None for a null array."""
 
     given: int | None
     expected: int
@@ -130,14 +133,14 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class BindPoint:
-    """A tensor of an operator, and whether a buffer is bound to it when it is initialised, or when it is executed."""
+    """A tensor of an operator, and whether a buffer is bound to it at a stage."""
 
     name: str
     owned_by_dml: bool
-    stage: Stage
+    stage: BindingStage
     bound: bool
     unnoticed: str = ""
-    """Why DirectML does not notice that nothing is bound, if it does not."""
+    """The reason why DirectML does not notice a missing binding; empty if it does."""
 
     @property
     def needed(self) -> bool:
@@ -146,7 +149,7 @@ class BindPoint:
 
 @dataclass(frozen=True, slots=True)
 class BindingPair:
-    """An output, what else is bound, and whether the two have memory in common."""
+    """An output and another binding, by name, and whether they share memory."""
 
     name: str
     other: str

@@ -23,7 +23,7 @@ from dml_tile.device.lifetime import Lifetime
 from dml_tile.enums import ExecutionFlags, FeatureLevel, TensorFlags
 from dml_tile.execution.executor import described, why_never_executed
 from dml_tile.geometry.layout import round_up_4
-from dml_tile.rules.device import INITIALIZER_RULES, Targets
+from dml_tile.rules.device import INITIALIZER_RULES, InitializerOperators
 
 _DESCRIPTORS_OF_A_TILE: Final = 2
 """Those of its input, or of its persistent resource, and of its output."""
@@ -105,7 +105,7 @@ class OperatorInitializer:
         for operator in operators:
             if not isinstance(operator, CompiledOperator):
                 raise TypeError(f"a CompiledOperator was expected, not a {type(operator).__name__}")
-        targets = Targets(tuple(operator.lifetime is self.lifetime for operator in operators))
+        targets = InitializerOperators(tuple(operator.lifetime is self.lifetime for operator in operators))
         self.lifetime.require(call, INITIALIZER_RULES, targets)
         self.operators = operators
         self.input_slots = tuple(

@@ -11,7 +11,7 @@ from typing import Final
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.resources import BufferBinding, Span
-from dml_tile.bindings.slots import BindingPair, BindPoint, Slot, Stage
+from dml_tile.bindings.slots import BindingPair, BindingStage, BindPoint, Slot
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.device.table import BindingTable
@@ -40,7 +40,7 @@ class _Access:
     slot: Slot
     binding: BufferBinding | None
 
-    def point(self, stage: Stage, unnoticed: str = "") -> BindPoint:
+    def point(self, stage: BindingStage, unnoticed: str = "") -> BindPoint:
         return BindPoint(self.slot.name, stage == "initialisation", stage, self.binding is not None, unnoticed)
 
     @property

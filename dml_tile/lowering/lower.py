@@ -17,7 +17,7 @@ from dml_tile.dialects import directml
 from dml_tile.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorDataType
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
-from dml_tile.geometry.byte_walk import Walk
+from dml_tile.geometry.byte_walk import ByteWalk
 from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides, round_up_4
 from dml_tile.lowering.carriers import FLOATS, carriers
 from dml_tile.lowering.steps import Lowering, LoweringStep, Place
@@ -31,7 +31,7 @@ from dml_tile.rules.dialect import (
     there_is_something_to_tile,
 )
 from dml_tile.rules.lowering import MOVEMENT_RULES, Movement
-from dml_tile.rules.tensor import Buffer, Operand, alignment_is_a_power_of_two, buffer_of
+from dml_tile.rules.tensor import Operand, TensorView, alignment_is_a_power_of_two, view_of
 from dml_tile.rules.tile import (
     data_type_is_ever_supported,
     data_type_is_supported_at_level,
@@ -64,7 +64,7 @@ class _Task:
     original: TileOperatorDesc | Request
     data_type: str
     own: TensorDataType | None
-    walk: Walk
+    walk: ByteWalk
     input: Held
     output: Held
 
@@ -86,15 +86,15 @@ def lower(
     target = resolve(target)
     findings = check(desc, target)
     tile = desc.desc if isinstance(desc, OperatorDesc) else desc
-    source = buffer_of(Operand("InputTensor", tile.input_tensor)) if tile else None
-    destination = buffer_of(Operand("OutputTensor", tile.output_tensor)) if tile else None
+    source = view_of(Operand("InputTensor", tile.input_tensor)) if tile else None
+    destination = view_of(Operand("OutputTensor", tile.output_tensor)) if tile else None
     lasting = [finding for finding in findings if not _is_repaired(finding, source, destination)]
     if lasting or tile is None or source is None or destination is None:
         raise DmlError(lasting)
     data_type, sizes = TensorDataType(source.desc.data_type), source.sizes or ()
     repeats = (tile.repeats or ())[: len(sizes)]
     strides = (buffer.strides or packed_strides(buffer.sizes or ()) for buffer in (source, destination))
-    walk = Walk.of(ELEMENT_SIZES[data_type], sizes, repeats, *strides)
+    walk = ByteWalk.of(ELEMENT_SIZES[data_type], sizes, repeats, *strides)
     if not findings:
         return _its_own(tile, tile, target, walk)
     dropped = [
@@ -124,7 +124,7 @@ def lower_request(
     if element_size is None:
         return lower(directml.tile_desc(request), target)  # of 4 bits, which is refused
     strides = packed_strides(request.shape), packed_strides(request.output_shape)
-    walk = Walk.of(element_size, request.shape, request.repeats, *strides)
+    walk = ByteWalk.of(element_size, request.shape, request.repeats, *strides)
     if not directml.findings(request) and not check(desc := directml.tile_desc(request), target):
         return _its_own(request, desc, target, walk)
     input, output = (  # noqa: A001
@@ -135,11 +135,11 @@ def lower_request(
     )
 
 
-def _its_own(original: TileOperatorDesc | Request, desc: TileOperatorDesc, target: Target, walk: Walk) -> Lowering:
+def _its_own(original: TileOperatorDesc | Request, desc: TileOperatorDesc, target: Target, walk: ByteWalk) -> Lowering:
     return Lowering(original, target, (LoweringStep(desc, "input", "output"),), (), (), walk, is_original=True)
 
 
-def _is_repaired(finding: Finding, *buffers: Buffer | None) -> bool:
+def _is_repaired(finding: Finding, *buffers: TensorView | None) -> bool:
     tensor = finding.path.partition(".")[0]
     buffer = next((buffer for buffer in buffers if buffer and buffer.operand.name == tensor), None)
     if buffer is None:
@@ -151,7 +151,7 @@ def _is_repaired(finding: Finding, *buffers: Buffer | None) -> bool:
     return finding.rule == dimension_count_is_supported_at_level.id
 
 
-def _held(buffer: Buffer) -> Held:
+def _held(buffer: TensorView) -> Held:
     alignment = buffer.desc.guaranteed_base_offset_alignment
     kept = alignment if alignment >= DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT else 0
     return Held(buffer.desc.total_tensor_size_in_bytes, buffer.desc.flags, kept)
@@ -173,7 +173,7 @@ def _lowered(task: _Task, target: Target, notes: Sequence[str], allow_float_rein
     raise refusals[0]
 
 
-def _cheapest_first(walk: Walk, types: Sequence[TensorDataType], target: Target) -> Iterator[Chain]:
+def _cheapest_first(walk: ByteWalk, types: Sequence[TensorDataType], target: Target) -> Iterator[Chain]:
     longer = []
     for carrier in types:
         chain = chain_of(walk, carrier, target)

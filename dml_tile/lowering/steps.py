@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.geometry.byte_walk import Walk
+from dml_tile.geometry.byte_walk import ByteWalk
 from dml_tile.geometry.layout import ELEMENT_SIZES
 from dml_tile.targets import Target
 from dml_tile.tile_request import Request
@@ -52,7 +52,7 @@ class Lowering:
     steps: tuple[LoweringStep, ...]
     scratch_sizes: tuple[int, ...]
     notes: tuple[str, ...]
-    direct: Walk
+    direct: ByteWalk
     """What the original alone would do."""
     is_original: bool = False
     """Whether the target takes the original as it is: then that is the only step."""

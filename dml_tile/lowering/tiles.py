@@ -10,7 +10,7 @@ from operator import mul
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import TensorDataType, TensorFlags
 from dml_tile.errors import DmlError
-from dml_tile.geometry.byte_walk import Dimension, Walk, dimensions_of, in_units
+from dml_tile.geometry.byte_walk import ByteWalk, Dimension, dimensions_of, in_units
 from dml_tile.geometry.chain import can_be_chained, shortest_chain
 from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
 from dml_tile.rules.check import require
@@ -43,7 +43,7 @@ class Chain:
         )
 
 
-def chain_of(walk: Walk, carrier: TensorDataType, target: Target) -> Chain | None:
+def chain_of(walk: ByteWalk, carrier: TensorDataType, target: Target) -> Chain | None:
     """The fewest steps in which elements of ``carrier`` do it; None if there is no such chain.
 
     A single step keeps the dimensions that it has, if they are not too many; else those of size 1 are left out, or all
@@ -97,7 +97,7 @@ def tile_of(
     return desc
 
 
-def _in_parts(walk: Walk, unit: int) -> Iterator[Dimension]:
+def _in_parts(walk: ByteWalk, unit: int) -> Iterator[Dimension]:
     """The dimensions as they are, in elements that are at most as large; the innermost takes the parts of each."""
     parts = walk.element_size // unit
     dimensions = [

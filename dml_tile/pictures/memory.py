@@ -10,7 +10,7 @@ from typing import Final
 
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.pictures.addresses import Index, lowest_addresses
-from dml_tile.rules.tensor import Operand, buffer_of, type_name
+from dml_tile.rules.tensor import Operand, type_name, view_of
 
 MAX_CELLS: Final = 256
 """How many addresses with elements a picture shows."""
@@ -97,7 +97,7 @@ class TensorMemory:
 
 def memory_of(operand: Operand) -> TensorMemory | str:
     """A tensor's memory, or why it cannot be drawn."""
-    buffer = buffer_of(operand)
+    buffer = view_of(operand)
     if buffer is None:
         return "it is null" if operand.tensor is None else "its Desc is null"
     if buffer.element_size is None:

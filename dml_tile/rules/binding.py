@@ -74,7 +74,7 @@ def range_is_large_enough(binding: Binding, target: Target) -> Iterator[Violatio
         yield Violation(
             binding.name,
             f"the value of SizeInBytes is too small. {max(binding.size_in_bytes, 0)} was provided, but at least "
-            f"{expected} was expected ({binding.slot.place.size_is})",
+            f"{expected} was expected ({binding.slot.kind.size_is})",
         )
 
 
@@ -125,7 +125,7 @@ def range_is_within_its_buffer(bound: Bound, target: Target) -> Iterator[Violati
     hresult=REMOVED,
 )
 def buffer_allows_unordered_access(bound: Bound, target: Target) -> Iterator[Violation]:
-    if bound.range is None or not bound.slot.place.unordered_access:
+    if bound.range is None or not bound.slot.kind.unordered_access:
         return
     _, buffer = bound.range
     if not buffer.flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
@@ -146,11 +146,11 @@ def buffer_allows_unordered_access(bound: Bound, target: Target) -> Iterator[Vio
 def heap_is_the_gpu_s(bound: Bound, target: Target) -> Iterator[Violation]:
     if bound.range is None:
         return
-    place, (_, buffer) = bound.slot.place, bound.range
-    if buffer.heap not in place.documented_heaps:
-        noticed = buffer.heap not in place.accepted_heaps
+    kind, (_, buffer) = bound.slot.kind, bound.range
+    if buffer.heap not in kind.documented_heaps:
+        noticed = buffer.heap not in kind.accepted_heaps
         heap = f"of type {buffer.heap.name}" if isinstance(buffer.heap, HeapType) else f"of unknown type {buffer.heap}"
-        expected = " or ".join(sorted(heap.name for heap in place.documented_heaps))
+        expected = " or ".join(sorted(heap.name for heap in kind.documented_heaps))
         yield Violation(
             bound.name,
             f"the buffer is on a heap {heap}, but {expected} was expected{'' if noticed else ' (DirectML accepts it)'}",
@@ -181,7 +181,7 @@ def count_is_right(count: Count, target: Target) -> Iterator[Violation]:
     hresult=REMOVED,
 )
 def binding_type_fits(bound: Bound, target: Target) -> Iterator[Violation]:
-    expected = bound.slot.place.binding
+    expected = bound.slot.kind.binding
     if bound.desc is not None and bound.desc.type not in (BindingType.NONE, expected):
         given = bound.desc.type
         name = f"DML_BINDING_TYPE_{given.name}" if isinstance(given, BindingType) else str(given)
@@ -199,10 +199,10 @@ def binding_type_fits(bound: Bound, target: Target) -> Iterator[Violation]:
     hresult=REMOVED,
 )
 def binding_is_described(bound: Bound, target: Target) -> Iterator[Violation]:
-    if bound.desc is None or bound.desc.type != bound.slot.place.binding:
+    if bound.desc is None or bound.desc.type != bound.slot.kind.binding:
         return
     if bound.desc.desc is None:
-        expected = f"DML_{bound.slot.place.binding.name}_BINDING"
+        expected = f"DML_{bound.slot.kind.binding.name}_BINDING"
         yield Violation(f"{bound.name}.Desc", f"null was provided, but a {expected} was expected")
     elif isinstance(bound.desc.desc, BufferArrayBinding) and bound.desc.desc.bindings is None:
         yield Violation(f"{bound.name}.Bindings", "null was provided, but an array of buffer bindings was expected")
@@ -220,7 +220,7 @@ def array_has_one_binding(bound: Bound, target: Target) -> Iterator[Violation]:
     array = bound.desc.desc if bound.desc is not None else None
     if not isinstance(array, BufferArrayBinding) or array.bindings is None or len(array.bindings) == 1:
         return
-    if bound.slot.place == INITIALIZER_INPUT:
+    if bound.slot.kind == INITIALIZER_INPUT:
         allowed = not array.bindings and not bound.slot.size_in_bytes
         yield Violation(
             f"{bound.name}.BindingCount",
@@ -254,12 +254,12 @@ def buffer_is_given(bound: Bound, target: Target) -> Iterator[Violation]:
     hresult=REMOVED,
 )
 def resource_is_needed(bound: Bound, target: Target) -> Iterator[Violation]:
-    place, given = bound.slot.place, bound.given
-    if place.size_is == "TotalTensorSizeInBytes" or place == INITIALIZER_PERSISTENT or bound.slot.size_in_bytes:
+    kind, given = bound.slot.kind, bound.given
+    if kind.size_is == "TotalTensorSizeInBytes" or kind == INITIALIZER_PERSISTENT or bound.slot.size_in_bytes:
         return
     if given is not None and not given.is_empty:
-        yield Violation(bound.name, f"a buffer was provided, but nothing was expected: {place.size_is} is 0")
-    elif given is not None and place == INITIALIZER_OUTPUT:
+        yield Violation(bound.name, f"a buffer was provided, but nothing was expected: {kind.size_is} is 0")
+    elif given is not None and kind == INITIALIZER_OUTPUT:
         yield Violation(
             bound.name,
             "an empty buffer binding was provided; DirectML wants DML_BINDING_TYPE_NONE where nothing is to be bound",
@@ -276,7 +276,7 @@ def resource_is_needed(bound: Bound, target: Target) -> Iterator[Violation]:
     hresult=REMOVED,
 )
 def initializer_has_no_persistent_resource(bound: Bound, target: Target) -> Iterator[Violation]:
-    if bound.slot.place == INITIALIZER_PERSISTENT and bound.desc is not None:
+    if bound.slot.kind == INITIALIZER_PERSISTENT and bound.desc is not None:
         nothing = bound.desc.type == BindingType.NONE or (bound.given is not None and bound.given.is_empty)
         yield Violation(
             bound.name,
@@ -295,7 +295,7 @@ def initializer_has_no_persistent_resource(bound: Bound, target: Target) -> Iter
     crash=True,
 )
 def initializer_input_is_not_none(bound: Bound, target: Target) -> Iterator[Violation]:
-    if bound.slot.place == INITIALIZER_INPUT and bound.desc is not None and bound.desc.type == BindingType.NONE:
+    if bound.slot.kind == INITIALIZER_INPUT and bound.desc is not None and bound.desc.type == BindingType.NONE:
         yield Violation(
             f"{bound.name}.Type",
             "DML_BINDING_TYPE_NONE was provided, which the documentation allows; DirectML would crash",

@@ -17,7 +17,7 @@ from dml_tile.enums import UINT_MAX, FeatureLevel, OperatorType, TensorFlags, Te
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Finding, bases_of
 from dml_tile.geometry.layout import ELEMENT_SIZES, minimum_size_in_bytes
-from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, buffer_of
+from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
     OPERATOR_RULES,
@@ -110,7 +110,7 @@ def _findings(
 ) -> Iterator[Finding]:
     if tile is not None:
         operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor)
-        whole = Tile(tile, *map(buffer_of, operands))
+        whole = Tile(tile, *map(view_of, operands))
         for operand, buffer in zip(operands, (whole.input, whole.output), strict=True):
             for tensor_rule in TENSOR_RULES:
                 yield from tensor_rule.findings(operand, target)

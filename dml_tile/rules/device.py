@@ -53,7 +53,7 @@ class Compilation:
 
 
 @dataclass(frozen=True, slots=True)
-class Targets:
+class InitializerOperators:
     """The operators of an initializer, by whether they are the device's own."""
 
     own: tuple[bool, ...]
@@ -192,8 +192,8 @@ def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterato
     url=CREATE_INITIALIZER_PAGE,
     says="The operators of an initializer were compiled by the same device.",
 )
-def targets_are_the_device_s(targets: Targets, target: Target) -> Iterator[Violation]:
-    for i, own in enumerate(targets.own):
+def operators_are_compiled_by_the_device(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
+    for i, own in enumerate(operators.own):
         if not own:
             yield Violation(f"operators[{i}]", "the operator was compiled by another device")
 
@@ -214,4 +214,4 @@ COMPILATION_RULES: Final[tuple[Rule[Compilation], ...]] = (
     operator_is_the_device_s,
     compile_flags_are_known,
 )
-INITIALIZER_RULES: Final[tuple[Rule[Targets], ...]] = (targets_are_the_device_s,)
+INITIALIZER_RULES: Final[tuple[Rule[InitializerOperators], ...]] = (operators_are_compiled_by_the_device,)

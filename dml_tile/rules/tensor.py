@@ -43,7 +43,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class TensorView:
     """One operand's DML_BUFFER_TENSOR_DESC, and what can be computed from it without reading past an array."""
 
     operand: Operand
@@ -59,7 +59,7 @@ class Buffer:
         return f"{self.operand.name}.{field}"
 
 
-def buffer_of(operand: Operand) -> Buffer | None:
+def view_of(operand: Operand) -> TensorView | None:
     """The operand's buffer, or None where there is no description to look at."""
     desc = operand.tensor.desc if operand.tensor else None
     if desc is None:
@@ -71,7 +71,7 @@ def buffer_of(operand: Operand) -> Buffer | None:
         strides = desc.strides[:count] if desc.strides is not None else None
         if 0 in sizes or (strides is not None and len(strides) < count):
             sizes = strides = None
-    return Buffer(operand, desc, sizes, strides, ELEMENT_SIZES.get(desc.data_type))
+    return TensorView(operand, desc, sizes, strides, ELEMENT_SIZES.get(desc.data_type))
 
 
 def runtime_extent(sizes: tuple[int, ...], strides: tuple[int, ...] | None, target: Target) -> int:
@@ -128,10 +128,10 @@ def tensor_is_described(operand: Operand, target: Target) -> Iterator[Violation]
     url=BUFFER_PAGE,
     says="DataType is an enumerator of DML_TENSOR_DATA_TYPE, and not UNKNOWN.",
 )
-def data_type_is_known(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    data_type = buffer.desc.data_type
+def data_type_is_known(view: TensorView, target: Target) -> Iterator[Violation]:
+    data_type = view.desc.data_type
     if data_type == TensorDataType.UNKNOWN or not isinstance(data_type, TensorDataType):
-        yield Violation(buffer.path("DataType"), f"{DATA_TYPE.write(data_type)} is not the type of any tensor")
+        yield Violation(view.path("DataType"), f"{DATA_TYPE.write(data_type)} is not the type of any tensor")
 
 
 @rule(
@@ -140,11 +140,11 @@ def data_type_is_known(buffer: Buffer, target: Target) -> Iterator[Violation]:
     url=FLAGS_PAGE,
     says="Flags has no bits but those of DML_TENSOR_FLAGS.",
 )
-def flags_are_known(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    flags = int(buffer.desc.flags)  # the inverse of an IntFlag has known bits only
+def flags_are_known(view: TensorView, target: Target) -> Iterator[Violation]:
+    flags = int(view.desc.flags)  # the inverse of an IntFlag has known bits only
     if unknown := flags & ~int(TensorFlags.OWNED_BY_DML):
         yield Violation(
-            buffer.path("Flags"),
+            view.path("Flags"),
             f"{flags:#x} has the unknown bits {unknown:#x}; "
             "DML_TENSOR_FLAG_NONE (0) or DML_TENSOR_FLAG_OWNED_BY_DML (1) was expected",
         )
@@ -156,10 +156,10 @@ def flags_are_known(buffer: Buffer, target: Target) -> Iterator[Violation]:
     url=FLAGS_PAGE,
     says="DML_TENSOR_FLAG_OWNED_BY_DML is for inputs only.",
 )
-def output_is_not_owned(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    if buffer.operand.is_output and buffer.desc.flags & TensorFlags.OWNED_BY_DML:
+def output_is_not_owned(view: TensorView, target: Target) -> Iterator[Violation]:
+    if view.operand.is_output and view.desc.flags & TensorFlags.OWNED_BY_DML:
         yield Violation(
-            buffer.path("Flags"),
+            view.path("Flags"),
             "DML_TENSOR_FLAG_OWNED_BY_DML was provided for an output; DirectML can own inputs only",
             "use DML_TENSOR_FLAG_NONE",
         )
@@ -171,11 +171,11 @@ def output_is_not_owned(buffer: Buffer, target: Target) -> Iterator[Violation]:
     url=BUFFER_PAGE,
     says="DimensionCount is from 1 to 8; before level 3_0, 4 or 5, of which Tile takes 4.",
 )
-def dimension_count_is_in_range(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    count = buffer.desc.dimension_count
+def dimension_count_is_in_range(view: TensorView, target: Target) -> Iterator[Violation]:
+    count = view.desc.dimension_count
     if not 1 <= count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
         yield Violation(
-            buffer.path("DimensionCount"),
+            view.path("DimensionCount"),
             f"an invalid dimension count of {count} was specified, which is not between 1 and "
             f"{DML_TENSOR_DIMENSION_COUNT_MAX1}",
             "give a scalar the Sizes {1}" if count == 0 else None,
@@ -188,9 +188,9 @@ def dimension_count_is_in_range(buffer: Buffer, target: Target) -> Iterator[Viol
     url=BUFFER_PAGE,
     says="Sizes is not null.",
 )
-def sizes_are_given(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    if buffer.desc.sizes is None:
-        yield Violation(buffer.path("Sizes"), "null was provided, but an array of DimensionCount sizes was expected")
+def sizes_are_given(view: TensorView, target: Target) -> Iterator[Violation]:
+    if view.desc.sizes is None:
+        yield Violation(view.path("Sizes"), "null was provided, but an array of DimensionCount sizes was expected")
 
 
 @rule(
@@ -199,14 +199,14 @@ def sizes_are_given(buffer: Buffer, target: Target) -> Iterator[Violation]:
     url=BUFFER_PAGE,
     says="Sizes, and Strides if given, have at least DimensionCount entries; DirectML would read past their end.",
 )
-def arrays_are_long_enough(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    count = buffer.desc.dimension_count
+def arrays_are_long_enough(view: TensorView, target: Target) -> Iterator[Violation]:
+    count = view.desc.dimension_count
     if count > DML_TENSOR_DIMENSION_COUNT_MAX1:
         return  # refused before an array is read
-    for field, array in (("Sizes", buffer.desc.sizes), ("Strides", buffer.desc.strides)):
+    for field, array in (("Sizes", view.desc.sizes), ("Strides", view.desc.strides)):
         if array is not None and len(array) < count:
             yield Violation(
-                buffer.path(field), f"an array of {len(array)} was provided, but DimensionCount promises {count}"
+                view.path(field), f"an array of {len(array)} was provided, but DimensionCount promises {count}"
             )
 
 
@@ -216,12 +216,12 @@ def arrays_are_long_enough(buffer: Buffer, target: Target) -> Iterator[Violation
     url=BUFFER_PAGE,
     says="No size is 0.",
 )
-def sizes_are_not_zero(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    count = min(buffer.desc.dimension_count, DML_TENSOR_DIMENSION_COUNT_MAX1)
-    for i, size in enumerate((buffer.desc.sizes or ())[:count]):
+def sizes_are_not_zero(view: TensorView, target: Target) -> Iterator[Violation]:
+    count = min(view.desc.dimension_count, DML_TENSOR_DIMENSION_COUNT_MAX1)
+    for i, size in enumerate((view.desc.sizes or ())[:count]):
         if size == 0:
             yield Violation(
-                buffer.path(f"Sizes[{i}]"),
+                view.path(f"Sizes[{i}]"),
                 "is 0; every size must be at least 1",
                 "leave the operator out: an empty tensor needs no tile",
             )
@@ -233,9 +233,9 @@ def sizes_are_not_zero(buffer: Buffer, target: Target) -> Iterator[Violation]:
     url=BUFFER_PAGE,
     says="A tensor has at most 2^32-1 elements.",
 )
-def elements_are_countable(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    if buffer.sizes is not None and (elements := math.prod(buffer.sizes)) > UINT_MAX:
-        yield Violation(buffer.path("Sizes"), f"{elements} elements were specified, but at most {UINT_MAX} are allowed")
+def elements_are_countable(view: TensorView, target: Target) -> Iterator[Violation]:
+    if view.sizes is not None and (elements := math.prod(view.sizes)) > UINT_MAX:
+        yield Violation(view.path("Sizes"), f"{elements} elements were specified, but at most {UINT_MAX} are allowed")
 
 
 @rule(
@@ -244,16 +244,16 @@ def elements_are_countable(buffer: Buffer, target: Target) -> Iterator[Violation
     url=STRIDES_PAGE,
     says="No element lies beyond index 2^32-2; up to level 5_2 the runtime takes the extent modulo 2^32 and refuses 0.",
 )
-def extent_is_addressable(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    if buffer.sizes is None or buffer.strides is None:
+def extent_is_addressable(view: TensorView, target: Target) -> Iterator[Violation]:
+    if view.sizes is None or view.strides is None:
         return
-    exact = extent(buffer.sizes, buffer.strides)
-    seen = runtime_extent(buffer.sizes, buffer.strides, target)
+    exact = extent(view.sizes, view.strides)
+    seen = runtime_extent(view.sizes, view.strides, target)
     if seen == 0:
-        yield Violation(buffer.path("Strides"), f"the extent is {exact} elements, which is 0 modulo 2^32")
+        yield Violation(view.path("Strides"), f"the extent is {exact} elements, which is 0 modulo 2^32")
     elif seen > UINT_MAX:
         yield Violation(
-            buffer.path("Strides"), f"the last element has index {exact - 1}, but at most {UINT_MAX - 1} is allowed"
+            view.path("Strides"), f"the last element has index {exact - 1}, but at most {UINT_MAX - 1} is allowed"
         )
 
 
@@ -264,12 +264,12 @@ def extent_is_addressable(buffer: Buffer, target: Target) -> Iterator[Violation]
     says="No two elements of an output share an address. The runtime looks only for a zero stride and for two equal "
     "strides, in dimensions of more than one element, and for more elements than addresses.",
 )
-def output_elements_are_apart(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    if not buffer.operand.is_output or buffer.sizes is None or buffer.strides is None:
+def output_elements_are_apart(view: TensorView, target: Target) -> Iterator[Violation]:
+    if not view.operand.is_output or view.sizes is None or view.strides is None:
         return
-    path = buffer.path("Strides")
-    shared = shares_addresses(buffer.sizes, buffer.strides)
-    refused = _runtime_sees_overlap(buffer.sizes, buffer.strides, target)
+    path = view.path("Strides")
+    shared = shares_addresses(view.sizes, view.strides)
+    refused = _runtime_sees_overlap(view.sizes, view.strides, target)
     basis = CONTRACT if refused else Basis.DOCUMENTED
     if shared is None:
         message = "elements of the output may share an address; there are too many to look at each"
@@ -277,7 +277,7 @@ def output_elements_are_apart(buffer: Buffer, target: Target) -> Iterator[Violat
     elif shared:
         unnoticed = "" if refused else " (DirectML does not notice)"
         message = f"elements of the output share an address; what is written there is undefined{unnoticed}"
-        yield Violation(path, message, f"the packed strides are {braced(packed_strides(buffer.sizes))}", basis)
+        yield Violation(path, message, f"the packed strides are {braced(packed_strides(view.sizes))}", basis)
     elif refused:
         message = "the runtime takes the extent modulo 2^32, and finds it too small for the tensor's elements"
         yield Violation(path, message, basis=Basis.RUNTIME)
@@ -294,19 +294,19 @@ def _runtime_sees_overlap(sizes: tuple[int, ...], strides: tuple[int, ...], targ
     url=HELPER_PAGE,
     says="TotalTensorSizeInBytes is at least the size that Sizes, Strides and DataType imply, rounded up to 4 bytes.",
 )
-def total_is_large_enough(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    if buffer.sizes is None or buffer.element_size is None:
+def total_is_large_enough(view: TensorView, target: Target) -> Iterator[Violation]:
+    if view.sizes is None or view.element_size is None:
         return
-    total = buffer.desc.total_tensor_size_in_bytes
-    expected = minimum_size_in_bytes(buffer.element_size, buffer.sizes, buffer.strides)
+    total = view.desc.total_tensor_size_in_bytes
+    expected = minimum_size_in_bytes(view.element_size, view.sizes, view.strides)
     if total >= expected:
         return
-    compared = round_up_4(runtime_extent(buffer.sizes, buffer.strides, target) * buffer.element_size)
+    compared = round_up_4(runtime_extent(view.sizes, view.strides, target) * view.element_size)
     wrapped = "" if compared == expected else f" (DirectML computes in 32 bits here, and expects {compared})"
     yield Violation(
-        buffer.path("TotalTensorSizeInBytes"),
+        view.path("TotalTensorSizeInBytes"),
         f"the value is too small. {total} was provided, but at least {expected} was expected{wrapped}",
-        f"set it to {expected}" if expected <= UINT_MAX * buffer.element_size else None,
+        f"set it to {expected}" if expected <= UINT_MAX * view.element_size else None,
         CONTRACT if total < compared else Basis.DOCUMENTED,
     )
 
@@ -317,12 +317,12 @@ def total_is_large_enough(buffer: Buffer, target: Target) -> Iterator[Violation]
     url=BUFFER_PAGE,
     says="TotalTensorSizeInBytes has room for at most 2^32-1 elements.",
 )
-def total_is_addressable(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    total = buffer.desc.total_tensor_size_in_bytes
-    if buffer.element_size is not None and total // buffer.element_size > UINT_MAX:
+def total_is_addressable(view: TensorView, target: Target) -> Iterator[Violation]:
+    total = view.desc.total_tensor_size_in_bytes
+    if view.element_size is not None and total // view.element_size > UINT_MAX:
         yield Violation(
-            buffer.path("TotalTensorSizeInBytes"),
-            f"the value is too large. {total} was provided, but less than {2**32 * buffer.element_size} was expected",
+            view.path("TotalTensorSizeInBytes"),
+            f"the value is too large. {total} was provided, but less than {2**32 * view.element_size} was expected",
         )
 
 
@@ -333,17 +333,17 @@ def total_is_addressable(buffer: Buffer, target: Target) -> Iterator[Violation]:
     says="GuaranteedBaseOffsetAlignment is 0, or a power of two and at least the element's size; the runtime wants at "
     "least 16.",
 )
-def alignment_is_a_power_of_two(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    alignment = buffer.desc.guaranteed_base_offset_alignment
+def alignment_is_a_power_of_two(view: TensorView, target: Target) -> Iterator[Violation]:
+    alignment = view.desc.guaranteed_base_offset_alignment
     if alignment == 0:
         return
-    path = buffer.path("GuaranteedBaseOffsetAlignment")
+    path = view.path("GuaranteedBaseOffsetAlignment")
     minimum = DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
     if alignment & (alignment - 1):
         yield Violation(path, f"{alignment} was provided, but 0 or a power of two was expected", "set it to 0")
-    elif alignment < (buffer.element_size or 1):
+    elif alignment < (view.element_size or 1):
         yield Violation(
-            path, f"{alignment} was provided, but the element's size is {buffer.element_size} bytes", "set it to 0"
+            path, f"{alignment} was provided, but the element's size is {view.element_size} bytes", "set it to 0"
         )
     elif alignment < minimum:
         yield Violation(
@@ -356,7 +356,7 @@ def alignment_is_a_power_of_two(buffer: Buffer, target: Target) -> Iterator[Viol
 
 TENSOR_RULES: Final[tuple[Rule[Operand], ...]] = (tensor_is_given, tensor_is_a_buffer, tensor_is_described)
 
-BUFFER_RULES: Final[tuple[Rule[Buffer], ...]] = (
+BUFFER_RULES: Final[tuple[Rule[TensorView], ...]] = (
     data_type_is_known,
     flags_are_known,
     output_is_not_owned,

@@ -17,7 +17,7 @@ from dml_tile.enums import (
 )
 from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
 from dml_tile.pages import OPERATOR_PAGE, TILE_PAGE
-from dml_tile.rules.tensor import Buffer, type_name
+from dml_tile.rules.tensor import TensorView, type_name
 from dml_tile.targets import DIRECTML_VERSIONS, TILE_SUPPORT, Target
 from dml_tile.text import braced
 
@@ -32,8 +32,8 @@ class Tile:
     """A tile, and those of its tensors that are described."""
 
     desc: TileOperatorDesc
-    input: Buffer | None
-    output: Buffer | None
+    input: TensorView | None
+    output: TensorView | None
 
 
 @rule(
@@ -103,8 +103,8 @@ def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iter
     url=TILE_PAGE,
     says="Tile takes FLOAT16, FLOAT32 and integers of 8, 16, 32 and 64 bits. The runtime takes FLOAT64 too, from 5_0.",
 )
-def data_type_is_ever_supported(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    data_type = buffer.desc.data_type
+def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Violation]:
+    data_type = view.desc.data_type
     if not isinstance(data_type, TensorDataType) or data_type in (_EVER_SUPPORTED | {TensorDataType.UNKNOWN}):
         return
     accepted, basis, carrier = "", CONTRACT, None
@@ -115,7 +115,7 @@ def data_type_is_ever_supported(buffer: Buffer, target: Target) -> Iterator[Viol
         basis = Basis.DOCUMENTED | Basis.INFERRED if below else Basis.DOCUMENTED
         accepted = "" if below or not target.double_precision else " (DirectML takes it)"
     yield Violation(
-        buffer.path("DataType"),
+        view.path("DataType"),
         f"{data_type.name} is in no row of Tile's tensor support, at any feature level{accepted}",
         "tile the same bits as UINT64" if carrier in target.tile_support.data_types else None,
         basis=basis,
@@ -128,12 +128,12 @@ def data_type_is_ever_supported(buffer: Buffer, target: Target) -> Iterator[Viol
     url=TILE_PAGE,
     says="The data type is in Tile's documented row for the feature level.",
 )
-def data_type_is_supported_at_level(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    data_type = buffer.desc.data_type
+def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterator[Violation]:
+    data_type = view.desc.data_type
     if data_type in target.tile_support.data_types or data_type not in _EVER_SUPPORTED:
         return
     since = next(row.since for row in TILE_SUPPORT if data_type in row.data_types)
-    yield Violation(buffer.path("DataType"), f"{type_name(data_type)} needs {since.name}; {_has(target)}", _ship(since))
+    yield Violation(view.path("DataType"), f"{type_name(data_type)} needs {since.name}; {_has(target)}", _ship(since))
 
 
 @rule(
@@ -143,8 +143,8 @@ def data_type_is_supported_at_level(buffer: Buffer, target: Target) -> Iterator[
     says="FLOAT64 needs an adapter with DoublePrecisionFloatShaderOps; UINT8 and INT8 need, up to level 5_2, one with "
     "TypedUAVLoadAdditionalFormats.",
 )
-def data_type_is_supported_by_adapter(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    data_type = buffer.desc.data_type
+def data_type_is_supported_by_adapter(view: TensorView, target: Target) -> Iterator[Violation]:
+    data_type = view.desc.data_type
     needed = None
     if data_type == TensorDataType.FLOAT64 and not target.double_precision:
         needed = "DoublePrecisionFloatShaderOps"
@@ -157,7 +157,7 @@ def data_type_is_supported_by_adapter(buffer: Buffer, target: Target) -> Iterato
     if needed:
         measured = target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_5_0
         yield Violation(
-            buffer.path("DataType"),
+            view.path("DataType"),
             f"{type_name(data_type)} needs an adapter with {needed}, which the target's adapter lacks",
             basis=None if measured else Basis.INFERRED,
         )
@@ -169,14 +169,14 @@ def data_type_is_supported_by_adapter(buffer: Buffer, target: Target) -> Iterato
     url=TILE_PAGE,
     says="The dimension count is in Tile's documented row for the feature level.",
 )
-def dimension_count_is_supported_at_level(buffer: Buffer, target: Target) -> Iterator[Violation]:
-    count = buffer.desc.dimension_count
+def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> Iterator[Violation]:
+    count = view.desc.dimension_count
     if count in target.tile_support.dimension_counts or count not in TILE_SUPPORT[-1].dimension_counts:
         return
     since = next(row.since for row in TILE_SUPPORT if count in row.dimension_counts)
     only = target.tile_support.dimension_counts.start
     yield Violation(
-        buffer.path("DimensionCount"),
+        view.path("DimensionCount"),
         f"a dimension count of {count} needs {since.name}; {_has(target)}, where Tile takes {only}",
         f"give the tensor leading sizes of 1, up to {only} dimensions" if count < only else _ship(since),
     )
@@ -336,7 +336,7 @@ OPERATOR_RULES: Final[tuple[Rule[OperatorDesc | None], ...]] = (
     operator_is_described,
 )
 
-TILE_BUFFER_RULES: Final[tuple[Rule[Buffer], ...]] = (
+TILE_BUFFER_RULES: Final[tuple[Rule[TensorView], ...]] = (
     data_type_is_ever_supported,
     data_type_is_supported_at_level,
     data_type_is_supported_by_adapter,

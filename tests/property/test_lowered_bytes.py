@@ -14,7 +14,7 @@ from dml_tile.enums import TensorDataType
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
 from dml_tile.geometry.axes import Axis
-from dml_tile.geometry.byte_walk import Walk, dimensions_of
+from dml_tile.geometry.byte_walk import ByteWalk, dimensions_of
 from dml_tile.geometry.chain import can_be_chained, shortest_chain
 from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
 from dml_tile.lowering.carriers import carriers
@@ -166,7 +166,7 @@ def small_axes(draw: st.DrawFn) -> tuple[Axis, ...]:
         destination = destination * sizes[i] * repeats[i] + gaps[2 * i + 1]
     if draw(st.booleans()):
         source_strides = draw(st.permutations(source_strides))
-    return Walk.of(1, sizes, repeats, source_strides, destination_strides).axes
+    return ByteWalk.of(1, sizes, repeats, source_strides, destination_strides).axes
 
 
 @given(small_axes(), st.integers(2, 3))
