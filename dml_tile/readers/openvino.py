@@ -1,4 +1,4 @@
-"""The Tiles of a model that OpenVINO reads: its IR, TensorFlow's frozen graphs, TensorFlow Lite and Paddle.
+"""Reads the Tiles of the models that OpenVINO reads: its IR, TensorFlow's frozen graphs, TensorFlow Lite and Paddle.
 
 Types, shapes and the bounds of computed repeats are OpenVINO's own inference; nothing is compiled. An IR's weights are
 mapped, not loaded.
@@ -32,10 +32,10 @@ from dml_tile.text import shortened, shortened_within
 from dml_tile.tile_request import INT64_MAX
 
 MAX_POINTER_LENGTH: Final = 200
-"""In characters; a longer one loses its middle."""
+"""Characters of a pointer; a longer one loses its middle."""
 
 _FORMATS: Final = {"ir": "OpenVINO IR", "paddle": "Paddle", "tf": "TensorFlow", "tflite": "TensorFlow Lite"}
-"""What is read, by OpenVINO's names of its front ends."""
+"""The formats that are read, by OpenVINO's names of its front ends."""
 
 _BODIES: Final = {
     # the graphs inside an operator: their names in a pointer, and the methods that give them
@@ -44,17 +44,17 @@ _BODIES: Final = {
     "TensorIterator": (("body", "get_body"),),
 }
 
-# pugixml passes a document type over and expands none of its entities; no IR has one.
+# pugixml ignores a document type and expands no entities; no IR has one.
 _IR_BEGINS: Final = re.compile(rb"(?>\xef\xbb\xbf)?(?>\s+|<\?.*?\?>|<!--.*?-->)*+<net\b", re.DOTALL)
 _BEGINNING: Final = 2**16
 
-# The lines of a message that tell a place in OpenVINO's sources, or what OpenVINO was doing.
+# Lines of a message that name a place in OpenVINO's sources, or the step that failed.
 _PASSED_OVER: Final = re.compile(
     r"Exception from |Check '.*' failed at |While validating node |FrontEnd API |(Loading|Converting) input model$"
 )
 _MAX_REASON_LENGTH: Final = 300
 
-# What pybind11 makes of C++ exceptions, and of strings that are not UTF-8.
+# pybind11 raises these for C++ exceptions, and for strings that are not UTF-8.
 _NATIVE_ERRORS: Final = (IndexError, OSError, RuntimeError, TypeError, ValueError)
 
 
@@ -72,7 +72,7 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Iterator[TileNode]:
         if known_shapes.input_shapes:
             model.reshape(_shapes(model, known_shapes))
         for place, node in _tiles(model):
-            yield _told(place, node)
+            yield _tile_node(place, node)
     except InputError:
         raise
     except UnicodeDecodeError:
@@ -103,13 +103,13 @@ def _require_bare(path: Path) -> None:
 
 
 def _require_file(weights: Path) -> None:
-    """Raise InputError for what is there and would keep OpenVINO waiting, such as a pipe."""
+    """Raise InputError for weights that would make OpenVINO wait, such as a pipe."""
     if weights.exists() and not weights.is_file():
         raise refuse("", f"its weights, {weights.name!r}, are not a regular file")
 
 
 def _shapes(model: ov.Model, known_shapes: KnownShapes) -> dict[Any, Any]:
-    """The shapes that are fixed, by the inputs themselves."""
+    """The known shapes, keyed by the inputs themselves."""
     inputs = {
         name: port for port in model.inputs for name in sorted({*port.get_names(), port.get_node().get_friendly_name()})
     }
@@ -127,7 +127,7 @@ def _shapes(model: ov.Model, known_shapes: KnownShapes) -> dict[Any, Any]:
 
 
 def _tiles(model: ov.Model) -> Iterator[tuple[str, Any]]:
-    """The Tiles, and the operators that each is in, as the beginning of a pointer."""
+    """Yield each Tile, after the pointer's beginning: the operators that contain it."""
     graphs = deque([("", model)])
     while graphs:
         place, graph = graphs.popleft()
@@ -140,7 +140,7 @@ def _tiles(model: ov.Model) -> Iterator[tuple[str, Any]]:
                 graphs.append((inner, getattr(node, method)()))
 
 
-def _told(place: str, node: Any) -> TileNode:
+def _tile_node(place: str, node: Any) -> TileNode:
     name, outputs = node.get_friendly_name(), node.output(0).get_names()
     if name.isdecimal() and outputs:  # as OpenVINO numbers the operators of TensorFlow Lite
         name = f"Tile->{min(outputs)}"
@@ -160,7 +160,7 @@ def _dimension(size: Any) -> Dimension:
 
 
 def _values(output: Any) -> NDArray[Any] | None:
-    """What is known to come out, because it is constant, or because its bounds are one; else None."""
+    """The elements of a constant, or of an output whose lower and upper bounds agree; else None."""
     node = output.get_node()
     if node.get_type_name() != "Constant":
         tensor = output.get_tensor()
@@ -176,7 +176,7 @@ def _values(output: Any) -> NDArray[Any] | None:
 
 
 def _reason(text: str) -> str:
-    """What is for the reader of OpenVINO's message."""
+    """OpenVINO's message without the lines about OpenVINO itself."""
     lines = [line.strip() for line in text.splitlines() if not _PASSED_OVER.match(line)]
     reason = " ".join(filter(None, lines)) or "it gives no reason"
     return shortened(reason, _MAX_REASON_LENGTH)

@@ -1,7 +1,4 @@
-"""A JSON text in which values are found by their places; comments and trailing commas are allowed, as in jsonc.py.
-
-It is for texts that have been read already: of others, what is found means nothing.
-"""
+"""Finds the positions of values in a JSON text that has been parsed; positions in any other text mean nothing."""
 
 from __future__ import annotations
 
@@ -21,9 +18,9 @@ _CONTAINERS_REMEMBERED: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a value begins and ends; lines and columns count from 1, columns in code points.
+    """The beginning and end of a value; lines and columns count from 1, columns in code points.
 
-    The end is behind the value's last character.
+    The end is the position after the value's last character.
     """
 
     line: int
@@ -35,7 +32,7 @@ class Position:
 class JsonText:
     """A text of one JSON value; ``root`` is the offset of that value, None if there is none.
 
-    Offsets count code points from the text's beginning. The text is looked at as far as a question needs it.
+    Offsets count code points from the text's beginning. The text is scanned only as far as a question needs.
     """
 
     def __init__(self, text: str) -> None:
@@ -43,22 +40,22 @@ class JsonText:
         tokens = _TOKEN.finditer(text)
         self.root = next((token.start() for token in tokens if not token[0].startswith("/")), None)
         self.children = lru_cache(_CONTAINERS_REMEMBERED)(self._children)
-        """The offsets of a container's values, by their names or indices; none of what is no container."""
+        """The offsets of a container's values, by name or index; empty for anything else."""
 
     def follow(self, steps: Iterable[str]) -> int | None:
-        """The offset of the value that the steps of a JSON pointer lead to; None if they lead nowhere."""
+        """Return the offset of the value at the steps of a JSON pointer; None if there is none."""
         offset = self.root
         for step in steps:
             offset = None if offset is None else self.children(offset).get(step)
         return offset
 
     def position(self, offset: int) -> Position:
-        """Where the value at an offset begins and ends."""
+        """Return the position of the value at an offset."""
         end = self._end(offset) or len(self._text)
         return Position(*self._line_and_column(offset), *self._line_and_column(end))
 
     def _end(self, offset: int) -> int | None:
-        """The offset behind the value at another; None if it never ends."""
+        """The offset after the value at ``offset``; None if it never ends."""
         depth = 0
         for token in _TOKEN.finditer(self._text, offset):
             depth += (token[0] in "[{") - (token[0] in "]}")

@@ -1,6 +1,6 @@
-"""Where in its file a finding stands, by line and column, if that is JSON.
+"""Finds the line and column of a finding's field in its JSON file.
 
-Files are read anew for it, when first asked, so that a check without findings costs nothing.
+A file is opened again when its first position is asked for, so that a check without findings costs nothing.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Positions:
         self._source: _Source | None = None
 
     def of(self, source: str, pointer: str, path: str = "") -> Position | None:
-        """Where a field stands, in C names as in findings, of the descriptor at a JSON pointer of a source.
+        """Return the position of a field of the descriptor at a JSON pointer; ``path`` has C names, as in findings.
 
-        Of a field that is not there, it is where the object stands that lacks it. There is none of standard input, of
-        models, of what has changed meanwhile, and of pointers that lead nowhere.
+        A missing field has the position of the object that lacks it. Standard input, models, files that have changed
+        and pointers that lead nowhere have none.
         """
         if source != self._name:
             self._name, self._source = source, _opened(source)
@@ -47,7 +47,7 @@ class Positions:
             return None
 
     def of_problem(self, source: str, pointer: str) -> Position | None:
-        """Where a part of a source stands that cannot be read; there is none of the whole."""
+        """Return the position of an unreadable part; a whole source has none."""
         return self.of(source, pointer) if pointer else None
 
 
@@ -77,15 +77,15 @@ class _Document:
         return next((children[key] for key in (name, to_snake(name)) if key in children), None)
 
     def _within_desc(self, offset: int, name: str) -> int:
-        """The object that has a struct's field: that under ``Desc``, if there is one, or the struct's own."""
+        """The object with a struct's fields: the one under ``Desc`` if there is one, else the struct's own."""
         children = {} if name in _BESIDE_DESC else self._text.children(offset)
         return next((children[key] for key in ("Desc", "desc") if key in children), offset)
 
 
 class _Lines:
-    """JSON lines, read as far as they are asked for; ``blank`` lines before the first do not count.
+    """JSON lines, of which ``blank`` lines before the first do not count.
 
-    What is asked for in the order of the lines is found in one pass.
+    Positions asked for in the order of the lines are found in one pass.
     """
 
     def __init__(self, path: Path, blank: int = 0) -> None:

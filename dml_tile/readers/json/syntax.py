@@ -1,4 +1,4 @@
-"""Reading JSON as DxDispatch does: comments and trailing commas are allowed, NaN and Infinity are not."""
+"""Parses JSON as DxDispatch does: comments and trailing commas are allowed, NaN and Infinity are not."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _BLANKS: Final = bytes(byte if byte == ord("\n") else ord(" ") for byte in range
 
 
 def parse_json(text: bytes) -> Any:
-    """The value of one JSON document in UTF-8. Raises ValueError, with line and column, where it is none.
+    """Parse one JSON document in UTF-8. Raises ValueError, with line and column, for anything else.
 
-    Nesting is limited to 200 levels, by pydantic's parser. A name that an object gives twice is an error: DxDispatch
-    takes the first, other readers the last.
+    pydantic's parser limits nesting to 200 levels. An object must not repeat a name: DxDispatch takes the first value,
+    other readers the last.
     """
     if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise ValueError("the text is UTF-16; UTF-8 was expected")

@@ -1,6 +1,6 @@
-"""The process that reads models: orders come on its standard input, and are answered on its standard output.
+"""Reads models: takes orders on standard input and answers them on standard output.
 
-It ends with its standard input, or when it is out of memory.
+The process ends when its standard input does, or when it runs out of memory.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from dml_tile.text import shortened
 if sys.platform != "win32":
     import resource
 
+_MAX_MESSAGE_LENGTH: Final = 300
 _GRACE: Final = 10
-"""Seconds after which a process ends that should have been killed already: nobody is left to do it."""
+"""Seconds past an order's bound after which the child ends by itself, should its parent have died."""
 
 
 def main() -> None:
-    """Read what is ordered, and answer."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who sent the orders decides
-    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # importing OpenVINO would tell Intel
+    """Answer orders until standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # OpenVINO would send telemetry
     orders, answers = _own_streams()
     with orders, answers:
         for line in orders:
@@ -40,7 +41,7 @@ def main() -> None:
 
 
 def _own_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Standard input and output, which libraries no longer reach: what they print goes nowhere."""
+    """Take over standard input and output; whatever libraries print is discarded."""
     streams = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -50,7 +51,7 @@ def _own_streams() -> tuple[BinaryIO, BinaryIO]:
 
 @contextmanager
 def _bounds(order: Order) -> Iterator[None]:
-    """Bound the memory and, for the case that who sent the order has died, the time; there are no core files."""
+    """Bound memory and, in case the parent dies, time; suppress core files."""
     if sys.platform != "win32":
         _limit(resource.RLIMIT_CORE, 0)
         _limit(resource.RLIMIT_DATA, order.memory)
@@ -81,8 +82,10 @@ def _parts(order: Order) -> Iterator[Part]:
         yield Problem("", str(error))
     except MemoryError:
         raise
-    except Exception as error:  # whatever a file makes a library raise is that file's problem
-        yield Problem("", f"{order.reader}'s reader failed: {type(error).__name__}: {shortened(str(error), 300)}")
+    except Exception as error:  # of any class: a hostile file may make a library raise anything
+        yield Problem(
+            "", f"{order.reader}'s reader failed: {type(error).__name__}: {shortened(str(error), _MAX_MESSAGE_LENGTH)}"
+        )
 
 
 if __name__ == "__main__":

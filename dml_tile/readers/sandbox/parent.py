@@ -1,6 +1,6 @@
-"""Reading models in a process of its own, because onnx and OpenVINO are native code, and files may be a stranger's.
+"""Has models read by a child process, since onnx and OpenVINO are native code and files may be hostile.
 
-What crashes that process, takes too long or too much memory costs one file: the next is read by a new process.
+A file that crashes the child, or exceeds its time or memory, is lost alone: a new child reads the next one.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, Order, Part, read_answer
 
 MAX_SECONDS: Final = 60
-"""How long the reading of one file may take."""
+"""Seconds that reading one file may take."""
 
 MAX_MEMORY_BYTES: Final = 2**32
-"""How much a reading process may allocate, in bytes, where there is RLIMIT_DATA; on Linux, mapped files do not count.
+"""Bytes that the child may allocate, where RLIMIT_DATA exists; on Linux, mapped files do not count.
 
-An IR's weights are mapped. A frozen TensorFlow graph was measured to take 5 bytes for each of its file's.
+An IR's weights are mapped. A frozen TensorFlow graph was measured to take 5 times the size of its file.
 """
 
 MAX_ANSWER_BYTES: Final = 2**24
-"""How many bytes may be told of one file; a Tile takes some 200."""
+"""Bytes of the child's answer about one file; a Tile takes about 200."""
 
-# -P: a package of the current folder is none of onnx's or OpenVINO's
+# -P: a package in the current folder must not pass for onnx or OpenVINO
 _COMMAND: Final = (sys.executable, "-P", "-m", "dml_tile.readers.sandbox.child")
 _NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signals}
 
 
 class ModelReader:
-    """Reads models one after the other; the process that does it lives from the first file to the end of the block.
+    """Reads models one after the other in a child process, which is started for the first and ends with the block.
 
-    ``seconds`` and ``memory``, in bytes, bound the reading of a file; ``command`` starts the process.
+    ``seconds`` and ``memory``, in bytes, bound the reading of each file; ``command`` starts the child.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class ModelReader:
         self._stop()
 
     def parts(self, path: Path) -> list[Part]:
-        """The Tiles of a file, and what of it cannot be read; where its reading fails, what came before that.
+        """Return the Tiles and problems of a file; if reading fails, those before the failure, and a problem for it.
 
-        A file that is named .onnx is read by onnx, any other by OpenVINO.
+        onnx reads files named .onnx, OpenVINO all others.
         """
         try:
             if not stat.S_ISREG(path.stat().st_mode):
@@ -94,22 +94,25 @@ class ModelReader:
         if self._process is not None:
             process, self._process = self._process, None
             process.kill()
-            with suppress(OSError), process:  # what it did not take of an order cannot be flushed
+            with suppress(OSError), process:  # the rest of an order that it did not read cannot be flushed
                 pass
 
 
 def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
     surroundings = os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),  # what this process would import
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),  # the child imports from where its parent does
         "OPENBLAS_NUM_THREADS": "1",  # NumPy reserves memory for each
     }
-    return subprocess.Popen(  # noqa: S603  # the command is no file's
+    return subprocess.Popen(  # noqa: S603  # the command does not come from a file
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=surroundings
     )
 
 
 def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> str | None:
-    """Add the parts that the process answers; what kept it from answering all, after which it is of no more use."""
+    """Add the parts that the child answers; return why the answer is incomplete, None if it is whole.
+
+    After an incomplete answer the child cannot be used again.
+    """
     with _deadline(process, order.seconds) as has_passed:
         try:
             parts.extend(_answers(process, order))
@@ -124,7 +127,11 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> 
 
 
 def _answers(process: subprocess.Popen[bytes], order: Order) -> Iterator[Part]:
-    """Raises EOFError if the process ends before its answer, ValueError if that is none, OverflowError if too long."""
+    """Yield the parts of the answer.
+
+    Raises EOFError if the child ends before its answer does, ValueError for a malformed reply, OverflowError for one
+    that is too long.
+    """
     orders, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
     try:
         orders.write(order.line())
@@ -147,7 +154,7 @@ def _answers(process: subprocess.Popen[bytes], order: Order) -> Iterator[Part]:
 
 @contextmanager
 def _deadline(process: subprocess.Popen[bytes], seconds: float) -> Iterator[Event]:
-    """Kill the process if the block takes longer; the event tells so."""
+    """Kill the child if the block takes longer; the event is then set."""
     has_passed = Event()
 
     def end() -> None:

@@ -1,7 +1,7 @@
-"""The lines of JSON that a process that reads models, and the one that started it, exchange.
+"""Defines the lines of JSON that parent and child exchange.
 
-An order is answered by a line for each part of the file, and one that ends the answer. The reading process has handled
-a stranger's bytes: what it answers is believed only where it is of the form that is expected.
+The child answers an order by a line for each part of the file, and a line that ends the answer. Since it has handled
+untrusted bytes, the parent accepts only lines of the expected form.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from dml_tile.tile_request import INT64_MAX
 Part: TypeAlias = TileNode | Problem
 
 OUT_OF_MEMORY: Final = 3
-"""The status with which a reading process exits that has not the memory for a file."""
+"""The child's exit status when it runs out of memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A file to be read, the reader (ONNX or OpenVINO) to do it, and its bounds in seconds and bytes of memory."""
+    """Asks for a file to be read by a reader (ONNX or OpenVINO), within bounds in seconds and bytes of memory."""
 
     path: str
     reader: str
@@ -37,7 +37,7 @@ class Order:
 
     @classmethod
     def read(cls, line: bytes) -> Self:
-        """The order of a line that ``line`` made."""
+        """Parse a line made by ``line``."""
         fields = json.loads(line)
         known_shapes = fields.pop("known_shapes")
         shapes = {name: tuple(shape) for name, shape in known_shapes["input_shapes"].items()}
@@ -45,13 +45,13 @@ class Order:
 
 
 def answer_line(part: Part | None) -> bytes:
-    """The line of a part; None ends the answer."""
+    """Encode a part of an answer; None ends the answer."""
     answer = {"end": True} if part is None else asdict(part)
     return json.dumps(answer, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 def read_answer(line: bytes) -> Part | None:
-    """The part that a line tells; None: the answer ends. Raises ValueError for what is no line of ``answer_line``."""
+    """Decode a line of an answer; None ends it. Raises ValueError for a malformed line."""
     return _ANSWER.validate_json(line).part()
 
 
@@ -76,7 +76,7 @@ class _Problem(_Answer):
 
 def _known(dialect: str) -> str:
     if dialect not in DIALECTS:
-        raise ValueError("there is no such dialect")
+        raise ValueError("is not a known dialect")
     return dialect
 
 
@@ -94,7 +94,7 @@ class _Node(_Answer):
     @model_validator(mode="after")
     def _of_one_rank(self) -> Self:
         if self.repeats is not None and (self.shape is None or len(self.shape) != len(self.repeats)):
-            raise ValueError("shape and repeats are not promoted")
+            raise ValueError("shape and repeats must have the same length")
         return self
 
     def part(self) -> TileNode:
