@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 from typing import Final, NamedTuple
 
 from rich import box
@@ -11,8 +10,10 @@ from rich.table import Table
 
 from dml_tile.enums import TensorDataType
 from dml_tile.pages import TILE_PAGE
+from dml_tile.reports.html.document import html_page
+from dml_tile.reports.html.markup import Markup, element
 from dml_tile.reports.tables import KINDS, dimension_counts
-from dml_tile.targets import TILE_SUPPORT, WINDOWS_RELEASES, Target
+from dml_tile.targets import TILE_SUPPORT, WINDOWS_RELEASES, Target, WindowsRelease
 
 NOT_TAKEN: Final = "-"
 
@@ -21,14 +22,6 @@ _INFERRED: Final = "inferred"
 _TYPES: Final = tuple(sorted(TILE_SUPPORT[-1].data_types))
 _WIDTH: Final = 75
 """How many columns of a terminal the matrix takes with a column for each data type."""
-
-_STYLE: Final = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #000; background: #fff; margin: 1.5rem }
-.matrix { overflow-x: auto } table { border-collapse: collapse } caption { text-align: left; font-weight: bold }
-th, td { border: 1px solid #767676; padding: .2rem .4rem; text-align: center; white-space: nowrap }
-th[scope=row] { text-align: left; font-weight: normal } thead th { background: #f2f2f2 }
-td.some { background: #f0e442 } td.all { background: #9ad4f5 } a { color: #0b4f8a }
-"""
 
 
 class MatrixRow(NamedTuple):
@@ -76,25 +69,27 @@ def matrix_markdown() -> str:
 
 def matrix_html() -> str:
     """The matrix as an HTML page that needs nothing else."""
-    return "\n".join(_page())
+    return "".join(html_page(_TITLE, _body()))
 
 
-def _page() -> Iterator[str]:
-    yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
-    yield '<meta name="viewport" content="width=device-width">'
-    yield f"<title>{_TITLE}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>"
-    yield f'<div class="matrix" tabindex="0" role="region" aria-label="{_TITLE}">'
-    yield f"<table>\n<caption>{_TITLE}</caption>\n<thead>"
+def _body() -> Iterator[str]:
     headings = ("Windows", "DirectML in the box", "feature level", *(data_type.name for data_type in _TYPES))
-    yield "<tr>"
-    yield from (f'<th scope="col">{heading}</th>' for heading in headings)
-    yield "</tr>\n</thead>\n<tbody>"
-    for release, row in zip(WINDOWS_RELEASES, matrix_rows(), strict=True):
-        link = f'<a href="{escape(release.page)}">{row.directml}</a>'
-        cells = "".join(f'<td class="{_kind(dimensions)}">{dimensions}</td>' for dimensions in row.dimensions.values())
-        yield f'<tr><th scope="row">{row.release}</th><td>{link}</td><td>{row.level}</td>{cells}</tr>'
-    yield f"</tbody>\n</table>\n</div>\n<p>{NOT_TAKEN}: not taken. The dimensions and data types are in"
-    yield f'<a href="{escape(TILE_PAGE)}">Tile\'s tensor support</a>.</p>\n</main>\n</body>\n</html>\n'
+    head = element("thead", element("tr", *(element("th", heading, scope="col") for heading in headings)), "\n")
+    rows = (element("tr", *_cells(*pair)) for pair in zip(WINDOWS_RELEASES, matrix_rows(), strict=True))
+    table = element("table", element("caption", _TITLE), head, element("tbody", *rows))
+    yield "<main>\n"
+    yield element("div", table, class_="matrix", tabindex="0", role="region", aria_label=_TITLE)
+    source = element("a", "Tile's tensor support", href=TILE_PAGE)
+    yield element("p", f"{NOT_TAKEN}: not taken. The dimensions and data types are in ", source, ".")
+    yield "\n</main>\n"
+
+
+def _cells(release: WindowsRelease, row: MatrixRow) -> Iterator[Markup]:
+    yield element("th", row.release, scope="row")
+    yield element("td", element("a", row.directml, href=release.page))
+    yield element("td", row.level)
+    for dimensions in row.dimensions.values():
+        yield element("td", dimensions, class_=_kind(dimensions))
 
 
 def _kind(dimensions: str) -> str:

@@ -2,5 +2,5 @@
 
 report      takes results, and writes the page
 model       the texts and counts that the page shows, with tile_row
-document    how it is written, with overview, tiles and markup, page.css and page.js
+document    how it is written, with overview, tiles and page.js
 """

@@ -9,7 +9,8 @@ from importlib.resources import files
 from typing import Final
 
 from dml_tile.checks.model_summary import ModelSummary
-from dml_tile.reports.page.markup import Markup, element, hash_source, table
+from dml_tile.reports.html.document import html_page
+from dml_tile.reports.html.markup import Markup, element, table
 from dml_tile.reports.page.model import MAX_LISTED, PageModel
 from dml_tile.reports.page.overview import model_table, problem_list, rule_table, target_table
 from dml_tile.reports.page.tiles import COLUMNS, tile_body, verdict
@@ -27,7 +28,7 @@ _AGAINST: Final = {
 
 def document(page: PageModel, problems: Problems, models: Sequence[ModelSummary]) -> Iterator[str]:
     """The page, in pieces; the same page make the same page."""
-    style, script = (files(__package__).joinpath(file).read_text("utf-8") for file in ("page.css", "page.js"))
+    script = files(__package__).joinpath("page.js").read_text("utf-8")
     sections = [
         _Section("Not read", len(problems), problem_list(problems)),
         _Section("Targets", len(page.verdicts), target_table(page)),
@@ -35,20 +36,20 @@ def document(page: PageModel, problems: Problems, models: Sequence[ModelSummary]
         _Section("Rules broken", len(page.rules), rule_table(page)),
         _Section("Tiles", page.counts.total(), _tiles(page)),
     ]
-    yield '<!DOCTYPE html>\n<html lang="en">\n'
-    yield from _head(_counted(page), style, script)
-    yield "<body>\n"
-    yield from _header(page, [section for section in sections if section.count])
-    yield "<main>\n"
+    shown = [section for section in sections if section.count]
+    yield from html_page(f"Tiles on DirectML: {_counted(page)}", _body(page, shown), script=script)
+
+
+def _body(page: PageModel, sections: Sequence[_Section]) -> Iterator[str]:
+    yield from _header(page, sections)
+    yield '<main class="report">\n'
     for section in sections:
-        if section.count:
-            yield f'<section id="{section.identifier}">\n'
-            yield element("h2", section.title)
-            yield from section.content
-            yield "</section>\n"
+        yield f'<section id="{section.identifier}">\n'
+        yield element("h2", section.title)
+        yield from section.content
+        yield "</section>\n"
     yield "</main>\n"
     yield from _footer()
-    yield f"<script>{script}</script>\n</body>\n</html>\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +63,6 @@ class _Section:
     @property
     def identifier(self) -> str:
         return self.title.lower().replace(" ", "-")
-
-
-def _head(title: str, style: str, script: str) -> Iterator[str]:
-    policy = (
-        f"default-src 'none'; style-src {hash_source(style)}; script-src {hash_source(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    yield '<head>\n<meta charset="utf-8">\n'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-    yield element("title", f"Tiles on DirectML: {title}")
-    yield f"\n<style>{style}</style>\n</head>\n"
 
 
 def _header(page: PageModel, sections: Sequence[_Section]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dml_tile.checks.verdicts import ACCEPTED, NOT_CHECKED, REFUSED, SO_FAR
-from dml_tile.reports.page.markup import Cell, Markup, body, element, joined, link, name
+from dml_tile.reports.html.markup import Cell, Markup, body, element, joined, link, name
 from dml_tile.reports.page.model import VERDICTS
 from dml_tile.reports.page.tile_row import PageFinding, PageLowering, TileRow
 from dml_tile.reports.wording import NOWHERE
