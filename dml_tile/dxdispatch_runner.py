@@ -162,7 +162,7 @@ def _step(
     write: Callable[[str], object],
     dispatch: Callable[[str, BoundTile], object],
 ) -> Callable[[], object]:
-    """What doing a command takes, with all that can be refused about it already looked at."""
+    """Prepare a command: refuse whatever can be refused now, and return the function that runs it."""
     pointer = json_pointer(["commands", i])
     match command:
         case DispatchCommand():

@@ -1,4 +1,4 @@
-"""Reading the header of a .npy file from a stranger: its promises are held against the file before they are believed.
+"""Reads untrusted .npy files: NumPy parses the header, which is then checked against the size of the file.
 
 Page: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 """
@@ -23,7 +23,7 @@ _READERS: Final[dict[tuple[int, int], Callable[[io.BytesIO], Any]]] = {
     (1, 0): npy.read_array_header_1_0,
     (2, 0): npy.read_array_header_2_0,
 }
-# What NumPy's reader, and the Python parser behind it, are known to raise for headers that are none.
+# NumPy's reader, and the Python parser behind it, raise these for malformed headers.
 _READER_ERRORS: Final = (
     *(AttributeError, EOFError, IndexError, KeyError, MemoryError, OverflowError, RecursionError, SyntaxError),
     *(TypeError, UserWarning, ValueError, tokenize.TokenError),
@@ -32,7 +32,7 @@ _READER_ERRORS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class NpyFile:
-    """A .npy file whose values, in C or Fortran order, are all there."""
+    """A .npy file that holds all values its header promises, in C or Fortran order."""
 
     path: Path
     dtype: np.dtype[Any]
@@ -45,14 +45,14 @@ class NpyFile:
         return math.prod(self.shape) * self.dtype.itemsize
 
     def values(self) -> NDArray[Any]:
-        """The values, one after the other in C order, in the machine's byte order."""
+        """Read the values as a 1-D array in C order and native byte order."""
         flat = np.fromfile(self.path, self.dtype, math.prod(self.shape), offset=self.offset)
         ordered = flat.reshape(self.shape, order="F").ravel() if self.fortran_order else flat
         return ordered.astype(self.dtype.newbyteorder("="), copy=False)
 
 
 def open_npy(path: Path) -> NpyFile:
-    """Read a file's header. Raises ValueError, in words, where it is none, or promises more than the file has."""
+    """Read a file's header. Raises ValueError if it is malformed, or promises more values than the file holds."""
     with path.open("rb") as stream:
         start = io.BytesIO(stream.read(_HEADER_BYTES))
     try:

@@ -1,4 +1,4 @@
-"""What a check is given: descriptors, models and folders of them, each read by what reads its kind."""
+"""Finds the files of a check, in folders too, and has each read by the reader of its kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dml_tile.readers.sandbox.parent import ModelReader
 
 EMPTY_FOLDER: Final = Problem("", "the folder holds no models and no descriptors; links that leave it are not followed")
-"""What is wrong with a folder of which ``expanded`` gives nothing."""
+"""The problem of a folder for which ``expanded`` yields nothing."""
 
 MODEL_SUFFIXES: Final = (".onnx", ".xml", ".tflite", ".pb", ".pdmodel")
 """Files that the ONNX and OpenVINO readers read; all others are read as JSON."""
@@ -43,7 +43,7 @@ def is_model_file(name: str) -> bool:
 
 
 class Sources:
-    """Reads the sources of one check; what reads models is started when the first comes, and ends with the block."""
+    """Reads the sources of one check; the child that reads models is started for the first one, and ends with the block."""
 
     def __init__(self, known_shapes: KnownShapes) -> None:
         self._known_shapes = known_shapes
@@ -57,7 +57,7 @@ class Sources:
         self._models.close()
 
     def parts(self, name: str) -> Iterator[JsonDescriptor | TileNode | Problem]:
-        """The tiles of a file, or of standard input (``-``), and what of it cannot be read."""
+        """Yield the tiles and problems of a file, or of standard input (``-``)."""
         if not is_model_file(name):
             yield from read_source(name)
             return
@@ -69,10 +69,10 @@ class Sources:
 
 
 def expanded(name: str) -> Iterator[str]:
-    """A file itself; of a folder, the files at any depth that may have tiles, in the order of their names.
+    """Yield a file itself; for a folder, the files at any depth that may have tiles, ordered by name.
 
-    Hidden folders, and links that leave the folder or lead nowhere, are passed over, and so are XML, JSON and .pb of
-    other kinds. What cannot be opened is named, folders too, for its reader to tell why.
+    Skips hidden folders, links that leave the folder or lead nowhere, and XML, JSON and .pb files of other kinds.
+    Yields files and folders that cannot be opened, so that their reader reports why.
     """
     if name != "-" and _is_folder(name):
         yield from _files_below(Path(name))
@@ -81,7 +81,7 @@ def expanded(name: str) -> Iterator[str]:
 
 
 def may_have_tiles(name: str) -> bool:
-    """Whether a file, if it is one, is of those that are looked at in a folder."""
+    """Whether a file would be read if it were found in a folder; true of anything else."""
     file = Path(name)
     return not file.is_file() or _may_have_tiles(file, file.resolve().parent)
 

@@ -1,4 +1,4 @@
-"""The bytes of a model's resources before its first command."""
+"""Allocates a model's resources and fills them with their initial values."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class _Values:
 
 
 def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict[str, Memory]:
-    """The memory of all resources. Raises InputError for values that do not fit their type, and for unusable files.
+    """Allocate all resources. Raises InputError for values that do not fit their type, and for unusable files.
 
-    No memory is taken before the sizes of all of them are known, and together at most 4 GiB.
+    Memory is allocated once all sizes are known, and at most MAX_RESOURCE_BYTES together.
     """
     values = {name: _values(resource, _pointer(name), folders) for name, resource in resources.items()}
     sizes = {name: _size(resource, values[name].nbytes, _pointer(name)) for name, resource in resources.items()}
@@ -71,7 +71,7 @@ def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict
 
 
 def literal_problems(resources: Mapping[str, Resource]) -> Iterator[Problem]:
-    """What is wrong with the initial values that stand in the model itself; files are not looked at."""
+    """Yield the problems of initial values written in the model itself; files are not read."""
     for name, resource in resources.items():
         if not isinstance(resource.initial_values, FileValues):
             try:

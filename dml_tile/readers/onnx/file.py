@@ -1,6 +1,6 @@
-"""An .onnx file without the data of its large tensors, on which no shape depends.
+"""Loads an .onnx file without the data of its large tensors, since no shape depends on them.
 
-The data are dropped from the bytes, before they are parsed: a model costs the memory of its graph, not of its weights.
+The data are dropped before the bytes are parsed: a model takes the memory of its graph, not of its weights.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LARGE: Final = 2**16
 
 _DATA: Final = {"raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data"}
 _MAX_DEPTH: Final = 100
-"""How deep messages are nested at most; protobuf's own limit."""
+"""The nesting of messages; protobuf's own limit."""
 
 # Protobuf's wire types: how a field is written.
 _VARINT: Final = 0
@@ -36,7 +36,7 @@ _FIXED: Final = {1: 8, 5: 4}
 
 
 def load(path: Path) -> onnx.ModelProto:
-    """The model, its external data unread. Raises InputError for a file that is no ONNX model, or cannot be read."""
+    """Load a model without its external data. Raises InputError for a file that is not an ONNX model or cannot be read."""
     try:
         data = _light(path)
     except OSError as error:
@@ -59,7 +59,7 @@ def load(path: Path) -> onnx.ModelProto:
 
 
 class _MalformedError(ValueError):
-    """Bytes are no protobuf message."""
+    """Bytes are not a protobuf message."""
 
 
 def _no_model(reason: str) -> InputError:
@@ -77,7 +77,7 @@ def _texts(message: Message) -> Iterator[object]:
 
 
 def _light(path: Path) -> bytes:
-    """The file's bytes without large data."""
+    """Read the file's bytes, without large data."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise refuse("", "is not a regular file")
@@ -124,7 +124,7 @@ def _lightened(data: mmap.mmap, start: int, end: int, message: Descriptor, depth
 
 
 def _varint(data: mmap.mmap, position: int, end: int) -> tuple[int, int]:
-    """The number at a position, and the position behind it."""
+    """Decode the number at a position; return it and the position after it."""
     value = 0
     for shift, place in zip(range(0, 70, 7), range(position, end), strict=False):
         byte = data[place]

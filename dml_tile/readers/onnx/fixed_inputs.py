@@ -1,4 +1,4 @@
-"""What a caller fixes of a model's inputs: the sizes of named dimensions, and whole shapes."""
+"""Fixes the sizes of a model's named dimensions, and the shapes of its inputs, to those a caller knows."""
 
 from __future__ import annotations
 
