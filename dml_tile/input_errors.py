@@ -20,6 +20,7 @@ _C_NAMES: Final = [
 
 
 MAX_PROBLEMS: Final = 10
+MAX_LISTED_NAMES: Final = 8
 
 _EXPECTED: Final = {
     # pydantic's kind of error: what was expected, in the words of JSON
@@ -44,20 +45,21 @@ def refuse(pointer: str, message: str) -> InputError:
     return InputError([Problem(pointer, message)])
 
 
-def problems_of(error: ValidationError, data: Any, pointer: str = "") -> list[Problem]:
+def problems_of(error: ValidationError, data: Any, pointer: str = "", names: Sequence[str] = _C_NAMES) -> list[Problem]:
     """The problems that a pydantic error tells of, each with the field in C names, the value, and what was expected.
 
-    ``data`` is the JSON value that was read and ``pointer`` its place in the source. The first ten are told.
+    ``data`` is the JSON value that was read and ``pointer`` its place in the source. ``names`` are the known fields:
+    an unknown one is told with the nearest, or with all if they are few. The first ten problems are told.
     """
     problems = []
     found = [_found(data, details) for details in error.errors(include_url=False)]
     unknown = [path for details, _, path in found if details["type"] == "extra_forbidden"]
-    misspelt = {(*path[:-1], *nearest(str(path[-1]), _C_NAMES)) for path in unknown[:MAX_PROBLEMS]}
+    misspelt = {(*path[:-1], *nearest(str(path[-1]), names)) for path in unknown[:MAX_PROBLEMS]}
     told = [entry for entry in found if entry[0]["type"] != "missing" or tuple(entry[2]) not in misspelt]
     for details, steps, path in told[:MAX_PROBLEMS]:
         if path[:1] in (["resources"], ["dispatchables"]):  # the pointer names these
             path = path[2:] or path[-1:]
-        problems.append(Problem(pointer + json_pointer(steps), _described(details, path)))
+        problems.append(Problem(pointer + json_pointer(steps), _described(details, path, names)))
     if len(told) > MAX_PROBLEMS:
         problems.append(Problem(pointer, f"and {len(told) - MAX_PROBLEMS} more problems"))
     return problems
@@ -93,13 +95,14 @@ def _has(data: Any, key: str | int) -> bool:
     )
 
 
-def _described(details: ErrorDetails, path: Sequence[str | int]) -> str:
+def _described(details: ErrorDetails, path: Sequence[str | int], names: Sequence[str]) -> str:
     field = c_path(path) or "the description"
     match details["type"]:
         case "missing":
             return f"{field} is missing"
         case "extra_forbidden":
-            meant = did_you_mean(str(path[-1]), _C_NAMES)
+            known = f"the keys are {', '.join(names)}" if len(names) <= MAX_LISTED_NAMES else ""
+            meant = did_you_mean(str(path[-1]), names, known)
             return f"{field} is unknown{f' ({meant})' if meant else ''}"
         case "required":
             return details["msg"]

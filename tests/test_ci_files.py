@@ -180,7 +180,7 @@ def test_a_shown_pyproject_is_understood(text: str) -> None:
     (shown,) = files_in(text, "toml")
     write("pyproject.toml", shown)
     write("models/a.json", TILE)
-    assert nearest_config().targets == ("windows-10-2004", "windows-11-21h2")
+    assert nearest_config().settings.targets == ("windows-10-2004", "windows-11-21h2")
     result = CliRunner().invoke(cli.app, ["check"])
     assert "models/a.json: refused at windows-10-2004 (2_0)" in result.stdout
     assert "models/a.json: accepted at windows-11-21h2 (4_0)" in result.stdout

@@ -171,6 +171,12 @@ def test_a_reader_of_lowerings_may_leave_too(tmp_path: Path, desc: Any, status: 
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("command", ["explain", "levels", "schema dml_tile_operator_desc"])
+def test_a_reader_of_a_reference_may_leave_too(tmp_path: Path, command: str) -> None:
+    done = bash(f"dml-tile {command} | head -c 1; exit ${{PIPESTATUS[0]}}", tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_the_status_counts_what_nobody_reads_any_more(tmp_path: Path) -> None:
     (tmp_path / "many.jsonl").write_text(f"{json.dumps(TILE)}\n" * 3000 + "{\n")
     done = bash("dml-tile check many.jsonl | head -n 2; exit ${PIPESTATUS[0]}", tmp_path)
@@ -193,6 +199,8 @@ def test_a_reader_of_a_run_may_leave_too(tmp_path: Path) -> None:
         ("dml-tile check a.json > /dev/full", 2, b"No space left on device"),
         ("dml-tile levels > /dev/full", 2, b"No space left on device"),
         ("dml-tile explain > /dev/full", 2, b"No space left on device"),
+        ("dml-tile schema dml_tile_operator_desc > /dev/full", 2, b"No space left on device"),
+        ("dml-tile show a.json > /dev/full", 2, b"No space left on device"),
         ("dml-tile run m.json > /dev/full", 2, b"No space left on device"),
         ("dml-tile lower a.json > /dev/full", 2, b"No space left on device"),
         ("dml-tile lower --format json a.json > /dev/full", 2, b"No space left on device"),

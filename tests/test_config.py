@@ -72,7 +72,8 @@ def test_paths_stay_in_the_file_s_folder(check: Call, path: str) -> None:
     Path("link").symlink_to("../a.json")
     result = check()
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("dml-tile: pyproject.toml: tool.dml-tile.paths: '")
+    assert result.stderr.startswith("dml-tile: pyproject.toml: tool.dml-tile.paths[1] is '")
+    assert result.stderr.endswith("; a path below the folder of pyproject.toml was expected\n")
 
 
 def test_a_folder_that_may_not_be_looked_into_has_no_file(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,14 +118,14 @@ def test_the_contract_is_the_file_s_unless_it_is_given(check: Call) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('target = ["6_4"]', "tool.dml-tile.target is unknown; did you mean targets?"),
-        ("file = 'x'", "tool.dml-tile.file is unknown; the keys are targets, select, ignore, against, paths"),
-        ('targets = "6_4"', "tool.dml-tile.targets is '6_4'; an array of strings was expected"),
-        ("select = [1]", "tool.dml-tile.select is an array of 1; an array of strings was expected"),
-        ("paths = true", "tool.dml-tile.paths is true; an array of strings was expected"),
-        ("ignore = {}", "tool.dml-tile.ignore is an object; an array of strings was expected"),
-        ("against = []", "tool.dml-tile.against is an array of 0; one of documentation, runtime, both was expected"),
-        ('against = "docs"', "tool.dml-tile.against is 'docs'; one of"),
+        ('target = ["6_4"]', "tool.dml-tile.target is unknown (did you mean targets?)"),
+        ("file = 'x'", "tool.dml-tile.file is unknown (the keys are targets, select, ignore, against, paths)"),
+        ('targets = "6_4"', "tool.dml-tile.targets is '6_4'; an array was expected"),
+        ("select = [1]", "tool.dml-tile.select[0] is 1; a string was expected"),
+        ("paths = true", "tool.dml-tile.paths is true; an array was expected"),
+        ("ignore = {}", "tool.dml-tile.ignore is an object; an array was expected"),
+        ("against = []", "tool.dml-tile.against is an array of 0; 'documentation', 'runtime' or 'both' was expected"),
+        ('against = "docs"', "tool.dml-tile.against is 'docs'; 'documentation', 'runtime' or"),
         ('targets = ["vista"]', "tool.dml-tile.targets: 'vista' is no known target"),
         ('select = ["DML-BUFER"]', "tool.dml-tile.select: no rule is named 'DML-BUFER'; did you mean DML-BUFFER"),
         ('ignore = ["xyz"]', "tool.dml-tile.ignore: no rule is named 'xyz'"),

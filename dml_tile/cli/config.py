@@ -1,45 +1,67 @@
-"""The settings of a project's checks: the table ``[tool.dml-tile]`` of the nearest pyproject.toml."""
+"""The settings of ``dml-tile check``: the table ``[tool.dml-tile]`` of the nearest pyproject.toml."""
 
 from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
+from pydantic_core import PydanticCustomError
 
 from dml_tile.errors import ConfigError
-from dml_tile.findings import BASES, Against
-from dml_tile.text import did_you_mean, shown
+from dml_tile.findings import Against
+from dml_tile.input_errors import problems_of
+from dml_tile.text import shown
 
 MAX_BYTES: Final = 2**20
-"""How large a pyproject.toml may be that is read."""
+"""The size of the largest pyproject.toml that is read."""
 
 _FILE: Final = "pyproject.toml"
 _TABLE: Final = "tool.dml-tile"
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
-    """What the command line need not say; what is empty is not said. ``paths`` lead there from the current folder."""
+def _inside(path: str, info: ValidationInfo) -> str:
+    """A path below the folder of pyproject.toml, told from the current one."""
+    folder = info.context
+    assert isinstance(folder, Path)
+    try:
+        is_inside = (folder / path).resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # a loop of links, or a NUL in the name
+        is_inside = False
+    if not is_inside:
+        raise PydanticCustomError("path_outside", f"a path below the folder of {_FILE} was expected")
+    return os.path.relpath(folder / path)
+
+
+class Settings(BaseModel):
+    """Defaults for the options of ``check``. ``paths`` are relative to the current folder once they are read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     targets: tuple[str, ...] = ()
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     against: Against | None = None
-    paths: tuple[str, ...] = ()
+    paths: tuple[Annotated[str, AfterValidator(_inside)], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings, and the file that they were read from: ``""`` without one."""
+
     file: str = ""
+    settings: Settings = field(default_factory=Settings)
 
     def error(self, key: str, message: str) -> ConfigError:
-        """The error that a key's value makes no sense."""
+        """The error that the value of a key means nothing."""
         return ConfigError(self.file, f"{_TABLE}.{key}: {message}")
 
 
-_KEYS: Final = tuple(field.name for field in fields(Config) if field.name != "file")
-
-
 def nearest_config() -> Config:
-    """The table of the first pyproject.toml in the current folder or above it; an empty one if there is none.
+    """The configuration of the current folder, or of the nearest folder above it that has a pyproject.toml.
 
     Raises ConfigError.
     """
@@ -47,45 +69,23 @@ def nearest_config() -> Config:
         here = Path.cwd()
     except OSError:  # it was removed
         return Config()
-    found = next((folder for folder in (here, *here.parents) if _has_one(folder)), None)
-    return _config(found) if found else Config()
-
-
-def _config(folder: Path) -> Config:
+    folder = next((folder for folder in (here, *here.parents) if _has_one(folder)), None)
+    if folder is None:
+        return Config()
     file = os.path.relpath(folder / _FILE)
     table = _table(folder / _FILE, file)
-    for key, value in table.items():
-        if key not in _KEYS:
-            hint = did_you_mean(key, _KEYS, f"the keys are {', '.join(_KEYS)}")
-            raise ConfigError(file, f"{_TABLE}.{key} is unknown; {hint}")
-        if key != "against" and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-            raise ConfigError(file, f"{_TABLE}.{key} is {shown(value)}; an array of strings was expected")
-    against = table.pop("against", None)
-    if against is not None and against not in [*BASES]:
-        raise ConfigError(file, f"{_TABLE}.against is {shown(against)}; one of {', '.join(BASES)} was expected")
-    paths = table.pop("paths", ())
-    for path in paths:
-        if not _is_inside(folder, path):
-            raise ConfigError(file, f"{_TABLE}.paths: {shown(path)} leads nowhere below the folder of {_FILE}")
-    return Config(
-        against=against,
-        paths=tuple(os.path.relpath(folder / path) for path in paths),
-        file=file,
-        **{key: tuple(value) for key, value in table.items()},
-    )
+    try:
+        settings = Settings.model_validate(table, context=folder)
+    except ValidationError as error:
+        first, *_ = problems_of(error, table, names=list(Settings.model_fields))
+        raise ConfigError(file, f"{_TABLE}.{first.message}") from None
+    return Config(file=file, settings=settings)
 
 
 def _has_one(folder: Path) -> bool:
     try:
         return (folder / _FILE).is_file()
     except OSError:  # nobody may look into the folder
-        return False
-
-
-def _is_inside(folder: Path, path: str) -> bool:
-    try:
-        return (folder / path).resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError, ValueError):  # a loop of links, or a NUL in the name
         return False
 
 

@@ -41,12 +41,12 @@ def check(
     targets: TargetsOption = None,
     against: Annotated[
         Against | None,
-        typer.Option(help="The contract to hold descriptors to; both, the default: what breaks either."),
+        typer.Option(help="The contract to check; both, the default, reports what breaks either."),
     ] = None,
     formats: FormatsOption = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write there what would be printed; whole, or not at all."),
+        typer.Option("--output", "-o", metavar="FILE", help="Write the output to this file; whole, or not at all."),
     ] = None,
     page: Annotated[
         str | None,
@@ -56,8 +56,8 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="RULE",
-            help="Only findings of these rules count: ids, or the first words of several, as DML-BUFFER. "
-            "The lowest level is by all rules.",
+            help="Only findings of these rules count: ids, or prefixes such as DML-BUFFER. "
+            "The lowest level follows all rules.",
             autocompletion=rules_named,
         ),
     ] = None,
@@ -65,16 +65,16 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="RULE",
-            help="Findings of these rules do not count, unless --select names them with more words.",
+            help="Findings of these rules do not count, unless --select has a longer prefix.",
             autocompletion=rules_named,
         ),
     ] = None,
-    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 where there are findings, too.")] = False,
+    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 even if there are findings.")] = False,
     statistics: Annotated[
-        bool, typer.Option("--statistics", help="Tell how many findings there are of each rule (text and json).")
+        bool, typer.Option("--statistics", help="Count the findings of each rule (text and json).")
     ] = False,
     skip_others: Annotated[
-        bool, typer.Option("--skip-others", help="Pass over files that have no tiles, as in folders.")
+        bool, typer.Option("--skip-others", help="Skip files without tiles, as in folders.")
     ] = False,
     dims: DimsOption = None,
     input_shapes: InputShapesOption = None,
@@ -87,10 +87,10 @@ def check(
         ),
     ] = None,
 ) -> None:
-    """Say which tiles DirectML would accept at each target, and why not.
+    """Say which tiles DirectML would accept at each target, and why it would refuse the others.
 
-    The table tool.dml-tile of the nearest pyproject.toml may have targets, select, ignore, against and paths; options
-    win over it.
+    The table tool.dml-tile of the nearest pyproject.toml may set targets, select, ignore, against and paths; an option
+    replaces its setting.
     """
     from dml_tile.checks.files import Checking
     from dml_tile.cli.check_files import checked_files
@@ -103,21 +103,21 @@ def check(
     status = ExitStatus()
     with exit_on_file_errors():
         config = nearest_config()
-        held_to = against.value if against else config.against or "both"
+        contract = against.value if against else config.settings.against or "both"
         checking = Checking(
             _targets(targets, config),
-            held_to,
+            contract,
             shapes,
             status.complain,
             via,
             selection=_selection(split(select or ()), split(ignore or ()), config),
             skips_others=skip_others,
         )
-        names = files or config.paths
+        names = files or config.settings.paths
         if not names:
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
         require_other_files(wanted, names)
-        with reports_in(wanted, held_to, with_statistics=statistics) as reports:
+        with reports_in(wanted, contract, with_statistics=statistics) as reports:
             for results in checked_files(checking, names):
                 if any(result.findings for result in results):
                     status.count_findings()
@@ -129,25 +129,26 @@ def check(
 
 
 def _targets(names: Sequence[str] | None, config: Config) -> list[Target]:
-    if names or not config.targets:
+    if names or not config.settings.targets:
         return chosen_targets(names)
     from dml_tile.targets import Target
 
     try:
-        return [Target.parse(name) for name in config.targets]
+        return [Target.parse(name) for name in config.settings.targets]
     except ValueError as error:
         raise config.error("targets", str(error)) from None
 
 
 def _selection(select: Sequence[str], ignore: Sequence[str], config: Config) -> Selection:
-    """What is given takes the place of what the project says, each for itself."""
+    """The rules that count. Each option replaces its setting."""
     from dml_tile.checks.selection import Selection
 
-    for option, given, configured in (("select", select, config.select), ("ignore", ignore, config.ignore)):
+    settings = config.settings
+    for option, given, configured in (("select", select, settings.select), ("ignore", ignore, settings.ignore)):
         try:
             Selection(**{option: tuple(given or configured)})
         except ValueError as error:
             if given:
                 raise typer.BadParameter(str(error), param_hint=f"--{option}") from None
             raise config.error(option, str(error)) from None
-    return Selection(tuple(select or config.select), tuple(ignore or config.ignore))
+    return Selection(tuple(select or settings.select), tuple(ignore or settings.ignore))

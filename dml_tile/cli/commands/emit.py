@@ -29,7 +29,7 @@ def emit(
         Language, typer.Option("--lang", "--format", help="C++ for DirectML.h, DirectML's names in JSON, Python.")
     ],
 ) -> None:
-    """Print source text that builds each descriptor; exits with 1 if operators that are no tiles were left out."""
+    """Print source text that builds each descriptor; exits with 1 if it leaves out other operators."""
     from dml_tile.emit.source import other_operator, source_text
     from dml_tile.errors import Problem
     from dml_tile.readers.json.descriptors import JsonDescriptor, read_source

@@ -26,7 +26,7 @@ def explain(
         str | None,
         typer.Argument(
             metavar="RULE",
-            help="A rule's id, or the first words of several, as DML-BUFFER; without it, all rules.",
+            help="A rule's id, or a prefix of several such as DML-BUFFER; without it, all rules.",
             autocompletion=rules_named,
         ),
     ] = None,

@@ -31,7 +31,7 @@ FormatsOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A format, and the file it is written to; without one it is standard output."""
+    """A format, and the file it is written to; ``""`` is standard output."""
 
     format: Format
     file: str = ""
@@ -40,11 +40,11 @@ class Wanted:
 def wanted_formats(
     values: Sequence[str] | None, output: str | None, page: str | None, *, with_statistics: bool
 ) -> list[Wanted]:
-    """The formats that are asked for; ``output`` is the file of the one that has none, ``page`` that of an HTML one."""
+    """The formats asked for. ``output`` is the file of the only one, ``page`` that of an additional HTML report."""
     wanted = [_wanted(value) for value in values or [*FORMATS][:1]]
     if with_statistics and not any(one.format.has_statistics for one in wanted):
         raise typer.BadParameter(
-            f"they are told in {' and '.join(name for name, row in FORMATS.items() if row.has_statistics)}",
+            f"they are part of {' and '.join(name for name, row in FORMATS.items() if row.has_statistics)}",
             param_hint="--statistics",
         )
     printed = [one for one in wanted if not one.file]
@@ -75,7 +75,7 @@ def require_other_files(wanted: Sequence[Wanted], names: Sequence[str]) -> None:
 
 @contextmanager
 def reports_in(wanted: Sequence[Wanted], against: Against, *, with_statistics: bool) -> Iterator[list[Report]]:
-    """The reports in the formats that are wanted; their files are there when the block ends. Raises OutputError."""
+    """The reports in the wanted formats; their files exist once the block ends. Raises OutputError."""
     from dml_tile.cli.console import console_of
     from dml_tile.cli.output_files import printed_output, replaced, utf8_output
     from dml_tile.readers.json.positions import Positions
@@ -111,7 +111,7 @@ def _wanted(value: str) -> Wanted:
     name, colon, file = value.partition(":")
     if name not in FORMATS or (colon and not file):
         raise typer.BadParameter(
-            f"{value!r} is none of {', '.join(FORMATS)}, nor one with a file, as sarif:report.sarif",
+            f"{value!r} is not one of {', '.join(FORMATS)}, nor one with a file, such as sarif:report.sarif",
             param_hint="--format",
         )
     return Wanted(FORMATS[name], file)

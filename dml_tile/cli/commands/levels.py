@@ -25,8 +25,8 @@ def levels(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="text: tables; markdown, html: the matrix of Windows releases and data types; webnn: what WebNN's "
-            "opSupportLimits() tells of tile at a target.",
+            help="text: tables; markdown, html: the matrix of Windows releases and data types; webnn: WebNN's "
+            "opSupportLimits() of tile at a target.",
         ),
     ] = LevelsFormat.TEXT,
     target: Annotated[

@@ -33,15 +33,15 @@ def lower(
     ] = LoweringFormat.TEXT,
     pointer: Annotated[
         str | None,
-        typer.Option(metavar="POINTER", help="The one tile to lower: what stands behind # in what check shows."),
+        typer.Option(metavar="POINTER", help="The tile to lower: the text after # in the output of check."),
     ] = None,
     no_float_carriers: Annotated[
-        bool, typer.Option("--no-float-carriers", help="Let no bits travel as another data type's floats.")
+        bool, typer.Option("--no-float-carriers", help="Never reinterpret other data types as floats.")
     ] = False,
     dims: DimsOption = None,
     input_shapes: InputShapesOption = None,
 ) -> None:
-    """Find the tiles that do the same at an older target; exits with 1 if one has no such lowering."""
+    """Find tiles that do the same at an older target; exits with 1 if a tile has none."""
     from dml_tile.checks.chosen_tiles import chosen_tiles
     from dml_tile.cli.lower_files import lower_file
 

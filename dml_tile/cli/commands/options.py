@@ -1,4 +1,4 @@
-"""Options that several commands take, and what is made of them."""
+"""Options that several commands share, and their values parsed."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class Against(StrEnum):
 
 
 def named_targets(incomplete: str) -> list[str]:
-    """The names of targets that begin so, for a shell."""
+    """Completes the name of a target."""
     from dml_tile.targets import target_names
 
     return [name for name in target_names() if name.startswith(incomplete)]
 
 
 def rules_named(incomplete: str) -> list[str]:
-    """The ids of rules that begin so, for a shell."""
+    """Completes the id of a rule."""
     from dml_tile.rules.catalogue import RULES
 
     return [rule for rule in RULES if rule.startswith(incomplete)]
 
 
 def named_back_ends(incomplete: str) -> list[str]:
-    """The names of back ends that begin so, for a shell."""
+    """Completes the name of a back end."""
     from dml_tile.back_ends import BACK_ENDS
 
     return [name for name in BACK_ENDS if name.startswith(incomplete)]
@@ -60,11 +60,11 @@ InputShapesOption = Annotated[
     list[str] | None,
     typer.Option("--input-shape", metavar="INPUT=1,3,224,224", help="The shape of a model's input."),
 ]
-AgainstOption = Annotated[Against, typer.Option(help="The contract to hold descriptors to; both: what breaks either.")]
+AgainstOption = Annotated[Against, typer.Option(help="The contract to check; both reports what breaks either.")]
 
 
 def split(values: Sequence[str]) -> list[str]:
-    """The names in an option's values: given one by one, or with commas between them."""
+    """The names in an option's values, each of which may hold several, separated by commas."""
     return [name for value in values for name in value.split(",")]
 
 
@@ -104,7 +104,7 @@ def require_back_end(name: str) -> None:
 
 
 def _named_sizes(option: str, values: Sequence[str] | None, count: int | None = None) -> Iterator[tuple[str, Any]]:
-    """The names and sizes of an option's values, NAME=SIZE,SIZE,…; ``count`` is how many sizes each has."""
+    """The name and sizes of each value NAME=SIZE,SIZE,… of an option; each must have ``count`` sizes, if given."""
     for value in values or ():
         name, _, text = value.rpartition("=")
         sizes = text.split(",") if text else []

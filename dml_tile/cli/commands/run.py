@@ -18,10 +18,10 @@ def run(
     targets: TargetsOption = None,
     against: AgainstOption = Against.BOTH,
     explain_plan: Annotated[
-        bool, typer.Option("--explain-plan", help="Tell, on standard error, how the bytes of each tile are moved.")
+        bool, typer.Option("--explain-plan", help="Print on standard error how the bytes of each tile are moved.")
     ] = False,
 ) -> None:
-    """Run a DxDispatch model: its tiles are checked, then its commands are done in order."""
+    """Check the tiles of a DxDispatch model, then run its commands in order."""
     from dml_tile.dxdispatch_runner import run_model
     from dml_tile.errors import InputError, Problem, RefusedModelError
     from dml_tile.files.paths import AllowedFolders

@@ -17,12 +17,12 @@ def show(
     ],
     pointer: Annotated[
         str | None,
-        typer.Option(metavar="POINTER", help="The one tile to draw: what stands behind # in what check shows."),
+        typer.Option(metavar="POINTER", help="The tile to draw: the text after # in the output of check."),
     ] = None,
     targets: TargetsOption = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE.svg|FILE.html", help="Draw one tile into a file instead."),
+        typer.Option("--output", "-o", metavar="FILE.svg|FILE.html", help="Draw the only tile into a file instead."),
     ] = None,
     dims: DimsOption = None,
     input_shapes: InputShapesOption = None,
