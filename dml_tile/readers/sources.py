@@ -43,7 +43,7 @@ def is_model_file(name: str) -> bool:
 
 
 class Sources:
-    """Reads the sources of one check; the child that reads models is started for the first one, and ends with the block."""
+    """Reads the sources of one check; the child that reads models starts with the first one and ends with the block."""
 
     def __init__(self, known_shapes: KnownShapes) -> None:
         self._known_shapes = known_shapes

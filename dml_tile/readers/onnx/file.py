@@ -36,7 +36,7 @@ _FIXED: Final = {1: 8, 5: 4}
 
 
 def load(path: Path) -> onnx.ModelProto:
-    """Load a model without its external data. Raises InputError for a file that is not an ONNX model or cannot be read."""
+    """Load a model without its external data. Raises InputError for a file that is not a readable ONNX model."""
     try:
         data = _light(path)
     except OSError as error:
