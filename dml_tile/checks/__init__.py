@@ -1,1 +1,1 @@
-"""What is asked of files, and the verdicts. Prints nothing and knows no output format."""
+"""Checks the tiles of files and gives verdicts on them. Prints nothing, and knows no output format."""

@@ -1,4 +1,4 @@
-"""What becomes of one tile of a source that is to be lowered."""
+"""The lowering of one tile of a source, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LoweringResult:
 def lower_part(
     source: str, part: JsonDescriptor | TileNode, target: Target, *, allow_float_reinterpretation: bool = True
 ) -> LoweringResult:
-    """What becomes of a part of a source."""
+    """Lower a part of a source, if its tile is known and has a lowering."""
     if isinstance(part, TileNode) and part.unknown:
         (result,) = results(source, part, [target], "both")
         return LoweringResult(source, part.pointer, target, None, result.findings, part.unknown)

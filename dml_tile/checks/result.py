@@ -1,4 +1,4 @@
-"""What every report is made of: one tile, held to one target."""
+"""The result of checking one tile at one target."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def results(
 
 
 def ruled_out(node: TileNode) -> tuple[Finding, ...]:
-    """What a model's tile breaks of its own specification."""
+    """The findings on a model's tile that its own specification rules out."""
     if not node.error:
         return ()
     rule = SPECIFICATION_RULES[node.dialect.split()[0]]

@@ -1,4 +1,4 @@
-"""Which findings count: those of the rules that are selected, by their ids or by the first words of several."""
+"""The selection of rules whose findings count, by their ids or by the first words of several."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dml_tile.text import nearest
 class Selection:
     """The rules that are selected, all where none is named, and those that are ignored.
 
-    Each is an id, or the first words of several, such as ``DML-BUFFER``. Where a rule is both, what names it with more
-    words decides; of what names it alike, ``ignore``. Raises ValueError, with the nearest, for what names no rule.
+    Each is an id, or the first words of several, such as ``DML-BUFFER``. The longer name wins where a
+    rule is both; ``ignore`` wins where they are equal. Raises ValueError, with the nearest, for an unknown name.
     """
 
     select: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Selection:
 
 
 def _words_that_name(rule_id: str, choices: Iterable[str]) -> int:
-    """How many of its words the nearest choice gives; -1 if none is the rule's."""
+    """The number of words of the longest choice that matches the rule's id; -1 if none does."""
     return max((choice.count("-") + 1 for choice in choices if f"{rule_id}-".startswith(f"{choice}-")), default=-1)
 
 

@@ -1,4 +1,4 @@
-"""How many findings there are of each rule."""
+"""Counts of the findings of each rule."""
 
 from __future__ import annotations
 

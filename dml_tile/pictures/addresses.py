@@ -1,4 +1,4 @@
-"""Which elements of a strided tensor lie at its lowest addresses, however large the tensor is.
+"""The elements at the lowest addresses of a strided tensor, however large it is.
 
 Offsets are in elements. Strides may be 0 and may overlap, so several elements may have one offset.
 """

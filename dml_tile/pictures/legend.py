@@ -1,4 +1,4 @@
-"""What a picture says beside its marks: the facts of each tensor, and a legend."""
+"""The texts of a picture: the facts of each tensor, and a legend."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def facts(memory: TensorMemory) -> Iterator[tuple[str, str]]:
 
 
 def part(memory: TensorMemory) -> str:
-    """How much of a tensor is shown where that is not all, else nothing."""
+    """The part of a tensor that is shown; empty if all of it is."""
     if memory.is_whole:
         return ""
     return f"shown: the first {memory.shown} of {memory.elements} elements, in the order of their addresses"
@@ -74,7 +74,7 @@ def copies(picture: TilePicture) -> list[Entry]:
 
 
 def undrawn(picture: TilePicture) -> Iterator[str]:
-    """Why a tensor is not drawn, for each that is not."""
+    """The reason for each tensor that is not drawn."""
     for name, why in picture.undrawn.items():
         yield f"{name} cannot be drawn: {why}"
 

@@ -1,4 +1,4 @@
-"""What stands in a picture for a cell of memory: a few ASCII characters that tell all, a colour, and a sentence."""
+"""The marks that stand for cells of memory in a picture: a few ASCII characters, a colour, and a sentence."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Marks:
 
     @property
     def longest(self) -> int:
-        """How many characters the longest mark of a cell with elements has."""
+        """The length of the longest mark of a cell with elements."""
         return max(len(self._of_elements(cell).text) for cell in self.memory.cells)
 
     def copies(self) -> dict[str, tuple[Index, int]]:

@@ -13,7 +13,7 @@ from dml_tile.pictures.addresses import Index, lowest_addresses
 from dml_tile.rules.tensor import Operand, type_name, view_of
 
 MAX_CELLS: Final = 256
-"""How many addresses with elements a picture shows."""
+"""The most addresses with elements that a picture shows."""
 
 _MAX_INDICES: Final = 4
 
@@ -48,7 +48,7 @@ class TensorMemory:
 
     @cached_property
     def cells(self) -> tuple[MemoryCell, ...]:
-        """Where elements lie, by their addresses; found out when the tensor is drawn."""
+        """The cells that hold elements, by their addresses; computed when the tensor is drawn."""
         addresses = lowest_addresses(self.sizes, self.strides, MAX_CELLS)
         return tuple(
             MemoryCell(offset, count, tuple(islice(addresses.indices(offset), _MAX_INDICES)))
@@ -65,7 +65,7 @@ class TensorMemory:
 
     @cached_property
     def shown(self) -> int:
-        """How many of the elements lie in the cells."""
+        """The number of elements in the cells."""
         return sum(cell.count for cell in self.cells)
 
     @property

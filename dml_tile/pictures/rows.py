@@ -40,7 +40,7 @@ def rows_of(memory: TensorMemory, most: int) -> Iterator[MemoryRow | Gap]:
 
 
 def row_length(memory: TensorMemory, most: int) -> int:
-    """How many cells a row has: those of one of the tensor's own, of several where they are short and many."""
+    """The number of cells in a row: those of one row of the tensor, or of several where they are short and many."""
     pitches = memory.pitches
     fitting = [pitch for pitch in pitches if pitch <= most]
     few = (pitch for pitch in fitting if len({cell.offset // pitch for cell in memory.cells}) <= _MAX_ROWS)

@@ -31,7 +31,7 @@ class MemoryTable:
 
     memory: TensorMemory
     margin: int
-    """How many characters the addresses have at most."""
+    """The most characters of an address."""
     wide: int
     distances: tuple[str, ...]
     rows: tuple[MemoryTableRow, ...]
@@ -63,7 +63,7 @@ def table_of(picture: TilePicture, memory: TensorMemory, width: int, *, spaces: 
 
 
 def _columns(marks: Marks, width: int, spaces: int) -> tuple[int, int]:
-    """How wide the cells are, and how many of them a row has at most."""
+    """The width of the cells, in characters, and the most that a row has."""
     memory = marks.memory
     wide = min(marks.longest + spaces, width)
     most = min(width // wide, row_length(memory, width // wide), memory.end)

@@ -38,7 +38,7 @@ def picture_lines(picture: TilePicture, width: int) -> Iterator[Line]:
 
 
 def undrawn_lines(picture: TilePicture) -> Iterator[Line]:
-    """Why a tensor is not drawn, for each that is not."""
+    """The reason for each tensor that is not drawn."""
     return (Line(_INDENT, Text(why, "yellow")) for why in undrawn(picture))
 
 

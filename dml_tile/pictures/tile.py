@@ -14,7 +14,7 @@ from dml_tile.rules.tensor import Operand
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an element of the output comes from: an element of the input, and the copy of the input that it is in.
+    """The origin of an element of the output: an element of the input, and the copy of the input that it is in.
 
     ``copy`` has an index for each of Repeats, ``number`` counts the copies; it is None where Repeats has no such copy.
     """
@@ -26,14 +26,14 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class TilePicture:
-    """What can be drawn of a tile: its tensors' memory, or, by their names, why it cannot be drawn."""
+    """The memory of a tile's tensors; of those that cannot be drawn, the reasons by their names."""
 
     tensors: tuple[TensorMemory, ...]
     undrawn: dict[str, str]
     repeats: tuple[int, ...]
 
     def origin(self, memory: TensorMemory, index: Index) -> Origin | None:
-        """Where an element of the output comes from; None for the input's own, and where it cannot be told."""
+        """The origin of an element of the output; None for an element of the input, and where it is unknown."""
         if not memory.operand.is_output or len(self.tensors) < 2:
             return None
         sizes = self.tensors[0].sizes
@@ -55,7 +55,7 @@ def row_major(index: Index, sizes: tuple[int, ...]) -> int:
 
 
 def picture_of(desc: OperatorDesc | TileOperatorDesc | None) -> TilePicture:
-    """What can be drawn of a descriptor; of an operator that is no tile, nothing."""
+    """The picture of a descriptor; an operator that is not a tile has nothing to draw."""
     tile = desc.desc if isinstance(desc, OperatorDesc) else desc
     if tile is None:
         return no_picture("it is no tile")

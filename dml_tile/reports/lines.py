@@ -93,7 +93,7 @@ def verdict(source: str, pointer: str, word: str, at: str) -> Text:
 
 
 def detail_lines(target: Target | None, findings: tuple[Finding, ...], unknown: tuple[str, ...] = ()) -> Iterator[Line]:
-    """What is below a verdict: fields that are known at run time only, a target's note, the findings."""
+    """The lines below a verdict: fields that are known at run time only, a target's note, the findings."""
     if unknown:
         yield Line(2, Text(f"known at run time only: {', '.join(map(printable, unknown))}", "yellow"))
     if target and target.note:

@@ -24,11 +24,11 @@ from dml_tile.tile_request import Request
 
 _TENSORS: Final = ("InputTensor", "OutputTensor")
 _USUAL: Final = {"Flags": TensorFlags.NONE.name, "Strides": "packed", "GuaranteedBaseOffsetAlignment": "0"}
-"""What is not worth a row where all tiles have it."""
+"""Values that get no row where all tiles have them."""
 
 
 def print_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None:
-    """Print what becomes of each tile as it comes, then how many there were."""
+    """Print each tile's lowering as it comes, then the counts."""
     counts = Counter[str]()
     for tile in tiles:
         word = _verdict_word(tile)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # only text has one
     from rich.console import Console
 
 Problems: TypeAlias = Sequence[tuple[str, Problem]]
-"""What cannot be read, each with the name of its source."""
+"""The reasons why parts of sources cannot be read, each with the name of its source."""
 
 Write: TypeAlias = Callable[[str], object]
 """Writes a part of a report."""
@@ -30,7 +30,7 @@ Write: TypeAlias = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """What a report is made from: its output, where fields stand in their files, and the contract that was checked.
+    """The output of a report, the positions of fields in their files, and the contract that was checked.
 
     ``open_console`` gives a console on the same output, for a terminal's colours and width.
     """
@@ -66,7 +66,7 @@ class GroupedFinding:
     targets: tuple[str, ...]
 
     def text(self) -> str:
-        """What annotations say: the field and what is wrong with it; at which targets; what to do."""
+        """The text of an annotation: the field and its error, the targets, and the suggestion."""
         finding, result = self.finding, self.result
         path = f"{finding.path}: " if finding.path else ""
         tile = f"{result.pointer} " if result.pointer else ""

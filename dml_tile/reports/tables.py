@@ -29,7 +29,7 @@ def support_table() -> Table:
 
 
 def target_table() -> Table:
-    """What each Windows release and DirectML version accepts as a tile; narrow enough for 80 columns."""
+    """The tiles that each Windows release and DirectML version accepts; narrow enough for 80 columns."""
     table = Table("target", "level", "dimensions", "data types", "DirectML", title="What accepts which tile")
     for release in WINDOWS_RELEASES:
         carried = f"{release.directml}, inferred" if release.note else release.directml

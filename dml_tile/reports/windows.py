@@ -21,7 +21,7 @@ _TITLE: Final = "Dimensions of the tiles that Windows takes, by data type"
 _INFERRED: Final = "inferred"
 _TYPES: Final = tuple(sorted(TILE_SUPPORT[-1].data_types))
 _WIDTH: Final = 75
-"""How many columns of a terminal the matrix takes with a column for each data type."""
+"""The width of the matrix in a terminal, in characters, with a column for each data type."""
 
 
 class MatrixRow(NamedTuple):

@@ -49,7 +49,7 @@ def run_from_level(lowest: FeatureLevel | None, is_known_in_part: bool) -> tuple
 
 
 def outcome_of(finding: Finding) -> str:
-    """What DirectML makes of it: ``E_INVALIDARG 0x80070057``."""
+    """The outcome of a finding: ``E_INVALIDARG 0x80070057``."""
     if finding.hresult is None and not finding.crash and finding.rule != operator_is_a_tile.id:
         return "there is no lowering" if finding.rule in _RULES_OF_LOWERING else "DirectML is not called"
     if not finding.is_noticed:
@@ -59,7 +59,7 @@ def outcome_of(finding: Finding) -> str:
 
 
 def outcome(hresult: HRESULT | None, crash: bool) -> str:
-    """What DirectML returns, if it does."""
+    """The HRESULT that DirectML returns, in words."""
     if hresult is not None:
         return str(hresult)
     return "no HRESULT, the process dies" if crash else "not known"

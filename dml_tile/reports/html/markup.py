@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 
 class Markup(str):
-    """What may stand in a page as it is; any other text is escaped."""
+    """Text that is HTML already; any other text is escaped."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ def link(url: str) -> Markup:
 
 
 def hash_source(text: str) -> str:
-    """How a content security policy names an inline script or style."""
+    """The source expression of an inline script or style in a content security policy."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 

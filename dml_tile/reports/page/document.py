@@ -17,7 +17,7 @@ from dml_tile.reports.page.tiles import COLUMNS, tile_body, verdict
 from dml_tile.reports.report import Problems
 
 _MAX_OPEN: Final = 20
-"""How many tiles with findings show them without being asked."""
+"""The findings are unfolded on a page with at most so many tiles that have some."""
 
 _AGAINST: Final = {
     "documentation": "what the documentation says, alone; lowest levels pass the runtime too",
@@ -94,7 +94,7 @@ def _tiles(page: PageModel) -> Iterator[str]:
 
 
 def _filters(page: PageModel) -> Iterator[str]:
-    """What the script shows and hides tiles by; it stays hidden without the script."""
+    """The form by which the script shows and hides tiles; it stays hidden without the script."""
     yield '<form id="filters" hidden>\n'
     yield element("label", "Text", Markup(' <input type="search" name="text" autocomplete="off" spellcheck="false">'))
     words = [word for word in page.words if any(row.verdict == word for row in page.listed)]

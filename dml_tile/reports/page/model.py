@@ -1,4 +1,4 @@
-"""What the page tells: every verdict is counted, and as many are listed as a browser can show at ease."""
+"""The contents of the page: all verdicts are counted, and as many tiles are listed as a browser shows with ease."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml_tile.reports.page.tile_row import TileRow, tile_row
 from dml_tile.targets import Target
 
 MAX_LISTED: Final = 1_000
-"""How many results with findings, how many without, how many models and how many problems are listed."""
+"""The limit for listed results with findings, for those without, for models and for problems."""
 
 VERDICTS: Final = (REFUSED, NOT_CHECKED, SO_FAR, ACCEPTED)
 """In the order in which they are shown and sorted."""

@@ -1,4 +1,4 @@
-"""What stands above the page's tiles: what cannot be read, and the targets, models and rules, each with its counts."""
+"""The sections above the page's tiles: problems, and the targets, models and rules with their counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RULE_COLUMNS: Final = ("Rule", "Tiles", "It says", "Page")
 
 
 def problem_list(problems: Problems) -> Iterator[Markup]:
-    """What cannot be read, and why."""
+    """The list of problems."""
     yield element("ul", *(_problem(*problem) for problem in islice(problems, MAX_LISTED)))
     yield from _left_out("problems", len(problems))
 

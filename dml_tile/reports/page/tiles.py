@@ -46,7 +46,7 @@ def verdict(word: str) -> Markup:
 
 
 def level_key(level: str) -> str:
-    """What a level in words is sorted by."""
+    """The sort key of a level in words."""
     return _ABOVE_ALL_LEVELS if level == NOWHERE else level.removeprefix("at least ")
 
 
