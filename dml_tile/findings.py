@@ -15,7 +15,7 @@ Against = Literal["documentation", "runtime", "both"]
 
 
 class Basis(Flag):
-    """What a rule rests on."""
+    """The evidence for a rule; several may hold."""
 
     DOCUMENTED = 1
     """Microsoft's reference pages say so."""
@@ -51,7 +51,7 @@ def bases_of(against: Against) -> Basis:
 class Violation:
     """One place where a rule is broken.
 
-    ``basis`` is given where only a part of the rule's is broken, ``hresult`` where the result is not the rule's.
+    ``basis`` is given where it is only a part of the rule's, ``hresult`` where it differs from the rule's.
     """
 
     path: str
@@ -132,7 +132,7 @@ class Finding:
 
     @property
     def is_noticed(self) -> bool:
-        """Whether DirectML notices; it does not where only the documentation is broken."""
+        """True unless only the documentation is broken, which DirectML does not notice."""
         return self.basis != Basis.DOCUMENTED
 
     def __str__(self) -> str:

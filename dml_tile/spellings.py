@@ -1,4 +1,4 @@
-"""How JSON spells DirectML's enumerators and flags, as pydantic annotations.
+"""The spellings of DirectML's enumerators and flags in JSON, as pydantic annotations.
 
 Read: the full C name, its suffix alone, or the integer; flags also as a list, ORed. Written: the full C name, or the
 integer where there is no name. A known value becomes the enumeration's member, an unknown one stays an int.

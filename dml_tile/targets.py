@@ -1,4 +1,4 @@
-"""What is simulated: DirectML's feature levels, what carries them, and Tile's support table.
+"""Simulated targets: DirectML's feature levels, the libraries and Windows releases with them, and Tile's support.
 
 Pages:
 https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_tile_operator_desc (tensor support)
@@ -213,7 +213,7 @@ class Target:
 
 
 TargetLike = Target | FeatureLevel | str | int
-"""Whatever ``Target.parse`` takes."""
+"""The types that ``Target.parse`` takes."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Byte and tensor views over whatever has the buffer protocol, without copying, and proven to stay in bounds."""
+"""Byte and tensor views of objects that support the buffer protocol, not copied, and checked to stay in bounds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 BufferLike: TypeAlias = "Buffer | NDArray[Any]"
-"""Whatever has the buffer protocol; NumPy's arrays are named because they declare it only from Python 3.12 on."""
+"""Any object that supports the buffer protocol; NumPy's arrays declare it only from Python 3.12 on."""
 
 Bytes: TypeAlias = NDArray[np.uint8]
 

@@ -74,7 +74,7 @@ class Buffer:
 
     @property
     def home(self) -> tuple[Buffer | None, int]:
-        """Where its first byte is: at an address, or at 0 of itself as long as it has no memory."""
+        """The place of the first byte: None and an address, or this buffer and 0 as long as it has no memory."""
         memory = self._memory
         return (self, 0) if memory is None else (None, memory.__array_interface__["data"][0])
 
@@ -118,7 +118,7 @@ class BufferBinding:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is ``{null, 0, 0}``, which binds nothing."""
+        """True for ``{null, 0, 0}``, which binds nothing."""
         return self.buffer is None and self.offset == self.size_in_bytes == 0
 
     def span(self, count: int) -> Span | None:

@@ -1,1 +1,1 @@
-"""Where the elements of a tensor lie: strides and sizes, coalesced axes, and chains of copies. Exact integers only."""
+"""Positions of a tensor's elements: strides and sizes, coalesced axes, and chains of copies. Exact integers only."""

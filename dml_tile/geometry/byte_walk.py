@@ -1,4 +1,4 @@
-"""A tile freed of its data type, and its axes as dimensions again, in as few as can be."""
+"""Tiles in bytes, without their data type, and their axes as the fewest possible dimensions."""
 
 from __future__ import annotations
 

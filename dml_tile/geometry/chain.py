@@ -21,12 +21,12 @@ from dml_tile.geometry.layout import packed_strides
 
 
 def can_be_chained(axes: Sequence[Axis], most: int) -> bool:
-    """Whether there is a chain of tiles of at most ``most`` dimensions, which is 2 or more."""
+    """True if a chain of tiles of at most ``most`` dimensions exists; ``most`` is 2 or more."""
     return len(dimensions_of(axes)) <= most or max(len(packing(axes)), len(unpacking(axes))) <= most
 
 
 def shortest_chain(axes: Sequence[Axis], most: int) -> list[tuple[Axis, ...]]:
-    """The axes of each step, of which there are as few as can be; the scratch memory is the least for so many.
+    """The axes of each step, in the fewest steps possible, and with the least scratch memory for that many.
 
     ``axes`` are coalesced, in elements, in the order of the output; they can be chained.
     """
@@ -46,7 +46,7 @@ def shortest_chain(axes: Sequence[Axis], most: int) -> list[tuple[Axis, ...]]:
 
 
 def _repeats_of_steps(axes: Sequence[Axis], most: int) -> list[set[int]]:
-    """Which repeats each of two or more steps does, by their places among the axes."""
+    """The repeats that each of two or more steps does, by their indices among the axes."""
     repeats = [i for i, axis in enumerate(axes) if not axis.source]
     free_in_last = {i for i in repeats if i == 0 or not _continues(axes[i - 1], axes[i])}
     costly = [i for i in repeats if i not in free_in_last]
@@ -73,7 +73,7 @@ def _repeats_of_steps(axes: Sequence[Axis], most: int) -> list[set[int]]:
 
 
 def _continues(outer: Axis, inner: Axis) -> bool:
-    """Whether an axis goes on, in the output, where the one inside it ends."""
+    """True if an axis continues, in the output, where the one inside it ends."""
     return outer.destination == inner.length * inner.destination
 
 

@@ -78,7 +78,7 @@ def calc_buffer_tensor_size(data_type: int, sizes: Sequence[int], strides: Seque
 
 
 def shares_addresses(sizes: Sequence[int], strides: Sequence[int]) -> bool | None:
-    """Whether two elements of a strided tensor have the same address; None: it may be (too many to enumerate).
+    """True if two elements of a strided tensor share an address; None if there are too many to enumerate.
 
     A layout whose dimensions nest, each stride beyond all that the smaller ones reach, has distinct addresses. What
     does not nest is enumerated, up to 2^22 addresses.

@@ -1,4 +1,4 @@
-"""What DirectML requires of the buffers that are bound to a tile's tensors, and to its persistent resource."""
+"""Rules for the buffers that are bound to a tile's tensors and to its persistent resource."""
 
 from __future__ import annotations
 
@@ -290,7 +290,7 @@ def initializer_has_no_persistent_resource(bound: Bound, target: Target) -> Iter
     "DML-BINDING-initializer-NONE",
     basis=Basis.RUNTIME,
     url=INITIALIZER_PAGE,
-    says="The documentation lets an initializer's input be of type NONE; the runtime crashes.",
+    says="An input of an initializer is not of type NONE. The documentation allows it; the runtime crashes.",
     hresult=None,
     crash=True,
 )
@@ -328,7 +328,7 @@ def binding_is_given(bound: Bound, target: Target) -> Iterator[Violation]:
     "DML-BINDING-overlap",
     basis=Basis.DOCUMENTED,
     url=BIND_OUTPUTS_PAGE,
-    says="What is written shares no memory with what else is bound: Tile has no in-place form.",
+    says="An output shares no memory with any other bound buffer: Tile has no in-place form.",
     hresult=REMOVED,
 )
 def output_is_apart(pair: BindingPair, target: Target) -> Iterator[Violation]:

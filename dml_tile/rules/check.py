@@ -92,7 +92,7 @@ _OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
 
 
 def _passes(desc: OperatorDesc | TileOperatorDesc | None, target: Target) -> bool:
-    """Whether a descriptor has no finding, which the first decides."""
+    """True if a descriptor has no finding; the search ends at the first."""
     tile = _tile_of(desc)
     return (tile is not None and _is_plainly_fine(tile, target)) or not any(True for _ in _findings(desc, tile, target))
 
@@ -128,7 +128,7 @@ def _findings(
 
 
 def _is_plainly_fine(tile: TileOperatorDesc, target: Target) -> bool:
-    """Whether a descriptor is of the common kind that breaks no rule; walking the rules costs ten times as much.
+    """True for a descriptor of the common kind that breaks no rule; applying the rules costs ten times as much.
 
     It never accepts what a rule refuses (a property test holds it to that), and leaves all that is less common, such as
     strides, to the rules.

@@ -1,4 +1,4 @@
-"""What DirectML requires of the calls of IDMLDevice."""
+"""Rules for creating a device and for the calls of IDMLDevice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HIGHEST_BIT: Final = 0x80000000
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """What DMLCreateDevice1 is called with; ``minimum_feature_level`` is None for DMLCreateDevice."""
+    """The arguments of DMLCreateDevice1; ``minimum_feature_level`` is None for DMLCreateDevice."""
 
     flags: int
     minimum_feature_level: int | None
@@ -26,7 +26,7 @@ class Creation:
 
 @dataclass(frozen=True, slots=True)
 class FeatureQuery:
-    """What CheckFeatureSupport is asked, and the highest of the requested levels that is supported, or 0."""
+    """A query of CheckFeatureSupport, and the highest supported level among the requested ones, or 0."""
 
     feature: int
     supported_level: int = 0
@@ -34,7 +34,7 @@ class FeatureQuery:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Why a device was removed: by which call, and by which findings."""
+    """The reason for a device's removal: the call that removed it and the findings of that call."""
 
     call: str
     findings: tuple[Any, ...]
@@ -45,7 +45,7 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """What CompileOperator is called with: whether there is an operator, whether it is the device's own, and flags."""
+    """A call of CompileOperator: ``given`` is False for a null operator, ``own`` for one of another device."""
 
     given: bool
     own: bool
@@ -54,7 +54,7 @@ class Compilation:
 
 @dataclass(frozen=True, slots=True)
 class InitializerOperators:
-    """The operators of an initializer, by whether they are the device's own."""
+    """The operators of an initializer; ``own`` is False for each that another device compiled."""
 
     own: tuple[bool, ...]
 
@@ -63,7 +63,8 @@ class InitializerOperators:
     "DML-DEVICE-flags",
     basis=CONTRACT,
     url=CREATE_DEVICE_PAGE,
-    says="The flags of DMLCreateDevice are of DML_CREATE_DEVICE_FLAGS. The runtime of 5_0 accepts 0x80000000 alone.",
+    says="The flags of DMLCreateDevice have no bits but those of DML_CREATE_DEVICE_FLAGS. The runtime of 5_0 accepts "
+    "0x80000000 alone.",
 )
 def creation_flags_are_known(creation: Creation, target: Target) -> Iterator[Violation]:
     if unknown := creation.flags & ~int(CreateDeviceFlags.DEBUG):
@@ -128,7 +129,7 @@ def feature_is_known(query: FeatureQuery, target: Target) -> Iterator[Violation]
     "DML-DEVICE-feature-levels",
     basis=CONTRACT,
     url=FEATURE_PAGE,
-    says="Of the feature levels that are asked for, at least one is supported.",
+    says="At least one of the requested feature levels is supported.",
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
 )
 def some_level_is_supported(query: FeatureQuery, target: Target) -> Iterator[Violation]:
@@ -176,7 +177,7 @@ def operator_is_the_device_s(compilation: Compilation, target: Target) -> Iterat
     "DML-COMPILE-flags",
     basis=CONTRACT,
     url=COMPILE_PAGE,
-    says="The flags of CompileOperator are of DML_EXECUTION_FLAGS.",
+    says="The flags of CompileOperator have no bits but those of DML_EXECUTION_FLAGS.",
 )
 def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterator[Violation]:
     if unknown := compilation.flags & ~_ALL_EXECUTION_FLAGS:

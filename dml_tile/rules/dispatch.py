@@ -1,4 +1,4 @@
-"""What DirectML requires of binding tables, and of what is dispatched with them."""
+"""Rules for binding tables, and for the operators and initializers that are dispatched with them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,11 @@ class TableUse:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """What RecordDispatch is called with: null pointers, a table for something else, a table from before a Reset."""
+    """A call of RecordDispatch.
+
+    ``dispatchable`` and ``table`` are False for null pointers, ``own`` for objects of another device, ``same`` for a
+    table that was made for another object, ``current`` for one that was made before the initializer's last Reset.
+    """
 
     dispatchable: bool = True
     table: bool = True
@@ -51,7 +55,7 @@ class Dispatch:
 
 @dataclass(frozen=True, slots=True)
 class Initialization:
-    """How often an operator was initialised before it is initialised (again), or executed."""
+    """The number of times that an operator was initialised before this initialisation or execution."""
 
     name: str
     times: int
@@ -118,7 +122,7 @@ def dispatchable_can_be_dispatched(request: TableRequest, target: Target) -> Ite
     "DML-TABLE-Dispatchable-device",
     basis=Basis.DOCUMENTED,
     url=ERRORS_PAGE,
-    says="A binding table and its dispatchable are of the same device.",
+    says="A binding table and its dispatchable belong to the same device.",
 )
 def dispatchable_is_the_device_s(request: TableRequest, target: Target) -> Iterator[Violation]:
     if request.given and not request.own:
@@ -156,7 +160,7 @@ def dispatch_is_complete(dispatch: Dispatch, target: Target) -> Iterator[Violati
     "DML-DISPATCH-device",
     basis=CONTRACT,
     url=DISPATCH_PAGE,
-    says="A recorder, what it dispatches and the binding table are of the same device; else the recorder's is removed.",
+    says="A recorder, its dispatchable and its binding table belong to one device; else the recorder's is removed.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def dispatch_is_of_one_device(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
@@ -168,7 +172,7 @@ def dispatch_is_of_one_device(dispatch: Dispatch, target: Target) -> Iterator[Vi
     "DML-DISPATCH-table",
     basis=CONTRACT,
     url=DISPATCH_PAGE,
-    says="The binding table was made for what is dispatched, and after an initializer's last Reset.",
+    says="The binding table was made for the dispatched object, and after an initializer's last Reset.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def table_is_of_the_dispatchable(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
@@ -180,7 +184,7 @@ def table_is_of_the_dispatchable(dispatch: Dispatch, target: Target) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class Persistence:
-    """Whether an operator that was initialised is executed with the persistent resource of its initialisation."""
+    """The persistent resource of an execution; ``same`` is False if it is not the one of the initialisation."""
 
     same: bool
 

@@ -1,4 +1,4 @@
-"""What keeps a tile from being lowered: there is then no chain of tiles at the target that writes the same bytes."""
+"""Rules for lowering: a tile that breaks one has no chain of tiles at the target that writes the same bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dml_tile.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """What is to be moved: coalesced axes in bytes, the name of its data type, and the types that may carry it."""
+    """A tile to lower: coalesced axes in bytes, the name of its data type, and the types that may carry it."""
 
     data_type: str
     axes: tuple[Axis, ...]

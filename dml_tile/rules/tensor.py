@@ -1,4 +1,4 @@
-"""What DirectML requires of each tensor: the rules of DML_TENSOR_DESC and DML_BUFFER_TENSOR_DESC."""
+"""Rules for each tensor: DML_TENSOR_DESC and DML_BUFFER_TENSOR_DESC."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class TensorView:
-    """One operand's DML_BUFFER_TENSOR_DESC, and what can be computed from it without reading past an array."""
+    """One operand's DML_BUFFER_TENSOR_DESC, with sizes and strides that are safe to compute with."""
 
     operand: Operand
     desc: BufferTensorDesc
@@ -60,7 +60,7 @@ class TensorView:
 
 
 def view_of(operand: Operand) -> TensorView | None:
-    """The operand's buffer, or None where there is no description to look at."""
+    """The view of an operand; None if the tensor, or its Desc, is null."""
     desc = operand.tensor.desc if operand.tensor else None
     if desc is None:
         return None

@@ -1,4 +1,4 @@
-"""What DirectML requires of DML_TILE_OPERATOR_DESC: its support table, and how its fields belong together."""
+"""Rules for DML_TILE_OPERATOR_DESC: its support table, and the relations between its fields."""
 
 from __future__ import annotations
 
