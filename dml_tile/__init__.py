@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dml_tile.bindings.resources import Buffer as Buffer
     from dml_tile.bindings.resources import BufferArrayBinding as BufferArrayBinding
     from dml_tile.bindings.resources import BufferBinding as BufferBinding
+    from dml_tile.checks.through_back_end import check_via as check_via
     from dml_tile.descriptors import BufferTensorDesc as BufferTensorDesc
     from dml_tile.descriptors import OperatorDesc as OperatorDesc
     from dml_tile.descriptors import TensorDesc as TensorDesc
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from dml_tile.simulation import simulate as simulate
     from dml_tile.targets import Target as Target
     from dml_tile.targets import TargetLike as TargetLike
+    from dml_tile.webnn_limits import op_support_limits as op_support_limits
 
     __version__: str
 
@@ -85,6 +87,7 @@ _NAMES = {
     "arrays.numpy": ("tile",),
     "bindings.memory": ("BufferLike", "tensor_view"),
     "bindings.resources": ("BindingDesc", "Buffer", "BufferArrayBinding", "BufferBinding"),
+    "checks.through_back_end": ("check_via",),
     "descriptors": ("BufferTensorDesc", "OperatorDesc", "TensorDesc", "TileOperatorDesc"),
     "device": (
         "BindingProperties",
@@ -129,6 +132,7 @@ _NAMES = {
     "rules.device": ("Removal",),
     "simulation": ("simulate",),
     "targets": ("Target", "TargetLike"),
+    "webnn_limits": ("op_support_limits",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 

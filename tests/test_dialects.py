@@ -16,12 +16,13 @@ from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx as onnx_dialect
 from dml_tile.dialects import openvino as openvino_dialect
 from dml_tile.dialects import webnn as webnn_dialect
+from dml_tile.element_types import CARRIERS
 from dml_tile.enums import UINT_MAX, TensorDataType
 from dml_tile.errors import DialectError, DmlError
 from dml_tile.findings import Rule
 from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import check
-from dml_tile.rules.dialect import CARRIERS, DIALECT_RULES, SPECIFICATION_RULES, merged
+from dml_tile.rules.dialect import DIALECT_RULES, SPECIFICATION_RULES, merged
 from dml_tile.tile_request import INT64_MAX, Request
 from tests.helpers.descriptors import at
 
@@ -81,7 +82,7 @@ def test_an_edge_is_handled_as_the_specification_says(edge: str, dialect: str) -
         (onnx_dialect.tile_13, ("int8", [2], [2**63]), "overflows; an output size is at most 9223372036854775807"),
         (openvino_dialect.tile_1, ("float32", [2], [2]), "OpenVINO Tile-1: data type: float32 is not one of bf16"),
         (webnn_dialect.tile, ("float64", [2], [2]), "WebNN tile: data type: float64 is not one of float16"),
-        (webnn_dialect.tile, ("int8", [2], [0]), r"repetitions\[0\]: TypeError: is 0; it is from 1 to 4294967295"),
+        (webnn_dialect.tile, ("int8", [2], [0]), r"repetitions\[0\]: TypeError: is 0; it must be from 1 to 4294967295"),
         (numpy_dialect.tile, ("int8", [2], [-1]), r"numpy.tile: reps\[0\]: is -1; negative values are not allowed"),
     ],
 )

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dml_tile.dialects import onnx, openvino
 from dml_tile.readers.model_tile import TileNode, tile_node
-from dml_tile.tile_request import Request
+from dml_tile.tile_request import Dialect, Request
 
-ONNX, OPENVINO = "ONNX Tile-13", "OpenVINO Tile-1"
+ONNX, OPENVINO = onnx.TILE_13, openvino.TILE_1
 
 
-def node(shape: Any, *arguments: Any, dialect: str = ONNX, data_type: str | None = "float32") -> TileNode:
+def node(shape: Any, *arguments: Any, dialect: Dialect = ONNX, data_type: str | None = "float32") -> TileNode:
     arrays = [argument if argument is None else np.asarray(argument) for argument in arguments]
     return tile_node("here", dialect, data_type, shape, arrays)
 
@@ -32,7 +33,7 @@ def test_a_tile_that_is_known_is_a_request() -> None:
         (node(None, None), ("InputTensor.DimensionCount", "Repeats")),
         (node([2], [2], data_type=None), ("InputTensor.DataType",)),
         (node([None], [1, 2], dialect=OPENVINO, data_type="f32"), ("InputTensor.Sizes[1]",)),
-        (node([3], None, 0.0, dialect="ONNX Tile-1"), ("Repeats",)),
+        (node([3], None, 0.0, dialect=onnx.TILE_1), ("Repeats",)),
     ],
 )
 def test_what_is_known_at_run_time_only_is_named(made: TileNode, unknown: tuple[str, ...]) -> None:
@@ -55,7 +56,7 @@ def test_repeats_tell_the_rank_where_there_is_one_for_each_dimension() -> None:
 def test_shapes_are_promoted_as_the_dialect_says() -> None:
     promoted = node(["n", 3], [5, 1, 2], dialect=OPENVINO, data_type="f32")
     assert (promoted.shape, promoted.repeats) == ((1, "n", 3), (5, 1, 2))
-    assert node([3, 4], 2, 1, dialect="ONNX Tile-1").repeats == (1, 2)
+    assert node([3, 4], 2, 1, dialect=onnx.TILE_1).repeats == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_shapes_are_promoted_as_the_dialect_says() -> None:
     [
         (node([2, 3], [1]), "repeats: has 1 values; the input has 2 dimensions, and as many repeats"),
         (node(["n", 3], [1, -1]), "repeats[1]: is -1; repeats must not contain negative values"),
-        (node(["n"], None, dialect="ONNX Tile-6", data_type="bfloat16"), "data type: bfloat16 is not one of"),
+        (node(["n"], None, dialect=onnx.TILE_6, data_type="bfloat16"), "data type: bfloat16 is not one of"),
         (node([2], [1.5]), "repeats: is of float64; int64 was expected"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from onnx import ModelProto, TensorProto
 
 from dml_tile.errors import InputError, Problem
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.onnx.file import LARGE, MAX_MODEL_BYTES, load
 from dml_tile.readers.onnx.tiles import read_nodes
 from tests.helpers.onnx_graphs import (
@@ -161,7 +161,7 @@ def test_weights_take_no_memory(tmp_path: Path) -> None:
     (found,) = read_nodes(path, KnownShapes())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found == TileNode("Tile->y", "ONNX Tile-13", "float32", (2**18, 500), (1, 2))
+    assert found == TileNode("Tile->y", DIALECTS["ONNX Tile-13"], "float32", (2**18, 500), (1, 2))
     assert peak < 2**20 * 10
     assert load(path).ByteSize() < 1000
 
@@ -273,7 +273,7 @@ def test_repeats_outside_the_folder_or_unreadable_are_a_problem(
     (folder / "loop.bin").symlink_to("loop.bin")
     os.mkfifo(folder / "pipe.bin")
     found, problem = nodes_of(with_external(**entries), folder)
-    assert found == TileNode("Tile->y", "ONNX Tile-13", "float32", (2, 3), None)
+    assert found == TileNode("Tile->y", DIALECTS["ONNX Tile-13"], "float32", (2, 3), None)
     assert isinstance(problem, Problem)
     assert problem.pointer == "Tile->y"
     assert problem.message.startswith("the data of 'r': ")
@@ -313,6 +313,6 @@ def test_weights_in_files_that_are_missing_are_no_problem(tmp_path: Path) -> Non
     ]
     found = nodes_of(model(*nodes, inputs=[typed("x", [100, 3])], initializer=weights), tmp_path)
     assert found == [
-        TileNode("Tile->b", "ONNX Tile-13", "float32", (1, 3), (1, 2)),
-        TileNode("Tile->y", "ONNX Tile-13", "int64", (2**20, 2**20), (1, 2)),
+        TileNode("Tile->b", DIALECTS["ONNX Tile-13"], "float32", (1, 3), (1, 2)),
+        TileNode("Tile->y", DIALECTS["ONNX Tile-13"], "int64", (2**20, 2**20), (1, 2)),
     ]

@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 
 from dml_tile.errors import InputError
-from dml_tile.readers.model_tile import TileNode
+from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.readers.onnx import functions
 from tests.helpers.onnx_graphs import (
     BOOL,
@@ -35,8 +35,8 @@ TWICE: Final = function("Twice", ["a"], ["b"], constant("two", [2, 2]), tile_nod
 def test_a_function_s_tile_is_told_where_it_is_called_with_the_caller_s_shapes(tmp_path: Path) -> None:
     made = model(call("Twice", ["x"], ["m"], "A"), call("Twice", ["m"], ["y"]), functions=[TWICE])
     assert nodes_of(made, tmp_path) == [
-        TileNode("A/Tile_1", "ONNX Tile-13", "float32", (2, 3), (2, 2)),
-        TileNode("Twice->y/Tile_1", "ONNX Tile-13", "float32", (4, 6), (2, 2)),
+        TileNode("A/Tile_1", DIALECTS["ONNX Tile-13"], "float32", (2, 3), (2, 2)),
+        TileNode("Twice->y/Tile_1", DIALECTS["ONNX Tile-13"], "float32", (4, 6), (2, 2)),
     ]
 
 
@@ -54,7 +54,7 @@ def test_a_function_s_subgraphs_are_named_as_the_function_names_them(tmp_path: P
     body = function("Maybe", ["x", "c"], ["w"], R, if_node(tile_node(output="t")))
     made = model(call("Maybe", ["x", "c"], ["y"], "M"), inputs=[typed("x", [2, 3]), COND], functions=[body])
     assert nodes_of(made, tmp_path) == [
-        TileNode("M/If_3/then_branch/Tile->t", "ONNX Tile-13", "float32", (2, 3), (2, 2))
+        TileNode("M/If_3/then_branch/Tile->t", DIALECTS["ONNX Tile-13"], "float32", (2, 3), (2, 2))
     ]
 
 
@@ -95,8 +95,10 @@ def test_a_function_s_opset_decides_its_dialect(model_s: int, function_s: int, t
     made.opset_import.append(helper.make_opsetid("own", 1))
     inside, behind = nodes_of(made, tmp_path)
     assert isinstance(inside, TileNode)
-    assert inside.dialect == f"ONNX Tile-{13 if function_s >= 13 else 6}"
-    assert behind == TileNode("Tile->y", f"ONNX Tile-{13 if model_s >= 13 else 6}", "float32", (14, 21), (2, 2))
+    assert inside.dialect.name == f"ONNX Tile-{13 if function_s >= 13 else 6}"
+    assert behind == TileNode(
+        "Tile->y", DIALECTS[f"ONNX Tile-{13 if model_s >= 13 else 6}"], "float32", (14, 21), (2, 2)
+    )
 
 
 def test_a_function_s_other_operators_are_of_its_opset_too(tmp_path: Path) -> None:

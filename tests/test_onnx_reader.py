@@ -10,7 +10,7 @@ import pytest
 from onnx import NodeProto, TensorProto, helper
 
 from dml_tile.errors import InputError, Problem
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.tile_request import Request
 from tests.helpers.onnx_graphs import (
@@ -56,7 +56,7 @@ REAL: Final = {
 def test_a_real_model_has_its_tile(name: str) -> None:
     (found,) = read_nodes(MODELS / name, KnownShapes())
     assert isinstance(found, TileNode)
-    assert (found.dialect, found.shape, found.repeats) == REAL[name]
+    assert (found.dialect.name, found.shape, found.repeats) == REAL[name]
     assert (found.data_type, found.error) == ("float32", "")
 
 
@@ -73,15 +73,15 @@ def test_all_real_models_are_read() -> None:
 )
 def test_the_opset_decides_the_dialect(opset: int, dialect: str, tmp_path: Path) -> None:
     found = tile_in(model(R, tile_node(name="Tile_1"), opset=opset), tmp_path)
-    assert found == TileNode("Tile_1", dialect, "float32", (2, 3), (2, 2))
-    assert found.request == Request(dialect, "float32", (2, 3), (2, 2))
+    assert found == TileNode("Tile_1", DIALECTS[dialect], "float32", (2, 3), (2, 2))
+    assert found.request == Request(DIALECTS[dialect], "float32", (2, 3), (2, 2))
 
 
 @pytest.mark.parametrize("opset", [1, 5])
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 def test_tile_1_takes_tiles_and_axis_of_either_type(opset: int, dtype: str, tmp_path: Path) -> None:
     made = model(constant("t", 4, dtype), constant("a", 1, dtype), node("Tile", ["x", "t", "a"], ["y"]), opset=opset)
-    assert tile_in(made, tmp_path) == TileNode("Tile->y", "ONNX Tile-1", "float32", (2, 3), (1, 4))
+    assert tile_in(made, tmp_path) == TileNode("Tile->y", DIALECTS["ONNX Tile-1"], "float32", (2, 3), (1, 4))
 
 
 def test_tile_1_may_have_a_run_time_axis(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_tile_1_may_have_a_run_time_axis(tmp_path: Path) -> None:
 def test_the_default_domain_has_two_spellings(tmp_path: Path) -> None:
     made = model(R, node("Tile", ["x", "r"], ["y"], domain="ai.onnx"), opset=9)
     made.opset_import[0].domain = "ai.onnx"
-    assert tile_in(made, tmp_path).dialect == "ONNX Tile-6"
+    assert tile_in(made, tmp_path).dialect.name == "ONNX Tile-6"
 
 
 def test_a_tile_of_another_domain_is_none(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_tile_of_another_domain_is_none(tmp_path: Path) -> None:
 def test_before_ir_version_3_the_opset_is_1(tmp_path: Path) -> None:
     made = model(constant("t", 4), constant("a", 1), node("Tile", ["x", "t", "a"], ["y"]), ir_version=2)
     del made.opset_import[:]
-    assert tile_in(made, tmp_path).dialect == "ONNX Tile-1"
+    assert tile_in(made, tmp_path).dialect.name == "ONNX Tile-1"
 
 
 @pytest.mark.parametrize("version", [None, 0, -3])
@@ -226,7 +226,7 @@ def test_a_long_name_of_a_dimension_is_cut_too(tmp_path: Path) -> None:
 def test_an_if_s_branches_see_the_outer_values(tmp_path: Path) -> None:
     made = model(R, if_node(tile_node(output="t", name="Tile_1")), tile_node("w"), inputs=[typed("x", [2, 3]), COND])
     inside, behind = nodes_of(made, tmp_path)
-    assert inside == TileNode("If_3/then_branch/Tile_1", "ONNX Tile-13", "float32", (2, 3), (2, 2))
+    assert inside == TileNode("If_3/then_branch/Tile_1", DIALECTS["ONNX Tile-13"], "float32", (2, 3), (2, 2))
     assert isinstance(behind, TileNode)
     assert behind.shape == (None, None)  # the branches give different shapes
 
@@ -235,14 +235,14 @@ def test_an_if_s_output_has_the_shape_in_which_its_branches_agree(tmp_path: Path
     other = graph([tile_node(output="e")], (), [typed("e")])
     same = node("If", ["c"], ["w"], then_branch=graph([tile_node(output="t")], (), [typed("t")]), else_branch=other)
     *_, behind = nodes_of(model(R, same, tile_node("w"), inputs=[typed("x", [2, 3]), COND]), tmp_path)
-    assert behind == TileNode("Tile->y", "ONNX Tile-13", "float32", (4, 6), (2, 2))
+    assert behind == TileNode("Tile->y", DIALECTS["ONNX Tile-13"], "float32", (4, 6), (2, 2))
 
 
 def test_a_scan_s_body_has_slices(tmp_path: Path) -> None:
     body = graph([constant("r1", [5]), tile_node("s", "r1", "t")], [typed("s")], [typed("t")])
     made = model(node("Scan", ["x"], ["w"], name="S", body=body, num_scan_inputs=1), tile_node("w", "r"))
     inside, _ = nodes_of(made, tmp_path)
-    assert inside == TileNode("S/body/Tile->t", "ONNX Tile-13", "float32", (3,), (5,))
+    assert inside == TileNode("S/body/Tile->t", DIALECTS["ONNX Tile-13"], "float32", (3,), (5,))
 
 
 def test_a_loop_s_body_sees_the_outer_values_and_what_it_declares(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dml_tile.dialects.openvino import TILE_1_TYPES
+from dml_tile.dialects.openvino import TILE_1, TILE_1_TYPES
 from dml_tile.errors import InputError
 from dml_tile.readers import openvino as openvino_reader
 from dml_tile.readers.model_tile import KnownShapes, TileNode
@@ -30,7 +30,7 @@ from tests.helpers.ir_models import (
     tile_operation,
 )
 
-DIALECT = "OpenVINO Tile-1"
+DIALECT = TILE_1
 
 
 def read(path: Path, **input_shapes: tuple[int, ...]) -> list[TileNode]:

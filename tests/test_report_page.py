@@ -14,7 +14,7 @@ from dml_tile.enums import FeatureLevel
 from dml_tile.errors import Problem
 from dml_tile.findings import Against
 from dml_tile.readers.json.descriptors import JsonDescriptor
-from dml_tile.readers.model_tile import TileNode
+from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.reports.html.markup import hash_source
 from dml_tile.reports.page.model import MAX_LISTED
 from dml_tile.rules.catalogue import RULES
@@ -36,7 +36,7 @@ from tests.helpers.report_pages import (
     section,
 )
 
-DYNAMIC = TileNode("widen", "ONNX Tile-13", "float32", ("batch", 3, 2, 2), (1, 1, 1, 2))
+DYNAMIC = TileNode("widen", DIALECTS["ONNX Tile-13"], "float32", ("batch", 3, 2, 2), (1, 1, 1, 2))
 
 
 def test_a_tile_has_a_row_for_each_target() -> None:

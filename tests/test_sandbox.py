@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from dml_tile.errors import Problem
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.sandbox.parent import MAX_ANSWER_BYTES, ModelReader
 from dml_tile.readers.sandbox.protocol import Order, answer_line, read_answer
 from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, nested_ifs, tensorflow_tile
 
 BURN_XML, BURN_ONNX, LITE = (MODELS / name for name in ("burn_tile.ir.xml", "burn_tile.onnx", "tile.tflite"))
-BURN = TileNode("output_tensor", "OpenVINO Tile-1", "f32", (2, 2), (2, 2))
+BURN = TileNode("output_tensor", DIALECTS["OpenVINO Tile-1"], "f32", (2, 2), (2, 2))
 LONG = 300  # seconds, on a machine that has much else to do
 
 
@@ -37,7 +37,7 @@ def read(path: Path, *paths: Path, known_shapes: KnownShapes | None = None, **bo
 def test_models_of_every_kind_are_read(tmp_path: Path) -> None:
     xml, onnx, lite, graph = read(BURN_XML, BURN_ONNX, LITE, tensorflow_tile(tmp_path / "g.pb"))
     assert xml == [BURN]
-    assert [(node.dialect, node.shape, node.repeats) for node in onnx] == [("ONNX Tile-13", (2, 2), (2, 2))]
+    assert [(node.dialect.name, node.shape, node.repeats) for node in onnx] == [("ONNX Tile-13", (2, 2), (2, 2))]
     assert [node.shape for node in lite] == [(None, 2)]
     assert [node.repeats for node in graph] == [(2, 5)]
 
@@ -305,12 +305,18 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
 # The lines
 
 
-NODE = TileNode("If_3/then_body/☃\n", "ONNX Tile-13", None, (2, "n", None), (1, 2, 3))
+NODE = TileNode("If_3/then_body/☃\n", DIALECTS["ONNX Tile-13"], None, (2, "n", None), (1, 2, 3))
 
 
 @pytest.mark.parametrize(
     "part",
-    [NODE, TileNode("t", "OpenVINO Tile-1", "f32", None, None), BURN, Problem("/x", 'a "quoted" reason'), None],
+    [
+        NODE,
+        TileNode("t", DIALECTS["OpenVINO Tile-1"], "f32", None, None),
+        BURN,
+        Problem("/x", 'a "quoted" reason'),
+        None,
+    ],
 )
 def test_a_part_survives_its_line(part: Any) -> None:
     line = answer_line(part)

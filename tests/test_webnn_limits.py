@@ -8,14 +8,14 @@ import pytest
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
-from dml_tile.arrays.webnn import op_support_limits
-from dml_tile.back_ends import checked
+from dml_tile.checks.through_back_end import check_via
 from dml_tile.cli import app as cli
 from dml_tile.dialects import webnn as dialect
 from dml_tile.emit.schemas import schemas
 from dml_tile.enums import FeatureLevel
 from dml_tile.errors import DialectError
 from dml_tile.simulation import simulate
+from dml_tile.webnn_limits import op_support_limits
 from tests.helpers.descriptors import at
 
 FROM_4_0 = ["float32", "float16", "int32", "uint32", "int8", "uint8"]
@@ -62,7 +62,7 @@ def test_what_is_within_the_limits_passes_through_chromium_and_nothing_else_does
         for rank in range(10):
             request = dialect.tile(name, [1] * rank, [2] * rank)
             within = name in tensor["dataTypes"] and tensor["rankRange"]["min"] <= rank <= tensor["rankRange"]["max"]
-            assert (not checked(request, level, "chromium")) == within
+            assert (not check_via(request, level, "chromium")) == within
 
 
 @pytest.mark.parametrize("level", ["4_0", "6_4"])

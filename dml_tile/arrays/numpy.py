@@ -1,4 +1,4 @@
-"""Tiles of NumPy arrays, in the terms of numpy.tile.
+"""Tiles NumPy arrays as numpy.tile does.
 
 Page: https://numpy.org/doc/stable/reference/generated/numpy.tile.html
 """
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dml_tile.bindings.memory import DTYPES, region_of
 from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.dialects import numpy as dialect
 from dml_tile.enums import TensorDataType
 from dml_tile.execution.executor import require_executable
 from dml_tile.execution.planner import plan_tile
@@ -24,12 +25,16 @@ from dml_tile.simulation import resolve
 from dml_tile.targets import TargetLike
 from dml_tile.tile_request import Request
 
+_STRINGS: Final = "SUT"
+_OBJECTS: Final = "O"
+
 _MAX_WORK: Final[Any] = 10_000
-"""How many solutions NumPy tries to tell two strided arrays apart, before they are taken to overlap."""
+"""The most candidates that NumPy tries to tell two strided arrays apart; beyond that they are taken to overlap."""
 
 DATA_TYPES: Final = {dtype.str[1:]: TensorDataType(data_type) for data_type, dtype in DTYPES.items()} | {
     "b1": TensorDataType.UINT8  # DirectML has no bool; its bytes are tiled as they are
 }
+"""The data types of arrays, by NumPy's kind and size of their elements."""
 
 
 def tile(
@@ -39,47 +44,44 @@ def tile(
     against: Against = "both",
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """Tile an array as numpy.tile does, if DirectML would at ``target``.
+    """Tile an array as numpy.tile does, if DirectML accepts the tile at ``target``.
 
-    Array and repeats are promoted to the same length with leading 1s; a rank of 0 is described as the sizes {1}. The
-    descriptor that is checked is the packed one of the array's values, however the array lies in memory; a bool is a
-    UINT8. ``out``, if given, has the result's shape and dtype, and receives it.
+    The shorter of the array's shape and ``repeats`` gets leading 1s; a scalar is described by the sizes {1}. The
+    descriptor that is checked is packed, whatever the array's strides; bool is described as UINT8. ``out``, if given,
+    has the result's shape and dtype, and receives it.
 
-    Raises DmlError with the findings where DirectML refuses (also for a repeat of 0, and for an array without
-    elements), TypeError for a dtype without a DirectML type, ValueError for a negative repeat, a result that no
-    descriptor can hold, or an ``out`` that does not fit, is read-only or shares memory with the array.
+    Raises DmlError with the findings where DirectML refuses the tile (also for a repeat of 0, and for an array without
+    elements), TypeError for a dtype without a DirectML type, DialectError for a negative repeat, ValueError for a
+    result that no descriptor can hold, or an ``out`` that does not fit, is read-only or shares memory with the array.
     """
     target = resolve(target)
     array = np.asarray(array)
     data_type = DATA_TYPES.get(array.dtype.str[1:])
     if data_type is None:
         raise TypeError(f"DirectML has no tensor data type for {array.dtype}")
-    counts = _counts(repeats)
-    if any(count < 0 for count in counts):
-        raise ValueError(f"repeats is {counts}; no value may be negative")
-    rank = max(len(counts), array.ndim)
-    counts = [1] * (rank - len(counts)) + counts
-    source = array.reshape((1,) * (rank - array.ndim) + array.shape)
-    described = TileOperatorDesc.from_input(data_type=data_type, sizes=source.shape or (1,), repeats=counts or (1,))
+    request = dialect.tile(array.dtype.name, array.shape, _counts(repeats))
+    described = TileOperatorDesc.from_input(
+        data_type=data_type, sizes=request.shape or (1,), repeats=request.repeats or (1,)
+    )
     require_executable(described, target, against)
-    shape = tuple(map(mul, source.shape, counts))
     if out is None:
-        out = np.empty(shape, array.dtype)
+        out = np.empty(request.output_shape, array.dtype)
     else:
-        _require_fitting(out, shape, array)
-    plan = plan_tile(array.itemsize, source.shape, tuple(counts), source.strides, out.strides)
+        _require_fitting(out, request.output_shape, array)
+    source = array.reshape(request.shape)
+    plan = plan_tile(array.itemsize, request.shape, request.repeats, source.strides, out.strides)
     run(plan, Region(*region_of(source)), Region(*region_of(out)))
     return out
 
 
 def tiled(array: NDArray[Any], request: Request) -> NDArray[Any]:
-    """The result of a request on an array of its shape, but for leading 1s; of any dtype, in C order.
+    """The result of a request, in C order. The array has the request's shape, or that without its leading 1s.
 
-    The bits are moved as those of a descriptor are. Elements that no descriptor describes are moved so too, where they
-    have a fixed size; strings and Python objects are tiled by NumPy.
+    Any dtype is accepted. Elements of 1, 2, 4, 8 or 16 bytes are moved as bits, in the way of a descriptor's; NumPy
+    tiles all others, strings and Python objects among them.
     """
     source = array.reshape(request.shape)
-    if array.dtype.hasobject or array.dtype.kind in "SUT" or array.itemsize not in (1, 2, 4, 8, 16):
+    if array.dtype.hasobject or array.dtype.kind in _STRINGS or array.itemsize not in (1, 2, 4, 8, 16):
         return np.tile(source, request.repeats)
     repeats = request.repeats
     bits = np.ascontiguousarray(source).reshape(-1).view(np.uint8)
@@ -91,6 +93,11 @@ def tiled(array: NDArray[Any], request: Request) -> NDArray[Any]:
     plan = plan_tile(source.itemsize, source.shape, repeats, source.strides, out.strides)
     run(plan, Region(*region_of(source)), Region(*region_of(out)))
     return out.reshape(-1).view(array.dtype).reshape(request.output_shape)
+
+
+def onnx_type(array: NDArray[Any]) -> str:
+    """ONNX's name of an array's data type, in NumPy's spelling; strings are arrays of str, bytes or objects."""
+    return "string" if array.dtype.kind in _STRINGS + _OBJECTS else array.dtype.name
 
 
 def _counts(repeats: int | Iterable[int]) -> list[int]:

@@ -28,12 +28,11 @@ from onnx import checker, defs, external_data_helper, helper, numpy_helper
 from onnx.backend import base
 from onnx.reference import ReferenceEvaluator
 
-from dml_tile.arrays.numpy import tiled
-from dml_tile.arrays.onnx import type_name
+from dml_tile.arrays.numpy import onnx_type, tiled
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.device import BindingTableDesc, Buffer, BufferBinding, Device
 from dml_tile.dialects.directml import findings, tile_desc
-from dml_tile.dialects.onnx import TILES
+from dml_tile.dialects.onnx import tile_of_opset
 from dml_tile.errors import OnnxModelError
 from dml_tile.rules.check import lowest_level
 from dml_tile.targets import TargetLike
@@ -148,7 +147,7 @@ class _Step:
         self.output = node.output[0]
         self._named = _named(node)
         self._device = device
-        self._tile = TILES[max(since for since in TILES if since <= opset)] if node.op_type == "Tile" else None
+        self._tile = tile_of_opset(opset) if node.op_type == "Tile" else None
         with self._blamed():
             self._reference = None if self._tile else _evaluator(node, opset)
 
@@ -159,7 +158,7 @@ class _Step:
                 return np.asarray(output)
             assert self._tile is not None
             array, *others = inputs
-            request = self._tile(type_name(array), array.shape, *others)
+            request = self._tile.request(onnx_type(array), array.shape, *others)
             if not findings(request):
                 desc = tile_desc(request)
                 if lowest_level(desc) is not None:
@@ -271,7 +270,7 @@ def _require_declared(value: onnx.ValueInfoProto, array: Array) -> None:
     """Raise OnnxModelError for an array of another type, rank or fixed size than the model declares."""
     declared = value.type.tensor_type
     wanted = helper.tensor_dtype_to_np_dtype(declared.elem_type)
-    if type_name(array) != ("string" if declared.elem_type == onnx.TensorProto.STRING else wanted.name):
+    if onnx_type(array) != ("string" if declared.elem_type == onnx.TensorProto.STRING else wanted.name):
         raise OnnxModelError(f"the input {value.name!r} is of {array.dtype}; {wanted} was expected")
     sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in declared.shape.dim]
     if len(sizes) != array.ndim or any(

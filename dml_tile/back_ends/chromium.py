@@ -1,9 +1,9 @@
-"""Chromium's WebNN, by its DirectML back end.
+"""Chromium's WebNN implementation on DirectML.
 
-The tile goes straight through, with its strides written out. A scalar gets the sizes {1}, while its repetitions stay
-none, which is no RepeatsCount that DirectML accepts. What the specification or the context's limits rule out is a
-TypeError before there is a descriptor. ONNX's and OpenVINO's tiles are taken as they are after conversion, a bool as
-uint8, as ONNX Runtime's WebNN provider has it.
+The tile is handed over as it is, with packed strides written out. A scalar gets the sizes {1} but keeps no repeats, so
+its RepeatsCount is 0, which DirectML refuses. What the WebNN specification or the context's limits exclude is a
+TypeError, raised before there is a descriptor. Tiles of ONNX and OpenVINO are taken as if converted to WebNN, bool as
+uint8, as ONNX Runtime's WebNN provider does.
 
 Source: chromium/chromium, services/webnn/: dml/graph_impl_dml.cc, dml/tensor_desc.cc, dml/context_impl_dml.cc and
 webnn_context_provider_impl.cc; microsoft/onnxruntime, onnxruntime/core/providers/webnn/builders/helper.h
@@ -15,30 +15,30 @@ from collections.abc import Sequence
 from operator import mul
 from typing import Final, Literal, get_args
 
-from dml_tile.back_ends.tensors import refused, tensor, tile, type_name, written_strides
+from dml_tile.back_ends.tensors import refused, tensor, tile, written_strides
 from dml_tile.descriptors import TensorDesc
+from dml_tile.element_types import CARRIERS
 from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
 from dml_tile.geometry.layout import ELEMENT_SIZES
 from dml_tile.rules.back_end import Fate, Handover
-from dml_tile.rules.dialect import CARRIERS
 from dml_tile.targets import Target
 from dml_tile.tile_request import Request
 
 DataType = Literal["float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8"]
 DATA_TYPES: Final[tuple[DataType, ...]] = get_args(DataType)
 MAX_BYTES: Final = UINT_MAX
-"""The limit of a tensor, in bytes."""
+"""The most bytes that a tensor may have."""
 
 
 def from_chromium(request: Request, target: Target) -> Handover:
-    """The tile with its strides, which are those of packed tensors."""
-    name = "uint8" if type_name(request) == "bool" else type_name(request)
+    """The tile, with the strides of packed tensors."""
+    name = "uint8" if request.onnx_type == "bool" else request.onnx_type
     if name not in DATA_TYPES:
         return refused("InputTensor.DataType", f"TypeError: {name} is not one of {', '.join(DATA_TYPES)}")
     rank = len(request.shape)
     if rank > DML_TENSOR_DIMENSION_COUNT_MAX1:
         most = DML_TENSOR_DIMENSION_COUNT_MAX1
-        return refused("InputTensor.DimensionCount", f"TypeError: {rank} dimensions; at most {most} are taken")
+        return refused("InputTensor.DimensionCount", f"TypeError: {rank} dimensions; the maximum is {most}")
     for field, values in (("InputTensor.Sizes", request.shape), ("Repeats", request.repeats)):
         if 0 in values:
             return refused(f"{field}[{values.index(0)}]", "TypeError: is 0; it must be larger than 0")
@@ -46,7 +46,7 @@ def from_chromium(request: Request, target: Target) -> Handover:
     for value in map(mul, request.shape, request.repeats):
         size *= value
     if size > MAX_BYTES:
-        return refused("OutputTensor.Sizes", f"TypeError: the output has {size} bytes; at most {MAX_BYTES} are taken")
+        return refused("OutputTensor.Sizes", f"TypeError: the output has {size} bytes; the maximum is {MAX_BYTES}")
     source, destination = _written_out(name, request.shape), _written_out(name, request.output_shape)
     return Handover(Fate.TILE, tile(source, destination, request.repeats))
 

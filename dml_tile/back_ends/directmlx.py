@@ -1,7 +1,7 @@
 """DirectMLX, Microsoft's header for graphs of operators: dml::Tile(input, repeats).
 
-It infers the output: packed, and of the input's data type. Only in debug builds does it look at anything, at the number
-of repeats. The input is what the application describes; it is taken to be packed here.
+The output is inferred: packed, of the input's data type. Debug builds assert the number of repeats; nothing else is
+checked. The application describes the input; a packed one is assumed here.
 
 Source: microsoft/DirectML, Libraries/DirectMLX.h
 """
@@ -13,16 +13,15 @@ from operator import mul
 from dml_tile.back_ends.tensors import refused, tile, uints
 from dml_tile.descriptors import BufferTensorDesc, TensorDesc
 from dml_tile.rules.back_end import Fate, Handover
-from dml_tile.rules.dialect import CARRIERS
 from dml_tile.targets import Target
 from dml_tile.tile_request import Request
 
 
 def from_directmlx(request: Request, target: Target) -> Handover:
-    """The tile as it is, also where DirectML expresses none: without dimensions, with sizes and repeats of 0."""
-    data_type = CARRIERS.get(request.data_type)
+    """The tile as it is, even without dimensions, and with sizes or repeats of 0."""
+    data_type = request.carrier
     if data_type is None:
-        return refused("InputTensor.DataType", f"there is no dml::TensorDesc of {request.data_type}")
+        return refused("InputTensor.DataType", f"DirectML has no data type for {request.data_type}")
     sizes, repeats = uints(request.shape), uints(request.repeats)
     source, destination = (
         TensorDesc(desc=BufferTensorDesc(data_type=data_type, sizes=shape))

@@ -1,10 +1,9 @@
-"""ONNX Runtime's DirectML provider, in three eras that are known from versions of its files.
+"""ONNX Runtime's DirectML execution provider, in three eras that are known from versions of its files.
 
-The tile is squeezed: dimensions whose output has the size 1 are dropped, but for the last one if all have. Sizes and
-repeats are converted to UINT and multiplied, without a look at what is lost. A node of a data type that the provider
-does not register, or the device does not have, is left to another provider. Repeats that are known at run time only are
-no obstacle: the operator is made when they are. The minimum level is that of a device which the provider makes; an
-application's own may be of a lower one.
+The tile is squeezed: dimensions whose output size is 1 are dropped, except the last if all are. Sizes and repeats are
+converted to UINT and multiplied without a check. Nodes of a data type that the provider does not register, or that the
+device lacks, go to another provider. Repeats computed at run time are accepted: the operator is created when they are
+known. The minimum level is that of a device which the provider creates; an application's own may be lower.
 
 Source: microsoft/onnxruntime, onnxruntime/core/providers/dml/: DmlExecutionProvider/src/Operators/DmlOperatorTile.cpp,
 DmlOperator.cpp and OperatorRegistration.cpp, DmlExecutionProvider/src/TensorDesc.cpp, DmlCommon.h, GraphPartitioner.cpp
@@ -23,14 +22,13 @@ from dml_tile.back_ends.tensors import (
     refused,
     tensor,
     tile,
-    type_name,
     uints,
     written_strides,
 )
 from dml_tile.descriptors import TensorDesc
+from dml_tile.element_types import CARRIERS
 from dml_tile.enums import TensorDataType
 from dml_tile.rules.back_end import Fate, Handover
-from dml_tile.rules.dialect import CARRIERS
 from dml_tile.targets import Target
 from dml_tile.tile_request import Request
 
@@ -40,11 +38,12 @@ _INTEGERS_64: Final = frozenset({"int64", "uint64"})
 
 
 class Era(NamedTuple):
-    """How the provider was for a while.
+    """A period in which the provider handed over tiles in one way.
 
-    ``data_types`` are those that Tile is registered for. ``asks_device`` tells whether what the device has counts too,
-    ``emulates_64_bits`` whether integers of 64 bits travel as strided UINT32. A tensor of fewer dimensions than the
-    first of ``dimension_counts`` gets leading 1s, one of more than the last, before it is squeezed, is an error.
+    ``data_types`` are those that Tile is registered for; with ``asks_device``, the device must have them too.
+    ``emulates_64_bits`` means that 64-bit integers travel as strided UINT32. A tensor of fewer dimensions than the
+    first of ``dimension_counts`` gets leading 1s after it is squeezed; one of more than the last, counted before, is an
+    error.
     """
 
     data_types: frozenset[str]
@@ -55,33 +54,32 @@ class Era(NamedTuple):
 
 
 FIRST: Final = Era(_FLOATS, False, False, False, range(4, 6))
-MIDDLE: Final = Era(
-    _SCALARS | _INTEGERS_64, True, True, True, range(4, 9)
-)  # at least 4 as before: Tile took no fewer then
+# Tile itself took no fewer than 4 dimensions in the middle era
+MIDDLE: Final = Era(_SCALARS | _INTEGERS_64, True, True, True, range(4, 9))
 CURRENT: Final = Era(_SCALARS | _INTEGERS_64 | {"float64"}, True, False, True, range(1, 9))
 
 _ONE_ELEMENT_IN_TWO: Final = 2
 _EMULATED: Final = (
     "64-bit integers travel as strided UINT32: only their low 32 bits do, and only where the input comes from another "
-    "node that DirectML runs; else another provider runs this one"
+    "node that DirectML runs; otherwise another provider runs the Tile"
 )
 
 
 def from_onnxruntime(era: Era, request: Request, target: Target) -> Handover:
-    """The tile in an era; a scalar has as many dimensions as the era needs at least."""
-    name = type_name(request)
+    """The squeezed tile, in at least as many dimensions as the era requires."""
+    name = request.onnx_type
     if name not in era.data_types:
         listed = ", ".join(sorted(era.data_types))
         return elsewhere("InputTensor.DataType", f"{name} is left to another provider; Tile is registered for {listed}")
     is_emulated = era.emulates_64_bits and name in _INTEGERS_64
-    data_type = TensorDataType.UINT32 if is_emulated else CARRIERS[request.data_type]
+    data_type = TensorDataType.UINT32 if is_emulated else CARRIERS[name]
     if era.asks_device and not target.supports_data_type(data_type):
-        return elsewhere("InputTensor.DataType", f"{name} is left to another provider; the device has no such tensors")
+        return elsewhere("InputTensor.DataType", f"{name} is left to another provider; the device does not support it")
     if 0 in request.repeats and not era.takes_zero_repeats:
         return refused(f"Repeats[{request.repeats.index(0)}]", "is 0; it must be larger than 0")
     most = era.dimension_counts[-1]
     if len(request.shape) > most:
-        return refused("InputTensor.DimensionCount", f"{len(request.shape)} dimensions; at most {most} are taken")
+        return refused("InputTensor.DimensionCount", f"{len(request.shape)} dimensions; the maximum is {most}")
     sizes, repeats = _squeezed(uints(request.shape), uints(request.repeats))
     ones = (1,) * (era.dimension_counts[0] - len(sizes))
     sizes, repeats = ones + sizes, ones + repeats
@@ -100,5 +98,5 @@ def _squeezed(sizes: Sequence[int], repeats: Sequence[int]) -> tuple[tuple[int, 
 
 
 def _emulated(sizes: Sequence[int]) -> TensorDesc:
-    """The low halves of 64-bit elements; the high half of the last one counts towards the total."""
+    """The low halves of 64-bit elements; the total includes the last element's high half."""
     return tensor(TensorDataType.UINT32, sizes, written_strides(sizes, _ONE_ELEMENT_IN_TWO), end_padding=4)

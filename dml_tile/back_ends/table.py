@@ -1,9 +1,9 @@
-"""The back ends by name, and what DirectML says of what they hand to it."""
+"""The back ends, by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -11,16 +11,13 @@ from dml_tile.back_ends.chromium import from_chromium
 from dml_tile.back_ends.directmlx import from_directmlx
 from dml_tile.back_ends.onnxruntime import CURRENT, FIRST, MIDDLE, from_onnxruntime
 from dml_tile.back_ends.tensorflow import from_tensorflow
+from dml_tile.dialects import onnx
 from dml_tile.enums import FeatureLevel
-from dml_tile.findings import Against, Finding, bases_of
-from dml_tile.readers.model_tile import TileNode
-from dml_tile.rules.back_end import BACK_END_RULES, Fate, Handover
-from dml_tile.rules.check import check
-from dml_tile.rules.dialect import sizes_fit
+from dml_tile.rules.back_end import Fate, Handover
 from dml_tile.simulation import resolve
 from dml_tile.targets import Target, TargetLike
 from dml_tile.text import did_you_mean
-from dml_tile.tile_request import Request
+from dml_tile.tile_request import Dialect, Request
 
 _L = FeatureLevel.parse
 _ORT: Final = "microsoft/onnxruntime/{}/main/onnxruntime/core/providers/dml/DmlExecutionProvider/src/Operators"
@@ -28,23 +25,37 @@ _ORT: Final = "microsoft/onnxruntime/{}/main/onnxruntime/core/providers/dml/DmlE
 
 @dataclass(frozen=True, slots=True)
 class BackEnd:
-    """What lowers a tile to DirectML.
+    """A runtime that hands tiles to DirectML.
 
-    ``title`` is what it is, ``source`` the page of the file that does it. ``dialects`` are those that it takes, None
-    for all, as if the tile were converted. It makes no device below ``minimum_level``; ``advice`` is what to try there.
-    ``needs_constant_repeats`` tells whether repeats that are known at run time only keep the tile from it,
-    ``keeps_dimensions`` whether DirectML is given as many as the tile has, whatever their sizes.
+    ``title`` is its full name, ``source`` the page of the file that ``convert`` follows.
     """
 
     name: str
     title: str
     source: str
-    hand_over: Callable[[Request, Target], Handover]
-    dialects: tuple[str, ...] | None = None
+    convert: Callable[[Request, Target], Handover]
+    """The handover at a target that the back end supports, of a tile of a dialect that it takes."""
+    dialects: tuple[Dialect, ...] | None = None
+    """The dialects that it takes; None for all, as if they were converted to its own."""
     minimum_level: FeatureLevel = FeatureLevel.DML_FEATURE_LEVEL_1_0
+    """The lowest feature level at which it creates a device."""
     advice: str | None = None
+    """What to try below the minimum level."""
     needs_constant_repeats: bool = False
+    """Whether it takes no repeats that are computed at run time."""
     keeps_dimensions: bool = False
+    """Whether the descriptor has as many dimensions as the tile, whatever their sizes."""
+
+    def hand_over(self, request: Request, target: Target) -> Handover:
+        """What it hands to DirectML for a tile."""
+        if target.feature_level < self.minimum_level:
+            note = f"{self.title} makes no device below {self.minimum_level.name}; the target is {target.label}"
+            return Handover(Fate.REFUSED, note=note, suggestion=self.advice)
+        if self.dialects is not None and request.dialect not in self.dialects:
+            registered = " and ".join(dialect.name for dialect in self.dialects)
+            note = f"{self.title} registers {registered}; {request.dialect} is left to other providers"
+            return Handover(Fate.ELSEWHERE, note=note)
+        return self.convert(request, target)
 
 
 _ALL: Final = (
@@ -53,7 +64,7 @@ _ALL: Final = (
         "ONNX Runtime's DirectML provider",
         f"https://github.com/{_ORT.format('blob')}/DmlOperatorTile.cpp",
         partial(from_onnxruntime, CURRENT),
-        dialects=("ONNX Tile-6", "ONNX Tile-13"),
+        dialects=(onnx.TILE_6, onnx.TILE_13),
         minimum_level=_L("5_0"),
         advice="take onnxruntime-directml-VERSION as the target: its wheel brings a DirectML of its own",
     ),
@@ -62,7 +73,7 @@ _ALL: Final = (
         "ONNX Runtime's DirectML provider (older, with emulated 64-bit integers)",
         f"https://github.com/{_ORT.format('commits')}/OperatorRegistration.cpp",
         partial(from_onnxruntime, MIDDLE),
-        dialects=("ONNX Tile-6",),
+        dialects=(onnx.TILE_6,),
         minimum_level=_L("2_0"),
     ),
     BackEnd(
@@ -70,7 +81,7 @@ _ALL: Final = (
         "ONNX Runtime's DirectML provider (at first)",
         f"https://github.com/{_ORT.format('commits')}/DmlOperatorTile.cpp",
         partial(from_onnxruntime, FIRST),
-        dialects=("ONNX Tile-6",),
+        dialects=(onnx.TILE_6,),
     ),
     BackEnd(
         "chromium",
@@ -103,7 +114,7 @@ BACK_ENDS: Final[dict[str, BackEnd]] = {back_end.name: back_end for back_end in 
 
 
 def back_end_named(name: str) -> BackEnd:
-    """The back end of this name. Raises ValueError, with the nearest names, for any other."""
+    """The back end with this name. Raises ValueError, with the nearest names, if there is none."""
     if name not in BACK_ENDS:
         hint = did_you_mean(name, BACK_ENDS, f"expected one of {', '.join(BACK_ENDS)}", count=2)
         raise ValueError(f"there is no back end {name!r}; {hint}")
@@ -111,72 +122,8 @@ def back_end_named(name: str) -> BackEnd:
 
 
 def hand_over(request: Request, target: TargetLike | None, back_end: str) -> Handover:
-    """What a back end makes of a tile at a target, where None means the simulated one, else 6_4.
+    """What the named back end hands to DirectML for a tile, at a target; None means the simulated target, else 6_4.
 
     Raises ValueError for an unknown target or back end.
     """
-    chosen, target = back_end_named(back_end), resolve(target)
-    if target.feature_level < chosen.minimum_level:
-        note = f"{chosen.title} makes no device below {chosen.minimum_level.name}; the target is {target.label}"
-        return Handover(Fate.REFUSED, note=note, suggestion=chosen.advice)
-    if chosen.dialects is not None and request.dialect not in chosen.dialects:
-        note = f"{chosen.title} registers {' and '.join(chosen.dialects)}; {request.dialect} is left to others"
-        return Handover(Fate.ELSEWHERE, note=note)
-    return chosen.hand_over(request, target)
-
-
-def checked(
-    request: Request, target: TargetLike | None, back_end: str, against: Against = "both"
-) -> tuple[Finding, ...]:
-    """The findings on a tile that goes through a back end: its own, else what DirectML has on what it hands over.
-
-    ``against`` is for DirectML's; the back end's are told in any case. A tile that another operator does, and an empty
-    result, for which nothing is dispatched, have none. Raises ValueError as ``hand_over`` does, and for an unknown
-    ``against``.
-    """
-    bases_of(against)
-    target = resolve(target)
-    handover = hand_over(request, target, back_end)
-    if own := _own_findings(handover, target, back_end):
-        return own
-    lost = tuple(sizes_fit.findings(request, target))  # a conversion to UINT makes another tile of it
-    return lost + (check(handover.desc, target, against) if handover.desc else ())
-
-
-def checked_node(
-    node: TileNode, target: TargetLike | None, back_end: str, against: Against = "both"
-) -> tuple[Finding, ...]:
-    """The findings on a model's tile that its dialect accepts.
-
-    Where a part of it is known at run time only, they are the back end's own, and those on the data type, and on the
-    number of dimensions where it is known what DirectML is given. Raises ValueError as ``checked`` does.
-    """
-    findings = checked(node.request, target, back_end, against)
-    if not node.unknown:
-        return findings
-    of_back_ends = {rule.id for rule in BACK_END_RULES}
-    chosen = back_end_named(back_end)
-    fields: tuple[str, ...] = (".DataType",)
-    if chosen.keeps_dimensions and node.shape is not None:
-        fields += (".DimensionCount",)
-    told = tuple(finding for finding in findings if finding.rule in of_back_ends or finding.path.endswith(fields))
-    if node.repeats is None and chosen.needs_constant_repeats:
-        note = "they are computed at run time; what is taken is numbers, when a graph is built"
-        elsewhere = Handover(Fate.ELSEWHERE, note=note, path="Repeats")
-        told += _own_findings(elsewhere, resolve(target), back_end)
-    return told
-
-
-def note_on(node: TileNode, target: TargetLike | None, back_end: str) -> str:
-    """What there is to know of what a back end makes of a model's tile.
-
-    That another operator does it is told only of a tile of which all is known before it is run. Raises ValueError as
-    ``hand_over`` does.
-    """
-    handover = hand_over(node.request, target, back_end)
-    return "" if node.unknown and handover.fate is Fate.OTHER_OPERATOR else handover.note
-
-
-def _own_findings(handover: Handover, target: Target, back_end: str) -> tuple[Finding, ...]:
-    found = (finding for rule in BACK_END_RULES for finding in rule.findings(handover, target))
-    return tuple(replace(finding, url=back_end_named(back_end).source) for finding in found)
+    return back_end_named(back_end).hand_over(request, resolve(target))

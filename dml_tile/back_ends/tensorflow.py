@@ -1,9 +1,9 @@
 """TensorFlow-DirectML.
 
-A dimension is merged into the one inside it if that is not repeated, or if it has itself one element only; the rest
-fills 8 dimensions from the right. Where nothing is repeated, or the input has one element, an identity whose input has
-strides of 0 does the tile. DirectMLX makes the rest: the input's strides are written out, the output's are not. int64
-is taken to be handed as INT64: the kernel does nothing of what others do that emulate it.
+A dimension is merged into the next inner one if that is not repeated, or if its own size is 1; leading 1s fill up 8
+dimensions. Where nothing is repeated, or the input has one element, an identity whose input strides are 0 replaces the
+tile. DirectMLX creates the other tiles: the input's strides are written out, the output's are not. int64 is assumed to
+be handed over as INT64: the kernel has none of the code that emulates it elsewhere.
 
 Source: microsoft/tensorflow-directml, tensorflow/core/: kernels/dml_tile_op.cc, common_runtime/dml/dml_tensor_desc.cc
 """
@@ -20,13 +20,13 @@ from dml_tile.back_ends.tensors import (
     refused,
     tensor,
     tile,
-    type_name,
     uints,
     written_strides,
 )
+from dml_tile.element_types import CARRIERS
 from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
 from dml_tile.rules.back_end import Fate, Handover
-from dml_tile.rules.dialect import CARRIERS, merged
+from dml_tile.rules.dialect import merged
 from dml_tile.targets import Target
 from dml_tile.tile_request import Request
 
@@ -34,13 +34,13 @@ DATA_TYPES: Final = frozenset({"bool", "float16", "float32", "int16", "int32", "
 
 _RANK: Final = DML_TENSOR_DIMENSION_COUNT_MAX1
 _IDENTITY: Final = Handover(
-    Fate.OTHER_OPERATOR, note="an element-wise identity does it, with strides of 0 on its input; it is not checked"
+    Fate.OTHER_OPERATOR, note="an element-wise identity replaces it, with input strides of 0; that is not checked"
 )
 
 
 def from_tensorflow(request: Request, target: Target) -> Handover:
-    """The merged tile in 8 dimensions, unless an identity does it."""
-    name = type_name(request)
+    """The merged tile in 8 dimensions, unless an identity replaces it."""
+    name = request.onnx_type
     if name not in DATA_TYPES:
         listed = ", ".join(sorted(DATA_TYPES))
         return elsewhere("InputTensor.DataType", f"{name} is left to another device; Tile is registered for {listed}")
@@ -50,7 +50,7 @@ def from_tensorflow(request: Request, target: Target) -> Handover:
     if len(shape) > _RANK:
         return refused(
             "InputTensor.DimensionCount",
-            f"InvalidArgument: {len(request.shape)} dimensions are {len(shape)} when merged; at most {_RANK} are taken",
+            f"InvalidArgument: {len(request.shape)} dimensions merge into {len(shape)}; the maximum is {_RANK}",
         )
     if 1 in (math.prod(counts) & UINT_MAX, math.prod(shape) & UINT_MAX):
         return _IDENTITY

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result, results
@@ -15,6 +15,9 @@ from dml_tile.findings import Against
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded, is_model_file, may_have_tiles
 from dml_tile.targets import Target
+
+if TYPE_CHECKING:  # most checks need none
+    from dml_tile.back_ends import BackEnd
 
 Complain: TypeAlias = Callable[[str, Problem], None]
 """Takes the name of a source, and a reason why a part of it cannot be read."""
@@ -35,7 +38,7 @@ class Checking:
         against: Against,
         known_shapes: KnownShapes,
         complain: Complain,
-        via: str | None = None,
+        via: BackEnd | None = None,
         *,
         selection: Selection = _ALL_RULES,
         skips_others: bool = False,

@@ -17,7 +17,8 @@ from dml_tile.rules.dialect import SPECIFICATION_RULES
 from dml_tile.simulation import DEFAULT_TARGET
 from dml_tile.targets import Target
 
-if TYPE_CHECKING:  # what is accepted needs none
+if TYPE_CHECKING:  # most checks need neither
+    from dml_tile.back_ends import BackEnd
     from dml_tile.lowering.steps import Lowering
 
 
@@ -45,7 +46,11 @@ class Result:
 
 
 def results(
-    source: str, part: JsonDescriptor | TileNode, targets: Sequence[Target], against: Against, via: str | None = None
+    source: str,
+    part: JsonDescriptor | TileNode,
+    targets: Sequence[Target],
+    against: Against,
+    via: BackEnd | None = None,
 ) -> Iterator[Result]:
     """The results of a part of a source, one for each target; a model's tiles go through the back end ``via``."""
     if via and isinstance(part, TileNode) and not part.error:
@@ -62,20 +67,21 @@ def ruled_out(node: TileNode) -> tuple[Finding, ...]:
     """The findings on a model's tile that its own specification rules out."""
     if not node.error:
         return ()
-    rule = SPECIFICATION_RULES[node.dialect.split()[0]]
+    rule = SPECIFICATION_RULES[node.dialect.specification]
     return tuple(rule.findings(f"{node.dialect}: {node.error}", DEFAULT_TARGET))
 
 
 def _results_via(
-    source: str, node: TileNode, targets: Sequence[Target], against: Against, via: str
+    source: str, node: TileNode, targets: Sequence[Target], against: Against, via: BackEnd
 ) -> Iterator[Result]:
-    from dml_tile.back_ends import checked_node, note_on
+    from dml_tile.checks.through_back_end import check_node, lowest_level_through
 
-    lowest = next((level for level in FeatureLevel if not checked_node(node, level, via)), None)
+    lowest = lowest_level_through(node, via)
     for target in targets:
-        findings = checked_node(node, target, via, against)
-        note = "" if findings else note_on(node, target, via)
-        yield Result(source, node.pointer, target, findings, lowest, node.unknown, via, note)
+        checked = check_node(node, target, via, against)
+        yield Result(
+            source, node.pointer, target, checked.findings, lowest, node.unknown, via=via.name, note=checked.note
+        )
 
 
 _Subject = tuple[tuple[Finding, ...], OperatorDesc | TileOperatorDesc | None]
@@ -87,6 +93,7 @@ def _of_a_document(part: JsonDescriptor) -> _Subject:
 
 
 def _of_a_node(node: TileNode) -> _Subject:
-    if refused := ruled_out(node) or directml.findings(node.request):
+    request = node.request
+    if refused := ruled_out(node) or directml.findings(request):
         return refused, None
-    return (), directml.tile_desc(node.request)
+    return (), directml.tile_desc(request)

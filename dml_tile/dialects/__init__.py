@@ -1,4 +1,19 @@
-"""Tile as its specifications define it: from a data type, a shape and repeats to a request, or to an error.
+"""Tile as other specifications define it, and its DirectML descriptor.
 
-Each module is one specification's; none needs a package but NumPy. ``directml`` makes a descriptor of a request.
+onnx      Tile-1, Tile-6 and Tile-13
+openvino  Tile-1
+webnn     MLGraphBuilder.tile()
+numpy     numpy.tile
+directml  the descriptor of a request
+
+A function of the first four takes a data type, a shape and repeats, and returns a ``Request`` or raises
+``dml_tile.errors.DialectError``. Only NumPy is needed.
+
+    request = onnx.tile_13("float32", [2, 3], [1, 2])
+    directml.tile_desc(request)
 """
+
+from dml_tile.tile_request import Dialect as Dialect
+from dml_tile.tile_request import Integers as Integers
+from dml_tile.tile_request import Request as Request
+from dml_tile.tile_request import Specification as Specification

@@ -6,23 +6,32 @@ Page: https://numpy.org/doc/stable/reference/generated/numpy.tile.html
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from dml_tile.errors import DialectError
-from dml_tile.tile_request import Integers, Request, require_fitting, shape_of, vector
+from dml_tile.tile_request import (
+    Dialect,
+    Integers,
+    Request,
+    Specification,
+    promoted,
+    require_fitting,
+    shape_of,
+    vector,
+)
 
 
 def tile(data_type: str, shape: Sequence[int], repeats: Integers) -> Request:
-    """numpy.tile: the shorter of shape and repeats gets leading 1s. The data type is any.
+    """numpy.tile: the shorter of shape and repeats gets leading 1s. Any data type is accepted.
 
     Raises DialectError for a negative repeat, repeats that are not a 1-D array of an integer type, and an output size
-    past int64.
+    that exceeds an int64.
     """
-    dialect = "numpy.tile"
-    sizes = shape_of(dialect, shape)
-    counts = vector(dialect, "reps", repeats)
+    sizes = shape_of(TILE, shape)
+    counts = vector(TILE, "reps", repeats)
     for i, count in enumerate(counts):
         if count < 0:
-            raise DialectError(dialect, f"reps[{i}]", f"is {count}; negative values are not allowed")
-    rank = max(len(sizes), len(counts))
-    shape, repeats = (1,) * (rank - len(sizes)) + sizes, (1,) * (rank - len(counts)) + counts
-    return require_fitting(Request(dialect, data_type, shape, repeats))
+            raise TILE.error(f"reps[{i}]", f"is {count}; negative values are not allowed")
+    return require_fitting(Request(TILE, data_type, *promoted(sizes, counts)))
+
+
+TILE: Final = Dialect("numpy.tile", Specification.NUMPY, None, tile, arguments=("reps",))

@@ -1,11 +1,25 @@
-"""OpenVINO Tile-1, of opset1."""
+"""OpenVINO Tile-1, of opset1.
+
+Page: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/tile-1.html
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from dml_tile.tile_request import Integers, Request, require_data_type, require_fitting, shape_of, vector
+from dml_tile.element_types import OPENVINO_NAMES
+from dml_tile.tile_request import (
+    Dialect,
+    Integers,
+    Request,
+    Specification,
+    promoted,
+    require_data_type,
+    require_fitting,
+    shape_of,
+    vector,
+)
 
 TILE_1_TYPES: Final = frozenset(
     {
@@ -19,12 +33,12 @@ def tile_1(data_type: str, shape: Sequence[int], repeats: Integers) -> Request:
     """Tile-1: the shorter of shape and repeats gets leading 1s; a negative repeat counts as 0.
 
     Raises DialectError for an unknown data type, repeats that are not a 1-D array of an integer type, and an output
-    size past int64.
+    size that exceeds an int64.
     """
-    dialect = "OpenVINO Tile-1"
-    require_data_type(dialect, data_type, TILE_1_TYPES)
-    sizes = shape_of(dialect, shape)
-    counts = [max(count, 0) for count in vector(dialect, "repeats", repeats)]
-    rank = max(len(sizes), len(counts))
-    shape, repeats = (1,) * (rank - len(sizes)) + sizes, (*[1] * (rank - len(counts)), *counts)
-    return require_fitting(Request(dialect, data_type, shape, repeats))
+    require_data_type(TILE_1, data_type)
+    sizes = shape_of(TILE_1, shape)
+    counts = [max(count, 0) for count in vector(TILE_1, "repeats", repeats)]
+    return require_fitting(Request(TILE_1, data_type, *promoted(sizes, counts)))
+
+
+TILE_1: Final = Dialect("OpenVINO Tile-1", Specification.OPENVINO, TILE_1_TYPES, tile_1, type_names=OPENVINO_NAMES)

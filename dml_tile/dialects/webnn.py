@@ -9,8 +9,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from dml_tile.enums import UINT_MAX
-from dml_tile.errors import DialectError
-from dml_tile.tile_request import Integers, Request, require_data_type, require_fitting, vector
+from dml_tile.tile_request import (
+    Dialect,
+    Integers,
+    Request,
+    Specification,
+    require_data_type,
+    require_fitting,
+    vector,
+)
 
 TILE_TYPES: Final = frozenset(
     {"float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8", "int4", "uint4"}
@@ -20,18 +27,27 @@ TILE_TYPES: Final = frozenset(
 def tile(data_type: str, shape: Sequence[int], repetitions: Integers) -> Request:
     """tile(input, repetitions): one repetition for each dimension; a scalar has none.
 
-    Raises DialectError, where a browser throws a TypeError, for a data type that is not listed, a repetition or a size
-    of 0 or beyond a uint32, another number of repetitions than dimensions, and an output size beyond a uint32.
+    Raises DialectError where a browser throws a TypeError: for a data type that WebNN does not list, a repetition or a
+    size that is 0 or exceeds a uint32, a number of repetitions other than that of dimensions, and an output size that
+    exceeds a uint32.
     """
-    dialect = "WebNN tile"
-    require_data_type(dialect, data_type, TILE_TYPES)
-    sizes = vector(dialect, "shape", tuple(shape))
-    counts = vector(dialect, "repetitions", repetitions)
+    require_data_type(TILE, data_type)
+    sizes = vector(TILE, "shape", tuple(shape))
+    counts = vector(TILE, "repetitions", repetitions)
     for field, values in (("shape", sizes), ("repetitions", counts)):
         for i, value in enumerate(values):
             if not 0 < value <= UINT_MAX:
-                raise DialectError(dialect, f"{field}[{i}]", f"TypeError: is {value}; it is from 1 to {UINT_MAX}")
+                raise TILE.error(f"{field}[{i}]", f"TypeError: is {value}; it must be from 1 to {UINT_MAX}")
     if len(counts) != len(sizes):
-        message = f"TypeError: has {len(counts)} values; the input has {len(sizes)} dimensions"
-        raise DialectError(dialect, "repetitions", message)
-    return require_fitting(Request(dialect, data_type, sizes, counts), UINT_MAX)
+        raise TILE.error("repetitions", f"TypeError: has {len(counts)} values; the input has {len(sizes)} dimensions")
+    return require_fitting(Request(TILE, data_type, sizes, counts), UINT_MAX)
+
+
+TILE: Final = Dialect(
+    "WebNN tile",
+    Specification.WEBNN,
+    TILE_TYPES,
+    tile,
+    arguments=("repetitions",),
+    one_repeat_a_dimension=True,
+)

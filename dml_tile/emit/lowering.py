@@ -12,7 +12,6 @@ from dml_tile.enums import TensorDataType, TensorFlags
 from dml_tile.geometry.layout import ELEMENT_SIZES, extent, round_up_4
 from dml_tile.lowering.steps import Lowering, LoweringStep, Place
 from dml_tile.reports.wording import place_name
-from dml_tile.rules.dialect import CARRIERS
 from dml_tile.tile_request import Request
 
 
@@ -78,7 +77,7 @@ def _told(place: Place, lowering: Lowering) -> str:
 def _shown_type(lowering: Lowering) -> TensorDataType:
     original = lowering.original
     if isinstance(original, Request):
-        own = CARRIERS.get(original.data_type)
+        own = original.carrier
     else:
         own = TensorDataType(_buffer(original.input_tensor).data_type)
     return own or TensorDataType(_buffer(lowering.steps[0].desc.input_tensor).data_type)

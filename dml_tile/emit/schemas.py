@@ -11,12 +11,12 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
-from dml_tile.arrays.webnn import OpSupportLimits
 from dml_tile.descriptors import DATA_TYPE, OperatorDesc, TileOperatorDesc
 from dml_tile.pages import TILE_PAGE
 from dml_tile.readers.dxdispatch.model import TILE_NAMES, Model
 from dml_tile.reports.json import CheckOutput
 from dml_tile.targets import TILE_SUPPORT, TileSupport
+from dml_tile.webnn_limits import OpSupportLimits
 
 Schema = dict[str, Any]
 

@@ -24,7 +24,6 @@ from dml_tile.lowering.steps import Lowering, LoweringStep, Place
 from dml_tile.lowering.tiles import Chain, Held, chain_of, tile_of
 from dml_tile.rules.check import check
 from dml_tile.rules.dialect import (
-    CARRIERS,
     dimensions_are_few_enough,
     elements_can_be_held,
     sizes_fit,
@@ -114,7 +113,7 @@ def lower_request(
     Raises DmlError also for an empty tensor, and for a data type whose elements are not of whole bytes.
     """
     target = resolve(target)
-    own = CARRIERS.get(request.data_type)
+    own = request.carrier
     element_size = COMPLEX_SIZES.get(request.data_type) if own is None else ELEMENT_SIZES.get(own)
     findings = [*there_is_something_to_tile.findings(request, target)]
     if element_size is None:

@@ -1,4 +1,4 @@
-"""What keeps a tile from DirectML before DirectML sees it: the back end that was to hand it over."""
+"""Rules for tiles that a back end is to hand to DirectML."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from dml_tile.targets import Target
 
 
 class Fate(Enum):
-    """What becomes of a tile in a back end."""
+    """What a back end does with a tile."""
 
-    TILE = "DirectML is given a tile"
-    OTHER_OPERATOR = "DirectML is given another operator, which does the same"
-    NOTHING = "nothing is dispatched: the result has no elements"
-    ELSEWHERE = "what is not DirectML does it"
-    REFUSED = "the back end raises an error"
+    TILE = "hands DirectML a tile"
+    OTHER_OPERATOR = "hands DirectML another operator with the same result"
+    NOTHING = "dispatches nothing: the result has no elements"
+    ELSEWHERE = "leaves the tile to something other than DirectML"
+    REFUSED = "raises an error"
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """What a back end makes of a tile: ``desc`` is what it hands to DirectML, None where that gets no tile.
+    """The descriptor that a back end hands to DirectML, or the reason why it hands over no tile.
 
-    ``note`` says why, or what else there is to know; ``path`` is the field in C names that decided it, or empty.
+    ``desc`` is None unless the fate is TILE. ``note`` gives the reason, or a remark on the descriptor; ``path`` is the
+    field in C names that the reason is about, else empty.
     """
 
     fate: Fate
@@ -41,10 +42,10 @@ class Handover:
     "DML-VIA-refused",
     basis=Basis.INFERRED,
     url=TILE_PAGE,
-    says="The back end that the tile goes through raises no error on it, as far as its source tells.",
+    says="The back end must accept the tile.",
     hresult=None,
 )
-def back_end_accepts_it(handover: Handover, target: Target) -> Iterator[Violation]:
+def back_end_accepts_the_tile(handover: Handover, target: Target) -> Iterator[Violation]:
     if handover.fate is Fate.REFUSED:
         yield Violation(handover.path, handover.note, handover.suggestion)
 
@@ -53,12 +54,12 @@ def back_end_accepts_it(handover: Handover, target: Target) -> Iterator[Violatio
     "DML-VIA-elsewhere",
     basis=Basis.INFERRED,
     url=TILE_PAGE,
-    says="The back end that the tile goes through gives it to DirectML, as far as its source tells.",
+    says="The back end must hand the tile to DirectML.",
     hresult=None,
 )
-def back_end_uses_directml(handover: Handover, target: Target) -> Iterator[Violation]:
+def back_end_hands_the_tile_to_directml(handover: Handover, target: Target) -> Iterator[Violation]:
     if handover.fate is Fate.ELSEWHERE:
         yield Violation(handover.path, handover.note, handover.suggestion)
 
 
-BACK_END_RULES: Final[tuple[Rule[Handover], ...]] = (back_end_accepts_it, back_end_uses_directml)
+BACK_END_RULES: Final[tuple[Rule[Handover], ...]] = (back_end_accepts_the_tile, back_end_hands_the_tile_to_directml)

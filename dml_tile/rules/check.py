@@ -64,7 +64,7 @@ def require(
 
 def lowest_level(desc: OperatorDesc | TileOperatorDesc | None) -> FeatureLevel | None:
     """The lowest feature level at which the descriptor passes, against both; None if it passes at no level."""
-    return next((level for level in _DISTINCT_LEVELS if _passes(desc, Target(level))), None)
+    return next((level for level in DISTINCT_LEVELS if _passes(desc, Target(level))), None)
 
 
 def not_a_tile(operator: str) -> Finding:
@@ -86,7 +86,9 @@ def _distinct_levels() -> Iterator[FeatureLevel]:
         previous = checked_by
 
 
-_DISTINCT_LEVELS: Final = tuple(_distinct_levels())
+DISTINCT_LEVELS: Final = tuple(_distinct_levels())
+"""The levels at which the answer to a descriptor can change."""
+
 _BUFFER: Final = int(TensorType.BUFFER)  # looking up an enumerator costs more than comparing with it
 _OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
 

@@ -1,4 +1,4 @@
-"""What keeps a tile that another specification accepts from being a DML_TILE_OPERATOR_DESC at all."""
+"""Rules for tiles that another specification accepts and no DML_TILE_OPERATOR_DESC can express."""
 
 from __future__ import annotations
 
@@ -6,50 +6,11 @@ from collections.abc import Iterator, Sequence
 from operator import mul
 from typing import Final
 
-from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, TensorDataType
+from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
 from dml_tile.findings import Basis, Rule, Violation, rule
 from dml_tile.pages import BUFFER_PAGE, ONNX_PAGE, OPENVINO_PAGE, TILE_PAGE
 from dml_tile.targets import Target
-from dml_tile.tile_request import Request
-
-_T = TensorDataType
-
-CARRIERS: Final = {
-    # by ONNX's, NumPy's and WebNN's name, and by OpenVINO's; what has the same size carries the same bits
-    "float32": _T.FLOAT32,
-    "float16": _T.FLOAT16,
-    "float64": _T.FLOAT64,
-    "bfloat16": _T.UINT16,
-    "bool": _T.UINT8,
-    "f32": _T.FLOAT32,
-    "f16": _T.FLOAT16,
-    "f64": _T.FLOAT64,
-    "bf16": _T.UINT16,
-    "boolean": _T.UINT8,
-    "int8": _T.INT8,
-    "int16": _T.INT16,
-    "int32": _T.INT32,
-    "int64": _T.INT64,
-    "int4": _T.INT4,
-    "i8": _T.INT8,
-    "i16": _T.INT16,
-    "i32": _T.INT32,
-    "i64": _T.INT64,
-    "i4": _T.INT4,
-    "uint8": _T.UINT8,
-    "uint16": _T.UINT16,
-    "uint32": _T.UINT32,
-    "uint64": _T.UINT64,
-    "uint4": _T.UINT4,
-    "u8": _T.UINT8,
-    "u16": _T.UINT16,
-    "u32": _T.UINT32,
-    "u64": _T.UINT64,
-    "u4": _T.UINT4,
-    "f8e4m3": _T.UINT8,
-    "f8e5m2": _T.UINT8,
-    "f8e8m0": _T.UINT8,
-}
+from dml_tile.tile_request import Request, Specification
 
 _ADVICE: Final = {
     "complex64": "tile the same bits as UINT64",
@@ -58,9 +19,9 @@ _ADVICE: Final = {
 
 
 def merged(shape: Sequence[int], repeats: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The same tile in as few dimensions as can be.
+    """The same tile in the fewest dimensions.
 
-    A dimension joins the one inside it if that is not repeated, or if it has itself one element only.
+    A dimension is merged into the next inner one if that is not repeated, or if its own size is 1.
     """
     joined: list[tuple[int, int]] = []
     for size, repeat in zip(reversed(shape), reversed(repeats), strict=True):
@@ -73,7 +34,7 @@ def merged(shape: Sequence[int], repeats: Sequence[int]) -> tuple[tuple[int, ...
 
 
 def expressed(request: Request) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shape and repeats as DirectML takes them: a scalar has one dimension, and what has more than 8 is merged."""
+    """Shape and repeats as a descriptor has them: a scalar gets one dimension; more than 8 are merged."""
     if len(request.shape) > DML_TENSOR_DIMENSION_COUNT_MAX1:
         return merged(request.shape, request.repeats)
     return request.shape or (1,), request.repeats or (1,)
@@ -83,12 +44,12 @@ def expressed(request: Request) -> tuple[tuple[int, ...], tuple[int, ...]]:
     "DML-DIALECT-data-type",
     basis=Basis.DOCUMENTED,
     url=BUFFER_PAGE,
-    says="A DirectML tensor can hold the elements: they have 1, 2, 4 or 8 bytes.",
+    says="The elements are of a type whose bits a DirectML data type can carry.",
     hresult=None,
 )
 def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation]:
-    if request.data_type not in CARRIERS:
-        message = f"no DirectML tensor holds {request.data_type}, which {request.dialect} accepts"
+    if request.carrier is None:
+        message = f"no DirectML data type can carry {request.data_type}, which {request.dialect} accepts"
         yield Violation("InputTensor.DataType", message, _ADVICE.get(request.data_type))
 
 
@@ -96,7 +57,7 @@ def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation
     "DML-DIALECT-empty",
     basis=Basis.DOCUMENTED,
     url=TILE_PAGE,
-    says="The input has elements, and each is repeated at least once: DirectML expresses no empty tensor.",
+    says="Every size and every repeat is larger than 0: DirectML has no empty tensors.",
     hresult=None,
 )
 def there_is_something_to_tile(request: Request, target: Target) -> Iterator[Violation]:
@@ -114,7 +75,7 @@ def there_is_something_to_tile(request: Request, target: Target) -> Iterator[Vio
     "DML-DIALECT-rank",
     basis=Basis.DOCUMENTED,
     url=BUFFER_PAGE,
-    says="The tile has at most 8 dimensions when those are merged that can be.",
+    says="The tile has at most 8 dimensions, once those that can be merged are.",
     hresult=None,
 )
 def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Violation]:
@@ -122,8 +83,8 @@ def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Viol
     if len(shape) > DML_TENSOR_DIMENSION_COUNT_MAX1:
         yield Violation(
             "InputTensor.DimensionCount",
-            f"{len(request.shape)} dimensions are {len(shape)} when merged; at most "
-            f"{DML_TENSOR_DIMENSION_COUNT_MAX1} can be described",
+            f"{len(request.shape)} dimensions merge into {len(shape)}; a descriptor has at most "
+            f"{DML_TENSOR_DIMENSION_COUNT_MAX1}",
             "tile in two steps",
         )
 
@@ -132,7 +93,7 @@ def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Viol
     "DML-DIALECT-size",
     basis=Basis.DOCUMENTED,
     url=BUFFER_PAGE,
-    says="Each size of the output, and so each of the input and each repeat, fits a UINT.",
+    says="Every size of the output fits a UINT, and so does every size of the input and every repeat.",
     hresult=None,
 )
 def sizes_fit(request: Request, target: Target) -> Iterator[Violation]:
@@ -141,29 +102,30 @@ def sizes_fit(request: Request, target: Target) -> Iterator[Violation]:
         if product > UINT_MAX:
             yield Violation(
                 f"OutputTensor.Sizes[{i}]",
-                f"{size} * {repeat} = {product} is beyond a UINT, whose maximum is {UINT_MAX}",
+                f"{size} * {repeat} = {product} does not fit a UINT, which is at most {UINT_MAX}",
             )
 
 
-def _specification_rule(name: str, url: str) -> Rule[str]:
+def _specification_rule(specification: Specification, url: str) -> Rule[str]:
     @rule(
-        f"DML-DIALECT-{name}",
+        f"DML-DIALECT-{specification.value}",
         basis=Basis.DOCUMENTED,
         url=url,
-        says=f"{name}'s own specification allows the tile.",
+        says=f"{specification.value}'s specification accepts the tile.",
         hresult=None,
     )
-    def the_specification_allows_it(error: str, target: Target) -> Iterator[Violation]:
+    def specification_accepts_the_tile(error: str, target: Target) -> Iterator[Violation]:
         if error:
             yield Violation("", error)
 
-    return the_specification_allows_it
+    return specification_accepts_the_tile
 
 
-SPECIFICATION_RULES: Final[dict[str, Rule[str]]] = {
-    name: _specification_rule(name, url) for name, url in (("ONNX", ONNX_PAGE), ("OpenVINO", OPENVINO_PAGE))
+SPECIFICATION_RULES: Final[dict[Specification, Rule[str]]] = {
+    specification: _specification_rule(specification, page)
+    for specification, page in ((Specification.ONNX, ONNX_PAGE), (Specification.OPENVINO, OPENVINO_PAGE))
 }
-"""By the first word of a dialect; the subject is what the specification says against a tile, or nothing."""
+"""Rules for the tiles in model files. The subject is the specification's error; the empty string means none."""
 
 DIALECT_RULES: Final[tuple[Rule[Request], ...]] = (
     elements_can_be_held,

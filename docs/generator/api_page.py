@@ -33,8 +33,8 @@ and strides are in elements, totals and offsets in bytes, unless stated otherwis
 GROUPS: Final = {
     # the modules that the names of dml_tile come from
     "Descriptors": ("descriptors",),
-    "Checking": ("rules.check", "findings", "errors", "rules.catalogue"),
-    "Targets": ("targets", "simulation"),
+    "Checking": ("rules.check", "checks.through_back_end", "findings", "errors", "rules.catalogue"),
+    "Targets": ("targets", "simulation", "webnn_limits"),
     "Tiling": ("arrays.numpy", "execution.executor", "bindings.memory", "geometry.layout"),
     "Lowering": ("lowering.lower", "lowering.run", "lowering.steps"),
     "Many descriptors at once": ("readers.batches",),

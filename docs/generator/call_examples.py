@@ -21,7 +21,7 @@ from dml_tile.dialects import directml, onnx, openvino
 
 _BACK_ENDS: Final = """\
 from dml_tile.dialects import onnx
-from dml_tile.back_ends import checked
+from dml_tile import check_via
 """
 
 _DEVICE: Final = """\
@@ -78,12 +78,12 @@ CALLS: Final = {
         'directml.findings(onnx.tile_13("int8", [2], [2**31 - 1]))',
     ),
     "DML-VIA-refused": Calls(
-        'checked(onnx.tile_13("float32", [2, 3], [1, 2]), "windows-11-21h2", "ort")',
-        'checked(onnx.tile_13("float32", [2, 3], [1, 2]), "onnxruntime-directml-1.16.3", "ort")',
+        'check_via(onnx.tile_13("float32", [2, 3], [1, 2]), "windows-11-21h2", "ort")',
+        'check_via(onnx.tile_13("float32", [2, 3], [1, 2]), "onnxruntime-directml-1.16.3", "ort")',
     ),
     "DML-VIA-elsewhere": Calls(
-        'checked(onnx.tile_13("string", [2], [2]), "6_4", "ort")',
-        'checked(onnx.tile_13("bool", [2], [2]), "6_4", "ort")',
+        'check_via(onnx.tile_13("string", [2], [2]), "6_4", "ort")',
+        'check_via(onnx.tile_13("bool", [2], [2]), "6_4", "ort")',
     ),
     "DML-BINDING-missing": Calls(
         "table.bind_inputs([])\nrecorder.record_dispatch(plain, table)", "recorder.record_dispatch(plain, table)"

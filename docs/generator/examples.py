@@ -15,6 +15,7 @@ from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.errors import DialectError, DmlError
 from dml_tile.findings import Finding
 from dml_tile.lowering.lower import lower
+from dml_tile.readers.model_tile import DIALECTS
 from dml_tile.rules.check import check
 from dml_tile.rules.dialect import SPECIFICATION_RULES
 from dml_tile.simulation import DEFAULT_TARGET
@@ -91,6 +92,6 @@ def findings_of(prepared: str, code: str) -> tuple[Finding, ...]:
     except DmlError as error:
         return error.findings
     except DialectError as error:
-        rule = SPECIFICATION_RULES[error.dialect.split()[0]]
+        rule = SPECIFICATION_RULES[DIALECTS[error.dialect].specification]
         return tuple(rule.findings(f"{error.field}: {error.message}", DEFAULT_TARGET))
     return given if isinstance(given, tuple) else ()

@@ -12,10 +12,10 @@ from dml_tile.cli.commands.options import (
     DimsOption,
     InputShapesOption,
     TargetsOption,
+    chosen_back_end,
     chosen_targets,
     known_shapes,
     named_back_ends,
-    require_back_end,
     rules_named,
     split,
 )
@@ -97,8 +97,7 @@ def check(
     from dml_tile.cli.config import nearest_config
 
     wanted = wanted_formats(formats, output, page, with_statistics=statistics)
-    if via is not None:
-        require_back_end(via)
+    back_end = chosen_back_end(via)
     shapes = known_shapes(dims, input_shapes)
     status = ExitStatus()
     with exit_on_file_errors():
@@ -109,7 +108,7 @@ def check(
             contract,
             shapes,
             status.complain,
-            via,
+            back_end,
             selection=_selection(split(select or ()), split(ignore or ()), config),
             skips_others=skip_others,
         )

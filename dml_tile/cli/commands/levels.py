@@ -62,8 +62,8 @@ def levels(
 def _show_op_support_limits(target: str | None) -> None:
     import json
 
-    from dml_tile.arrays.webnn import op_support_limits
     from dml_tile.errors import DialectError
+    from dml_tile.webnn_limits import op_support_limits
 
     (chosen,) = chosen_targets([target] if target is not None else None)
     try:

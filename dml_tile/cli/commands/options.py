@@ -11,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from dml_tile.back_ends import BackEnd
     from dml_tile.readers.model_tile import KnownShapes
     from dml_tile.targets import Target
 
@@ -94,11 +95,14 @@ def known_shapes(dims: Sequence[str] | None, input_shapes: Sequence[str] | None)
     )
 
 
-def require_back_end(name: str) -> None:
+def chosen_back_end(name: str | None) -> BackEnd | None:
+    """The back end that ``--via`` names, None without it."""
+    if name is None:
+        return None
     from dml_tile.back_ends import back_end_named
 
     try:
-        back_end_named(name)
+        return back_end_named(name)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--via") from None
 

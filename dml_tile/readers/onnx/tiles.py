@@ -25,7 +25,7 @@ except ImportError as error:
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, shape_inference
 
-from dml_tile.dialects.onnx import TILES
+from dml_tile.dialects.onnx import tile_of_opset
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import KnownShapes, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
@@ -179,9 +179,8 @@ def _tile(pointer: str, node: NodeProto, kind: Operator, inputs: Sequence[Value]
     if kind.opset is None or kind.opset < 1:
         yield Problem(pointer, f"is a Tile; the model imports opset {kind.opset} of onnx's operators, which has none")
         return
-    since = max(version for version in TILES if version <= kind.opset)
-    dialect = f"ONNX Tile-{since}"
-    expected = ("input", "tiles", "axis") if since == 1 else ("input", "repeats")
+    dialect = tile_of_opset(kind.opset)
+    expected = ("input", *dialect.arguments)
     value, *others = inputs or [_UNKNOWN]
     shape = value.shape and tuple(place(size) if isinstance(size, str) else size for size in value.shape)
     if len(node.input) != len(expected) or not all(node.input):

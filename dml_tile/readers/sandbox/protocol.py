@@ -7,14 +7,14 @@ untrusted bytes, the parent accepts only lines of the expected form.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
-from typing import Annotated, Final, Literal, Self, TypeAlias
+from dataclasses import asdict, dataclass, fields
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
-from dml_tile.tile_request import INT64_MAX
+from dml_tile.tile_request import INT64_MAX, Dialect
 
 Part: TypeAlias = TileNode | Problem
 
@@ -46,7 +46,11 @@ class Order:
 
 def answer_line(part: Part | None) -> bytes:
     """Encode a part of an answer; None ends the answer."""
-    answer = {"end": True} if part is None else asdict(part)
+    answer: dict[str, Any] = (
+        {"end": True} if part is None else {field.name: getattr(part, field.name) for field in fields(part)}
+    )
+    if isinstance(part, TileNode):
+        answer["dialect"] = part.dialect.name
     return json.dumps(answer, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
@@ -74,10 +78,10 @@ class _Problem(_Answer):
         return Problem(self.pointer, self.message)
 
 
-def _known(dialect: str) -> str:
-    if dialect not in DIALECTS:
+def _dialect_named(name: object) -> object:
+    if not isinstance(name, str) or name not in DIALECTS:
         raise ValueError("is not a known dialect")
-    return dialect
+    return DIALECTS[name]
 
 
 _Size = Annotated[int, Field(ge=0, le=INT64_MAX)]
@@ -85,7 +89,7 @@ _Size = Annotated[int, Field(ge=0, le=INT64_MAX)]
 
 class _Node(_Answer):
     pointer: str
-    dialect: Annotated[str, AfterValidator(_known)]
+    dialect: Annotated[Dialect, BeforeValidator(_dialect_named)]
     data_type: str | None
     shape: tuple[_Size | str | None, ...] | None
     repeats: tuple[_Size, ...] | None

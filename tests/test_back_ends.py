@@ -7,16 +7,18 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from dml_tile.back_ends import BACK_ENDS, back_end_named, checked, checked_node, hand_over, note_on
+from dml_tile.back_ends import BACK_ENDS, BackEnd, back_end_named, hand_over
+from dml_tile.checks.through_back_end import check_node, check_via, lowest_level_through
 from dml_tile.descriptors import TensorDesc, TileOperatorDesc
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx, openvino, webnn
-from dml_tile.enums import UINT_MAX, TensorDataType
+from dml_tile.enums import UINT_MAX, FeatureLevel, TensorDataType
 from dml_tile.findings import Against, Basis
-from dml_tile.readers.model_tile import TileNode, tile_node
+from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
 from dml_tile.rules.back_end import BACK_END_RULES, Fate
 from dml_tile.rules.catalogue import RULES, rule_named
 from dml_tile.rules.check import check
+from dml_tile.targets import Target
 from dml_tile.tile_request import Request
 from tests.helpers.descriptors import at
 
@@ -202,7 +204,7 @@ VERDICTS: Final = [
 
 @pytest.mark.parametrize(("request_", "back_end", "target", "rules"), VERDICTS)
 def test_a_tile_through_a_back_end_is_judged(request_: Request, back_end: str, target: str, rules: set[str]) -> None:
-    assert {finding.rule for finding in checked(request_, target, back_end)} == rules
+    assert {finding.rule for finding in check_via(request_, target, back_end)} == rules
 
 
 def test_what_an_adapter_lacks_is_left_to_another_provider() -> None:
@@ -211,7 +213,7 @@ def test_what_an_adapter_lacks_is_left_to_another_provider() -> None:
         ("int8", at("5_2", typed_uav_loads=False)),
     ):
         request = asked(data_type, [2], [2])
-        (finding,) = checked(request, lacking, ORT)
+        (finding,) = check_via(request, lacking, ORT)
         assert (finding.rule, finding.path) == ("DML-VIA-elsewhere", "InputTensor.DataType")
         assert hand_over(request, "6_4", ORT).fate is Fate.TILE
 
@@ -225,10 +227,10 @@ def test_what_an_adapter_lacks_is_left_to_another_provider() -> None:
 )
 def test_a_rule_refuses_and_accepts(rule: str, refused: Request, accepted: Request, back_end: str) -> None:
     for against in ("documentation", "runtime", "both"):  # it is no matter of DirectML's
-        (finding,) = checked(refused, "6_4", back_end, against)
+        (finding,) = check_via(refused, "6_4", back_end, against)
         assert (finding.rule, finding.basis, finding.hresult) == (rule, Basis.INFERRED, None)
         assert finding.url == BACK_ENDS[back_end].source
-    assert not checked(accepted, "6_4", back_end)
+    assert not check_via(accepted, "6_4", back_end)
 
 
 def test_each_rule_of_back_ends_has_its_cases() -> None:
@@ -241,12 +243,12 @@ def test_each_rule_of_back_ends_has_its_cases() -> None:
 def test_what_is_handed_over_is_held_to_the_contract_that_was_asked_for(against: Against) -> None:
     request = asked("float64", [2], [2])
     desc = hand_over(request, "6_4", ORT).desc
-    assert checked(request, "6_4", ORT, against) == check(desc, "6_4", against)
+    assert check_via(request, "6_4", ORT, against) == check(desc, "6_4", against)
     assert bool(check(desc, "6_4", against)) == (against != "runtime")
 
 
 def test_a_minimum_level_is_told_with_what_to_try() -> None:
-    (finding,) = checked(PLAIN, "windows-11-21h2", ORT)
+    (finding,) = check_via(PLAIN, "windows-11-21h2", ORT)
     assert finding.message == (
         "ONNX Runtime's DirectML provider makes no device below DML_FEATURE_LEVEL_5_0; "
         "the target is windows-11-21h2 (4_0)"
@@ -257,7 +259,7 @@ def test_a_minimum_level_is_told_with_what_to_try() -> None:
 
 
 def node(dialect: str, data_type: str | None, shape: Any, repeats: list[int] | None) -> TileNode:
-    return tile_node("/graph/t", dialect, data_type, shape, [None if repeats is None else np.array(repeats)])
+    return tile_node("/graph/t", DIALECTS[dialect], data_type, shape, [None if repeats is None else np.array(repeats)])
 
 
 NODES: Final = [
@@ -292,13 +294,22 @@ NODES: Final = [
 def test_of_a_model_s_tile_as_much_is_judged_as_is_known(
     tile: TileNode, back_end: str, target: str, expected: set[tuple[str, str]]
 ) -> None:
-    assert {(finding.rule, finding.path) for finding in checked_node(tile, target, back_end)} == expected
+    assert {
+        (finding.rule, finding.path) for finding in check_node(tile, at(target), BACK_ENDS[back_end]).findings
+    } == expected
+
+
+@pytest.mark.parametrize("back_end", BACK_ENDS.values(), ids=BACK_ENDS)
+@pytest.mark.parametrize("tile", [case[0] for case in NODES])
+def test_the_lowest_level_is_the_first_of_all_without_findings(tile: TileNode, back_end: BackEnd) -> None:
+    passing = (level for level in FeatureLevel if not check_node(tile, Target(level), back_end).findings)
+    assert lowest_level_through(tile, back_end) == next(passing, None)
 
 
 @pytest.mark.parametrize(
     ("tile", "back_end", "note"),
     [
-        (node("ONNX Tile-13", "float32", [2, 3], [1, 1]), TENSORFLOW, "an element-wise identity does it"),
+        (node("ONNX Tile-13", "float32", [2, 3], [1, 1]), TENSORFLOW, "an element-wise identity replaces it"),
         (node("ONNX Tile-13", "float32", [2, 3], None), TENSORFLOW, ""),
         (node("ONNX Tile-13", "float32", ["N", 1], [1, 2]), TENSORFLOW, ""),
         (node("ONNX Tile-13", "float32", ["N", 3], [1, 0]), TENSORFLOW, "the result has no elements"),
@@ -307,7 +318,7 @@ def test_of_a_model_s_tile_as_much_is_judged_as_is_known(
     ],
 )
 def test_what_depends_on_the_run_is_not_noted(tile: TileNode, back_end: str, note: str) -> None:
-    told = note_on(tile, "6_4", back_end)
+    told = check_node(tile, at("6_4"), BACK_ENDS[back_end]).note
     assert told.startswith(note)
     assert bool(told) == bool(note)
 
@@ -318,7 +329,7 @@ def test_an_unknown_name_is_told_with_the_nearest() -> None:
     with pytest.raises(ValueError, match="expected one of ort, ort-middle, ort-first, chromium, tensorflow, directmlx"):
         hand_over(PLAIN, "6_4", "zzz")
     with pytest.raises(ValueError, match="against is 'x'"):
-        checked(PLAIN, "6_4", ORT, "x")  # type: ignore[arg-type]
+        check_via(PLAIN, "6_4", ORT, "x")  # type: ignore[arg-type]
 
 
 def test_each_back_end_names_its_source() -> None:

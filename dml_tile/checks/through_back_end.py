@@ -1,0 +1,95 @@
+"""Checks tiles that reach DirectML through a back end.
+
+check_via()             the findings on a request, by the back end's name
+check_node()            the findings on a model's tile, and a remark
+lowest_level_through()  the lowest feature level at which a model's tile has no findings
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dml_tile.back_ends import BackEnd, Fate, Handover, back_end_named
+from dml_tile.enums import FeatureLevel
+from dml_tile.findings import Against, Finding, bases_of
+from dml_tile.readers.model_tile import TileNode
+from dml_tile.rules.back_end import BACK_END_RULES
+from dml_tile.rules.check import DISTINCT_LEVELS, check
+from dml_tile.rules.dialect import sizes_fit
+from dml_tile.simulation import resolve
+from dml_tile.targets import DATA_TYPES, Target, TargetLike
+from dml_tile.tile_request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughBackEnd:
+    """The findings on a tile through a back end; if there are none, a ``note`` on what is handed over, or empty."""
+
+    findings: tuple[Finding, ...]
+    note: str
+
+
+def check_via(
+    request: Request, target: TargetLike | None, back_end: str, against: Against = "both"
+) -> tuple[Finding, ...]:
+    """All findings of a tile that goes through the named back end: the back end's own, else those of its descriptor.
+
+    ``target`` None means the simulated target, else 6_4. ``against`` applies to the descriptor, not to the back end's
+    own findings. A tile that another operator replaces, and one with an empty result, have no findings.
+    Raises ValueError for an unknown target, back end or ``against``.
+    """
+    bases_of(against)
+    chosen, target = back_end_named(back_end), resolve(target)
+    return _findings(request, chosen.hand_over(request, target), chosen, target, against)
+
+
+def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Against = "both") -> ThroughBackEnd:
+    """The findings on a model's tile that its dialect accepts, and the back end's note.
+
+    Of a tile that is known in part only, these are the back end's own findings and those on the data type; also those
+    on the number of dimensions, where that is known and the back end keeps it.
+    """
+    request = node.request
+    handover = back_end.hand_over(request, target)
+    findings = _findings(request, handover, back_end, target, against)
+    if node.unknown:
+        findings = _known_findings(findings, node, back_end, target)
+    # another operator may depend on what is known at run time only
+    is_certain = not node.unknown or handover.fate is not Fate.OTHER_OPERATOR
+    return ThroughBackEnd(findings, handover.note if is_certain and not findings else "")
+
+
+def lowest_level_through(node: TileNode, back_end: BackEnd) -> FeatureLevel | None:
+    """The lowest feature level at which a model's tile has no findings, against both; None if it has some at each."""
+    # a back end may ask which data types the device has
+    levels = sorted({*DISTINCT_LEVELS, *(since for since, _, _ in DATA_TYPES), back_end.minimum_level})
+    return next((level for level in levels if not check_node(node, Target(level), back_end).findings), None)
+
+
+def _findings(
+    request: Request, handover: Handover, back_end: BackEnd, target: Target, against: Against
+) -> tuple[Finding, ...]:
+    if own := _own_findings(handover, back_end, target):
+        return own
+    lost = tuple(sizes_fit.findings(request, target))  # a back end that converts to UINT describes another tile
+    return lost + (check(handover.desc, target, against) if handover.desc else ())
+
+
+def _own_findings(handover: Handover, back_end: BackEnd, target: Target) -> tuple[Finding, ...]:
+    found = (finding for rule in BACK_END_RULES for finding in rule.findings(handover, target))
+    return tuple(replace(finding, url=back_end.source) for finding in found)
+
+
+def _known_findings(
+    findings: tuple[Finding, ...], node: TileNode, back_end: BackEnd, target: Target
+) -> tuple[Finding, ...]:
+    """Those of the findings that do not depend on what is known at run time only."""
+    own_rules = {rule.id for rule in BACK_END_RULES}
+    fields: tuple[str, ...] = (".DataType",)
+    if back_end.keeps_dimensions and node.shape is not None:
+        fields += (".DimensionCount",)
+    known = tuple(finding for finding in findings if finding.rule in own_rules or finding.path.endswith(fields))
+    if node.repeats is None and back_end.needs_constant_repeats:
+        note = "they are computed at run time; what is taken is numbers, when a graph is built"
+        known += _own_findings(Handover(Fate.ELSEWHERE, note=note, path="Repeats"), back_end, target)
+    return known
