@@ -74,7 +74,12 @@ def test_without_models_there_is_no_summary(check: Call) -> None:
     [
         ((1, -1), {}, "DML-DIALECT-ONNX", "ONNX Tile-13: repeats[1]: is -1; repeats must not contain negative values"),
         ((1, 0), {}, "DML-DIALECT-empty", "is 0, which ONNX Tile-13 accepts; DirectML cannot express it"),
-        ((1, 2), {"inputs": [typed("x", [2, 3], onnx.TensorProto.STRING)]}, "DML-DIALECT-data-type", "can carry string"),
+        (
+            (1, 2),
+            {"inputs": [typed("x", [2, 3], onnx.TensorProto.STRING)]},
+            "DML-DIALECT-data-type",
+            "can carry string",
+        ),
         ((1, 2), {"inputs": [typed("x", [2, 3], onnx.TensorProto.DOUBLE)]}, "DML-TILE-DataType", "FLOAT64"),
     ],
 )
