@@ -31,10 +31,10 @@ _OBJECTS: Final = "O"
 _MAX_WORK: Final[Any] = 10_000
 """The most candidates that NumPy tries to tell two strided arrays apart; beyond that they are taken to overlap."""
 
+# by NumPy's kind and size of the elements
 DATA_TYPES: Final = {dtype.str[1:]: TensorDataType(data_type) for data_type, dtype in DTYPES.items()} | {
     "b1": TensorDataType.UINT8  # DirectML has no bool; its bytes are tiled as they are
 }
-"""The data types of arrays, by NumPy's kind and size of their elements."""
 
 
 def tile(
