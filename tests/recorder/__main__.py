@@ -1,0 +1,72 @@
+"""The recorder's command line: ``python tests/recorder fetch|compare|ask|record``.
+
+fetch    puts the releases of DirectML into a folder that git ignores, after a look at their licence
+compare  asks DirectML and the emulator about random descriptors, and shows where they disagree
+ask      shows what the releases say to descriptors in files, beside what ``check`` says
+record   asks every question in tests/data again, and writes the answers anew
+
+It exits with 0, with 1 where DirectML and the emulator disagree, with 2 where something is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:] = [str(ROOT), *(entry for entry in sys.path if Path(entry).resolve() != Path(__file__).resolve().parent)]
+
+from tests.recorder.commands import ask, compare, fetch, record  # noqa: E402 - the root is on the path only now
+from tests.recorder.releases import LEVELS, Release, missing, release_of  # noqa: E402
+from tests.recorder.stand_in import BuildError  # noqa: E402
+from tests.recorder.wheels import FetchError  # noqa: E402
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    releases = [release_of(level) for level in options.level or LEVELS]
+    if options.command != "fetch" and (why := _why_not(releases)):
+        print(why, file=sys.stderr)
+        return 2
+    try:
+        match options.command:
+            case "fetch":
+                return fetch(releases)
+            case "compare":
+                return compare(releases, options.count, options.seed, options.show)
+            case "ask":
+                return ask(releases, options.file)
+        return record(options.file)
+    except (BuildError, FetchError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _why_not(releases: Sequence[Release]) -> str | None:
+    absent = [release.level for release in missing() if release in releases]
+    return f"{', '.join(absent)}: not fetched; run `python tests/recorder fetch` first" if absent else None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python tests/recorder", description="Ask Microsoft's own DirectML.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    fetching = commands.add_parser("fetch", help="fetch the releases through pip, if their licence is MIT")
+    comparing = commands.add_parser("compare", help="ask about random descriptors, and compare with the emulator")
+    comparing.add_argument("--count", type=int, default=20_000, help="how many descriptors (default: %(default)s)")
+    comparing.add_argument("--seed", type=int, default=0, help="which ones (default: %(default)s)")
+    comparing.add_argument("--show", type=int, default=5, help="how many disagreements to show (default: %(default)s)")
+    asking = commands.add_parser("ask", help="ask about descriptors in files, as dml-tile check reads them")
+    asking.add_argument("file", nargs="+")
+    recording = commands.add_parser("record", help="write the recorded answers anew")
+    recording.add_argument("file", nargs="*", help="which of the files in tests/data (default: all)")
+    for command in (fetching, comparing, asking):
+        command.add_argument("--level", action="append", choices=LEVELS, help="a release; may be given several times")
+    recording.set_defaults(level=None)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

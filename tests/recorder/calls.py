@@ -1,0 +1,231 @@
+"""The recorded calls of a device, asked of the real DirectML: its creation, its queries, and what it makes.
+
+A case is told by its group and its id, as in ``device_*.jsonl`` and ``api_*.jsonl``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from ctypes import addressof, c_uint32, c_uint64, c_void_p, create_string_buffer
+from functools import cache
+from typing import Any, Final
+
+from dml_tile.enums import Feature, FeatureLevel
+from tests.helpers.descriptors import GOOD
+from tests.helpers.recorded_questions import INITIALIZED, LEVELS, OPERATORS
+from tests.recorder.interfaces import UNTOUCHED, Object, interface_id
+from tests.recorder.memory import GuardedMemory
+from tests.recorder.releases import Release
+from tests.recorder.runtime import (
+    COMPILE_OPERATOR,
+    CREATE_OPERATOR,
+    Adapter,
+    binding_properties,
+    create_device,
+    device,
+    hexadecimal,
+    host_device,
+)
+
+Case = dict[str, Any]
+Result = dict[str, Any]
+
+CHECK_FEATURE_SUPPORT: Final = 7
+CREATE_OPERATOR_INITIALIZER: Final = 10
+GET_DEVICE_REMOVED_REASON: Final = 15
+UNFILLED: Final = b"\xcc" * 16
+"""What the room for an answer holds before a query."""
+UNSUPPORTED_LEVEL: Final = 0x7000
+
+
+def answer(release: Release, case: Case) -> Result:
+    """What a release answers in a case, in the form of the recorded files. Raises KeyError for an unknown group."""
+    return CALLS[case["group"]](release, case["id"])
+
+
+def _made(result: tuple[int, int | None]) -> Result:
+    hresult, address = result
+    pointer = {UNTOUCHED: "untouched", None: "null"}.get(address, "object")
+    return {"hresult": hexadecimal(hresult), "ppv": pointer}
+
+
+@cache
+def _device(release: Release) -> Object:
+    return device(release, Adapter())
+
+
+@cache
+def _memory() -> GuardedMemory:
+    return GuardedMemory()
+
+
+def _operator(release: Release) -> Object:
+    _, address = _device(release).make(CREATE_OPERATOR, "IDMLOperator", _memory().write(GOOD))
+    assert address
+    return Object(address)
+
+
+def _compiled(release: Release) -> Object:
+    _, address = _device(release).make(COMPILE_OPERATOR, "IDMLCompiledOperator", _operator(release), c_uint32(0))
+    assert address
+    return Object(address)
+
+
+def _create_at_level(release: Release, name: str) -> Result:
+    minimum = int(name, 0) if name.startswith("0x") else FeatureLevel.parse(name)
+    return _made(create_device(release, host_device(Adapter()), minimum=minimum))
+
+
+def _create_with_flags(release: Release, name: str) -> Result:
+    minimum: int | None = None if name.startswith("DMLCreateDevice ") else FeatureLevel.DML_FEATURE_LEVEL_1_0
+    minimum = UNSUPPORTED_LEVEL if "fl=0x7000" in name else minimum
+    flags = int(name.split("flags=")[1].split()[0], 0)
+    return _made(create_device(release, host_device(Adapter()), flags=flags, minimum=minimum))
+
+
+def _create_with_null(release: Release, name: str) -> Result:
+    return _made(
+        create_device(
+            release,
+            None if "null d3d12 device" in name else host_device(Adapter()),
+            minimum=UNSUPPORTED_LEVEL if "unsupported fl" in name else FeatureLevel.DML_FEATURE_LEVEL_1_0,
+            interface=None if "null riid" in name else "IDMLDevice",
+            with_result="null ppv" not in name,
+        )
+    )
+
+
+def _create_as(release: Release, interface: str) -> Result:
+    minimum = FeatureLevel.DML_FEATURE_LEVEL_1_0
+    return _made(create_device(release, host_device(Adapter()), minimum=minimum, interface=interface))
+
+
+def _query_interface(made: Object, interface: str) -> Result:
+    hresult = made.call(0, c_uint32, interface_id(interface), c_void_p())
+    return {"hresult": hexadecimal(hresult)}
+
+
+def _number_in(name: str, word: str, otherwise: int) -> int:
+    return int(name.split(word)[1].split()[0]) if word in name else otherwise
+
+
+def _query(release: Release, name: str, feature: int, query: bytes, size: int) -> Result:
+    """CheckFeatureSupport, with the sizes and the null pointers that the name of the case tells of."""
+    asked, support = create_string_buffer(query, 64), create_string_buffer(UNFILLED, 16)
+    hresult = _device(release).call(
+        CHECK_FEATURE_SUPPORT,
+        c_uint32,
+        c_uint32(feature),
+        c_uint32(0 if name == "null query size 0" else _number_in(name, "querysize", size)),
+        None if name.startswith(("null query", "null both")) else asked,
+        c_uint32(0 if name == "null support size 0" else _number_in(name, "supportsize", 4)),
+        None if name.startswith(("null support", "null both")) else support,
+    )
+    return {"hresult": hexadecimal(hresult), "out": f"{struct.unpack_from('<I', support)[0]:#x}"}
+
+
+def _query_levels(release: Release, name: str) -> Result:
+    named = [name.removeprefix("only ")] if name.startswith("only ") else LEVELS.get(name, list(FeatureLevel))
+    levels = [FeatureLevel.parse(level) if isinstance(level, str) else level for level in named]
+    array = (c_uint32 * max(len(levels), 1))(*levels or [FeatureLevel.DML_FEATURE_LEVEL_1_0])
+    count = 1 if name == "null list count 1" else len(levels)
+    query = struct.pack("<IIQ", count, 0, 0 if name.startswith("null list") else addressof(array))
+    return _query(release, name, Feature.FEATURE_LEVELS, query, len(query))
+
+
+def _query_data_type(release: Release, name: str) -> Result:
+    data_type = int(name) if name.isdigit() else 99 if name.startswith("bad type") else 1
+    return _query(release, name, Feature.TENSOR_DATA_TYPE_SUPPORT, struct.pack("<I", data_type), 4)
+
+
+def _query_unknown(release: Release, name: str) -> Result:
+    return _query(release, "", int(name), struct.pack("<I", 1), 4)
+
+
+def _create_operator(release: Release, name: str) -> Result:
+    """The case's descriptor, ``good`` or ``bad`` or another, with a null pointer or an interface after its name."""
+    known = next(known for known in sorted(OPERATORS, key=len, reverse=True) if name.startswith(known))
+    wanted = name.removeprefix(known).strip()
+    operator = OPERATORS[known]
+    desc = None if operator is None else _memory().write(operator)
+    return _make(release, CREATE_OPERATOR, wanted, "IDMLOperator", desc)
+
+
+def _make(release: Release, method: int, wanted: str, interface: str, *arguments: Any) -> Result:
+    """Call a method that makes something; ``wanted`` names another interface, or which pointer is null."""
+    named = interface_id(wanted if wanted and not wanted.startswith("null") else interface)
+    result = c_void_p(UNTOUCHED)
+    hresult = _device(release).call(
+        method,
+        c_uint32,
+        *arguments,
+        None if wanted.startswith("null riid") else named,
+        None if wanted.startswith("null ppv") else result,
+    )
+    return _made((hresult, result.value))
+
+
+def _compile_with_flags(release: Release, name: str) -> Result:
+    flags = c_uint32(int(name, 0))
+    return _make(release, COMPILE_OPERATOR, "", "IDMLCompiledOperator", _operator(release), flags)
+
+
+def _compile(release: Release, name: str) -> Result:
+    if name == "operator of another device":
+        hresult, address = create_device(release, host_device(Adapter()), minimum=0x1000)
+        other = Object(address or 0)
+        compiled, _ = other.make(COMPILE_OPERATOR, "IDMLCompiledOperator", _operator(release), c_uint32(0))
+        return {"create2": hexadecimal(hresult), "hresult": hexadecimal(compiled)}
+    operator = None if name.startswith("null operator") else _operator(release)
+    if name == "twice":
+        made = [_device(release).make(COMPILE_OPERATOR, "IDMLCompiledOperator", operator, c_uint32(0)) for _ in "12"]
+        return {"hresult": hexadecimal(made[1][0]), "same_object": made[0][1] == made[1][1]}
+    wanted = "" if name.startswith("null operator") else name
+    return _make(release, COMPILE_OPERATOR, wanted, "IDMLCompiledOperator", operator, c_uint32(8 * ("bad" in name)))
+
+
+def _initialize(release: Release, name: str) -> Result:
+    made = _device(release)
+    compiled = []
+    for desc in INITIALIZED.get(name, [GOOD]):
+        _, address = made.make(CREATE_OPERATOR, "IDMLOperator", _memory().write(desc))
+        _, address = made.make(COMPILE_OPERATOR, "IDMLCompiledOperator", Object(address or 0), c_uint32(0))
+        compiled.append(address or 0)
+    array = None if "null array" in name else (c_uint64 * max(len(compiled), 1))(*compiled)
+    created = made.make(CREATE_OPERATOR_INITIALIZER, "IDMLOperatorInitializer", c_uint32(len(compiled)), array)
+    result = _made(created)
+    if created[1] and not created[0]:
+        result["binding"] = binding_properties(Object(created[1]))
+    return result
+
+
+def _removed_reason(release: Release, name: str) -> Result:
+    return {"hresult": hexadecimal(_device(release).call(GET_DEVICE_REMOVED_REASON, c_uint32))}
+
+
+CALLS: Final[dict[str, Callable[[Release, str], Result]]] = {
+    "create_device1_fl": _create_at_level,
+    "create_device1_fl_odd": _create_at_level,
+    "create_device_flags": _create_with_flags,
+    "create_device_iid": _create_as,
+    "create_device_null": _create_with_null,
+    "device_qi": lambda release, name: _query_interface(_device(release), name),
+    "feature_levels": _query_levels,
+    "feature_levels_bad": _query_levels,
+    "tensor_data_type_support": _query_data_type,
+    "tensor_data_type_bad": _query_data_type,
+    "unknown_feature": _query_unknown,
+    "create_operator": _create_operator,
+    "create_operator_iid": _create_operator,
+    "operator_type": _create_operator,
+    "operator_qi": lambda release, name: _query_interface(_operator(release), name),
+    "compile_flags": _compile_with_flags,
+    "compile": _compile,
+    "compile_iid": lambda release, name: _make(
+        release, COMPILE_OPERATOR, name, "IDMLCompiledOperator", _operator(release), c_uint32(0)
+    ),
+    "compiled_qi": lambda release, name: _query_interface(_compiled(release), name),
+    "initializer": _initialize,
+    "device": _removed_reason,
+}

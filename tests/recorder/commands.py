@@ -1,0 +1,112 @@
+"""What the recorder's commands do and print."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
+
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.errors import Problem
+from dml_tile.findings import Finding
+from dml_tile.readers.json.descriptors import read_source
+from dml_tile.readers.sources import expanded
+from dml_tile.rules.check import check
+from tests.recorder.compare import Disagreement, ask_runtime, disagreements, why_not
+from tests.recorder.draws import draw
+from tests.recorder.record import DATA, RECORDED
+from tests.recorder.record import record as recorded
+from tests.recorder.releases import Release
+from tests.recorder.runtime import Adapter
+from tests.recorder.shrink import shrunk
+from tests.recorder.wheels import fetch as fetch_release
+
+
+def fetch(releases: Sequence[Release]) -> int:
+    """Fetch what is not in the cache yet."""
+    for release in releases:
+        fetch_release(release)
+        print(f"{release.level}: {release.library}")
+    return 0
+
+
+def compare(releases: Sequence[Release], count: int, seed: int, show: int) -> int:
+    """Compare the answers to random descriptors, and show the first disagreements, shrunk."""
+    begun = time.monotonic()
+    asked = dict.fromkeys((release.level for release in releases), 0)
+    disagreed = dict.fromkeys(asked, 0)
+    for level, found in disagreements(draw(count, seed), releases):
+        asked[level] += 1
+        if sys.stderr.isatty() and asked[level] % 1000 == 0:
+            print(f"\r{level}: {asked[level]} of {count}", end="", file=sys.stderr)
+        if found is not None:
+            disagreed[level] += 1
+            if sum(disagreed.values()) <= show:
+                print(told(smallest(found)), flush=True)
+    for level, number in asked.items():
+        print(f"{level}: {number} descriptors, {disagreed[level]} disagreements")
+    print(f"seed {seed}, {time.monotonic() - begun:.0f} s")
+    return 1 if any(disagreed.values()) else 0
+
+
+def smallest(found: Disagreement) -> Disagreement:
+    """The same disagreement, about a descriptor that is as plain as can be."""
+    target = found.adapter.target(found.release)
+
+    def disagree(descs: Sequence[TileOperatorDesc]) -> list[bool]:
+        answers = ask_runtime(descs, found.release, found.adapter)
+        return [why_not(desc, target, real) is not None for desc, real in zip(descs, answers, strict=True)]
+
+    desc = shrunk(found.desc, disagree)
+    (real,) = ask_runtime([desc], found.release, found.adapter)
+    return Disagreement(desc, found.release, found.adapter, real, why_not(desc, target, real) or "nothing")
+
+
+def told(found: Disagreement) -> str:
+    """A disagreement in a few lines, its descriptor as JSON."""
+    return "\n".join(
+        (
+            f"{found.release.level}, {found.adapter}:",
+            f"  DirectML: {found.real.hresult}"
+            + (f", {found.real.persistent_resource_size}" if found.real.persistent_resource_size is not None else ""),
+            f"  emulator: {found.emulated}",
+            f"  {found.desc.model_dump_json(by_alias=True)}",
+        )
+    )
+
+
+def ask(releases: Sequence[Release], files: Sequence[str]) -> int:
+    """Show what each release says to the descriptors of files, beside the findings of ``check``."""
+    code = 0
+    for file in chain.from_iterable(map(expanded, files)):
+        for part in read_source(file):
+            if isinstance(part, Problem) or not isinstance(part.desc, TileOperatorDesc | OperatorDesc):
+                why = part.message if isinstance(part, Problem) else f"{part.other} is not a tile"
+                print(f"{file}{part.pointer}: {why}", file=sys.stderr)
+                code = 2
+                continue
+            print(f"{file}{part.pointer}")
+            for release in releases:
+                (real,) = ask_runtime([part.desc], release, Adapter())
+                findings = check(part.desc, release.level)
+                print(f"  {release.level}: DirectML {real.hresult}; check: {_said(findings)}")
+    return code
+
+
+def _said(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return "accepted"
+    return "; ".join(f"{finding.path}: {finding.message} [{finding.rule}]" for finding in findings)
+
+
+def record(files: Sequence[str]) -> int:
+    """Write recorded files anew, and say which of them are not the same as before."""
+    for name in files or list(RECORDED):
+        path = DATA / Path(name).name
+        before, after = path.read_text(encoding="utf-8"), recorded(path.name)
+        path.write_text(after, encoding="utf-8", newline="\n")
+        changed = sum(old != new for old, new in zip_longest(before.splitlines(), after.splitlines()))
+        print(f"{path.name}: {len(after.splitlines())} lines, {changed} of them changed")
+    return 0

@@ -1,0 +1,70 @@
+"""Asks every recorded question again, and writes the answers anew.
+
+A recorded file is its own list of questions: one JSON value a line, of which ``hresult`` and the like are the answers.
+The same DirectML gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final
+
+from dml_tile.descriptors import TileOperatorDesc
+from tests.recorder import calls
+from tests.recorder.compare import ask_runtime
+from tests.recorder.releases import RELEASES, release_of
+from tests.recorder.runtime import Adapter, Answer
+from tests.recorder.workers import Crash, ask_each
+
+Row = dict[str, Any]
+
+DATA: Final = Path(__file__).parents[1] / "data"
+
+
+def record(name: str) -> str:
+    """The text of a recorded file, with the answers anew. Raises ValueError for a file that is not recorded."""
+    if name not in RECORDED:
+        raise ValueError(f"{name!r} is not recorded here; expected one of {', '.join(RECORDED)}")
+    rows = [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
+    return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in RECORDED[name](rows))
+
+
+def answered_descriptors(rows: Sequence[Row]) -> Iterator[Row]:
+    """What each release answers to each descriptor: one value where all agree, else one for each level."""
+    descs = [TileOperatorDesc.model_validate(row["desc"]) for row in rows]
+    answers = [list(ask_runtime(descs, release, Adapter())) for release in RELEASES]
+    for row, *given in zip(rows, *answers, strict=True):
+        sizes = [answer.persistent_resource_size for answer in given]
+        yield {
+            **{key: value for key, value in row.items() if key not in Answer._fields},
+            "hresult": _merged([answer.hresult for answer in given]),
+            **({"persistent_resource_size": _merged(sizes)} if any(size is not None for size in sizes) else {}),
+        }
+
+
+def answered_calls(rows: Sequence[Row]) -> Iterator[Row]:
+    """What the release that each row names answers to its call; ``crash`` where the process died."""
+    for level, of_level in groupby(rows, key=itemgetter("runtime")):
+        cases = list(of_level)
+        for row, result in zip(cases, ask_each(cases, partial(calls.answer, release_of(level))), strict=True):
+            question = {key: row[key] for key in ("runtime", "group", "id")}
+            yield question | ({"crash": result} if isinstance(result, Crash) else result)
+
+
+def _merged(values: Sequence[Any]) -> Any:
+    """One value where all that there are agree, else each by its level."""
+    there = {release.level: value for release, value in zip(RELEASES, values, strict=True) if value is not None}
+    return next(iter(there.values())) if len(set(there.values())) == 1 else there
+
+
+RECORDED: Final[dict[str, Callable[[Sequence[Row]], Iterator[Row]]]] = {
+    "create_operator.jsonl": answered_descriptors,
+    "device_5_0.jsonl": answered_calls,
+    "device_6_2.jsonl": answered_calls,
+    "api_6_2.jsonl": answered_calls,
+}

@@ -1,0 +1,144 @@
+"""The real DirectML over the stand-in: its devices, and what they answer to a descriptor."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from ctypes import RTLD_GLOBAL, c_int, c_uint32, c_uint64, c_void_p
+from functools import cache
+from typing import Final, NamedTuple
+
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.enums import FeatureLevel
+from dml_tile.targets import Target
+from tests.recorder.interfaces import DML_BINDING_PROPERTIES, UNTOUCHED, Object, interface_id
+from tests.recorder.memory import GuardedMemory
+from tests.recorder.releases import CACHE, Release
+from tests.recorder.stand_in import LIBRARIES, build
+
+STAND_IN: Final = CACHE / "stand_in"
+
+CREATE_OPERATOR: Final = 8
+COMPILE_OPERATOR: Final = 9
+GET_BINDING_PROPERTIES: Final = 8
+
+
+class Adapter(NamedTuple):
+    """What of an adapter decides on data types."""
+
+    double_precision: bool = True
+    typed_uav_loads: bool = True
+
+    def target(self, release: Release) -> Target:
+        """What the emulator simulates, to be held to a release on this adapter."""
+        return Target(FeatureLevel.parse(release.level), "", self.double_precision, self.typed_uav_loads)
+
+
+ADAPTERS: Final = tuple(Adapter(double, loads) for double in (True, False) for loads in (True, False))
+
+
+class Answer(NamedTuple):
+    """What a call of CreateOperator came to."""
+
+    hresult: str
+    """As in ``0x80070057``; ``CRASH:SIGSEGV`` for a process that died."""
+    persistent_resource_size: int | None = None
+    """In bytes, after CompileOperator; None if the operator was refused."""
+
+
+@cache
+def stand_in() -> ctypes.CDLL:
+    """The stand-in for Direct3D 12, built if need be, and loaded with that for DXCore. Raises BuildError."""
+    build(STAND_IN)
+    direct3d, _ = (ctypes.CDLL(str(STAND_IN / name), RTLD_GLOBAL) for name in LIBRARIES)
+    for name, arguments in (
+        ("device", (c_int, c_int)),
+        ("resource", (c_void_p, c_uint64, *[c_uint32] * 5)),
+        ("command_list", (c_void_p, c_uint32, c_int)),
+    ):
+        function = getattr(direct3d, f"stand_in_{name}")
+        function.restype, function.argtypes = c_void_p, arguments
+    direct3d.stand_in_remove_device.restype, direct3d.stand_in_remove_device.argtypes = None, (c_void_p, c_uint32)
+    return direct3d
+
+
+@cache
+def directml(release: Release) -> ctypes.CDLL:
+    """DirectML itself, loaded over the stand-in."""
+    stand_in()
+    library = ctypes.CDLL(str(release.library))
+    library.DMLCreateDevice.restype = library.DMLCreateDevice1.restype = c_uint32
+    library.DMLCreateDevice.argtypes = (c_void_p, c_uint32, c_void_p, c_void_p)
+    library.DMLCreateDevice1.argtypes = (c_void_p, c_uint32, c_uint32, c_void_p, c_void_p)
+    return library
+
+
+def host_device(adapter: Adapter) -> Object:
+    """A device of Direct3D 12, as the stand-in makes it, on an adapter with these capabilities."""
+    return Object(stand_in().stand_in_device(*adapter))
+
+
+def create_device(
+    release: Release,
+    host: Object | None,
+    *,
+    flags: int = 0,
+    minimum: int | None = None,
+    interface: str | None = "IDMLDevice",
+    with_result: bool = True,
+) -> tuple[int, int | None]:
+    """DMLCreateDevice, or DMLCreateDevice1 if there is a minimum: the HRESULT, and what the out-pointer holds."""
+    result = c_void_p(UNTOUCHED)
+    wanted = None if interface is None else ctypes.addressof(interface_id(interface))
+    out = ctypes.addressof(result) if with_result else None
+    address = None if host is None else host.address
+    if minimum is None:
+        return directml(release).DMLCreateDevice(address, flags, wanted, out), result.value
+    return directml(release).DMLCreateDevice1(address, flags, minimum, wanted, out), result.value
+
+
+def device(release: Release, adapter: Adapter) -> Object:
+    """An IDMLDevice. Raises RuntimeError where there is none."""
+    hresult, address = create_device(release, host_device(adapter), minimum=FeatureLevel.DML_FEATURE_LEVEL_1_0)
+    if hresult or address is None:
+        raise RuntimeError(f"DMLCreateDevice1 of {release.level} gave {hexadecimal(hresult)}")
+    return Object(address)
+
+
+def hexadecimal(hresult: int) -> str:
+    """An HRESULT as in the recorded files: ``0x80070057``."""
+    return f"0x{hresult & 0xFFFFFFFF:08X}"
+
+
+@cache
+def creation(release: Release, adapter: Adapter) -> Callable[[TileOperatorDesc | OperatorDesc], Answer]:
+    """What a device answers to descriptors, one after the other; to be asked in workers, since it may crash."""
+    made, memory = device(release, adapter), GuardedMemory()
+
+    def answer(desc: TileOperatorDesc | OperatorDesc) -> Answer:
+        hresult, address = made.make(CREATE_OPERATOR, "IDMLOperator", memory.write(desc))
+        if hresult or address is None:
+            return Answer(hexadecimal(hresult))
+        operator = Object(address)
+        size = persistent_resource_size(made, operator)
+        operator.release()
+        return Answer(hexadecimal(hresult), size)
+
+    return answer
+
+
+def persistent_resource_size(made: Object, operator: Object) -> int | None:
+    """What CompileOperator, without flags, has GetBindingProperties say; None where it fails."""
+    hresult, address = made.make(COMPILE_OPERATOR, "IDMLCompiledOperator", operator, c_uint32(0))
+    if hresult or address is None:
+        return None
+    compiled = Object(address)
+    size = binding_properties(compiled)["PersistentResourceSize"]
+    compiled.release()
+    return size
+
+
+def binding_properties(dispatchable: Object) -> dict[str, int]:
+    """GetBindingProperties: how many descriptors, and bytes of temporary and persistent memory, it needs."""
+    properties = dispatchable.call(GET_BINDING_PROPERTIES, DML_BINDING_PROPERTIES)
+    return {name: getattr(properties, name) for name, _ in DML_BINDING_PROPERTIES._fields_}

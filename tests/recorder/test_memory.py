@@ -1,0 +1,50 @@
+"""Descriptors lie in memory so that reading past an array's end is a crash."""
+
+from __future__ import annotations
+
+import sys
+from ctypes import POINTER, cast
+
+import pytest
+
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.readers.c_structs import DML_TILE_OPERATOR_DESC, read_operator_desc
+from tests.helpers.descriptors import GOOD, OPERATOR, page_tile, strided
+from tests.recorder.memory import MAX_ENTRIES, GuardedMemory
+from tests.recorder.workers import ask_each
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="DirectML without Windows is a library for Linux")
+
+
+@pytest.mark.parametrize(
+    "desc",
+    [
+        GOOD,
+        strided("UINT8", [2, 3], [1, 2], [2, 2], [9, 1]),
+        page_tile(Repeats=None),
+        page_tile(InputTensor=None),
+        page_tile(OutputTensor__Desc=None),
+    ],
+)
+def test_a_descriptor_reads_back(desc: TileOperatorDesc) -> None:
+    assert read_operator_desc(GuardedMemory().write(desc)) == OperatorDesc(type=70, desc=desc)
+
+
+def test_an_operator_without_a_description_reads_back() -> None:
+    bare = OperatorDesc(type=1000, desc=None)
+    assert read_operator_desc(GuardedMemory().write(bare)) == bare
+    assert read_operator_desc(GuardedMemory().write(OPERATOR)) == OPERATOR
+
+
+def test_an_entry_past_the_end_cannot_be_read() -> None:
+    written = GuardedMemory().write(page_tile(Repeats=[7, 8, 9]))
+
+    def repeat(i: int) -> int:
+        return int(cast(written.Desc, POINTER(DML_TILE_OPERATOR_DESC)).contents.Repeats[i])
+
+    assert list(ask_each([0, 1, 2, 3], repeat)) == [7, 8, 9, "SIGSEGV"]
+
+
+def test_an_array_beyond_a_page_is_refused() -> None:
+    with pytest.raises(ValueError, match=f"an array has {MAX_ENTRIES + 1} entries"):
+        GuardedMemory().write(page_tile(Repeats=[1] * (MAX_ENTRIES + 1)))

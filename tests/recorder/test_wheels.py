@@ -1,0 +1,78 @@
+"""A wheel's licence is read first, and nothing of one that is not MIT is unpacked."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.recorder.releases import RELEASES, Release, release_of
+from tests.recorder.wheels import LIBRARY, MIT_GRANT, FetchError, LicenceError, unpack
+
+MIT_TEXT = f"MIT License\n\n    Copyright (c) Somebody\n\n    {MIT_GRANT.capitalize()}"
+BYTES = b"a library"
+
+
+@pytest.fixture
+def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
+    monkeypatch.setattr("tests.recorder.releases.CACHE", tmp_path / "cache")
+    return Release("5_0", "1.0", "3.8", hashlib.sha256(BYTES).hexdigest())
+
+
+def wheel(folder: Path, metadata: str | None = "License: MIT\n", **texts: str) -> Path:
+    path = folder / "package-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(LIBRARY, BYTES)
+        if metadata is not None:
+            archive.writestr("package-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: package\n{metadata}")
+        for name, text in texts.items():
+            archive.writestr(f"package-1.0.dist-info/{name}", text)
+    return path
+
+
+def test_the_library_of_a_wheel_under_the_mit_licence_is_unpacked(tmp_path: Path, release: Release) -> None:
+    unpack(wheel(tmp_path, LICENSE=MIT_TEXT), release)
+    assert release.library.read_bytes() == BYTES
+
+
+def test_the_licence_may_be_named_by_an_expression(tmp_path: Path, release: Release) -> None:
+    unpack(wheel(tmp_path, "License-Expression: MIT\n", LICENSE=MIT_TEXT), release)
+    assert release.library.is_file()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "texts", "why"),
+    [
+        ("License: BSD-3-Clause\n", {"LICENSE": MIT_TEXT}, "names the licence 'BSD-3-Clause'"),
+        ("License: MIT OR Apache-2.0\n", {"LICENSE": MIT_TEXT}, "names the licence 'MIT OR Apache-2.0'"),
+        ("", {"LICENSE": MIT_TEXT}, "names the licence 'none'"),
+        (None, {"LICENSE": MIT_TEXT}, "names the licence 'none'"),
+        ("License: MIT\n", {}, "there is no licence file"),
+        ("License: MIT\n", {"LICENSE": "for use on Windows only"}, "LICENSE is not the text of the MIT licence"),
+        (
+            "License: MIT\n",
+            {"LICENSE": MIT_TEXT, "LICENSE_DirectML.txt": "for use on Windows only"},
+            "LICENSE_DirectML.txt is not the text of the MIT licence",
+        ),
+    ],
+)
+def test_any_other_wheel_is_refused_and_nothing_of_it_unpacked(
+    tmp_path: Path, release: Release, metadata: str | None, texts: dict[str, str], why: str
+) -> None:
+    with pytest.raises(LicenceError, match=why):
+        unpack(wheel(tmp_path, metadata, **texts), release)
+    assert not release.library.exists()
+
+
+def test_another_library_than_the_recorded_answers_are_of_is_refused(tmp_path: Path, release: Release) -> None:
+    with pytest.raises(FetchError, match="SHA-256"):
+        unpack(wheel(tmp_path, LICENSE=MIT_TEXT), release._replace(sha256="0" * 64))
+    assert not release.library.exists()
+
+
+def test_a_release_is_found_by_its_level() -> None:
+    assert [release_of(release.level) for release in RELEASES] == list(RELEASES)
+    with pytest.raises(ValueError, match="no release has the feature level '6_4'; expected one of 5_0, 5_2, 6_2"):
+        release_of("6_4")

@@ -1,0 +1,54 @@
+"""A crash is an answer, and the next question is answered by another worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from tests.recorder.workers import Crash, ask_each
+
+
+def answer(question: int) -> int:
+    match question:
+        case 3:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case 5:
+            time.sleep(60)
+        case 7:
+            raise ValueError("no seven")
+        case 8:
+            os._exit(3)
+    return question * 2
+
+
+def test_answers_come_in_the_order_of_the_questions() -> None:
+    assert list(ask_each(list(range(3)) * 4, answer)) == [0, 2, 4] * 4
+
+
+def test_a_crash_is_an_answer() -> None:
+    answers = list(ask_each([1, 3, 2, 3, 3, 4], answer))
+    assert answers == [2, "SIGSEGV", 4, "SIGSEGV", "SIGSEGV", 8]
+    assert [isinstance(each, Crash) for each in answers] == [False, True, False, True, True, False]
+
+
+def test_a_question_that_takes_too_long_is_ended() -> None:
+    assert list(ask_each([1, 5, 2], answer, seconds=0.5)) == [2, "TIMEOUT", 4]
+
+
+def test_an_exception_in_a_worker_is_raised() -> None:
+    with pytest.raises(RuntimeError, match="ValueError: no seven"):
+        list(ask_each([1, 7], answer))
+
+
+def test_a_worker_that_exits_is_an_error() -> None:
+    with pytest.raises(RuntimeError, match="exit status 3"):
+        list(ask_each([1, 8], answer))
+
+
+def test_answers_may_be_left_unread() -> None:
+    answers = ask_each(list(range(3)) * 10_000, answer)
+    assert next(answers) == 0
+    answers.close()  # type: ignore[attr-defined]
