@@ -15,7 +15,7 @@ Arguments that Python itself has words for, such as an unknown target or a wrong
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dml_tile.findings import Finding
@@ -75,11 +75,28 @@ class DialectError(DmlTileError, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Position:
+    """The beginning and end of a value in a text; lines and columns count from 1, columns in code points.
+
+    The end is the position after the value's last character.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
-    """One reason why a part of a source cannot be read; ``pointer`` is the JSON pointer of that part."""
+    """One reason why a part of a source cannot be read.
+
+    ``pointer`` is the JSON pointer of that part, and ``position`` its place in the text, where that is known.
+    """
 
     pointer: str
     message: str
+    position: Position | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{self.pointer}: {self.message}" if self.pointer else self.message

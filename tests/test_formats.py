@@ -7,7 +7,6 @@ import io
 import pytest
 from rich.console import Console
 
-from dml_tile.readers.json.positions import Positions
 from dml_tile.reports.formats import FORMATS, Format
 from dml_tile.reports.report import ReportOptions
 from tests.helpers.command_line import Call
@@ -18,7 +17,7 @@ from tests.helpers.report_pages import WRONG, checked
 @pytest.mark.parametrize("row", FORMATS.values(), ids=FORMATS)
 def test_each_format_writes_a_report(row: Format) -> None:
     output = io.StringIO()
-    report = row.report(ReportOptions(output.write, lambda: Console(file=output), Positions()))
+    report = row.report(ReportOptions(output.write, lambda: Console(file=output)))
     report.add(checked(WRONG))
     report.end([], [])
     assert "DML-TILE-Repeats" in output.getvalue()

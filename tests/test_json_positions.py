@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dml_tile.readers.json.locate import JsonText, Position
-from dml_tile.readers.json.positions import Positions
+from dml_tile.errors import Position, Problem
+from dml_tile.readers.json.descriptors import read_source
+from dml_tile.readers.json.locate import JsonText
+from dml_tile.readers.json.positions import SourceText
 
 TILE = """{
   "InputTensor": {"DataType": "FLOAT32", "Sizes": [2, 3]},
@@ -32,13 +35,24 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
 
 
-def position(text: str, pointer: str, path: str = "", name: str = "a.json") -> Position | None:
+def position(text: str, pointer: str, path: str = "") -> Position | None:
+    return SourceText(text.encode()).position(pointer, path)
+
+
+def begins(text: str, pointer: str, path: str = "") -> tuple[int, int] | None:
+    found = position(text, pointer, path)
+    return None if found is None else (found.line, found.column)
+
+
+def line_begins(text: str, pointer: str, path: str, name: str = "a.json") -> tuple[int, int] | None:
+    """The position of a field in JSON lines, or of a line that is no descriptor."""
     Path(name).write_bytes(text.encode())
-    return Positions().of(name, pointer, path)
-
-
-def begins(text: str, pointer: str, path: str = "", name: str = "a.json") -> tuple[int, int] | None:
-    found = position(text, pointer, path, name)
+    part = next(part for part in read_source(name) if part.pointer == pointer)
+    if isinstance(part, Problem):
+        found = part.position
+    else:
+        assert part.text is not None
+        found = part.text.position(pointer, path)
     return None if found is None else (found.line, found.column)
 
 
@@ -99,85 +113,70 @@ def test_it_is_found_in_every_spelling(text: str, pointer: str, path: str, place
     assert begins(text, pointer, path) == place
 
 
+LINE = '{"InputTensor": null, "OutputTensor": null, "Repeats": [1]}'
+
+
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
-def test_of_json_lines_the_number_of_the_line_is_the_pointer_s(name: str) -> None:
-    text = '{"Repeats": 1}\n\nnonsense [\n  {"Repeats": 22}\n'
-    assert begins(text, "/0", "Repeats", name) == (1, 13)
-    assert begins(text, "/3", "Repeats", name) == (4, 15)
-    assert begins(text, "/3", "RepeatsCount", name) == (4, 3)
+def test_a_json_line_has_the_number_that_it_has_in_its_file(name: str) -> None:
+    text = f"{LINE}\n\nnonsense [\n  {LINE}\n"
+    assert line_begins(text, "/0", "Repeats", name) == (1, 56)
+    assert line_begins(text, "/2", "", name) == (3, 1)
+    assert line_begins(text, "/3", "Repeats", name) == (4, 58)
+    assert line_begins(text, "/3", "RepeatsCount", name) == (4, 3)
+
+
+def test_a_json_line_s_own_pointer_is_the_line() -> None:
+    assert SourceText(b'{"Repeats": 1}', 7).position("/3", "") == Position(7, 1, 7, 15)
+    assert SourceText(b'{"Repeats": 1}', 7).position("", "") is None
 
 
 @pytest.mark.parametrize("beginning", ["[" * 10**6, '"' + '\\"' * 10**6, "/* " * 10**6])
 def test_a_hostile_line_costs_no_more_than_its_length(beginning: str) -> None:
-    text = f'{{"Repeats": 1}}\n{beginning}\n'
-    Path("a.json").write_text(text)
-    positions = Positions()
-    for pointer in ("/0", "/1"):
-        positions.of("a.json", pointer, "Repeats")
-    assert begins(text, "/0", "Repeats", "a.jsonl") == (1, 13)
+    text = f"{LINE}\n{beginning}\n"
+    assert line_begins(text, "/1", "", "a.jsonl") == (None if beginning[0] == "/" else (2, 1))
+    assert line_begins(text, "/0", "Repeats", "a.jsonl") == (1, 56)
 
 
 def test_a_comment_that_never_ends_is_one() -> None:
     assert begins('{"Repeats": 1}\n/* [', "", "Repeats") == (1, 13)
 
 
-def test_what_is_read_as_lines_for_a_repeated_name_has_places_in_lines() -> None:
-    assert begins('{"a": 0, "a":\n{"Repeats": 1}\n}', "/1", "Repeats") == (2, 13)
+def test_lines_that_repeat_a_name_together_are_read_and_found_line_by_line() -> None:
+    assert line_begins(f'{{"a": 0, "a":\n{LINE}\n}}', "/1", "Repeats") == (2, 56)
 
 
-def test_blank_lines_before_the_first_do_not_count_in_a_file_named_json() -> None:
-    text = '\n \n{"Repeats": 1}\n{"Repeats": 1}\n'
-    assert begins(text, "/1", "Repeats") == (4, 13)
-    assert begins(text, "/3", "Repeats", "a.jsonl") == (4, 13)
+def test_blank_lines_before_the_first_count_for_positions_and_not_for_pointers_in_a_file_named_json() -> None:
+    text = f"\n \n{LINE}\n{LINE}\n"
+    assert line_begins(text, "/1", "Repeats") == (4, 56)
+    assert line_begins(text, "/3", "Repeats", "a.jsonl") == (4, 56)
 
 
-def test_lines_are_found_in_any_order() -> None:
-    Path("a.jsonl").write_text("".join(f'{{"Repeats": {i}}}\n' for i in range(5)))
-    positions = Positions()
-    for number in (2, 2, 4, 0, 3):
-        found = positions.of("a.jsonl", f"/{number}", "Repeats")
-        assert found == Position(number + 1, 13, number + 1, 14)
-
-
-def test_one_source_after_the_other_is_asked_for() -> None:
-    Path("a.json").write_text('{"Repeats": 1}')
-    Path("b.json").write_text('\n{"Repeats": 1}')
-    positions = Positions()
-    found = [positions.of(name, "", "Repeats") for name in ("a.json", "b.json", "a.json")]
-    assert [one and one.line for one in found] == [1, 2, 1]
+def test_an_unreadable_line_after_blank_ones_is_told_by_the_number_that_its_position_has() -> None:
+    Path("a.json").write_text(f"\n\n{LINE}\n{{]\n")
+    (problem,) = (part for part in read_source("a.json") if isinstance(part, Problem))
+    assert "at line 4 column 2" in problem.message
+    assert problem.position is not None
+    assert problem.position.line == 4
 
 
 @pytest.mark.parametrize(
-    ("text", "pointer", "name"),
-    [
-        (TILE, "/dispatchables/t", "a.json"),
-        (TILE, "/0", "a.json"),
-        ("[1]", "/1", "a.json"),
-        ("[1]", "/x", "a.json"),
-        ("", "", "a.json"),
-        ("{", "", "a.json"),
-        ("{}\n", "/7", "a.jsonl"),
-        ("{}\n", "/x", "a.jsonl"),
-        ("{}\n", "", "a.jsonl"),
-        ("{}", "", "a.onnx"),
-    ],
+    ("text", "pointer"), [(TILE, "/dispatchables/t"), (TILE, "/0"), ("[1]", "/1"), ("[1]", "/x"), ("", ""), ("{", "/a")]
 )
-def test_what_is_not_there_has_no_place(text: str, pointer: str, name: str) -> None:
-    assert position(text, pointer, name=name) is None
+def test_a_pointer_that_leads_nowhere_has_no_position(text: str, pointer: str) -> None:
+    assert position(text, pointer) is None
 
 
-def test_what_cannot_be_read_twice_has_no_place() -> None:
+def test_a_pipe_has_positions_too() -> None:
     os.mkfifo("pipe.json")
-    positions = Positions()
-    assert [positions.of(name, "", "Repeats") for name in ("-", "missing.json", "pipe.json", ".")] == [None] * 4
-
-
-def test_a_file_that_is_gone_has_no_place() -> None:
-    Path("a.jsonl").write_text("{}\n{}\n")
-    positions = Positions()
-    assert positions.of("a.jsonl", "/0") is not None
-    Path("a.jsonl").unlink()
-    assert positions.of("a.jsonl", "/1") is None
+    writer = Thread(target=Path("pipe.json").write_text, args=(f"[1, {LINE}]",))
+    writer.start()
+    problem, part = read_source("pipe.json")
+    writer.join()
+    assert isinstance(problem, Problem)
+    assert problem.position == Position(1, 2, 1, 3)
+    assert not isinstance(part, Problem)
+    assert part.text is not None
+    assert part.text.position("/1", "Repeats") == Position(1, 60, 1, 63)
 
 
 VALUES = st.recursive(

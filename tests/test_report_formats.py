@@ -185,7 +185,7 @@ def test_the_findings_in_json_have_lines(check: Call) -> None:
     (result,) = json.loads(check("a.json", "--format", "json").stdout)["results"]
     assert [(one["line"], one["column"]) for one in result["findings"]] == [(11, 4)]
     (result,) = json.loads(check("-", "--format", "json", stdin=json.dumps(BAD)).stdout)["results"]
-    assert [(one["line"], one["column"]) for one in result["findings"]] == [(None, None)]
+    assert [(one["line"], one["column"]) for one in result["findings"]] == [(1, 106)]
 
 
 def test_a_tile_at_a_target_is_a_test(check: Call) -> None:

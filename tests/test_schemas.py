@@ -17,7 +17,6 @@ from dml_tile.descriptors import DATA_TYPE, TileOperatorDesc
 from dml_tile.emit.schemas import schemas
 from dml_tile.enums import FeatureLevel, TensorDataType
 from dml_tile.readers.dxdispatch.model import read_model
-from dml_tile.readers.json.positions import Positions
 from dml_tile.readers.json.syntax import parse_json
 from dml_tile.reports.json import JsonReport
 from dml_tile.reports.report import ReportOptions
@@ -171,7 +170,7 @@ def test_the_model_s_schema(part: str, value: Any, valid: bool) -> None:
 
 def written(results: list[Result]) -> Any:
     parts: list[str] = []
-    report = JsonReport(ReportOptions(parts.append, Console, Positions()))
+    report = JsonReport(ReportOptions(parts.append, Console))
     for result in results:
         report.add([result])
     report.end([], [])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
 from dml_tile.enums import FeatureLevel
+from dml_tile.errors import Position
 from dml_tile.findings import Against, Finding
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
@@ -20,6 +21,7 @@ from dml_tile.targets import Target
 if TYPE_CHECKING:  # most checks need neither
     from dml_tile.back_ends import BackEnd
     from dml_tile.lowering.steps import Lowering
+    from dml_tile.readers.json.positions import SourceText
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,11 @@ class Result:
     lowering: Lowering | None = None
     command: str = ""
     deselected: int = 0
+    text: SourceText | None = field(default=None, compare=False, repr=False)
+
+    def position(self, path: str) -> Position | None:
+        """Return the position of a finding's field in the source's text; None where the source is no JSON."""
+        return self.text.position(self.pointer, path) if self.text else None
 
 
 def results(
@@ -58,9 +65,11 @@ def results(
         return
     refused, desc = _of_a_node(part) if isinstance(part, TileNode) else _of_a_document(part)
     unknown = part.unknown if isinstance(part, TileNode) else ()
+    text = part.text if isinstance(part, JsonDescriptor) else None
     lowest = None if refused else lowest_level(desc)
     for target in targets:
-        yield Result(source, part.pointer, target, refused or check(desc, target, against), lowest, unknown)
+        findings = refused or check(desc, target, against)
+        yield Result(source, part.pointer, target, findings, lowest, unknown, text=text)
 
 
 def ruled_out(node: TileNode) -> tuple[Finding, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
-from dml_tile.readers.json.locate import Position
+from dml_tile.errors import Position
 from dml_tile.reports.report import Problems, ReportOptions, from_here, grouped_findings, in_text
 from dml_tile.text import printable
 
@@ -19,28 +19,25 @@ class GithubReport:
 
     def __init__(self, options: ReportOptions) -> None:
         self._write = options.write
-        self._positions = options.positions
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the findings of the next tile."""
         for told in grouped_findings(results):
-            source, pointer, finding = told.result.source, told.result.pointer, told.finding
-            position = self._positions.of(source, pointer, finding.path)
-            self._write(_error(source, position, finding.rule, told.text()))
+            position = told.result.position(told.finding.path)
+            self._write(_error(told.result.source, position, told.finding.rule, told.text()))
 
     def end(self, problems: Problems, models: Sequence[ModelSummary]) -> None:
         """Write what cannot be read."""
         for source, problem in problems:
-            position = self._positions.of_problem(source, problem.pointer)
-            self._write(_error(source, position, "unreadable", printable(str(problem))))
+            self._write(_error(source, problem.position, "unreadable", printable(str(problem))))
 
 
 def _error(source: str, position: Position | None, title: str, message: str) -> str:
     properties: dict[str, object] = {}
     if source != "-":
         properties["file"] = in_text(from_here(source).as_posix())
-    if position:
-        properties |= {"line": position.line, "col": position.column}
+        if position:
+            properties |= {"line": position.line, "col": position.column}
     properties["title"] = title
     listed = ",".join(f"{name}={_in_a_property(str(value))}" for name, value in properties.items())
     return f"::error {listed}::{_escaped(message)}\n"

@@ -84,7 +84,6 @@ class JsonReport:
 
     def __init__(self, options: ReportOptions) -> None:
         self._write = options.write
-        self._positions = options.positions
         self._statistics = Statistics() if options.with_statistics else None
         self._separator = "\n"
         self._write('{"version": 1, "results": [')
@@ -129,7 +128,7 @@ class JsonReport:
         )
 
     def _finding(self, result: Result, finding: Finding) -> FindingRecord:
-        position = self._positions.of(result.source, result.pointer, finding.path)
+        position = result.position(finding.path)
         return FindingRecord.model_validate(
             {
                 "rule": finding.rule,

@@ -15,7 +15,6 @@ from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
 from dml_tile.errors import Problem
 from dml_tile.findings import Against, Finding
-from dml_tile.readers.json.positions import Positions
 from dml_tile.text import printable
 
 if TYPE_CHECKING:  # only text has one
@@ -30,14 +29,13 @@ Write: TypeAlias = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """The output of a report, the positions of fields in their files, and the contract that was checked.
+    """The output of a report, and the contract that was checked.
 
     ``open_console`` gives a console on the same output, for a terminal's colours and width.
     """
 
     write: Write
     open_console: Callable[[], Console]
-    positions: Positions
     against: Against = "both"
     with_statistics: bool = False
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
-from dml_tile.readers.json.locate import Position
+from dml_tile.errors import Position
 from dml_tile.reports.report import GroupedFinding, Problems, ReportOptions, from_here, grouped_findings
 from dml_tile.reports.wording import outcome
 from dml_tile.rules.catalogue import RULES
@@ -31,7 +31,6 @@ class SarifReport:
 
     def __init__(self, options: ReportOptions) -> None:
         self._write = options.write
-        self._positions = options.positions
         self._rules: dict[str, int] = {}
         self._write(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
 
@@ -49,9 +48,7 @@ class SarifReport:
                 {
                     "level": "error",
                     "message": {"text": printable(problem.message)},
-                    "locations": _locations(
-                        source, problem.pointer, self._positions.of_problem(source, problem.pointer)
-                    ),
+                    "locations": _locations(source, problem.pointer, problem.position),
                 }
                 for source, problem in problems
             ]
@@ -69,7 +66,7 @@ class SarifReport:
             "ruleIndex": index,
             "level": "error",
             "message": {"text": told.text()},
-            "locations": _locations(source, pointer, self._positions.of(source, pointer, finding.path)),
+            "locations": _locations(source, pointer, told.result.position(finding.path)),
             "partialFingerprints": {"tileAndField/v1": hashlib.sha256(identity.encode()).hexdigest()},
         }
 

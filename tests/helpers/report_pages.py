@@ -15,7 +15,6 @@ from dml_tile.checks.result import Result, results
 from dml_tile.errors import Problem
 from dml_tile.findings import Against
 from dml_tile.readers.json.descriptors import JsonDescriptor
-from dml_tile.readers.json.positions import Positions
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.reports.page.report import PageReport
 from dml_tile.reports.report import ReportOptions
@@ -49,7 +48,7 @@ def page(
 ) -> str:
     """The page of several tiles' results."""
     written: list[str] = []
-    report = PageReport(ReportOptions(written.append, Console, Positions(), against))
+    report = PageReport(ReportOptions(written.append, Console, against))
     for one in tiles:
         report.add(one)
     report.end(problems, models)

@@ -78,10 +78,8 @@ def reports_in(wanted: Sequence[Wanted], against: Against, *, with_statistics: b
     """The reports in the wanted formats; their files exist once the block ends. Raises OutputError."""
     from dml_tile.cli.console import console_of
     from dml_tile.cli.output_files import printed_output, replaced, utf8_output
-    from dml_tile.readers.json.positions import Positions
     from dml_tile.reports.report import ReportOptions
 
-    positions = Positions()
     with ExitStack() as files:
         outputs = [
             files.enter_context(replaced(one.file))
@@ -96,7 +94,6 @@ def reports_in(wanted: Sequence[Wanted], against: Against, *, with_statistics: b
                 ReportOptions(
                     output.write,
                     partial(console_of, file=output, is_terminal=False if one.file else None),
-                    positions,
                     against,
                     with_statistics,
                 )

@@ -6,7 +6,7 @@ import codecs
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -17,6 +17,7 @@ from dml_tile.enums import OperatorType
 from dml_tile.errors import InputError, Problem
 from dml_tile.input_errors import problems_of, refuse
 from dml_tile.readers.dxdispatch.model import TileDispatchable, is_dxdispatch_model, read_dispatchables, read_model
+from dml_tile.readers.json.positions import SourceText
 from dml_tile.readers.json.syntax import parse_json
 from dml_tile.text import json_pointer, shown
 
@@ -29,11 +30,15 @@ LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
 
 @dataclass(frozen=True, slots=True)
 class JsonDescriptor:
-    """A descriptor and its JSON pointer; ``other`` is the C name of an operator other than Tile, which is not read."""
+    """A descriptor, its JSON pointer, and the text that it was read from.
+
+    ``other`` is the C name of an operator other than Tile, which is not read.
+    """
 
     pointer: str
     desc: OperatorDesc | TileOperatorDesc | None = None
     other: str | None = None
+    text: SourceText | None = field(default=None, compare=False, repr=False)
 
 
 Part = JsonDescriptor | Problem
@@ -93,29 +98,43 @@ def read_document(text: bytes) -> Iterator[Part]:
     try:
         data = parse_json(text)
     except ValueError as error:
-        lines = text.strip().split(b"\n")
-        is_list = lines[0].removeprefix(codecs.BOM_UTF8).startswith(b"[")
+        blank = text.count(b"\n", 0, len(text) - len(text.lstrip()))
+        lines = text.rstrip().split(b"\n")[blank:]
+        is_list = lines[0].lstrip().removeprefix(codecs.BOM_UTF8).startswith(b"[")
         if len(lines) > 1 and not is_list and any(line.startswith(b"{") and _is_json(line) for line in lines):
-            yield from read_lines(lines)
+            yield from read_lines(lines, blank + 1)
         else:
             yield Problem("", f"unreadable JSON: {error}")
         return
-    yield from _parts(data)
+    yield from _located(_parts(data), SourceText(text))
 
 
-def read_lines(lines: Iterable[bytes]) -> Iterator[Part]:
-    """The descriptors of JSON lines; their pointers begin with the number of the line, from 0."""
+def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[Part]:
+    """The descriptors of JSON lines, of which the ``first`` has this number in its file.
+
+    Their pointers begin with the index of the line, from 0.
+    """
     for i, line in enumerate(lines):
-        if not line.strip():
-            continue
-        pointer = json_pointer([i])
-        try:
-            data = parse_json(line.strip())
-        except ValueError as error:
-            place = str(error).replace("at line 1 column", f"at line {i + 1} column")
-            yield Problem(pointer, f"unreadable JSON: {place}")
+        if line.strip():
+            yield from _located([_line(line, json_pointer([i]), first + i)], SourceText(line, first + i))
+
+
+def _line(line: bytes, pointer: str, number: int) -> Part:
+    try:
+        data = parse_json(line.rstrip())
+    except ValueError as error:
+        place = str(error).replace("at line 1 column", f"at line {number} column")
+        return Problem(pointer, f"unreadable JSON: {place}")
+    return _descriptor(data, pointer)
+
+
+def _located(parts: Iterable[Part], text: SourceText) -> Iterator[Part]:
+    """The parts of a text, which is asked at once where the problems lie, and where the findings lie when there are."""
+    for part in parts:
+        if isinstance(part, JsonDescriptor):
+            yield replace(part, text=text)
         else:
-            yield _descriptor(data, pointer)
+            yield replace(part, position=text.position(part.pointer) if part.pointer else None)
 
 
 def _parts(data: Any) -> Iterator[Part]:

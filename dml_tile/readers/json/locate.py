@@ -6,27 +6,14 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 
+from dml_tile.errors import Position
 from dml_tile.readers.json.syntax import COMMENT, STRING
 
 _TOKEN: Final = re.compile(rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+', re.DOTALL | re.ASCII)
 _CONTAINERS_REMEMBERED: Final = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """The beginning and end of a value; lines and columns count from 1, columns in code points.
-
-    The end is the position after the value's last character.
-    """
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
 
 
 class JsonText:

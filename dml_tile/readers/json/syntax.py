@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import codecs
-import json
 import re
 from typing import Any, Final
 
-from pydantic_core import from_json
+import jiter
 
 from dml_tile.text import shortened
 
@@ -17,34 +16,34 @@ COMMENT: Final = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
 
 _STRING_OR_COMMENT: Final = re.compile(f"{STRING}|{COMMENT}".encode(), re.DOTALL)
 _STRING_OR_TRAILING_COMMA: Final = re.compile(rf"{STRING}|,(?=\s*[\]}}])".encode(), re.DOTALL)
+_REPEATED_NAME: Final = re.compile(r'Detected duplicate key "(.*)" at (line \d+ column \d+)\Z', re.DOTALL)
 _BLANKS: Final = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
 
 
 def parse_json(text: bytes) -> Any:
     """Parse one JSON document in UTF-8. Raises ValueError, with line and column, for anything else.
 
-    pydantic's parser limits nesting to 200 levels. An object must not repeat a name: DxDispatch takes the first value,
-    other readers the last.
+    The parser, pydantic's own, limits nesting to 200 levels. An object must not repeat a name: DxDispatch takes the
+    first value, other readers the last.
     """
     if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise ValueError("the text is UTF-16; UTF-8 was expected")
     text = text.removeprefix(codecs.BOM_UTF8)
     try:
-        value = from_json(text, allow_inf_nan=False)
-    except ValueError:
+        return _parsed(text)
+    except ValueError as error:
+        if repeated := _REPEATED_NAME.match(str(error)):
+            name, place = repeated.groups()
+            raise ValueError(f"the name {shortened(name, 80)!r} appears twice in one object, at {place}") from None
         # Most documents are plain JSON; only the others pay for a second look. Blanks keep lines and columns true.
-        text = _STRING_OR_TRAILING_COMMA.sub(_blank_comma, _STRING_OR_COMMENT.sub(_blank_comment, text))
-        value = from_json(text, allow_inf_nan=False)
-    json.loads(text, object_pairs_hook=_refuse_repeated_names)
-    return value
+        plain = _STRING_OR_TRAILING_COMMA.sub(_blank_comma, _STRING_OR_COMMENT.sub(_blank_comment, text))
+        if plain == text:
+            raise
+    return parse_json(plain)
 
 
-def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> None:
-    names = set()
-    for name, _ in pairs:
-        if name in names:
-            raise ValueError(f"the name {shortened(name, 80)!r} appears twice in one object")
-        names.add(name)
+def _parsed(text: bytes) -> Any:
+    return jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True)
 
 
 def _blank_comment(match: re.Match[bytes]) -> bytes:
