@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ ONNX, OPENVINO = onnx.TILE_13, openvino.TILE_1
 
 
 def node(shape: Any, *arguments: Any, dialect: Dialect = ONNX, data_type: str | None = "float32") -> TileNode:
-    arrays = [argument if argument is None else np.asarray(argument) for argument in arguments]
+    arrays = [argument if argument is None else np.asanyarray(argument) for argument in arguments]
     return tile_node("here", dialect, data_type, shape, arrays)
 
 
@@ -39,6 +40,47 @@ def test_a_tile_that_is_known_is_a_request() -> None:
 def test_what_is_known_at_run_time_only_is_named(made: TileNode, unknown: tuple[str, ...]) -> None:
     assert made.unknown == unknown
     assert made.error == ""
+
+
+def partly(*repeats: int | None) -> Any:
+    """Repeats of which those that are None are unknown."""
+    return np.ma.masked_array([repeat or 0 for repeat in repeats], [repeat is None for repeat in repeats], np.int64)
+
+
+@pytest.mark.parametrize(
+    ("made", "repeats", "unknown"),
+    [
+        (node([2, 3], partly(None, 4)), (None, 4), ("Repeats[0]",)),
+        (node([2, 3], partly(3, 4)), (3, 4), ()),
+        (node([2, 3], partly(None, None)), None, ("Repeats",)),
+        (node([2, 3], partly(4, None), dialect=OPENVINO, data_type="f32"), (4, None), ("Repeats[1]",)),
+        (node([2, 3, 4], partly(None, 4), dialect=OPENVINO, data_type="f32"), (1, None, 4), ("Repeats[1]",)),
+        (node([2], partly(5, None), dialect=OPENVINO, data_type="f32"), (5, None), ("Repeats[1]",)),
+        (node([3], np.ma.masked_array(0, True), 0, dialect=onnx.TILE_1), None, ("Repeats",)),
+    ],
+)
+def test_repeats_may_be_known_singly(made: TileNode, repeats: Any, unknown: tuple[str, ...]) -> None:
+    assert (made.repeats, made.unknown) == (repeats, unknown)
+    assert made.has_computed_repeats == bool(unknown)
+    assert made.request.repeats == tuple(repeat or 1 for repeat in repeats or made.request.repeats)
+
+
+def test_a_known_repeat_that_the_dialect_rules_out_is_an_error_beside_an_unknown_one() -> None:
+    assert node([2, 3], partly(None, -1)).error == "repeats[1]: is -1; repeats must not contain negative values"
+
+
+def test_what_computes_an_unknown_part_is_named() -> None:
+    made = replace(node(["n", None], partly(2, None), data_type=None), input_origin="a", repeats_origin="b")
+    assert made.unknown == (
+        "InputTensor.DataType: a",
+        "InputTensor.Sizes[0] (n)",
+        "InputTensor.Sizes[1]: a",
+        "Repeats[1]: b",
+    )
+    assert replace(node(None, None), input_origin="a", repeats_origin="b").unknown == (
+        "InputTensor.DimensionCount: a",
+        "Repeats: b",
+    )
 
 
 def test_what_is_unknown_is_assumed_to_break_no_rule() -> None:

@@ -89,7 +89,7 @@ def _known_findings(
     if back_end.keeps_dimensions and node.shape is not None:
         fields += (".DimensionCount",)
     known = tuple(finding for finding in findings if finding.rule in own_rules or finding.path.endswith(fields))
-    if node.repeats is None and back_end.needs_constant_repeats:
+    if node.has_computed_repeats and back_end.needs_constant_repeats:
         note = "they are computed at run time; what is taken is numbers, when a graph is built"
         known += _own_findings(Handover(Fate.ELSEWHERE, note=note, path="Repeats"), back_end, target)
     return known

@@ -34,40 +34,62 @@ class KnownShapes:
 class TileNode:
     """One Tile. ``pointer`` is its place in the file, ``data_type`` the dialect's name of it, None if unknown.
 
-    ``shape`` is None where not even the rank is known, ``repeats`` where they are computed at run time; both are
-    promoted as the dialect says. ``error`` is the dialect's, in its own terms; empty if it accepts the tile.
+    ``shape`` is None where not even the rank is known, ``repeats`` where not one of them is known before the model
+    runs, else None for each that is not; both are promoted as the dialect says. ``error`` is the dialect's, in its own
+    terms; empty if it accepts the tile.
+
+    ``folded`` says why onnxruntime never runs the Tile: it folds the Tile away, removes it, or takes another branch;
+    empty if it runs, or if that is not known. ``input_origin`` and ``repeats_origin`` say which node, of which input,
+    computes what is unknown. ``inferred_by`` names the inference that was asked for beyond the reader's own, if the
+    Tile's type or shape is from it.
     """
 
     pointer: str
     dialect: Dialect
     data_type: str | None
     shape: tuple[Dimension, ...] | None
-    repeats: tuple[int, ...] | None
+    repeats: tuple[int | None, ...] | None
     error: str = ""
+    folded: str = ""
+    input_origin: str = ""
+    repeats_origin: str = ""
+    inferred_by: str = ""
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The fields, in C names, that are known at run time only; none if the dialect rejects the tile."""
+        """The fields, in C names, that are known at run time only, with what computes them if that is known.
+
+        None if the dialect rejects the tile.
+        """
         if self.error:
             return ()
+        of_input = f": {self.input_origin}" if self.input_origin else ""
+        of_repeats = f": {self.repeats_origin}" if self.repeats_origin else ""
         fields = []
         if self.data_type is None:
-            fields.append("InputTensor.DataType")
+            fields.append(f"InputTensor.DataType{of_input}")
         if self.shape is None:
-            fields.append("InputTensor.DimensionCount")
+            fields.append(f"InputTensor.DimensionCount{of_input}")
         for i, size in enumerate(self.shape or ()):
             if not isinstance(size, int):
-                fields.append(f"InputTensor.Sizes[{i}]{f' ({size})' if size else ''}")
+                fields.append(f"InputTensor.Sizes[{i}]{f' ({size})' if size else of_input}")
         if self.repeats is None:
-            fields.append("Repeats")
+            fields.append(f"Repeats{of_repeats}")
+        fields += [f"Repeats[{i}]{of_repeats}" for i, repeat in enumerate(self.repeats or ()) if repeat is None]
         return tuple(fields)
+
+    @property
+    def has_computed_repeats(self) -> bool:
+        """Whether a repeat is known at run time only."""
+        return self.repeats is None or None in self.repeats
 
     @property
     def request(self) -> Request:
         """The tile; unknown parts are assumed to be float32, sizes of 1 and repeats of 1, which break no rule."""
         sizes = _assumed(self.shape)
-        repeats = (1,) * len(sizes) if self.repeats is None else self.repeats
-        return Request(self.dialect, _assumed_type(self.dialect, self.data_type), sizes, repeats)
+        repeats = (None,) * len(sizes) if self.repeats is None else self.repeats
+        known = tuple(1 if repeat is None else repeat for repeat in repeats)
+        return Request(self.dialect, _assumed_type(self.dialect, self.data_type), sizes, known)
 
 
 def tile_node(
@@ -79,8 +101,11 @@ def tile_node(
 ) -> TileNode:
     """The Tile of a node, checked and promoted by its dialect.
 
-    ``arguments`` are the dialect's own; None stands for one that is computed at run time.
+    ``arguments`` are the dialect's own; None stands for one that is computed at run time, and in a masked array the
+    masked elements are.
     """
+    unknown = getattr(arguments[0], "mask", False)
+    arguments = [_filled(argument) for argument in arguments]
     sizes = None if shape is None else tuple(shape)
     if sizes is None and dialect.one_repeat_a_dimension and arguments[0] is not None:
         sizes = (None,) * arguments[0].size
@@ -97,7 +122,25 @@ def tile_node(
     if sizes is None or not is_known:
         return TileNode(pointer, dialect, data_type, sizes, None)
     shape, _ = promoted(sizes, request.repeats)
-    return TileNode(pointer, dialect, data_type, shape, request.repeats)
+    return TileNode(pointer, dialect, data_type, shape, _without(request.repeats, unknown))
+
+
+def _without(repeats: tuple[int, ...], unknown: Any) -> tuple[int | None, ...]:
+    """The repeats with None for the unknown ones; ``unknown`` has a bool for each, or for the last, or is False."""
+    flags = [False] * len(repeats) if unknown is False else unknown.ravel().tolist()
+    padding = [False] * (len(repeats) - len(flags))  # the promotion's repeats of 1 come first
+    return tuple(None if flag else repeat for repeat, flag in zip(repeats, padding + flags, strict=False))
+
+
+def _filled(argument: NDArray[Any] | None) -> NDArray[Any] | None:
+    """The argument with 1, which breaks no rule, for what is unknown; None for one of which nothing is known."""
+    mask = getattr(argument, "mask", None)
+    if argument is None or mask is None:
+        return argument
+    if mask.size and mask.all():
+        return None
+    filled: NDArray[Any] = argument.filled(1)  # type: ignore[attr-defined]  # only a masked array has a mask
+    return filled
 
 
 def _assumed(shape: Sequence[Dimension] | None) -> tuple[int, ...]:

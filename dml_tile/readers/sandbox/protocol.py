@@ -92,8 +92,12 @@ class _Node(_Answer):
     dialect: Annotated[Dialect, BeforeValidator(_dialect_named)]
     data_type: str | None
     shape: tuple[_Size | str | None, ...] | None
-    repeats: tuple[_Size, ...] | None
+    repeats: tuple[_Size | None, ...] | None
     error: str
+    folded: str
+    input_origin: str
+    repeats_origin: str
+    inferred_by: str
 
     @model_validator(mode="after")
     def _of_one_rank(self) -> Self:
@@ -102,7 +106,7 @@ class _Node(_Answer):
         return self
 
     def part(self) -> TileNode:
-        return TileNode(self.pointer, self.dialect, self.data_type, self.shape, self.repeats, self.error)
+        return TileNode(**{name: getattr(self, name) for name in type(self).model_fields})
 
 
 _ANSWER: Final[TypeAdapter[_End | _Problem | _Node]] = TypeAdapter(_End | _Problem | _Node)
