@@ -21,6 +21,7 @@ from pydantic.alias_generators import to_pascal
 from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorDataType, TensorFlags, TensorType
 from dml_tile.geometry.layout import calc_buffer_tensor_size
 from dml_tile.spellings import Enumerator, Flags
+from dml_tile.tile_line import array_text, tensor_text, tile_line
 
 UINT = Annotated[int, Field(strict=True, ge=0, le=UINT_MAX)]
 UINT64 = Annotated[int, Field(strict=True, ge=0, le=UINT64_MAX)]
@@ -83,6 +84,14 @@ class BufferTensorDesc(_Struct):
             )
         return self
 
+    def __str__(self) -> str:
+        """The tensor in a few words: ``INT64 {2,3,4}``, with strides if it has any."""
+        sizes = array_text(self.sizes)
+        if self.dimension_count != len(self.sizes or ()):
+            sizes += f" (DimensionCount {self.dimension_count})"
+        strides = "" if self.strides is None else array_text(self.strides)
+        return tensor_text(type_name(self.data_type), sizes, strides)
+
 
 class TensorDesc(_Struct):
     """DML_TENSOR_DESC: a tensor's kind, and its description. Reads a bare DML_BUFFER_TENSOR_DESC too."""
@@ -104,6 +113,11 @@ class TensorDesc(_Struct):
             case False:
                 data = {key: value for key, value in data.items() if key != "NullDesc"}
         return _nested(data)
+
+    def __str__(self) -> str:
+        """The buffer in a few words, as in ``INT64 {2,3,4}``, after a type that is not a buffer's."""
+        text = "null" if self.desc is None else str(self.desc)
+        return text if self.type == TensorType.BUFFER else f"tensor type {int(self.type)} {text}"
 
 
 class TileOperatorDesc(_Struct):
@@ -154,6 +168,19 @@ class TileOperatorDesc(_Struct):
         )
         return cls.model_validate({"InputTensor": buffers[0], "OutputTensor": buffers[1], "Repeats": repeats})
 
+    def __str__(self) -> str:
+        """The tile in one line: ``INT64 {2,3,4} x {1,2,1} -> {2,6,4}``, with strides if there are any.
+
+        The output's data type is left out if it is the input's, counts if they are the lengths of their arrays.
+        """
+        repeats = array_text(self.repeats)
+        if self.repeats_count != len(self.repeats or ()):
+            repeats += f" (RepeatsCount {self.repeats_count})"
+        texts = ["null" if tensor is None else str(tensor) for tensor in (self.input_tensor, self.output_tensor)]
+        if self.input_tensor is not None and self.input_tensor.desc is not None:
+            texts[1] = texts[1].removeprefix(f"{type_name(self.input_tensor.desc.data_type)} ")
+        return tile_line(texts[0], repeats, texts[1])
+
 
 class OperatorDesc(_Struct):
     """DML_OPERATOR_DESC: an operator's type, and its description, which is read only as a tile's."""
@@ -166,6 +193,17 @@ class OperatorDesc(_Struct):
     def _nest(cls, data: Any) -> Any:
         """Put the tile's fields that stand beside ``Type`` under ``Desc``."""
         return _nested(data) if isinstance(data, dict) else data
+
+    def __str__(self) -> str:
+        """The tile in one line; of another operator, its type."""
+        if self.type != OperatorType.TILE:
+            return f"operator {int(self.type)}"
+        return "null" if self.desc is None else str(self.desc)
+
+
+def type_name(data_type: int) -> str:
+    """A data type as it is named in messages: ``INT64``, or ``data type 99``."""
+    return data_type.name if isinstance(data_type, TensorDataType) else f"data type {data_type}"
 
 
 def c_path(location: Sequence[str | int]) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 from dml_tile.element_types import CARRIERS, ONNX_NAMES
 from dml_tile.enums import TensorDataType
 from dml_tile.errors import DialectError
+from dml_tile.tile_line import array_text, tensor_text, tile_line
 
 if TYPE_CHECKING:  # importing NumPy takes longer than checking a descriptor
     from numpy.typing import NDArray
@@ -86,6 +87,12 @@ class Request:
     data_type: str
     shape: tuple[int, ...]
     repeats: tuple[int, ...]
+
+    def __str__(self) -> str:
+        """The tile in one line: ``float32 {2,3} x {1,2} -> {2,6}``."""
+        return tile_line(
+            tensor_text(self.data_type, array_text(self.shape)), array_text(self.repeats), array_text(self.output_shape)
+        )
 
     @property
     def output_shape(self) -> tuple[int, ...]:

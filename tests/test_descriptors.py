@@ -241,3 +241,42 @@ def test_an_operator_is_read_nested_or_flat() -> None:
 def test_descriptors_are_frozen() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         buffer().sizes = (1,)
+
+
+def tile(**fields: Any) -> TileOperatorDesc:
+    return TileOperatorDesc.model_validate(
+        {"InputTensor": FLOATS, "OutputTensor": FLOATS | {"Sizes": [4, 3]}, "Repeats": [2, 1]} | fields
+    )
+
+
+@pytest.mark.parametrize(
+    ("desc", "line"),
+    [
+        (
+            TileOperatorDesc.from_input(data_type="INT64", sizes=[2, 3, 4], repeats=[1, 2, 1]),
+            "INT64 {2,3,4} x {1,2,1} -> {2,6,4}",
+        ),
+        (
+            TileOperatorDesc.from_input(
+                data_type="INT8", sizes=[2, 3], repeats=[1, 2], strides=[4, 1], output_strides=[8, 1]
+            ),
+            "INT8 {2,3} strides {4,1} x {1,2} -> {2,6} strides {8,1}",
+        ),
+        (tile(OutputTensor={"DataType": "INT32", "Sizes": [4, 3]}), "FLOAT32 {2,3} x {2,1} -> INT32 {4,3}"),
+        (tile(InputTensor=None, OutputTensor=None, Repeats=None), "null x null -> null"),
+        (tile(InputTensor={"Type": "BUFFER", "Desc": None}), "null x {2,1} -> FLOAT32 {4,3}"),
+        (tile(InputTensor={"Type": 7} | FLOATS), "tensor type 7 FLOAT32 {2,3} x {2,1} -> {4,3}"),
+        (tile(InputTensor=FLOATS | {"DataType": 99}), "data type 99 {2,3} x {2,1} -> FLOAT32 {4,3}"),
+        (
+            tile(InputTensor=FLOATS | {"DimensionCount": 5}, RepeatsCount=0),
+            "FLOAT32 {2,3} (DimensionCount 5) x {2,1} (RepeatsCount 0) -> {4,3}",
+        ),
+        (tile(Repeats=[1] * 1000), f"FLOAT32 {{2,3}} x {{{'1,' * 16}…}} of 1000 -> {{4,3}}"),
+        (OperatorDesc(type=OperatorType.TILE, desc=tile()), "FLOAT32 {2,3} x {2,1} -> {4,3}"),
+        (OperatorDesc(type=OperatorType.TILE, desc=None), "null"),
+        (OperatorDesc(type=12, desc=None), "operator 12"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_descriptor_prints_as_one_line(desc: TileOperatorDesc | OperatorDesc, line: str) -> None:
+    assert str(desc) == line

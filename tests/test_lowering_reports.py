@@ -16,7 +16,6 @@ from dml_tile.emit.lowering import lowering_model, lowering_source
 from dml_tile.lowering.lower import lower, lower_request
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.reports.lowering import cost_lines, lowering_table
-from dml_tile.reports.wording import compact
 from dml_tile.targets import Target
 from tests.helpers.descriptors import row
 
@@ -96,7 +95,7 @@ def test_a_tile_is_written_in_one_line() -> None:
     padded = TileOperatorDesc.from_input(
         data_type="UINT8", sizes=[2, 3], strides=[4, 1], repeats=[1, 2], output_strides=[8, 1]
     )
-    assert compact(padded) == "UINT8 {2, 3} strides {4, 1} x {1, 2} to strides {8, 1}"
+    assert str(padded) == "UINT8 {2,3} strides {4,1} x {1,2} -> {2,6} strides {8,1}"
 
 
 @pytest.mark.parametrize("data_type", ["INT64", "FLOAT64", "UINT8", "FLOAT32"])

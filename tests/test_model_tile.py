@@ -27,6 +27,22 @@ def test_a_tile_that_is_known_is_a_request() -> None:
 
 
 @pytest.mark.parametrize(
+    ("made", "line"),
+    [
+        (node([2, 3], [1, 2]), "FLOAT32 {2,3} x {1,2} -> {2,6}"),
+        (node([], np.array([], np.int64)), "FLOAT32 {} x {} -> {}"),
+        (node(["N", None, "C"], [2, 2, 1]), "FLOAT32 {N,?,C} x {2,2,1} -> {2*N,?,C}"),
+        (node([2, 3], None), "FLOAT32 {2,3} x ? -> ?"),
+        (node(None, None, data_type=None), "? ? x ? -> ?"),
+        (node([2], [3], data_type="bool"), "UINT8 {2} x {3} -> {6}"),
+        (node([2], [3], data_type="string"), "string {2} x {3} -> {6}"),
+    ],
+)
+def test_a_tile_is_one_line_in_which_a_question_mark_stands_for_what_is_unknown(made: TileNode, line: str) -> None:
+    assert str(made) == line
+
+
+@pytest.mark.parametrize(
     ("made", "unknown"),
     [
         (node(["batch", None], [2, 2]), ("InputTensor.Sizes[0] (batch)", "InputTensor.Sizes[1]")),

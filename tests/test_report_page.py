@@ -75,7 +75,7 @@ def test_findings_that_differ_in_their_paths_only_are_told_once() -> None:
 def test_the_lowering_stands_below_its_tile_with_its_command() -> None:
     (told,) = details(page([checked(LONG, OLD)]))
     assert "lowered to 1 tile" in told
-    assert "Before INT64 {1, 2, 3, 4} x {1, 1, 2, 1} input → output" in told
+    assert "Before INT64 {1,2,3,4} x {1,1,2,1} -> {1,2,6,4} input → output" in told
     assert re.search(r"Step 1 FLOAT32 \{.*\} input → output", told)
     assert "cost: 1 tile, 576 bytes read and written" in told
     assert "note: INT64 travels as FLOAT32" in told

@@ -19,6 +19,7 @@ ROOMS: Final = (
     ("text",),
     ("targets",),
     ("spellings",),
+    ("tile_line",),
     ("geometry",),
     ("descriptors",),
     ("findings",),

@@ -8,9 +8,10 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
+from dml_tile.descriptors import type_name
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.pictures.addresses import Index, lowest_addresses
-from dml_tile.rules.tensor import Operand, type_name, view_of
+from dml_tile.rules.tensor import Operand, view_of
 
 MAX_CELLS: Final = 256
 """The most addresses with elements that a picture shows."""

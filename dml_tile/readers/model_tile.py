@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dml_tile.dialects import onnx, openvino
+from dml_tile.element_types import CARRIERS
 from dml_tile.errors import DialectError
+from dml_tile.tile_line import array_text, tensor_text, tile_line
 from dml_tile.tile_request import Dialect, Request, promoted
 
 if TYPE_CHECKING:
@@ -54,6 +56,16 @@ class TileNode:
     input_origin: str = ""
     repeats_origin: str = ""
     inferred_by: str = ""
+
+    def __str__(self) -> str:
+        """The tile in one line, with DirectML's name of the data type: ``FLOAT32 {N,3} x {2,1} -> {2*N,3}``.
+
+        A size that is known at run time only has its name, if the file gives one; what has none is a question mark.
+        """
+        carrier = CARRIERS.get(self.data_type or "")
+        data_type = carrier.name if carrier is not None else self.data_type
+        output = self.shape and self.repeats and tuple(map(_product, self.shape, self.repeats))
+        return tile_line(tensor_text(data_type or "?", _listed(self.shape)), _listed(self.repeats), _listed(output))
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -141,6 +153,18 @@ def _filled(argument: NDArray[Any] | None) -> NDArray[Any] | None:
         return None
     filled: NDArray[Any] = argument.filled(1)  # type: ignore[attr-defined]  # only a masked array has a mask
     return filled
+
+
+def _listed(sizes: Sequence[Dimension] | None) -> str:
+    return "?" if sizes is None else array_text(["?" if size is None else size for size in sizes])
+
+
+def _product(size: Dimension, repeat: Dimension) -> Dimension:
+    if repeat == 1:
+        return size
+    if size is None or repeat is None:
+        return None
+    return f"{repeat}*{size}" if isinstance(size, str) else size * repeat
 
 
 def _assumed(shape: Sequence[Dimension] | None) -> tuple[int, ...]:

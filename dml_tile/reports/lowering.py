@@ -13,12 +13,11 @@ from rich.text import Text
 
 from dml_tile.checks.lowering_result import LoweringResult
 from dml_tile.checks.verdicts import SO_FAR
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors import TileOperatorDesc, type_name
 from dml_tile.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering
 from dml_tile.reports.lines import Line, detail_lines, print_counts, print_lines, verdict
 from dml_tile.reports.wording import cost_of, desc_of, place_name
-from dml_tile.rules.tensor import type_name
 from dml_tile.text import braced
 from dml_tile.tile_request import Request
 

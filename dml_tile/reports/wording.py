@@ -6,16 +6,13 @@ from typing import Final
 
 from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
-from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.descriptors import BufferTensorDesc, TensorDesc
 from dml_tile.enums import HRESULT, FeatureLevel
 from dml_tile.findings import Basis, Finding
 from dml_tile.lowering.steps import Lowering, Place
 from dml_tile.rules.lowering import LOWERING_RULES
-from dml_tile.rules.tensor import type_name
 from dml_tile.rules.tile import operator_is_a_tile
 from dml_tile.targets import oldest_windows
-from dml_tile.text import braced
-from dml_tile.tile_request import Request
 
 NOWHERE: Final = "none"
 
@@ -63,18 +60,6 @@ def outcome(hresult: HRESULT | None, crash: bool) -> str:
     if hresult is not None:
         return str(hresult)
     return "no HRESULT, the process dies" if crash else "not known"
-
-
-def compact(tile: TileOperatorDesc | Request) -> str:
-    """A tile in one line: ``FLOAT32 {2, 3} x {1, 2}``, with the strides of what is not packed."""
-    if isinstance(tile, Request):
-        return f"{tile.data_type} {braced(tile.shape)} x {braced(tile.repeats)}"
-    source, destination = desc_of(tile.input_tensor), desc_of(tile.output_tensor)
-    gathered = f" strides {braced(source.strides)}" if source.strides else ""
-    spread = f" to strides {braced(destination.strides)}" if destination.strides else ""
-    return (
-        f"{type_name(source.data_type)} {braced(source.sizes or ())}{gathered} x {braced(tile.repeats or ())}{spread}"
-    )
 
 
 def place_name(place: Place) -> str:

@@ -80,11 +80,6 @@ def runtime_extent(sizes: tuple[int, ...], strides: tuple[int, ...] | None, targ
     return exact & UINT_MAX if strides is not None and target.runtime_wraps_extents else exact
 
 
-def type_name(data_type: int) -> str:
-    """A data type as it is named in messages: ``INT64``, or ``data type 99``."""
-    return data_type.name if isinstance(data_type, TensorDataType) else f"data type {data_type}"
-
-
 @rule(
     "DML-TENSOR-null",
     basis=CONTRACT,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from dml_tile.descriptors import DATA_TYPE, OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors import DATA_TYPE, OperatorDesc, TileOperatorDesc, type_name
 from dml_tile.enums import (
     DML_TENSOR_DIMENSION_COUNT_MAX1,
     HRESULT,
@@ -17,7 +17,7 @@ from dml_tile.enums import (
 )
 from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
 from dml_tile.pages import OPERATOR_PAGE, TILE_PAGE
-from dml_tile.rules.tensor import TensorView, type_name
+from dml_tile.rules.tensor import TensorView
 from dml_tile.targets import DIRECTML_VERSIONS, TILE_SUPPORT, Target
 from dml_tile.text import braced
 

@@ -10,7 +10,7 @@ from dml_tile.checks.result import Result
 from dml_tile.checks.verdicts import NOT_CHECKED, alike
 from dml_tile.findings import Finding
 from dml_tile.lowering.steps import Lowering
-from dml_tile.reports.wording import compact, cost_of, not_selected, outcome_of, place_name, run_from_level, target_of
+from dml_tile.reports.wording import cost_of, not_selected, outcome_of, place_name, run_from_level, target_of
 from dml_tile.rules.catalogue import RULES
 from dml_tile.text import printable, shortened
 
@@ -109,9 +109,9 @@ def _page_finding(group: list[Finding], command: str) -> PageFinding:
 
 def _page_lowering(lowering: Lowering, command: str) -> PageLowering:
     return PageLowering(
-        before=clipped(compact(lowering.original)),
+        before=clipped(str(lowering.original)),
         steps=tuple(
-            (clipped(compact(step.desc)), place_name(step.reads), place_name(step.writes)) for step in lowering.steps
+            (clipped(str(step.desc)), place_name(step.reads), place_name(step.writes)) for step in lowering.steps
         ),
         costs=(cost_of(lowering), *(f"note: {note}" for note in lowering.notes)),
         command=command if len(command) <= _MAX_TEXT else "",  # cut short, it would be another
