@@ -19,7 +19,9 @@ from typer.testing import CliRunner, Result
 import dml_tile
 from dml_tile.cli import app as cli
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
-from dml_tile.emit.source import LanguageName, cpp, json_text, python, source_text
+from dml_tile.emit.cpp import cpp_text
+from dml_tile.emit.python import python_text
+from dml_tile.emit.source import LanguageName, json_text, source_text
 from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType
 from dml_tile.readers.c_structs import read_operator_desc, write_operator_desc
 from dml_tile.readers.json.descriptors import JsonDescriptor, read_document, read_source
@@ -141,7 +143,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     together = "".join(source_text("cpp", SOURCE, DESCRIBED))
     parts = ["#include <cstdio>\n", together, SEEN]
     for i, (address, desc) in enumerate(zip(defined(together), HOSTILE.values(), strict=True)):
-        inside = cpp(desc, "mine")
+        inside = cpp_text(desc, "mine")
         (local,) = defined(inside)
         parts.append(f'extern "C" const DML_OPERATOR_DESC* outer_{i}() {{ return {address}; }}\n')
         parts.append(
@@ -202,7 +204,7 @@ def test_compiled_cpp_is_read_back_from_its_memory(library: ctypes.CDLL, i: int,
 
 
 def test_cpp_reads_as_a_person_would_write_it() -> None:
-    lines = cpp(row("INT8", [2, 3], [2, 1], InputTensor__Strides=[4, 1]), "rows").splitlines()
+    lines = cpp_text(row("INT8", [2, 3], [2, 1], InputTensor__Strides=[4, 1]), "rows").splitlines()
     assert lines[:6] == [
         "const UINT rows_input_sizes[] = {2, 3};",
         "const UINT rows_input_strides[] = {4, 1};",
@@ -237,7 +239,7 @@ def test_cpp_reads_as_a_person_would_write_it() -> None:
     ],
 )
 def test_cpp_has_whatever_can_be_held(desc: Descriptor, line: str) -> None:
-    assert line in cpp(desc, "tile")
+    assert line in cpp_text(desc, "tile")
 
 
 @pytest.mark.parametrize("language", ["cpp", "python"])
@@ -261,7 +263,7 @@ def test_python_builds_equal_descriptors() -> None:
 
 
 def test_python_uses_the_public_names() -> None:
-    text = python(page_tile(InputTensor__Flags=6), "tile")
+    text = python_text(page_tile(InputTensor__Flags=6), "tile")
     assert text.startswith("tile_desc = dml_tile.TileOperatorDesc(\n    input_tensor=dml_tile.TensorDesc(\n")
     assert "data_type=dml_tile.TensorDataType.FLOAT32,\n            flags=6,\n" in text
     assert set(re.findall(r"dml_tile\.(\w+)", text)) <= set(dml_tile.__all__)

@@ -1,0 +1,93 @@
+"""Writes descriptors as C++ source text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+from dml_tile.descriptors import (
+    DATA_TYPE,
+    OPERATOR_TYPE,
+    TENSOR_FLAGS,
+    TENSOR_TYPE,
+    OperatorDesc,
+    TensorDesc,
+    TileOperatorDesc,
+)
+from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType
+from dml_tile.spellings import Enumerator
+from dml_tile.text import braced
+
+Descriptor: TypeAlias = OperatorDesc | TileOperatorDesc | None
+
+_INT64_MAX: Final = 2**63 - 1
+
+
+def cpp_text(desc: Descriptor, name: str) -> str:
+    """Return C++11 for namespace or function scope, after DirectML.h; the last line defines ``NAME_operator``.
+
+    ``name`` is an identifier. An array that is shorter than its count is filled with zeros, since DirectML would read
+    past its end.
+    """
+    return "".join(f"{line}\n" for line in _operator(desc, name))
+
+
+def _operator(desc: Descriptor, name: str) -> Iterator[str]:
+    if desc is None:
+        yield f"const DML_OPERATOR_DESC* const {name}_operator = nullptr;"
+        return
+    operator = desc if isinstance(desc, OperatorDesc) else OperatorDesc(type=OperatorType.TILE, desc=desc)
+    fields = _enumerator(OPERATOR_TYPE, "DML_OPERATOR_TYPE", operator.type), "nullptr"
+    if operator.desc is not None:
+        yield from _tile(operator.desc, name)
+        fields = fields[0], f"&{name}_desc"
+    yield f"const DML_OPERATOR_DESC {name}_operator = {braced(fields)};"
+
+
+def _tile(tile: TileOperatorDesc, name: str) -> Iterator[str]:
+    operands = (f"{name}_input", tile.input_tensor), (f"{name}_output", tile.output_tensor)
+    for operand, tensor in operands:
+        if tensor is not None:
+            yield from _tensor(tensor, operand)
+    yield from _array(f"{name}_repeats", tile.repeats, tile.repeats_count)
+    tensors = [f"&{operand}_tensor" if tensor is not None else "nullptr" for operand, tensor in operands]
+    fields = *tensors, str(tile.repeats_count), _pointer(f"{name}_repeats", tile.repeats)
+    yield f"const DML_TILE_OPERATOR_DESC {name}_desc = {braced(fields)};"
+
+
+def _tensor(tensor: TensorDesc, name: str) -> Iterator[str]:
+    fields = _enumerator(TENSOR_TYPE, "DML_TENSOR_TYPE", tensor.type), "nullptr"
+    if tensor.desc is not None:
+        buffer = tensor.desc
+        yield from _array(f"{name}_sizes", buffer.sizes, buffer.dimension_count)
+        yield from _array(f"{name}_strides", buffer.strides, buffer.dimension_count)
+        data_type = _enumerator(DATA_TYPE, "DML_TENSOR_DATA_TYPE", buffer.data_type)
+        flags = _enumerator(TENSOR_FLAGS, "DML_TENSOR_FLAGS", buffer.flags)
+        total = buffer.total_tensor_size_in_bytes
+        yield f"const DML_BUFFER_TENSOR_DESC {name}_buffer = {{"
+        yield (
+            f"    {data_type}, {flags}, {buffer.dimension_count}, {_pointer(f'{name}_sizes', buffer.sizes)}, "
+            f"/*Strides*/ {_pointer(f'{name}_strides', buffer.strides)},"
+        )
+        yield (
+            f"    /*TotalTensorSizeInBytes*/ {total}{'ULL' if total > _INT64_MAX else ''}, "
+            f"/*GuaranteedBaseOffsetAlignment*/ {buffer.guaranteed_base_offset_alignment}}};"
+        )
+        fields = fields[0], f"&{name}_buffer"
+    yield f"const DML_TENSOR_DESC {name}_tensor = {braced(fields)};"
+
+
+def _array(name: str, values: Sequence[int] | None, count: int) -> Iterator[str]:
+    """An array with room for what DirectML would read of it; C++ knows none without elements."""
+    if values is not None:
+        room = max(len(values), count if count <= DML_TENSOR_DIMENSION_COUNT_MAX1 else 0, 1)
+        yield f"const UINT {name}[{room if room > len(values) else ''}] = {braced(map(str, values))};"
+
+
+def _pointer(name: str, values: Sequence[int] | None) -> str:
+    return "nullptr" if values is None else name
+
+
+def _enumerator(spelling: Enumerator, c_type: str, value: int) -> str:
+    written = spelling.write(value)
+    return written if isinstance(written, str) else f"static_cast<{c_type}>({written})"
