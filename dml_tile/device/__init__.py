@@ -1,8 +1,8 @@
-"""A simulated IDMLDevice: the life cycle of operators, binding tables and dispatch, as a chosen DirectML has it.
+"""A simulated IDMLDevice: operators, binding tables and dispatch, as in the DirectML that is simulated.
 
-Methods have the C methods' names in snake_case, and their order of life: create, compile, initialise, bind, dispatch.
-What C returns as an HRESULT is raised as DmlError; what returns nothing removes the device. Where DirectML would crash,
-DmlError says so.
+Methods have the names of the C methods, in snake_case, and are called in the same order: create, compile, initialise,
+bind, dispatch. A method that returns an HRESULT in C raises DmlError instead; one that returns nothing removes the
+device. Where DirectML would crash, DmlError says so.
 """
 
 from __future__ import annotations

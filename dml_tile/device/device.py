@@ -1,4 +1,4 @@
-"""The device: what it supports, and what it makes.
+"""The device: what it supports, and the objects that it creates.
 
 Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/nn-directml-idmldevice
 """
@@ -45,13 +45,14 @@ LevelLike = FeatureLevel | int | str
 class Device:
     """IDMLDevice, of the DirectML that ``target`` names; None means the simulated one, else 6_4.
 
-    ``minimum_feature_level`` is a floor: creation fails where DirectML has less, and nothing else changes. ``against``
-    is the contract it is held to: by default it is stricter than any real device, since it also enforces what is
-    documented and nobody checks at run time. ``padding`` is what becomes of an output's bytes between its elements, as
-    in ``execute``. With ``raise_on_removal``, the call that removes the device raises DmlError, and so does each later
-    one; without, they return as in C, and ``removal`` tells why.
+    If DirectML's feature level is below ``minimum_feature_level``, creation fails; it has no other effect. ``against``
+    is the contract that is enforced: the default is stricter than any real device, since it includes documented
+    requirements that nothing checks at run time. ``padding`` is what happens to an output's bytes between its elements,
+    as in ``execute``. With ``raise_on_removal``, the call that removes the device raises DmlError, and so does each
+    later call; without it, they return as in C, and ``removal`` says why.
 
-    It may be used from many threads. Raises DmlError where DMLCreateDevice1 fails, ValueError for unknown words.
+    A device may be used from many threads. Raises DmlError if DMLCreateDevice1 would fail, ValueError for an unknown
+    target, feature level, contract or padding.
     """
 
     def __init__(
@@ -75,12 +76,12 @@ class Device:
 
     @property
     def target(self) -> Target:
-        """What is simulated."""
+        """The simulated target."""
         return self._lifetime.target
 
     @property
     def removal(self) -> Removal | None:
-        """Which call removed the device, with its findings; None if none did."""
+        """The call that removed the device, with its findings; None if the device is present."""
         return self._lifetime.removal
 
     def get_device_removed_reason(self) -> HRESULT:
@@ -101,11 +102,11 @@ class Device:
     def check_feature_support(self, feature: int, query: object) -> FeatureLevel | int | bool: ...
 
     def check_feature_support(self, feature: int, query: object) -> FeatureLevel | int | bool:
-        """The highest of the queried feature levels that is supported, or whether a data type is.
+        """Return the highest supported level of those queried, or whether the queried data type is supported.
 
-        A level that no header lists is answered as the runtime does, by its number. Raises DmlError where the call
-        fails: an unknown feature, no supported level, a removed device; TypeError for a query of another kind,
-        ValueError for a level that no UINT holds.
+        A level that no header lists is returned as an int, as the runtime does. Raises DmlError if the call fails (an
+        unknown feature, no supported level, a removed device), TypeError for a query of the wrong type, ValueError for
+        a level that no UINT holds.
         """
         call = "CheckFeatureSupport"
         self._lifetime.require_present(call)
@@ -123,7 +124,7 @@ class Device:
         return self.target.supports_data_type(index(query))
 
     def create_operator(self, desc: OperatorDesc | TileOperatorDesc | None) -> Operator:
-        """A tile that can be compiled. Raises DmlError with the findings of ``check``."""
+        """Return an operator that can be compiled. Raises DmlError with the findings of ``check``."""
         call = "CreateOperator"
         self._lifetime.require_present(call)
         if findings := check(desc, self.target, self._lifetime.against):
@@ -135,9 +136,9 @@ class Device:
     def compile_operator(
         self, op: Operator | None, flags: ExecutionFlags | int = ExecutionFlags.NONE
     ) -> CompiledOperator:
-        """A tile that can be initialised and executed; each call makes another.
+        """Return a new compiled operator, which can be initialised and executed.
 
-        Raises DmlError for a null operator, one of another device, and unknown flags.
+        Raises DmlError for a null operator, an operator of another device, and unknown flags.
         """
         call = "CompileOperator"
         self._lifetime.require_present(call)
@@ -150,26 +151,26 @@ class Device:
         return CompiledOperator(op, ExecutionFlags(flags))
 
     def create_operator_initializer(self, operators: Iterable[CompiledOperator] = ()) -> OperatorInitializer:
-        """An initializer of operators, in this order.
+        """Return an initializer of the operators, in this order.
 
-        Raises DmlError for an operator of another device, unless this one is held to the runtime alone.
+        Raises DmlError for an operator of another device, unless ``against`` is ``"runtime"``.
         """
         call = "CreateOperatorInitializer"
         self._lifetime.require_present(call)
         return OperatorInitializer(self._lifetime, operators, call)
 
     def create_binding_table(self, desc: BindingTableDesc | None) -> BindingTable:
-        """A table to bind buffers for one dispatchable; None makes one that is of no use before its ``reset``.
+        """Return a table that binds buffers for one dispatchable; None makes one that needs a ``reset`` before use.
 
-        Raises DmlError for too few descriptors, null handles and an operator that is not compiled; also, unless the
-        device is held to the runtime alone, for another device's.
+        Raises DmlError for too few descriptors, null handles and an operator that is not compiled; also for a
+        dispatchable of another device, unless ``against`` is ``"runtime"``.
         """
         call = "CreateBindingTable"
         self._lifetime.require_present(call)
         return BindingTable(self._lifetime, desc, call)
 
     def create_command_recorder(self) -> CommandRecorder:
-        """A recorder, which executes what it records at once."""
+        """Return a recorder, which executes at once what it records."""
         self._lifetime.require_present("CreateCommandRecorder")
         return CommandRecorder(self._lifetime)
 

@@ -1,4 +1,4 @@
-"""Operators, and what can be dispatched: compiled operators and initializers.
+"""Operators, and the two kinds of dispatchables: compiled operators and initializers.
 
 Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (nn-directml-idmlcompiledoperator,
 nn-directml-idmloperatorinitializer, ns-directml-dml_binding_properties)
@@ -26,7 +26,7 @@ from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerOperators
 
 _DESCRIPTORS_OF_A_TILE: Final = 2
-"""Those of its input, or of its persistent resource, and of its output."""
+"""One for its input or its persistent resource, one for its output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +47,20 @@ class Operator:
 
 
 class CompiledOperator:
-    """IDMLCompiledOperator: a tile that can be initialised, and then executed any number of times."""
+    """IDMLCompiledOperator: a tile that is initialised, and then executed any number of times."""
 
     def __init__(self, operator: Operator, flags: ExecutionFlags) -> None:
         self.lifetime = operator.lifetime
         self.desc = operator.desc
         self.flags = flags
         self.initialisations = 0
-        """How often it was initialised; to be changed under the device's lock."""
+        """The number of initialisations; changed only while the device's lock is held."""
         self.persistent_address = 0
-        """Where its initialisation wrote the persistent resource; 0 if it wrote none."""
+        """The address at which its initialisation wrote the persistent resource; 0 if it wrote none."""
         source, destination = described(self.desc)
         self.owns_input = bool(source.flags & TensorFlags.OWNED_BY_DML)
         self.is_executable = not why_never_executed(self.desc, self.lifetime.target)
-        """Whether its bytes are defined; the runtime, which computes in 32 bits, accepts more than that."""
+        """Whether its output is defined; by 32-bit arithmetic, the runtime also accepts tiles whose output is not."""
         persistent = source.total_tensor_size_in_bytes if self.owns_input else 0
         if self.lifetime.target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_6_0:  # measured: 5_2 does not, 6_2 does
             persistent = round_up_4(persistent)
@@ -71,12 +71,12 @@ class CompiledOperator:
         self.temporary_slot = Slot.of_resource("TemporaryResource", TEMPORARY, 0)
 
     def get_binding_properties(self) -> BindingProperties:
-        """What is needed to bind it; answers also after the device was removed."""
+        """Return what binding it requires; also works after the device was removed."""
         return self._properties
 
 
 class OperatorInitializer:
-    """IDMLOperatorInitializer: initialises compiled operators, all in one dispatch."""
+    """IDMLOperatorInitializer: initialises compiled operators in one dispatch."""
 
     def __init__(self, lifetime: Lifetime, operators: Iterable[CompiledOperator], call: str) -> None:
         self.lifetime = lifetime
@@ -86,14 +86,14 @@ class OperatorInitializer:
         self.temporary_slot = Slot.of_resource("TemporaryResource", TEMPORARY, 0)
 
     def get_binding_properties(self) -> BindingProperties:
-        """All are 0; answers also after the device was removed."""
+        """Return zeros; also works after the device was removed."""
         return BindingProperties(0, 0, 0)
 
     def reset(self, operators: Iterable[CompiledOperator] = ()) -> None:
-        """Take other operators; binding tables that were made before are of no use any more.
+        """Replace the operators. Binding tables that were made before cannot be used any more.
 
-        Answers also after the device was removed. Raises DmlError for another device's operator, unless the device is
-        held to the runtime alone, TypeError for what is no compiled operator. Not thread-safe.
+        Also works after the device was removed. Raises DmlError for an operator of another device, unless the device's
+        ``against`` is ``"runtime"``; TypeError for anything but compiled operators. Not thread-safe.
         """
         self._take(operators, "Reset")
         self.resets += 1

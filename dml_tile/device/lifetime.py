@@ -1,4 +1,4 @@
-"""What the objects of one device have in common: what is simulated, and whether the device has been removed."""
+"""State that the objects of one device share: the simulated target, and whether the device has been removed."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ class Lifetime:
         self.target = target
         self.against: Against = against
         self.padding: Padding = padding
-        self.lock = Lock()  # held to look and to write down, never while bytes are copied
+        self.lock = Lock()  # never held while bytes are copied
         self._bases = bases_of(against)
         self._raise_on_removal = raise_on_removal
         self._removal: Removal | None = None
 
     @property
     def removal(self) -> Removal | None:
-        """Why the device was removed; None if it was not."""
+        """The call that removed the device, with its findings; None if the device is present."""
         return self._removal
 
     def findings(self, rules: Iterable[Rule[Subject]], subject: Subject) -> list[Finding]:
-        """The findings of some rules on a subject, of the contract that the device is held to."""
+        """Return the findings of the rules on a subject that the device's contract includes."""
         found = (finding for rule in rules for finding in rule.findings(subject, self.target))
         return [finding for finding in found if finding.basis & self._bases]
 
     def require(self, call: str, rules: Iterable[Rule[Subject]], subject: Subject) -> None:
-        """Raise DmlError with the findings, if there are any."""
+        """Raise DmlError with the findings if there are any."""
         if findings := self.findings(rules, subject):
             raise DmlError(findings, call)
 
@@ -48,15 +48,15 @@ class Lifetime:
             self.require(call, REMOVAL_RULES, self._removal)
 
     def is_removed(self, call: str) -> bool:
-        """Whether a call that returns nothing is to do nothing. Raises DmlError if removals are to be raised."""
+        """Return whether the device is removed, and the call does nothing. Raises DmlError if removals are raised."""
         if self._raise_on_removal:
             self.require_present(call)
         return self._removal is not None
 
     def remove(self, call: str, findings: Sequence[Finding]) -> None:
-        """Remove the device because of what a call did.
+        """Remove the device because of a call's findings.
 
-        Raises DmlError if the first that DirectML notices is a crash, or if removals are to be raised.
+        Raises DmlError if the first problem that DirectML notices makes it crash, or if removals are raised.
         """
         noticed = next((finding for finding in findings if finding.is_noticed), None)
         if noticed is not None and noticed.crash:

@@ -1,4 +1,4 @@
-"""The command recorder, which executes at once: there is no command list, and no queue to wait for.
+"""The command recorder. It executes at once: there is no command list and no queue.
 
 Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/nf-directml-idmlcommandrecorder-recorddispatch
 """
@@ -35,7 +35,7 @@ _CALL: Final = "RecordDispatch"
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """What is bound to a slot that is read or written."""
+    """A slot that a dispatch reads or writes, and what is bound to it."""
 
     slot: Slot
     binding: BufferBinding | None
@@ -45,28 +45,28 @@ class _Access:
 
     @property
     def span(self) -> Span | None:
-        """Which memory; None where nothing is bound, or the range leaves its buffer."""
+        """The memory that is accessed; None if nothing is bound, or the range exceeds its buffer."""
         return self.binding.span(self.slot.size_in_bytes) if self.binding is not None else None
 
     @property
     def region(self) -> Bytes | None:
-        """The bytes of the span."""
+        """The bytes of ``span``."""
         return self.binding.region(self.slot.size_in_bytes) if self.binding is not None else None
 
 
 class CommandRecorder:
-    """IDMLCommandRecorder. It may be used from many threads, with a binding table for each."""
+    """IDMLCommandRecorder. It may be used from many threads, each with a binding table of its own."""
 
     def __init__(self, lifetime: Lifetime) -> None:
         self.lifetime = lifetime
 
     def record_dispatch(self, dispatchable: Dispatchable | None, bindings: BindingTable | None) -> None:
-        """Initialise operators, or execute one, with what is bound to a table that was made for it.
+        """Initialise operators, or execute one, with the buffers that are bound to a table that was made for it.
 
-        What is wrong removes the device, and nothing is written. Where the device is held to the runtime alone, a
-        dispatch without its bindings, between overlapping ranges, or past a buffer's end goes unnoticed as there; it
-        writes nothing either. Raises DmlError where DirectML would crash, or if the device raises its removal,
-        MemoryError where a bound buffer is larger than memory.
+        A dispatch with findings removes the device and writes nothing. If the device's ``against`` is ``"runtime"``, a
+        dispatch that lacks bindings, or whose ranges overlap or exceed their buffers, goes unnoticed as in the runtime;
+        it writes nothing either. Raises DmlError where DirectML would crash, or if the device raises removals;
+        MemoryError if a bound buffer does not fit into memory.
         """
         lifetime = self.lifetime
         _require_kinds(dispatchable, bindings)
@@ -140,17 +140,17 @@ class CommandRecorder:
                 compiled.persistent_address = persistent.span.start
 
     def _initialisations(self, initializer: OperatorInitializer) -> list[Initialization]:
-        """How often each operator was initialised before now, which is written down."""
+        """Count an initialisation of each operator, and return the counts before it."""
         states = []
         with self.lifetime.lock:
             for i, compiled in enumerate(initializer.operators):
                 states.append(Initialization(f"operators[{i}]", compiled.initialisations, "initialisation"))
-                if compiled.lifetime is self.lifetime:  # else it is not for this device to tell
+                if compiled.lifetime is self.lifetime:  # another device counts its own
                     compiled.initialisations += 1
         return states
 
     def _may_write(self, findings: list[Finding], reads: Sequence[_Access], writes: Sequence[_Access]) -> bool:
-        """Whether nothing is wrong, and nothing overlaps; removes the device if that breaks a rule."""
+        """Return whether there are no findings and no overlaps; findings remove the device."""
         pairs = list(_overlaps(reads, writes))
         for pair in pairs:
             findings += self.lifetime.findings(BINDING_PAIR_RULES, pair)
@@ -160,7 +160,7 @@ class CommandRecorder:
 
 
 def copy_bytes(source: Bytes | None, destination: Bytes | None) -> None:
-    """Write the source's bytes to the beginning of the destination, which may be larger."""
+    """Copy the source to the beginning of the destination, which may be larger."""
     assert source is not None
     assert destination is not None
     destination[: source.size] = source

@@ -22,12 +22,12 @@ from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, 
 Bindings: TypeAlias = list[BufferBinding | None]
 
 SOME_HANDLE: Final = 0x1000
-"""Stands for the handle of a descriptor in a heap, of which there is none here."""
+"""A descriptor handle that is not null; there is no descriptor heap here."""
 
 
 @dataclass(frozen=True, slots=True)
 class BindingTableDesc:
-    """DML_BINDING_TABLE_DESC. Without ``size_in_descriptors``, the table has as many as its dispatchable requires."""
+    """DML_BINDING_TABLE_DESC. By default, ``size_in_descriptors`` is the number that the dispatchable requires."""
 
     dispatchable: Dispatchable | Operator | None
     cpu_descriptor_handle: int = SOME_HANDLE
@@ -42,15 +42,15 @@ class BindingTableDesc:
 
 
 class BindingTable:
-    """IDMLBindingTable: what is bound to one dispatchable. It is not thread-safe.
+    """IDMLBindingTable: the buffers that are bound to one dispatchable. It is not thread-safe.
 
-    The bind methods return nothing: a wrong binding removes the device, and then they do nothing. A binding is a
-    BindingDesc, or a BufferBinding or BufferArrayBinding for short.
+    The bind methods return nothing: a wrong binding removes the device, after which they do nothing. A binding is a
+    BindingDesc, or, for short, a BufferBinding or a BufferArrayBinding.
     """
 
     dispatchable: Dispatchable | None
     resets: int
-    """How often the dispatchable, if it is an initializer, had been reset when the table was made for it."""
+    """The number of resets of the dispatchable, if it is an initializer, when the table was made for it."""
     inputs: Bindings
     outputs: Bindings
     persistent: BufferBinding | None
@@ -60,7 +60,7 @@ class BindingTable:
         self._take(desc, call)
 
     def reset(self, desc: BindingTableDesc | None) -> None:
-        """Forget all bindings, and take another description; a refused one leaves everything as it was.
+        """Drop all bindings and take another description; a refused description changes nothing.
 
         Raises DmlError as ``Device.create_binding_table`` does.
         """
@@ -68,25 +68,25 @@ class BindingTable:
         self._take(desc, "Reset")
 
     def bind_inputs(self, bindings: Sequence[BindingLike] | None) -> None:
-        """Bind all inputs: of an operator, one buffer; of an initializer, an array of one buffer for each operator.
+        """Bind all inputs: one buffer for an operator, an array of one buffer for each operator of an initializer.
 
-        None at all unbinds. Raises DmlError where DirectML would crash, or if the device raises its removal.
+        ``None`` unbinds them. Raises DmlError where DirectML would crash, or if the device raises removals.
         """
         if made := self._made("BindInputs"):
             self.inputs = self._bind("BindInputs", bindings, made.input_slots, self.inputs)
 
     def bind_outputs(self, bindings: Sequence[BindingLike] | None) -> None:
-        """Bind all outputs: of an operator, one buffer; of an initializer, its operators' persistent resources.
+        """Bind all outputs: one buffer for an operator, the operators' persistent resources for an initializer.
 
-        None at all unbinds. Raises DmlError where DirectML would crash, or if the device raises its removal.
+        ``None`` unbinds them. Raises DmlError where DirectML would crash, or if the device raises removals.
         """
         if made := self._made("BindOutputs"):
             self.outputs = self._bind("BindOutputs", bindings, made.output_slots, self.outputs)
 
     def bind_temporary_resource(self, binding: BindingLike | None) -> None:
-        """Bind nothing: no tile needs a temporary resource. None stands for a null pointer, at which DirectML crashes.
+        """Bind an empty temporary resource: no tile needs one. None is a null pointer, at which DirectML crashes.
 
-        Raises DmlError there, or if the device raises its removal.
+        Raises DmlError where DirectML would crash, or if the device raises removals.
         """
         if made := self._made("BindTemporaryResource"):
             self._bind_one("BindTemporaryResource", binding, made.temporary_slot, None)
@@ -94,8 +94,7 @@ class BindingTable:
     def bind_persistent_resource(self, binding: BindingLike | None) -> None:
         """Bind the buffer that was an output of the operator's initialisation, if its input is OWNED_BY_DML.
 
-        None stands for a null pointer, at which DirectML crashes. Raises DmlError there, or if the device raises its
-        removal.
+        None is a null pointer, at which DirectML crashes. Raises DmlError there, or if the device raises removals.
         """
         if made := self._made("BindPersistentResource"):
             self.persistent = self._bind_one("BindPersistentResource", binding, made.persistent_slot, self.persistent)
@@ -124,7 +123,7 @@ class BindingTable:
         self.persistent = None
 
     def _made(self, call: str) -> Dispatchable | None:
-        """What the table was made for; None if the device was removed."""
+        """Return the dispatchable that the table was made for, or None if the device was removed."""
         if self.lifetime.is_removed(call):
             return None
         self.lifetime.require(call, TABLE_USE_RULES, TableUse(filled=self.dispatchable is not None))
@@ -133,7 +132,7 @@ class BindingTable:
     def _bind(
         self, call: str, bindings: Sequence[BindingLike] | None, slots: Sequence[Slot], before: Bindings
     ) -> Bindings:
-        """What is bound after a call: nothing if no bindings are given, what was bound before if one is wrong."""
+        """Return what is bound after a call: nothing if ``bindings`` is None, what was bound before if one is wrong."""
         given = None if bindings is None else bindings_of(bindings)
         findings = self.lifetime.findings(COUNT_RULES, Count(None if given is None else len(given), len(slots)))
         bound = [Bound(slot, desc) for slot, desc in zip(slots, given or (), strict=False)] if not findings else []
@@ -163,7 +162,7 @@ class BindingTable:
 
 
 def _point(bound: Bound) -> BindPoint:
-    """A slot as a point that needs a binding, or must have none."""
+    """Describe a slot to the rules that say which slots must be bound, and which must not."""
     slot, given = bound.slot, bound.given
     if slot.size_in_bytes:
         is_bound = bound.desc is None or bound.desc.type != BindingType.NONE  # null has a rule of its own

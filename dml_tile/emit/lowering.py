@@ -10,7 +10,7 @@ from dml_tile.descriptors import DATA_TYPE, BufferTensorDesc, TensorDesc
 from dml_tile.emit.source import Commented, commented_text
 from dml_tile.enums import TensorDataType, TensorFlags
 from dml_tile.geometry.layout import ELEMENT_SIZES, extent, round_up_4
-from dml_tile.lowering.steps import Lowering, LoweringStep, Place
+from dml_tile.lowering.steps import Lowering, LoweringStep, StepBuffer
 from dml_tile.reports.wording import place_name
 from dml_tile.tile_request import Request
 
@@ -69,7 +69,7 @@ def _comment(tile: LoweringResult, lowering: Lowering, i: int) -> str:
     return "; ".join([*told, *(lowering.notes if i == 0 else ())])
 
 
-def _told(place: Place, lowering: Lowering) -> str:
+def _told(place: StepBuffer, lowering: Lowering) -> str:
     name = place_name(place)
     return name if isinstance(place, str) else f"{name} ({lowering.scratch_sizes[place]} bytes)"
 

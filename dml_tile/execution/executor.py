@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import mul
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
-from numpy import may_share_memory, ndarray
 
 from dml_tile.bindings.memory import BufferLike, Bytes, byte_view
 from dml_tile.bindings.slots import TENSOR, Binding, BindingPair, Slot
@@ -15,7 +14,7 @@ from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.errors import DmlError
 from dml_tile.execution.moves import Step
 from dml_tile.execution.plan import Plan
-from dml_tile.execution.planner import FEW_BYTES, plan_tile
+from dml_tile.execution.planner import plan_tile
 from dml_tile.execution.threads import Progress, Region, all_steps, run
 from dml_tile.findings import Against, Finding
 from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
@@ -79,8 +78,6 @@ class CompiledTile:
     plan: Plan
     sizes_in_bytes: tuple[int, int]
     """The TotalTensorSizeInBytes of input and output."""
-    _copied: tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...], tuple[int, ...], int, int] | None
-    """The shape, the dtype and the strides of a small tile's only move, and ``sizes_in_bytes``."""
 
     def bind(self, input: BufferLike, output: BufferLike) -> BoundTile:  # noqa: A002
         """The tile between two buffers, of which each has at least the tensor's TotalTensorSizeInBytes.
@@ -99,19 +96,6 @@ class CompiledTile:
 
     def execute(self, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
         """Tile ``input`` into ``output``, once; raises what ``bind`` raises."""
-        if self._copied is not None and type(input) is type(output) is ndarray:
-            # binding would take longer than the tile itself
-            shape, dtype, read, written, input_size, output_size = self._copied
-            if (
-                input.nbytes >= input_size
-                and output.nbytes >= output_size
-                and input.flags.c_contiguous
-                and output.flags.carray
-                and not (input.dtype.hasobject or output.dtype.hasobject)
-                and not may_share_memory(input, output)
-            ):
-                ndarray(shape, dtype, output, 0, written)[...] = ndarray(shape, dtype, input, 0, read)
-                return
         self.bind(input, output).run()
 
     def _buffer_findings(self, source: Bytes, destination: Bytes) -> list[Finding]:
@@ -147,11 +131,7 @@ def compile_tile(
     require_executable(desc, target, against)
     source, destination = (buffer.total_tensor_size_in_bytes for buffer in described(desc))
     plan = _plan(desc)
-    copied = None
-    if plan.size <= FEW_BYTES and padding == "preserve":
-        walk = plan.moves[0].walk
-        copied = walk.shape(1), walk.dtype, *walk.strides, source, destination
-    return CompiledTile(desc, target, padding, plan, (source, destination), copied)
+    return CompiledTile(desc, target, padding, plan, (source, destination))
 
 
 def execute(

@@ -1,4 +1,4 @@
-"""The data types of a target that can carry another's bits."""
+"""Choosing the data types that can carry another type's bits at a target."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dml_tile.targets import Target
 FLOATS: Final = frozenset({TensorDataType.FLOAT32, TensorDataType.FLOAT16, TensorDataType.FLOAT64})
 
 _CARRIERS: Final = (
-    # the first of each size that the target takes; a float may be changed on its way, by what normalises floats
+    # the first of each size that the target accepts is used; floats come last, since hardware may normalise them
     TensorDataType.UINT64,
     TensorDataType.UINT32,
     TensorDataType.UINT16,
@@ -24,10 +24,10 @@ _CARRIERS: Final = (
 def carriers(
     element_size: int, own: TensorDataType | None, target: Target, *, allow_float_reinterpretation: bool
 ) -> tuple[TensorDataType, ...]:
-    """One data type of each size that the target takes, the nearest to ``own`` first.
+    """Return one data type of each element size that the target accepts, the best carrier first.
 
-    That is ``own`` itself, then what has its size, what is larger and what is smaller, the largest first; a type whose
-    elements are larger holds several. ``own`` is None for what no DirectML type stands for.
+    ``own`` or another type of ``element_size`` bytes comes first, then the other sizes, largest first; an element of a
+    larger type carries several. ``own`` is None where DirectML has no type for the elements.
     """
     by_size: dict[int, TensorDataType] = {}
     for data_type in (own, *_CARRIERS) if own is not None else _CARRIERS:

@@ -1,7 +1,7 @@
-"""From a tile to those that an older DirectML takes.
+"""Lowering a tile to tiles that a target accepts.
 
 lower()            lowers a DML_TILE_OPERATOR_DESC
-lower_request()    lowers what another specification's tile asks for
+lower_request()    lowers a tile of another specification
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dml_tile.findings import Finding
 from dml_tile.geometry.byte_walk import ByteWalk
 from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides, round_up_4
 from dml_tile.lowering.carriers import FLOATS, carriers
-from dml_tile.lowering.steps import Lowering, LoweringStep, Place
-from dml_tile.lowering.tiles import Chain, Held, chain_of, tile_of
+from dml_tile.lowering.steps import Lowering, LoweringStep, StepBuffer
+from dml_tile.lowering.tiles import Chain, TensorMemory, chain_of, tile_of
 from dml_tile.rules.check import check
 from dml_tile.rules.dialect import (
     dimensions_are_few_enough,
@@ -42,7 +42,7 @@ from dml_tile.targets import Target, TargetLike
 from dml_tile.tile_request import Request
 
 COMPLEX_SIZES: Final = {"complex64": 8, "complex128": 16}
-"""In bytes, of the data types of requests that no DirectML type stands for."""
+"""Element sizes, in bytes, of the data types for which DirectML has no type of that size."""
 
 _DATA_TYPE_RULES: Final = frozenset(
     rule.id
@@ -53,19 +53,19 @@ MENDED_RULES: Final = _DATA_TYPE_RULES | {
     rule.id
     for rule in (dimension_count_is_supported_at_level, elements_can_be_held, dimensions_are_few_enough, sizes_fit)
 }
-"""What other tiles may help against; an alignment is better mended in the tile itself."""
+"""The rules that lowering can satisfy. Alignments are not among them: they are better mended in the tile itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What is to be lowered; ``own`` is its data type, None if DirectML has none for it."""
+    """A tile to be lowered. ``own`` is its data type, or None if DirectML has none for it."""
 
     original: TileOperatorDesc | Request
     data_type: str
     own: TensorDataType | None
     walk: ByteWalk
-    input: Held
-    output: Held
+    input: TensorMemory
+    output: TensorMemory
 
 
 def lower(
@@ -74,13 +74,13 @@ def lower(
     *,
     allow_float_reinterpretation: bool = True,
 ) -> Lowering:
-    """The fewest tiles that pass ``check`` at the target and, done in order, write the bytes that ``desc`` would.
+    """Return the fewest tiles that pass ``check`` at the target and, run in order, write the bytes that ``desc`` would.
 
-    A tile that passes is its own lowering. Data types, dimension counts and alignments below 16 are repaired; nothing
-    else that is broken is guessed at. Without ``allow_float_reinterpretation`` no bits travel as another type's floats.
+    A tile that passes is its own lowering. Lowering repairs data types, dimension counts and alignments below 16, and
+    nothing else. Unless ``allow_float_reinterpretation``, elements of other types never travel as floats.
 
-    Raises DmlError with the findings that are beyond repair, or with those of ``DML-LOWER-…`` rules where there is no
-    such chain, ValueError for an unknown target, TypeError for what is no descriptor.
+    Raises DmlError with the findings that cannot be repaired, or with those of ``DML-LOWER-…`` rules if there is no
+    such chain; ValueError for an unknown target; TypeError if ``desc`` is not a descriptor.
     """
     target = resolve(target)
     findings = check(desc, target)
@@ -101,16 +101,16 @@ def lower(
         for buffer in (source, destination)
         if 0 < (alignment := buffer.desc.guaranteed_base_offset_alignment) < DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
     ]
-    task = _Task(tile, data_type.name, data_type, walk, _held(source), _held(destination))
+    task = _Task(tile, data_type.name, data_type, walk, _memory_of(source), _memory_of(destination))
     return _lowered(task, target, dropped, allow_float_reinterpretation)
 
 
 def lower_request(
     request: Request, target: TargetLike | None = None, *, allow_float_reinterpretation: bool = True
 ) -> Lowering:
-    """As ``lower``, for packed tensors of any rank, and of complex numbers too.
+    """Lower as ``lower`` does, for packed tensors of any rank, complex numbers included.
 
-    Raises DmlError also for an empty tensor, and for a data type whose elements are not of whole bytes.
+    Raises DmlError also for an empty tensor, and for a data type whose elements are not whole bytes.
     """
     target = resolve(target)
     own = request.carrier
@@ -121,13 +121,13 @@ def lower_request(
     if findings:
         raise DmlError(findings)
     if element_size is None:
-        return lower(directml.tile_desc(request), target)  # of 4 bits, which is refused
+        return lower(directml.tile_desc(request), target)  # its elements have 4 bits, which every target refuses
     strides = packed_strides(request.shape), packed_strides(request.output_shape)
     walk = ByteWalk.of(element_size, request.shape, request.repeats, *strides)
     if not directml.findings(request) and not check(desc := directml.tile_desc(request), target):
         return _its_own(request, desc, target, walk)
     input, output = (  # noqa: A001
-        Held(round_up_4(math.prod(shape) * element_size)) for shape in (request.shape, request.output_shape)
+        TensorMemory(round_up_4(math.prod(shape) * element_size)) for shape in (request.shape, request.output_shape)
     )
     return _lowered(
         _Task(request, request.data_type, own, walk, input, output), target, (), allow_float_reinterpretation
@@ -150,10 +150,10 @@ def _is_repaired(finding: Finding, *buffers: TensorView | None) -> bool:
     return finding.rule == dimension_count_is_supported_at_level.id
 
 
-def _held(buffer: TensorView) -> Held:
+def _memory_of(buffer: TensorView) -> TensorMemory:
     alignment = buffer.desc.guaranteed_base_offset_alignment
     kept = alignment if alignment >= DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT else 0
-    return Held(buffer.desc.total_tensor_size_in_bytes, buffer.desc.flags, kept)
+    return TensorMemory(buffer.desc.total_tensor_size_in_bytes, buffer.desc.flags, kept)
 
 
 def _lowered(task: _Task, target: Target, notes: Sequence[str], allow_float_reinterpretation: bool) -> Lowering:
@@ -184,16 +184,18 @@ def _cheapest_first(walk: ByteWalk, types: Sequence[TensorDataType], target: Tar
 
 
 def _lowering(task: _Task, target: Target, notes: Sequence[str], chain: Chain) -> Lowering:
-    """Raises DmlError where a step exceeds what DirectML takes."""
-    written = [Held(round_up_4(size)) for size in chain.scratch_sizes]
+    """Raise DmlError if a step exceeds a limit of DirectML."""
+    written = [TensorMemory(round_up_4(size)) for size in chain.scratch_sizes]
     tensors = pairwise([task.input, *written, task.output])
     descs = [
         tile_of(dimensions, chain.carrier, source, destination, target)
         for dimensions, (source, destination) in zip(chain.steps, tensors, strict=True)
     ]
-    numbers = [i % 2 for i in range(len(written))]  # what a step has read, the next but one may overwrite
+    numbers = [
+        i % 2 for i in range(len(written))
+    ]  # two buffers in turn: a step may overwrite what the previous one read
     sizes = [max(held.total_in_bytes for held in written[i::2]) for i in sorted(set(numbers))]
-    places: list[Place] = ["input", *numbers, "output"]
+    places: list[StepBuffer] = ["input", *numbers, "output"]
     steps = tuple(
         LoweringStep(desc, reads, writes) for desc, (reads, writes) in zip(descs, pairwise(places), strict=True)
     )

@@ -1,4 +1,4 @@
-"""Doing a lowering with the simulator."""
+"""Running a lowering with the executor."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from dml_tile.bindings.memory import BufferLike
 from dml_tile.execution.executor import POISON, compile_tile
-from dml_tile.lowering.steps import Lowering, Place
+from dml_tile.lowering.steps import Lowering, StepBuffer
 
 
 def run_lowering(lowering: Lowering, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
-    """Do the steps in order, at the lowering's target; raises what ``execute`` raises, before anything is written."""
+    """Run the steps in order, at the lowering's target. Raises what ``execute`` raises, before anything is written."""
     scratch = [np.full(size, POISON, np.uint8) for size in lowering.scratch_sizes]
-    buffers: dict[Place, BufferLike] = {"input": input, "output": output, **dict(enumerate(scratch))}
+    buffers: dict[StepBuffer, BufferLike] = {"input": input, "output": output, **dict(enumerate(scratch))}
     prepared = [
         compile_tile(step.desc, lowering.target).bind(buffers[step.reads], buffers[step.writes])
         for step in lowering.steps

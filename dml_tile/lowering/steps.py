@@ -1,4 +1,4 @@
-"""What a lowering is: steps between buffers, and what they cost."""
+"""A lowering: steps between buffers, and their cost."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from dml_tile.geometry.layout import ELEMENT_SIZES
 from dml_tile.targets import Target
 from dml_tile.tile_request import Request
 
-Place: TypeAlias = Literal["input", "output"] | int
-"""A buffer: the input, the output, or a scratch buffer by its number."""
+StepBuffer: TypeAlias = Literal["input", "output"] | int
+"""The input, the output, or a scratch buffer by its number."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoweringStep:
-    """One tile, and the buffers that its tensors are bound to, each from its first byte on."""
+    """One tile, and the buffers that its tensors are bound to, from byte 0 on."""
 
     desc: TileOperatorDesc
-    reads: Place
-    writes: Place
+    reads: StepBuffer
+    writes: StepBuffer
 
     @property
     def bytes_read(self) -> int:
-        """The bytes of its input's elements, each counted once."""
+        """The bytes of the input's elements, each counted once."""
         return _bytes_of(self.desc.input_tensor)
 
     @property
     def bytes_written(self) -> int:
-        """The bytes of its output's elements."""
+        """The bytes of the output's elements."""
         return _bytes_of(self.desc.output_tensor)
 
     @property
     def is_a_copy(self) -> bool:
-        """Whether it repeats nothing."""
+        """Whether every repeat is 1."""
         return set(self.desc.repeats or ()) == {1}
 
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """Steps that, done in order at the target, write what the original would write, and nothing else.
+    """Steps that, run in order at the target, write the bytes that the original would write, and no others.
 
-    ``scratch_sizes`` are those of the scratch buffers, in bytes. ``notes`` say what is to be known about it.
+    ``scratch_sizes`` are the sizes of the scratch buffers, in bytes. ``notes`` are sentences for the reader.
     """
 
     original: TileOperatorDesc | Request
@@ -53,13 +53,13 @@ class Lowering:
     scratch_sizes: tuple[int, ...]
     notes: tuple[str, ...]
     direct: ByteWalk
-    """What the original alone would do."""
+    """The original's reads and writes."""
     is_original: bool = False
-    """Whether the target takes the original as it is: then that is the only step."""
+    """Whether the target accepts the original, which is then the only step."""
 
     @property
     def cost(self) -> float:
-        """The bytes that all steps read and write, relative to what the original would."""
+        """The bytes that all steps read and write, relative to those of the original."""
         moved = sum(step.bytes_read + step.bytes_written for step in self.steps)
         return moved / (self.direct.bytes_read + self.direct.bytes_written)
 

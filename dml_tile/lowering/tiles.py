@@ -1,4 +1,4 @@
-"""The tiles of a chain, as descriptors in elements of the data type that carries the bits."""
+"""The steps of a chain as descriptors, in elements of the data type that carries the bits."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from dml_tile.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What a tensor keeps, whatever its bits are seen as."""
+class TensorMemory:
+    """What a tensor keeps under any data type: its size in bytes, its flags and its alignment."""
 
     total_in_bytes: int
     flags: TensorFlags | int = TensorFlags.NONE
@@ -36,7 +36,7 @@ class Chain:
 
     @property
     def scratch_sizes(self) -> tuple[int, ...]:
-        """What each step but the last writes, in bytes."""
+        """The bytes that each step but the last writes."""
         return tuple(
             math.prod(dimension.size * dimension.repeat for dimension in step) * ELEMENT_SIZES[self.carrier]
             for step in self.steps[:-1]
@@ -44,10 +44,10 @@ class Chain:
 
 
 def chain_of(walk: ByteWalk, carrier: TensorDataType, target: Target) -> Chain | None:
-    """The fewest steps in which elements of ``carrier`` do it; None if there is no such chain.
+    """Return the chain with the fewest steps in elements of ``carrier``, or None if there is none.
 
-    A single step keeps the dimensions that it has, if they are not too many; else those of size 1 are left out, or all
-    are merged that can be.
+    A single step keeps the tile's dimensions if the target allows as many; else it drops those of size 1, or merges all
+    that can be merged.
     """
     unit, most = ELEMENT_SIZES[carrier], target.tile_support.dimension_counts[-1]
     axes = in_units(walk.axes, unit)
@@ -62,11 +62,15 @@ def chain_of(walk: ByteWalk, carrier: TensorDataType, target: Target) -> Chain |
 
 
 def tile_of(
-    dimensions: Sequence[Dimension], carrier: TensorDataType, source: Held, destination: Held, target: Target
+    dimensions: Sequence[Dimension],
+    carrier: TensorDataType,
+    source: TensorMemory,
+    destination: TensorMemory,
+    target: Target,
 ) -> TileOperatorDesc:
-    """The tile of these dimensions, with leading ones of size 1 where the target wants more.
+    """Return the tile of these dimensions, with leading dimensions of size 1 where the target requires more.
 
-    Raises DmlError where it exceeds what DirectML takes.
+    Raises DmlError if it exceeds a limit of DirectML.
     """
     missing = target.tile_support.dimension_counts[0] - len(dimensions)
     dimensions = (*[Dimension(1, 1, 0, 0)] * missing, *dimensions)
@@ -98,7 +102,7 @@ def tile_of(
 
 
 def _in_parts(walk: ByteWalk, unit: int) -> Iterator[Dimension]:
-    """The dimensions as they are, in elements that are at most as large; the innermost takes the parts of each."""
+    """Give the dimensions in elements that are at most as large; the innermost dimension takes the parts of each."""
     parts = walk.element_size // unit
     dimensions = [
         Dimension(size, repeat, source // unit, destination // unit)
@@ -115,7 +119,7 @@ def _in_parts(walk: ByteWalk, unit: int) -> Iterator[Dimension]:
 
 
 def _strides_if_needed(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
-    """The strides, or None where they are the packed ones; a dimension of size 1 is not walked, and has none."""
+    """Return the strides, or None if they are the packed ones; a dimension of size 1 has no stride of its own."""
     differ = (
         size > 1 and stride != packed
         for size, stride, packed in zip(sizes, strides, packed_strides(sizes), strict=True)

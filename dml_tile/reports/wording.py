@@ -9,7 +9,7 @@ from dml_tile.checks.result import Result
 from dml_tile.descriptors import BufferTensorDesc, TensorDesc
 from dml_tile.enums import HRESULT, FeatureLevel
 from dml_tile.findings import Basis, Finding
-from dml_tile.lowering.steps import Lowering, Place
+from dml_tile.lowering.steps import Lowering, StepBuffer
 from dml_tile.rules.lowering import LOWERING_RULES
 from dml_tile.rules.tile import operator_is_a_tile
 from dml_tile.targets import oldest_windows
@@ -62,7 +62,7 @@ def outcome(hresult: HRESULT | None, crash: bool) -> str:
     return "no HRESULT, the process dies" if crash else "not known"
 
 
-def place_name(place: Place) -> str:
+def place_name(place: StepBuffer) -> str:
     """A buffer's name: ``input``, ``output``, or ``scratch1`` and so on."""
     return place if isinstance(place, str) else f"scratch{place + 1}"
 
