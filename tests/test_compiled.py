@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import mmap
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from dml_tile.cli import console as terminal
 from dml_tile.cli.console import run_tile
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import compile_tile
-from dml_tile.execution.planner import FEW_BYTES
 from tests.helpers.descriptors import GOOD, row
 
 INPUT = np.arange(6, dtype=np.float32)
@@ -110,9 +110,12 @@ def test_a_small_tile_tells_its_progress_too() -> None:
     assert told == [(216, 216)]
 
 
-def test_the_sizes_tell_small_tiles_from_large_ones() -> None:
-    assert compile_tile(GOOD).plan.size <= FEW_BYTES
-    assert compile_tile(LARGE).plan.block_count > 1
+def test_a_bound_tile_may_be_run_by_several_threads_at_once() -> None:
+    source, output = np.random.default_rng(1).random((1000, 1200), np.float32), np.zeros((2000, 4800), np.float32)
+    bound = compile_tile(LARGE).bind(source, output)
+    with ThreadPoolExecutor(4) as callers:
+        list(callers.map(lambda _: bound.run(3), range(12)))
+    np.testing.assert_array_equal(output, np.tile(source, (2, 4)))
 
 
 class Terminal(io.StringIO):

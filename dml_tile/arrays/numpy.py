@@ -17,8 +17,9 @@ from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dialects import numpy as dialect
 from dml_tile.enums import TensorDataType
 from dml_tile.execution.executor import require_executable
+from dml_tile.execution.moves import Region
 from dml_tile.execution.planner import plan_tile
-from dml_tile.execution.threads import Region, run
+from dml_tile.execution.threads import run
 from dml_tile.findings import Against
 from dml_tile.geometry.layout import shares_addresses
 from dml_tile.simulation import resolve

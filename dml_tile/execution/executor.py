@@ -12,10 +12,10 @@ from dml_tile.bindings.memory import BufferLike, Bytes, byte_view
 from dml_tile.bindings.slots import TENSOR, Binding, BindingPair, Slot
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.errors import DmlError
-from dml_tile.execution.moves import Step
+from dml_tile.execution.moves import Region
 from dml_tile.execution.plan import Plan
 from dml_tile.execution.planner import plan_tile
-from dml_tile.execution.threads import Progress, Region, all_steps, run
+from dml_tile.execution.threads import Progress, Work
 from dml_tile.findings import Against, Finding
 from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
 from dml_tile.rules.binding import output_is_apart, range_is_large_enough
@@ -37,35 +37,30 @@ POISON: Final = 0xCD
 """The byte that stands for whatever DirectML may leave between the elements; debuggers mark unset memory with it."""
 
 
-@dataclass(frozen=True, slots=True)
 class BoundTile:
-    """A tile whose descriptor and buffers are known to be good; it can be run any number of times.
+    """A tile whose descriptor and buffers are known to be good; it can be run any number of times."""
 
-    ``poisoned`` is what is filled with POISON before the elements are written, ``steps`` what a tile of one block
-    takes, worked out once: for a small one that takes as long as to do it.
-    """
-
-    plan: Plan
-    source: Bytes
-    destination: Bytes
-    poisoned: Bytes | None = None
-    steps: tuple[Step, ...] | None = None
+    def __init__(self, plan: Plan, source: Bytes, output: Bytes, *, poison: bool = False) -> None:
+        self.plan = plan
+        self._work = Work(plan, Region(source), Region(output))
+        self._poisoned = output if poison else None
+        self._steps = self._work.steps
 
     def run(self, threads: int | None = None, progress: Progress | None = None) -> None:
-        """Write the output tensor's elements.
+        """Write the output tensor's elements, of which each block is told to ``progress``, in bytes.
 
-        ``threads`` are at most so many; by default, the variable DML_TILE_THREADS says, or each CPU that the process
-        may use has one. ``progress`` is told how many bytes of how many are written. Ctrl-C stops within a block.
+        ``threads`` is the largest number of threads to use; by default the variable DML_TILE_THREADS, else one for each
+        CPU that the process may use. Ctrl-C stops within a block. Raises ValueError for a number that is not positive.
         """
-        if self.poisoned is not None:
-            self.poisoned.fill(POISON)
-        if self.steps is None:
-            run(self.plan, Region(self.source), Region(self.destination), threads, progress)
-        else:
-            for step in self.steps:
-                step()
-            if progress is not None:
-                progress(self.plan.size, self.plan.size)
+        if self._poisoned is not None:
+            self._poisoned.fill(POISON)
+        if self._steps is None:
+            self._work.run(threads, progress)
+            return
+        for step in self._steps:
+            step()
+        if progress is not None:
+            progress(self.plan.size, self.plan.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +87,7 @@ class CompiledTile:
         if findings := self._buffer_findings(*memory):
             del memory  # else the traceback would keep the caller from closing an mmap
             raise DmlError(findings)
-        return _bound(self.plan, memory[0], memory[1], self.padding)
+        return BoundTile(self.plan, *memory, poison=self.padding == "poison")
 
     def execute(self, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
         """Tile ``input`` into ``output``, once; raises what ``bind`` raises."""
@@ -156,14 +151,9 @@ def execute(
     compile_tile(desc, target, against, padding=padding).execute(input, output)
 
 
-def bind_regions(desc: TileOperatorDesc, source: Bytes, destination: Bytes, padding: Padding) -> BoundTile:
-    """A tile that is known to be executable, between regions of TotalTensorSizeInBytes that do not overlap."""
-    return _bound(_plan(desc), source, destination, padding)
-
-
-def _bound(plan: Plan, source: Bytes, destination: Bytes, padding: Padding) -> BoundTile:
-    steps = all_steps(plan, Region(source), Region(destination)) if plan.block_count == 1 else None
-    return BoundTile(plan, source, destination, destination if padding == "poison" else None, steps)
+def bind_regions(desc: TileOperatorDesc, source: Bytes, output: Bytes, padding: Padding) -> BoundTile:
+    """Bind a tile that is known to be executable to regions of TotalTensorSizeInBytes that do not overlap."""
+    return BoundTile(_plan(desc), source, output, poison=padding == "poison")
 
 
 def _plan(desc: TileOperatorDesc) -> Plan:

@@ -1,198 +1,159 @@
-"""The moves that a plan is made of: each copies runs of bytes from one region of memory to another, by NumPy.
+"""Strided copies as calls of NumPy, arranged so that its inner loops are long.
 
-A move is run on a number of indices of the axis that the plan walks in chunks; that axis comes first in each walk.
-Copies of a few bytes each are what NumPy is slow at: about as slow as its inner loop is short. So each move but the
-plain copy is a way to a longer inner loop, or to larger elements.
+NumPy's inner loop runs over the axis with the smallest stride in the output. Starting it takes as long as some ten
+elements, so Python loops over short axes instead. An element may have any number of bytes: NumPy moves one of 128 bytes
+as fast as it moves long runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property, partial
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import product
 from operator import setitem
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy import ndarray
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.geometry.axes import Axis
+from dml_tile.geometry.axes import Axis, coalesce
 
-Step = Callable[[], object]
-"""One call of NumPy that moves bytes; it may be called any number of times."""
+SHORT: Final = 512
+"""Runs of fewer bytes are short: repeats make 27 GB/s of 48 bytes, 84 of 128, 130 of 448, and 100 of any more."""
+FEW: Final = 256
+"""So many elements are moved in one call, however short its inner loops: a call takes 0.3 µs, as long as they do."""
+MAX_PASSES: Final = 16
+"""Python loops over at most so many indices of short axes; from about 16 on, a loop of NumPy costs little to start."""
+RECTANGLE: Final = 512, 64
+"""Elements along the source, and along the output, that are copied crosswise at once: their lines stay in the cache."""
 
-_UNSIGNED: Final = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
-
-_RECTANGLE: Final = 512, 256
-"""How much of a crosswise copy is done at once, in elements: so wide in the source, so wide in the destination."""
-_NARROW_RECTANGLE: Final = 512, 32  # for rows of at most 512
-_ALIASED_RECTANGLE: Final = 256, 256
-_RECTANGLE_AREA: Final = 2**15  # at least, where the source is not as wide
-_NEAR: Final = 2**17  # bytes of a scratch rectangle
-_PADDING: Final = 8  # elements; keeps the columns of a scratch rectangle from sharing cache sets
+LINE: Final = 64  # bytes of a processor's cache line
+UNSIGNED: Final = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
-@dataclass(frozen=True)
-class Walk:
-    """Where a move reads and writes: axes, outermost first, of elements of ``size`` bytes.
+class Region(NamedTuple):
+    """Memory, and the offset in bytes of a tensor's first element."""
 
-    The first axis is walked as often as its length for each index of the plan's chunked axis.
+    memory: Bytes
+    offset: int = 0
+
+    def moved(self, offset: int) -> Region:
+        return Region(self.memory, self.offset + offset)
+
+
+class Call(NamedTuple):
+    """One call of NumPy: an assignment between two views, or, with a ``factor``, a multiplication that repeats bits.
+
+    Offsets and strides are in bytes.
     """
 
+    lengths: tuple[int, ...]
     size: int
-    axes: tuple[Axis, ...]
+    read: int
+    read_strides: tuple[int, ...]
+    written: int
+    written_strides: tuple[int, ...]
+    factor: Any = None
 
-    def __str__(self) -> str:
-        lengths = " x ".join(str(axis.length) for axis in self.axes)
-        return f"{lengths} elements of {self.size} bytes"
-
-    @cached_property
-    def dtype(self) -> np.dtype[Any]:
-        return _UNSIGNED.get(self.size) or np.dtype(f"V{self.size}")
-
-    @cached_property
-    def strides(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The source's, and the destination's."""
-        return tuple(axis.source for axis in self.axes), tuple(axis.destination for axis in self.axes)
-
-    @cached_property
-    def _inner(self) -> tuple[int, ...]:
-        return tuple(axis.length for axis in self.axes[1:])
-
-    def shape(self, count: int) -> tuple[int, ...]:
-        """The shape of what is walked for ``count`` indices of the chunked axis."""
-        return (count * self.axes[0].length, *self._inner)
-
-    def read(self, count: int, memory: Bytes, offset: int) -> NDArray[Any]:
-        """The view of what is read for ``count`` indices, which begins at an offset in bytes."""
-        return np.ndarray(self.shape(count), self.dtype, memory, offset, self.strides[0])
-
-    def written(self, count: int, memory: Bytes, offset: int) -> NDArray[Any]:
-        """The view of what is written."""
-        return np.ndarray(self.shape(count), self.dtype, memory, offset, self.strides[1])
+    def bind(self, source: Region, output: Region) -> partial[None]:
+        """The call between two regions, which do not overlap; it may be made any number of times."""
+        dtype = UNSIGNED.get(self.size) or np.dtype(f"V{self.size}")
+        made = dtype if self.factor is None else self.factor.dtype
+        read = ndarray(self.lengths, dtype, source.memory, source.offset + self.read, self.read_strides)
+        written = ndarray(self.lengths, made, output.memory, output.offset + self.written, self.written_strides)
+        if self.factor is None:
+            return partial(setitem, written, ..., read)
+        return partial(np.multiply, read, self.factor, written)
 
 
-class Move(Protocol):
-    """What a plan does with each block."""
+def copy(size: int, axes: Sequence[Axis], read: int = 0, written: int = 0) -> Iterator[Call]:
+    """The calls that copy elements of ``size`` bytes along axes, outermost first; a source stride of 0 repeats.
 
-    @property
-    def walk(self) -> Walk: ...
-
-    def steps(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> Iterator[Step]:
-        """What moves ``count`` indices of the chunked axis between two regions, from and to these offsets in bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """One strided copy."""
-
-    walk: Walk
-
-    def steps(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> Iterator[Step]:
-        yield _copy(self.walk.written(count, destination, written_to), self.walk.read(count, source, read_from))
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """A run of bytes that is repeated, of which the source holds ``held`` in a row: so many are written at once."""
-
-    walk: Walk
-    held: int
-
-    def steps(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> Iterator[Step]:
-        run = self.walk.size
-        read = source[read_from : read_from + self.held * run]
-        written = destination[written_to : written_to + count * run]
-        whole = written.size - written.size % read.size
-        if whole:
-            yield _copy(written[:whole].reshape(-1, read.size), read)
-        if whole < written.size:
-            yield _copy(written[whole:], read[: written.size - whole])
-
-
-@dataclass(frozen=True, slots=True)
-class Passes:
-    """A copy in several passes, one for each index of a short axis and each part of an element: the inner loop is long.
-
-    ``walk`` is a pass, ``inner`` the short axis, a repeat or not; an element is ``lanes`` of the walk's.
+    Offsets and strides are in bytes.
     """
-
-    walk: Walk
-    inner: Axis
-    lanes: int
-
-    def steps(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> Iterator[Step]:
-        size, shape, (gather, spread) = self.walk.size, self.walk.shape(count), self.walk.strides
-        length, source_step, destination_step = self.inner
-        shape = (self.lanes, length, *shape)
-        read = np.ndarray(shape, self.walk.dtype, source, read_from, (size, source_step, *gather))
-        written = np.ndarray(shape, self.walk.dtype, destination, written_to, (size, destination_step, *spread))
-        for i in range(self.lanes):
-            for j in range(length):
-                yield _copy(written[i, j], read[i, j])
-
-
-@dataclass(frozen=True, slots=True)
-class Multiply:
-    """A repeat that makes 2, 4 or 8 bytes of 1, 2 or 4, by a multiplication: processors do many of them at once."""
-
-    walk: Walk
-    wide: np.dtype[Any]
-
-    def steps(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> Iterator[Step]:
-        output = np.ndarray(self.walk.shape(count), self.wide, destination, written_to, self.walk.strides[1])
-        yield partial(np.multiply, self.walk.read(count, source, read_from), self._factor, output)
-
-    @property
-    def _factor(self) -> Any:
-        size = 8 * self.walk.dtype.itemsize
-        return self.wide.type(sum(1 << shift for shift in range(0, 8 * self.wide.itemsize, size)))
+    size, axes = joined(size, axes)
+    count = math.prod(axis.length for axis in axes)
+    if size >= 4 * SHORT:  # in lanes, as fast: NumPy keeps Python's lock while it copies 500 elements or fewer
+        yield _call(*in_lanes(size, axes), read, written)
+    elif count <= FEW:
+        yield _call(size, axes, read, written)
+    elif axes[-1].source == 0 and axes[-1].destination == size and size * axes[-1].length in (2, 4, 8):
+        yield from _multiplied(size, axes, read, written)
+    elif (across := _across(size, axes)) is not None:
+        yield from _crosswise(size, axes, across, read, written)
+    else:
+        if size in (3, 6, 12, 24) and count >= 8 * FEW:
+            size, axes = in_lanes(size, axes)
+        kept, short = _parted(size, axes)
+        for place in places(short):
+            yield _call(size, kept, read + place.source, written + place.destination)
 
 
-@dataclass(frozen=True, slots=True)
-class Crosswise:
-    """A copy whose last axis, and ``across``, run crosswise in source and destination, in small rectangles.
-
-    ``is_aliased`` tells that rows of the source share the processor's cache sets; then a rectangle is copied row by row
-    first.
-    """
-
-    walk: Walk
-    across: int
-    is_aliased: bool
-
-    def steps(self, count: int, source: Bytes, read_from: int, destination: Bytes, written_to: int) -> Iterator[Step]:
-        read = np.moveaxis(self.walk.read(count, source, read_from), self.across, -2)
-        written = np.moveaxis(self.walk.written(count, destination, written_to), self.across, -2)
-        wide, high = self._rectangle(read.shape[-1])
-        width = min(wide, read.shape[-2])
-        height = high if width == wide else max(high, _RECTANGLE_AREA // width)
-        if self.is_aliased:
-            height = min(height, max(1, _NEAR // ((width + _PADDING) * self.walk.size)))
-        for i in range(0, read.shape[-2], width):
-            for j in range(0, read.shape[-1], height):
-                part = ..., slice(i, i + width), slice(j, j + height)
-                yield partial(_copy_row_by_row if self.is_aliased else _copy_at_once, written[part], read[part])
-
-    def _rectangle(self, row: int) -> tuple[int, int]:
-        if self.is_aliased:
-            return _ALIASED_RECTANGLE
-        return _NARROW_RECTANGLE if row <= _NARROW_RECTANGLE[0] else _RECTANGLE
+def joined(size: int, axes: Sequence[Axis]) -> tuple[int, list[Axis]]:
+    """The same copy in as few axes as possible, and with as large elements."""
+    axes = list(coalesce(axes))
+    if axes and axes[-1].source == axes[-1].destination == size:
+        size *= axes.pop().length
+    return size, axes
 
 
-def _copy(written: NDArray[Any], read: NDArray[Any]) -> Step:
-    return partial(setitem, written, ..., read)
+def in_lanes(size: int, axes: Sequence[Axis]) -> tuple[int, list[Axis]]:
+    """The same copy with elements of at most 8 bytes."""
+    lane = math.gcd(size, 8)
+    return lane, [*axes, Axis(size // lane, lane, lane)]
 
 
-def _copy_at_once(written: NDArray[Any], rectangles: NDArray[Any]) -> None:
-    written[...] = rectangles
+def _call(size: int, axes: Sequence[Axis], read: int, written: int, factor: Any = None) -> Call:
+    lengths, sources, destinations = zip(*axes, strict=True) if axes else ((), (), ())
+    return Call(lengths, size, read, sources, written, destinations, factor)
 
 
-def _copy_row_by_row(written: NDArray[Any], rectangles: NDArray[Any]) -> None:
-    """Copy through memory whose last axis is not the innermost one either, but near."""
-    *outer, width, height = rectangles.shape
-    near = np.empty((height, width + _PADDING), rectangles.dtype)[:, :width].T
-    for place in np.ndindex(*outer):
-        near[...] = rectangles[place]
-        written[place] = near
+def _parted(size: int, axes: Sequence[Axis]) -> tuple[Sequence[Axis], Sequence[Axis]]:
+    """The axes that NumPy loops over, and the short inner ones that Python loops over."""
+    best, passes, longest = len(axes), 1, axes[-1].length
+    count = math.prod(axis.length for axis in axes)
+    for i in range(len(axes) - 1, 0, -1):
+        passes *= axes[i].length
+        if passes > (MAX_PASSES if size in UNSIGNED else MAX_PASSES // 4) or count < FEW * passes:
+            break
+        if axes[i - 1].length > 2 * longest:
+            best, longest = i, axes[i - 1].length
+    return axes[:best], axes[best:]
+
+
+def places(axes: Sequence[Axis]) -> Iterator[Axis]:
+    """The offsets in source and destination of each index of the axes."""
+    for place in product(*(range(axis.length) for axis in axes)):
+        moved = [(i * axis.source, i * axis.destination) for i, axis in zip(place, axes, strict=True)]
+        yield Axis(1, sum(source for source, _ in moved), sum(destination for _, destination in moved))
+
+
+def _multiplied(size: int, axes: Sequence[Axis], read: int, written: int) -> Iterator[Call]:
+    """Repeats that make 2, 4 or 8 bytes of 1, 2 or 4 by a multiplication: processors do many of them at once."""
+    *outer, last = axes
+    factor = UNSIGNED[size * last.length].type(sum(1 << 8 * size * i for i in range(last.length)))
+    kept, short = _parted(size, outer)
+    for place in places(short):
+        yield _call(size, kept, read + place.source, written + place.destination, factor)
+
+
+def _across(size: int, axes: Sequence[Axis]) -> int | None:
+    """The axis along which the source is contiguous, where the last axis, along which it is not, is long."""
+    if size > 16 or abs(axes[-1].source) <= LINE or axes[-1].length <= MAX_PASSES:
+        return None
+    return next((i for i, axis in enumerate(axes[:-1]) if abs(axis.source) == size and axis.length >= 8), None)
+
+
+def _crosswise(size: int, axes: Sequence[Axis], across: int, read: int, written: int) -> Iterator[Call]:
+    """A copy in rectangles, so that each line of the source is read once."""
+    wide = min(RECTANGLE[0], axes[across].length)
+    high = max(RECTANGLE[1], math.prod(RECTANGLE) // wide)
+    rectangle = list(axes)
+    for i in range(0, axes[across].length, wide):
+        rectangle[across] = axes[across]._replace(length=min(wide, axes[across].length - i))
+        for j in range(0, axes[-1].length, high):
+            rectangle[-1] = axes[-1]._replace(length=min(high, axes[-1].length - j))
+            source, output = (i * a + j * b for a, b in zip(axes[across][1:], axes[-1][1:], strict=True))
+            yield _call(size, rectangle, read + source, written + output)

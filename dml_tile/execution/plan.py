@@ -1,71 +1,101 @@
-"""How the executor moves the bytes of one tile: the axes, walked in chunks, and the moves that each chunk takes."""
+"""The plan of a tile: blocks, and the copies that each of them takes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
-from dml_tile.execution.moves import Crosswise, Move, Multiply, Passes, Stream
+from dml_tile.execution.moves import Call, copy, places
 from dml_tile.geometry.axes import Axis
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is done for a tile; all strides and sizes are in bytes.
+class Block(NamedTuple):
+    """A part of the work: its offsets in source and output, in bytes, and its indices of the plan's chunked axis."""
 
-    ``loops`` are walked index by index, outermost first, and within them ``chunked``, ``chunk`` indices at a time. Each
-    such block takes ``moves``, from the source through the scratch memories to the destination. Where these do not
-    depend on the block, they are made once by ``beforehand``.
+    read: int
+    written: int
+    length: int
+
+
+class Copy(NamedTuple):
+    """A copy along axes, of which the one at ``place``, if any, is as long as a block; strides are in bytes.
+
+    The last axis is a repeat of runs of ``size`` bytes, of which the source holds ``held`` in a row.
+    """
+
+    size: int
+    axes: tuple[Axis, ...]
+    place: int | None = None
+    held: int = 1
+
+    def calls(self, count: int) -> Iterator[Call]:
+        """The calls of NumPy that it takes for so many indices of the chunked axis."""
+        if self.held == 1:
+            yield from copy(self.size, self.axes_of(count))
+            return
+        *outer, last = self.axes_of(count)
+        whole, rest = divmod(last.length, self.held)
+        run = self.size * self.held
+        if whole:
+            yield from copy(run, [*outer, Axis(whole, 0, run)])
+        if rest:
+            yield from copy(self.size * rest, outer, written=whole * run)
+
+    def bytes_written(self, count: int) -> int:
+        return self.size * math.prod(axis.length for axis in self.axes_of(count))
+
+    def axes_of(self, count: int) -> list[Axis]:
+        """The axes, with the one at ``place`` as long as a block of so many indices."""
+        return [axis._replace(length=count) if i == self.place else axis for i, axis in enumerate(self.axes)]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The copies that write a tile's output; sizes and strides are in bytes.
+
+    ``loops`` are walked index by index, and within them ``chunked``, ``chunk`` indices at a time. For each such block,
+    all ``copies`` but the last fill scratch memory, each from what the one before it wrote; the last writes the output.
     """
 
     size: int
     loops: tuple[Axis, ...]
     chunked: Axis
     chunk: int
-    beforehand: tuple[Move, ...]
-    moves: tuple[Move, ...]
-    scratch: tuple[int, ...]
+    copies: tuple[Copy, ...]
 
-    def blocks(self) -> Iterator[tuple[int, int, int]]:
-        """The offsets of each block in source and destination, and its number of indices."""
-        yield from self._blocks(0, 0, self.loops)
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """In the order of the output."""
+        return tuple(
+            Block(
+                place.source + i * self.chunked.source,
+                place.destination + i * self.chunked.destination,
+                min(self.chunk, self.chunked.length - i),
+            )
+            for place in places(self.loops)
+            for i in range(0, self.chunked.length, self.chunk)
+        )
 
-    def _blocks(self, source: int, destination: int, loops: tuple[Axis, ...]) -> Iterator[tuple[int, int, int]]:
-        if loops:
-            for i in range(loops[0].length):
-                yield from self._blocks(source + i * loops[0].source, destination + i * loops[0].destination, loops[1:])
-            return
-        for i in range(0, self.chunked.length, self.chunk):
-            count = min(self.chunk, self.chunked.length - i)
-            yield source + i * self.chunked.source, destination + i * self.chunked.destination, count
+    @cached_property
+    def calls(self) -> dict[int, tuple[tuple[Call, ...], ...]]:
+        """The calls that each copy takes, by the length of a block."""
+        lengths = {block.length for block in self.blocks}
+        return {length: tuple(tuple(part.calls(length)) for part in self.copies) for length in lengths}
 
-    @property
-    def block_count(self) -> int:
-        return math.prod(axis.length for axis in self.loops) * -(-self.chunked.length // self.chunk)
+    @cached_property
+    def scratch(self) -> tuple[int, ...]:
+        """The bytes of scratch memory that each copy but the last fills."""
+        return tuple(part.bytes_written(self.chunk) for part in self.copies[:-1])
 
     def __str__(self) -> str:
-        lines = [f"{self.size} bytes in {self.block_count} {'block' if self.block_count == 1 else 'blocks'}"]
-        lines += [f"  once: {_told(move, 1)}" for move in self.beforehand]
-        lines += [f"  {_told(move, self.chunk)}" for move in self.moves]
+        count = len(self.blocks)
+        lines = [f"{self.size} bytes in {count} {'block' if count == 1 else 'blocks'}"]
+        for part, calls in zip(self.copies, self.calls[self.chunk], strict=True):
+            where = "the output" if part is self.copies[-1] else "scratch memory"
+            axes = " x ".join(str(axis.length) for axis in part.axes_of(self.chunk)) or "1"
+            times = f"{len(calls)} {'call' if len(calls) == 1 else 'calls'}"
+            lines.append(f"  to {where}: {axes} runs of {part.size} bytes in {times}")
         return "\n".join(lines)
-
-
-def _told(move: Move, count: int) -> str:
-    walk = move.walk
-    shape = " x ".join(map(str, walk.shape(count)))
-    written = math.prod(walk.shape(count)) * walk.size
-    match move:
-        case Passes():
-            written *= move.inner.length * move.lanes
-            how = f"in {move.inner.length * move.lanes} passes"
-        case Multiply():
-            written *= move.wide.itemsize // walk.size
-            how = f"multiplied to {move.wide.itemsize} bytes"
-        case Stream():
-            how = f"in strips of {move.held}"
-        case Crosswise():
-            how = "in rectangles"
-        case _:
-            how = "in one copy"
-    return f"{written} bytes: {shape} runs of {walk.size} bytes, {how}"

@@ -1,86 +1,108 @@
-"""Running a plan, by one thread or several; the only global state there is: one pool of them, made when needed."""
+"""Runs a plan on one or more threads. Holds the package's only global: its helper threads, created on first use.
+
+A helper waits for a lock that the caller releases: that starts it in a fraction of the time that an executor's future
+takes. A helper that wakes up after the caller has finished the work does nothing, and nobody waits for it.
+"""
 
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain
-from typing import Final, NamedTuple
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from threading import Lock, Thread
+from typing import Final
 
 import numpy as np
 
-from dml_tile.bindings.memory import Bytes
-from dml_tile.execution.moves import Step
+from dml_tile.execution.moves import Region
 from dml_tile.execution.plan import Plan
 
 Progress = Callable[[int, int], object]
-"""Is told how many of how many bytes are written, in the thread that called, after each of its blocks."""
+"""Is told how many of how many bytes are written, in the calling thread, after each block that this thread writes."""
 
 VARIABLE: Final = "DML_TILE_THREADS"
 
-MANY_BYTES: Final = 2**22
-"""From so many bytes on threads share the blocks of a plan."""
+MANY_BYTES: Final = 3 * 2**20
+"""From so many bytes on threads share the blocks of a plan: 3.2 MB take two threads 80 µs, and one 107."""
 
-_MAX_THREADS: Final = 64
-_ALIGNMENT: Final = 64  # bytes; copies between memory that lies alike in the processor's cache lines are faster
+MAX_THREADS: Final = 64
+MAX_KEPT_BLOCKS: Final = 256
+"""The blocks of a plan whose calls are kept for the next run."""
 
 
-class Region(NamedTuple):
-    """Memory, and where in it a tensor's first element lies, in bytes."""
+Steps = tuple[partial[None], ...]
+"""Calls of NumPy that move bytes; they may be made any number of times."""
 
-    memory: Bytes
-    offset: int = 0
+
+class Work:
+    """A plan between the memory of the two tensors that it was made for, which do not overlap.
+
+    It may be run again, also by several threads at once.
+    """
+
+    def __init__(self, plan: Plan, source: Region, output: Region) -> None:
+        self.plan = plan
+        self._regions = source, output
+        self._workers: deque[_Worker] = deque()
+
+    @property
+    def steps(self) -> Steps | None:
+        """The calls for a plan of one block; None for any other."""
+        return self._worker().steps_of(0) if len(self.plan.blocks) == 1 else None
+
+    def run(self, threads: int | None = None, progress: Progress | None = None) -> None:
+        """Move the bytes.
+
+        ``threads`` is the largest number of threads to use; by default DML_TILE_THREADS, else one for each CPU that the
+        process may use. Small tiles take one. An exception, as from Ctrl-C, stops all of them within a block. Raises
+        ValueError for a number of threads that is not positive.
+        """
+        workers = [self._worker() for _ in range(thread_count(self.plan, threads))]
+        blocks = len(self.plan.blocks)
+        share = _Share(blocks)
+        jobs = [_Job(share, worker) for worker in workers[1:]]
+        try:
+            for job in jobs:
+                _start(job)
+            for i in share:
+                workers[0].do(i)
+                if progress is not None:
+                    progress(share.given * self.plan.size // blocks, self.plan.size)
+        finally:
+            share.stop()
+            for job in jobs:
+                job.wait()
+        self._workers.extend(workers)
+        for job in jobs:
+            if job.error is not None:
+                raise job.error
+
+    def _worker(self) -> _Worker:
+        try:
+            return self._workers.pop()
+        except IndexError:
+            return _Worker(self.plan, *self._regions)
 
 
 def run(
     plan: Plan, source: Region, destination: Region, threads: int | None = None, progress: Progress | None = None
 ) -> None:
-    """Move the bytes of a plan between the memory of the two tensors that it was made for, which do not overlap.
-
-    ``threads`` are at most so many, by default DML_TILE_THREADS, else one for each CPU that the process may use; small
-    tiles take one. An exception, as from Ctrl-C, stops all of them within a block. Raises ValueError for a number of
-    threads that is not positive.
-    """
-    blocks = _Blocks(plan)
-
-    def work(progress: Progress | None = None) -> None:
-        worker = _Worker(plan, source, destination)
-        for step in worker.beforehand():
-            step()
-        for block in blocks:
-            for step in worker.steps(*block):
-                step()
-            if progress is not None:
-                progress(blocks.given * plan.size // plan.block_count, plan.size)
-
-    helpers: list[Future[None]] = []
-    try:
-        helpers += (_the_pool().submit(work) for _ in range(thread_count(plan, threads) - 1))
-        work(progress)
-    finally:
-        blocks.stop()
-        helpers = [helper for helper in helpers if not helper.cancel()]
-        for helper in helpers:
-            helper.exception()  # waits; what the caller raises itself goes first
-    for helper in helpers:
-        helper.result()
-
-
-def all_steps(plan: Plan, source: Region, destination: Region) -> tuple[Step, ...]:
-    """What ``run`` does with one thread; whoever keeps the steps keeps the scratch memory."""
-    worker = _Worker(plan, source, destination)
-    return tuple(chain(worker.beforehand(), *(worker.steps(*block) for block in plan.blocks())))
+    """Move the bytes of a plan once; see ``Work.run``."""
+    Work(plan, source, destination).run(threads, progress)
 
 
 def thread_count(plan: Plan, threads: int | None) -> int:
-    """How many threads a plan is worth. Raises ValueError for a number, asked for or in the environment, below 1."""
+    """The number of threads that a plan is worth.
+
+    Raises ValueError for a number below 1, be it asked for or in the environment.
+    """
     if threads is not None and threads < 1:
         raise ValueError(f"threads is {threads}; a positive integer was expected")
     if plan.size < MANY_BYTES:
         return 1
-    return min(threads or _threads_by_default(), plan.block_count, _MAX_THREADS)
+    return min(threads or _threads_by_default(), len(plan.blocks), MAX_THREADS)
 
 
 def _threads_by_default() -> int:
@@ -93,82 +115,138 @@ def _threads_by_default() -> int:
 
 
 class _Worker:
-    """What one thread does of a plan, with scratch memory of its own."""
+    """The steps of a plan's blocks for one thread, which has scratch memory of its own."""
 
-    def __init__(self, plan: Plan, source: Region, destination: Region) -> None:
-        self._plan = plan
-        self._source = source
-        self._destination = destination
-        self._scratch = [_scratch(size, destination) for size in plan.scratch]
+    def __init__(self, plan: Plan, source: Region, output: Region) -> None:
+        self._plan, self._source, self._output = plan, source, output
+        self._scratch = [Region(np.empty(size, np.uint8)) for size in plan.scratch]
+        self._steps: dict[int, tuple[Steps, Steps]] = {}
+        self._in_scratch: tuple[int, int] | None = None
 
-    def beforehand(self) -> Iterator[Step]:
-        """What is to be done before any block."""
-        read = self._source
-        for move, written in zip(self._plan.beforehand, self._scratch, strict=False):
-            yield from move.steps(1, *read, *written)
-            read = written
+    def do(self, i: int) -> None:
+        """Write block ``i``; what it reads is left in scratch memory for the next block, which may read the same."""
+        if (steps := self._steps.get(i)) is None:
+            steps = self._parts_of(i)
+            if len(self._steps) < MAX_KEPT_BLOCKS:
+                self._steps[i] = steps
+        read, _, count = self._plan.blocks[i]
+        if self._in_scratch != (read, count):
+            self._in_scratch = None
+            for step in steps[0]:
+                step()
+            self._in_scratch = read, count
+        for step in steps[1]:
+            step()
 
-    def steps(self, read_from: int, written_to: int, count: int) -> Iterator[Step]:
-        """What is to be done for a block of the plan."""
-        *stages, last = self._plan.moves
-        memory, offset = self._scratch[-1] if self._plan.beforehand else self._source
-        offset += read_from
-        for move, written in zip(stages, self._scratch, strict=False):
-            yield from move.steps(count, memory, offset, *written)
-            memory, offset = written
-        yield from last.steps(count, memory, offset, self._destination.memory, self._destination.offset + written_to)
+    def steps_of(self, i: int) -> Steps:
+        """All calls that a block takes."""
+        before, last = self._parts_of(i)
+        return before + last
+
+    def _parts_of(self, i: int) -> tuple[Steps, Steps]:
+        read, written, count = self._plan.blocks[i]
+        regions = [self._source.moved(read), *self._scratch, self._output.moved(written)]
+        *before, last = [
+            tuple(call.bind(source, output) for call in calls)
+            for calls, source, output in zip(self._plan.calls[count], regions, regions[1:], strict=False)
+        ]
+        return tuple(step for steps in before for step in steps), last
 
 
-def _scratch(size: int, alike: Region) -> Region:
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
-    return Region(memory, (_address(alike.memory) + alike.offset - _address(memory)) % _ALIGNMENT)
+class _Share:
+    """The numbers of a plan's blocks, each of which is given to one thread."""
 
-
-def _address(memory: Bytes) -> int:
-    address: int = memory.__array_interface__["data"][0]  # as .ctypes.data, in a third of the time
-    return address
-
-
-class _Blocks:
-    """The blocks of a plan, each given to one thread only."""
-
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, count: int) -> None:
         self.given = 0
-        self._blocks = plan.blocks()
-        self._lock = threading.Lock()
+        self._count = count
+        self._lock = Lock()
 
-    def __iter__(self) -> Iterator[tuple[int, int, int]]:
+    def __iter__(self) -> _Share:
         return self
 
-    def __next__(self) -> tuple[int, int, int]:
+    def __next__(self) -> int:
         with self._lock:
-            block = next(self._blocks)
+            if self.given >= self._count:
+                raise StopIteration
             self.given += 1
-            return block
+            return self.given - 1
 
     def stop(self) -> None:
-        """Let no more blocks be given."""
+        """Give no more blocks."""
         with self._lock:
-            self._blocks = iter(())
+            self._count = 0
 
 
-_pool: ThreadPoolExecutor | None = None
-_pool_lock = threading.Lock()
+class _Job:
+    """Blocks for a helper to write, until there are no more."""
+
+    def __init__(self, share: _Share, worker: _Worker) -> None:
+        self.error: BaseException | None = None
+        self._share, self._worker = share, worker
+        self._is_taken, self._is_running = Lock(), Lock()
+        self._is_running.acquire()
+
+    def run(self) -> None:
+        """Write them, unless the caller has given the job up."""
+        if not self._is_taken.acquire(blocking=False):
+            return
+        try:
+            for i in self._share:
+                self._worker.do(i)
+        except BaseException as error:
+            self.error = error
+            self._share.stop()
+        finally:
+            self._is_running.release()
+
+    def wait(self) -> None:
+        """Give the job up if no helper has begun it, else wait for its end."""
+        if not self._is_taken.acquire(blocking=False):
+            self._is_running.acquire()
 
 
-def _the_pool() -> ThreadPoolExecutor:
-    global _pool
-    with _pool_lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(_MAX_THREADS, "dml_tile")
-        return _pool
+class _Helper:
+    """A thread that waits for jobs."""
+
+    def __init__(self, number: int) -> None:
+        self.job: _Job | None = None
+        self.go = Lock()
+        self.go.acquire()
+        Thread(target=self._wait_for_jobs, name=f"dml_tile_{number}", daemon=True).start()
+
+    def _wait_for_jobs(self) -> None:
+        while True:
+            self.go.acquire()
+            job, self.job = self.job, None
+            if job is not None:
+                job.run()
+            del job  # which holds on to the caller's memory
+            _idle.append(self)
 
 
-def _forget_the_pool() -> None:
-    """In a child process there are no threads but the one that forked."""
-    global _pool, _pool_lock
-    _pool, _pool_lock = None, threading.Lock()
+_idle: deque[_Helper] = deque()
+_numbers = count(1)
+
+
+def _start(job: _Job) -> None:
+    """Have a helper do it; with too many of them at work, the caller does it all."""
+    try:
+        helper = _idle.pop()
+    except IndexError:
+        number = next(_numbers)
+        if number >= MAX_THREADS:
+            return
+        helper = _Helper(number)
+    helper.job = job
+    helper.go.release()
+
+
+def _forget_the_helpers() -> None:
+    """A child process has no threads but the one that forked."""
+    global _numbers
+    _idle.clear()
+    _numbers = count(1)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_the_pool)
+    os.register_at_fork(after_in_child=_forget_the_helpers)

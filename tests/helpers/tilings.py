@@ -9,9 +9,10 @@ from operator import mul
 import numpy as np
 
 from dml_tile.bindings.memory import Bytes
+from dml_tile.execution.moves import Region
 from dml_tile.execution.plan import Plan
 from dml_tile.execution.planner import plan_axes, plan_tile
-from dml_tile.execution.threads import Progress, Region, run
+from dml_tile.execution.threads import Progress, run
 from dml_tile.geometry.axes import coalesce, tile_axes
 from dml_tile.geometry.layout import packed_strides
 

@@ -5,27 +5,22 @@ from __future__ import annotations
 import math
 from itertools import accumulate
 from operator import mul
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dml_tile.execution import planner as planning
-from dml_tile.execution import threads as workers
+from dml_tile.execution import moves, planner, threads
 from tests.helpers.tilings import Tiling, assert_equal
 
-FEW = [0, 64, 8192]
-MANY = [0, 4096, 2**22]
-CONSTANTS = {
-    "_SCRATCH": [64, 1024, 2**18],
-    "_BLOCK": [128, 4096, 2**21],
-    "_PATTERN": [256, 2**14],
-    "_MANY_REPEATS": [4, 64],
-    "_LONG": [256, 2048],
-    "_LONG_ENOUGH": [32, 256],
-    "MANY_PLAIN_BYTES": [0, 4096, 2**24],
-}
-MOST_BYTES = 2**20
+CONSTANTS: list[tuple[tuple[Any, ...], dict[str, list[Any]]]] = [
+    ((moves, planner), {"SHORT": [32, 512], "FEW": [16, 256]}),
+    ((moves,), {"MAX_PASSES": [1, 16], "RECTANGLE": [(8, 8), (512, 64)]}),
+    ((planner,), {"SCRATCH": [64, 1024, 2**18], "BLOCK": [128, 4096, 2**20]}),
+    ((threads,), {"MANY_BYTES": [0, 4096, 2**22]}),
+]
+MAX_BYTES = 2**20
 
 
 @st.composite
@@ -55,27 +50,28 @@ def tilings(draw: st.DrawFn) -> Tiling:
             max_size=6,
         )
     )
-    kept = sum(product <= MOST_BYTES // size for product in accumulate((a * b for a, b in pairs), mul))
+    kept = sum(product <= MAX_BYTES // size for product in accumulate((a * b for a, b in pairs), mul))
     sizes, repeats = zip(*pairs[: max(kept, 1)], strict=True)
     source = draw(strides(sizes, size, is_input=True))
     return Tiling(size, sizes, repeats, source, draw(strides(tuple(map(mul, sizes, repeats)), size, is_input=False)))
 
 
-@given(tiling=tilings(), data=st.data(), threads=st.sampled_from([1, 2, 8]))
-@settings(max_examples=600)
-def test_a_random_plan_writes_what_one_copy_would(tiling: Tiling, data: st.DataObject, threads: int) -> None:
+@given(tiling=tilings(), data=st.data(), number=st.sampled_from([1, 2, 8]))
+@settings(max_examples=400)
+def test_a_random_plan_writes_what_one_copy_would(tiling: Tiling, data: st.DataObject, number: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planning, "FEW_BYTES", data.draw(st.sampled_from(FEW)))
-        patch.setattr(workers, "MANY_BYTES", data.draw(st.sampled_from(MANY)))
-        for name, values in CONSTANTS.items():
-            patch.setattr(planning, name, data.draw(st.sampled_from(values)))
+        for modules, constants in CONSTANTS:
+            for name, values in constants.items():
+                value = data.draw(st.sampled_from(values))
+                for module in modules:
+                    patch.setattr(module, name, value)
         planned = tiling.planned_anew()
         assert planned.size == math.prod(tiling.shape) * tiling.size
-        assert_equal(tiling, planned, threads)
+        assert_equal(tiling, planned, number)
 
 
 @given(tilings())
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_a_plan_by_the_true_constants_is_right_and_takes_little_scratch(tiling: Tiling) -> None:
     assert sum(tiling.plan.scratch) <= 2**20
     assert_equal(tiling, tiling.plan)

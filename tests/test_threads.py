@@ -12,31 +12,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dml_tile.execution import threads as workers
-from dml_tile.execution.threads import MANY_BYTES, VARIABLE, Region, run, thread_count
+from dml_tile.execution import threads as execution_threads
+from dml_tile.execution.moves import Region
+from dml_tile.execution.threads import MANY_BYTES, MAX_THREADS, VARIABLE, Work, run, thread_count
 from tests.helpers.tilings import Tiling, assert_equal, executed
 
 BIG = Tiling(4, (2200, 1001), (1, 2))
 SMALL = Tiling(4, (2, 3), (3, 3))
 TILINGS = {
-    "one move": BIG,
-    "stages": Tiling(4, (1024, 512, 3), (2, 1, 2)),
-    "a pattern": Tiling(4, (3,), (2**20 * 3 // 2,)),
-    "indices one by one": Tiling(4, (70, 3, 5, 700), (2, 2, 3, 2)),
+    "one copy": BIG,
+    "scratch memory for each block": Tiling(4, (1024, 512, 3), (2, 1, 2)),
+    "scratch memory that is filled once": Tiling(4, (3,), (2**20 * 3 // 2,)),
+    "a large output": Tiling(4, (70, 3, 5, 700), (2, 2, 3, 2)),
 }
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
 @pytest.mark.parametrize("tiling", TILINGS.values(), ids=TILINGS)
 def test_any_number_of_threads_writes_the_same(tiling: Tiling, threads: int) -> None:
-    assert tiling.plan.block_count > 1
+    assert len(tiling.plan.blocks) > 1
     assert tiling.plan.size >= MANY_BYTES
     assert_equal(tiling, tiling.plan, threads)
 
 
 def test_a_small_tile_takes_one_thread() -> None:
-    parted = Tiling(1, (2**20, 1), (1, 3)).plan
-    assert parted.block_count > 1
+    parted = Tiling(4, (2**9, 2**10), (1, 1)).plan
     assert thread_count(parted, 8) == thread_count(SMALL.plan, 8) == 1
     assert thread_count(BIG.plan, 8) == 8
 
@@ -45,8 +45,14 @@ def test_the_environment_says_how_many_threads_there_are(monkeypatch: pytest.Mon
     monkeypatch.setenv(VARIABLE, "3")
     assert thread_count(BIG.plan, None) == 3
     assert thread_count(BIG.plan, 2) == 2
-    monkeypatch.delenv(VARIABLE)
-    assert thread_count(BIG.plan, None) >= 1
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the processes of this system have no affinity")
+@pytest.mark.parametrize("processors", [1, 5])
+def test_each_processor_has_a_thread_by_default(processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(processors)))
+    assert thread_count(BIG.plan, None) == processors
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "two", "1.5"])
@@ -61,77 +67,92 @@ def test_a_wrong_number_of_threads_is_an_error() -> None:
         run(SMALL.plan, Region(np.zeros(24, np.uint8)), Region(np.zeros(216, np.uint8)), threads=0)
 
 
-def test_progress_is_told_in_the_calling_thread_up_to_the_end() -> None:
+@pytest.mark.parametrize("threads", [1, 3])
+def test_progress_is_told_in_the_calling_thread(threads: int) -> None:
     told: list[tuple[int, int, Any]] = []
-    executed(BIG, BIG.plan, 1, lambda done, of: told.append((done, of, threading.current_thread())))
+    executed(BIG, BIG.plan, threads, lambda done, of: told.append((done, of, threading.current_thread())))
     assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
-    assert told[-1][:2] == (BIG.plan.size, BIG.plan.size)
+    assert {of for _, of, _ in told} == {BIG.plan.size}
     assert {thread for _, _, thread in told} == {threading.current_thread()}
+    if threads == 1:
+        assert told[-1][0] == BIG.plan.size
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_exception_stops_within_a_block(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     told = []
     caller, is_raised = threading.current_thread(), threading.Event()
-    steps = workers._Worker.steps
+    do = execution_threads._Worker.do
 
-    def waiting(worker: Any, *block: int) -> Any:
+    def waiting(worker: Any, block: int) -> None:
         assert threading.current_thread() is caller or is_raised.wait(60)
-        return steps(worker, *block)
+        do(worker, block)
 
     def interrupt(done: int, of: int) -> None:
         told.append(done)
         is_raised.set()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(workers._Worker, "steps", waiting)
-
+    monkeypatch.setattr(execution_threads._Worker, "do", waiting)
     with pytest.raises(KeyboardInterrupt):
         executed(BIG, BIG.plan, threads, interrupt)
     assert len(told) == 1
     assert told[0] < BIG.plan.size
 
 
-@pytest.mark.parametrize("offset", [0, 1, 24, 63])
-def test_scratch_memory_lies_in_cache_lines_as_the_output_does(offset: int) -> None:
-    def place(region: Region) -> int:
-        return (int(region.memory.ctypes.data) + region.offset) % 64
+def test_after_an_exception_the_next_run_is_right() -> None:
+    tiling = TILINGS["scratch memory for each block"]
+    source, output = (np.zeros(4 * int(np.prod(shape)), np.uint8) for shape in (tiling.sizes, tiling.shape))
+    work = Work(tiling.plan, Region(source), Region(output))
 
-    output = Region(np.zeros(4096, np.uint8), offset)
-    assert place(workers._scratch(1000, output)) == place(output)
+    def interrupt(done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work.run(2, interrupt)
+    source[:] = np.random.default_rng(1).integers(0, 256, source.size, np.uint8)
+    work.run(2)
+    expected = np.tile(source.view(np.uint32).reshape(tiling.sizes), tiling.repeats)
+    np.testing.assert_array_equal(output.view(np.uint32), expected.ravel())
+    source[:] = 7
+    work.run(2)
+    assert (output == 7).all()
 
 
 def test_what_a_helper_raises_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     caller, has_failed = threading.current_thread(), threading.Event()
-    allocate = np.empty
+    do = execution_threads._Worker.do
 
-    def fails_elsewhere(*arguments: Any) -> Any:
+    def fails_elsewhere(worker: Any, block: int) -> None:
         if threading.current_thread() is not caller:
             has_failed.set()
             raise MemoryError("in a helper")
-        return allocate(*arguments)
+        do(worker, block)
 
-    tiling = TILINGS["stages"]
-    source, destination = (Region(np.zeros(4 * np.prod(shape), np.uint8)) for shape in (tiling.sizes, tiling.shape))
-    monkeypatch.setattr(np, "empty", fails_elsewhere)
+    monkeypatch.setattr(execution_threads._Worker, "do", fails_elsewhere)
     with pytest.raises(MemoryError, match="in a helper"):
-        run(tiling.plan, source, destination, 3, progress=lambda done, of: has_failed.wait(60))
+        executed(BIG, BIG.plan, 3, lambda done, of: has_failed.wait(60))
 
 
-def test_many_callers_share_one_pool() -> None:
+def test_many_callers_share_the_helpers() -> None:
     with ThreadPoolExecutor(4) as callers:
         list(callers.map(lambda _: assert_equal(BIG, BIG.plan, 3), range(8)))
-    assert workers._pool is not None
-    assert sum(thread.name.startswith("dml_tile") for thread in threading.enumerate()) <= 64
+    assert 1 <= sum(thread.name.startswith("dml_tile") for thread in threading.enumerate()) < MAX_THREADS
+
+
+def test_helpers_that_are_busy_leave_the_work_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Any] = []
+    monkeypatch.setattr(execution_threads, "_start", started.append)  # no helper comes
+    assert_equal(BIG, BIG.plan, 4)
+    assert len(started) == 3
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
-def test_a_forked_child_has_a_pool_of_its_own() -> None:
+def test_a_forked_child_has_helpers_of_its_own() -> None:
     code = """
-import os, sys
-sys.path.insert(0, sys.argv[1])
+import os
 from tests.helpers.tilings import assert_equal
-from test_workers import BIG
+from tests.test_threads import BIG
 assert_equal(BIG, BIG.plan, 4)
 child = os.fork()
 if not child:
@@ -140,6 +161,6 @@ if not child:
 assert_equal(BIG, BIG.plan, 4)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-    command = [sys.executable, "-W", "ignore", "-c", code, os.path.dirname(__file__)]  # noqa: PTH120
+    command = [sys.executable, "-W", "ignore", "-c", code]
     done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=120)
     assert done.stdout == "7\n"
