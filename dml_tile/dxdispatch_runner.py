@@ -15,7 +15,7 @@ from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, Binding, BindingS
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.enums import OperatorType, TensorFlags
 from dml_tile.errors import DmlError, RefusedModelError
-from dml_tile.execution.executor import BoundTile, compile_tile, described
+from dml_tile.execution.executor import BoundTile, CompiledTile, compile_tile, described
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.replacement import replacement
 from dml_tile.findings import Against, Finding
@@ -31,7 +31,7 @@ from dml_tile.readers.dxdispatch.model import (
     TileDispatchable,
     WriteFileCommand,
 )
-from dml_tile.readers.dxdispatch.resources import Memory, allocate
+from dml_tile.readers.dxdispatch.resources import Memory, allocate, require_memory
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES
 from dml_tile.rules.check import check, not_a_tile
 from dml_tile.simulation import resolve
@@ -90,7 +90,10 @@ def _require_tiles(model: Model, target: Target, against: Against) -> None:
 
 
 class _Bound:
-    """The model's tiles with their resources; ``results`` collects the findings of the bindings."""
+    """The model's tiles with their resources; ``results`` collects the findings of the bindings.
+
+    Raises InputError if the inputs that tiles own need too much memory.
+    """
 
     def __init__(self, model: Model, memory: Mapping[str, Memory], target: Target, against: Against) -> None:
         self.results: dict[str, tuple[Finding, ...]] = {}
@@ -98,23 +101,26 @@ class _Bound:
         self._target = target
         self._against: Against = against
         self._tiles: dict[str, TileOperatorDesc] = {}
-        self._persistent: dict[str, Bytes] = {}
+        self._compiled: dict[str, CompiledTile] = {}
+        owned: dict[str, Bytes] = {}
         for name, dispatchable in model.dispatchables.items():
             if isinstance(dispatchable, TileDispatchable) and dispatchable.desc is not None:
-                self._initialize(name, dispatchable.desc, dispatchable.bindings)
+                self._initialize(name, dispatchable.desc, dispatchable.bindings, owned)
+        needed = sum(resource.bytes.nbytes for resource in memory.values())
+        require_memory(needed + sum(each.nbytes for each in owned.values()), "/dispatchables")
+        self._persistent = {name: each.copy() for name, each in owned.items()}
 
-    def _initialize(self, name: str, tile: TileOperatorDesc, bindings: Bindings) -> None:
+    def _initialize(self, name: str, tile: TileOperatorDesc, bindings: Bindings, owned: dict[str, Bytes]) -> None:
         """As DirectML's initializer does: before the first command, and never again."""
         self._tiles[name] = tile
         findings = tuple(self._binding_findings(tile, "initialisation", bindings))
         if findings:
             self.results[json_pointer(["dispatchables", name])] = findings
         elif bindings:
-            owned = self._range(bindings["InputTensor"])
-            self._persistent[name] = owned[: described(tile)[0].total_tensor_size_in_bytes].copy()
+            owned[name] = self._range(bindings["InputTensor"])[: described(tile)[0].total_tensor_size_in_bytes]
 
-    def dispatch(self, command: DispatchCommand, pointer: str) -> BoundTile | None:
-        """The tile of a command, ready to run; None if its bindings break a rule."""
+    def dispatch(self, command: DispatchCommand, pointer: str) -> Callable[[], BoundTile] | None:
+        """What makes the tile of a command ready to run, once it is to run; None if its bindings break a rule."""
         tile = self._tiles[command.dispatchable]
         if json_pointer(["dispatchables", command.dispatchable]) in self.results:
             return None  # it was never initialised
@@ -123,13 +129,20 @@ class _Bound:
             source = self._persistent.get(command.dispatchable)
             if source is None:
                 source = self._range(command.bindings["InputTensor"])
-            destination = self._range(command.bindings["OutputTensor"])
+            bind = partial(self._bind, command.dispatchable, source, self._range(command.bindings["OutputTensor"]))
             try:
-                return compile_tile(tile, self._target, self._against).bind(source, destination)
+                bind()  # for its findings; what it takes would add up over all commands
             except DmlError as error:
                 findings = error.findings
+            else:
+                return bind
         self.results[pointer] = findings
         return None
+
+    def _bind(self, name: str, source: Bytes, destination: Bytes) -> BoundTile:
+        if name not in self._compiled:
+            self._compiled[name] = compile_tile(self._tiles[name], self._target, self._against)
+        return self._compiled[name].bind(source, destination)
 
     def _binding_findings(self, tile: TileOperatorDesc, stage: BindingStage, bindings: Bindings) -> Iterator[Finding]:
         for name, buffer in zip(("InputTensor", "OutputTensor"), described(tile), strict=True):
@@ -166,8 +179,8 @@ def _step(
     pointer = json_pointer(["commands", i])
     match command:
         case DispatchCommand():
-            tile = bound.dispatch(command, pointer)
-            return partial(dispatch, command.dispatchable, tile) if tile else lambda: None
+            bind = bound.dispatch(command, pointer)
+            return (lambda: dispatch(command.dispatchable, bind())) if bind else lambda: None
         case PrintCommand():
             values = _values(memory[command.resource], f"{pointer}/resource", memory[command.resource].shown_bytes)
             return lambda: _print(command.resource, values, write)

@@ -60,9 +60,10 @@ def run_model_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
     """Runs a model in a folder of its own, and gives what it prints."""
     monkeypatch.chdir(tmp_path)
 
-    def run_it(data: Any, **where: Any) -> str:
+    def run_it(data: Any, *, overwrite: bool = False, allow_hidden: bool = False, **where: Any) -> str:
         printed: list[str] = []
-        run_model(read_model(data), AllowedFolders(tmp_path, Path()), printed.append, **where)
+        folders = AllowedFolders((tmp_path, Path()), allow_hidden=allow_hidden, overwrite=overwrite)
+        run_model(read_model(data), folders, printed.append, **where)
         return "".join(printed)
 
     return run_it

@@ -257,6 +257,51 @@ def test_run_tells_which_file_cannot_be_written(call: Call) -> None:
     assert "Traceback" not in result.stderr
 
 
+def writing(*paths: str) -> dict[str, Any]:
+    """A model that writes a byte to each path."""
+    resource = {"initialValuesDataType": "UINT8", "initialValues": [1]}
+    commands = [{"type": "writeFile", "resource": "R", "targetPath": path} for path in paths]
+    return {"resources": {"R": resource}, "dispatchables": {}, "commands": commands}
+
+
+def test_run_writes_below_the_folder_for_outputs_only(call: Call) -> None:
+    Path("in").mkdir()
+    model = write("in/m.json", writing("sub/x.bin"))
+    assert call("run", model, "--output-dir", "new").exit_code == 0
+    assert [str(path) for path in Path().rglob("*.bin")] == ["new/sub/x.bin"]
+    refused = call("run", write("in/m.json", writing("../x.bin")), "--output-dir", "new")
+    assert refused.exit_code == 2
+    assert "#/commands/0/targetPath: '../x.bin' leads outside the folder for outputs" in refused.stderr
+    assert call("run", model, "--output-dir", model).exit_code == 2
+
+
+def test_run_replaces_a_file_only_if_asked_for(call: Call) -> None:
+    model = write("m.json", writing("new.bin", "old.txt"))
+    write("old.txt", "mine")
+    refused = call("run", model)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == "dml-tile: m.json#/commands/1/targetPath: 'old.txt' exists; --overwrite replaces it\n"
+    assert (Path("old.txt").read_text(), Path("new.bin").exists()) == ("mine", False)
+    assert call("run", model, "--overwrite").exit_code == 0
+    assert Path("old.txt").read_bytes() == b"\1\0\0\0"
+
+
+def test_run_touches_what_is_hidden_only_if_asked_for(call: Call) -> None:
+    model = write("m.json", writing(".github/workflows/x.yml"))
+    refused = call("run", model, "--overwrite")
+    assert refused.exit_code == 2
+    assert "(--allow-hidden allows that)" in refused.stderr
+    assert not Path(".github").exists()
+    assert call("run", model, "--allow-hidden").exit_code == 0
+
+
+def test_a_model_never_replaces_itself(call: Call) -> None:
+    model = write("m.json", writing("m.json"))
+    refused = call("run", model, "--overwrite")
+    assert (refused.exit_code, Path(model).read_text()) == (2, json.dumps(writing("m.json")))
+    assert "'m.json' is read by this run" in refused.stderr
+
+
 def test_levels_shows_the_support_table_and_the_matrix(call: Call) -> None:
     result = call("levels")
     assert result.exit_code == 0

@@ -183,6 +183,17 @@ def test_the_status_counts_what_nobody_reads_any_more(tmp_path: Path) -> None:
     assert done.returncode == 2
 
 
+def test_a_model_from_standard_input_never_replaces_itself(tmp_path: Path) -> None:
+    resource = {"initialValuesDataType": "UINT8", "initialValues": [1]}
+    commands = [{"type": "writeFile", "resource": "R", "targetPath": "m.json"}]
+    (tmp_path / "m.json").write_text(
+        json.dumps({"resources": {"R": resource}, "dispatchables": {}, "commands": commands})
+    )
+    done = bash("dml-tile run --overwrite - < m.json", tmp_path)
+    assert done.returncode == 2
+    assert b"'m.json' is read by this run" in done.stderr
+
+
 def test_a_reader_of_a_run_may_leave_too(tmp_path: Path) -> None:
     resource = {"initialValuesDataType": "UINT8", "initialValues": {"valueCount": 10**6, "value": 7}}
     commands = [{"type": "print", "resource": "R"}, {"type": "writeFile", "resource": "R", "targetPath": "r.bin"}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -25,9 +26,9 @@ def test_a_resource_is_made_as_dxdispatch_makes_it(case: Json, tmp_path: Path) -
     read = read_model(model(resources={"R": case["json"], "In": values(1), "Out": values(1)}))
     if "error" in case["expect"]:
         with pytest.raises(InputError, match="/resources/R/sizeInBytes"):
-            allocate(read.resources, AllowedFolders(tmp_path, tmp_path))
+            allocate(read.resources, AllowedFolders((tmp_path,)))
         return
-    memory = allocate(read.resources, AllowedFolders(tmp_path, tmp_path))["R"]
+    memory = allocate(read.resources, AllowedFolders((tmp_path,)))["R"]
     assert memory.bytes.nbytes == case["expect"]["sizeInBytes"]
     offset = case["expect"].get("initialValuesOffsetInBytes", 0)
     if case["json"]["initialValuesDataType"] == "FLOAT32":
@@ -70,7 +71,7 @@ def test_a_long_resource_is_printed_in_parts(run: Callable[..., str]) -> None:
 def test_float_sequences_are_added_up_in_their_own_type(tmp_path: Path) -> None:
     steps = {"valueCount": 5, "valueStart": 0, "valueDelta": 0.1}
     read = read_model(model(resources={"R": {"initialValuesDataType": "FLOAT16", "initialValues": steps}}, commands=[]))
-    made = allocate(read.resources, AllowedFolders(tmp_path, tmp_path))["R"].bytes[:10].view(np.float16)
+    made = allocate(read.resources, AllowedFolders((tmp_path,)))["R"].bytes[:10].view(np.float16)
     total, expected = np.float16(0), []
     for _ in range(5):
         expected.append(total)
@@ -165,3 +166,59 @@ def test_resources_are_limited_together(run: Callable[..., str], monkeypatch: py
     monkeypatch.setattr(resources, "MAX_RESOURCE_BYTES", 20)
     with pytest.raises(InputError, match="24 bytes would be needed; the resources of a model may take 20"):
         run(model())
+
+
+@pytest.mark.parametrize("name", ["in.npy", "in.dat"])
+@pytest.mark.parametrize("left", [0, 1, 3])
+def test_a_source_that_shrinks_while_it_is_read_is_refused(
+    run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, left: int
+) -> None:
+    path, zeros = tmp_path / name, np.zeros
+    np.save(tmp_path / "in.npy", np.arange(1000, dtype=np.uint8))
+    np.arange(1000, dtype=np.uint8).tofile(tmp_path / "in.dat")
+    before = path.stat().st_size - 1000
+
+    def shrunk(*arguments: object) -> object:  # between the look at the file and the reading
+        os.truncate(path, before + left)
+        return zeros(*arguments)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(np, "zeros", shrunk)
+    resource = {"initialValuesDataType": "UINT8", "initialValues": {"sourcePath": name}}
+    data = model(resources={"R": resource}, dispatchables={}, commands=[{"type": "print", "resource": "R"}])
+    with pytest.raises(InputError, match=f"it changed while it was read: {left} of 1000 bytes are left") as caught:
+        run(data)
+    assert caught.value.problems[0].pointer == "/resources/R/initialValues/sourcePath"
+
+
+@pytest.mark.parametrize("becomes", ["gone", "pipe", "link"])
+def test_a_source_that_becomes_something_else_is_refused(
+    run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, becomes: str
+) -> None:
+    path, zeros = tmp_path / "in.dat", np.zeros
+    path.write_bytes(b"12")
+    (tmp_path / "secret").write_bytes(b"34")
+
+    def replaced(*arguments: object) -> object:
+        path.unlink()
+        if becomes == "pipe":
+            os.mkfifo(path)
+        elif becomes == "link":
+            path.symlink_to("secret")
+        return zeros(*arguments)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(np, "zeros", replaced)
+    resource = {"initialValuesDataType": "UINT8", "initialValues": {"sourcePath": "in.dat"}}
+    with pytest.raises(InputError, match=r"'in\.dat' cannot be read"):
+        run(model(resources={"R": resource}, dispatchables={}, commands=[{"type": "print", "resource": "R"}]))
+
+
+def test_an_array_in_fortran_order_counts_twice(
+    run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save(tmp_path / "f.npy", np.ones((10, 10), np.uint8, order="F"))
+    data = model(resources={"R": {"initialValues": {"sourcePath": "f.npy"}}}, dispatchables={}, commands=[])
+    monkeypatch.setattr(resources, "MAX_RESOURCE_BYTES", 199)
+    with pytest.raises(InputError, match="200 bytes would be needed"):
+        run(data)
+    monkeypatch.setattr(resources, "MAX_RESOURCE_BYTES", 200)
+    assert run(data) == ""

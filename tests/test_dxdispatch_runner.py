@@ -143,6 +143,36 @@ def test_only_the_tensor_of_an_owned_input_is_kept(run: Callable[..., str]) -> N
         tracemalloc.stop()
 
 
+def test_the_copies_of_owned_inputs_count(run: Callable[..., str]) -> None:
+    """30 tiles that own an input of 110 MB would copy 3.3 GB of it."""
+    large = {"initialValuesDataType": "FLOAT32", "initialValues": [1, 2], "sizeInBytes": 2**28}
+    owned = OWNED | {"desc": tile_json([2**26], [1], input={"Flags": "OWNED_BY_DML"})}
+    data = model(resources={"In": large}, dispatchables={str(i): owned for i in range(16)}, commands=[])
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=r"/dispatchables: 4563402752 bytes would be needed"):
+            run(data)
+        assert tracemalloc.get_traced_memory()[1] < 2 * 2**28
+    finally:
+        tracemalloc.stop()
+
+
+def test_many_dispatches_take_no_more_memory_than_one(run: Callable[..., str]) -> None:
+    def peak(count: int) -> int:
+        tile = {"type": "TILE", "desc": tile_json([1, 64, 56, 56], [1, 1, 2, 2])}
+        resources = {"In": zeros(64 * 56 * 56), "Out": zeros(4 * 64 * 56 * 56)}
+        dispatch = {"type": "dispatch", "dispatchable": "t", "bindings": {"InputTensor": "In", "OutputTensor": "Out"}}
+        data = model(resources=resources, dispatchables={"t": tile}, commands=[dispatch] * count)
+        tracemalloc.start()
+        try:
+            run(data)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(300) < peak(1) + 300 * 4000
+
+
 def test_all_refused_tiles_are_told_at_once(run: Callable[..., str]) -> None:
     data = model()
     data["dispatchables"] |= {
@@ -193,6 +223,40 @@ def test_files_are_read_and_written(run: Callable[..., str], tmp_path: Path) -> 
     assert np.load(tmp_path / "sub" / "out.npy").tolist() == [[1, 2], [1, 2]]
     assert np.load(tmp_path / "flat.NPY").tolist() == [1, 2, 1, 2]
     assert np.fromfile(tmp_path / "out.bin", np.float32).tolist() == [1, 2, 1, 2]
+
+
+def test_only_a_file_of_this_run_is_written_again(run: Callable[..., str], tmp_path: Path) -> None:
+    write = {"type": "writeFile", "resource": "In", "targetPath": "x.bin"}
+    twice = model(commands=[write, write | {"resource": "Out"}])
+    run(twice)
+    assert (tmp_path / "x.bin").stat().st_size == 16
+    with pytest.raises(InputError, match=r"/commands/0/targetPath: 'x.bin' exists; --overwrite replaces it"):
+        run(twice)
+    run(model(commands=[write]), overwrite=True)
+    assert (tmp_path / "x.bin").stat().st_size == 8
+
+
+def test_a_hook_is_never_planted(run: Callable[..., str], tmp_path: Path) -> None:
+    hook = tmp_path / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(parents=True)
+    hook.write_text("true")
+    hook.chmod(0o755)
+    data = model(commands=[{"type": "writeFile", "resource": "In", "targetPath": ".git/hooks/post-checkout"}])
+    with pytest.raises(InputError, match="is hidden"):
+        run(data)
+    with pytest.raises(InputError, match="is executable"):
+        run(data, allow_hidden=True, overwrite=True)
+    assert hook.read_text() == "true"
+
+
+def test_a_hidden_source_is_not_printed(run: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text("token")
+    resource = {"initialValuesDataType": "UINT8", "initialValues": {"sourcePath": ".git/config"}}
+    data = model(resources={"R": resource}, dispatchables={}, commands=[{"type": "print", "resource": "R"}])
+    with pytest.raises(InputError, match=r"/resources/R/initialValues/sourcePath: '\.git/config' is hidden"):
+        run(data)
+    assert run(data, allow_hidden=True) == "Resource 'R': 116, 111, 107, 101, 110\n"
 
 
 @pytest.mark.parametrize("path", ["../out.bin", "/out.bin", "link/out.bin", "link.bin"])

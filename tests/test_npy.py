@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import tracemalloc
 import zipfile
@@ -31,9 +32,31 @@ def test_values_come_in_c_order_and_native_bytes(tmp_path: Path, dtype: str, ord
     array = np.arange(24).reshape(2, 3, 4).astype(dtype)
     np.save(tmp_path / "a.npy", np.asarray(array, order=order))  # type: ignore[call-overload]
     file = open_npy(tmp_path / "a.npy")
-    assert file.values().tolist() == array.ravel().tolist()
-    assert file.values().dtype.isnative
     assert file.nbytes == array.nbytes
+    place = np.empty(file.nbytes, np.uint8)
+    file.read_into(place)
+    assert place.view(array.dtype.newbyteorder("=")).tolist() == array.ravel().tolist()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("left", [0, 4, 200])
+def test_a_file_that_shrinks_before_its_values_are_read_is_refused(tmp_path: Path, order: str, left: int) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.asarray(np.ones((20, 5), np.float32), order=order))  # type: ignore[call-overload]
+    file = open_npy(path)
+    os.truncate(path, file.offset + left)
+    with pytest.raises(ValueError, match=f"it changed while it was read: {left} of 400 bytes are left"):
+        file.read_into(np.empty(file.nbytes, np.uint8))
+
+
+@pytest.mark.parametrize("fortran_order", [True, False])
+def test_dimensions_of_one_may_be_many(tmp_path: Path, fortran_order: bool) -> None:
+    shape = f"({'1, ' * 100}2)"
+    header = f"{{'descr': '<f4', 'fortran_order': {fortran_order}, 'shape': {shape}, }}"
+    file = open_npy(with_header(tmp_path / "a.npy", header))
+    place = np.ones(file.nbytes, np.uint8)
+    file.read_into(place)
+    assert place.tolist() == [0] * 8
 
 
 def test_version_2_is_read(tmp_path: Path) -> None:

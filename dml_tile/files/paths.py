@@ -1,52 +1,62 @@
-"""Keeps the paths that an untrusted file names below the folders that it may use, with links followed."""
+"""Keeps the paths that an untrusted file names below the folders that it may use."""
 
 from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from dml_tile.input_errors import refuse
+
+_EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedFolders:
-    """The only folders that a model may read from and write to: its own and the current one."""
+    """The folders that a model may read from, the first one first, and the one that it may write to.
 
-    model: Path
-    current: Path
+    ``allow_hidden`` lets parts of a path below them begin with a dot. ``overwrite`` lets files be replaced that were
+    there before, but for executable files and those that were read. ``follow_links`` lets links lead from place to
+    place within the folders.
+    """
+
+    sources: tuple[Path, ...]
+    outputs: Path = field(default_factory=Path)
+    allow_hidden: bool = False
+    overwrite: bool = False
+    follow_links: bool = False
+    _read: set[tuple[int, int]] = field(default_factory=set)
 
     def readable(self, name: str, pointer: str) -> Path:
-        """Return the regular file called ``name`` in the model's folder, else in the current one.
+        """Return the regular file called ``name`` in the first source folder that has one.
 
-        Raises InputError, with ``pointer``, if it is missing, not a regular file, or outside both folders.
+        Raises InputError, with ``pointer``, if it is missing, hidden, outside the folders, behind a link or not a
+        regular file.
         """
-        for folder in (self.model, self.current):
-            path = _resolved(folder, name, pointer)
+        for folder in self.sources:
+            path = self._path_below(self.sources, folder, name, pointer, "the model's folder and the current one")
             try:
-                mode = path.stat().st_mode
+                status = path.stat()
             except OSError:  # there is none, or the name is too long
                 continue
-            self._require_inside(path, name, pointer)
-            if not stat.S_ISREG(mode):
+            if not stat.S_ISREG(status.st_mode):
                 raise refuse(pointer, f"{name!r} is not a regular file")
+            self.keep(status)
             return path
         raise refuse(pointer, f"{name!r} does not exist, neither in the model's folder nor in the current one")
 
     def writable(self, name: str, pointer: str) -> Path:
-        """Return the path to write ``name`` to, relative to the current folder.
+        """Return the path to write ``name`` to, relative to the folder for outputs.
 
-        Raises InputError if it is outside both folders, or if a file cannot be written there.
+        Raises InputError, with ``pointer``, if it is hidden, outside the folder or behind a link, or if a file must not
+        or cannot be written there. All files have to be read before.
         """
-        path = _resolved(self.current, name, pointer)
-        self._require_inside(path, name, pointer)
+        path = self._path_below((self.outputs,), self.outputs, name, pointer, "the folder for outputs")
         try:
             if path.exists():
-                if not path.is_file():
-                    raise refuse(pointer, f"{name!r} is not a regular file")
-                if not os.access(path, os.W_OK):
-                    raise refuse(pointer, f"{name!r} is read-only")
+                self._require_replaceable(path, name, pointer)
         except OSError as error:
             raise refuse(pointer, f"{name!r} is no usable path: {error.strerror}") from None
         folder = next(folder for folder in path.parents if folder.exists())
@@ -54,13 +64,41 @@ class AllowedFolders:
             raise refuse(pointer, f"{name!r} cannot be written: {folder.name!r} is no folder that can be written to")
         return path
 
-    def _require_inside(self, path: Path, name: str, pointer: str) -> None:
-        if not any(path.is_relative_to(folder.resolve()) for folder in (self.model, self.current)):
-            raise refuse(pointer, f"{name!r} leads outside the model's folder and the current one")
+    def keep(self, read: os.stat_result) -> None:
+        """Never let the file of that status be written to: it was read."""
+        self._read.add((read.st_dev, read.st_ino))
+
+    def _require_replaceable(self, path: Path, name: str, pointer: str) -> None:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise refuse(pointer, f"{name!r} is not a regular file")
+        if (status.st_dev, status.st_ino) in self._read:
+            raise refuse(pointer, f"{name!r} is read by this run, which never writes to what it reads")
+        if status.st_mode & _EXECUTABLE:
+            raise refuse(pointer, f"{name!r} is executable; no such file is ever written")
+        if not self.overwrite:
+            raise refuse(pointer, f"{name!r} exists; --overwrite replaces it")
+        if not os.access(path, os.W_OK):
+            raise refuse(pointer, f"{name!r} is read-only")
+
+    def _path_below(self, allowed: tuple[Path, ...], folder: Path, name: str, pointer: str, told: str) -> Path:
+        """``name``, relative to a folder, as a path below one of the allowed folders, which messages call ``told``."""
+        try:
+            path = Path(os.path.normpath(folder.resolve() / name))
+            resolved = path.resolve()
+            roots = [root.resolve() for root in allowed]
+        except (OSError, RuntimeError, ValueError) as error:  # a loop of links, or a NUL in the name
+            raise refuse(pointer, f"{name!r} is no usable path: {error}") from None
+        if not all(any(map(each.is_relative_to, roots)) for each in (path, resolved)):
+            raise refuse(pointer, f"{name!r} leads outside {told}")
+        if resolved != path and not self.follow_links:
+            raise refuse(pointer, f"{name!r} leads through a link, which is not followed")
+        below = [path.relative_to(root).parts for root in roots if path.is_relative_to(root)]
+        if not self.allow_hidden and all(any(map(_is_hidden, parts)) for parts in below):
+            raise refuse(pointer, f"{name!r} is hidden: a part of it begins with a dot (--allow-hidden allows that)")
+        return resolved
 
 
-def _resolved(folder: Path, name: str, pointer: str) -> Path:
-    try:
-        return (folder / name).resolve()
-    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, or a NUL in the name
-        raise refuse(pointer, f"{name!r} is no usable path: {error}") from None
+def _is_hidden(part: str) -> bool:
+    """Whether a name begins with a dot, also where a file system ignores invisible characters before it."""
+    return next((char for char in part if char.isprintable()), "") == "."

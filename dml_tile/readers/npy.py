@@ -18,6 +18,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from dml_tile.files.reading import read_into
+
 _HEADER_BYTES: Final = 2**16
 _READERS: Final[dict[tuple[int, int], Callable[[io.BytesIO], Any]]] = {
     (1, 0): npy.read_array_header_1_0,
@@ -44,11 +46,24 @@ class NpyFile:
     def nbytes(self) -> int:
         return math.prod(self.shape) * self.dtype.itemsize
 
-    def values(self) -> NDArray[Any]:
-        """Read the values as a 1-D array in C order and native byte order."""
-        flat = np.fromfile(self.path, self.dtype, math.prod(self.shape), offset=self.offset)
-        ordered = flat.reshape(self.shape, order="F").ravel() if self.fortran_order else flat
-        return ordered.astype(self.dtype.newbyteorder("="), copy=False)
+    @property
+    def scratch_bytes(self) -> int:
+        """The bytes that ``read_into`` takes for the time that it runs: those of values in another order."""
+        return self.nbytes if self.fortran_order else 0
+
+    def read_into(self, place: NDArray[np.uint8]) -> None:
+        """Read the values to ``nbytes`` bytes, in C order and native byte order.
+
+        Raises OSError, and ValueError if the file has changed since its header was read.
+        """
+        read = np.empty(place.shape, np.uint8) if self.fortran_order else place
+        read_into(self.path, read, self.offset)
+        if not self.dtype.isnative:
+            read.view(self.dtype).byteswap(inplace=True)
+        if self.fortran_order:
+            sizes = [size for size in self.shape if size != 1]  # NumPy limits their number
+            native = self.dtype.newbyteorder("=")
+            place.view(native).reshape(sizes)[...] = read.view(native).reshape(sizes, order="F")
 
 
 def open_npy(path: Path) -> NpyFile:

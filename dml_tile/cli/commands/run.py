@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from contextlib import suppress
 from functools import partial
+from io import UnsupportedOperation
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +24,16 @@ def run(
     explain_plan: Annotated[
         bool, typer.Option("--explain-plan", help="Print on standard error how the bytes of each tile are moved.")
     ] = False,
+    output_dir: Annotated[
+        Path,
+        typer.Option(help="The only folder that the model may write to; by default the current one.", file_okay=False),
+    ] = Path(),
+    allow_hidden: Annotated[
+        bool, typer.Option("--allow-hidden", help="Let the model use files of which a part begins with a dot.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Let the model replace files that were there before.")
+    ] = False,
 ) -> None:
     """Check the tiles of a DxDispatch model, then run its commands in order."""
     from dml_tile.dxdispatch_runner import run_model
@@ -33,8 +47,12 @@ def run(
     folder = Path() if model == "-" else Path(model).parent
     try:
         read = read_model(read_value(model))
-        dispatch = partial(run_tile, explain_plan=explain_plan)
-        run_model(read, AllowedFolders(folder, Path()), print_text, chosen, against.value, dispatch)
+        folders = AllowedFolders((folder, Path()), output_dir, allow_hidden, overwrite)
+        with suppress(UnsupportedOperation):  # by a stream that is no file
+            folders.keep(os.fstat(sys.stdin.fileno()) if model == "-" else Path(model).stat())
+        run_model(
+            read, folders, print_text, chosen, against.value, dispatch=partial(run_tile, explain_plan=explain_plan)
+        )
     except RefusedModelError as error:
         print_refusals(console_of(stderr=True), model, error.results, chosen)
         raise typer.Exit(FINDINGS) from None

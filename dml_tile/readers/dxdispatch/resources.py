@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from dml_tile.descriptors import DATA_TYPE
 from dml_tile.enums import TensorDataType
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.paths import AllowedFolders
+from dml_tile.files.reading import read_into
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.input_errors import problems_of, refuse
 from dml_tile.readers.dxdispatch.model import (
@@ -29,7 +31,7 @@ from dml_tile.readers.npy import open_npy
 from dml_tile.text import json_pointer, shown
 
 MAX_RESOURCE_BYTES: Final = 2**32
-"""How much memory the resources of one model may take together."""
+"""How much memory the resources of one model, and the copies of them that tiles own, may take together."""
 
 _DATA_TYPES: Final = {dtype: TensorDataType(data_type) for data_type, dtype in DTYPES.items()}
 
@@ -49,11 +51,15 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """Initial values that are known to be good: their type, their size in bytes, and how to write them to so many."""
+    """Initial values that are known to be good: their type, their size in bytes, and how to write them to so many.
+
+    ``scratch_bytes`` are what writing them takes besides.
+    """
 
     data_type: int
     nbytes: int
     write: Callable[[Bytes], object]
+    scratch_bytes: int = 0
 
 
 def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict[str, Memory]:
@@ -63,11 +69,17 @@ def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict
     """
     values = {name: _values(resource, _pointer(name), folders) for name, resource in resources.items()}
     sizes = {name: _size(resource, values[name].nbytes, _pointer(name)) for name, resource in resources.items()}
-    if (together := sum(sizes.values())) > MAX_RESOURCE_BYTES:
-        raise refuse(
-            "/resources", f"{together} bytes would be needed; the resources of a model may take {MAX_RESOURCE_BYTES}"
-        )
+    require_memory(sum(sizes.values()) + max((each.scratch_bytes for each in values.values()), default=0), "/resources")
     return {name: _filled(resource, values[name], sizes[name]) for name, resource in resources.items()}
+
+
+def require_memory(needed: int, pointer: str) -> None:
+    """Raise InputError if the resources of a model and their copies need more than MAX_RESOURCE_BYTES."""
+    if needed > MAX_RESOURCE_BYTES:
+        raise refuse(
+            pointer,
+            f"{needed} bytes would be needed; the resources of a model may take {MAX_RESOURCE_BYTES}",
+        )
 
 
 def literal_problems(resources: Mapping[str, Resource]) -> Iterator[Problem]:
@@ -167,14 +179,29 @@ def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFo
             raise refuse(here, f"{name!r} holds {file.dtype}, which is no tensor data type")
         if data_type not in (TensorDataType.UNKNOWN, held):
             raise refuse(here, f"{name!r} holds {held.name}, but initialValuesDataType is {_name(data_type)}")
-        values = _Values(held, file.nbytes, lambda place: np.copyto(place.view(held.name.lower()), file.values()))
+        values = _Values(held, file.nbytes, _checked(file.read_into, name, here), file.scratch_bytes)
     else:
         _dtype(data_type, f"{pointer}/initialValuesDataType")
-        size = path.stat().st_size
-        values = _Values(data_type, size, lambda place: np.copyto(place, np.fromfile(path, np.uint8, size)))
+        try:
+            size = path.stat().st_size
+        except OSError as error:
+            raise refuse(here, f"{name!r} cannot be read: {error.strerror}") from None
+        values = _Values(data_type, size, _checked(partial(read_into, path), name, here))
     if values.nbytes == 0:
         raise refuse(here, f"{name!r} holds no values")
     return values
+
+
+def _checked(read: Callable[[Bytes], None], name: str, pointer: str) -> Callable[[Bytes], None]:
+    """Reading a file's bytes to a place, with an InputError if the file has changed since it was looked at."""
+
+    def write(place: Bytes) -> None:
+        try:
+            read(place)
+        except (OSError, ValueError) as error:
+            raise refuse(pointer, f"{name!r} cannot be read: {error}") from None
+
+    return write
 
 
 def _array(values: list[Any], dtype: np.dtype[Any], pointer: str) -> NDArray[Any]:
