@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dml_tile.bindings.resources import Buffer as Buffer
     from dml_tile.bindings.resources import BufferArrayBinding as BufferArrayBinding
     from dml_tile.bindings.resources import BufferBinding as BufferBinding
+    from dml_tile.bindings.resources import Direct3DDevice as Direct3DDevice
     from dml_tile.checks.through_back_end import check_via as check_via
     from dml_tile.descriptors import BufferTensorDesc as BufferTensorDesc
     from dml_tile.descriptors import OperatorDesc as OperatorDesc
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from dml_tile.device import BindingProperties as BindingProperties
     from dml_tile.device import BindingTable as BindingTable
     from dml_tile.device import BindingTableDesc as BindingTableDesc
+    from dml_tile.device import CommandList as CommandList
     from dml_tile.device import CommandRecorder as CommandRecorder
     from dml_tile.device import CompiledOperator as CompiledOperator
     from dml_tile.device import Device as Device
@@ -38,12 +40,14 @@ if TYPE_CHECKING:
     from dml_tile.device import OperatorInitializer as OperatorInitializer
     from dml_tile.enums import HRESULT as HRESULT
     from dml_tile.enums import BindingType as BindingType
+    from dml_tile.enums import CommandListType as CommandListType
     from dml_tile.enums import CreateDeviceFlags as CreateDeviceFlags
     from dml_tile.enums import ExecutionFlags as ExecutionFlags
     from dml_tile.enums import Feature as Feature
     from dml_tile.enums import FeatureLevel as FeatureLevel
     from dml_tile.enums import HeapType as HeapType
     from dml_tile.enums import OperatorType as OperatorType
+    from dml_tile.enums import ResourceDimension as ResourceDimension
     from dml_tile.enums import ResourceFlags as ResourceFlags
     from dml_tile.enums import TensorDataType as TensorDataType
     from dml_tile.enums import TensorFlags as TensorFlags
@@ -86,13 +90,14 @@ if TYPE_CHECKING:
 _NAMES = {
     "arrays.numpy": ("tile",),
     "bindings.memory": ("BufferLike", "tensor_view"),
-    "bindings.resources": ("BindingDesc", "Buffer", "BufferArrayBinding", "BufferBinding"),
+    "bindings.resources": ("BindingDesc", "Buffer", "BufferArrayBinding", "BufferBinding", "Direct3DDevice"),
     "checks.through_back_end": ("check_via",),
     "descriptors": ("BufferTensorDesc", "OperatorDesc", "TensorDesc", "TileOperatorDesc"),
     "device": (
         "BindingProperties",
         "BindingTable",
         "BindingTableDesc",
+        "CommandList",
         "CommandRecorder",
         "CompiledOperator",
         "Device",
@@ -102,12 +107,14 @@ _NAMES = {
     "enums": (
         "HRESULT",
         "BindingType",
+        "CommandListType",
         "CreateDeviceFlags",
         "ExecutionFlags",
         "Feature",
         "FeatureLevel",
         "HeapType",
         "OperatorType",
+        "ResourceDimension",
         "ResourceFlags",
         "TensorDataType",
         "TensorFlags",

@@ -166,6 +166,34 @@ class ResourceFlags(IntFlag):
     ALLOW_SIMULTANEOUS_ACCESS = 0x20
 
 
+class ResourceDimension(IntEnum):
+    """D3D12_RESOURCE_DIMENSION.
+
+    Page: https://learn.microsoft.com/en-us/windows/win32/api/d3d12/ne-d3d12-d3d12_resource_dimension
+    """
+
+    UNKNOWN = 0
+    BUFFER = 1
+    TEXTURE1D = 2
+    TEXTURE2D = 3
+    TEXTURE3D = 4
+
+
+class CommandListType(IntEnum):
+    """D3D12_COMMAND_LIST_TYPE.
+
+    Page: https://learn.microsoft.com/en-us/windows/win32/api/d3d12/ne-d3d12-d3d12_command_list_type
+    """
+
+    DIRECT = 0
+    BUNDLE = 1
+    COMPUTE = 2
+    COPY = 3
+    VIDEO_DECODE = 4
+    VIDEO_PROCESS = 5
+    VIDEO_ENCODE = 6
+
+
 class HRESULT(IntEnum):
     """The result codes that DirectML gives, as unsigned 32-bit values."""
 
@@ -175,6 +203,9 @@ class HRESULT(IntEnum):
     E_INVALIDARG = 0x80070057
     DXGI_ERROR_UNSUPPORTED = 0x887A0004
     DXGI_ERROR_DEVICE_REMOVED = 0x887A0005
+    DXGI_ERROR_DEVICE_HUNG = 0x887A0006
+    DXGI_ERROR_DEVICE_RESET = 0x887A0007
+    DXGI_ERROR_DRIVER_INTERNAL_ERROR = 0x887A0020
     DXGI_ERROR_SDK_COMPONENT_MISSING = 0x887A002D
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding
+from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice
 from dml_tile.bindings.slots import (
     INITIALIZER_INPUT,
     INITIALIZER_OUTPUT,
@@ -24,7 +24,7 @@ from dml_tile.bindings.slots import (
     SlotKind,
 )
 from dml_tile.descriptors import BufferTensorDesc
-from dml_tile.enums import HRESULT, BindingType, Feature, FeatureLevel
+from dml_tile.enums import HRESULT, BindingType, Feature, FeatureLevel, ResourceDimension
 from dml_tile.findings import Basis
 from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import DESCRIPTOR_RULES
@@ -42,6 +42,7 @@ OWNED: Final = BufferTensorDesc.model_validate({"DataType": "UINT8", "Sizes": [8
 PLAIN: Final = BufferTensorDesc.model_validate({"DataType": "UINT8", "Sizes": [8]})
 GOOD: Final = BufferBinding(Buffer(64))
 EMPTY: Final = BufferBinding(None)
+DIRECT3D_DEVICE: Final = Direct3DDevice()
 LATE: Final = BufferBinding(Buffer(64), 2**64 - 16, 32)
 
 
@@ -60,6 +61,13 @@ def resource(slot_kind: SlotKind, size: int, binding: BufferBinding | None, kind
 def initialised(desc: BufferTensorDesc, *bindings: BufferBinding) -> Bound:
     slot = Slot.of_tensor("operators[0].InputTensor", desc, INITIALIZER_INPUT)
     return Bound(slot, BindingDesc(BindingType.BUFFER_ARRAY, BufferArrayBinding(bindings)))
+
+
+def of_buffer(buffer: Buffer) -> Bound:
+    """A buffer bound to an input of a device that was made on DIRECT3D_DEVICE."""
+    return Bound(
+        Slot.of_tensor("InputTensor", PLAIN), BindingDesc(BindingType.BUFFER, BufferBinding(buffer)), DIRECT3D_DEVICE
+    )
 
 
 def on(heap: str, flags: int = 4) -> BufferBinding:
@@ -190,10 +198,9 @@ CASES: Final = [
     Case("DML-BINDING-unneeded", resource(TEMPORARY, 0, GOOD), resource(PERSISTENT, 8, GOOD), "PersistentResource"),
     Case(
         "DML-BINDING-unneeded",
+        resource(INITIALIZER_OUTPUT, 0, GOOD),
         resource(INITIALIZER_OUTPUT, 0, EMPTY),
-        resource(INITIALIZER_OUTPUT, 0, None, BindingType.NONE),
         "PersistentResource",
-        R,
     ),
     Case(
         "DML-BINDING-initializer-persistent",
@@ -214,6 +221,42 @@ CASES: Final = [
         Bound(Slot.of_tensor("InputTensor", OWNED), NONE_GIVEN),
         "operators[0].InputTensor.Type",
     ),
+    Case(
+        "DML-BINDING-initializer-NONE",
+        Bound(OF_NOTHING, NONE_GIVEN),
+        Bound(OF_NOTHING, BindingDesc(BindingType.NONE, BufferArrayBinding([EMPTY]))),
+        "operators[0].InputTensor.Type",
+    ),
+    Case(
+        "DML-BINDING-initializer-NONE-Desc",
+        Bound(OF_NOTHING, BindingDesc(BindingType.NONE, BufferArrayBinding([EMPTY]))),
+        Bound(OF_NOTHING, NONE_GIVEN),
+        "operators[0].InputTensor.Desc",
+    ),
+    Case(
+        "DML-BINDING-Dimension",
+        of_buffer(Buffer(64, dimension=ResourceDimension.TEXTURE2D)),
+        of_buffer(Buffer(64)),
+        "InputTensor",
+    ),
+    Case("DML-BINDING-Dimension", of_buffer(Buffer(64, dimension=7)), of_buffer(Buffer(64)), "InputTensor"),
+    Case(
+        "DML-BINDING-device",
+        of_buffer(Buffer(64, direct3d_device=Direct3DDevice())),
+        of_buffer(Buffer(64, direct3d_device=DIRECT3D_DEVICE)),
+        "InputTensor",
+    ),
+    Case("DML-DISPATCH-command-list", Dispatch(list_type=3), Dispatch(list_type=2), "commandList"),
+    Case("DML-DISPATCH-command-list", Dispatch(list_type=9), Dispatch(list_type=0), "commandList"),
+    Case("DML-DISPATCH-command-list", Dispatch(is_graphics=False), Dispatch(), "commandList"),
+    Case("DML-DISPATCH-null", Dispatch(command_list=False), Dispatch(), "commandList"),
+    Case(
+        "DML-DEVICE-Direct3D-removed",
+        Creation(0, None, HRESULT.DXGI_ERROR_DEVICE_HUNG),
+        Creation(0, None),
+        "d3d12Device",
+    ),
+    Case("DML-INITIALIZER-operators-null", InitializerOperators(None), InitializerOperators(()), "operators"),
     Case(
         "DML-BINDING-null",
         Bound(Slot.of_resource("TemporaryResource", TEMPORARY, 0), None),

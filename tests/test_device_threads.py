@@ -12,8 +12,8 @@ from dml_tile.device import (
     Buffer,
     BufferBinding,
     Device,
+    dispatches,
 )
-from dml_tile.device import recorder as recorder_module
 from dml_tile.execution.executor import BoundTile
 from tests.helpers.descriptors import GOOD
 from tests.helpers.devices import (
@@ -81,14 +81,14 @@ def test_no_lock_is_held_while_bytes_are_copied(monkeypatch: pytest.MonkeyPatch)
 def test_no_lock_is_held_while_an_input_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     device = Device(raise_on_removal=True)
     both_are_copying = threading.Barrier(2, timeout=30)
-    copy = recorder_module.copy_bytes
+    copy = dispatches.copy_bytes
 
     def copy_when_both_are_here(*regions: Bytes | None) -> None:
         both_are_copying.wait()
         table(device, device.create_operator_initializer())
         copy(*regions)
 
-    monkeypatch.setattr(recorder_module, "copy_bytes", copy_when_both_are_here)
+    monkeypatch.setattr(dispatches, "copy_bytes", copy_when_both_are_here)
     operators = [compiled(device, OWNED) for _ in range(2)]
     threads = [threading.Thread(target=initialise, args=(device, [operator], [source()])) for operator in operators]
     for thread in threads:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -24,15 +24,6 @@ PLAYS: Final = BINDING_CASES | DISPATCH_CASES
 WITHOUT_A_MEANING: Final[dict[str, Callable[[Case], bool]]] = {
     # why a case has no counterpart in Python, and which it is
     "Python has no interface ids and no out-pointers": lambda case: case["group"].endswith("_iid"),
-    "what stands for a device of Direct3D 12 is never removed": lambda case: "d3d_removed_reason" in case["setup"],
-    "a Buffer is no texture": lambda case: "Dimension" in case["setup"],
-    "a Buffer belongs to no Direct3D 12 device": lambda case: (
-        ("device" in case["setup"] or "second IDMLDevice" in case["id"] or "other IDMLDevice" in case["id"])
-        and "recorder" not in case["setup"]
-    ),
-    "a command recorder executes at once, without a command list": lambda case: (
-        case["group"] == "dispatch_list" or ("commandList" in case["setup"] and case["setup"]["commandList"] is None)
-    ),
     "objects have no COM bookkeeping": lambda case: (
         case["setup"].get("then") in ("op.GetDevice", "SetName", "Evict", "MakeResident")
     ),
@@ -69,16 +60,10 @@ def test_the_device_does_what_was_recorded(group: str, level: str) -> None:
             assert outcome.calls == (calls[:-1] if is_huge(case["setup"]) else calls), case
 
 
-def test_most_recorded_cases_have_a_meaning() -> None:
-    assert sum(map(len, GROUPS.values())) > 1000
-    assert {case["group"].replace("_volatile", "") for case in CASES} - set(GROUPS) == {
-        "create_binding_table_iid",
-        "create_recorder_iid",
-        "d3d_removed",
-        "dispatch_list",
-        "removed_both",
+def test_few_cases_are_left_out() -> None:
+    assert Counter(why_without_a_meaning(case) for case in CASES) == {
+        None: 1084,
+        "Python has no interface ids and no out-pointers": 11,
+        "objects have no COM bookkeeping": 7,
+        "it would take more memory than a test should": 11,
     }
-
-
-def test_each_reason_leaves_some_case_out() -> None:
-    assert {why_without_a_meaning(case) for case in CASES} == {None, *WITHOUT_A_MEANING}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -69,6 +70,8 @@ def api(case: Case) -> tuple[str, Any]:
         case "compile_flags":
             return result_of(lambda: device.compile_operator(operator, int(identity, 0)))
         case "initializer":
+            if identity == "count 1 null array":
+                return result_of(lambda: device.create_operator_initializer(None))
             compiled = [device.compile_operator(device.create_operator(desc)) for desc in INITIALIZED[identity]]
             return result_of(lambda: device.create_operator_initializer(compiled))
         case "device":
@@ -86,11 +89,10 @@ def api(case: Case) -> tuple[str, Any]:
 WITHOUT_A_MEANING: Final[dict[str, Callable[[Case], bool]]] = {
     "Python has no interface ids": lambda case: case["group"].endswith(("_iid", "_qi")) or "null riid" in case["id"],
     "Python has no out-pointers": lambda case: "null ppv" in case["id"],
-    "a device is simulated without one of Direct3D 12": lambda case: "null d3d12 device" in case["id"],
+    "a device of Direct3D 12 is made where none is given": lambda case: "null d3d12 device" in case["id"],
     "a query has no pointers and no structs with sizes": lambda case: (
         case["group"].endswith("_bad") and case["id"] not in LEVELS
     ),
-    "a sequence carries its own count": lambda case: case["id"] == "count 1 null array",
 }
 
 
@@ -126,9 +128,14 @@ def test_compiling_twice_gives_two_objects() -> None:
     assert (device.compile_operator(operator) is device.compile_operator(operator)) == case["same_object"]
 
 
-def test_each_reason_leaves_some_case_out() -> None:
-    assert {why_without_a_meaning(case) for case in CASES} == {None, *WITHOUT_A_MEANING}
-    assert len(MEANT) > 200
+def test_few_cases_but_those_of_com_are_left_out() -> None:
+    assert Counter(why_without_a_meaning(case) for case in CASES) == {
+        None: 249,
+        "Python has no interface ids": 113,
+        "Python has no out-pointers": 8,
+        "a device of Direct3D 12 is made where none is given": 4,
+        "a query has no pointers and no structs with sizes": 62,
+    }
 
 
 @pytest.mark.parametrize("level", ["5_0", "5_2", "6_2"])

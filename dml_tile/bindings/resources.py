@@ -13,17 +13,35 @@ from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, NamedTuple, SupportsIndex, TypeAlias
 
-from dml_tile.enums import UINT64_MAX, UINT_MAX, BindingType, HeapType, ResourceFlags
+from dml_tile.enums import HRESULT, UINT64_MAX, UINT_MAX, BindingType, HeapType, ResourceDimension, ResourceFlags
 
 if TYPE_CHECKING:  # rules are about resources, and known without NumPy
     from dml_tile.bindings.memory import BufferLike, Bytes
+
+
+class Direct3DDevice:
+    """ID3D12Device: what an IDMLDevice is made on, and what resources belong to.
+
+    ``removed_reason`` is S_OK until ``remove`` gives another. What hangs or resets a device is not simulated.
+    """
+
+    def __init__(self) -> None:
+        self.removed_reason: HRESULT = HRESULT.S_OK
+
+    def remove(self, reason: HRESULT = HRESULT.DXGI_ERROR_DEVICE_REMOVED) -> None:
+        """Remove the device, as a hang or a driver's update does. Raises ValueError for an unknown reason, and S_OK."""
+        if not HRESULT(reason):
+            raise ValueError("S_OK is no reason to remove a device")
+        self.removed_reason = HRESULT(reason)
 
 
 class Buffer:
     """A buffer resource: ``size`` bytes of zeros, on a heap. It takes no memory until it is read or written.
 
     ``heap`` is a HeapType, its name or its value. Any size, heap and flags can be held, also what DirectML refuses to
-    bind. Raises ValueError for an unknown heap's name, and for a size that no UINT64 holds.
+    bind; with another ``dimension`` it stands for a texture of that width. ``direct3d_device`` is the one that it
+    belongs to; None means that of the IDMLDevice that it is bound on. Raises ValueError for an unknown heap's name, and
+    for a size that no UINT64 holds.
     """
 
     def __init__(
@@ -32,10 +50,14 @@ class Buffer:
         *,
         heap: HeapType | int | str = HeapType.DEFAULT,
         flags: ResourceFlags | int = ResourceFlags.ALLOW_UNORDERED_ACCESS,
+        dimension: ResourceDimension | int = ResourceDimension.BUFFER,
+        direct3d_device: Direct3DDevice | None = None,
     ) -> None:
         self.size = _uint64("size", size)
         self.heap = _heap(heap)
         self.flags = ResourceFlags(uint("flags", flags))
+        self.dimension = uint("dimension", dimension)
+        self.direct3d_device = direct3d_device
         self._memory: Bytes | None = None
         self._allocating = threading.Lock()
 

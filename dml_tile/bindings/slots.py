@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding
+from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice
 from dml_tile.descriptors import BufferTensorDesc
 from dml_tile.enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
@@ -99,10 +99,14 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The binding that a program gives for a slot; ``desc`` is None for a null pointer."""
+    """The binding that a program gives for a slot; ``desc`` is None for a null pointer.
+
+    ``direct3d_device`` is what the IDMLDevice was made on.
+    """
 
     slot: Slot
     desc: BindingDesc | None
+    direct3d_device: Direct3DDevice | None = None
 
     @property
     def name(self) -> str:

@@ -11,6 +11,8 @@ from dml_tile.bindings.resources import BindingDesc as BindingDesc
 from dml_tile.bindings.resources import Buffer as Buffer
 from dml_tile.bindings.resources import BufferArrayBinding as BufferArrayBinding
 from dml_tile.bindings.resources import BufferBinding as BufferBinding
+from dml_tile.bindings.resources import Direct3DDevice as Direct3DDevice
+from dml_tile.device.command_list import CommandList as CommandList
 from dml_tile.device.device import Device as Device
 from dml_tile.device.dispatchables import BindingProperties as BindingProperties
 from dml_tile.device.dispatchables import CompiledOperator as CompiledOperator

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from operator import index
 from typing import Final, Literal, SupportsIndex, overload
 
-from dml_tile.bindings.resources import uint
+from dml_tile.bindings.resources import Direct3DDevice, uint
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
@@ -51,6 +51,9 @@ class Device:
     as in ``execute``. With ``raise_on_removal``, the call that removes the device raises DmlError, and so does each
     later call; without it, they return as in C, and ``removal`` says why.
 
+    ``direct3d_device`` is the device of Direct3D 12 to create it on; None creates one. Once that is removed, dispatches
+    do nothing, and everything else goes on as before, as in the runtime.
+
     A device may be used from many threads. Raises DmlError if DMLCreateDevice1 would fail, ValueError for an unknown
     target, feature level, contract or padding.
     """
@@ -64,11 +67,14 @@ class Device:
         against: Against = "both",
         padding: Padding = "preserve",
         raise_on_removal: bool = False,
+        direct3d_device: Direct3DDevice | None = None,
     ) -> None:
         require_padding(padding)
-        self._lifetime = Lifetime(resolve(target), against, padding, raise_on_removal=raise_on_removal)
+        direct3d_device = direct3d_device or Direct3DDevice()
+        self._lifetime = Lifetime(resolve(target), direct3d_device, against, padding, raise_on_removal=raise_on_removal)
         minimum = None if minimum_feature_level is None else _level(minimum_feature_level)
-        self._lifetime.require("DMLCreateDevice1", CREATION_RULES, Creation(uint("flags", flags), minimum))
+        creation = Creation(uint("flags", flags), minimum, direct3d_device.removed_reason)
+        self._lifetime.require("DMLCreateDevice1", CREATION_RULES, creation)
 
     def __repr__(self) -> str:
         removed = f", removed by {self.removal.call}" if self.removal else ""
@@ -80,13 +86,19 @@ class Device:
         return self._lifetime.target
 
     @property
+    def direct3d_device(self) -> Direct3DDevice:
+        """The device of Direct3D 12 that it was created on."""
+        return self._lifetime.direct3d_device
+
+    @property
     def removal(self) -> Removal | None:
         """The call that removed the device, with its findings; None if the device is present."""
         return self._lifetime.removal
 
     def get_device_removed_reason(self) -> HRESULT:
-        """S_OK, or DXGI_ERROR_DEVICE_REMOVED once a call has removed the device."""
-        return HRESULT.S_OK if self._lifetime.removal is None else HRESULT.DXGI_ERROR_DEVICE_REMOVED
+        """Return DXGI_ERROR_DEVICE_REMOVED if a call removed the device, else the Direct3D device's own reason."""
+        removed = self._lifetime.removal is not None
+        return HRESULT.DXGI_ERROR_DEVICE_REMOVED if removed else self.direct3d_device.removed_reason
 
     @overload
     def check_feature_support(
@@ -150,10 +162,11 @@ class Device:
         assert op is not None
         return CompiledOperator(op, ExecutionFlags(flags))
 
-    def create_operator_initializer(self, operators: Iterable[CompiledOperator] = ()) -> OperatorInitializer:
+    def create_operator_initializer(self, operators: Iterable[CompiledOperator] | None = ()) -> OperatorInitializer:
         """Return an initializer of the operators, in this order.
 
-        Raises DmlError for an operator of another device, unless ``against`` is ``"runtime"``.
+        Raises DmlError for None, which stands for a null array, and for an operator of another device, unless
+        ``against`` is ``"runtime"``.
         """
         call = "CreateOperatorInitializer"
         self._lifetime.require_present(call)
@@ -170,7 +183,7 @@ class Device:
         return BindingTable(self._lifetime, desc, call)
 
     def create_command_recorder(self) -> CommandRecorder:
-        """Return a recorder, which executes at once what it records."""
+        """Return a recorder, which executes at once what it records, or appends it to a command list."""
         self._lifetime.require_present("CreateCommandRecorder")
         return CommandRecorder(self._lifetime)
 

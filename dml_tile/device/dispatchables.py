@@ -78,7 +78,7 @@ class CompiledOperator:
 class OperatorInitializer:
     """IDMLOperatorInitializer: initialises compiled operators in one dispatch."""
 
-    def __init__(self, lifetime: Lifetime, operators: Iterable[CompiledOperator], call: str) -> None:
+    def __init__(self, lifetime: Lifetime, operators: Iterable[CompiledOperator] | None, call: str) -> None:
         self.lifetime = lifetime
         self.resets = 0
         self._take(operators, call)
@@ -89,16 +89,20 @@ class OperatorInitializer:
         """Return zeros; also works after the device was removed."""
         return BindingProperties(0, 0, 0)
 
-    def reset(self, operators: Iterable[CompiledOperator] = ()) -> None:
+    def reset(self, operators: Iterable[CompiledOperator] | None = ()) -> None:
         """Replace the operators. Binding tables that were made before cannot be used any more.
 
-        Also works after the device was removed. Raises DmlError for an operator of another device, unless the device's
-        ``against`` is ``"runtime"``; TypeError for anything but compiled operators. Not thread-safe.
+        Also works after the device was removed. Raises DmlError for None, which stands for a null array, and for an
+        operator of another device, unless the device's ``against`` is ``"runtime"``; TypeError for anything but
+        compiled operators. Not thread-safe.
         """
         self._take(operators, "Reset")
         self.resets += 1
 
-    def _take(self, operators: Iterable[CompiledOperator], call: str) -> None:
+    def _take(self, operators: Iterable[CompiledOperator] | None, call: str) -> None:
+        if operators is None:
+            self.lifetime.require(call, INITIALIZER_RULES, InitializerOperators(None))
+            raise AssertionError("a null array is refused by any contract")
         if not isinstance(operators, Iterable):
             raise TypeError(f"a sequence of operators was expected, not a {type(operators).__name__}")
         operators = tuple(operators)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import TypeVar
 
+from dml_tile.bindings.resources import Direct3DDevice
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import Padding
 from dml_tile.findings import Against, Finding, Rule, bases_of
@@ -18,8 +19,17 @@ Subject = TypeVar("Subject")
 class Lifetime:
     """A device from its creation to its removal; safe to use from many threads."""
 
-    def __init__(self, target: Target, against: Against, padding: Padding, *, raise_on_removal: bool) -> None:
+    def __init__(
+        self,
+        target: Target,
+        direct3d_device: Direct3DDevice,
+        against: Against,
+        padding: Padding,
+        *,
+        raise_on_removal: bool,
+    ) -> None:
         self.target = target
+        self.direct3d_device = direct3d_device
         self.against: Against = against
         self.padding: Padding = padding
         self.lock = Lock()  # never held while bytes are copied

@@ -135,7 +135,8 @@ class BindingTable:
         """Return what is bound after a call: nothing if ``bindings`` is None, what was bound before if one is wrong."""
         given = None if bindings is None else bindings_of(bindings)
         findings = self.lifetime.findings(COUNT_RULES, Count(None if given is None else len(given), len(slots)))
-        bound = [Bound(slot, desc) for slot, desc in zip(slots, given or (), strict=False)] if not findings else []
+        pairs = zip(slots, given or (), strict=False) if not findings else ()
+        bound = [Bound(slot, desc, self.lifetime.direct3d_device) for slot, desc in pairs]
         for one in bound:
             findings += self._findings(one)
         if findings:
@@ -146,7 +147,7 @@ class BindingTable:
     def _bind_one(
         self, call: str, binding: BindingLike | None, slot: Slot, before: BufferBinding | None
     ) -> BufferBinding | None:
-        bound = Bound(slot, None if binding is None else binding_desc(binding))
+        bound = Bound(slot, None if binding is None else binding_desc(binding), self.lifetime.direct3d_device)
         if findings := self._findings(bound):
             self.lifetime.remove(call, findings)
             return before

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dml_tile.bindings.resources import BufferArrayBinding
+from dml_tile.bindings.resources import BindingDesc, BufferArrayBinding
 from dml_tile.bindings.slots import (
     INITIALIZER_INPUT,
-    INITIALIZER_OUTPUT,
     INITIALIZER_PERSISTENT,
     Binding,
     BindingPair,
@@ -16,7 +15,7 @@ from dml_tile.bindings.slots import (
     Bound,
     Count,
 )
-from dml_tile.enums import HRESULT, UINT64_MAX, BindingType, HeapType, ResourceFlags
+from dml_tile.enums import HRESULT, UINT64_MAX, BindingType, HeapType, ResourceDimension, ResourceFlags
 from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
 from dml_tile.pages import (
     BIND_INPUTS_PAGE,
@@ -25,6 +24,7 @@ from dml_tile.pages import (
     BINDING_DESC_PAGE,
     BINDING_PAGE,
     BUFFER_BINDING_PAGE,
+    ERRORS_PAGE,
     INITIALIZER_PAGE,
 )
 from dml_tile.targets import Target
@@ -159,6 +159,33 @@ def heap_is_the_gpu_s(bound: Bound, target: Target) -> Iterator[Violation]:
 
 
 @rule(
+    "DML-BINDING-Dimension",
+    basis=CONTRACT,
+    url=BUFFER_BINDING_PAGE,
+    says="A bound resource is a buffer.",
+    hresult=REMOVED,
+)
+def resource_is_a_buffer(bound: Bound, target: Target) -> Iterator[Violation]:
+    if bound.range is not None and (given := bound.range[1].dimension) != ResourceDimension.BUFFER:
+        known = given in ResourceDimension._value2member_map_
+        dimension = f"D3D12_RESOURCE_DIMENSION_{ResourceDimension(given).name}" if known else f"dimension {given}"
+        yield Violation(bound.name, f"the resource has {dimension}, but D3D12_RESOURCE_DIMENSION_BUFFER was expected")
+
+
+@rule(
+    "DML-BINDING-device",
+    basis=CONTRACT,
+    url=ERRORS_PAGE,
+    says="A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on.",
+    hresult=REMOVED,
+)
+def resource_is_the_device_s(bound: Bound, target: Target) -> Iterator[Violation]:
+    owner = bound.range[1].direct3d_device if bound.range is not None else None
+    if owner is not None and owner is not bound.direct3d_device:
+        yield Violation(bound.name, "the resource belongs to another device of Direct3D 12 than the IDMLDevice")
+
+
+@rule(
     "DML-BINDING-count",
     basis=CONTRACT,
     url=BIND_INPUTS_PAGE,
@@ -259,12 +286,6 @@ def resource_is_needed(bound: Bound, target: Target) -> Iterator[Violation]:
         return
     if given is not None and not given.is_empty:
         yield Violation(bound.name, f"a buffer was provided, but nothing was expected: {kind.size_is} is 0")
-    elif given is not None and kind == INITIALIZER_OUTPUT:
-        yield Violation(
-            bound.name,
-            "an empty buffer binding was provided; DirectML wants DML_BINDING_TYPE_NONE where nothing is to be bound",
-            basis=Basis.RUNTIME,
-        )
 
 
 @rule(
@@ -290,16 +311,34 @@ def initializer_has_no_persistent_resource(bound: Bound, target: Target) -> Iter
     "DML-BINDING-initializer-NONE",
     basis=Basis.RUNTIME,
     url=INITIALIZER_PAGE,
-    says="An input of an initializer is not of type NONE. The documentation allows it; the runtime crashes.",
+    says="An input of an initializer is not of type NONE with a null Desc. The documentation allows it; the runtime "
+    "crashes.",
     hresult=None,
     crash=True,
 )
 def initializer_input_is_not_none(bound: Bound, target: Target) -> Iterator[Violation]:
-    if bound.slot.kind == INITIALIZER_INPUT and bound.desc is not None and bound.desc.type == BindingType.NONE:
+    if bound.slot.kind == INITIALIZER_INPUT and bound.desc == BindingDesc():
         yield Violation(
             f"{bound.name}.Type",
             "DML_BINDING_TYPE_NONE was provided, which the documentation allows; DirectML would crash",
             "bind an array of one empty buffer binding {null, 0, 0}",
+        )
+
+
+@rule(
+    "DML-BINDING-initializer-NONE-Desc",
+    basis=CONTRACT,
+    url=BINDING_DESC_PAGE,
+    says="An input of an initializer of type NONE has no Desc.",
+    hresult=REMOVED,
+)
+def initializer_input_of_no_type_has_no_desc(bound: Bound, target: Target) -> Iterator[Violation]:
+    desc = bound.desc
+    if bound.slot.kind == INITIALIZER_INPUT and desc is not None and desc.type == BindingType.NONE and desc.desc:
+        yield Violation(
+            f"{bound.name}.Desc",
+            "a Desc was provided, but null was expected: Type is DML_BINDING_TYPE_NONE",
+            "set Type to DML_BINDING_TYPE_BUFFER_ARRAY",
         )
 
 
@@ -344,12 +383,15 @@ BOUND_RULES: Final[tuple[Rule[Bound], ...]] = (
     binding_is_given,
     initializer_has_no_persistent_resource,
     initializer_input_is_not_none,
+    initializer_input_of_no_type_has_no_desc,
     binding_type_fits,
     binding_is_described,
     array_has_one_binding,
     buffer_is_given,
     resource_is_needed,
     range_is_within_its_buffer,
+    resource_is_a_buffer,
+    resource_is_the_device_s,
     buffer_allows_unordered_access,
     heap_is_the_gpu_s,
 )

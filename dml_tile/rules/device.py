@@ -18,10 +18,14 @@ _HIGHEST_BIT: Final = 0x80000000
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """The arguments of DMLCreateDevice1; ``minimum_feature_level`` is None for DMLCreateDevice."""
+    """The arguments of DMLCreateDevice1; ``minimum_feature_level`` is None for DMLCreateDevice.
+
+    ``removed_reason`` is what the device of Direct3D 12 says.
+    """
 
     flags: int
     minimum_feature_level: int | None
+    removed_reason: HRESULT = HRESULT.S_OK
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,9 @@ class Compilation:
 
 @dataclass(frozen=True, slots=True)
 class InitializerOperators:
-    """The operators of an initializer; ``own`` is False for each that another device compiled."""
+    """The operators of an initializer: ``own`` is False for each that another device compiled; None: a null array."""
 
-    own: tuple[bool, ...]
+    own: tuple[bool, ...] | None
 
 
 @rule(
@@ -111,6 +115,18 @@ def minimum_feature_level_is_there(creation: Creation, target: Target) -> Iterat
             f"{'' if noticed else ' (DirectML compares signed integers, and accepts it)'}",
             basis=None if noticed else Basis.DOCUMENTED,
         )
+
+
+@rule(
+    "DML-DEVICE-Direct3D-removed",
+    basis=CONTRACT,
+    url=REMOVED_PAGE,
+    says="The device of Direct3D 12 that a device is made on has not been removed.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def direct3d_device_is_there(creation: Creation, target: Target) -> Iterator[Violation]:
+    if creation.removed_reason:
+        yield Violation("d3d12Device", f"it was removed: {creation.removed_reason}", "make a new one")
 
 
 @rule(
@@ -188,13 +204,24 @@ def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterato
 
 
 @rule(
+    "DML-INITIALIZER-operators-null",
+    basis=CONTRACT,
+    url=CREATE_INITIALIZER_PAGE,
+    says="The array of an initializer's operators is not null, where there are operators.",
+)
+def operators_are_given(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
+    if operators.own is None:
+        yield Violation("operators", "null was provided, but an array of operators was expected")
+
+
+@rule(
     "DML-INITIALIZER-operators-device",
     basis=Basis.DOCUMENTED,
     url=CREATE_INITIALIZER_PAGE,
     says="The operators of an initializer were compiled by the same device.",
 )
 def operators_are_compiled_by_the_device(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
-    for i, own in enumerate(operators.own):
+    for i, own in enumerate(operators.own or ()):
         if not own:
             yield Violation(f"operators[{i}]", "the operator was compiled by another device")
 
@@ -207,6 +234,7 @@ CREATION_RULES: Final[tuple[Rule[Creation], ...]] = (
     creation_flags_are_known,
     debug_layers_are_there,
     minimum_feature_level_is_there,
+    direct3d_device_is_there,
 )
 FEATURE_RULES: Final[tuple[Rule[FeatureQuery], ...]] = (feature_is_known, some_level_is_supported)
 REMOVAL_RULES: Final[tuple[Rule[Removal | None], ...]] = (device_is_there,)
@@ -215,4 +243,7 @@ COMPILATION_RULES: Final[tuple[Rule[Compilation], ...]] = (
     operator_is_the_device_s,
     compile_flags_are_known,
 )
-INITIALIZER_RULES: Final[tuple[Rule[InitializerOperators], ...]] = (operators_are_compiled_by_the_device,)
+INITIALIZER_RULES: Final[tuple[Rule[InitializerOperators], ...]] = (
+    operators_are_given,
+    operators_are_compiled_by_the_device,
+)

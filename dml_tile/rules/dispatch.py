@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from dml_tile.enums import HRESULT
+from dml_tile.enums import HRESULT, CommandListType
 from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
 from dml_tile.pages import (
     BIND_PERSISTENT_PAGE,
@@ -42,8 +42,9 @@ class TableUse:
 class Dispatch:
     """A call of RecordDispatch.
 
-    ``dispatchable`` and ``table`` are False for null pointers, ``own`` for objects of another device, ``same`` for a
-    table that was made for another object, ``current`` for one that was made before the initializer's last Reset.
+    ``dispatchable``, ``table`` and ``command_list`` are False for null pointers, ``own`` for objects of another device,
+    ``same`` for a table that was made for another object, ``current`` for one that was made before the initializer's
+    last Reset, ``is_graphics`` for a list that is no ID3D12GraphicsCommandList.
     """
 
     dispatchable: bool = True
@@ -51,6 +52,9 @@ class Dispatch:
     own: bool = True
     same: bool = True
     current: bool = True
+    command_list: bool = True
+    list_type: int = CommandListType.DIRECT
+    is_graphics: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +150,14 @@ def table_is_made_for_something(use: TableUse, target: Target) -> Iterator[Viola
     "DML-DISPATCH-null",
     basis=CONTRACT,
     url=DISPATCH_PAGE,
-    says="RecordDispatch is called with a dispatchable and a binding table; the runtime crashes at a null pointer.",
+    says="RecordDispatch is called with a command list, a dispatchable and a binding table; the runtime crashes at a "
+    "null pointer.",
     hresult=None,
     crash=True,
 )
 def dispatch_is_complete(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
-    for name, given in (("dispatchable", dispatch.dispatchable), ("bindings", dispatch.table)):
+    given_pointers = (dispatch.command_list, dispatch.dispatchable, dispatch.table)
+    for name, given in zip(("commandList", "dispatchable", "bindings"), given_pointers, strict=True):
         if not given:
             yield Violation(name, "null was provided; DirectML would crash")
 
@@ -180,6 +186,23 @@ def table_is_of_the_dispatchable(dispatch: Dispatch, target: Target) -> Iterator
         yield Violation("bindings", "the table was made for another object")
     elif not dispatch.current:
         yield Violation("bindings", "the initializer was Reset after the table was made", "Reset the table too")
+
+
+@rule(
+    "DML-DISPATCH-command-list",
+    basis=CONTRACT,
+    url=DISPATCH_PAGE,
+    says="The command list is an ID3D12GraphicsCommandList of type DIRECT or COMPUTE.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def command_list_takes_dispatches(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
+    expected = "DIRECT or COMPUTE was expected"
+    if not dispatch.is_graphics:
+        yield Violation("commandList", f"it is no ID3D12GraphicsCommandList, but one of type {expected}")
+    elif dispatch.list_type not in (CommandListType.DIRECT, CommandListType.COMPUTE):
+        known = dispatch.list_type in CommandListType._value2member_map_
+        given = CommandListType(dispatch.list_type).name if known else str(dispatch.list_type)
+        yield Violation("commandList", f"its type is {given}, but {expected}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +264,7 @@ DISPATCH_RULES: Final[tuple[Rule[Dispatch], ...]] = (
     dispatch_is_complete,
     dispatch_is_of_one_device,
     table_is_of_the_dispatchable,
+    command_list_takes_dispatches,
 )
 PERSISTENCE_RULES: Final[tuple[Rule[Persistence], ...]] = (persistent_resource_is_the_initialised_one,)
 INITIALIZATION_RULES: Final[tuple[Rule[Initialization], ...]] = (operator_is_initialised, operator_is_initialised_once)

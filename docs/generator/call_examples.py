@@ -26,7 +26,7 @@ from dml_tile import check_via
 
 _DEVICE: Final = """\
 from dml_tile import BindingDesc, BindingTableDesc, BindingType, Buffer, BufferArrayBinding, BufferBinding
-from dml_tile import Device, Feature, TileOperatorDesc
+from dml_tile import CommandList, Device, Direct3DDevice, Feature, HRESULT, ResourceDimension, TileOperatorDesc
 
 device = Device("6_4", raise_on_removal=True)
 tile = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2, 3], repeats=[1, 2])  # reads 24 bytes, writes 48
@@ -130,6 +130,18 @@ CALLS: Final = {
         "initial.bind_inputs([BindingDesc(), BufferArrayBinding([weights])])",
         "initial.bind_inputs([BufferArrayBinding([nothing]), BufferArrayBinding([weights])])",
     ),
+    "DML-BINDING-initializer-NONE-Desc": Calls(
+        "initial.bind_inputs([BindingDesc(0, BufferArrayBinding([nothing])), BufferArrayBinding([weights])])",
+        "initial.bind_inputs([BufferArrayBinding([nothing]), BufferArrayBinding([weights])])",
+    ),
+    "DML-BINDING-Dimension": Calls(
+        "table.bind_inputs([BufferBinding(Buffer(24, dimension=ResourceDimension.TEXTURE2D))])",
+        "table.bind_inputs([BufferBinding(Buffer(24))])",
+    ),
+    "DML-BINDING-device": Calls(
+        "table.bind_inputs([BufferBinding(Buffer(24, direct3d_device=Direct3DDevice()))])",
+        "table.bind_inputs([BufferBinding(Buffer(24, direct3d_device=device.direct3d_device))])",
+    ),
     "DML-BINDING-null": Calls("table.bind_temporary_resource(None)", "table.bind_temporary_resource(BindingDesc())"),
     "DML-BINDING-overlap": Calls(
         "memory = Buffer(96)\n"
@@ -161,6 +173,12 @@ CALLS: Final = {
     "DML-DEVICE-flags": Calls("Device(flags=2)", "Device(flags=0)"),
     "DML-DEVICE-debug-layer": Calls("Device(flags=1)", "Device(flags=0)"),
     "DML-DEVICE-minimumFeatureLevel": Calls('Device("5_0", "5_1")', 'Device("5_0", "4_0")'),
+    "DML-DEVICE-Direct3D-removed": Calls(
+        "direct3d_device = Direct3DDevice()\n"
+        "direct3d_device.remove(HRESULT.DXGI_ERROR_DEVICE_HUNG)\n"
+        "Device(direct3d_device=direct3d_device)",
+        "Device(direct3d_device=Direct3DDevice())",
+    ),
     "DML-DEVICE-feature": Calls(
         "device.check_feature_support(2, [])", 'device.check_feature_support(Feature.FEATURE_LEVELS, ["6_4"])'
     ),
@@ -179,6 +197,9 @@ CALLS: Final = {
     "DML-COMPILE-op-null": Calls("device.compile_operator(None)", "device.compile_operator(operator)"),
     "DML-COMPILE-op-device": Calls("Device().compile_operator(operator)", "device.compile_operator(operator)"),
     "DML-COMPILE-flags": Calls("device.compile_operator(operator, 8)", "device.compile_operator(operator, 4)"),
+    "DML-INITIALIZER-operators-null": Calls(
+        "device.create_operator_initializer(None)", "device.create_operator_initializer([])"
+    ),
     "DML-INITIALIZER-operators-device": Calls(
         "Device().create_operator_initializer([plain])", "device.create_operator_initializer([plain])"
     ),
@@ -204,6 +225,10 @@ CALLS: Final = {
     "DML-TABLE-empty": Calls(
         "empty = device.create_binding_table(None)\nempty.bind_inputs([source])",
         "empty = device.create_binding_table(None)\nempty.reset(BindingTableDesc(plain))\nempty.bind_inputs([source])",
+    ),
+    "DML-DISPATCH-command-list": Calls(
+        "recorder.record_dispatch(plain, table, CommandList(3))",
+        "commands = CommandList()\nrecorder.record_dispatch(plain, table, commands)\ncommands.execute()",
     ),
     "DML-DISPATCH-null": Calls("recorder.record_dispatch(plain, None)", "recorder.record_dispatch(plain, table)"),
     "DML-DISPATCH-device": Calls(

@@ -17,9 +17,10 @@ from dml_tile.device import (
     BufferBinding,
     CompiledOperator,
     Device,
+    Direct3DDevice,
     OperatorInitializer,
 )
-from dml_tile.enums import BindingType, ExecutionFlags, ResourceFlags, TensorDataType
+from dml_tile.enums import HRESULT, BindingType, ExecutionFlags, ResourceDimension, ResourceFlags, TensorDataType
 from dml_tile.errors import DmlError
 from tests.helpers.descriptors import row
 
@@ -50,14 +51,19 @@ class Life:
 
     def __init__(self, level: str) -> None:
         self.level = level
-        self.device = Device(level, against="runtime")
+        self.direct3d_device = Direct3DDevice()
+        self.device = self.another_device(self.direct3d_device)
         self.outcome = Outcome()
         self.recorder = self.device.create_command_recorder()
+
+    def another_device(self, direct3d_device: Direct3DDevice | None = None, minimum: str | None = None) -> Device:
+        return Device(self.level, minimum, against="runtime", direct3d_device=direct3d_device)
 
     def call(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         result, returned = None, 0
         try:
             result = function(*arguments)
+            returned = result if isinstance(result, HRESULT) else 0
         except DmlError as error:
             if error.hresult is None:
                 self.outcome.crash_in = name
@@ -84,8 +90,8 @@ class Life:
     def outputs(self, table: BindingTable, bindings: Sequence[BindingLike] | None) -> None:
         self.call("BindOutputs", table.bind_outputs, bindings)
 
-    def dispatch(self, dispatchable: CompiledOperator | OperatorInitializer, table: BindingTable) -> None:
-        self.call("RecordDispatch", self.recorder.record_dispatch, dispatchable, table)
+    def dispatch(self, dispatchable: CompiledOperator | OperatorInitializer, table: BindingTable, *to: Any) -> None:
+        self.call("RecordDispatch", self.recorder.record_dispatch, dispatchable, table, *to)
 
 
 def base(**changes: Any) -> TileOperatorDesc:
@@ -105,7 +111,13 @@ def buffer_of(setup: Setup) -> Buffer:
     heap = setup.get("heap", "DEFAULT")
     number = heap.split(" ")[0]
     flags = setup.get("ResourceFlags", ResourceFlags.ALLOW_UNORDERED_ACCESS)
-    return Buffer(setup.get("Width", ROOM), heap=int(number) if number.isdigit() else heap, flags=flags)
+    return Buffer(
+        setup.get("Width", ROOM),
+        heap=int(number) if number.isdigit() else heap,
+        flags=flags,
+        dimension=setup.get("Dimension", ResourceDimension.BUFFER),
+        direct3d_device=Direct3DDevice() if "device" in setup else None,  # another, or one that it cannot name
+    )
 
 
 def binding_of(setup: Setup) -> BufferBinding:

@@ -11,10 +11,10 @@ from dml_tile.device import (
     Buffer,
     BufferArrayBinding,
     BufferBinding,
+    CommandList,
     CompiledOperator,
-    Device,
 )
-from dml_tile.enums import Feature, TensorDataType
+from dml_tile.enums import HRESULT, CommandListType, Feature, TensorDataType
 from dml_tile.execution.executor import described
 from tests.helpers.descriptors import row
 from tests.helpers.recorded_bindings import NONE, Life, Setup, base, good, owned
@@ -58,10 +58,10 @@ def dispatch(life: Life, setup: Setup) -> None:
     if "recorder" not in setup:
         life.dispatch(compiled, table)
         return
-    other = Device(life.level, against="runtime")
+    other = life.another_device()
     life.call("RecordDispatch", other.create_command_recorder().record_dispatch, compiled, table)
-    life.call("other device", other.get_device_removed_reason)
-    assert other.removal is not None
+    life.call("other device", bool, other.get_device_removed_reason())
+    assert other.get_device_removed_reason()
 
 
 def dispatch_initialised_twice(life: Life, setup: Setup) -> None:
@@ -124,7 +124,18 @@ def dispatch_null(life: Life, setup: Setup) -> None:
     table = life.table(compiled)
     bind_all(life, compiled, table)
     given = [compiled if setup["dispatchable"] else None, table if setup["bindings"] else None]
-    life.call("RecordDispatch", life.recorder.record_dispatch, *given)
+    life.call("RecordDispatch", life.recorder.record_dispatch, *given, CommandList() if setup["commandList"] else None)
+
+
+def dispatch_list(life: Life, setup: Setup) -> None:
+    """Record into a list of another type, or one that is no ID3D12GraphicsCommandList."""
+    compiled = life.compile(volatile=setup["volatile"])
+    initialise(life, compiled)
+    life.outcome.calls.clear()
+    table = life.table(compiled)
+    bind_all(life, compiled, table)
+    kind = setup.get("D3D12_COMMAND_LIST_TYPE", CommandListType.DIRECT)
+    life.dispatch(compiled, table, CommandList(kind, is_graphics="QueryInterface" not in setup))
 
 
 def thread_groups(life: Life, setup: Setup) -> None:
@@ -151,18 +162,26 @@ def violate(life: Life, setup: Setup) -> BindingTable:
     return table
 
 
-def raise_reason(device: Device) -> None:
-    """Make of the HRESULT that is returned one that is raised, as of other calls."""
-    if device.get_device_removed_reason():
-        device.create_command_recorder()
+def full_table(life: Life, compiled: CompiledOperator) -> BindingTable:
+    """A table with all bindings of an operator that is initialised."""
+    initialise(life, compiled)
+    table = life.table(compiled)
+    table.bind_inputs([good()])
+    table.bind_outputs([good()])
+    life.outcome.calls.clear()
+    return table
 
 
 def after_violation(life: Life, setup: Setup) -> None:
     before = life.compile()
     operator = life.device.create_operator(base())
     made = life.device.create_operator_initializer([before])
+    full = full_table(life, before)
+    other, second = life.another_device(), life.another_device(life.direct3d_device)
     table = violate(life, setup)
     device = life.device
+    if "d3d_removed_reason" in setup:
+        life.direct3d_device.remove(HRESULT(int(setup["d3d_removed_reason"], 16)))
     functions: dict[str, Callable[[], Any]] = {
         "CreateOperator": lambda: device.create_operator(base()),
         "CreateOperator(bad)": lambda: device.create_operator(None),
@@ -171,7 +190,12 @@ def after_violation(life: Life, setup: Setup) -> None:
         "CreateCommandRecorder": device.create_command_recorder,
         "CreateBindingTable": lambda: device.create_binding_table(BindingTableDesc(before)),
         "CheckFeatureSupport": lambda: device.check_feature_support(Feature.FEATURE_LEVELS, ["1_0"]),
-        "GetDeviceRemovedReason": lambda: raise_reason(device),
+        "GetDeviceRemovedReason": device.get_device_removed_reason,
+        "CreateBindingTable(bad)": lambda: device.create_binding_table(BindingTableDesc(before, size_in_descriptors=1)),
+        "table.Reset(bad)": lambda: table.reset(BindingTableDesc(before, size_in_descriptors=1)),
+        "RecordDispatch(full table)": lambda: life.recorder.record_dispatch(before, full),
+        "other IDMLDevice": other.create_command_recorder,
+        "second IDMLDevice": second.create_command_recorder,
         "GetBindingProperties": before.get_binding_properties,
         "table.Reset": lambda: table.reset(BindingTableDesc(before)),
         "initializer.Reset": lambda: made.reset([before]),
@@ -180,20 +204,28 @@ def after_violation(life: Life, setup: Setup) -> None:
         "BindOutputs": lambda: table.bind_outputs([good()]),
         "BindTemporaryResource(NONE)": lambda: table.bind_temporary_resource(NONE),
         "BindPersistentResource(NONE)": lambda: table.bind_persistent_resource(NONE),
-        "DMLCreateDevice same d3d": lambda: Device(life.level, against="runtime"),
-        "DMLCreateDevice1 same d3d": lambda: Device(life.level, "1_0", against="runtime"),
-        "DMLCreateDevice1 other d3d": lambda: Device(life.level, "1_0", against="runtime"),
+        "DMLCreateDevice same d3d": lambda: life.another_device(life.direct3d_device),
+        "DMLCreateDevice1 same d3d": lambda: life.another_device(life.direct3d_device, "1_0"),
+        "DMLCreateDevice1 other d3d": lambda: life.another_device(None, "1_0"),
     }
-    then = setup.get("then", "CreateCommandRecorder")
-    life.call(then.partition("(")[0] if then.startswith("Bind") else then, functions[then])
+    otherwise = "second IDMLDevice" if setup["id"].startswith("second") else "CreateCommandRecorder"
+    for then in (
+        ["CreateOperatorInitializer", "DMLCreateDevice1 same d3d"]
+        if "first" in setup
+        else [setup.get("then", otherwise)]
+    ):
+        life.call(then.partition("(")[0] if then.startswith(("Bind", "Record")) else then, functions[then])
 
 
 DISPATCH_CASES: Final[dict[str, Callable[[Life, Setup], None]]] = {
     "after_violation": after_violation,
     "control": after_violation,
     "dispatch": any_dispatch,
+    "d3d_removed": after_violation,
+    "dispatch_list": dispatch_list,
     "dispatch_mismatch": dispatch_mismatch,
     "dispatch_null": dispatch_null,
+    "removed_both": after_violation,
     "thread_groups": thread_groups,
     "violation_reason": after_violation,
 }

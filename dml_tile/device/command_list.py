@@ -1,0 +1,54 @@
+"""Command lists, which hold what is recorded until it is executed.
+
+Page: https://learn.microsoft.com/en-us/windows/win32/api/d3d12/nn-d3d12-id3d12graphicscommandlist
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from dml_tile.bindings.resources import uint
+from dml_tile.enums import CommandListType
+
+_CALL: Final = "ExecuteCommandLists"
+
+
+class Recorded(Protocol):
+    """A dispatch that was recorded."""
+
+    def execute(self, call: str) -> None:
+        """Execute the dispatch; ``call`` is told as what removed the device, if that is what comes of it."""
+
+
+class CommandList:
+    """An open command list of Direct3D 12, and the queue that it is submitted to.
+
+    ``type`` is a CommandListType or its value; of other types than DIRECT and COMPUTE, and where ``is_graphics`` is
+    False, it takes no dispatches. It is not thread-safe.
+    """
+
+    def __init__(self, type: CommandListType | int = CommandListType.DIRECT, *, is_graphics: bool = True) -> None:  # noqa: A002 - C's name
+        self.type = uint("type", type)
+        self.is_graphics = is_graphics
+        self._recorded: list[Recorded] = []
+
+    def append(self, dispatch: Recorded) -> None:
+        """Record a dispatch, as a CommandRecorder does."""
+        self._recorded.append(dispatch)
+
+    def execute(self) -> None:
+        """Execute what was recorded, in order; it stays recorded, and may be executed again.
+
+        A wrong dispatch removes its device. Raises DmlError if that device raises its removal, MemoryError where a
+        bound buffer is larger than memory.
+        """
+        for dispatch in self._recorded:
+            dispatch.execute(_CALL)
+
+    def reset(self) -> None:
+        """Forget what was recorded."""
+        self._recorded.clear()
+
+
+AT_ONCE: Final = CommandList()
+"""Stands for a command list that is executed at once, each time that something is recorded; it holds nothing."""

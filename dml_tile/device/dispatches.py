@@ -1,0 +1,172 @@
+"""Recorded dispatches: their bindings, and their execution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dml_tile.bindings.memory import Bytes
+from dml_tile.bindings.resources import BufferBinding, Span
+from dml_tile.bindings.slots import BindingPair, BindingStage, BindPoint, Slot
+from dml_tile.device.dispatchables import CompiledOperator, OperatorInitializer
+from dml_tile.device.lifetime import Lifetime
+from dml_tile.device.table import BindingTable
+from dml_tile.enums import ExecutionFlags
+from dml_tile.execution.executor import bind_regions
+from dml_tile.findings import Finding
+from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_PAIR_RULES
+from dml_tile.rules.dispatch import INITIALIZATION_RULES, PERSISTENCE_RULES, Initialization, Persistence
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """A slot that a dispatch reads or writes, and what is bound to it."""
+
+    slot: Slot
+    binding: BufferBinding | None
+
+    def point(self, stage: BindingStage, unnoticed: str = "") -> BindPoint:
+        return BindPoint(self.slot.name, stage == "initialisation", stage, self.binding is not None, unnoticed)
+
+    @property
+    def span(self) -> Span | None:
+        """The memory that is accessed; None if nothing is bound, or the range exceeds its buffer."""
+        return self.binding.span(self.slot.size_in_bytes) if self.binding is not None else None
+
+    @property
+    def region(self) -> Bytes | None:
+        """The bytes of ``span``."""
+        return self.binding.region(self.slot.size_in_bytes) if self.binding is not None else None
+
+
+class Execution:
+    """The execution of a compiled operator.
+
+    It uses the bindings at the time of recording or, if the operator's descriptors are volatile, of execution.
+    """
+
+    def __init__(self, lifetime: Lifetime, compiled: CompiledOperator, table: BindingTable) -> None:
+        self._lifetime = lifetime
+        self._compiled = compiled
+        self._table = table
+        self._is_volatile = bool(compiled.flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
+        self._recorded = None if self._is_volatile else self._bound()
+
+    def missing(self) -> list[Finding]:
+        """Return the findings of bindings that are missing although they are required for recording."""
+        return self._missing(self._recorded) if self._recorded is not None else []
+
+    def execute(self, call: str) -> None:
+        """Write the output; findings remove the device, in the name of a call. Does nothing on a removed device."""
+        if self._lifetime.is_removed(call) or self._lifetime.direct3d_device.removed_reason:
+            return
+        compiled, lifetime = self._compiled, self._lifetime
+        source, output = accesses = self._recorded or self._bound()
+        findings = self._missing(accesses)
+        state = Initialization("dispatchable", compiled.initialisations, "execution")
+        findings += lifetime.findings(INITIALIZATION_RULES, state)
+        if compiled.owns_input and compiled.initialisations and source.span is not None:
+            persistence = Persistence(source.span.buffer is None and source.span.start == compiled.persistent_address)
+            findings += lifetime.findings(PERSISTENCE_RULES, persistence)
+        if not _may_write(lifetime, call, findings, [source], [output]) or not compiled.is_executable:
+            return
+        if source.span is not None and output.span is not None:
+            read, written = source.region, output.region
+            assert read is not None
+            assert written is not None
+            bind_regions(compiled.desc, read, written, lifetime.padding).run()
+
+    def _bound(self) -> tuple[_Access, _Access]:
+        compiled, table = self._compiled, self._table
+        is_its_own = table.dispatchable is compiled  # unless it was reset since
+        slot = compiled.persistent_slot if compiled.owns_input else compiled.input_slots[0]
+        bound = (table.persistent if compiled.owns_input else table.inputs[0]) if is_its_own else None
+        return _Access(slot, bound), _Access(compiled.output_slots[0], table.outputs[0] if is_its_own else None)
+
+    def _missing(self, accesses: Sequence[_Access]) -> list[Finding]:
+        unnoticed = "DirectML does not notice: the descriptors are volatile" if self._is_volatile else ""
+        points = (access.point("execution", unnoticed) for access in accesses)
+        return [finding for point in points for finding in self._lifetime.findings(BIND_POINT_RULES, point)]
+
+
+class OperatorsInitialization:
+    """The initialisation of an initializer's operators, with the bindings at the time of recording."""
+
+    def __init__(self, lifetime: Lifetime, initializer: OperatorInitializer, table: BindingTable) -> None:
+        self._lifetime = lifetime
+        self._operators = initializer.operators
+        self._owned = [
+            (compiled, _Access(input_slot, source), _Access(output_slot, persistent))
+            for compiled, input_slot, output_slot, source, persistent in zip(
+                initializer.operators,
+                initializer.input_slots,
+                initializer.output_slots,
+                table.inputs,
+                table.outputs,
+                strict=True,
+            )
+            if compiled.owns_input
+        ]
+
+    def missing(self) -> list[Finding]:
+        """Return the findings of missing bindings."""
+        points = (access.point("initialisation") for _, *accesses in self._owned for access in accesses)
+        return [finding for point in points for finding in self._lifetime.findings(BIND_POINT_RULES, point)]
+
+    def execute(self, call: str) -> None:
+        """Write the persistent resources; findings remove the device, in the name of a call.
+
+        Does nothing on a removed device.
+        """
+        if self._lifetime.is_removed(call) or self._lifetime.direct3d_device.removed_reason:
+            return
+        findings = self.missing()
+        for state in self._initialisations():
+            findings += self._lifetime.findings(INITIALIZATION_RULES, state)
+        reads, writes = [source for _, source, _ in self._owned], [persistent for *_, persistent in self._owned]
+        if not _may_write(self._lifetime, call, findings, reads, writes):
+            return
+        for compiled, source, persistent in self._owned:
+            if source.span is not None and persistent.span is not None:
+                copy_bytes(source.region, persistent.region)
+                compiled.persistent_address = persistent.span.start
+
+    def _initialisations(self) -> list[Initialization]:
+        """Count an initialisation of each operator, and return the counts before it."""
+        states = []
+        with self._lifetime.lock:
+            for i, compiled in enumerate(self._operators):
+                states.append(Initialization(f"operators[{i}]", compiled.initialisations, "initialisation"))
+                if compiled.lifetime is self._lifetime:  # another device counts its own
+                    compiled.initialisations += 1
+        return states
+
+
+RecordedDispatch: TypeAlias = Execution | OperatorsInitialization
+
+
+def copy_bytes(source: Bytes | None, destination: Bytes | None) -> None:
+    """Copy the source to the beginning of the destination, which may be larger."""
+    assert source is not None
+    assert destination is not None
+    destination[: source.size] = source
+
+
+def _may_write(
+    lifetime: Lifetime, call: str, findings: list[Finding], reads: Sequence[_Access], writes: Sequence[_Access]
+) -> bool:
+    """Return whether there are no findings and no overlaps; findings remove the device."""
+    pairs = list(_overlaps(reads, writes))
+    for pair in pairs:
+        findings += lifetime.findings(BINDING_PAIR_RULES, pair)
+    if findings:
+        lifetime.remove(call, findings)
+    return not findings and not pairs
+
+
+def _overlaps(reads: Sequence[_Access], writes: Sequence[_Access]) -> Iterator[BindingPair]:
+    for i, write in enumerate(writes):
+        for other in (*reads, *writes[:i]):
+            if write.span is not None and other.span is not None and write.span.overlaps(other.span):
+                yield BindingPair(write.slot.name, other.slot.name, overlap=True)
