@@ -80,6 +80,8 @@ if TYPE_CHECKING:
     from dml_tile.rules.check import lowest_level as lowest_level
     from dml_tile.rules.check import require as require
     from dml_tile.rules.device import Removal as Removal
+    from dml_tile.simulation import Simulation as Simulation
+    from dml_tile.simulation import current_target as current_target
     from dml_tile.simulation import simulate as simulate
     from dml_tile.targets import Target as Target
     from dml_tile.targets import TargetLike as TargetLike
@@ -137,7 +139,7 @@ _NAMES = {
     "rules.catalogue": ("RULES",),
     "rules.check": ("check", "lowest_level", "require"),
     "rules.device": ("Removal",),
-    "simulation": ("simulate",),
+    "simulation": ("Simulation", "current_target", "simulate"),
     "targets": ("Target", "TargetLike"),
     "webnn_limits": ("op_support_limits",),
 }

@@ -167,7 +167,7 @@ class Target:
     def label(self) -> str:
         """The name with its level: ``windows-11-21h2 (4_0)``; a level alone stands for itself."""
         level = self.feature_level.short
-        return level if self.name == level else f"{self.name} ({level})"
+        return self.name if self.name.partition("+")[0] == level else f"{self.name} ({level})"
 
     def __str__(self) -> str:
         return self.label
@@ -191,20 +191,34 @@ class Target:
             return False
         return any(data_type in types and since <= self.feature_level for since, types, _ in DATA_TYPES)
 
+    @property
+    def spelling(self) -> str:
+        """A text that ``parse`` reads as a target that simulates the same: the name, or that of the level if it is new.
+
+        What the adapter lacks stands behind it: ``5_2+no-typed-uav-loads``.
+        """
+        name = self.name.partition("+")[0].lower()
+        try:
+            known = _named(name).feature_level == self.feature_level
+        except ValueError:
+            known = False
+        return _with_lacks(self, name if known else self.feature_level.short)
+
     @classmethod
     def parse(
         cls, value: TargetLike, *, double_precision: bool | None = None, typed_uav_loads: bool | None = None
     ) -> Target:
         """The target named by a level, a DirectML version, a Windows release or an onnxruntime-directml version.
 
-        ``"4_1"``, ``0x4100``, ``"directml-1.6.0"``, ``"windows-10-22h2"``, ``"onnxruntime-directml-1.16.3"``; upper and
-        lower case are the same; a Target is taken as it is, but for the capabilities that are given. Raises
-        ValueError, with the nearest known names, for anything else.
+        ``"4_1"``, ``0x4100``, ``"directml-1.6.0"``, ``"windows-10-22h2"``, ``"onnxruntime-directml-1.16.3"``; behind it
+        what the adapter lacks, as in ``"5_2+no-typed-uav-loads"`` and ``"6_4+no-double-precision"``; upper and lower
+        case are the same; a Target is taken as it is, but for the capabilities that are given. Raises ValueError, with
+        the nearest known names, for anything else.
         """
         if isinstance(value, Target):
             target = value
         else:
-            target = _named(value.strip().lower()) if isinstance(value, str) else cls(FeatureLevel.parse(value))
+            target = _spelled(value.strip().lower()) if isinstance(value, str) else cls(FeatureLevel.parse(value))
         if double_precision is not None:
             target = replace(target, double_precision=double_precision)
         if typed_uav_loads is not None:
@@ -232,6 +246,37 @@ def target_names() -> list[str]:
     names += [release.name for release in WINDOWS_RELEASES]
     names += [f"onnxruntime-directml-{version}" for version in ONNXRUNTIME_DIRECTML]
     return names
+
+
+_NO_DOUBLE_PRECISION: Final = "no-double-precision"
+_NO_TYPED_UAV_LOADS: Final = "no-typed-uav-loads"
+_LACKS: Final = (_NO_DOUBLE_PRECISION, _NO_TYPED_UAV_LOADS)
+"""What stands behind a target's name for a capability that the adapter lacks."""
+
+
+@lru_cache(maxsize=256)
+def _spelled(text: str) -> Target:
+    """The target of a name with what the adapter lacks behind it, each after a +."""
+    name, *lacks = text.split("+")
+    target = _named(name)
+    for lack in lacks:
+        if lack not in _LACKS:
+            raise ValueError(f"{lack!r} in {text!r} is no capability; expected {' or '.join(_LACKS)}")
+        target = _without(target, lack)
+    return target
+
+
+def _without(target: Target, lack: str) -> Target:
+    double_precision = target.double_precision and lack != _NO_DOUBLE_PRECISION
+    typed_uav_loads = target.typed_uav_loads and lack != _NO_TYPED_UAV_LOADS
+    lesser = replace(target, double_precision=double_precision, typed_uav_loads=typed_uav_loads)
+    return replace(lesser, name=_with_lacks(lesser, target.name.partition("+")[0]))
+
+
+def _with_lacks(target: Target, name: str) -> str:
+    lacks = [] if target.double_precision else [_NO_DOUBLE_PRECISION]
+    lacks += [] if target.typed_uav_loads else [_NO_TYPED_UAV_LOADS]
+    return "+".join([name, *lacks])
 
 
 @lru_cache(maxsize=256)

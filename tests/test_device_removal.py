@@ -58,6 +58,7 @@ def test_a_removed_device_writes_nothing_with_a_table_that_was_bound_before() ->
     table(device, operator).bind_inputs([BindingDesc()])
     recorder.record_dispatch(operator, bindings)
     assert not written(out).any()
+    assert removing_rules(device) == {"DML-BINDING-missing"}
 
 
 def test_each_error_names_the_call() -> None:
@@ -92,6 +93,7 @@ def test_each_error_names_the_call() -> None:
         empty.bind_outputs([])
     with pytest.raises(DmlError, match="CreateCommandRecorder: DXGI_ERROR_DEVICE_REMOVED"):
         device.create_command_recorder()
+    assert device.removal is not None
 
 
 def test_the_first_removal_stays_the_reason() -> None:

@@ -14,13 +14,13 @@ from typing import Any, Final
 import pytest
 
 import dml_tile
+from dml_tile.calls import record_calls
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
 from dml_tile.lowering.lower import lower
 from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import check
-from dml_tile.simulation import resolve
 from dml_tile.targets import TILE_SUPPORT, Target
 from docs.generate import DOCS, GENERATED
 from docs.generator import rules_page
@@ -176,7 +176,9 @@ def test_each_public_name_has_an_entry() -> None:
 
 
 def test_the_examples_in_docstrings_are_true() -> None:
-    names = {"simulate": dml_tile.simulate, "resolve": resolve}
+    desc = dml_tile.TileOperatorDesc.from_input(data_type="INT64", sizes=[2], repeats=[2])
+    names = {"desc": desc, **{name: getattr(dml_tile, name) for name in ("check", "current_target", "simulate")}}
+    names["record_calls"] = record_calls
     (example, *_) = examples = doctest.DocTestParser().get_examples(text_of("api.md"))
     assert example.source.startswith("with simulate(")
     found = doctest.DocTest(examples, names, "api.md", None, 0, None)
@@ -188,7 +190,13 @@ def test_a_signature_is_written_as_in_the_source() -> None:
     assert not isinstance(checked, Constant)
     text = signature(checked, width=200)  # type: ignore[arg-type]
     assert text.endswith('target: TargetLike | None = None, against: Against = "both") -> tuple[Finding, ...]')
-    assert public_names("dml_tile.testing") == ["assert_accepts", "assert_rejects", "simulate"]
+    assert public_names("dml_tile.testing") == [
+        "Call",
+        "assert_accepts",
+        "assert_rejects",
+        "record_calls",
+        "simulate",
+    ]
     with pytest.raises(LookupError, match=r"dml_tile\.rules defines no chekc"):
         definition("dml_tile.rules.check", "chekc")
 

@@ -151,7 +151,7 @@ def test_a_test_without_targets_is_deselected(pytester: pytest.Pytester) -> None
     result.assert_outcomes(passed=1, deselected=2)
 
 
-def test_a_marked_test_simulates_for_its_own_fixtures_but_for_no_wider_one(pytester: pytest.Pytester) -> None:
+def test_a_marked_test_simulates_for_its_fixtures_and_for_no_other_test(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -165,7 +165,7 @@ def test_a_marked_test_simulates_for_its_own_fixtures_but_for_no_wider_one(pytes
         def wide(): return resolve(None).name
 
         @pytest.mark.dml(targets=["2_0"])
-        def test_it(narrow, wide): assert (narrow, wide) == ("2_0", "6_4")
+        def test_it(narrow, wide): assert (narrow, wide) == ("2_0", "2_0")
 
         def test_after(): assert resolve(None).name == "6_4"
         """,
@@ -196,13 +196,17 @@ def test_the_marker_suits_hypothesis(pytester: pytest.Pytester) -> None:
     ("arguments", "message"),
     [
         ("'4_1'", "the dml marker takes keywords only, not '4_1'"),
-        ("target=['4_1'], min='4_1'", "the dml marker takes targets, minimum and maximum, not min, target"),
+        (
+            "target=['4_1'], min='4_1'",
+            "the dml marker takes targets, minimum, maximum and expects_removal, not min, target",
+        ),
         ("targets=['windows-7']", "the dml marker's targets: 'windows-7' is no known target; *did you mean *"),
         ("targets='4_1'", "the dml marker takes a list of targets that is not empty, not '4_1'"),
         ("targets=[]", "the dml marker takes a list of targets that is not empty, not []"),
         ("targets=[None]", "the dml marker's targets: None is no feature level; *"),
         ("minimum='4_9'", "the dml marker's minimum: '4_9' is no known target; *"),
         ("maximum=1.5", "the dml marker's maximum: 1.5 is no feature level; *"),
+        ("expects_removal='yes'", "the dml marker's expects_removal is 'yes'; True or False was expected"),
         ("minimum='5_0', maximum='4_0'", "the dml marker's minimum 5_0 is above its maximum 4_0"),
     ],
 )
@@ -229,19 +233,19 @@ def test_a_wrong_marker_of_a_parameter_is_an_error_that_names_the_test(pytester:
         """,
     )
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["*::test_it[[]6_4-long]: the dml marker takes targets, minimum and maximum, not min"])
+    result.stdout.fnmatch_lines(["*::test_it[[]6_4-long]: the dml marker takes *, not min"])
     assert "pytest_plugin.py" not in result.stdout.str()
 
 
-@pytest.mark.parametrize("before", ["@pytest.mark.dml", "pytestmark = pytest.mark.dml"])
-def test_a_marked_test_case_is_an_error_that_names_it(pytester: pytest.Pytester, before: str) -> None:
+@pytest.mark.parametrize("before", ["@pytest.mark.dml(maximum='4_0')", "pytestmark = pytest.mark.dml(maximum='4_0')"])
+def test_a_marked_test_case_runs_at_the_target_that_is_left(pytester: pytest.Pytester, before: str) -> None:
     source = f"""
 import unittest, pytest
+from dml_tile import current_target
 
 {before}
 class TestCase(unittest.TestCase):
-    def test_it(self): pass
+    def test_it(self): assert current_target().name == "directml-1.6.0"
 """
-    result = run(pytester, source)
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*::TestCase::test_it: the dml marker is for test functions, *"])
+    assert passed(run(pytester, source, "--dml-target=directml-1.6.0,4_1")) == ["TestCase::test_it"]
+    run(pytester, source, "--dml-target=4_1").assert_outcomes(deselected=1)

@@ -24,7 +24,7 @@ ROOMS: Final = (
     ("descriptors",),
     ("findings",),
     ("errors",),
-    ("simulation",),
+    ("simulation", "calls"),
     ("tile_request",),
     ("input_errors",),
     ("files",),

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dml_tile.bindings.memory import DTYPES, region_of
+from dml_tile.calls import record
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dialects import numpy as dialect
 from dml_tile.enums import TensorDataType
@@ -64,7 +65,7 @@ def tile(
     described = TileOperatorDesc.from_input(
         data_type=data_type, sizes=request.shape or (1,), repeats=request.repeats or (1,)
     )
-    require_executable(described, target, against)
+    require_executable("tile", described, target, against)
     if out is None:
         out = np.empty(request.output_shape, array.dtype)
     else:
@@ -72,6 +73,7 @@ def tile(
     source = array.reshape(request.shape)
     plan = plan_tile(array.itemsize, request.shape, request.repeats, source.strides, out.strides)
     run(plan, Region(*region_of(source)), Region(*region_of(out)))
+    record("tile", target, described)
     return out
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from operator import index
 from typing import Final, Literal, SupportsIndex, overload
 
-from dml_tile.bindings.resources import Direct3DDevice, uint
+from dml_tile.bindings.memory import BufferLike, byte_view
+from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, uint
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
@@ -23,10 +24,9 @@ from dml_tile.enums import (
     FeatureLevel,
     TensorDataType,
 )
-from dml_tile.errors import DmlError
 from dml_tile.execution.executor import Padding, require_padding
 from dml_tile.findings import Against
-from dml_tile.rules.check import check
+from dml_tile.rules.check import findings_of
 from dml_tile.rules.device import (
     COMPILATION_RULES,
     CREATION_RULES,
@@ -77,7 +77,8 @@ class Device:
         self._lifetime.require("DMLCreateDevice1", CREATION_RULES, creation)
 
     def __repr__(self) -> str:
-        removed = f", removed by {self.removal.call}" if self.removal else ""
+        call = self._lifetime.removing_call
+        removed = f", removed by {call}" if call else ""
         return f"<Device at {self.target.label}{removed}>"
 
     @property
@@ -139,10 +140,10 @@ class Device:
         """Return an operator that can be compiled. Raises DmlError with the findings of ``check``."""
         call = "CreateOperator"
         self._lifetime.require_present(call)
-        if findings := check(desc, self.target, self._lifetime.against):
-            raise DmlError(findings, call)
+        self._lifetime.refuse(call, findings_of(desc, self.target, self._lifetime.against), desc)
         tile = desc.desc if isinstance(desc, OperatorDesc) else desc
         assert tile is not None, "check refuses null"
+        self._lifetime.record(call, desc)
         return Operator(self._lifetime, tile)
 
     def compile_operator(
@@ -158,8 +159,9 @@ class Device:
             raise TypeError(f"an Operator was expected, not a {type(op).__name__}")
         own = op is not None and op.lifetime is self._lifetime
         compilation = Compilation(op is not None, own, uint("flags", flags))
-        self._lifetime.require(call, COMPILATION_RULES, compilation)
+        self._lifetime.refuse(call, self._lifetime.findings(COMPILATION_RULES, compilation), op.desc if op else None)
         assert op is not None
+        self._lifetime.record(call, op.desc)
         return CompiledOperator(op, ExecutionFlags(flags))
 
     def create_operator_initializer(self, operators: Iterable[CompiledOperator] | None = ()) -> OperatorInitializer:
@@ -186,6 +188,53 @@ class Device:
         """Return a recorder, which executes at once what it records, or appends it to a command list."""
         self._lifetime.require_present("CreateCommandRecorder")
         return CommandRecorder(self._lifetime)
+
+    def execute(
+        self,
+        desc: OperatorDesc | TileOperatorDesc | None,
+        input: BufferLike | Buffer,  # noqa: A002
+        output: BufferLike | Buffer,
+        flags: ExecutionFlags | int = ExecutionFlags.NONE,
+    ) -> None:
+        """Run the whole life of a tile: create, compile and initialise it, bind its buffers, and dispatch it.
+
+        ``input`` and ``output`` are Buffers, or any contiguous objects with the buffer protocol, of at least
+        TotalTensorSizeInBytes bytes; they are bound from byte 0. An input that is OWNED_BY_DML goes into a persistent
+        resource of this call's own. Raises DmlError where a call is refused or removes the device, whether or not the
+        device raises its removal, TypeError and ValueError as ``Buffer.wrap`` does.
+        """
+        compiled = self.compile_operator(self.create_operator(desc), flags)
+        source, destination = BufferBinding(_readable(input)), BufferBinding(_writable(output))
+        initializer = self.create_operator_initializer((compiled,))
+        table = self.create_binding_table(BindingTableDesc(initializer))
+        recorder = self.create_command_recorder()
+        if compiled.owns_input:
+            persistent = BufferBinding(Buffer(compiled.get_binding_properties().persistent_resource_size))
+            table.bind_inputs([BufferArrayBinding([source])])
+            table.bind_outputs([persistent])
+            recorder.record_dispatch(initializer, table)
+            self._lifetime.raise_if_removed()
+            table.reset(BindingTableDesc(compiled))
+            table.bind_persistent_resource(persistent)
+        else:
+            recorder.record_dispatch(initializer, table)
+            table.reset(BindingTableDesc(compiled))
+            table.bind_inputs([source])
+        table.bind_outputs([destination])
+        recorder.record_dispatch(compiled, table)
+        self._lifetime.raise_if_removed()
+
+
+def _writable(memory: BufferLike | Buffer) -> Buffer:
+    return memory if isinstance(memory, Buffer) else Buffer.wrap(memory)
+
+
+def _readable(memory: BufferLike | Buffer) -> Buffer:
+    """A buffer to read from; of memory that is read-only, a copy, since buffers can be written to."""
+    if isinstance(memory, Buffer):
+        return memory
+    view = byte_view(memory)
+    return Buffer.wrap(view if view.flags.writeable else view.copy())
 
 
 _LEVELS: Final = frozenset(map(int, FeatureLevel))

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.resources import BufferBinding, Span
 from dml_tile.bindings.slots import BindingPair, BindingStage, BindPoint, Slot
+from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.device.dispatchables import CompiledOperator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.device.table import BindingTable
@@ -69,7 +70,8 @@ class Execution:
         if compiled.owns_input and compiled.initialisations and source.span is not None:
             persistence = Persistence(source.span.buffer is None and source.span.start == compiled.persistent_address)
             findings += lifetime.findings(PERSISTENCE_RULES, persistence)
-        if not _may_write(lifetime, call, findings, [source], [output]) or not compiled.is_executable:
+        may_write = _may_write(lifetime, call, findings, [source], [output], compiled.desc)
+        if not may_write or not compiled.is_executable:
             return
         if source.span is not None and output.span is not None:
             read, written = source.region, output.region
@@ -154,14 +156,21 @@ def copy_bytes(source: Bytes | None, destination: Bytes | None) -> None:
 
 
 def _may_write(
-    lifetime: Lifetime, call: str, findings: list[Finding], reads: Sequence[_Access], writes: Sequence[_Access]
+    lifetime: Lifetime,
+    call: str,
+    findings: list[Finding],
+    reads: Sequence[_Access],
+    writes: Sequence[_Access],
+    desc: TileOperatorDesc | None = None,
 ) -> bool:
     """Return whether there are no findings and no overlaps; findings remove the device."""
     pairs = list(_overlaps(reads, writes))
     for pair in pairs:
         findings += lifetime.findings(BINDING_PAIR_RULES, pair)
     if findings:
-        lifetime.remove(call, findings)
+        lifetime.remove(call, findings, desc)
+    else:
+        lifetime.record(call, desc)
     return not findings and not pairs
 
 

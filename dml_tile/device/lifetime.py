@@ -7,6 +7,8 @@ from threading import Lock
 from typing import TypeVar
 
 from dml_tile.bindings.resources import Direct3DDevice
+from dml_tile.calls import record, report_question, report_removal
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import Padding
 from dml_tile.findings import Against, Finding, Rule, bases_of
@@ -39,8 +41,28 @@ class Lifetime:
 
     @property
     def removal(self) -> Removal | None:
-        """The call that removed the device, with its findings; None if the device is present."""
+        """The call that removed the device, with its findings; None if the device is present.
+
+        A test that reads it is taken to know of the removal.
+        """
+        if self._removal is not None:
+            report_question(self)
         return self._removal
+
+    @property
+    def removing_call(self) -> str:
+        """The call that removed the device; empty if none did."""
+        return self._removal.call if self._removal else ""
+
+    def record(self, call: str, desc: OperatorDesc | TileOperatorDesc | None, findings: Iterable[Finding] = ()) -> None:
+        """Record a call for tests that list them."""
+        record(call, self.target, desc, findings)
+
+    def refuse(self, call: str, findings: Sequence[Finding], desc: OperatorDesc | TileOperatorDesc | None) -> None:
+        """Raise DmlError with the findings of a call on a descriptor, if there are any."""
+        if findings:
+            self.record(call, desc, findings)
+            raise DmlError(findings, call)
 
     def findings(self, rules: Iterable[Rule[Subject]], subject: Subject) -> list[Finding]:
         """Return the findings of the rules on a subject that the device's contract includes."""
@@ -55,24 +77,38 @@ class Lifetime:
     def require_present(self, call: str) -> None:
         """Raise DmlError if the device has been removed."""
         if self._removal is not None:
+            self._report()
             self.require(call, REMOVAL_RULES, self._removal)
 
     def is_removed(self, call: str) -> bool:
         """Return whether the device is removed, and the call does nothing. Raises DmlError if removals are raised."""
+        if self._removal is not None:
+            self._report()
         if self._raise_on_removal:
             self.require_present(call)
         return self._removal is not None
 
-    def remove(self, call: str, findings: Sequence[Finding]) -> None:
-        """Remove the device because of a call's findings.
+    def remove(self, call: str, findings: Sequence[Finding], desc: TileOperatorDesc | None = None) -> None:
+        """Remove the device because of the findings of a call, on a tile with this descriptor.
 
         Raises DmlError if the first problem that DirectML notices makes it crash, or if removals are raised.
         """
+        self.record(call, desc, findings)
         noticed = next((finding for finding in findings if finding.is_noticed), None)
         if noticed is not None and noticed.crash:
             raise DmlError([finding for finding in findings if finding.crash or not finding.is_noticed], call)
         with self.lock:
             if self._removal is None:
                 self._removal = Removal(call, tuple(findings))
+        self._report()
         if self._raise_on_removal:
             raise DmlError(findings, call)
+
+    def raise_if_removed(self) -> None:
+        """Raise DmlError with the reason, if the device was removed."""
+        if self._removal is not None:
+            raise DmlError(self._removal.findings, self._removal.call)
+
+    def _report(self) -> None:
+        """Tell a test that watches that the device is removed, or is used although it is."""
+        report_removal(self, f"A device at {self.target.label} was removed by {self._removal}")

@@ -54,8 +54,9 @@ class CommandRecorder:
             list_type=command_list.type,
             is_graphics=command_list.is_graphics,
         )
+        desc = dispatchable.desc if isinstance(dispatchable, CompiledOperator) else None
         if findings := lifetime.findings(DISPATCH_RULES, dispatch):
-            lifetime.remove(_CALL, findings)
+            lifetime.remove(_CALL, findings, desc)
             return
         recorded: RecordedDispatch = (
             Execution(lifetime, dispatchable, bindings)
@@ -65,8 +66,9 @@ class CommandRecorder:
         if command_list is AT_ONCE:
             recorded.execute(_CALL)
         elif missing := recorded.missing():
-            lifetime.remove(_CALL, missing)
+            lifetime.remove(_CALL, missing, desc)
         else:
+            lifetime.record(_CALL, desc)
             command_list.append(recorded)
 
 

@@ -12,7 +12,8 @@ from typing import Final, TypeAlias
 
 from dml_tile.bindings.resources import BindingLike, BufferBinding, binding_desc, bindings_of, uint
 from dml_tile.bindings.slots import INITIALIZER_INPUT, Binding, BindPoint, Bound, Count, Slot
-from dml_tile.device.dispatchables import Dispatchable, Operator, OperatorInitializer
+from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.enums import BindingType
 from dml_tile.findings import Finding
@@ -140,8 +141,9 @@ class BindingTable:
         for one in bound:
             findings += self._findings(one)
         if findings:
-            self.lifetime.remove(call, findings)
+            self.lifetime.remove(call, findings, self._desc)
             return before
+        self.lifetime.record(call, self._desc)
         return [one.range and one.range[0] for one in bound] or [None] * len(slots)
 
     def _bind_one(
@@ -149,9 +151,15 @@ class BindingTable:
     ) -> BufferBinding | None:
         bound = Bound(slot, None if binding is None else binding_desc(binding), self.lifetime.direct3d_device)
         if findings := self._findings(bound):
-            self.lifetime.remove(call, findings)
+            self.lifetime.remove(call, findings, self._desc)
             return before
+        self.lifetime.record(call, self._desc)
         return bound.range and bound.range[0]
+
+    @property
+    def _desc(self) -> TileOperatorDesc | None:
+        """The descriptor of the operator that the table was made for."""
+        return self.dispatchable.desc if isinstance(self.dispatchable, CompiledOperator) else None
 
     def _findings(self, bound: Bound) -> list[Finding]:
         findings = self.lifetime.findings(BOUND_RULES, bound)

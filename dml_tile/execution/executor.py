@@ -10,6 +10,7 @@ import numpy as np
 
 from dml_tile.bindings.memory import BufferLike, Bytes, byte_view
 from dml_tile.bindings.slots import TENSOR, Binding, BindingPair, Slot
+from dml_tile.calls import record
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.errors import DmlError
 from dml_tile.execution.moves import Region
@@ -19,7 +20,7 @@ from dml_tile.execution.threads import Progress, Work
 from dml_tile.findings import Against, Finding
 from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
 from dml_tile.rules.binding import output_is_apart, range_is_large_enough
-from dml_tile.rules.check import check
+from dml_tile.rules.check import findings_of
 from dml_tile.rules.tensor import output_elements_are_apart, total_is_large_enough
 from dml_tile.rules.tile import output_sizes_are_the_products
 from dml_tile.simulation import resolve
@@ -80,18 +81,25 @@ class CompiledTile:
         Nothing is read or written yet. Raises DmlError with the findings of the buffers, TypeError where a buffer is
         none, ValueError where one is not contiguous, or ``output`` is read-only.
         """
+        bound = self._bind("bind", input, output)
+        record("bind", self.target, self.desc)
+        return bound
+
+    def _bind(self, call: str, input: BufferLike, output: BufferLike) -> BoundTile:  # noqa: A002
         memory = [byte_view(input), byte_view(output, writable=True)]
         for i, size in enumerate(self.sizes_in_bytes):
             if memory[i].nbytes != size:
                 memory[i] = memory[i][:size]
         if findings := self._buffer_findings(*memory):
             del memory  # else the traceback would keep the caller from closing an mmap
+            record(call, self.target, self.desc, findings)
             raise DmlError(findings)
         return BoundTile(self.plan, *memory, poison=self.padding == "poison")
 
     def execute(self, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
         """Tile ``input`` into ``output``, once; raises what ``bind`` raises."""
-        self.bind(input, output).run()
+        self._bind("execute", input, output).run()
+        record("execute", self.target, self.desc)
 
     def _buffer_findings(self, source: Bytes, destination: Bytes) -> list[Finding]:
         findings: list[Finding] = []
@@ -121,9 +129,14 @@ def compile_tile(
     32 bits, and outputs whose elements share addresses, are refused also against ``"runtime"``. For ``padding``, see
     ``execute``.
     """
-    target = resolve(target)
+    compiled = _compiled("compile_tile", desc, resolve(target), against, padding)
+    record("compile_tile", compiled.target, desc)
+    return compiled
+
+
+def _compiled(call: str, desc: TileOperatorDesc, target: Target, against: Against, padding: Padding) -> CompiledTile:
     require_padding(padding)
-    require_executable(desc, target, against)
+    require_executable(call, desc, target, against)
     source, destination = (buffer.total_tensor_size_in_bytes for buffer in described(desc))
     plan = _plan(desc)
     return CompiledTile(desc, target, padding, plan, (source, destination))
@@ -148,7 +161,7 @@ def execute(
     Raises what ``compile_tile`` raises, and TypeError where a buffer is none, ValueError where one is not contiguous,
     or ``output`` is read-only, and DmlError where one is too small, or they overlap.
     """
-    compile_tile(desc, target, against, padding=padding).execute(input, output)
+    _compiled("execute", desc, resolve(target), against, padding).execute(input, output)
 
 
 def bind_regions(desc: TileOperatorDesc, source: Bytes, output: Bytes, padding: Padding) -> BoundTile:
@@ -179,20 +192,21 @@ def require_padding(padding: Padding) -> None:
         raise ValueError(f"padding is {padding!r}; it must be one of {', '.join(map(repr, get_args(Padding)))}")
 
 
-def require_executable(desc: TileOperatorDesc, target: Target, against: Against) -> None:
+def require_executable(call: str, desc: TileOperatorDesc, target: Target, against: Against) -> None:
     """Raise DmlError unless the descriptor passes, and means what it says also without 32-bit arithmetic."""
     if not isinstance(desc, TileOperatorDesc):
         raise TypeError(f"a TileOperatorDesc was expected, not a {type(desc).__name__}")
-    findings = check(desc, target, against)
+    findings = findings_of(desc, target, against)
     if not findings and against == "runtime":
         findings = why_never_executed(desc, target)
     if findings:
+        record(call, target, desc, findings)
         raise DmlError(findings)
 
 
 def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
     """What keeps a descriptor from being executed, also where the runtime, by wrapping, accepts it."""
-    documented = check(desc, target, "documentation")
+    documented = findings_of(desc, target, "documentation")
     return tuple(finding for finding in documented if finding.rule in NEVER_EXECUTED)
 
 

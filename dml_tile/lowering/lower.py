@@ -22,7 +22,7 @@ from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides, round_up_4
 from dml_tile.lowering.carriers import FLOATS, carriers
 from dml_tile.lowering.steps import Lowering, LoweringStep, StepBuffer
 from dml_tile.lowering.tiles import Chain, TensorMemory, chain_of, tile_of
-from dml_tile.rules.check import check
+from dml_tile.rules.check import findings_of
 from dml_tile.rules.dialect import (
     dimensions_are_few_enough,
     elements_can_be_held,
@@ -83,7 +83,7 @@ def lower(
     such chain; ValueError for an unknown target; TypeError if ``desc`` is not a descriptor.
     """
     target = resolve(target)
-    findings = check(desc, target)
+    findings = findings_of(desc, target)
     tile = desc.desc if isinstance(desc, OperatorDesc) else desc
     source = view_of(Operand("InputTensor", tile.input_tensor)) if tile else None
     destination = view_of(Operand("OutputTensor", tile.output_tensor)) if tile else None
@@ -124,7 +124,7 @@ def lower_request(
         return lower(directml.tile_desc(request), target)  # its elements have 4 bits, which every target refuses
     strides = packed_strides(request.shape), packed_strides(request.output_shape)
     walk = ByteWalk.of(element_size, request.shape, request.repeats, *strides)
-    if not directml.findings(request) and not check(desc := directml.tile_desc(request), target):
+    if not directml.findings(request) and not findings_of(desc := directml.tile_desc(request), target):
         return _its_own(request, desc, target, walk)
     input, output = (  # noqa: A001
         TensorMemory(round_up_4(math.prod(shape) * element_size)) for shape in (request.shape, request.output_shape)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from operator import mul
 from typing import Final
 
+from dml_tile.calls import record
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import UINT_MAX, FeatureLevel, OperatorType, TensorFlags, TensorType
 from dml_tile.errors import DmlError
@@ -46,8 +47,17 @@ def check(
     default: what breaks either.
     Raises ValueError for an unknown target or ``against``, TypeError for what is no descriptor.
     """
-    bases = bases_of(against)
     target = resolve(target)
+    findings = findings_of(desc, target, against)
+    record("check", target, desc, findings)
+    return findings
+
+
+def findings_of(
+    desc: OperatorDesc | TileOperatorDesc | None, target: Target, against: Against = "both"
+) -> tuple[Finding, ...]:
+    """Find what ``check`` finds, where the call in progress is another one. Raises what ``check`` raises."""
+    bases = bases_of(against)
     tile = _tile_of(desc)
     if tile is not None and _is_plainly_fine(tile, target):
         return ()

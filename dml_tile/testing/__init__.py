@@ -3,15 +3,17 @@
 assert_accepts()    the descriptor has no findings
 assert_rejects()    it has some, of the rules that are named
 simulate()          a target for where none is named
+record_calls()      a list of the calls that are made, each a Call
 strategies          random tiles for hypothesis; to be imported, needs hypothesis
 
-The fixtures ``dml_target`` and ``dml_device``, and the marker ``dml``, come with ``dml_tile.pytest_plugin``.
+The marker ``dml`` and the fixtures ``dml_target``, ``dml_device`` and ``dml_calls`` come with the pytest plugin.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from dml_tile.calls import Call, record_calls
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.findings import Against, Finding
 from dml_tile.rules.catalogue import rule_named
@@ -19,7 +21,7 @@ from dml_tile.rules.check import check
 from dml_tile.simulation import resolve, simulate
 from dml_tile.targets import Target, TargetLike
 
-__all__ = ["assert_accepts", "assert_rejects", "simulate"]
+__all__ = ["Call", "assert_accepts", "assert_rejects", "record_calls", "simulate"]
 
 
 def assert_accepts(

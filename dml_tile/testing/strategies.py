@@ -21,7 +21,8 @@ except ImportError as error:
 from dml_tile.bindings.memory import Bytes
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import UINT64_MAX, UINT_MAX
-from dml_tile.rules.check import check
+from dml_tile.rules.check import findings_of
+from dml_tile.simulation import resolve
 from dml_tile.targets import Target, TargetLike
 from dml_tile.testing.drafts import Draft, drafts
 from dml_tile.testing.faults import faulty_drafts
@@ -72,7 +73,7 @@ def invalid_tiles(target: TargetLike | None = None) -> st.SearchStrategy[TileOpe
     Null pointers, unknown enumerators, counts that lie, extreme integers. Raises ValueError for an unknown target.
     """
     parsed = _parsed(target)
-    return _made(_ANY_TILE).filter(lambda desc: bool(check(desc, parsed)))
+    return _made(_ANY_TILE).filter(lambda desc: bool(findings_of(desc, resolve(parsed))))
 
 
 def tile_buffers(desc: TileOperatorDesc) -> st.SearchStrategy[tuple[Bytes, Bytes]]:

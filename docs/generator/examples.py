@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from dml_tile.calls import RemovalWatch
 from dml_tile.checks.verdicts import verdict_word
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.errors import DialectError, DmlError
@@ -86,9 +87,11 @@ def findings_of(prepared: str, code: str) -> tuple[Finding, ...]:
     exec(prepared, names)  # noqa: S102
     *statements, last = ast.parse(code).body
     assert isinstance(last, ast.Expr), f"{code!r} ends in no expression"
+    watch = RemovalWatch()  # so that a test which tries the example is not taken to have removed the device
     try:
-        exec(compile(ast.Module(statements, []), "<example>", "exec"), names)  # noqa: S102
-        given = eval(compile(ast.Expression(last.value), "<example>", "eval"), names)  # noqa: S307
+        with watch:
+            exec(compile(ast.Module(statements, []), "<example>", "exec"), names)  # noqa: S102
+            given = eval(compile(ast.Expression(last.value), "<example>", "eval"), names)  # noqa: S307
     except DmlError as error:
         return error.findings
     except DialectError as error:

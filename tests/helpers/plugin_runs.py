@@ -6,6 +6,11 @@ import re
 
 import pytest
 
+import dml_tile
+
+for _name in dml_tile.__all__:  # a run in this process takes with it the modules that it was the first to import
+    getattr(dml_tile, _name)
+
 
 def run(
     pytester: pytest.Pytester,
@@ -14,8 +19,12 @@ def run(
     variable: str | None = None,
     ini: str = "",
     in_a_process: bool = False,
+    asyncio_mode: str = "",
 ) -> pytest.RunResult:
-    """Run the tests of a source with ``--verbose``; the variable is DML_TILE_TARGET, the ini setting ``dml_target``."""
+    """Run the tests of a source with ``--verbose``; the variable is DML_TILE_TARGET, the ini setting ``dml_target``.
+
+    With a mode of pytest-asyncio, that plugin runs too.
+    """
     pytester.makepyfile(source)
     pytester.makefile(".ini", pytest=f"[pytest]\naddopts = --strict-markers -W error\ndml_target = {ini}\n")
     with pytest.MonkeyPatch.context() as patch:
@@ -23,7 +32,8 @@ def run(
         if variable is not None:
             patch.setenv("DML_TILE_TARGET", variable)
         run_it = pytester.runpytest_subprocess if in_a_process else pytester.runpytest_inprocess
-        return run_it("--verbose", *arguments)
+        asyncio = ["-o", f"asyncio_mode={asyncio_mode}"] if asyncio_mode else ["-p", "no:asyncio"]
+        return run_it("--verbose", *asyncio, *arguments)
 
 
 def passed(result: pytest.RunResult) -> list[str]:

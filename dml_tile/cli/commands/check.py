@@ -128,14 +128,15 @@ def check(
 
 
 def _targets(names: Sequence[str] | None, config: Config) -> list[Target]:
-    if names or not config.settings.targets:
-        return chosen_targets(names)
-    from dml_tile.targets import Target
+    def configured() -> list[Target]:
+        from dml_tile.targets import Target
 
-    try:
-        return [Target.parse(name) for name in config.settings.targets]
-    except ValueError as error:
-        raise config.error("targets", str(error)) from None
+        try:
+            return [Target.parse(name) for name in config.settings.targets]
+        except ValueError as error:
+            raise config.error("targets", str(error)) from None
+
+    return chosen_targets(names, configured)
 
 
 def _selection(select: Sequence[str], ignore: Sequence[str], config: Config) -> Selection:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dml_tile.cli.commands.options import chosen_targets, named_targets
+from dml_tile.cli.commands.options import named_targets, one_target
 from dml_tile.cli.console import console_of
 from dml_tile.cli.output_files import print_text
 
@@ -35,7 +35,7 @@ def levels(
             "--target",
             "-t",
             metavar="TARGET",
-            help="For --format webnn; by default 6_4.",
+            help="For --format webnn; by default that of DML_TILE_TARGET, or 6_4.",
             autocompletion=named_targets,
         ),
     ] = None,
@@ -65,7 +65,7 @@ def _show_op_support_limits(target: str | None) -> None:
     from dml_tile.errors import DialectError
     from dml_tile.webnn_limits import op_support_limits
 
-    (chosen,) = chosen_targets([target] if target is not None else None)
+    chosen = one_target([target] if target is not None else None, "the limits are those of one target")
     try:
         print_text(f"{json.dumps(op_support_limits(chosen), indent=2)}\n")
     except DialectError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dml_tile.back_ends import BackEnd
     from dml_tile.readers.model_tile import KnownShapes
@@ -50,7 +50,7 @@ TargetsOption = Annotated[
         "-t",
         metavar="TARGET",
         help="A feature level (4_1), directml-1.6.0, windows-11-21h2 or onnxruntime-directml-1.16.3; check takes "
-        "several, also as 4_1,5_0. By default 6_4.",
+        "several, also as 4_1,5_0. By default that of DML_TILE_TARGET, or 6_4.",
         autocompletion=named_targets,
     ),
 ]
@@ -69,20 +69,33 @@ def split(values: Sequence[str]) -> list[str]:
     return [name for value in values for name in value.split(",")]
 
 
-def chosen_targets(names: Sequence[str] | None) -> list[Target]:
+def chosen_targets(names: Sequence[str] | None, configured: Callable[[], list[Target]] = list) -> list[Target]:
+    """The targets that an option names, else those of the variable DML_TILE_TARGET, else the configured ones, else 6_4.
+
+    In a test that calls the command line, the target that is simulated goes before the variable.
+    """
     from dml_tile.simulation import DEFAULT_TARGET
+
+    return _named_targets(names) or configured() or [DEFAULT_TARGET]
+
+
+def _named_targets(names: Sequence[str] | None) -> list[Target]:
+    from dml_tile.simulation import VARIABLE, default_targets
     from dml_tile.targets import Target
 
     try:
-        return [Target.parse(name) for name in split(names)] if names else [DEFAULT_TARGET]
+        return [Target.parse(name) for name in split(names)] if names else [*default_targets()]
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--target") from None
+        hint = "--target" if names else VARIABLE
+        raise typer.BadParameter(str(error).removeprefix(f"{VARIABLE}: "), param_hint=hint) from None
 
 
 def one_target(names: Sequence[str] | None, complaint: str) -> Target:
+    from dml_tile.simulation import VARIABLE
+
     chosen, *others = chosen_targets(names)
     if others:
-        raise typer.BadParameter(complaint, param_hint="--target")
+        raise typer.BadParameter(complaint, param_hint="--target" if names else VARIABLE)
     return chosen
 
 

@@ -1,0 +1,214 @@
+"""No test passes on a removed device, and a test can list the calls that were made during it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.plugin_runs import passed, run
+
+LIBRARY = """
+import numpy as np, pytest
+from dml_tile import Buffer, BufferBinding, BindingTableDesc, Device, DmlError, TileOperatorDesc, check, execute, tile
+
+TILE = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
+LONGS = TileOperatorDesc.from_input(data_type="INT64", sizes=[1, 1, 1, 2], repeats=[1, 1, 1, 2])
+
+def remove(device):
+    table = device.create_binding_table(BindingTableDesc(device.compile_operator(device.create_operator(TILE))))
+    table.bind_inputs([BufferBinding(Buffer(4))])
+    return table
+
+def swallow():
+    device = Device(raise_on_removal=True)
+    try:
+        remove(device)
+    except DmlError:
+        pass  # a fallback hides it
+    return device
+"""
+
+UNNOTICED = {
+    "made by the test": "def test_it(): remove(Device())",
+    "made by the library": "def test_it(): swallow()",
+    "the fixture's": """
+def test_it(dml_device):
+    with pytest.raises(DmlError): remove(dml_device)
+""",
+    "in a thread": """
+from concurrent.futures import ThreadPoolExecutor
+def test_it():
+    with ThreadPoolExecutor(1) as pool: pool.submit(swallow).result()
+""",
+    "in a TestCase": """
+import unittest
+class TestCase(unittest.TestCase):
+    def test_it(self): remove(Device())
+""",
+    "asked before it was removed": """
+def test_it():
+    device = Device()
+    assert device.removal is None
+    remove(device)
+""",
+    "in a fixture's setup": """
+@pytest.fixture
+def broken(): return swallow()
+def test_it(broken): pass
+""",
+}
+
+
+@pytest.mark.parametrize("source", UNNOTICED.values(), ids=UNNOTICED)
+def test_a_removed_device_fails_the_test_with_the_reason(pytester: pytest.Pytester, source: str) -> None:
+    result = run(pytester, LIBRARY + source)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*::test_it*: A device at 6_4 was removed by BindInputs: [[]DML-BINDING-SizeInBytes] *"]
+    )
+    result.stdout.fnmatch_lines(["A test that expects this asks for the reason (device.removal), or says so: *"])
+
+
+def test_a_device_that_is_removed_when_a_test_ends_is_an_error(pytester: pytest.Pytester) -> None:
+    source = """
+@pytest.fixture
+def late():
+    yield
+    swallow()
+
+def test_it(late): pass
+"""
+    run(pytester, LIBRARY + source).assert_outcomes(passed=1, errors=1)
+
+
+def test_a_device_that_an_earlier_test_removed_fails_the_next_that_uses_it(pytester: pytest.Pytester) -> None:
+    source = """
+@pytest.fixture(scope="module")
+def device(): return Device()
+
+@pytest.fixture(scope="module")
+def tables(): return []
+
+def test_removed(device, tables):
+    tables.append(remove(device))
+    assert device.removal
+
+def test_used(device, tables): tables[0].bind_outputs([BufferBinding(Buffer(216))])
+
+def test_other(device): check(TILE)
+"""
+    result = run(pytester, LIBRARY + source)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["*::test_used: A device at 6_4 was removed by BindInputs: *"])
+
+
+NOTICED = {
+    "asks": """
+def test_it():
+    device = Device()
+    remove(device)
+    assert device.removal.call == "BindInputs"
+""",
+    "asks as C does": """
+def test_it(): assert swallow().get_device_removed_reason().name == "DXGI_ERROR_DEVICE_REMOVED"
+""",
+    "expects": """
+@pytest.mark.dml(expects_removal=True)
+def test_it(): swallow()
+""",
+    "expects, in a module": """
+pytestmark = pytest.mark.dml(expects_removal=True)
+def test_it(): swallow()
+
+@pytest.mark.dml(expects_removal=False)
+def test_whole(): check(TILE)
+""",
+}
+
+
+@pytest.mark.parametrize("source", NOTICED.values(), ids=NOTICED)
+def test_a_test_may_ask_for_the_reason_or_expect_it(pytester: pytest.Pytester, source: str) -> None:
+    assert passed(run(pytester, LIBRARY + source))
+
+
+def test_an_expected_removal_that_does_not_happen_fails(pytester: pytest.Pytester) -> None:
+    source = "@pytest.mark.dml(expects_removal=True)\ndef test_it(): Device()"
+    result = run(pytester, LIBRARY + source)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*::test_it[[]6_4]: the test expects that a device is removed, and none was"])
+
+
+def test_a_failure_of_the_test_itself_is_told_first(pytester: pytest.Pytester) -> None:
+    source = "def test_it():\n    swallow()\n    assert 1 == 2"
+    result = run(pytester, LIBRARY + source)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E * assert 1 == 2"])
+
+
+CALLS = """
+@pytest.mark.dml(targets=["windows-10-2004", "6_4"])
+def test_it(dml_calls, dml_target):
+    check(LONGS)
+    tile(np.zeros((1, 1, 1, 2), np.float32), (1, 1, 1, 2))
+    execute(TILE, bytes(24), bytearray(216))
+    Device().execute(TILE, bytes(24), bytearray(216))
+    assert [call.name for call in dml_calls] == [
+        "check", "tile", "execute",
+        "CreateOperator", "CompileOperator", "RecordDispatch", "BindInputs", "BindOutputs", "RecordDispatch",
+    ]
+    assert {call.target for call in dml_calls} == {dml_target}
+    first, *others = dml_calls
+    assert first.desc is LONGS
+    assert bool(first.findings) == (dml_target.name != "6_4")
+    assert not any(call.findings for call in others)
+    assert [call.desc for call in others[2:]] == [TILE, TILE, None, TILE, TILE, TILE]
+"""
+
+
+def test_the_calls_of_a_test_are_listed(pytester: pytest.Pytester) -> None:
+    assert len(passed(run(pytester, LIBRARY + CALLS))) == 2
+
+
+REFUSED = """
+def test_refused(dml_calls):
+    for refused in (
+        lambda: tile(np.zeros(2, np.int64), 2, "4_0"),
+        lambda: execute(LONGS, bytes(16), bytearray(32), "4_0"),
+        lambda: execute(LONGS, bytes(8), bytearray(32)),
+        lambda: Device("4_0").create_operator(LONGS),
+        lambda: Device().compile_operator(None),
+    ):
+        with pytest.raises(DmlError): refused()
+    assert [call.name for call in dml_calls] == ["tile", "execute", "execute", "CreateOperator", "CompileOperator"]
+    assert [call.target.name for call in dml_calls] == ["4_0", "4_0", "6_4", "4_0", "6_4"]
+    assert [call.findings[0].rule for call in dml_calls] == [
+        "DML-TILE-DataType-level", "DML-TILE-DataType-level", "DML-BINDING-SizeInBytes", "DML-TILE-DataType-level",
+        "DML-COMPILE-op-null",
+    ]
+    assert dml_calls[1].desc is LONGS and dml_calls[4].desc is None
+
+def test_removed(dml_calls):
+    assert swallow().removal
+    assert [(call.name, bool(call.findings)) for call in dml_calls] == [
+        ("CreateOperator", False), ("CompileOperator", False), ("BindInputs", True)
+    ]
+
+@pytest.fixture
+def before(): check(TILE)
+
+def test_fixtures_and_threads_are_listed_too(before, dml_calls):
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(1) as pool: pool.submit(check, LONGS).result()
+    assert [call.desc for call in dml_calls] == [TILE, LONGS]
+
+def test_from_now_on(request):
+    check(TILE)
+    calls = request.getfixturevalue("dml_calls")
+    check(LONGS)
+    assert [call.desc for call in calls] == [LONGS]
+
+def test_nothing_is_left(dml_calls): assert not dml_calls
+"""
+
+
+def test_refused_calls_are_listed_with_their_findings(pytester: pytest.Pytester) -> None:
+    assert len(passed(run(pytester, LIBRARY + REFUSED))) == 5
