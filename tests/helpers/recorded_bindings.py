@@ -49,6 +49,9 @@ class CrashError(Exception):
 class Life:
     """A device that is held to the runtime, and what happened to it."""
 
+    executes = True
+    """Whether a dispatch takes the memory that it reads and writes."""
+
     def __init__(self, level: str) -> None:
         self.level = level
         self.direct3d_device = Direct3DDevice()
@@ -76,6 +79,10 @@ class Life:
             self.outcome.removed_by = name
         self.outcome.calls.append((name, removed))
         return result
+
+    def bookkeeping(self, operator: CompiledOperator) -> dict[str, Callable[[], Any]]:
+        """Calls of COM's, which are not emulated."""
+        return {}
 
     def compile(self, desc: TileOperatorDesc | None = None, *, volatile: bool = False) -> CompiledOperator:
         flags = ExecutionFlags.DESCRIPTORS_VOLATILE if volatile else ExecutionFlags.NONE
@@ -159,7 +166,7 @@ def bind(life: Life, setup: Setup, bindings: Sequence[BindingLike] | None) -> No
     table = life.table(compiled)
     life.inputs(table, bindings if setup["side"] == "input" else [good()])
     life.outputs(table, bindings if setup["side"] == "output" else [good()])
-    if not is_huge(setup):
+    if not (life.executes and is_huge(setup)):
         life.dispatch(compiled, table)
 
 
@@ -214,7 +221,7 @@ def create_table(life: Life, setup: Setup, make: Callable[[BindingTableDesc | No
     dispatchables: dict[str | None, Any] = {
         None: None,
         "exec": life.compile(),
-        "exec, other IDMLDevice on other ID3D12Device": Life(life.level).compile(),
+        "exec, other IDMLDevice on other ID3D12Device": type(life)(life.level).compile(),
         "IDMLOperator (not dispatchable)": life.device.create_operator(base()),
         "exec_owned": life.compile(owned()),
         "init": life.device.create_operator_initializer([life.compile()]),
@@ -257,7 +264,8 @@ def initialise(life: Life, setup: Setup) -> None:
     outputs = setup.get("BindOutputs", "")
     if outputs and outputs != "not called":
         life.outputs(table, _initializer_outputs(outputs, operators))
-    life.dispatch(made, table)
+    if "Buffer" not in setup:
+        life.dispatch(made, table)
 
 
 def _initializer_inputs(kind: str, operators: list[str], setup: Setup) -> list[BindingLike]:
@@ -268,6 +276,10 @@ def _initializer_inputs(kind: str, operators: list[str], setup: Setup) -> list[B
         "count 0": [],
         "count 1": [one],
         "ARRAY[2]": [BufferArrayBinding([good(), good()])],
+        "NONE": [NONE],
+        "NONE with a Desc": [
+            BindingDesc(BindingType.NONE, one if operator == "owned" else NO_BUFFER) for operator in operators
+        ],
         "2 NONE": [NONE, NONE],
         "2 ARRAY[1]": [one, one],
         "type 3": [BindingDesc(3)],
@@ -327,10 +339,20 @@ def at_place(life: Life, setup: Setup) -> None:
 
 
 def custom_heap(life: Life, setup: Setup) -> None:
-    if setup["place"] in ("exec_input", "exec_output"):
-        bind(life, setup | {"side": setup["place"].removeprefix("exec_"), "volatile": 0}, [binding_of(setup)])
-    else:
-        at_place(life, setup)
+    """Bind a buffer on a custom heap at the place that the case names, and nothing else."""
+    owns_input = not setup["place"].startswith(("exec_input", "exec_output"))
+    compiled = life.compile(owned() if owns_input else base())
+    is_initialised = setup["place"].startswith("init_")
+    table = life.table(life.device.create_operator_initializer([compiled]) if is_initialised else compiled)
+    binding = binding_of(setup)
+    places: dict[str, Callable[[], None]] = {
+        "exec_input": lambda: life.inputs(table, [binding]),
+        "exec_output": lambda: life.outputs(table, [binding]),
+        "exec_persistent": lambda: life.call("BindPersistentResource", table.bind_persistent_resource, binding),
+        "init_input": lambda: life.inputs(table, [BufferArrayBinding([binding])]),
+        "init_output": lambda: life.outputs(table, [binding]),
+    }
+    places[setup["place"]]()
 
 
 def init_alias(life: Life, setup: Setup) -> None:

@@ -95,8 +95,20 @@ def dispatch_after_reset(life: Life, setup: Setup) -> None:
         life.dispatch(compiled, table)
 
 
+def dispatch_then_bind(life: Life, setup: Setup) -> None:
+    """Record into a command list what is bound only after that."""
+    compiled = life.compile(volatile=setup["volatile"])
+    initialise(life, compiled)
+    life.outcome.calls.clear()
+    table = life.table(compiled)
+    life.dispatch(compiled, table, CommandList())
+    bind_all(life, compiled, table)
+
+
 def any_dispatch(life: Life, setup: Setup) -> None:
-    if "order" in setup:
+    if "bound" in setup:
+        dispatch_then_bind(life, setup)
+    elif "order" in setup:
         dispatch_after_reset(life, setup)
     elif "dispatched" in setup["id"] and "never" not in setup["id"]:
         dispatch_initialised_twice(life, setup)
@@ -182,7 +194,7 @@ def after_violation(life: Life, setup: Setup) -> None:
     device = life.device
     if "d3d_removed_reason" in setup:
         life.direct3d_device.remove(HRESULT(int(setup["d3d_removed_reason"], 16)))
-    functions: dict[str, Callable[[], Any]] = {
+    functions: dict[str, Callable[[], Any]] = life.bookkeeping(before) | {
         "CreateOperator": lambda: device.create_operator(base()),
         "CreateOperator(bad)": lambda: device.create_operator(None),
         "CompileOperator": lambda: device.compile_operator(operator),

@@ -42,7 +42,7 @@ class Disagreement:
 def ask_runtime(descs: Sequence[Descriptor], release: Release, adapter: Adapter) -> Iterator[Answer]:
     """What a release answers to each descriptor, in workers."""
     for answer in ask_each(descs, creation(release, adapter)):
-        yield Answer(f"CRASH:{answer}") if isinstance(answer, Crash) else Answer(*answer)
+        yield Answer(f"CRASH:{answer.signal}") if isinstance(answer, Crash) else Answer(*answer)
 
 
 def disagreements(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dml_tile.descriptors import TileOperatorDesc
-from tests.recorder import calls
+from tests.recorder import calls, lives
 from tests.recorder.compare import ask_runtime
 from tests.recorder.releases import RELEASES, release_of
 from tests.recorder.runtime import Adapter, Answer
@@ -53,7 +53,20 @@ def answered_calls(rows: Sequence[Row]) -> Iterator[Row]:
         cases = list(of_level)
         for row, result in zip(cases, ask_each(cases, partial(calls.answer, release_of(level))), strict=True):
             question = {key: row[key] for key in ("runtime", "group", "id")}
-            yield question | ({"crash": result} if isinstance(result, Crash) else result)
+            yield question | ({"crash": result.signal} if isinstance(result, Crash) else result)
+
+
+def answered_lives(rows: Sequence[Row]) -> Iterator[Row]:
+    """What the cases of binding, dispatch and removal come to, which is the same at each release.
+
+    Raises ValueError for a case that is not, or that no release answers in time.
+    """
+    answers = [list(ask_each(rows, partial(lives.answer, release))) for release in RELEASES]
+    for row, *given in zip(rows, *answers, strict=True):
+        results = [lives.of_crash(result) if isinstance(result, Crash) else result for result in given]
+        if any(result != results[0] for result in results) or results[0].get("crash") == "TIMEOUT":
+            raise ValueError(f"{row['group']}, {row['id']}: the releases gave {results}")
+        yield {**row, "result": results[0]}
 
 
 def _merged(values: Sequence[Any]) -> Any:
@@ -67,4 +80,5 @@ RECORDED: Final[dict[str, Callable[[Sequence[Row]], Iterator[Row]]]] = {
     "device_5_0.jsonl": answered_calls,
     "device_6_2.jsonl": answered_calls,
     "api_6_2.jsonl": answered_calls,
+    "binding.jsonl": answered_lives,
 }

@@ -11,7 +11,7 @@ from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.readers.c_structs import DML_TILE_OPERATOR_DESC, read_operator_desc
 from tests.helpers.descriptors import GOOD, OPERATOR, page_tile, strided
 from tests.recorder.memory import MAX_ENTRIES, GuardedMemory
-from tests.recorder.workers import ask_each
+from tests.recorder.workers import Crash, ask_each
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="DirectML without Windows is a library for Linux")
 
@@ -42,7 +42,7 @@ def test_an_entry_past_the_end_cannot_be_read() -> None:
     def repeat(i: int) -> int:
         return int(cast(written.Desc, POINTER(DML_TILE_OPERATOR_DESC)).contents.Repeats[i])
 
-    assert list(ask_each([0, 1, 2, 3], repeat)) == [7, 8, 9, "SIGSEGV"]
+    assert list(ask_each([0, 1, 2, 3], repeat)) == [7, 8, 9, Crash("SIGSEGV")]
 
 
 def test_an_array_beyond_a_page_is_refused() -> None:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.recorder.workers import Crash, ask_each
+from tests.recorder.workers import Crash, ask_each, note
 
 
 def answer(question: int) -> int:
@@ -30,12 +30,21 @@ def test_answers_come_in_the_order_of_the_questions() -> None:
 
 def test_a_crash_is_an_answer() -> None:
     answers = list(ask_each([1, 3, 2, 3, 3, 4], answer))
-    assert answers == [2, "SIGSEGV", 4, "SIGSEGV", "SIGSEGV", 8]
-    assert [isinstance(each, Crash) for each in answers] == [False, True, False, True, True, False]
+    crash = Crash("SIGSEGV")
+    assert answers == [2, crash, 4, crash, crash, 8]
+
+
+def test_a_crash_comes_with_the_last_note_on_its_question() -> None:
+    def answer_with_notes(question: int) -> int:
+        note({"begun": question})
+        note({"going on": question})
+        return answer(question)
+
+    assert list(ask_each([1, 3], answer_with_notes)) == [2, Crash("SIGSEGV", {"going on": 3})]
 
 
 def test_a_question_that_takes_too_long_is_ended() -> None:
-    assert list(ask_each([1, 5, 2], answer, seconds=0.5)) == [2, "TIMEOUT", 4]
+    assert list(ask_each([1, 5, 2], answer, seconds=0.5)) == [2, Crash("TIMEOUT"), 4]
 
 
 def test_an_exception_in_a_worker_is_raised() -> None:

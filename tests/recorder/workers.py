@@ -13,7 +13,7 @@ import select
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 SECONDS_FOR_ONE: Final = 60
 QUESTIONS_OF_A_WORKER: Final = 5000
@@ -22,10 +22,21 @@ QUESTIONS_OF_A_WORKER: Final = 5000
 Question = TypeVar("Question")
 
 
-class Crash(str):
-    """The name of the signal that a question ended a worker with: ``SIGSEGV``; ``TIMEOUT`` if it had to be ended."""
+class Crash(NamedTuple):
+    """A question that ended a worker: the signal, as in ``SIGSEGV``, or ``TIMEOUT``, and the last note on it."""
 
-    __slots__ = ()
+    signal: str
+    note: Any = None
+
+
+_notes: Final[list[int]] = []
+"""In a worker: the pipe that it writes to."""
+
+
+def note(value: Any) -> None:
+    """Tell, in a worker, a JSON value about the question at hand, in case that it crashes; each replaces the last."""
+    if _notes:
+        os.write(_notes[-1], json.dumps({"note": value}).encode() + b"\n")
 
 
 def ask_each(
@@ -50,7 +61,7 @@ def _worker(questions: Sequence[Question], answer: Callable[[Question], Any], se
         os.close(reading)
         _answer(questions, answer, writing)
     os.close(writing)
-    answered, timed_out = 0, False
+    answered, timed_out, last_note = 0, False, None
     buffered = b""
     try:
         while True:
@@ -67,8 +78,10 @@ def _worker(questions: Sequence[Question], answer: Callable[[Question], Any], se
                 message = json.loads(line)
                 if "error" in message:
                     raise RuntimeError(message["error"])
-                answered += 1
-                yield message["answer"]
+                last_note = message.get("note")
+                if "answer" in message:
+                    answered += 1
+                    yield message["answer"]
     finally:
         os.close(reading)
         _, status = os.waitpid(process, 0)
@@ -76,11 +89,12 @@ def _worker(questions: Sequence[Question], answer: Callable[[Question], Any], se
         return
     if not os.WIFSIGNALED(status):
         raise RuntimeError(f"a worker ended with exit status {os.WEXITSTATUS(status)}")
-    yield Crash("TIMEOUT" if timed_out else signal.Signals(os.WTERMSIG(status)).name)
+    yield Crash("TIMEOUT" if timed_out else signal.Signals(os.WTERMSIG(status)).name, last_note)
 
 
 def _answer(questions: Sequence[Question], answer: Callable[[Question], Any], writing: int) -> None:
     """Answer in a worker, which ends with it: what it runs must not return into a copy of the caller."""
+    _notes.append(writing)
     try:
         faulthandler.disable()  # a crash is told by its signal
         for question in questions:

@@ -1,0 +1,272 @@
+"""The real DirectML behind the emulator's own interface, so that the same calls can be made of both.
+
+Its objects are of the emulator's classes, but hold addresses; what C returns as an HRESULT is raised as DmlError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from ctypes import Structure, addressof, c_uint32, c_uint64, c_void_p
+from typing import Any, Final
+
+from dml_tile.bindings.resources import BindingLike, binding_desc
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.device import (
+    BindingDesc,
+    BindingProperties,
+    BindingTable,
+    BindingTableDesc,
+    Buffer,
+    BufferArrayBinding,
+    BufferBinding,
+    CommandList,
+    CompiledOperator,
+    Direct3DDevice,
+    Operator,
+    OperatorInitializer,
+)
+from dml_tile.device.command_list import AT_ONCE
+from dml_tile.enums import HRESULT, CommandListType, Feature, FeatureLevel
+from dml_tile.errors import DmlError
+from tests.recorder import interfaces
+from tests.recorder.interfaces import Object
+from tests.recorder.memory import GuardedMemory
+from tests.recorder.releases import Release
+from tests.recorder.runtime import (
+    COMPILE_OPERATOR,
+    CREATE_OPERATOR,
+    Adapter,
+    binding_properties,
+    create_device,
+    host_device,
+    stand_in,
+)
+
+DESCRIPTORS: Final = 16
+"""In a binding table that is not said to have another number of them."""
+
+QUERY_INTERFACE, SET_NAME, CHECK_FEATURE_SUPPORT = 0, 6, 7
+CREATE_OPERATOR_INITIALIZER, CREATE_COMMAND_RECORDER, CREATE_BINDING_TABLE, EVICT, MAKE_RESIDENT = 10, 11, 12, 13, 14
+GET_DEVICE_REMOVED_REASON: Final = 15
+GET_DEVICE: Final = 7
+INITIALIZER_RESET: Final = 9
+BIND_INPUTS, BIND_OUTPUTS, BIND_TEMPORARY_RESOURCE, BIND_PERSISTENT_RESOURCE, TABLE_RESET = 8, 9, 10, 11, 12
+RECORD_DISPATCH: Final = 8
+
+
+def raise_failure(hresult: int) -> None:
+    """Raise what C returns, if it is no success."""
+    if hresult:
+        error = DmlError(())
+        error.hresult = HRESULT(hresult)
+        raise error
+
+
+class RealDirect3DDevice(Direct3DDevice):
+    """A device of Direct3D 12, as the stand-in makes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.host = host_device(Adapter())
+
+    def remove(self, reason: HRESULT = HRESULT.DXGI_ERROR_DEVICE_REMOVED) -> None:
+        super().remove(reason)
+        stand_in().stand_in_remove_device(self.host.address, reason)
+
+
+class RealOperator(Operator):
+    """An IDMLOperator."""
+
+    def __init__(self, address: int, desc: TileOperatorDesc) -> None:
+        self.object = Object(address)
+        self.desc = desc
+
+
+class RealCompiledOperator(CompiledOperator):
+    """An IDMLCompiledOperator."""
+
+    def __init__(self, address: int, desc: TileOperatorDesc) -> None:
+        self.object = Object(address)
+        source = desc.input_tensor.desc if desc.input_tensor else None
+        self.owns_input = source is not None and bool(source.flags & 1)
+
+    def get_binding_properties(self) -> BindingProperties:
+        return BindingProperties(*binding_properties(self.object).values())
+
+
+class RealInitializer(OperatorInitializer):
+    """An IDMLOperatorInitializer."""
+
+    def __init__(self, address: int) -> None:
+        self.object = Object(address)
+
+    def reset(self, operators: Iterable[CompiledOperator] | None = ()) -> None:
+        raise_failure(self.object.call(INITIALIZER_RESET, c_uint32, *_addresses(operators)))
+
+
+class RealDevice:
+    """An IDMLDevice on a device of Direct3D 12."""
+
+    def __init__(self, release: Release, direct3d_device: RealDirect3DDevice, minimum: str | None = None) -> None:
+        level = None if minimum is None else FeatureLevel.parse(minimum)
+        hresult, address = create_device(release, direct3d_device.host, minimum=level)
+        raise_failure(hresult)
+        self.object = Object(address or 0)
+        self.direct3d_device = direct3d_device
+        self._memory = GuardedMemory()
+
+    def get_device_removed_reason(self) -> HRESULT:
+        return HRESULT(self.object.call(GET_DEVICE_REMOVED_REASON, c_uint32))
+
+    def check_feature_support(self, feature: Feature, query: Sequence[str]) -> int:
+        levels = (c_uint32 * len(query))(*map(FeatureLevel.parse, query))
+        asked, answer = (c_uint64 * 2)(len(query), addressof(levels)), (c_uint32 * 1)()
+        sizes = c_uint32(16), c_uint32(4)
+        call = self.object.call
+        raise_failure(call(CHECK_FEATURE_SUPPORT, c_uint32, c_uint32(feature), sizes[0], asked, sizes[1], answer))
+        return answer[0]
+
+    def create_operator(self, desc: OperatorDesc | TileOperatorDesc | None) -> RealOperator:
+        given = OperatorDesc(type=70, desc=None) if desc is None else desc
+        address = self._make(CREATE_OPERATOR, "IDMLOperator", self._memory.write(given))
+        assert isinstance(desc, TileOperatorDesc)
+        return RealOperator(address, desc)
+
+    def compile_operator(self, operator: RealOperator, flags: int = 0) -> RealCompiledOperator:
+        address = self._make(COMPILE_OPERATOR, "IDMLCompiledOperator", operator.object, c_uint32(flags))
+        return RealCompiledOperator(address, operator.desc)
+
+    def create_operator_initializer(self, operators: Iterable[CompiledOperator] | None = ()) -> RealInitializer:
+        return RealInitializer(
+            self._make(CREATE_OPERATOR_INITIALIZER, "IDMLOperatorInitializer", *_addresses(operators))
+        )
+
+    def create_binding_table(self, desc: BindingTableDesc | None) -> RealBindingTable:
+        written = written_table_desc(desc)
+        return RealBindingTable(self._make(CREATE_BINDING_TABLE, "IDMLBindingTable", written), self.direct3d_device)
+
+    def create_command_recorder(self) -> RealCommandRecorder:
+        return RealCommandRecorder(self._make(CREATE_COMMAND_RECORDER, "IDMLCommandRecorder"), self.direct3d_device)
+
+    def create(self, method: int, interface: str | None, *arguments: Any, with_result: bool = True) -> None:
+        """Call a method that creates something, as another interface, or with null pointers."""
+        wanted = None if interface is None else interfaces.interface_id(interface)
+        out = c_void_p(interfaces.UNTOUCHED) if with_result else None
+        raise_failure(self.object.call(method, c_uint32, *arguments, wanted, out))
+
+    def _make(self, method: int, interface: str, *arguments: Any) -> int:
+        hresult, address = self.object.make(method, interface, *arguments)
+        raise_failure(hresult)
+        return address or 0
+
+
+class RealBindingTable(BindingTable):
+    """An IDMLBindingTable."""
+
+    def __init__(self, address: int, direct3d_device: RealDirect3DDevice) -> None:
+        self.object = Object(address)
+        self._direct3d_device = direct3d_device
+
+    def reset(self, desc: BindingTableDesc | None) -> None:
+        raise_failure(self.object.call(TABLE_RESET, c_uint32, written_table_desc(desc)))
+
+    def bind_inputs(self, bindings: Sequence[BindingLike] | None) -> None:
+        self._bind_all(BIND_INPUTS, bindings)
+
+    def bind_outputs(self, bindings: Sequence[BindingLike] | None) -> None:
+        self._bind_all(BIND_OUTPUTS, bindings)
+
+    def bind_temporary_resource(self, binding: BindingLike | None) -> None:
+        self._bind_resource(BIND_TEMPORARY_RESOURCE, binding)
+
+    def bind_persistent_resource(self, binding: BindingLike | None) -> None:
+        self._bind_resource(BIND_PERSISTENT_RESOURCE, binding)
+
+    def _bind_all(self, method: int, bindings: Sequence[BindingLike] | None) -> None:
+        written = Bindings(self._direct3d_device)
+        descs = [written.desc(binding_desc(binding)) for binding in bindings or ()]
+        array = None if bindings is None else (interfaces.DML_BINDING_DESC * max(len(descs), 1))(*descs)
+        self.object.call(method, None, c_uint32(1 if bindings is None else len(descs)), array)
+
+    def _bind_resource(self, method: int, binding: BindingLike | None) -> None:
+        written = Bindings(self._direct3d_device)
+        self.object.call(method, None, None if binding is None else written.desc(binding_desc(binding)))
+
+
+class RealCommandRecorder:
+    """An IDMLCommandRecorder, and the command lists of the stand-in."""
+
+    def __init__(self, address: int, direct3d_device: RealDirect3DDevice) -> None:
+        self.object = Object(address)
+        self._direct3d_device = direct3d_device
+
+    def record_dispatch(
+        self, dispatchable: Any, bindings: RealBindingTable | None, commands: CommandList | None = AT_ONCE
+    ) -> None:
+        given = commands or CommandList(CommandListType.DIRECT)
+        made = stand_in().stand_in_command_list(self._direct3d_device.host.address, given.type, given.is_graphics)
+        self.object.call(
+            RECORD_DISPATCH,
+            None,
+            None if commands is None else Object(made),
+            dispatchable and dispatchable.object,
+            bindings and bindings.object,
+        )
+
+
+class Bindings:
+    """Bindings as C structs, and what they point to."""
+
+    def __init__(self, direct3d_device: RealDirect3DDevice) -> None:
+        self._direct3d_device = direct3d_device
+        self._kept: list[Any] = []
+
+    def desc(self, binding: BindingDesc) -> interfaces.DML_BINDING_DESC:
+        """A DML_BINDING_DESC, which is good as long as this object."""
+        match binding.desc:
+            case BufferBinding() as buffer:
+                return self._pointing(binding.type, self._range(buffer))
+            case BufferArrayBinding(None):
+                return self._pointing(binding.type, interfaces.DML_BUFFER_ARRAY_BINDING(1, None))
+            case BufferArrayBinding(tuple() as buffers):
+                array = (interfaces.DML_BUFFER_BINDING * max(len(buffers), 1))(*map(self._range, buffers))
+                self._kept.append(array)
+                struct = interfaces.DML_BUFFER_ARRAY_BINDING(len(buffers), addressof(array))
+                return self._pointing(binding.type, struct)
+        return interfaces.DML_BINDING_DESC(binding.type, None)
+
+    def _pointing(self, kind: int, struct: Structure) -> interfaces.DML_BINDING_DESC:
+        self._kept.append(struct)
+        return interfaces.DML_BINDING_DESC(kind, addressof(struct))
+
+    def _range(self, binding: BufferBinding) -> interfaces.DML_BUFFER_BINDING:
+        address = None if binding.buffer is None else resource(binding.buffer, self._direct3d_device)
+        return interfaces.DML_BUFFER_BINDING(address, binding.offset, binding.size_in_bytes)
+
+
+def resource(buffer: Buffer, direct3d_device: RealDirect3DDevice) -> int:
+    """The address of a resource of the stand-in that is like a buffer of the emulator."""
+    owner = direct3d_device if buffer.direct3d_device is None else RealDirect3DDevice()
+    made: int = stand_in().stand_in_resource(
+        owner.host.address, buffer.size, buffer.heap, 0, 0, buffer.flags, buffer.dimension
+    )
+    return made
+
+
+def _addresses(operators: Iterable[Any] | None) -> tuple[c_uint32, Any]:
+    if operators is None:
+        return c_uint32(1), None
+    addresses = [operator.object.address for operator in operators]
+    return c_uint32(len(addresses)), (c_uint64 * max(len(addresses), 1))(*addresses)
+
+
+def written_table_desc(desc: BindingTableDesc | None) -> interfaces.DML_BINDING_TABLE_DESC | None:
+    if desc is None:
+        return None
+    dispatchable: Any = desc.dispatchable
+    return interfaces.DML_BINDING_TABLE_DESC(
+        dispatchable and dispatchable.object.address,
+        desc.cpu_descriptor_handle,
+        desc.gpu_descriptor_handle,
+        DESCRIPTORS if desc.size_in_descriptors is None else desc.size_in_descriptors,
+    )
