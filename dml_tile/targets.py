@@ -163,6 +163,13 @@ class Target:
         if not self.name:
             object.__setattr__(self, "name", self.feature_level.short)
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((int(self.feature_level), self.double_precision, self.typed_uav_loads))
+
+    def __hash__(self) -> int:
+        return self._hash  # kept, since targets are keys of caches, and without strings, so that it can be pickled
+
     @property
     def label(self) -> str:
         """The name with its level: ``windows-11-21h2 (4_0)``; a level alone stands for itself."""

@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from dml_tile.arrays.numpy import tile
 from dml_tile.errors import DmlError
+from dml_tile.simulation import simulate
 
 ARRAY = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -128,3 +129,23 @@ def test_out_must_not_share_memory_with_the_array() -> None:
     memory = np.zeros((2, 6), np.float32)
     with pytest.raises(ValueError, match="out shares memory"):
         tile(memory[:, :3], 2, out=memory)
+
+
+def test_arrays_that_lie_in_memory_alike_are_tiled_alike_by_their_own_values() -> None:
+    for base in range(3):
+        for array in (ARRAY + base, (ARRAY + base).T.copy().T, (ARRAY + base)[::-1, ::-1]):
+            np.testing.assert_array_equal(tile(array, (2, 3)), np.tile(array, (2, 3)))
+
+
+def test_a_float_is_no_repeat_even_where_its_value_is_known() -> None:
+    tile(ARRAY, (2, 3))
+    with pytest.raises(TypeError):
+        tile(ARRAY, (2.0, 3.0))  # type: ignore[arg-type]
+
+
+def test_the_simulated_target_counts_each_time() -> None:
+    longs = np.arange(4).reshape(1, 1, 2, 2)
+    tile(longs, 2, target="6_4")
+    with simulate("3_0"), pytest.raises(DmlError):
+        tile(longs, 2)
+    tile(longs, 2)

@@ -127,7 +127,7 @@ class Terminal(io.StringIO):
 def test_a_long_tile_has_a_progress_bar_on_a_terminal(
     stream: type[io.StringIO], has_bar: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminal, "_BYTES_WORTH_A_PROGRESS_BAR", 2**24)
+    monkeypatch.setattr(terminal, "_MIN_BYTES_FOR_PROGRESS", 2**24)
     monkeypatch.setenv("TERM", "xterm-256color")
     shown = stream()
     monkeypatch.setattr(sys, "stderr", shown)

@@ -14,8 +14,10 @@ from dml_tile.bindings.memory import DTYPES
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import HRESULT
 from dml_tile.errors import DmlError
-from dml_tile.execution.executor import POISON, Padding, execute
+from dml_tile.execution.executor import MAX_KEPT_TILES, POISON, Padding, execute
+from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import check
+from dml_tile.simulation import simulate
 from tests.helpers.descriptors import changed, row
 
 GUARD = 0xA5
@@ -209,3 +211,19 @@ def test_nothing_is_poisoned_where_something_is_wrong(example: TileOperatorDesc)
     assert not any(output)
     with pytest.raises(ValueError, match="padding is 'zeros'; it must be one of 'preserve', 'poison'"):
         execute(example, bytes(24), bytearray(216), padding="zeros")  # type: ignore[arg-type]
+
+
+def test_a_descriptor_that_is_executed_again_is_checked_at_the_target_that_is_named_then() -> None:
+    longs = TileOperatorDesc.from_input(data_type="INT64", sizes=[1] * 4, repeats=[1] * 4)
+    execute(longs, bytes(8), bytearray(8), target="6_4")
+    refused(longs, bytes(8), bytearray(8), target="3_0")
+    with simulate("3_0"):
+        refused(longs, bytes(8), bytearray(8))
+    execute(longs, bytes(8), bytearray(8), target="6_4")
+
+
+def test_many_descriptors_are_executed_one_after_the_other() -> None:
+    for width in range(1, 2 * MAX_KEPT_TILES):
+        output = bytearray(4 * width)
+        execute(row("UINT8", [width], [4]), bytes([width % 256]) * round_up_4(width), output)
+        assert set(output) == {width % 256}

@@ -6,8 +6,9 @@ Page: https://numpy.org/doc/stable/reference/generated/numpy.tile.html
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from operator import index, mul
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,12 +20,13 @@ from dml_tile.dialects import numpy as dialect
 from dml_tile.enums import TensorDataType
 from dml_tile.execution.executor import require_executable
 from dml_tile.execution.moves import Region
+from dml_tile.execution.plan import Plan
 from dml_tile.execution.planner import plan_tile
-from dml_tile.execution.threads import run
+from dml_tile.execution.threads import run, run_once
 from dml_tile.findings import Against
-from dml_tile.geometry.layout import shares_addresses
+from dml_tile.geometry.layout import packed_strides, shares_addresses
 from dml_tile.simulation import resolve
-from dml_tile.targets import TargetLike
+from dml_tile.targets import Target, TargetLike
 from dml_tile.tile_request import Request
 
 _STRINGS: Final = "SUT"
@@ -56,25 +58,73 @@ def tile(
     elements), TypeError for a dtype without a DirectML type, DialectError for a negative repeat, ValueError for a
     result that no descriptor can hold, or an ``out`` that does not fit, is read-only or shares memory with the array.
     """
-    target = resolve(target)
     array = np.asarray(array)
-    data_type = DATA_TYPES.get(array.dtype.str[1:])
+    layout = None
+    if out is not None:
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"out is a {type(out).__name__}; an array was expected")
+        if not out.flags.writeable:
+            raise ValueError("out is read-only; a writable array was expected")
+        layout = out.dtype, out.shape, out.strides
+    target = resolve(target)
+    prepared = _prepared(array.dtype, array.shape, array.strides, _counts(repeats), target, against, layout)
+    if out is None:
+        out = np.empty(prepared.shape, array.dtype)
+    elif _share_memory(out, array):
+        raise ValueError("out shares memory with the array; Tile has no in-place form")
+    if prepared.is_contiguous:
+        run_once(prepared.plan, array, out)
+    else:
+        run(prepared.plan, _region(array), _region(out))
+    record("tile", target, prepared.desc)
+    return out
+
+
+class _Prepared(NamedTuple):
+    """A tile that DirectML accepts: the result's shape, the plan, and whether both arrays are contiguous."""
+
+    desc: TileOperatorDesc
+    shape: tuple[int, ...]
+    plan: Plan
+    is_contiguous: bool
+
+
+@lru_cache(maxsize=256)
+def _prepared(
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    repeats: tuple[int, ...],
+    target: Target,
+    against: Against,
+    out: tuple[np.dtype[Any], tuple[int, ...], tuple[int, ...]] | None,
+) -> _Prepared:
+    """Check and plan the tile of arrays that lie in memory alike; ``out`` is the output's dtype, shape and strides."""
+    data_type = DATA_TYPES.get(dtype.str[1:])
     if data_type is None:
-        raise TypeError(f"DirectML has no tensor data type for {array.dtype}")
-    request = dialect.tile(array.dtype.name, array.shape, _counts(repeats))
+        raise TypeError(f"DirectML has no tensor data type for {dtype}")
+    request = dialect.tile(dtype.name, shape, repeats)
     described = TileOperatorDesc.from_input(
         data_type=data_type, sizes=request.shape or (1,), repeats=request.repeats or (1,)
     )
     require_executable("tile", described, target, against)
     if out is None:
-        out = np.empty(request.output_shape, array.dtype)
+        out_strides = _packed(dtype, request.output_shape)
     else:
-        _require_fitting(out, request.output_shape, array)
-    source = array.reshape(request.shape)
-    plan = plan_tile(array.itemsize, request.shape, request.repeats, source.strides, out.strides)
-    run(plan, Region(*region_of(source)), Region(*region_of(out)))
-    record("tile", target, described)
-    return out
+        out_strides = _fitting_strides(*out, dtype, request.output_shape)
+    missing = len(request.shape) - len(shape)
+    plan = plan_tile(dtype.itemsize, request.shape, request.repeats, (0,) * missing + strides, out_strides)
+    packed = (_packed(dtype, shape), _packed(dtype, request.output_shape))
+    return _Prepared(described, request.output_shape, plan, (strides, out_strides) == packed)
+
+
+def _packed(dtype: np.dtype[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a contiguous array, in bytes."""
+    return tuple(stride * dtype.itemsize for stride in packed_strides(shape))
+
+
+def _region(array: NDArray[Any]) -> Region:
+    return Region(array) if array.flags.c_contiguous else Region(*region_of(array))
 
 
 def tiled(array: NDArray[Any], request: Request) -> NDArray[Any]:
@@ -94,7 +144,7 @@ def tiled(array: NDArray[Any], request: Request) -> NDArray[Any]:
         source = bits.view(f"u{array.itemsize}").reshape(request.shape)
     out = np.empty(tuple(map(mul, source.shape, repeats)), source.dtype)
     plan = plan_tile(source.itemsize, source.shape, repeats, source.strides, out.strides)
-    run(plan, Region(*region_of(source)), Region(*region_of(out)))
+    run(plan, _region(source), _region(out))
     return out.reshape(-1).view(array.dtype).reshape(request.output_shape)
 
 
@@ -103,30 +153,33 @@ def onnx_type(array: NDArray[Any]) -> str:
     return "string" if array.dtype.kind in _STRINGS + _OBJECTS else array.dtype.name
 
 
-def _counts(repeats: int | Iterable[int]) -> list[int]:
+def _counts(repeats: int | Iterable[int]) -> tuple[int, ...]:
+    if isinstance(repeats, tuple | list):
+        return tuple(map(index, repeats))
     try:
-        return [index(repeats)]  # type: ignore[arg-type]  # an array of rank 0 is an index too
+        return (index(repeats),)  # type: ignore[arg-type]  # an array of rank 0 is an index too
     except TypeError:
         if not isinstance(repeats, Iterable):
             raise TypeError(f"repeats is {repeats!r}; an integer or several were expected") from None
-        return [index(repeat) for repeat in repeats]
+        return tuple(map(index, repeats))
 
 
-def _require_fitting(out: NDArray[Any], shape: tuple[int, ...], array: NDArray[Any]) -> None:
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"out is a {type(out).__name__}; an array was expected")
-    if out.shape != shape or out.dtype != array.dtype:
-        raise ValueError(f"out is {out.dtype} of shape {out.shape}; {array.dtype} of shape {shape} was expected")
-    if not out.flags.writeable:
-        raise ValueError("out is read-only; a writable array was expected")
-    if _share_memory(out, array):
-        raise ValueError("out shares memory with the array; Tile has no in-place form")
-    if shares_addresses((*out.shape, out.itemsize), (*map(abs, out.strides), 1)) is not False:  # byte by byte
-        raise ValueError(f"the strides {out.strides} let elements of out share memory")
+def _fitting_strides(
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    wanted_dtype: np.dtype[Any],
+    wanted_shape: tuple[int, ...],
+) -> tuple[int, ...]:
+    if shape != wanted_shape or dtype != wanted_dtype:
+        raise ValueError(f"out is {dtype} of shape {shape}; {wanted_dtype} of shape {wanted_shape} was expected")
+    if shares_addresses((*shape, dtype.itemsize), (*map(abs, strides), 1)) is not False:  # byte by byte
+        raise ValueError(f"the strides {strides} let elements of out share memory")
+    return strides
 
 
 def _share_memory(out: NDArray[Any], array: NDArray[Any]) -> bool:
     try:
-        return np.shares_memory(out, array, max_work=_MAX_WORK)
+        return np.shares_memory(out, array, _MAX_WORK)
     except np.exceptions.TooHardError:
         return True

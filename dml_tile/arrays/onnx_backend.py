@@ -30,14 +30,18 @@ from onnx.reference import ReferenceEvaluator
 
 from dml_tile.arrays.numpy import onnx_type, tiled
 from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.device import BindingTableDesc, Buffer, BufferBinding, Device
+from dml_tile.device import BindingTableDesc, Buffer, BufferBinding, CompiledOperator, Device
 from dml_tile.dialects.directml import findings, tile_desc
 from dml_tile.dialects.onnx import tile_of_opset
 from dml_tile.errors import OnnxModelError
 from dml_tile.rules.check import lowest_level
 from dml_tile.targets import TargetLike
+from dml_tile.tile_request import Dialect, Request
 
 Array = NDArray[Any]
+
+MAX_PREPARED: Final = 64
+"""The tiles of a node, by the types and shapes of its inputs and the values of its repeats, that are kept ready."""
 
 OPERATORS: Final = {"Tile": 1, "Constant": 1, "Identity": 1, "Cast": 6, "Reshape": 5}
 """What is run, and since which opset; the Cast and Reshape before that have attributes for inputs."""
@@ -147,6 +151,7 @@ class _Step:
         self.output = node.output[0]
         self._named = _named(node)
         self._device = device
+        self._prepared: dict[Any, tuple[Request, CompiledOperator | None]] = {}
         self._tile = tile_of_opset(opset) if node.op_type == "Tile" else None
         with self._blamed():
             self._reference = None if self._tile else _evaluator(node, opset)
@@ -158,12 +163,23 @@ class _Step:
                 return np.asarray(output)
             assert self._tile is not None
             array, *others = inputs
-            request = self._tile.request(onnx_type(array), array.shape, *others)
-            if not findings(request):
-                desc = tile_desc(request)
-                if lowest_level(desc) is not None:
-                    return _dispatched(self._device, desc, array).reshape(request.output_shape)
-            return tiled(array, request)
+            key = onnx_type(array), array.shape, *((other.dtype, other.shape, other.tobytes()) for other in others)
+            if (prepared := self._prepared.get(key)) is None:
+                if len(self._prepared) >= MAX_PREPARED:
+                    self._prepared.clear()
+                prepared = self._prepared[key] = self._prepare(self._tile, array, others)
+            request, compiled = prepared
+            if compiled is None:
+                return tiled(array, request)
+            return _dispatched(self._device, compiled, array, request)
+
+    def _prepare(self, tile: Dialect, array: Array, others: Sequence[Array]) -> tuple[Request, CompiledOperator | None]:
+        """The tile of such inputs, and the operator that does it; None for a tile that no feature level accepts."""
+        request = tile.request(onnx_type(array), array.shape, *others)
+        if findings(request):
+            return request, None
+        desc = tile_desc(request)
+        return request, None if lowest_level(desc) is None else _initialised(self._device, desc)
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
@@ -175,23 +191,30 @@ class _Step:
             raise
 
 
-def _dispatched(device: Device, desc: TileOperatorDesc, array: Array) -> Array:
-    """The elements of the output, in one dimension."""
+def _initialised(device: Device, desc: TileOperatorDesc) -> CompiledOperator:
     compiled = device.compile_operator(device.create_operator(desc))
-    recorder = device.create_command_recorder()
     initializer = device.create_operator_initializer([compiled])
-    recorder.record_dispatch(initializer, device.create_binding_table(BindingTableDesc(initializer)))
-    source, output = (Buffer(slot.size_in_bytes) for slot in (*compiled.input_slots, *compiled.output_slots))
-    source.memory[: array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    table = device.create_binding_table(BindingTableDesc(initializer))
+    device.create_command_recorder().record_dispatch(initializer, table)
+    return compiled
+
+
+def _dispatched(device: Device, compiled: CompiledOperator, array: Array, request: Request) -> Array:
+    """The output, in memory of its own; the input's is bound as it is if DirectML could read all of it."""
+    (read,), (written,) = compiled.input_slots, compiled.output_slots
+    array = np.ascontiguousarray(array)
+    if array.nbytes != read.size_in_bytes or not array.flags.writeable:
+        padded = np.zeros(read.size_in_bytes, np.uint8)
+        padded[: array.nbytes] = array.reshape(-1).view(np.uint8)
+    else:
+        padded = array
+    output = np.empty(written.size_in_bytes, np.uint8)
     table = device.create_binding_table(BindingTableDesc(compiled))
-    table.bind_inputs([BufferBinding(source)])
-    table.bind_outputs([BufferBinding(output)])
-    recorder.record_dispatch(compiled, table)
-    assert desc.output_tensor is not None
-    assert desc.output_tensor.desc is not None
-    assert desc.output_tensor.desc.sizes is not None
-    count = math.prod(desc.output_tensor.desc.sizes)
-    return output.memory[: count * array.itemsize].view(array.dtype)
+    table.bind_inputs([BufferBinding(Buffer.wrap(padded))])
+    table.bind_outputs([BufferBinding(Buffer.wrap(output))])
+    device.create_command_recorder().record_dispatch(compiled, table)
+    size = math.prod(request.output_shape) * array.itemsize
+    return output[:size].view(array.dtype).reshape(request.output_shape)
 
 
 def _evaluator(node: onnx.NodeProto, opset: int) -> ReferenceEvaluator:

@@ -52,6 +52,18 @@ def byte_view(buffer: BufferLike, *, writable: bool = False) -> Bytes:
     return view
 
 
+def contiguous(buffer: BufferLike, *, writable: bool = False) -> NDArray[Any]:
+    """A C-contiguous array over the bytes of a buffer: the buffer itself if it is one, else its ``byte_view``.
+
+    Raises what ``byte_view`` raises.
+    """
+    if type(buffer) is np.ndarray and not buffer.dtype.hasobject:
+        flags = buffer.flags
+        if flags.c_contiguous and (not writable or flags.writeable):
+            return buffer
+    return byte_view(buffer, writable=writable)
+
+
 def _holds_objects(buffer: BufferLike) -> bool:
     if isinstance(buffer, np.ndarray):
         return buffer.dtype.hasobject

@@ -21,7 +21,7 @@ from dml_tile.bindings.slots import (
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.enums import ExecutionFlags, FeatureLevel, TensorFlags
-from dml_tile.execution.executor import described, why_never_executed
+from dml_tile.execution.executor import described, plan_of, why_never_executed
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerOperators
 
@@ -59,8 +59,9 @@ class CompiledOperator:
         """The address at which its initialisation wrote the persistent resource; 0 if it wrote none."""
         source, destination = described(self.desc)
         self.owns_input = bool(source.flags & TensorFlags.OWNED_BY_DML)
-        self.is_executable = not why_never_executed(self.desc, self.lifetime.target)
-        """Whether its output is defined; by 32-bit arithmetic, the runtime also accepts tiles whose output is not."""
+        is_executable = not why_never_executed(self.desc, self.lifetime.target)
+        self.plan = plan_of(self.desc) if is_executable else None
+        """None if its output is undefined: by 32-bit arithmetic, the runtime also accepts such tiles."""
         persistent = source.total_tensor_size_in_bytes if self.owns_input else 0
         if self.lifetime.target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_6_0:  # measured: 5_2 does not, 6_2 does
             persistent = round_up_4(persistent)

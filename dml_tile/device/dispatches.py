@@ -14,7 +14,8 @@ from dml_tile.device.dispatchables import CompiledOperator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.device.table import BindingTable
 from dml_tile.enums import ExecutionFlags
-from dml_tile.execution.executor import bind_regions
+from dml_tile.execution.executor import POISON
+from dml_tile.execution.threads import run_once
 from dml_tile.findings import Finding
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_PAIR_RULES
 from dml_tile.rules.dispatch import INITIALIZATION_RULES, PERSISTENCE_RULES, Initialization, Persistence
@@ -71,13 +72,15 @@ class Execution:
             persistence = Persistence(source.span.buffer is None and source.span.start == compiled.persistent_address)
             findings += lifetime.findings(PERSISTENCE_RULES, persistence)
         may_write = _may_write(lifetime, call, findings, [source], [output], compiled.desc)
-        if not may_write or not compiled.is_executable:
+        if not may_write or compiled.plan is None:
             return
         if source.span is not None and output.span is not None:
             read, written = source.region, output.region
             assert read is not None
             assert written is not None
-            bind_regions(compiled.desc, read, written, lifetime.padding).run()
+            if lifetime.padding == "poison":
+                written.fill(POISON)
+            run_once(compiled.plan, read, written)
 
     def _bound(self) -> tuple[_Access, _Access]:
         compiled, table = self._compiled, self._table

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import mul
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
-import numpy as np
+from numpy import may_share_memory
+from numpy.typing import NDArray
 
-from dml_tile.bindings.memory import BufferLike, Bytes, byte_view
+from dml_tile.bindings.memory import BufferLike, Bytes, byte_view, contiguous
 from dml_tile.bindings.slots import TENSOR, Binding, BindingPair, Slot
 from dml_tile.calls import record
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
@@ -16,7 +18,7 @@ from dml_tile.errors import DmlError
 from dml_tile.execution.moves import Region
 from dml_tile.execution.plan import Plan
 from dml_tile.execution.planner import plan_tile
-from dml_tile.execution.threads import Progress, Work
+from dml_tile.execution.threads import Progress, Work, run_once
 from dml_tile.findings import Against, Finding
 from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
 from dml_tile.rules.binding import output_is_apart, range_is_large_enough
@@ -81,34 +83,47 @@ class CompiledTile:
         Nothing is read or written yet. Raises DmlError with the findings of the buffers, TypeError where a buffer is
         none, ValueError where one is not contiguous, or ``output`` is read-only.
         """
-        bound = self._bind("bind", input, output)
+        source, destination = map(byte_view, self._memory("bind", input, output))
+        bound = BoundTile(self.plan, source, destination, poison=self.padding == "poison")
         record("bind", self.target, self.desc)
         return bound
 
-    def _bind(self, call: str, input: BufferLike, output: BufferLike) -> BoundTile:  # noqa: A002
-        memory = [byte_view(input), byte_view(output, writable=True)]
-        for i, size in enumerate(self.sizes_in_bytes):
-            if memory[i].nbytes != size:
-                memory[i] = memory[i][:size]
-        if findings := self._buffer_findings(*memory):
-            del memory  # else the traceback would keep the caller from closing an mmap
-            record(call, self.target, self.desc, findings)
-            raise DmlError(findings)
-        return BoundTile(self.plan, *memory, poison=self.padding == "poison")
-
     def execute(self, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
         """Tile ``input`` into ``output``, once; raises what ``bind`` raises."""
-        self._bind("execute", input, output).run()
+        source, destination = self._memory("execute", input, output)
+        if self.padding == "poison":
+            byte_view(destination).fill(POISON)
+        run_once(self.plan, source, destination)
         record("execute", self.target, self.desc)
 
-    def _buffer_findings(self, source: Bytes, destination: Bytes) -> list[Finding]:
+    def _memory(
+        self,
+        call: str,
+        input: BufferLike,  # noqa: A002
+        output: BufferLike,
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The memory of the two tensors; raises what ``bind`` raises."""
+        source, destination = contiguous(input), contiguous(output, writable=True)
+        read, written = self.sizes_in_bytes
+        if source.nbytes != read:
+            source = byte_view(source)[:read]
+        if destination.nbytes != written:
+            destination = byte_view(destination)[:written]
+        if source.nbytes < read or destination.nbytes < written or may_share_memory(source, destination):
+            findings = self._buffer_findings(source, destination)
+            record(call, self.target, self.desc, findings)
+            del source, destination  # else the traceback would keep the caller from closing an mmap
+            raise DmlError(findings)
+        return source, destination
+
+    def _buffer_findings(self, source: NDArray[Any], destination: NDArray[Any]) -> list[Finding]:
         findings: list[Finding] = []
         for name, size, memory in zip(_NAMES, self.sizes_in_bytes, (source, destination), strict=True):
             if memory.nbytes < size:
                 findings += range_is_large_enough.findings(
                     Binding(Slot(name, TENSOR, size, 1), memory.nbytes), self.target
                 )
-        if np.may_share_memory(source, destination):
+        if may_share_memory(source, destination):
             findings += output_is_apart.findings(BindingPair("OutputTensor", "InputTensor", True), self.target)
         return findings
 
@@ -129,17 +144,35 @@ def compile_tile(
     32 bits, and outputs whose elements share addresses, are refused also against ``"runtime"``. For ``padding``, see
     ``execute``.
     """
-    compiled = _compiled("compile_tile", desc, resolve(target), against, padding)
+    compiled = _compile("compile_tile", desc, resolve(target), against, padding)
     record("compile_tile", compiled.target, desc)
     return compiled
 
 
-def _compiled(call: str, desc: TileOperatorDesc, target: Target, against: Against, padding: Padding) -> CompiledTile:
+def _compile(call: str, desc: TileOperatorDesc, target: Target, against: Against, padding: Padding) -> CompiledTile:
     require_padding(padding)
     require_executable(call, desc, target, against)
     source, destination = (buffer.total_tensor_size_in_bytes for buffer in described(desc))
-    plan = _plan(desc)
-    return CompiledTile(desc, target, padding, plan, (source, destination))
+    return CompiledTile(desc, target, padding, plan_of(desc), (source, destination))
+
+
+MAX_KEPT_TILES: Final = 256
+"""The descriptors of which ``execute`` keeps the plans."""
+
+_kept: Final[dict[tuple[int, Target, Against, Padding], CompiledTile]] = {}
+
+
+def _kept_tile(desc: TileOperatorDesc, target: Target, against: Against, padding: Padding) -> CompiledTile:
+    """The compiled tile, or the one that was made of this very object: comparing descriptors would take longer."""
+    key = id(desc), target, against, padding
+    compiled = _kept.get(key)
+    if compiled is None:  # what is kept holds its descriptor, so that no other has its id
+        compiled = _compile("execute", desc, target, against, padding)
+        while len(_kept) >= MAX_KEPT_TILES:
+            with suppress(KeyError, RuntimeError):  # another thread may have been faster
+                del _kept[next(iter(_kept))]
+        _kept[key] = compiled
+    return compiled
 
 
 def execute(
@@ -161,15 +194,10 @@ def execute(
     Raises what ``compile_tile`` raises, and TypeError where a buffer is none, ValueError where one is not contiguous,
     or ``output`` is read-only, and DmlError where one is too small, or they overlap.
     """
-    _compiled("execute", desc, resolve(target), against, padding).execute(input, output)
+    _kept_tile(desc, resolve(target), against, padding).execute(input, output)
 
 
-def bind_regions(desc: TileOperatorDesc, source: Bytes, output: Bytes, padding: Padding) -> BoundTile:
-    """Bind a tile that is known to be executable to regions of TotalTensorSizeInBytes that do not overlap."""
-    return BoundTile(_plan(desc), source, output, poison=padding == "poison")
-
-
-def _plan(desc: TileOperatorDesc) -> Plan:
+def plan_of(desc: TileOperatorDesc) -> Plan:
     """The plan of a tile that is known to be executable."""
     source, destination = described(desc)
     size = ELEMENT_SIZES[source.data_type]

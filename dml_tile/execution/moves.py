@@ -8,7 +8,7 @@ as fast as it moves long runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from operator import setitem
@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy import ndarray
+from numpy.typing import NDArray
 
-from dml_tile.bindings.memory import Bytes
 from dml_tile.geometry.axes import Axis, coalesce
 
 SHORT: Final = 512
@@ -34,9 +34,9 @@ UNSIGNED: Final = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 class Region(NamedTuple):
-    """Memory, and the offset in bytes of a tensor's first element."""
+    """The memory of a contiguous array, and the offset in bytes of a tensor's first element."""
 
-    memory: Bytes
+    memory: NDArray[Any]
     offset: int = 0
 
     def moved(self, offset: int) -> Region:
@@ -50,22 +50,33 @@ class Call(NamedTuple):
     """
 
     lengths: tuple[int, ...]
-    size: int
+    dtype: np.dtype[Any]
     read: int
     read_strides: tuple[int, ...]
+    made: np.dtype[Any]
     written: int
     written_strides: tuple[int, ...]
     factor: Any = None
 
     def bind(self, source: Region, output: Region) -> partial[None]:
         """The call between two regions, which do not overlap; it may be made any number of times."""
-        dtype = UNSIGNED.get(self.size) or np.dtype(f"V{self.size}")
-        made = dtype if self.factor is None else self.factor.dtype
-        read = ndarray(self.lengths, dtype, source.memory, source.offset + self.read, self.read_strides)
-        written = ndarray(self.lengths, made, output.memory, output.offset + self.written, self.written_strides)
+        read = ndarray(self.lengths, self.dtype, source.memory, source.offset + self.read, self.read_strides)
+        written = ndarray(self.lengths, self.made, output.memory, output.offset + self.written, self.written_strides)
         if self.factor is None:
             return partial(setitem, written, ..., read)
         return partial(np.multiply, read, self.factor, written)
+
+
+def make(calls: Iterable[Call], source: NDArray[Any], output: NDArray[Any]) -> None:
+    """Make calls once, between contiguous arrays that do not overlap, from their first bytes on."""
+    for lengths, dtype, read, read_strides, made, written, written_strides, factor in calls:
+        if factor is None:  # binding a call first would take as long as making it
+            ndarray(lengths, made, output, written, written_strides)[...] = ndarray(
+                lengths, dtype, source, read, read_strides
+            )
+        else:
+            view = ndarray(lengths, dtype, source, read, read_strides)
+            np.multiply(view, factor, ndarray(lengths, made, output, written, written_strides))
 
 
 def copy(size: int, axes: Sequence[Axis], read: int = 0, written: int = 0) -> Iterator[Call]:
@@ -107,7 +118,8 @@ def in_lanes(size: int, axes: Sequence[Axis]) -> tuple[int, list[Axis]]:
 
 def _call(size: int, axes: Sequence[Axis], read: int, written: int, factor: Any = None) -> Call:
     lengths, sources, destinations = zip(*axes, strict=True) if axes else ((), (), ())
-    return Call(lengths, size, read, sources, written, destinations, factor)
+    dtype = UNSIGNED.get(size) or np.dtype(f"V{size}")
+    return Call(lengths, dtype, read, sources, factor.dtype if factor else dtype, written, destinations, factor)
 
 
 def _parted(size: int, axes: Sequence[Axis]) -> tuple[Sequence[Axis], Sequence[Axis]]:

@@ -86,6 +86,12 @@ class Plan:
         return {length: tuple(tuple(part.calls(length)) for part in self.copies) for length in lengths}
 
     @cached_property
+    def only_calls(self) -> tuple[Call, ...] | None:
+        """The calls of a plan of one block that takes no scratch memory; None for any other."""
+        is_one = len(self.blocks) == len(self.copies) == 1
+        return self.calls[self.blocks[0].length][0] if is_one else None
+
+    @cached_property
     def scratch(self) -> tuple[int, ...]:
         """The bytes of scratch memory that each copy but the last fills."""
         return tuple(part.bytes_written(self.chunk) for part in self.copies[:-1])

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from threading import Lock, Thread
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dml_tile.execution.moves import Region
+from dml_tile.execution.moves import Region, make
 from dml_tile.execution.plan import Plan
 
 Progress = Callable[[int, int], object]
@@ -87,10 +88,18 @@ class Work:
 
 
 def run(
-    plan: Plan, source: Region, destination: Region, threads: int | None = None, progress: Progress | None = None
+    plan: Plan, source: Region, output: Region, threads: int | None = None, progress: Progress | None = None
 ) -> None:
     """Move the bytes of a plan once; see ``Work.run``."""
-    Work(plan, source, destination).run(threads, progress)
+    Work(plan, source, output).run(threads, progress)
+
+
+def run_once(plan: Plan, source: NDArray[Any], output: NDArray[Any]) -> None:
+    """Move the bytes of a plan between contiguous arrays that do not overlap, from their first bytes on."""
+    if plan.only_calls is None:
+        run(plan, Region(source), Region(output))
+    else:
+        make(plan.only_calls, source, output)
 
 
 def thread_count(plan: Plan, threads: int | None) -> int:
