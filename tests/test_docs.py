@@ -197,7 +197,7 @@ def test_a_signature_is_written_as_in_the_source() -> None:
         "record_calls",
         "simulate",
     ]
-    with pytest.raises(LookupError, match=r"dml_tile\.rules defines no chekc"):
+    with pytest.raises(LookupError, match=r"dml_tile\.rules\.check defines no chekc"):
         definition("dml_tile.rules.check", "chekc")
 
 

@@ -46,11 +46,14 @@ class Order:
 
 def answer_line(part: Part | None) -> bytes:
     """Encode a part of an answer; None ends the answer."""
-    answer: dict[str, Any] = (
-        {"end": True} if part is None else {field.name: getattr(part, field.name) for field in fields(part)}
-    )
-    if isinstance(part, TileNode):
-        answer["dialect"] = part.dialect.name
+    answer: dict[str, Any]
+    match part:
+        case None:
+            answer = {"end": True}
+        case Problem():
+            answer = {"pointer": part.pointer, "message": part.message}
+        case TileNode():
+            answer = {field.name: getattr(part, field.name) for field in fields(part)} | {"dialect": part.dialect.name}
     return json.dumps(answer, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
