@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dml_tile.bindings.resources import Direct3DDevice as Direct3DDevice
     from dml_tile.checks.through_back_end import check_via as check_via
     from dml_tile.descriptors import BufferTensorDesc as BufferTensorDesc
+    from dml_tile.descriptors import DataTypeLike as DataTypeLike
     from dml_tile.descriptors import OperatorDesc as OperatorDesc
     from dml_tile.descriptors import TensorDesc as TensorDesc
     from dml_tile.descriptors import TileOperatorDesc as TileOperatorDesc
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from dml_tile.device import Device as Device
     from dml_tile.device import Operator as Operator
     from dml_tile.device import OperatorInitializer as OperatorInitializer
+    from dml_tile.dtypes import data_type_of as data_type_of
+    from dml_tile.dtypes import dtype_of as dtype_of
     from dml_tile.enums import HRESULT as HRESULT
     from dml_tile.enums import BindingType as BindingType
     from dml_tile.enums import CommandListType as CommandListType
@@ -94,7 +97,7 @@ _NAMES = {
     "bindings.memory": ("BufferLike", "tensor_view"),
     "bindings.resources": ("BindingDesc", "Buffer", "BufferArrayBinding", "BufferBinding", "Direct3DDevice"),
     "checks.through_back_end": ("check_via",),
-    "descriptors": ("BufferTensorDesc", "OperatorDesc", "TensorDesc", "TileOperatorDesc"),
+    "descriptors": ("BufferTensorDesc", "DataTypeLike", "OperatorDesc", "TensorDesc", "TileOperatorDesc"),
     "device": (
         "BindingProperties",
         "BindingTable",
@@ -106,6 +109,7 @@ _NAMES = {
         "Operator",
         "OperatorInitializer",
     ),
+    "dtypes": ("data_type_of", "dtype_of"),
     "enums": (
         "HRESULT",
         "BindingType",

@@ -12,25 +12,42 @@ Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index, mul
-from typing import Annotated, Any, Final, Self
+from operator import index
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic.alias_generators import to_pascal
+from pydantic import Field, model_validator
 
 from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorDataType, TensorFlags, TensorType
 from dml_tile.geometry.layout import calc_buffer_tensor_size
-from dml_tile.spellings import Enumerator, Flags
+from dml_tile.spellings import DataTypes, Enumerator, Flags, Unsigned
+from dml_tile.structs import Struct
 from dml_tile.tile_line import array_text, tensor_text, tile_line
 
-UINT = Annotated[int, Field(strict=True, ge=0, le=UINT_MAX)]
-UINT64 = Annotated[int, Field(strict=True, ge=0, le=UINT64_MAX)]
+if TYPE_CHECKING:  # importing NumPy takes longer than checking a descriptor
+    import numpy as np
+    from numpy.typing import NDArray
 
-DATA_TYPE = Enumerator(TensorDataType, "DML_TENSOR_DATA_TYPE_")
+DataTypeLike: TypeAlias = "SupportsIndex | str | np.dtype[Any] | type[np.generic]"
+"""A data type: an enumerator, its value, its name in any case, or a NumPy dtype or scalar type."""
+
+TensorFlagsLike: TypeAlias = "SupportsIndex | str | Sequence[SupportsIndex | str]"
+"""Flags: their value, a name, or several to be ORed."""
+
+Integers: TypeAlias = "Sequence[SupportsIndex] | NDArray[np.integer[Any]]"
+"""Integers, Python's or NumPy's, or an array of them."""
+
+TensorLike: TypeAlias = "TensorDesc | BufferTensorDesc"
+"""A tensor, or its DML_BUFFER_TENSOR_DESC for short."""
+
+UINT = Annotated[int, Unsigned(UINT_MAX)]
+UINT64 = Annotated[int, Unsigned(UINT64_MAX)]
+
+DATA_TYPE = DataTypes(TensorDataType, "DML_TENSOR_DATA_TYPE_")
 TENSOR_TYPE = Enumerator(TensorType, "DML_TENSOR_TYPE_")
 OPERATOR_TYPE = Enumerator(OperatorType, "DML_OPERATOR_")
 TENSOR_FLAGS = Flags(TensorFlags, "DML_TENSOR_FLAG_")
 
+_OUTPUT_IS_INFERRED: Final = "output_is_inferred"
 _TYPE_KEYS: Final = ("Type", "type")
 
 
@@ -39,11 +56,7 @@ def _not_given() -> int:
     return -1
 
 
-class _Struct(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, alias_generator=to_pascal)
-
-
-class BufferTensorDesc(_Struct):
+class BufferTensorDesc(Struct):
     """DML_BUFFER_TENSOR_DESC: a tensor in a buffer.
 
     Only ``data_type`` and ``sizes`` are required. ``dimension_count`` is by default the length of ``sizes``,
@@ -84,6 +97,20 @@ class BufferTensorDesc(_Struct):
             )
         return self
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            data_type: DataTypeLike,
+            sizes: Integers | None,
+            flags: TensorFlagsLike = ...,
+            dimension_count: SupportsIndex = ...,
+            strides: Integers | None = ...,
+            total_tensor_size_in_bytes: SupportsIndex = ...,
+            guaranteed_base_offset_alignment: SupportsIndex = ...,
+        ) -> None: ...
+
     def __str__(self) -> str:
         """The tensor in a few words: ``INT64 {2,3,4}``, with strides if it has any."""
         sizes = array_text(self.sizes)
@@ -93,7 +120,7 @@ class BufferTensorDesc(_Struct):
         return tensor_text(type_name(self.data_type), sizes, strides)
 
 
-class TensorDesc(_Struct):
+class TensorDesc(Struct):
     """DML_TENSOR_DESC: a tensor's kind, and its description. Reads a bare DML_BUFFER_TENSOR_DESC too."""
 
     type: Annotated[TensorType | int, TENSOR_TYPE] = Field(default=TensorType.BUFFER, description="DML_TENSOR_TYPE.")
@@ -114,13 +141,17 @@ class TensorDesc(_Struct):
                 data = {key: value for key, value in data.items() if key != "NullDesc"}
         return _nested(data)
 
+    if TYPE_CHECKING:
+
+        def __init__(self, *, desc: BufferTensorDesc | None, type: SupportsIndex | str = ...) -> None: ...  # noqa: A002
+
     def __str__(self) -> str:
         """The buffer in a few words, as in ``INT64 {2,3,4}``, after a type that is not a buffer's."""
         text = "null" if self.desc is None else str(self.desc)
         return text if self.type == TensorType.BUFFER else f"tensor type {int(self.type)} {text}"
 
 
-class TileOperatorDesc(_Struct):
+class TileOperatorDesc(Struct):
     """DML_TILE_OPERATOR_DESC: the output holds ``repeats[i]`` copies of the input along each dimension i."""
 
     input_tensor: TensorDesc | None = Field(description="The tensor to read from.")
@@ -141,32 +172,81 @@ class TileOperatorDesc(_Struct):
             self.__dict__["repeats_count"] = len(self.repeats or ())
         return self
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            input_tensor: TensorLike | None,
+            output_tensor: TensorLike | None,
+            repeats: Integers | None,
+            repeats_count: SupportsIndex = ...,
+        ) -> None: ...
+
     @classmethod
     def from_input(
         cls,
         *,
-        data_type: TensorDataType | int | str,
-        sizes: Sequence[int],
-        repeats: Sequence[int],
-        strides: Sequence[int] | None = None,
-        flags: TensorFlags | int | str = TensorFlags.NONE,
-        output_strides: Sequence[int] | None = None,
+        data_type: DataTypeLike,
+        sizes: Integers,
+        repeats: Integers,
+        strides: Integers | None = None,
+        flags: TensorFlagsLike = TensorFlags.NONE,
+        output_strides: Integers | None = None,
     ) -> Self:
         """Describe the tile of an input; the output's sizes are inferred, its data type is the input's.
 
-        ``sizes``, ``strides`` and ``output_strides`` are in elements; ``flags`` are the input's. Raises pydantic's
-        ValidationError where a C field cannot hold a value, so also where an output size exceeds a UINT, and ValueError
-        where there are not as many repeats as sizes.
+        ``sizes``, ``strides`` and ``output_strides`` are in elements; ``flags`` are the input's. ``data_type`` may be a
+        NumPy dtype. Raises pydantic's ValidationError where a C field cannot hold a value, so also where an output size
+        exceeds a UINT, and ValueError where there are not as many repeats as sizes.
         """
-        sizes, repeats = [index(size) for size in sizes], [index(repeat) for repeat in repeats]
         if len(sizes) != len(repeats):
             raise ValueError(f"{len(sizes)} sizes take as many repeats; {len(repeats)} were provided")
-        data_type, flags = (value if isinstance(value, str) else index(value) for value in (data_type, flags))
-        buffers = (
-            {"DataType": data_type, "Flags": flags, "Sizes": sizes, "Strides": _indices(strides)},
-            {"DataType": data_type, "Sizes": list(map(mul, sizes, repeats)), "Strides": _indices(output_strides)},
+        source: dict[str, Any] = {"DataType": data_type, "Sizes": sizes}
+        output: dict[str, Any] = {"DataType": data_type, "Sizes": _products(sizes, repeats)}
+        if strides is not None:
+            source["Strides"] = strides
+        if flags is not TensorFlags.NONE:
+            source["Flags"] = flags
+        if output_strides is not None:
+            output["Strides"] = output_strides
+        return cls._inferred({"InputTensor": source, "OutputTensor": output, "Repeats": repeats})
+
+    @classmethod
+    def from_array(cls, array: NDArray[Any], repeats: Integers) -> Self:
+        """Describe the tile of an array as it lies: its dtype, its shape and, unless it is packed, its strides.
+
+        The first element is at byte 0; the output is packed. bool is described as UINT8; an array without dimensions
+        has the sizes {1}, and is not repeated. Raises TypeError for what is no array, a masked array and a dtype
+        without a DirectML type, ValueError for strides that are negative or no multiple of an element's size, and what
+        ``from_input`` raises.
+        """
+        from dml_tile.dtypes import array_layout
+
+        data_type, sizes, strides = array_layout(array)
+        return cls.from_input(
+            data_type=data_type, sizes=sizes, repeats=repeats if array.ndim else (1,), strides=strides
         )
-        return cls.model_validate({"InputTensor": buffers[0], "OutputTensor": buffers[1], "Repeats": repeats})
+
+    @classmethod
+    def _inferred(cls, data: dict[str, Any]) -> Self:
+        """A tile whose output was worked out, which pickling and copying keep in mind, and comparing does not."""
+        tile = cls.model_validate(data)
+        tile.__dict__[_OUTPUT_IS_INFERRED] = True
+        return tile
+
+    def _with(self, changes: dict[str, Any]) -> Self:
+        if _OUTPUT_IS_INFERRED not in self.__dict__ or "output_tensor" in changes:
+            return super()._with(changes)
+        tile = super()._with(changes)
+        source = tile.input_tensor.desc if tile.input_tensor is not None else None
+        output = tile.output_tensor.desc if tile.output_tensor is not None else None
+        # Where there is nothing to infer from, the output stays.
+        if source and output and source.sizes is not None and len(source.sizes) == len(tile.repeats or ()):
+            sizes = _products(source.sizes, tile.repeats or ())
+            tile = super()._with(changes | {"output_tensor": output.replace(data_type=source.data_type, sizes=sizes)})
+        tile.__dict__[_OUTPUT_IS_INFERRED] = True
+        return tile
 
     def __str__(self) -> str:
         """The tile in one line: ``INT64 {2,3,4} x {1,2,1} -> {2,6,4}``, with strides if there are any.
@@ -181,8 +261,31 @@ class TileOperatorDesc(_Struct):
             texts[1] = texts[1].removeprefix(f"{type_name(self.input_tensor.desc.data_type)} ")
         return tile_line(texts[0], repeats, texts[1])
 
+    def __repr__(self) -> str:
+        """The call that makes an equal descriptor: ``from_input`` where the output was inferred, and it tells all."""
+        arguments = self._arguments_of_from_input() if _OUTPUT_IS_INFERRED in self.__dict__ else None
+        if arguments is None:
+            return super().__repr__()
+        return (
+            f"{type(self).__name__}.from_input({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
+        )
 
-class OperatorDesc(_Struct):
+    def _arguments_of_from_input(self) -> dict[str, Any] | None:
+        """The arguments with which ``from_input`` makes an equal descriptor; None if there are none."""
+        source, output = self.input_tensor, self.output_tensor
+        if not (source and source.desc and output and output.desc):
+            return None
+        given = dict(source.desc.__repr_args__())
+        arguments = {"data_type": given.pop("data_type"), "sizes": given.pop("sizes"), "repeats": self.repeats, **given}
+        if output.desc.strides is not None:
+            arguments["output_strides"] = output.desc.strides
+        try:
+            return arguments if type(self).from_input(**arguments) == self else None
+        except (TypeError, ValueError):  # it takes no such argument, or cannot infer
+            return None
+
+
+class OperatorDesc(Struct):
     """DML_OPERATOR_DESC: an operator's type, and its description, which is read only as a tile's."""
 
     type: Annotated[OperatorType | int, OPERATOR_TYPE] = Field(description="DML_OPERATOR_TYPE.")
@@ -193,6 +296,10 @@ class OperatorDesc(_Struct):
     def _nest(cls, data: Any) -> Any:
         """Put the tile's fields that stand beside ``Type`` under ``Desc``."""
         return _nested(data) if isinstance(data, dict) else data
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, type: SupportsIndex | str, desc: TileOperatorDesc | None) -> None: ...  # noqa: A002
 
     def __str__(self) -> str:
         """The tile in one line; of another operator, its type."""
@@ -231,5 +338,9 @@ def _with_desc(data: dict[str, Any], desc: dict[str, Any] | None) -> dict[str, A
     return {**{key: data[key] for key in _TYPE_KEYS if key in data}, "Desc": desc}
 
 
-def _indices(values: Sequence[int] | None) -> list[int] | None:
-    return None if values is None else [index(value) for value in values]
+def _products(sizes: Integers, repeats: Integers) -> Integers:
+    """The sizes of an output; the sizes of the input where a value is no integer, of which pydantic tells."""
+    try:
+        return [index(size) * index(repeat) for size, repeat in zip(sizes, repeats, strict=True)]
+    except TypeError:
+        return sizes

@@ -10,9 +10,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile.bindings.memory import DTYPES, Bytes
+from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, Binding, BindingStage, BindPoint, Slot
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.dtypes import DTYPES
 from dml_tile.enums import OperatorType, TensorFlags
 from dml_tile.errors import DmlError, RefusedModelError
 from dml_tile.execution.executor import BoundTile, CompiledTile, compile_tile, described

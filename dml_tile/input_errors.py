@@ -36,6 +36,7 @@ _EXPECTED: Final = {
     "string_type": "a string",
     "too_short": "an array that is not empty",
     "tuple_type": "an array",
+    "unsigned": "an integer from 0 to {maximum}",
     "union_tag_not_found": "an object with {discriminator}",
 }
 

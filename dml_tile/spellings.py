@@ -1,21 +1,49 @@
-"""The spellings of DirectML's enumerators and flags in JSON, as pydantic annotations.
+"""The spellings of DirectML's enumerators, flags and integers, as pydantic annotations.
 
-Read: the full C name, its suffix alone, or the integer; flags also as a list, ORed. Written: the full C name, or the
+Read: the full C name, its suffix alone, or the integer; flags also as a list, ORed. In Python, names may have any case,
+integers may be NumPy's, and data types may be dtypes; JSON keeps to its schemas. Written: the full C name, or the
 integer where there is no name. A known value becomes the enumeration's member, an unknown one stays an int.
 """
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from functools import reduce
-from operator import or_
-from typing import Any
+from operator import index, or_
+from typing import Any, Final
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from dml_tile.enums import UINT_MAX
 from dml_tile.text import did_you_mean
+
+JSON_DOCUMENT: Final = object()
+"""The context of a validation whose values come from a JSON document: it keeps to the spellings of the schemas."""
+
+
+class Unsigned:
+    """Annotation of an unsigned C integer's field. NumPy's integers become Python's; bool and floats are refused."""
+
+    def __init__(self, maximum: int) -> None:
+        self.maximum = maximum
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.union_schema(
+            [
+                core_schema.int_schema(strict=True, ge=0, le=self.maximum),
+                core_schema.no_info_plain_validator_function(lambda value: _unsigned(value, self.maximum)),
+            ],
+            mode="left_to_right",
+            custom_error_type="unsigned",
+            custom_error_message="Input should be an integer from 0 to {maximum}",
+            custom_error_context={"maximum": self.maximum},
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "integer", "minimum": 0, "maximum": self.maximum}
 
 
 class Enumerator:
@@ -39,13 +67,17 @@ class Enumerator:
         return self.c_names.get(value, value)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        # What is spelled as it should be never leaves pydantic's core; a dict's own lookup is the cheapest call out.
         spelling = core_schema.union_schema(
-            [core_schema.str_schema(strict=True), core_schema.int_schema(strict=True, ge=0, le=UINT_MAX)],
+            [
+                core_schema.literal_schema([name for name in self._values if isinstance(name, str)]),
+                core_schema.int_schema(strict=True, ge=0, le=UINT_MAX),
+                core_schema.with_info_plain_validator_function(self._respelled),
+            ],
             mode="left_to_right",
             custom_error_type="enumerator",
             custom_error_message=f"Input should be a name or an integer from 0 to {UINT_MAX}; {self._values.complaint}",
         )
-        # A dict's own lookup is the cheapest call that pydantic's core can make.
         looked_up = core_schema.no_info_plain_validator_function(self._values.__getitem__)
         return core_schema.chain_schema(
             [spelling, looked_up],
@@ -57,6 +89,31 @@ class Enumerator:
 
     def _json_names(self) -> list[str]:
         return [*self.c_names.values(), *self.names]
+
+    def _respelled(self, value: Any, info: core_schema.ValidationInfo) -> Any:
+        """A spelling that is not one of the names as a key to look up. Raises ValueError for what is no spelling."""
+        if not isinstance(value, str):
+            return self._key(value)
+        is_python = info.mode == "python" and info.context is not JSON_DOCUMENT
+        return value.upper() if is_python and value.upper() in self._values else value
+
+    def _key(self, value: Any) -> Any:
+        return _unsigned(value, UINT_MAX)
+
+
+class DataTypes(Enumerator):
+    """Annotation of a DML_TENSOR_DATA_TYPE's field; it may be a NumPy dtype or scalar type too, or one of ml_dtypes."""
+
+    def _key(self, value: Any) -> Any:
+        numpy = sys.modules.get("numpy")  # without it, there are no dtypes
+        if numpy and (isinstance(value, numpy.dtype) or (isinstance(value, type) and issubclass(value, numpy.generic))):
+            from dml_tile.dtypes import data_type_of
+
+            try:
+                return data_type_of(value)
+            except TypeError as error:
+                return _Refused(value, str(error))
+        return super()._key(value)
 
 
 class Flags(Enumerator):
@@ -78,15 +135,39 @@ class Flags(Enumerator):
         return {"anyOf": [*one["anyOf"], {"type": "array", "items": one}]}
 
 
-class _Values(dict[str | int, int]):
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """A key that no enumeration has: the reason why a value has no enumerator."""
+
+    value: object
+    reason: str
+
+    def __repr__(self) -> str:
+        return repr(self.value)  # which pydantic shows
+
+
+class _Values(dict[Any, int]):
     complaint = ""
 
-    def __missing__(self, spelling: str | int) -> int:
-        if isinstance(spelling, int):
-            return spelling
-        meant = did_you_mean(spelling.upper(), [name for name in self if isinstance(name, str)])
+    def __missing__(self, key: str | int | _Refused) -> int:
+        if isinstance(key, int):
+            return key
+        if isinstance(key, _Refused):
+            raise PydanticCustomError("enumerator", "{reason}", {"reason": key.reason})
+        meant = did_you_mean(key.upper(), [name for name in self if isinstance(name, str)])
         raise PydanticCustomError(
             "enumerator",
             "No enumerator has this name{meant}; {complaint}",
             {"meant": f" ({meant})" if meant else "", "complaint": self.complaint},
         )
+
+
+def _unsigned(value: Any, maximum: int) -> int:
+    """The value of an integer, NumPy's among them. Raises ValueError for all else, bool among it."""
+    try:
+        number = index(value)
+    except TypeError:
+        number = -1
+    if isinstance(value, bool) or not 0 <= number <= maximum:
+        raise ValueError(f"no integer from 0 to {maximum}")
+    return number

@@ -174,7 +174,7 @@ def test_one_unreadable_file_does_not_keep_the_others_from_being_checked(call: C
 def test_an_unreadable_field_is_told_by_name_value_and_expectation(call: Call) -> None:
     result = call("check", write("a.json", TILE | {"Repeats": [2, -1]}))
     assert result.exit_code == 2
-    assert result.stderr == "dml-tile: a.json: Repeats[1] is -1; at least 0 was expected\n"
+    assert result.stderr == "dml-tile: a.json: Repeats[1] is -1; an integer from 0 to 4294967295 was expected\n"
 
 
 @pytest.mark.parametrize(

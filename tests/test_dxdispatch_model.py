@@ -88,8 +88,9 @@ def test_problems_name_the_field_the_value_and_what_was_expected() -> None:
     data["dispatchables"]["other"] = {"type": 5}
     with pytest.raises(InputError) as caught:
         read_model(data)
+    told = "InputTensor.Sizes[1] is -1; an integer from 0 to 4294967295 was expected"
     assert [str(problem) for problem in caught.value.problems] == [
-        "/dispatchables/tile/desc/InputTensor/Sizes/1: InputTensor.Sizes[1] is -1; at least 0 was expected",
+        f"/dispatchables/tile/desc/InputTensor/Sizes/1: {told}",
         "/dispatchables/other/type: type is 5; a string was expected",
     ]
 

@@ -358,7 +358,7 @@ def test_json_lines_and_what_directml_refuses_are_printed() -> None:
 @pytest.mark.parametrize(
     ("stdin", "message"),
     [
-        ([TILE, TILE | {"Repeats": [-1]}], "-#/1: Repeats[0] is -1; at least 0 was expected"),
+        ([TILE, TILE | {"Repeats": [-1]}], "-#/1: Repeats[0] is -1; an integer from 0 to 4294967295 was expected"),
         ([{"Type": "GEMM"}, 7], "-#/1: 7 was provided, but a tile"),
         ("{", "-: unreadable JSON: EOF"),
         (f"{json.dumps(TILE)}\n{{\n", "-#/1: unreadable JSON: EOF"),

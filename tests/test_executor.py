@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dml_tile.bindings.memory import DTYPES
 from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.dtypes import DTYPES
 from dml_tile.enums import HRESULT
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import MAX_KEPT_TILES, POISON, Padding, execute

@@ -105,9 +105,9 @@ def test_the_line_of_what_is_no_json_is_the_document_s() -> None:
             r"^InputTensor.Datatype is unknown \(.*DataType\?\); InputTensor.Size is unknown \(.*Sizes\?\)$",
         ),
         (TILE | {"InputTensor": {"Colour": 1, "Sizes": [1]}}, "^InputTensor.DataType is missing; InputTensor.Colour"),
-        (TILE | {"Repeats": [-1]}, r"Repeats\[0\] is -1; at least 0 was expected"),
+        (TILE | {"Repeats": [-1]}, r"Repeats\[0\] is -1; an integer from 0 to 4294967295 was expected"),
         (TILE | {"Repeats": 7}, "Repeats is 7; an array was expected"),
-        (TILE | {"RepeatsCount": 2**32}, "RepeatsCount is 4294967296; at most 4294967295 was expected"),
+        (TILE | {"RepeatsCount": 2**32}, "RepeatsCount is 4294967296; an integer from 0 to 4294967295 was expected"),
         (TILE | {"InputTensor": 5}, "InputTensor is 5; an object was expected"),
         (
             TILE | {"InputTensor": FLAT | {"DataType": "F32"}},

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dml_tile.bindings.memory import DTYPES, byte_view, tensor_view
+from dml_tile.bindings.memory import byte_view, tensor_view
+from dml_tile.dtypes import DTYPES
 from dml_tile.enums import TensorDataType
 
 ZEROS = bytes(16)

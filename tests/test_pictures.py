@@ -20,9 +20,7 @@ from tests.helpers.descriptors import page_tile
 
 
 def picture(sizes: list[int], repeats: list[int], data_type: str = "UINT8", **strides: list[int]) -> TilePicture:
-    return picture_of(
-        TileOperatorDesc.from_input(data_type=data_type, sizes=sizes, repeats=repeats, **strides)  # type: ignore[arg-type]
-    )
+    return picture_of(TileOperatorDesc.from_input(data_type=data_type, sizes=sizes, repeats=repeats, **strides))
 
 
 def drawn(shown: TilePicture, width: int = 76) -> list[MemoryTable]:

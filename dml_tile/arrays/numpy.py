@@ -13,10 +13,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dml_tile.bindings.memory import DTYPES, region_of
+from dml_tile.bindings.memory import region_of
 from dml_tile.calls import record
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dialects import numpy as dialect
+from dml_tile.dtypes import DTYPES
 from dml_tile.enums import TensorDataType
 from dml_tile.execution.executor import require_executable
 from dml_tile.execution.moves import Region

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from dml_tile.dtypes import DTYPES
 from dml_tile.enums import TensorDataType
 from dml_tile.geometry.layout import extent, packed_strides
 
@@ -19,20 +20,6 @@ BufferLike: TypeAlias = "Buffer | NDArray[Any]"
 """Any object that supports the buffer protocol; NumPy's arrays declare it only from Python 3.12 on."""
 
 Bytes: TypeAlias = NDArray[np.uint8]
-
-DTYPES: Final[dict[int, np.dtype[Any]]] = {
-    TensorDataType.FLOAT32: np.dtype(np.float32),
-    TensorDataType.FLOAT16: np.dtype(np.float16),
-    TensorDataType.UINT32: np.dtype(np.uint32),
-    TensorDataType.UINT16: np.dtype(np.uint16),
-    TensorDataType.UINT8: np.dtype(np.uint8),
-    TensorDataType.INT32: np.dtype(np.int32),
-    TensorDataType.INT16: np.dtype(np.int16),
-    TensorDataType.INT8: np.dtype(np.int8),
-    TensorDataType.FLOAT64: np.dtype(np.float64),
-    TensorDataType.UINT64: np.dtype(np.uint64),
-    TensorDataType.INT64: np.dtype(np.int64),
-}
 
 
 def byte_view(buffer: BufferLike, *, writable: bool = False) -> Bytes:

@@ -32,7 +32,7 @@ and strides are in elements, totals and offsets in bytes, unless stated otherwis
 
 GROUPS: Final = {
     # the modules that the names of dml_tile come from
-    "Descriptors": ("descriptors",),
+    "Descriptors": ("descriptors", "dtypes"),
     "Checking": ("rules.check", "checks.through_back_end", "findings", "errors", "rules.catalogue"),
     "Targets": ("targets", "simulation", "webnn_limits"),
     "Tiling": ("arrays.numpy", "execution.executor", "bindings.memory", "geometry.layout"),
@@ -125,7 +125,9 @@ def _assignment(constant: Constant) -> str:
 
 
 def _class(defined: ast.ClassDef) -> Iterator[str]:
-    functions = {node.name: node for node in defined.body if isinstance(node, ast.FunctionDef)}  # the last of overloads
+    functions = {
+        node.name: node for node in _members(defined) if isinstance(node, ast.FunctionDef)
+    }  # of overloads, one
     bases = ", ".join(written(base) for base in defined.bases if not written(base).startswith("_"))
     if "__init__" in functions and defined.name not in MADE_BY_OTHERS:
         yield from _code(f"class {signature(functions['__init__'], defined.name)}")
@@ -142,6 +144,12 @@ def _class(defined: ast.ClassDef) -> Iterator[str]:
     for function in functions.values():
         if not function.name.startswith("_"):
             yield from _method(function)
+
+
+def _members(defined: ast.ClassDef) -> Iterator[ast.stmt]:
+    """The statements of a class, also those for type checkers alone."""
+    for node in defined.body:
+        yield from node.body if isinstance(node, ast.If) else [node]
 
 
 def _method(function: Function) -> Iterator[str]:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dml_tile.arrays.numpy import DATA_TYPES, tile
-from dml_tile.bindings.memory import DTYPES, tensor_view
+from dml_tile.bindings.memory import tensor_view
 from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.dtypes import DTYPES
 from dml_tile.execution.executor import execute
 from dml_tile.findings import Against
 from dml_tile.geometry.layout import packed_strides, round_up_4

@@ -20,11 +20,11 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from dml_tile.descriptors import DATA_TYPE, UINT, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.enums import ExecutionFlags, TensorDataType
+from dml_tile.descriptors import DATA_TYPE, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.enums import UINT_MAX, ExecutionFlags, TensorDataType
 from dml_tile.errors import InputError, Problem
 from dml_tile.input_errors import problems_of, refuse
-from dml_tile.spellings import Flags
+from dml_tile.spellings import JSON_DOCUMENT, Flags
 from dml_tile.text import json_pointer, shown
 
 IMAGE_SUFFIXES: Final = (".jpg", ".jpeg", ".png")
@@ -32,6 +32,8 @@ TILE_NAMES: Final = ("DML_OPERATOR_TILE", "TILE")
 _TILE_FIELDS: Final = tuple(str(field.alias) for field in TileOperatorDesc.model_fields.values())
 _BUFFER_FIELDS: Final = tuple(str(field.alias) for field in BufferTensorDesc.model_fields.values())
 _TENSOR_FIELDS: Final = (*(str(field.alias) for field in TensorDesc.model_fields.values()), "NullDesc")
+
+PositiveUINT = Annotated[int, Field(strict=True, ge=1, le=UINT_MAX)]
 
 Number = Annotated[Any, WithJsonSchema({"type": ["number", "string"]})]
 """A JSON number, or one of the strings "nan", "inf" and "-inf" where the type is a floating-point one.
@@ -57,14 +59,14 @@ class TypedValue(_Part):
 class ConstantValues(_Part):
     """One value, repeated."""
 
-    value_count: Annotated[UINT, Field(ge=1)]
+    value_count: PositiveUINT
     value: Number
 
 
 class SequenceValues(_Part):
     """valueStart, valueStart + valueDelta, and so on."""
 
-    value_count: Annotated[UINT, Field(ge=1)]
+    value_count: PositiveUINT
     value_start: Number
     value_delta: Number
 
@@ -198,7 +200,7 @@ class WriteFileCommand(_Part):
     type: Literal["writefile"]
     resource: str
     target_path: str = Field(min_length=1, description="Relative to the current folder.")
-    dimensions: tuple[Annotated[UINT, Field(ge=1)], ...] = Field(
+    dimensions: tuple[PositiveUINT, ...] = Field(
         default=(), description="The shape of a .npy file; by default one dimension."
     )
 
@@ -237,7 +239,7 @@ def read_model(data: Any) -> Model:
         expected = "a DxDispatch model (with resources, dispatchables and commands) was expected"
         raise refuse("", f"{shown(data)} was provided, but {expected}; `dml-tile check` takes bare descriptors too")
     try:
-        model = Model.model_validate(data)
+        model = Model.model_validate(data, context=JSON_DOCUMENT)
     except ValidationError as error:
         raise InputError(problems_of(error, data)) from None
     if problems := list(_dangling_names(model)):
@@ -253,7 +255,7 @@ def read_dispatchables(data: dict[str, Any]) -> dict[str, TileDispatchable | Oth
     readable = {}
     for name, dispatchable in dispatchables.items():
         try:
-            readable[name] = _DISPATCHABLE.validate_python(dispatchable)
+            readable[name] = _DISPATCHABLE.validate_python(dispatchable, context=JSON_DOCUMENT)
         except ValidationError:
             continue  # read_model tells why
     return readable

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from dml_tile.bindings.memory import DTYPES, Bytes
+from dml_tile.bindings.memory import Bytes
 from dml_tile.descriptors import DATA_TYPE
+from dml_tile.dtypes import DTYPES
 from dml_tile.enums import TensorDataType
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.paths import AllowedFolders
@@ -28,6 +29,7 @@ from dml_tile.readers.dxdispatch.model import (
     TypedValue,
 )
 from dml_tile.readers.npy import open_npy
+from dml_tile.spellings import JSON_DOCUMENT
 from dml_tile.text import json_pointer, shown
 
 MAX_RESOURCE_BYTES: Final = 2**32
@@ -156,7 +158,7 @@ def _typed_values(values: list[Any], pointer: str) -> NDArray[np.uint8]:
     parts = []
     for i, value in enumerate(values):
         try:
-            typed = TypedValue.model_validate(value)
+            typed = TypedValue.model_validate(value, context=JSON_DOCUMENT)
         except ValidationError as error:
             raise InputError(problems_of(error, value, f"{pointer}/{i}")) from None
         parts.append(_array([typed.value], _dtype(typed.type, f"{pointer}/{i}/type"), f"{pointer}/{i}/value").tobytes())

@@ -19,6 +19,7 @@ from dml_tile.input_errors import problems_of, refuse
 from dml_tile.readers.dxdispatch.model import TileDispatchable, is_dxdispatch_model, read_dispatchables, read_model
 from dml_tile.readers.json.positions import SourceText
 from dml_tile.readers.json.syntax import parse_json
+from dml_tile.spellings import JSON_DOCUMENT
 from dml_tile.text import json_pointer, shown
 
 MAX_DOCUMENT_BYTES: Final = 2**28
@@ -198,7 +199,7 @@ def _operator_type(spelling: Any) -> int | str | None:
 
 def _validated(model: type[OperatorDesc | TileOperatorDesc], data: dict[str, Any], pointer: str) -> Part:
     try:
-        return JsonDescriptor(pointer, model.model_validate(data))
+        return JsonDescriptor(pointer, model.model_validate(data, context=JSON_DOCUMENT))
     except ValidationError as error:
         problems = problems_of(error, data, pointer)
         return Problem(pointer, "; ".join(problem.message for problem in problems))

@@ -1,0 +1,70 @@
+"""The base of the frozen mirrors of C structs: how they are named, printed and copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_pascal
+
+from dml_tile.text import did_you_mean
+
+
+class Struct(BaseModel):
+    """A frozen C struct. Attributes are snake_case, JSON keys the C names; both are accepted on input.
+
+    A field that is left out is worked out, or has its default; ``model_fields_set`` are those that were given. ``repr``
+    leaves out the others, and reads back; ``str`` is one line.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, alias_generator=to_pascal)
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with other values, checked as the constructor checks them; names are Python's or C's.
+
+        What was given stays; what had been worked out, such as counts and totals, is worked out anew. Raises TypeError
+        for a name that is no field's, with the nearest, and pydantic's ValidationError for a value that no C field can
+        hold.
+        """
+        return self._with(self._by_attribute(changes))
+
+    __replace__ = replace
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy; with ``update``, what ``replace`` makes of it. It shares no mutable value in any case."""
+        return self.replace(**update) if update else super().model_copy(deep=deep)
+
+    def _with(self, changes: dict[str, Any]) -> Self:
+        given = {name: value for name, value in self.__dict__.items() if name in self.model_fields_set}
+        return self.model_validate(given | changes)
+
+    @classmethod
+    def _by_attribute(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """The changes by the names of attributes."""
+        attributes = {str(field.alias): name for name, field in cls.model_fields.items()}
+        found: dict[str, Any] = {}
+        for name, value in changes.items():
+            attribute = attributes.get(name, name)
+            if attribute not in cls.model_fields:
+                known = [*cls.model_fields, *attributes]
+                meant = did_you_mean(name, known, f"its fields are {', '.join(cls.model_fields)}")
+                raise TypeError(f"{cls.__name__} has no field {name!r}; {meant}")
+            if attribute in found:
+                raise TypeError(f"{name} was provided twice, by its names in Python and in C")
+            found[attribute] = value
+        return found
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        """What was given, as the constructor takes it: enumerators by their names."""
+        for name in type(self).model_fields:
+            if name in self.model_fields_set:
+                yield name, _by_name(getattr(self, name))
+
+
+def _by_name(value: object) -> object:
+    """The name of an enumeration's member, the number of flags that have none together, or the value."""
+    if not isinstance(value, Enum):
+        return value
+    return value.name if value.name in type(value).__members__ else value.value

@@ -1,0 +1,181 @@
+"""Copies of descriptors are checked, and their repr reads back."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from pydantic import ValidationError
+
+from dml_tile import check
+from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.enums import TensorDataType, TensorFlags
+from tests.helpers.tile_fields import TILE_FIELDS
+
+FLOATS = BufferTensorDesc(data_type="FLOAT32", sizes=[2, 3])
+TILE = TileOperatorDesc.from_input(data_type="INT8", sizes=[2, 3], repeats=[1, 2])
+
+
+def output_of(desc: TileOperatorDesc) -> BufferTensorDesc:
+    assert desc.output_tensor is not None
+    assert desc.output_tensor.desc is not None
+    return desc.output_tensor.desc
+
+
+@pytest.mark.parametrize("name", ["sizes", "Sizes"])
+def test_a_copy_takes_names_of_python_and_of_c(name: str) -> None:
+    assert FLOATS.replace(**{name: (4, np.int64(5))}).sizes == (4, 5)
+
+
+def test_what_had_been_worked_out_is_worked_out_anew() -> None:
+    longer = FLOATS.replace(sizes=[4, 5, 6])
+    assert (longer.dimension_count, longer.total_tensor_size_in_bytes) == (3, 480)
+    assert FLOATS.replace(data_type=np.float16).total_tensor_size_in_bytes == 12
+    assert TILE.replace(repeats=[1, 2, 3]).repeats_count == 3
+
+
+def test_what_was_given_stays() -> None:
+    given = BufferTensorDesc(data_type="FLOAT32", sizes=[2, 3], dimension_count=2, total_tensor_size_in_bytes=24)
+    longer = given.replace(sizes=[4, 5, 6])
+    assert (longer.dimension_count, longer.total_tensor_size_in_bytes) == (2, 24)
+
+
+def test_an_inferred_output_follows_the_input_and_the_repeats() -> None:
+    assert str(TILE.replace(repeats=[2, 2])) == "INT8 {2,3} x {2,2} -> {4,6}"
+    assert str(TILE.replace(input_tensor=FLOATS)) == "FLOAT32 {2,3} x {1,2} -> {2,6}"
+    twice = TILE.replace(InputTensor=FLOATS).replace(Repeats=[3, 1])
+    assert output_of(twice) == BufferTensorDesc(data_type="FLOAT32", sizes=[6, 3])
+
+
+def test_an_inferred_output_keeps_the_strides_that_were_given() -> None:
+    padded = TileOperatorDesc.from_input(data_type="INT8", sizes=[2, 3], repeats=[1, 2], output_strides=[8, 1])
+    assert str(padded.replace(repeats=[2, 2])) == "INT8 {2,3} x {2,2} -> {4,6} strides {8,1}"
+
+
+def test_an_output_that_was_given_stays() -> None:
+    given = TILE.replace(output_tensor=FLOATS)
+    assert given.replace(repeats=[5, 5]).output_tensor == given.output_tensor
+    read = TileOperatorDesc.model_validate(TILE.model_dump())
+    assert output_of(read.replace(repeats=[5, 5])) == output_of(TILE)
+
+
+def test_an_output_stays_while_there_is_nothing_to_infer_it_from() -> None:
+    broken = TILE.replace(input_tensor=None)
+    assert output_of(broken) == output_of(TILE)
+    assert [finding.rule for finding in check(broken)] == ["DML-TENSOR-null"]
+    assert broken.replace(input_tensor=TILE.input_tensor) == TILE
+    assert output_of(TILE.replace(repeats=[1, 2, 3])) == output_of(TILE)
+
+
+def test_an_inferred_output_beyond_a_uint_cannot_be_described() -> None:
+    with pytest.raises(ValidationError, match=r"sizes\.1\n.* integer from 0 to 4294967295"):
+        TILE.replace(repeats=[1, 2**31])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"size": (1,)}, r"BufferTensorDesc has no field 'size'; did you mean sizes\?"),
+        ({"DataTyp": 1}, r"has no field 'DataTyp'; did you mean DataType\?"),
+        ({"xyz": 1}, "has no field 'xyz'; its fields are data_type, flags, "),
+        ({"sizes": [1], "Sizes": [1]}, "Sizes was provided twice, by its names in Python and in C"),
+    ],
+)
+def test_a_copy_with_an_unknown_field_is_a_type_error(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        FLOATS.replace(**changes)
+    with pytest.raises(TypeError, match=message):
+        FLOATS.model_copy(update=changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sizes": [2, -1]}, "Input should be an integer from 0 to 4294967295 .*input_value=-1"),
+        ({"sizes": (2.0, 3)}, "Input should be an integer from 0 to 4294967295 .*input_value=2.0"),
+        ({"total_tensor_size_in_bytes": -2}, "Input should be an integer from 0 to 18446744073709551615"),
+        ({"guaranteed_base_offset_alignment": 16.0}, "Input should be an integer from 0 to 4294967295"),
+        ({"data_type": "ITN64"}, r"No enumerator has this name \(did you mean INT64.*; expected one of UNKNOWN, "),
+    ],
+)
+def test_a_copy_s_values_are_checked(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        FLOATS.replace(**changes)
+    with pytest.raises(ValidationError, match=message):
+        FLOATS.model_copy(update=changes)
+
+
+def test_enumerators_are_copied_by_their_names() -> None:
+    named = FLOATS.model_copy(update={"DataType": "INT64", "flags": "OWNED_BY_DML"})
+    assert (named.data_type, named.flags) == (TensorDataType.INT64, TensorFlags.OWNED_BY_DML)
+    assert check(TILE.model_copy(update={"input_tensor": named})) == ()
+
+
+def test_a_copy_can_be_hashed_and_compared() -> None:
+    made = FLOATS.model_copy(update={"sizes": [4, 5]})
+    assert {made, BufferTensorDesc(data_type="FLOAT32", sizes=(4, 5))} == {made}
+    assert FLOATS.model_copy() == FLOATS == FLOATS.model_copy(deep=True)
+
+
+def test_python_s_own_way_to_copy_with_changes_is_checked_too() -> None:
+    replace = getattr(copy, "replace", lambda desc, /, **changes: desc.__replace__(**changes))  # from Python 3.13 on
+    assert replace(TILE, repeats=[2, 2]) == TILE.replace(repeats=[2, 2])
+    with pytest.raises(TypeError, match="did you mean repeats"):
+        replace(TILE, repeat=[2, 2])
+
+
+def test_copies_and_pickles_remember_that_the_output_was_inferred() -> None:
+    for same in (copy.copy(TILE), copy.deepcopy(TILE), pickle.loads(pickle.dumps(TILE)), TILE.model_copy(deep=True)):
+        assert same == TILE
+        assert str(same.replace(repeats=[2, 2])) == "INT8 {2,3} x {2,2} -> {4,6}"
+
+
+def test_how_the_output_came_about_does_not_matter_for_equality_or_json() -> None:
+    read = TileOperatorDesc.model_validate(TILE.model_dump())
+    assert (read, hash(read), read.model_dump_json()) == (TILE, hash(TILE), TILE.model_dump_json())
+
+
+@pytest.mark.parametrize(
+    ("desc", "text"),
+    [
+        (FLOATS, "BufferTensorDesc(data_type='FLOAT32', sizes=(2, 3))"),
+        (FLOATS.replace(data_type=99, flags=[1, 4]), "BufferTensorDesc(data_type=99, flags=5, sizes=(2, 3))"),
+        (TensorDesc(desc=None), "TensorDesc(desc=None)"),
+        (TensorDesc(type=7, desc=None), "TensorDesc(type=7, desc=None)"),
+        (TILE, "TileOperatorDesc.from_input(data_type='INT8', sizes=(2, 3), repeats=(1, 2))"),
+        (
+            TileOperatorDesc.from_input(data_type=1, sizes=[2], repeats=[3], strides=[4], flags=1, output_strides=[5]),
+            (
+                "TileOperatorDesc.from_input(data_type='FLOAT32', sizes=(2,), repeats=(3,), flags='OWNED_BY_DML', "
+                "strides=(4,), output_strides=(5,))"
+            ),
+        ),
+        (
+            TILE.replace(repeats=[1, 2, 3]),
+            (
+                "TileOperatorDesc(input_tensor=TensorDesc(desc=BufferTensorDesc(data_type='INT8', sizes=(2, 3))), "
+                "output_tensor=TensorDesc(desc=BufferTensorDesc(data_type='INT8', sizes=(2, 6))), repeats=(1, 2, 3))"
+            ),
+        ),
+        (
+            TileOperatorDesc(input_tensor=None, output_tensor=None, repeats=None),
+            "TileOperatorDesc(input_tensor=None, output_tensor=None, repeats=None)",
+        ),
+        (OperatorDesc(type="TILE", desc=None), "OperatorDesc(type='TILE', desc=None)"),
+    ],
+    ids=lambda value: "",
+)
+def test_a_repr_leaves_out_what_was_worked_out_and_reads_back(desc: Any, text: str) -> None:
+    assert repr(desc) == text
+    assert eval(text) == desc
+
+
+@given(TILE_FIELDS)
+def test_any_repr_reads_back(fields: dict[str, Any]) -> None:
+    desc = TileOperatorDesc.model_validate(fields)
+    assert eval(repr(desc)) == desc
+    assert desc.replace() == desc
