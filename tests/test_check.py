@@ -83,7 +83,7 @@ def test_a_crash_beside_what_only_the_documentation_refuses_is_still_one() -> No
 
 
 def test_what_was_not_measured_is_said_to_be_inferred() -> None:
-    (finding,) = check(OperatorDesc(type=5000, desc=None))
+    (finding,) = check(OperatorDesc(type=1, desc=None))
     assert finding.basis == D | I
     bytes_ = row("UINT8", [1] * 4, [1] * 4)
     assert {finding.basis for finding in check(bytes_, at("2_1", typed_uav_loads=False))} == {I}

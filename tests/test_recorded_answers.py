@@ -2,30 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import FeatureLevel
 from dml_tile.rules.check import check
-from tests.helpers.recorded_answers import ROWS, answer
+from dml_tile.targets import Target
+from tests.helpers.recorded_answers import ROWS, answer, recorded_answer, rows_of
 from tests.helpers.runtime_oracle import create_operator
+
+LEVELS: Final = ("5_0", "5_2", "6_2")
+TOO_SHORT: Final = {"DML-BUFFER-array-length", "DML-TILE-Repeats-length"}
 
 
 def test_all_rows_are_there() -> None:
     assert len(ROWS) == 3190
 
 
-@pytest.mark.parametrize("level", ["5_0", "5_2", "6_2"])
+@pytest.mark.parametrize("level", LEVELS)
 def test_every_recorded_answer_is_reproduced(level: str) -> None:
     wrong = {}
     for row in ROWS:
-        expected = row["hresult"] if isinstance(row["hresult"], str) else row["hresult"][level]
         findings = check(TileOperatorDesc.model_validate(row["desc"]), level, against="runtime")
-        if answer(findings) != expected:
+        if answer(findings) != (expected := recorded_answer(row, level)):
             wrong[row["id"]] = (expected, findings)
     assert not wrong
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_adapters_decide_on_data_types_as_recorded(level: str) -> None:
+    rows = rows_of("adapters.jsonl")
+    assert len(rows) == 168
+    for row in rows:
+        target = Target.parse(level, **row["adapter"])
+        findings = check(TileOperatorDesc.model_validate(row["desc"]), target, against="runtime")
+        assert answer(findings) == recorded_answer(row, level), row["id"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_arrays_are_too_short_where_the_runtime_was_recorded_to_read_past_them(level: str) -> None:
+    rows = rows_of("over_reads.jsonl")
+    assert {recorded_answer(row, level) for row in rows} == {"CRASH:SIGSEGV", "0x00000000", "0x80070057"}
+    for row in rows:
+        rules = {finding.rule for finding in check(TileOperatorDesc.model_validate(row["desc"]), level)}
+        match recorded_answer(row, level):
+            case "CRASH:SIGSEGV":
+                assert rules & TOO_SHORT, row["id"]
+            case "0x00000000":
+                assert not rules, row["id"]
+            case _:
+                assert rules - TOO_SHORT, row["id"]
 
 
 @pytest.mark.parametrize("level", [level.short for level in FeatureLevel])

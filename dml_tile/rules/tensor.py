@@ -190,9 +190,9 @@ def sizes_are_given(view: TensorView, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-BUFFER-array-length",
-    basis=Basis.DOCUMENTED | Basis.INFERRED,
+    basis=CONTRACT,
     url=BUFFER_PAGE,
-    says="Sizes, and Strides if given, have at least DimensionCount entries; DirectML would read past their end.",
+    says="Sizes, and Strides if given, have at least DimensionCount entries; the runtime reads past their end.",
 )
 def arrays_are_long_enough(view: TensorView, target: Target) -> Iterator[Violation]:
     count = view.desc.dimension_count

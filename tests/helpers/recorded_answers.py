@@ -9,9 +9,13 @@ from typing import Any, Final
 from dml_tile.findings import Finding
 from tests.helpers.paths import ROOT
 
-ROWS: Final[list[dict[str, Any]]] = [
-    json.loads(line) for line in (ROOT / "tests/data/create_operator.jsonl").read_text().splitlines()
-]
+
+def rows_of(file: str) -> list[dict[str, Any]]:
+    """The rows of a recorded file."""
+    return [json.loads(line) for line in (ROOT / "tests/data" / file).read_text().splitlines()]
+
+
+ROWS: Final = rows_of("create_operator.jsonl")
 
 
 def answer(findings: Sequence[Finding]) -> str:
@@ -20,3 +24,9 @@ def answer(findings: Sequence[Finding]) -> str:
         return "0x00000000"
     refusals = [finding.hresult for finding in findings if finding.hresult is not None]
     return refusals[0].hex if refusals else "CRASH:SIGSEGV"
+
+
+def recorded_answer(row: dict[str, Any], level: str) -> str:
+    """What the release of a level answered to a recorded descriptor."""
+    result: str = row["hresult"] if isinstance(row["hresult"], str) else row["hresult"][level]
+    return result

@@ -38,12 +38,16 @@ INITIALIZED: Final[dict[str, list[TileOperatorDesc]]] = {
     "owned uint8": [row("UINT8", [1, 1, 2, 3], [1, 1, 3, 3], **OWNED)],
     "owned int64": [row("INT64", [1, 1, 2, 3], [1, 1, 3, 3], **OWNED)],
 }
+NO_OPERATORS: Final = (
+    *(0, 1000, 1001, 12_345, 100_000, 0x7FFFFFFF, 0x80000020, 0xBFFFFFFF, 0xC0000000, 0xC0000001, 0xFFFFFFFE),
+    0xFFFFFFFF,
+)
+"""Types of operators that there are not."""
 BAD: Final = page_tile(Repeats=[1, 1, 3, 4])
 OPERATORS: Final[dict[str, OperatorDesc | TileOperatorDesc | None]] = {
     "good": GOOD,
     "bad": BAD,
     "null DML_OPERATOR_DESC*": None,
     "type 0, null desc": OperatorDesc(type=0, desc=None),
-    **{f"type {number}, tile desc": OperatorDesc(type=number, desc=GOOD) for number in (0, 1000, 100_000)},
-    **{f"type {number}, tile desc": OperatorDesc(type=number, desc=GOOD) for number in (0x7FFFFFFF, 0xFFFFFFFF)},
+    **{f"type {number}, tile desc": OperatorDesc(type=number, desc=GOOD) for number in NO_OPERATORS},
 }

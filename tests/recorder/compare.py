@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.device import Device
-from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT
-from dml_tile.findings import Finding
+from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.rules.check import check
 from dml_tile.targets import Target
+from tests.helpers.recorded_answers import answer as emulated_answer
 from tests.recorder.releases import Release
 from tests.recorder.runtime import ADAPTERS, Adapter, Answer, creation
 from tests.recorder.workers import Crash, ask_each
@@ -69,10 +69,10 @@ def why_not(desc: TileOperatorDesc, target: Target, real: Answer) -> str | None:
     findings = check(desc, target, against="runtime")
     if any(finding.rule in OVER_READS for finding in findings):
         # whether DirectML refuses the entries that there are, or reads on, depends on the order of its checks
-        completed = hresult_of(check(long_enough(desc), target, against="runtime"))
+        completed = emulated_answer(check(long_enough(desc), target, against="runtime"))
         agrees = real.hresult == CRASH or real.hresult == completed != S_OK
         return None if agrees else f"an array is read past its end; {completed} if ones were there"
-    expected = hresult_of(findings)
+    expected = emulated_answer(findings)
     if real.hresult != expected:
         return expected
     if real.persistent_resource_size is not None:
@@ -95,14 +95,6 @@ def long_enough(desc: TileOperatorDesc) -> TileOperatorDesc:
 def _extend(holder: dict[str, Any], array: str, count: int) -> None:
     if holder[array] is not None and count <= DML_TENSOR_DIMENSION_COUNT_MAX1:
         holder[array] += [1] * (count - len(holder[array]))
-
-
-def hresult_of(findings: Sequence[Finding]) -> str:
-    """What the emulator expects CreateOperator to do, by its findings against the runtime."""
-    refusals = [finding.hresult for finding in findings if finding.hresult is not None]
-    if refusals:
-        return refusals[0].hex
-    return CRASH if findings else HRESULT.S_OK.hex
 
 
 def emulated_persistent_resource_size(desc: TileOperatorDesc, target: Target) -> int:

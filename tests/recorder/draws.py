@@ -7,11 +7,9 @@ They are JSON values in C names, as in the recorded files.
 from __future__ import annotations
 
 import copy
-import json
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from random import Random
 from typing import Any, Final
 
@@ -22,10 +20,10 @@ from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import UINT64_MAX, UINT_MAX
 from dml_tile.geometry.layout import ELEMENT_SIZES, extent, packed_strides, round_up_4
 from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tiles
+from tests.helpers.recorded_answers import ROWS
 
 Tile = dict[str, Any]
 
-RECORDED: Final = Path(__file__).parents[1] / "data" / "create_operator.jsonl"
 FROM_STRATEGIES: Final = 200
 """One of so many descriptors is drawn by hypothesis, which takes fifty times as long as the others do."""
 
@@ -45,7 +43,7 @@ ODD_WITH_INVERSES: Final = ((3, 0xAAAAAAAB), (5, 0xCCCCCCCD), (7, 0xB6DB6DB7), (
 def draw(count: int, draw_seed: int) -> Iterator[TileOperatorDesc]:
     """``count`` descriptors, the same ones for the same count and seed."""
     random = Random(draw_seed)
-    recorded = [json.loads(line)["desc"] for line in RECORDED.read_text(encoding="utf-8").splitlines()]
+    recorded = [row["desc"] for row in ROWS]
     by_hypothesis = iter(_from_strategies(count // FROM_STRATEGIES, draw_seed))
     for i in range(1, count + 1):
         drawn = next(by_hypothesis, None) if i % FROM_STRATEGIES == 0 else None

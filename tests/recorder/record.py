@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dml_tile.descriptors import TileOperatorDesc
+from tests.helpers.recorded_answers import rows_of
 from tests.recorder import calls, lives
 from tests.recorder.compare import ask_runtime
 from tests.recorder.releases import RELEASES, release_of
@@ -30,14 +31,21 @@ def record(name: str) -> str:
     """The text of a recorded file, with the answers anew. Raises ValueError for a file that is not recorded."""
     if name not in RECORDED:
         raise ValueError(f"{name!r} is not recorded here; expected one of {', '.join(RECORDED)}")
-    rows = [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
-    return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in RECORDED[name](rows))
+    return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in RECORDED[name](rows_of(name)))
 
 
 def answered_descriptors(rows: Sequence[Row]) -> Iterator[Row]:
-    """What each release answers to each descriptor: one value where all agree, else one for each level."""
+    """What each release answers to each descriptor: one value where all agree, else one for each level.
+
+    A row may name the adapter's capabilities; all are there by default.
+    """
+    for adapter, of_adapter in groupby(rows, key=lambda row: Adapter(**row.get("adapter", {}))):
+        yield from _on_adapter(list(of_adapter), adapter)
+
+
+def _on_adapter(rows: Sequence[Row], adapter: Adapter) -> Iterator[Row]:
     descs = [TileOperatorDesc.model_validate(row["desc"]) for row in rows]
-    answers = [list(ask_runtime(descs, release, Adapter())) for release in RELEASES]
+    answers = [list(ask_runtime(descs, release, adapter)) for release in RELEASES]
     for row, *given in zip(rows, *answers, strict=True):
         sizes = [answer.persistent_resource_size for answer in given]
         yield {
@@ -77,6 +85,8 @@ def _merged(values: Sequence[Any]) -> Any:
 
 RECORDED: Final[dict[str, Callable[[Sequence[Row]], Iterator[Row]]]] = {
     "create_operator.jsonl": answered_descriptors,
+    "adapters.jsonl": answered_descriptors,
+    "over_reads.jsonl": answered_descriptors,
     "device_5_0.jsonl": answered_calls,
     "device_6_2.jsonl": answered_calls,
     "api_6_2.jsonl": answered_calls,
