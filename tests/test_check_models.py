@@ -102,7 +102,7 @@ def test_a_dynamic_tile_is_checked_as_far_as_it_is_known(check: Call) -> None:
     assert (enlarge["pointer"], enlarge["ok"], enlarge["unknown"]) == ("enlarge", True, [])
     assert (number["pointer"], number["unknown"], rules(number)) == (
         "number",
-        ["Repeats"],
+        ["Repeats[0]: computed by Shape 'shape_of' from the input 'tokens'"],
         ["DML-TILE-DataType-level"] * 2,
     )
     told = check(MODEL)

@@ -244,8 +244,10 @@ def test_known_sizes_of_a_dynamic_shape_are_constants(tmp_path: Path) -> None:
 
 
 def test_unknown_sizes_of_a_dynamic_shape_are_not(tmp_path: Path) -> None:
-    assert repeats(node("Shape", ["x"], ["r"]), folder=tmp_path, inputs=DYNAMIC) is None
-    assert repeats(node("Shape", ["x"], ["s"]), node("Add", ["s", "s"], ["r"]), folder=tmp_path, inputs=DYNAMIC) is None
+    assert repeats(node("Shape", ["x"], ["r"]), folder=tmp_path, inputs=DYNAMIC) == (None, 3)
+    added = [node("Shape", ["x"], ["s"]), node("Add", ["s", "s"], ["r"])]
+    assert repeats(*added, folder=tmp_path, inputs=DYNAMIC) == (None, 6)
+    assert repeats(*added, folder=tmp_path, inputs=[typed("x", ["N", "M"])]) is None
     size = [node("Size", ["x"], ["n"]), constant("m", [2]), node("Expand", ["n", "m"], ["r"])]
     assert repeats(*size, folder=tmp_path, inputs=DYNAMIC) is None
 

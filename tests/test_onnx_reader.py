@@ -258,7 +258,7 @@ def test_a_loop_s_body_sees_the_outer_values_and_what_it_declares(tmp_path: Path
     assert (carried.pointer, outer.pointer) == ("L/body/Tile->t", "L/body/Tile->u")
     assert isinstance(carried, TileNode)
     assert isinstance(outer, TileNode)
-    assert (carried.shape, carried.repeats) == (("k", 3), (2, 2))
+    assert (carried.shape, carried.repeats) == ((2, 3), (2, 2))  # what the Loop is given, since the body keeps it
     assert (outer.shape, outer.repeats) == ((2, 3), (2, 2))
 
 

@@ -1,118 +1,210 @@
-"""Types by onnx's inference, and small constants by its reference implementation, one node at a time."""
+"""Folds nodes: computes the elements of a node's outputs from what is known of its inputs, before a model runs.
+
+Shape and Size   depend on the type of their input alone
+moving           each element of an output is one of an input, and known where that is
+elementwise      each element of an output is known where all that it is computed from are
+any other        folds if its inputs are known as a whole
+
+onnx's reference implementation computes, within bounds; what it cannot compute, or computes otherwise than onnxruntime,
+is unknown.
+"""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
-from onnx import NodeProto, TypeProto, defs, helper, numpy_helper, shape_inference
+from onnx import NodeProto, TypeProto, defs, helper
 from onnx.reference import ReferenceEvaluator
 
 from dml_tile.readers.onnx.operators import Operator
-from dml_tile.readers.onnx.tensors import MAX_ELEMENTS
-from dml_tile.readers.onnx.values import Value, dimensions
+from dml_tile.readers.onnx.tensors import MAX_ELEMENTS, subgraphs
+from dml_tile.readers.onnx.values import Array, Mask, Value, dimensions
 
-Array = NDArray[Any]
+MAX_FOLDED_NODES: Final = 50_000
+"""How many nodes of a model are folded; one takes the reference implementation about half a millisecond."""
 
-MOVING: Final = frozenset(
+MAX_KEPT_ELEMENTS: Final = 2**24
+"""How many elements the folded nodes of a model may have together."""
+
+MAX_COMPUTED_ELEMENTS: Final = 2**10
+"""How many elements each input of an operator that neither moves elements nor is elementwise may have.
+
+Such an operator may take much longer than its inputs have elements; shapes and repeats are far smaller.
+"""
+
+_DATA: Final[dict[str, tuple[int, ...] | None]] = {
+    **dict.fromkeys(("Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Reshape"), (0,)),
+    **dict.fromkeys(("Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"), (0,)),
+    "Concat": None,
+    "Where": (1, 2),
+}
+"""Operators that move elements, with the inputs whose elements they move; None for all of them.
+
+The other inputs have to be known as a whole.
+"""
+
+_ELEMENTWISE: Final = frozenset(
     {
-        *("Cast", "Concat", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose"),
-        "Unsqueeze",
+        *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Div", "Equal", "Floor", "Greater"),
+        *("GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Relu"),
+        *("Round", "Sign", "Sqrt", "Sub", "Sum", "Where", "Xor"),
     }
 )
-"""Operators that move elements of their first input, of all for Concat: some are known where others are not."""
+"""Operators that compute each element of their output from one of each input, as broadcast."""
 
-COMPUTING: Final = frozenset(
-    {
-        *("Abs", "Add", "And", "CastLike", "Ceil", "Clip", "Constant", "ConstantOfShape", "Div", "Equal", "Expand"),
-        *("Floor", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or"),
-        *("Pow", "Range", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "ScatterElements", "ScatterND", "Sub"),
-        *("Sum", "Tile", "Where"),
-    }
+_RANDOM: Final = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
-"""Operators whose inputs have to be known as a whole."""
 
-_FOLDED: Final = MOVING | COMPUTING | {"Shape", "Size"}
-
-
-def is_folded(operator: Operator) -> bool:
-    """Whether constants are looked for behind the operator."""
-    return not operator.domain and operator.type in _FOLDED
+_UNSIZED: Final = frozenset({"Compress", "NonMaxSuppression", "NonZero", "StringSplit", "Unique"})
+"""Operators whose inputs' elements decide the sizes of their outputs, which are about as small as the inputs."""
 
 
-def inferred(node: NodeProto, operator: Operator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
-    """The types of the outputs; none where onnx has no inference, or it fails. ``values`` are those of the inputs."""
-    schema = operator.schema
-    types = {name: value.type for name, value in values.items() if value.type is not None}
-    if schema is None or operator.opset is None or len(types) < len(values):
-        return {}
-    constants = ((name, value.constant) for name, value in values.items())
-    try:
-        data = {name: numpy_helper.from_array(array, name) for name, array in constants if array is not None}
-        imports = [helper.make_opsetid("", operator.opset)]
-        return shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
-    except Exception:  # of any class: whatever an operator's C++ throws
-        return {}
-
-
-def folded(
-    node: NodeProto, operator: Operator, inputs: Sequence[Value], types: Mapping[str, TypeProto]
-) -> Mapping[str, Value]:
-    """The outputs of which elements follow from the inputs, if they are few; else none.
-
-    ``inputs`` has an unknown value for one that is left out; ``types`` are those that were inferred for the outputs.
-    """
-    outputs = [name for name in node.output if name]
-    if not is_folded(operator) or not all(name in types and _is_small(types[name]) for name in outputs):
-        return {}
-    if operator.type in ("Shape", "Size"):
-        return {name: _measured(node, inputs[0], types[name]) for name in outputs}
-    moved = len(inputs) if operator.type == "Concat" else int(operator.type in MOVING)
-    elements, masks = {}, {}
-    for i, (name, value) in enumerate(zip(node.input, inputs, strict=True)):
-        if value.elements is None:
-            if name:
-                return {}
-        elif i < moved:
-            elements[name] = value.elements
-            masks[name] = np.ones_like(value.elements) if value.known is None else value.known
-        elif value.constant is None:
-            return {}
-        else:
-            elements[name] = masks[name] = value.elements
-    arrays = _evaluated(node, operator, elements)
-    known: Mapping[str, Array | None] = dict.fromkeys(outputs)
-    if any(value.known is not None for value in inputs):
-        known = _evaluated(node, operator, masks)
-    return {
-        name: Value(types[name], array, known[name])
-        for name, array in arrays.items()
-        if name in known and array.shape == dimensions(types[name])
-    }
-
-
-def _is_small(type_: TypeProto) -> bool:
-    sizes = dimensions(type_)
+def may_fold(node: NodeProto, operator: Operator) -> bool:
+    """Whether the same inputs always give the same outputs, and no graph inside the node computes them."""
     return (
-        sizes is not None and math.prod(size if isinstance(size, int) else math.inf for size in sizes) <= MAX_ELEMENTS
+        not operator.domain
+        and operator.opset is not None
+        and operator.type not in _RANDOM
+        and next(subgraphs(node), None) is None
     )
 
 
+class Folder:
+    """Folds the nodes of one model, as many as its bounds allow."""
+
+    def __init__(self) -> None:
+        self._nodes_left = MAX_FOLDED_NODES
+        self._elements_left = MAX_KEPT_ELEMENTS
+
+    def folded(
+        self, node: NodeProto, operator: Operator, inputs: Sequence[Value], types: Mapping[str, TypeProto]
+    ) -> Mapping[str, Value]:
+        """The outputs of which elements are known; none if no element is, or there are too many.
+
+        ``inputs`` has an unknown value for one that is left out; ``types`` are those inferred for the outputs.
+        """
+        if not self._nodes_left or not may_fold(node, operator):
+            return {}
+        values = _folded(node, operator, inputs, types)
+        self._nodes_left -= bool(values)
+        self._elements_left -= sum(value.elements.size for value in values.values() if value.elements is not None)
+        return values if self._elements_left >= 0 else {}
+
+
+def _folded(
+    node: NodeProto, operator: Operator, inputs: Sequence[Value], types: Mapping[str, TypeProto]
+) -> Mapping[str, Value]:
+    if operator.type in ("Shape", "Size"):
+        return {name: _measured(node, inputs[0], types[name]) for name in node.output if name in types and inputs}
+    given = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
+    elements = {name: value.elements for name, value in given.items() if value.elements is not None}
+    if len(elements) < len(given) or not _is_bounded(node, operator, elements, types) or _is_training(operator, inputs):
+        return {}
+    if all(value.constant is not None for value in given.values()):
+        arrays = _evaluated(node, operator, elements)
+        return {name: Value(type_, arrays[name]) for name, type_ in _agreed(arrays, types).items()}
+    known = _moved_masks(node, operator, inputs) or _elementwise_mask(node, operator, list(given.values()))
+    arrays = _evaluated(node, operator, elements) if known else {}
+    return {
+        name: Value(type_, _with_ones(arrays[name], known[name]), known[name])
+        for name, type_ in _agreed(arrays, types).items()
+        if arrays[name].shape == known[name].shape
+    }
+
+
 def _measured(node: NodeProto, value: Value, type_: TypeProto) -> Value:
-    """What Shape and Size give."""
+    """The output of a Shape or Size."""
     if value.shape is None:
         return Value(type_)
-    known = np.array([isinstance(size, int) for size in value.shape], np.int64)
-    sizes = [size if isinstance(size, int) else 0 for size in value.shape]
+    known = np.array([isinstance(size, int) for size in value.shape], bool)
+    sizes = [size if isinstance(size, int) else 1 for size in value.shape]
     if node.op_type == "Size":
         total = math.prod(sizes)
         return Value(type_, np.array(total)) if known.all() and total < 2**63 else Value(type_)
     bounds = {attribute.name: attribute.i for attribute in node.attribute}
     part = slice(bounds.get("start"), bounds.get("end"))
-    return Value(type_, np.array(sizes, np.int64)[part], known[part])
+    return Value(type_, np.array(sizes, np.int64)[part], None if known[part].all() else known[part])
+
+
+def _is_training(operator: Operator, inputs: Sequence[Value]) -> bool:
+    """Whether a Dropout may drop elements at random."""
+    if operator.type != "Dropout":
+        return False
+    is_inference = all(mode.constant is not None and not mode.constant.any() for mode in inputs[2:3])
+    return (operator.since or 0) < 7 or not is_inference
+
+
+def _is_bounded(
+    node: NodeProto, operator: Operator, inputs: Mapping[str, Array], types: Mapping[str, TypeProto]
+) -> bool:
+    """Whether computing the outputs takes little time and memory."""
+    is_simple = operator.type in _DATA or operator.type in _ELEMENTWISE
+    most = MAX_ELEMENTS if is_simple else MAX_COMPUTED_ELEMENTS
+    if any(array.size > most for array in inputs.values()):
+        return False
+    if operator.type in _UNSIZED:
+        return True
+    shapes = [dimensions(types[name]) if name in types else None for name in node.output if name]
+    return all(shape is not None and _size(shape) <= MAX_ELEMENTS for shape in shapes)
+
+
+def _size(shape: Sequence[object]) -> float:
+    return math.prod(size if isinstance(size, int) else math.inf for size in shape)
+
+
+def _moved_masks(node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> Mapping[str, Mask]:
+    """Which elements of the outputs are known, for an operator that moves elements; else nothing."""
+    if operator.type not in _DATA:
+        return {}
+    data = _DATA[operator.type] or range(len(inputs))
+    masks = {}
+    for i, (name, value) in enumerate(zip(node.input, inputs, strict=True)):
+        if i in data:
+            masks[name] = value.mask
+        elif value.constant is not None:
+            masks[name] = value.constant
+        elif name:
+            return {}
+    return _evaluated(node, operator, masks)
+
+
+def _elementwise_mask(node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> Mapping[str, Mask]:
+    """Which elements of the output are known, for an elementwise operator; else nothing."""
+    if operator.type not in _ELEMENTWISE:
+        return {}
+    try:
+        known = np.logical_and.reduce(np.broadcast_arrays(*(value.mask for value in inputs)))
+    except ValueError:  # of the shapes
+        return {}
+    return {node.output[0]: known}
+
+
+def _with_ones(elements: Array, known: Mask) -> Array:
+    """The elements with 1 for those that are unknown, a value that most operators can go on with."""
+    return np.where(known, elements, np.ones((), elements.dtype))
+
+
+def _agreed(arrays: Mapping[str, Array], types: Mapping[str, TypeProto]) -> Mapping[str, TypeProto]:
+    """The types of the arrays, without those that contradict what was inferred."""
+    agreed = {}
+    for name, array in arrays.items():
+        inferred = types.get(name)
+        try:
+            element = helper.np_dtype_to_tensor_dtype(array.dtype)
+        except (KeyError, ValueError):
+            continue
+        if inferred is None or inferred.tensor_type.elem_type != element:
+            continue
+        shape = dimensions(inferred)
+        sizes = zip(shape or (), array.shape, strict=False)
+        if shape is None or (len(shape) == array.ndim and all(not isinstance(a, int) or a == b for a, b in sizes)):
+            agreed[name] = helper.make_tensor_type_proto(element, array.shape)
+    return agreed
 
 
 def _evaluated(node: NodeProto, operator: Operator, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
@@ -125,10 +217,18 @@ def _evaluated(node: NodeProto, operator: Operator, inputs: Mapping[str, Array])
     )
     opset = min(operator.opset or 1, defs.onnx_opset_version())
     try:
-        with np.errstate(all="raise"):
+        with _errors_raised(inputs), warnings.catch_warnings(action="ignore"):
             graph = helper.make_graph([plain], "one node", sources, results)
             given = ReferenceEvaluator(graph, opsets={"": opset}).run(None, dict(inputs))
     except Exception:  # of any class: its operators assume inputs that are sound
         return {}
     outputs = zip(filter(None, node.output), given, strict=True)
     return {name: np.asarray(array) for name, array in outputs if isinstance(array, np.ndarray | np.generic)}
+
+
+def _errors_raised(inputs: Mapping[str, Array]) -> np.errstate:
+    """Raise on what gives no number; floats may become infinite, which is a value of theirs."""
+    are_floats = all(np.issubdtype(array.dtype, np.floating) for array in inputs.values())
+    if are_floats:
+        return np.errstate(invalid="raise", divide="ignore", over="ignore", under="ignore")
+    return np.errstate(all="raise", under="ignore")

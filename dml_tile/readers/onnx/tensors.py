@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
+from onnx import GraphProto, NodeProto, SparseTensorProto, TensorProto, numpy_helper
 
 from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
@@ -22,8 +22,8 @@ from dml_tile.text import shown
 
 Array = NDArray[Any]
 
-MAX_ELEMENTS: Final = 1024
-"""How many elements are looked at; shapes and repeats have one for each dimension."""
+MAX_ELEMENTS: Final = 2**16
+"""How many elements of a tensor are looked at; shapes and repeats have one for each dimension."""
 
 _EXTERNAL_TYPES: Final[dict[int, np.dtype[Any]]] = {
     TensorProto.INT64: np.dtype("<i8"),
@@ -56,6 +56,21 @@ def small(tensor: TensorProto, folder: Path) -> Array | Unread | None:
         return np.asarray(numpy_helper.to_array(tensor))
     except Exception:  # of any class: too little data, too much, none at all, an unknown type
         return None
+
+
+def dense(sparse: SparseTensorProto) -> TensorProto:
+    """The sparse tensor as a whole; without data if it is large, malformed or external."""
+    whole = TensorProto(name=sparse.values.name, data_type=sparse.values.data_type, dims=sparse.dims)
+    is_inside = TensorProto.EXTERNAL not in (sparse.values.data_location, sparse.indices.data_location)
+    if not is_inside or any(size < 0 for size in sparse.dims) or math.prod(sparse.dims) > MAX_ELEMENTS:
+        return whole
+    try:
+        values, indices = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)
+        array = np.zeros(tuple(sparse.dims), values.dtype)
+        array[tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, array.shape)] = values
+        return numpy_helper.from_array(array, sparse.values.name)
+    except Exception:  # of any class: of data as of other tensors', and of indices that do not fit
+        return whole
 
 
 def internalise(graph: GraphProto, folder: Path) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, TensorShapeProto, TypeProto, helper
 
 from dml_tile.readers.model_tile import Dimension
 
 Array = NDArray[Any]
+Mask = NDArray[np.bool_]
 
 _NAMES: Final = {
     number: "string" if number == TensorProto.STRING else helper.tensor_dtype_to_np_dtype(number).name
@@ -18,19 +20,56 @@ _NAMES: Final = {
     if number != TensorProto.UNDEFINED
 }
 
+_WHOLE: Final = frozenset({TensorProto.BOOL, TensorProto.INT32, TensorProto.INT64})
+"""The types of shapes, indices and conditions."""
+
+
+class Origin(NamedTuple):
+    """What makes a value unknown: a node, and where what it computes from comes from; either may be empty."""
+
+    node: str = ""
+    source: str = ""
+
+    def __str__(self) -> str:
+        return " from ".join(filter(None, (self.node and f"computed by {self.node}", self.source)))
+
+
+_NO_ORIGIN: Final = Origin()
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
     """A tensor: its type, None if unknown; its elements, None if there are many or none is known.
 
-    ``known`` has 1 for each element that is known, 0 for one that is not, and is None if all are. ``unread`` tells why
-    more is not known, if that is for want of external data.
+    ``known`` is True for each element that is known, and None if all are; unknown elements are 1. ``is_folded`` says
+    that onnxruntime, too, has the value as a constant before it runs. ``unread`` says why more is not known, if that is
+    for want of external data. The origins say what the unknown elements, and what the type or sizes that are unknown,
+    are computed by. ``inferred_by`` names an inference beyond onnx's that the type is from.
     """
 
     type: TypeProto | None = None
     elements: Array | None = None
-    known: Array | None = None
+    known: Mask | None = None
+    is_folded: bool = False
     unread: str = ""
+    elements_origin: Origin = _NO_ORIGIN
+    sizes_origin: Origin = _NO_ORIGIN
+    inferred_by: str = ""
+
+    @property
+    def mask(self) -> Mask:
+        """Which elements are known. Raises ValueError if there are no elements."""
+        if self.elements is None:
+            raise ValueError("no element is known")
+        return np.ones(self.elements.shape, bool) if self.known is None else self.known
+
+    @property
+    def argument(self) -> Array | None:
+        """The elements, those that are unknown masked; None if there are none."""
+        if self.elements is None or self.known is None:
+            return self.elements
+        masked: Array = np.ma.masked_array(self.elements, ~self.known)
+        return masked
 
     @property
     def constant(self) -> Array | None:
@@ -46,6 +85,16 @@ class Value:
     def is_static(self) -> bool:
         """Whether each size is known."""
         return self.shape is not None and all(isinstance(size, int) for size in self.shape)
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether the type and each size are known."""
+        return self.data_type is not None and self.is_static
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the type is one of shapes, indices and conditions."""
+        return self.type is not None and self.type.tensor_type.elem_type in _WHOLE
 
     @property
     def data_type(self) -> str | None:

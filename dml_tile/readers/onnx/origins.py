@@ -1,0 +1,63 @@
+"""Tells which node makes a value unknown, and of which input of the model it is computed.
+
+Of the nodes between an input and an unknown value, the first tells most; but where the data of a model become shapes,
+as in an ArgMax or NonZero, it is the node that first computes whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from onnx import NodeProto
+
+from dml_tile.readers.onnx.functions import place
+from dml_tile.readers.onnx.operators import Operator
+from dml_tile.readers.onnx.values import Origin, Value
+
+INFERRED_BY_ONNXRUNTIME: Final = "com.microsoft"
+"""The domain whose types and shapes onnxruntime infers and onnx does not."""
+
+
+def input_origin(name: str) -> Origin:
+    """The origin of an input of the model, or of a tensor that is too large to be looked at."""
+    return Origin(source=f"the input {place(name)!r}")
+
+
+def node_origin(node: NodeProto, operator: Operator) -> Origin:
+    """The origin of what a node computes of nothing that is unknown, or gives the graphs inside it."""
+    kind = f"{operator.domain}.{operator.type}" if operator.domain else operator.type
+    return Origin(f"{place(kind)} {place(node.name)!r}")
+
+
+def with_origins(value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> Value:
+    """The output of a node with the origins of what is unknown of it."""
+    if value.constant is None and not value.elements_origin.node:
+        value = replace(value, elements_origin=_of_elements(value, node, operator, inputs))
+    if not value.is_typed and not value.sizes_origin.node:
+        value = replace(value, sizes_origin=_of_sizes(node, operator, inputs))
+    return value
+
+
+def _of_elements(value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> Origin:
+    own = node_origin(node, operator)
+    if operator.type in ("Shape", "Size") and not operator.domain:
+        origin = next((given.sizes_origin for given in inputs), Origin())
+        return origin if origin.node else own._replace(source=origin.source)
+    unknown = next((given for given in inputs if given.constant is None), None)
+    if unknown is None:
+        return own
+    origin = unknown.elements_origin
+    if origin.node and (unknown.is_whole or not value.is_whole or not origin.source):
+        return origin
+    return own._replace(source=origin.source)
+
+
+def _of_sizes(node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> Origin:
+    untyped = next((given for given in inputs if not given.is_typed), None)
+    if untyped is not None and (not operator.domain or untyped.type is None):
+        return untyped.sizes_origin
+    own = node_origin(node, operator)
+    sources = [given.elements_origin.source for given in inputs if given.constant is None]
+    return own._replace(source=sources[-1] if sources and not operator.domain else "")

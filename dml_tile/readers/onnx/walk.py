@@ -1,0 +1,221 @@
+"""Goes through a model's nodes in their order, and finds its Tiles with what is known of their inputs."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper
+
+from dml_tile.readers.onnx.folding import Folder
+from dml_tile.readers.onnx.functions import place
+from dml_tile.readers.onnx.inference import inferred
+from dml_tile.readers.onnx.loops import Declared, body_of, carried, is_kept, without_shape
+from dml_tile.readers.onnx.operators import Operator, operator
+from dml_tile.readers.onnx.optimization import is_folded, removed
+from dml_tile.readers.onnx.origins import input_origin, node_origin, with_origins
+from dml_tile.readers.onnx.tensors import Unread, dense, small, subgraphs
+from dml_tile.readers.onnx.values import Origin, Value, common, merged
+
+Scope: TypeAlias = ChainMap[str, Value]
+
+_UNKNOWN: Final = Value()
+
+
+class Found(NamedTuple):
+    """A Tile: its place, node and operator, what is known of its inputs, and why onnxruntime does not run it."""
+
+    pointer: str
+    node: NodeProto
+    operator: Operator
+    inputs: Sequence[Value]
+    folded: str
+
+
+class Walk:
+    """Remembers what is known of a model's values.
+
+    ``declared`` are the types that Loops' bodies declare, by the bodies' names; ``more_types`` those that the inference
+    ``inferred_by`` gave beyond onnx's.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        opset: int | None,
+        declared: Mapping[str, Declared],
+        more_types: Mapping[str, TypeProto],
+        inferred_by: str,
+    ) -> None:
+        self._folder = folder
+        self._opset = opset
+        self._declared = declared
+        self._more_types = more_types
+        self._inferred_by = inferred_by
+        self._folder_of_nodes = Folder()
+
+    def tiles(self, graph: GraphProto) -> list[Found]:
+        """The Tiles of the model's graph, at any depth, in the order in which they run."""
+        inputs = {}
+        for value in graph.input:
+            origin = input_origin(value.name)
+            inputs[value.name] = replace(_of_type(value.type), elements_origin=origin, sizes_origin=origin)
+        return self._graph(graph, Scope(), inputs, "", "")[0]
+
+    def _graph(
+        self,
+        graph: GraphProto,
+        outer: Scope,
+        inputs: Mapping[str, Value],
+        where: str,
+        skipped: str,
+        declared: Mapping[str, TypeProto] | None = None,
+    ) -> tuple[list[Found], Scope]:
+        """The Tiles of a graph, and what is known of its values; ``skipped`` is why it does not run, if it does not."""
+        scope = outer.new_child()
+        for value in chain(graph.value_info, graph.output):
+            if value.name not in outer:
+                scope[value.name] = _of_type(value.type)
+        for name, type_ in (declared or {}).items():
+            scope[name] = Value(merged(scope.get(name, _UNKNOWN).type, type_))
+        scope.update(inputs)
+        for tensor in graph.initializer:
+            scope[tensor.name] = self._of_tensor(tensor)
+        for sparse in graph.sparse_initializer:
+            scope[sparse.values.name] = self._of_tensor(dense(sparse))
+        found: list[tuple[int, Found]] = []
+        for i, node in enumerate(graph.node):
+            kind = operator(node, self._opset)
+            given = [scope.get(name, _UNKNOWN) for name in node.input]
+            inside, values = self._inside(node, kind, given, scope, where, skipped)
+            scope.update(self._outputs(node, kind, given, values, scope))
+            if not kind.domain and kind.type == "Tile":
+                folds = bool(node.output) and all(scope[name].is_folded for name in node.output if name)
+                reason = skipped or ("its inputs are constants; onnxruntime folds it" if folds else "")
+                inside = [Found(place(where, node.name), node, kind, given, reason)]
+            found += [(i, each) for each in inside]
+        gone = removed(graph, scope)
+        unused = "only the shape of its output is used, which is known; onnxruntime removes it"
+        return [each._replace(folded=each.folded or unused) if i in gone else each for i, each in found], scope
+
+    def _inside(
+        self, node: NodeProto, kind: Operator, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
+    ) -> tuple[list[Found], Mapping[str, Value]]:
+        """The Tiles of the graphs inside a node, and what these tell of the node's outputs."""
+        where = place(where, node.name)
+        if not kind.domain and kind.type == "If":
+            return self._if(node, inputs, scope, where, skipped)
+        if not kind.domain and kind.type == "Loop":
+            return self._loop(node, kind, inputs, scope, where, skipped)
+        origin = node_origin(node, kind)
+        found = []
+        for attribute, graph in subgraphs(node):
+            found += self._graph(graph, scope, _of_inside(graph, origin), place(where, attribute), skipped)[0]
+        return found, {}
+
+    def _if(
+        self, node: NodeProto, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
+    ) -> tuple[list[Found], Mapping[str, Value]]:
+        condition = inputs[0].constant if inputs else None
+        taken = None
+        if condition is not None and condition.size == 1:
+            taken = "then_branch" if condition.any() else "else_branch"
+        found: list[Found] = []
+        branches: dict[str, list[Value]] = {}
+        for attribute, graph in subgraphs(node):
+            is_skipped = taken is not None and attribute != taken
+            reason = f"the condition of If {node.name!r} is known; its {attribute} does not run" if is_skipped else ""
+            inside, values = self._graph(graph, scope, {}, place(where, attribute), skipped or reason)
+            found += inside
+            branches[attribute] = [values.get(value.name, _UNKNOWN) for value in graph.output]
+        if taken in branches:
+            outputs = [replace(value, is_folded=value.is_folded and inputs[0].is_folded) for value in branches[taken]]
+        elif len(branches) == 2:
+            outputs = [Value(common(one.type, other.type)) for one, other in zip(*branches.values(), strict=False)]
+        else:
+            outputs = []
+        return found, dict(zip(node.output, outputs, strict=False))
+
+    def _loop(
+        self, node: NodeProto, kind: Operator, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
+    ) -> tuple[list[Found], Mapping[str, Value]]:
+        body = body_of(node)
+        if body is None:
+            return [], {}
+        where, declared = place(where, "body"), self._declared.get(body.name, {})
+        names = carried(node, body)
+        types = {each.inner: merged(scope.get(each.given, _UNKNOWN).type, declared.get(each.inner)) for each in names}
+        inside = _of_inside(body, node_origin(node, kind))
+        found, values = self._graph(body, scope, _of_types(inside, types), where, skipped, declared)
+        handed_on = [values.get(each.handed_on, _UNKNOWN).type for each in names]
+        if not is_kept(list(types.values()), handed_on):
+            types = {name: without_shape(type_) for name, type_ in types.items()}
+            found, _ = self._graph(body, scope, _of_types(inside, types), where, skipped)
+        return found, {each.output: Value(types[each.inner]) for each in names if each.output}
+
+    def _outputs(
+        self, node: NodeProto, kind: Operator, inputs: Sequence[Value], values: Mapping[str, Value], scope: Scope
+    ) -> Iterator[tuple[str, Value]]:
+        """What is known of a node's outputs; ``values`` and the scope already tell of some."""
+        given = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
+        types = inferred(node, kind, given)
+        constants = self._of_constant(node, kind)
+        values = constants or values or self._folder_of_nodes.folded(node, kind, inputs, types)
+        folds = bool(constants) or is_folded(node, kind, given, types)
+        for name in filter(None, node.output):
+            value = values.get(name, _UNKNOWN)
+            type_ = merged(value.type or types.get(name), scope.get(name, _UNKNOWN).type)
+            value = replace(value, type=type_, is_folded=folds or value.is_folded)
+            value = self._with_more(name, value, inputs)
+            yield name, with_origins(_with_reason(value, inputs), node, kind, inputs)
+
+    def _with_more(self, name: str, value: Value, inputs: Iterable[Value]) -> Value:
+        """The value with the type that the further inference gives it."""
+        inferred_by = next((each.inferred_by for each in inputs if each.inferred_by), "")
+        if not value.is_typed and name in self._more_types:
+            return replace(value, type=merged(value.type, self._more_types[name]), inferred_by=self._inferred_by)
+        return replace(value, inferred_by=inferred_by)
+
+    def _of_tensor(self, tensor: TensorProto) -> Value:
+        type_ = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
+        values = small(tensor, self._folder)
+        if isinstance(values, Unread):
+            return Value(type_, unread=values.reason, is_folded=True)
+        return Value(type_, values, is_folded=True, elements_origin=Origin(source=f"the tensor {place(tensor.name)!r}"))
+
+    def _of_constant(self, node: NodeProto, kind: Operator) -> Mapping[str, Value]:
+        """What the tensor of a Constant tells; nothing for other nodes, and for a Constant without."""
+        if kind.domain or kind.type != "Constant":
+            return {}
+        tensors = [attribute.t for attribute in node.attribute if attribute.HasField("t")]
+        sparse = [attribute.sparse_tensor for attribute in node.attribute if attribute.HasField("sparse_tensor")]
+        tensors += map(dense, sparse)
+        return {name: self._of_tensor(tensor) for name, tensor in zip(node.output, tensors, strict=False)}
+
+
+def _of_type(type_: TypeProto) -> Value:
+    return Value(type_) if type_.WhichOneof("value") else _UNKNOWN
+
+
+def _of_inside(graph: GraphProto, origin: Origin) -> dict[str, Value]:
+    """The inputs of a graph inside a node, which gives them values that are not known."""
+    return {
+        value.name: replace(_of_type(value.type), elements_origin=origin, sizes_origin=origin) for value in graph.input
+    }
+
+
+def _of_types(values: Mapping[str, Value], types: Mapping[str, TypeProto | None]) -> dict[str, Value]:
+    """The values, those that ``types`` has with these."""
+    return {name: replace(value, type=types.get(name, value.type)) for name, value in values.items()}
+
+
+def _with_reason(value: Value, inputs: Sequence[Value]) -> Value:
+    """The value with the reason why external data were not read, if it is unknown for want of these."""
+    unread = value.unread or next((each.unread for each in inputs if each.unread), "")
+    is_run_time = any(each.constant is None and not each.unread for each in inputs)
+    is_known = value.constant is not None or (value.is_static and is_run_time)
+    return replace(value, unread="" if is_known else unread)
