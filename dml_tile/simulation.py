@@ -65,19 +65,21 @@ class _Process:
         entered = self.entered
         return entered[-1].target if entered else self.test_target
 
-    @contextmanager
-    def changed(self) -> Iterator[None]:
-        """Lets the variable follow a change of the target."""
+    def change(self, change: Callable[[], object]) -> None:
+        """Make a change of the target, and let the variable follow."""
         with self.lock:
             if self.target is None:
                 self._variable = os.environ.get(VARIABLE)
-            yield
+            change()
             if (target := self.target) is not None:
                 os.environ[VARIABLE] = target.spelling
             elif self._variable is None:
                 os.environ.pop(VARIABLE, None)
             else:
                 os.environ[VARIABLE] = self._variable
+
+    def set_test_target(self, target: Target | None) -> None:
+        self.test_target = target
 
 
 _process: Final = _Process()
@@ -189,8 +191,7 @@ class Simulation:
         _open[entered] = None
         _stack.set((*_stack.get(), entered))
         if self.process_wide:
-            with _process.changed():
-                _process.entered.append(entered)
+            _process.change(lambda: _process.entered.append(entered))
         return self.target
 
     def __exit__(self, *_: object) -> None:
@@ -263,8 +264,7 @@ def end(entered: Entered) -> None:
     del _open[entered]
     _stack.set(tuple(other for other in _stack.get() if other is not entered))
     if entered.process_wide:
-        with _process.changed():
-            _process.entered.remove(entered)
+        _process.change(lambda: _process.entered.remove(entered))
 
 
 def open_simulations() -> list[Entered]:
@@ -286,12 +286,10 @@ def running_test(target: Target | None) -> Iterator[None]:
     before = _process.test, _process.test_target
     _process.test = next(_process.tests)
     if target is not None:
-        with _process.changed():
-            _process.test_target = target
+        _process.change(lambda: _process.set_test_target(target))
     try:
         yield
     finally:
         _process.test = before[0]
         if target is not None:
-            with _process.changed():
-                _process.test_target = before[1]
+            _process.change(lambda: _process.set_test_target(before[1]))

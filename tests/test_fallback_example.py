@@ -6,7 +6,10 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
+from pathlib import Path
 
+from tests.helpers.pages import blocks_of
 from tests.helpers.paths import EXAMPLES, ROOT
 
 CHOICES = ("DML_TILE_TARGET", "PYTEST_ADDOPTS")
@@ -35,3 +38,26 @@ def test_another_target_can_be_chosen_for_it() -> None:
     done = pytest_in_a_process(str(EXAMPLES / "fallback"), DML_TILE_TARGET="6_4")
     assert "1 passed, 1 deselected" in done.stdout
     assert done.returncode == 0
+
+
+def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    for block in blocks_of((ROOT / "docs/testing.md").read_text(encoding="utf-8")):
+        if block.file is not None:
+            (tmp_path / block.file).parent.mkdir(exist_ok=True)
+            (tmp_path / block.file).write_text(block.text)
+    done = pytest_in_a_process(str(tmp_path / "suite"), "-p", "no:asyncio", "-W", "error")
+    assert done.returncode == 0, done.stdout
+    names = re.findall(r"::(\w+)(?:\[\S+\])? PASSED", done.stdout)
+    assert Counter(names) == {
+        "test_labels_are_tiled": 3,
+        "test_labels_need_a_higher_level": 2,
+        "test_labels_stay_on_the_gpu": 2,
+        "test_labels_at_a_named_target": 3,
+        "test_the_way_changes_with_the_level": 3,
+        "test_labels_are_pairs": 1,
+        "test_a_pool_tiles_at_the_test_s_target": 3,
+        "test_an_output_that_is_too_small": 3,
+        "test_a_refused_way_is_not_dispatched": 3,
+        "test_every_tile_that_the_target_takes": 3,
+    }

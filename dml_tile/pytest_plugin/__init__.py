@@ -135,7 +135,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    item.config.stash[RUN].require_no_refusal()
+    run = item.config.stash[RUN]
+    run.require_no_refusal()
+    if run.target is not None and isinstance(item, pytest.Function) and "dml_target" in item.fixturenames:
+        item.funcargs["dml_target"] = (
+            run.target
+        )  # the marker alone is spared the fixture, which takes a tenth of a test
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

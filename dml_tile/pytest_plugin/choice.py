@@ -104,7 +104,18 @@ def within(targets: Iterable[Target], bounds: Sequence[Bounds]) -> list[Target]:
 
 def bounds_of(node: pytest.Item) -> list[Bounds]:
     """The bounds of all markers of a test, the closest first. Raises ValueError."""
-    return [Bounds.read(marker) for marker in node.iter_markers("dml")]
+    return [_read_once(marker) for marker in node.iter_markers("dml")]
+
+
+def _read_once(marker: pytest.Mark) -> Bounds:
+    """Read the bounds of a marker, which many tests may share."""
+    _, bounds = _READ.get(id(marker)) or (marker, Bounds.read(marker))
+    _READ[id(marker)] = marker, bounds
+    return bounds
+
+
+_READ: Final[dict[int, tuple[pytest.Mark, Bounds]]] = {}
+"""Bounds by the identity of their markers, which are kept so that it stays theirs."""
 
 
 def expects_removal(node: pytest.Item) -> bool:

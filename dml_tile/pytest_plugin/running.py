@@ -166,9 +166,11 @@ class Run:
             at = target or process_target()
             if misfit := self.wide_fixtures.misfit(item.nodeid, names, at, is_one_of_several=several):
                 self._fail(misfit)
+        if target is None:
+            return
         for entered in self._foreign_simulations():
             name = self.wide_fixtures.owner(entered)
-            if target is not None and name not in names and simulated_by(entered.target) != simulated_by(target):
+            if name not in names and simulated_by(entered.target) != simulated_by(target):
                 whose = f"the fixture {name}" if name else "code that ran before the tests"
                 self._fail(
                     f"this test is for {target.label}, but {whose} has entered simulate({entered.target.name!r}), "

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile import BindingTableDesc, Buffer, BufferBinding, Device, DmlError, Operator, TileOperatorDesc
+from dml_tile import Device, TileOperatorDesc, check
 
 Labels = NDArray[np.int64]
 Way = Literal["INT64", "INT32", "CPU"]
@@ -26,24 +26,9 @@ def tile_labels(device: Device, labels: Labels, repeats: Sequence[int]) -> tuple
     )
     for way, values in ways:
         desc = TileOperatorDesc.from_input(data_type=way, sizes=values.shape, repeats=repeats)
-        try:
-            operator = device.create_operator(desc)
-        except DmlError:
+        if check(desc, device.target):
             continue
         output = np.empty(np.multiply(values.shape, repeats), values.dtype)
-        _run(device, operator, values, output)
+        device.execute(desc, values, output)
         return output.view(np.int64), way
     return np.tile(labels, repeats), "CPU"
-
-
-def _run(device: Device, operator: Operator, values: NDArray[Any], output: NDArray[Any]) -> None:
-    compiled = device.compile_operator(operator)
-    recorder = device.create_command_recorder()
-
-    initializer = device.create_operator_initializer([compiled])
-    recorder.record_dispatch(initializer, device.create_binding_table(BindingTableDesc(initializer)))
-
-    table = device.create_binding_table(BindingTableDesc(compiled))
-    table.bind_inputs([BufferBinding(Buffer.wrap(values))])
-    table.bind_outputs([BufferBinding(Buffer.wrap(output))])
-    recorder.record_dispatch(compiled, table)
