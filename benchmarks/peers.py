@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from shapes import Shape
 
+import dml_tile
 from dml_tile import TileOperatorDesc, compile_tile
 
 THREADS: Final = 2
@@ -21,7 +22,7 @@ Array = NDArray[Any]
 Call = Callable[[], object]
 
 
-@dataclass
+@dataclass(eq=False)
 class Case:
     """A shape with its input, and one output that the peers write to in turn: no two pieces of memory are as fast."""
 
@@ -68,17 +69,35 @@ class Ready:
     fills: bool = True
 
 
-def dml_tile(case: Case) -> Ready:
+def bound(case: Case) -> Ready:
     """A compiled tile whose buffers are bound, with its checks, beforehand."""
-    desc = TileOperatorDesc.from_input(
+    tile = compile_tile(_desc(case)).bind(case.source, case.memory)
+    return Ready(lambda: tile.run(THREADS))
+
+
+def tile_into(case: Case) -> Ready:
+    """``tile`` with an output."""
+    array, repeats, output = case.input, case.shape.repeats, case.output
+    return Ready(lambda: dml_tile.tile(array, repeats, out=output))
+
+
+def execute(case: Case) -> Ready:
+    """``execute`` of a descriptor."""
+    desc, source, memory = _desc(case), case.source, case.memory
+    return Ready(lambda: dml_tile.execute(desc, source, memory))
+
+
+WAYS: Final[dict[str, Callable[[Case], Ready]]] = {"bound": bound, "tile": tile_into, "execute": execute}
+
+
+def _desc(case: Case) -> TileOperatorDesc:
+    return TileOperatorDesc.from_input(
         data_type={"u1": "UINT8", "f2": "FLOAT16", "f4": "FLOAT32", "i8": "INT64"}[case.dtype.str[1:]],
         sizes=case.shape.sizes,
         repeats=case.shape.repeats,
         strides=case.shape.strides,
         output_strides=case.shape.output_strides,
     )
-    bound = compile_tile(desc).bind(case.source, case.memory)
-    return Ready(lambda: bound.run(THREADS))
 
 
 def numpy_tile(case: Case) -> Ready | None:

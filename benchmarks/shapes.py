@@ -1,4 +1,9 @@
-"""The tiles that are measured."""
+"""The tiles that are measured: a list of named ones, and random ones.
+
+Random tiles have 1 to 8 dimensions, elements of 1, 2, 4 or 8 bytes and outputs of 100 bytes to 300 MB, all sizes alike
+by their logarithm, which is shared out among sizes and repeats at random. Of 20 tiles, about 12 are packed, 2 have
+padded rows in the input, 3 a permuted input, 2 a broadcast one, and 1 padded rows on both sides.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,8 @@ import math
 from dataclasses import dataclass
 from operator import mul
 from typing import Final
+
+import numpy as np
 
 from dml_tile.geometry.layout import extent, packed_strides
 
@@ -90,4 +97,56 @@ SHAPES: Final = (
     Shape("a broadcast dimension", 4, (64, 1000, 64), (1, 1, 2), (64, 0, 1)),
     Shape("padded rows", 4, (512, 500), (4, 4), (512, 1), (2048, 1)),
     Shape("elements apart", 4, (1_000_000,), (2,), (2,), (2,)),
+    Shape("a feature map, 2 x 2", 4, (1, 64, 56, 56), (1, 1, 2, 2)),
+    Shape("each row 256 times", 4, (1, 1, 4096, 1), (1, 1, 1, 256)),
+    Shape("rows of 3 floats", 4, (1024, 1, 3), (1, 7, 5)),
+    Shape("rows of 3 bytes", 1, (1024, 1, 3), (1, 7, 5)),
+    Shape("four dimensions of 16", 4, (16, 16, 16, 16), (2, 2, 2, 2)),
+    Shape("NHWC as NCHW, 2 x 2", 4, (4, 3, 224, 224), (1, 1, 2, 2), (224 * 224 * 3, 1, 224 * 3, 3)),
+    Shape("every second element", 4, (256, 256), (2, 2), None, (1024, 2)),
 )
+
+MIN_BYTES: Final = 100
+MAX_BYTES: Final = 300_000_000
+LAYOUTS: Final = {"packed": 0.6, "padded": 0.1, "permuted": 0.15, "broadcast": 0.1, "padded twice": 0.05}
+
+
+def random_shapes(count: int, seed: int) -> list[Shape]:
+    """So many random tiles, always the same ones for a seed."""
+    generator = np.random.default_rng(seed)
+    shapes: list[Shape] = []
+    while len(shapes) < count:
+        shape = _random_shape(generator)
+        if MIN_BYTES <= shape.written <= MAX_BYTES:
+            shapes.append(shape)
+    return shapes
+
+
+def _random_shape(generator: np.random.Generator) -> Shape:
+    size, rank = int(generator.choice([1, 2, 4, 8])), int(generator.integers(1, 9))
+    elements = math.exp(generator.uniform(math.log(MIN_BYTES), math.log(MAX_BYTES))) / size
+    weights = generator.exponential(1, 2 * rank)
+    weights *= generator.random(2 * rank) < np.repeat([0.8, 0.5], rank)  # else the size or the repeat is 1
+    shares = weights / max(weights.sum(), 1e-9)
+    lengths = [max(1, round(elements**share)) if elements > 1 else 1 for share in shares.tolist()]
+    sizes, repeats = tuple(lengths[:rank]), tuple(lengths[rank:])
+    outputs = tuple(map(mul, sizes, repeats))
+    layout = str(generator.choice(list(LAYOUTS), p=list(LAYOUTS.values())))
+    strides = output_strides = None
+    match layout:
+        case "padded":
+            strides = _padded(sizes, int(generator.integers(1, 9)))
+        case "permuted":
+            order = generator.permutation(rank).tolist()
+            packed = dict(zip(order, packed_strides([sizes[i] for i in order]), strict=True))
+            strides = tuple(packed[i] for i in range(rank))
+        case "broadcast":
+            strides = tuple(0 if generator.random() < 0.4 else stride for stride in packed_strides(sizes))
+        case "padded twice":
+            strides, output_strides = (_padded(each, int(generator.integers(1, 9))) for each in (sizes, outputs))
+    name = f"{'x'.join(map(str, sizes))} by {'x'.join(map(str, repeats))}, {size} B, {layout}"
+    return Shape(name, size, sizes, repeats, strides, output_strides)
+
+
+def _padded(sizes: tuple[int, ...], gap: int) -> tuple[int, ...]:
+    return packed_strides([*sizes[:-1], sizes[-1] + gap])

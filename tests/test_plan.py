@@ -8,7 +8,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from dml_tile.execution.moves import FEW, SHORT, Region
+from dml_tile.execution.calls import Region
+from dml_tile.execution.moves import FEW, SHORT
 from dml_tile.execution.planner import BLOCK, SCRATCH
 from dml_tile.execution.threads import run
 from tests.helpers.tilings import Tiling, assert_equal

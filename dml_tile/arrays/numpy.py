@@ -19,8 +19,8 @@ from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dialects import numpy as dialect
 from dml_tile.dtypes import DTYPES
 from dml_tile.enums import TensorDataType
+from dml_tile.execution.calls import Region
 from dml_tile.execution.executor import require_executable
-from dml_tile.execution.moves import Region
 from dml_tile.execution.plan import Plan
 from dml_tile.execution.planner import plan_tile
 from dml_tile.execution.threads import run, run_once
@@ -75,6 +75,9 @@ def tile(
         raise ValueError("out shares memory with the array; Tile has no in-place form")
     if prepared.is_contiguous:
         run_once(prepared.plan, array, out)
+    elif prepared.pairs:
+        shape, expanded = prepared.pairs
+        out.reshape(shape)[...] = array.reshape(expanded)
     else:
         run(prepared.plan, _region(array), _region(out))
     record("tile", target, prepared.desc)
@@ -82,12 +85,21 @@ def tile(
 
 
 class _Prepared(NamedTuple):
-    """A tile that DirectML accepts: the result's shape, the plan, and whether both arrays are contiguous."""
+    """A tile that DirectML accepts, with the plan for arrays that lie in memory alike.
+
+    Both arrays are contiguous, or the output is and the tile is small: then ``pairs`` are the output's shape, with each
+    dimension as a repeat and a size, and the input's with a 1 for each repeat.
+    """
 
     desc: TileOperatorDesc
     shape: tuple[int, ...]
     plan: Plan
     is_contiguous: bool
+    pairs: tuple[tuple[int, ...], tuple[int, ...]] | None
+
+
+MAX_BYTES_OF_PAIRS: Final = 4096
+"""Up to so many bytes, one plain assignment takes less time than to find the memory that a strided array spans."""
 
 
 @lru_cache(maxsize=256)
@@ -115,8 +127,12 @@ def _prepared(
         out_strides = _fitting_strides(*out, dtype, request.output_shape)
     missing = len(request.shape) - len(shape)
     plan = plan_tile(dtype.itemsize, request.shape, request.repeats, (0,) * missing + strides, out_strides)
-    packed = (_packed(dtype, shape), _packed(dtype, request.output_shape))
-    return _Prepared(described, request.output_shape, plan, (strides, out_strides) == packed)
+    pairs = None
+    if out_strides == _packed(dtype, request.output_shape) and plan.size <= MAX_BYTES_OF_PAIRS:
+        walked = tuple(zip(request.repeats, request.shape, strict=True))
+        pairs = tuple(length for pair in walked for length in pair), tuple(n for _, size in walked for n in (1, size))
+    is_contiguous = (strides, out_strides) == (_packed(dtype, shape), _packed(dtype, request.output_shape))
+    return _Prepared(described, request.output_shape, plan, is_contiguous, pairs)
 
 
 def _packed(dtype: np.dtype[Any], shape: tuple[int, ...]) -> tuple[int, ...]:

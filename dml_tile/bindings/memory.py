@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from dml_tile.dtypes import DTYPES
@@ -66,9 +65,22 @@ def region_of(array: NDArray[Any]) -> tuple[Bytes, int]:
         return array.reshape(-1).view(np.uint8), 0
     reach = [(length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True)]
     offset = -sum(step for step in reach if step < 0)
-    lowest = array[tuple(slice(-1, None) if step < 0 else slice(1) for step in reach)].reshape(-1).view(np.uint8)
     size = offset + sum(step for step in reach if step > 0) + array.itemsize
-    return as_strided(lowest, (size,), (1,), writeable=array.flags.writeable), offset
+    address, is_read_only = array.__array_interface__["data"]
+    return np.asarray(_Memory(array, address - offset, size, is_read_only)), offset
+
+
+class _Memory:
+    """The bytes that an array spans, for NumPy, which keeps this object, and so the array, as long as its views."""
+
+    def __init__(self, array: NDArray[Any], address: int, size: int, is_read_only: bool) -> None:
+        self._array = array
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (address, is_read_only),
+            "shape": (size,),
+            "typestr": "|u1",
+        }
 
 
 def tensor_view(

@@ -15,7 +15,7 @@ from dml_tile.bindings.slots import TENSOR, Binding, BindingPair, Slot
 from dml_tile.calls import record
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.errors import DmlError
-from dml_tile.execution.moves import Region
+from dml_tile.execution.calls import Region
 from dml_tile.execution.plan import Plan
 from dml_tile.execution.planner import plan_tile
 from dml_tile.execution.threads import Progress, Work, run_once

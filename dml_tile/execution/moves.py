@@ -8,16 +8,13 @@ as fast as it moves long runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import product
-from operator import setitem
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
-from numpy import ndarray
-from numpy.typing import NDArray
 
+from dml_tile.execution.calls import UNSIGNED, Call
 from dml_tile.geometry.axes import Axis, coalesce
 
 SHORT: Final = 512
@@ -30,53 +27,6 @@ RECTANGLE: Final = 512, 64
 """Elements along the source, and along the output, that are copied crosswise at once: their lines stay in the cache."""
 
 LINE: Final = 64  # bytes of a processor's cache line
-UNSIGNED: Final = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
-
-
-class Region(NamedTuple):
-    """The memory of a contiguous array, and the offset in bytes of a tensor's first element."""
-
-    memory: NDArray[Any]
-    offset: int = 0
-
-    def moved(self, offset: int) -> Region:
-        return Region(self.memory, self.offset + offset)
-
-
-class Call(NamedTuple):
-    """One call of NumPy: an assignment between two views, or, with a ``factor``, a multiplication that repeats bits.
-
-    Offsets and strides are in bytes.
-    """
-
-    lengths: tuple[int, ...]
-    dtype: np.dtype[Any]
-    read: int
-    read_strides: tuple[int, ...]
-    made: np.dtype[Any]
-    written: int
-    written_strides: tuple[int, ...]
-    factor: Any = None
-
-    def bind(self, source: Region, output: Region) -> partial[None]:
-        """The call between two regions, which do not overlap; it may be made any number of times."""
-        read = ndarray(self.lengths, self.dtype, source.memory, source.offset + self.read, self.read_strides)
-        written = ndarray(self.lengths, self.made, output.memory, output.offset + self.written, self.written_strides)
-        if self.factor is None:
-            return partial(setitem, written, ..., read)
-        return partial(np.multiply, read, self.factor, written)
-
-
-def make(calls: Iterable[Call], source: NDArray[Any], output: NDArray[Any]) -> None:
-    """Make calls once, between contiguous arrays that do not overlap, from their first bytes on."""
-    for lengths, dtype, read, read_strides, made, written, written_strides, factor in calls:
-        if factor is None:  # binding a call first would take as long as making it
-            ndarray(lengths, made, output, written, written_strides)[...] = ndarray(
-                lengths, dtype, source, read, read_strides
-            )
-        else:
-            view = ndarray(lengths, dtype, source, read, read_strides)
-            np.multiply(view, factor, ndarray(lengths, made, output, written, written_strides))
 
 
 def copy(size: int, axes: Sequence[Axis], read: int = 0, written: int = 0) -> Iterator[Call]:

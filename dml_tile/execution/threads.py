@@ -10,14 +10,15 @@ import os
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from itertools import count
+from itertools import accumulate, count
 from threading import Lock, Thread
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile.execution.moves import Region, make
+from dml_tile.execution.calls import Region, make
+from dml_tile.execution.moves import LINE
 from dml_tile.execution.plan import Plan
 
 Progress = Callable[[int, int], object]
@@ -80,6 +81,11 @@ class Work:
             if job.error is not None:
                 raise job.error
 
+    def free(self) -> None:
+        """Give the scratch memory back, when nobody runs the work any more."""
+        while self._workers:
+            self._workers.pop().free()
+
     def _worker(self) -> _Worker:
         try:
             return self._workers.pop()
@@ -91,7 +97,23 @@ def run(
     plan: Plan, source: Region, output: Region, threads: int | None = None, progress: Progress | None = None
 ) -> None:
     """Move the bytes of a plan once; see ``Work.run``."""
-    Work(plan, source, output).run(threads, progress)
+    if progress is not None or thread_count(plan, threads) > 1:
+        work = Work(plan, source, output)
+        work.run(threads, progress)
+        work.free()
+        return
+    scratch = _take_scratch(plan)
+    previous = None
+    for block in plan.blocks:
+        memory, offset = source.memory, source.offset + block.read
+        *before, last = plan.calls[block.length]
+        for calls, region in zip(before, scratch, strict=True):
+            if previous != (block.read, block.length):
+                make(calls, memory, region.memory, offset, region.offset)
+            memory, offset = region
+        previous = block.read, block.length
+        make(last, memory, output.memory, offset, output.offset + block.written)
+    _give_scratch(scratch)
 
 
 def run_once(plan: Plan, source: NDArray[Any], output: NDArray[Any]) -> None:
@@ -100,6 +122,33 @@ def run_once(plan: Plan, source: NDArray[Any], output: NDArray[Any]) -> None:
         run(plan, Region(source), Region(output))
     else:
         make(plan.only_calls, source, output)
+
+
+MAX_SPARE: Final = 4
+"""The pieces of scratch memory that are kept for the next tile, each of SPARE_BYTES: new memory is slow at first."""
+SPARE_BYTES: Final = 2**19
+
+_spare: deque[NDArray[np.uint8]] = deque()
+
+
+def _take_scratch(plan: Plan) -> list[Region]:
+    """Scratch memory for each copy of a plan but the last."""
+    if not plan.scratch:
+        return []
+    offsets = list(accumulate((-(-size // LINE) * LINE for size in plan.scratch), initial=0))
+    memory = np.empty(offsets[-1], np.uint8) if offsets[-1] > SPARE_BYTES else None
+    if memory is None:
+        try:
+            memory = _spare.pop()
+        except IndexError:
+            memory = np.empty(SPARE_BYTES, np.uint8)
+    return [Region(memory, offset) for offset in offsets[:-1]]
+
+
+def _give_scratch(scratch: list[Region]) -> None:
+    """Keep memory that is not used any more."""
+    if scratch and scratch[0].memory.nbytes == SPARE_BYTES and len(_spare) < MAX_SPARE:
+        _spare.append(scratch[0].memory)
 
 
 def thread_count(plan: Plan, threads: int | None) -> int:
@@ -128,7 +177,7 @@ class _Worker:
 
     def __init__(self, plan: Plan, source: Region, output: Region) -> None:
         self._plan, self._source, self._output = plan, source, output
-        self._scratch = [Region(np.empty(size, np.uint8)) for size in plan.scratch]
+        self._scratch = _take_scratch(plan)
         self._steps: dict[int, tuple[Steps, Steps]] = {}
         self._in_scratch: tuple[int, int] | None = None
 
@@ -146,6 +195,10 @@ class _Worker:
             self._in_scratch = read, count
         for step in steps[1]:
             step()
+
+    def free(self) -> None:
+        """Give the scratch memory back; the worker is of no use any more."""
+        _give_scratch(self._scratch)
 
     def steps_of(self, i: int) -> Steps:
         """All calls that a block takes."""
