@@ -22,7 +22,7 @@ from dml_tile.execution.moves import LINE
 from dml_tile.execution.plan import Plan
 
 Progress = Callable[[int, int], object]
-"""Is told how many of how many bytes are written, in the calling thread, after each block that this thread writes."""
+"""Is told how many of how many bytes are written: in the calling thread, after blocks that it wrote, and at the end."""
 
 VARIABLE: Final = "DML_TILE_THREADS"
 
@@ -70,7 +70,7 @@ class Work:
                 _start(job)
             for i in share:
                 workers[0].do(i)
-                if progress is not None:
+                if progress is not None and share.given < blocks:
                     progress(share.given * self.plan.size // blocks, self.plan.size)
         finally:
             share.stop()
@@ -80,6 +80,8 @@ class Work:
         for job in jobs:
             if job.error is not None:
                 raise job.error
+        if progress is not None:
+            progress(self.plan.size, self.plan.size)
 
     def free(self) -> None:
         """Give the scratch memory back, when nobody runs the work any more."""
