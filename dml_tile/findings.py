@@ -22,7 +22,7 @@ class Basis(Flag):
     RUNTIME = 2
     """Microsoft's runtime was measured to do so, on feature levels 5_0, 5_2 and 6_2."""
     INFERRED = 4
-    """It is concluded, not measured: from the documented table below level 5_0, from C, or from a back end's source."""
+    """It is concluded, not measured: from the documented table below level 5_0, or from a back end's source."""
 
     @property
     def names(self) -> tuple[str, ...]:
