@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dml_tile.findings import Finding
+from dml_tile.findings import Finding, Severity
 
 
 class DmlTileError(Exception):
@@ -38,19 +38,17 @@ def _restored(kind: type[DmlTileError], args: tuple[Any, ...], attributes: dict[
 class DmlError(DmlTileError, ValueError):
     """A descriptor, binding or call has findings: DirectML refuses it or crashes, or its documentation rules it out.
 
-    ``findings`` are the reasons. ``hresult`` is what DirectML returns: that of the first finding that DirectML notices,
-    or, if it notices none, that of the first documented one; None if it crashes, or the result is unknown. ``call`` is
-    the C method of a simulated device that was called, such as ``"BindInputs"``, else empty.
+    ``findings`` are the reasons. ``hresult`` is what DirectML returns: that of the first finding that has one; None if
+    all crash or are warnings, or the result is unknown. ``call`` is the C method of a simulated device that was called,
+    such as ``"BindInputs"``, else empty.
     """
 
     def __init__(self, findings: Sequence[Finding], call: str = "") -> None:
         self.findings = tuple(findings)
         self.call = call
-        noticed = [finding for finding in self.findings if finding.is_noticed]
-        results = (finding.hresult for finding in noticed or self.findings)
-        self.hresult = next((result for result in results if result is not None), None)
+        self.hresult = next((finding.hresult for finding in self.findings if finding.hresult is not None), None)
         verdict = str(self.hresult) if self.hresult is not None else "no HRESULT"
-        if self.findings and not noticed:
+        if self.findings and all(finding.severity is Severity.WARNING for finding in self.findings):
             verdict += ", documented only: DirectML does not notice"
         lines = [f"{call}: {verdict}" if call else verdict]
         for finding in self.findings:

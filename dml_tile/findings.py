@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import Flag
+from enum import Flag, IntEnum
 from typing import Final, Generic, Literal, TypeVar
 
 from dml_tile.enums import HRESULT
@@ -40,6 +40,20 @@ BASES: Final[dict[str, Basis]] = {
 }
 
 
+class Severity(IntEnum):
+    """How bad a finding is; the worse one is the greater. ``str()`` gives the word: ``"error"``."""
+
+    NOTE = 1
+    """There is nothing to mend in the tile: DirectML is not called for it."""
+    WARNING = 2
+    """Only the documentation rules it out: DirectML was measured to take it."""
+    ERROR = 3
+    """DirectML refuses it or crashes, or a specification or a back end raises an error."""
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
 def bases_of(against: Against) -> Basis:
     """The bases that ``against`` selects. Raises ValueError for an unknown word."""
     if against not in BASES:
@@ -69,7 +83,8 @@ class Rule(Generic[Subject]):
     """One requirement: a stable id, what it says, what it rests on, and the function that finds its violations.
 
     ``hresult`` is what DirectML returns when the rule is broken; None where it returns nothing (it crashes), or where
-    nobody knows what it returns.
+    nobody knows what it returns. ``severity`` is that of its findings; None means that their basis tells it: a warning
+    where they are documented alone, else an error.
     """
 
     id: str
@@ -79,16 +94,29 @@ class Rule(Generic[Subject]):
     violations: Callable[[Subject, Target], Iterable[Violation]]
     hresult: HRESULT | None = HRESULT.E_INVALIDARG
     crash: bool = False
+    severity: Severity | None = None
+
+    @property
+    def usual_severity(self) -> Severity:
+        """The severity of its findings; of those whose basis is a part of the rule's, it may differ."""
+        return self._severity(self.basis)
+
+    def _severity(self, basis: Basis) -> Severity:
+        return self.severity or (Severity.WARNING if basis == Basis.DOCUMENTED else Severity.ERROR)
 
     def findings(self, subject: Subject, target: Target) -> Iterator[Finding]:
         """The findings of this rule on its subject at a target."""
         for violation in self.violations(subject, target):
+            basis = violation.basis or self.basis
+            severity = self._severity(basis)
+            returned = self.hresult if violation.hresult is None else violation.hresult
             yield Finding(
                 rule=self.id,
                 path=violation.path,
                 message=violation.message,
-                basis=violation.basis or self.basis,
-                hresult=self.hresult if violation.hresult is None else violation.hresult,
+                severity=severity,
+                basis=basis,
+                hresult=returned if severity is Severity.ERROR else None,
                 crash=self.crash,
                 url=self.url,
                 suggestion=violation.suggestion,
@@ -103,11 +131,12 @@ def rule(
     says: str,
     hresult: HRESULT | None = HRESULT.E_INVALIDARG,
     crash: bool = False,
+    severity: Severity | None = None,
 ) -> Callable[[Callable[[Subject, Target], Iterable[Violation]]], Rule[Subject]]:
     """Make a rule of the function that finds its violations."""
 
     def make(violations: Callable[[Subject, Target], Iterable[Violation]]) -> Rule[Subject]:
-        return Rule(rule_id, says, basis, url, violations, hresult, crash)
+        return Rule(rule_id, says, basis, url, violations, hresult, crash, severity)
 
     return make
 
@@ -117,23 +146,18 @@ class Finding:
     """A rule that a descriptor breaks at a target.
 
     ``path`` is the field in C names (``InputTensor.Sizes[2]``; empty for the whole), ``crash`` whether the process
-    would die. ``hresult`` is what DirectML returns where it notices, which it does unless ``basis`` is documented
-    alone; None: it returns nothing, or nobody knows.
+    would die. ``hresult`` is what DirectML returns; None where it does not notice, returns nothing, or nobody knows.
     """
 
     rule: str
     path: str
     message: str
+    severity: Severity
     basis: Basis
     hresult: HRESULT | None
     crash: bool
     url: str
     suggestion: str | None
-
-    @property
-    def is_noticed(self) -> bool:
-        """True unless only the documentation is broken, which DirectML does not notice."""
-        return self.basis != Basis.DOCUMENTED
 
     def __str__(self) -> str:
         return f"[{self.rule}] {self.path}: {self.message}" if self.path else f"[{self.rule}] {self.message}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dml_tile.checks.model_summary import ModelSummary
+from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.enums import FeatureLevel
 from dml_tile.errors import Problem
 from dml_tile.findings import Against
@@ -127,9 +127,9 @@ def test_rules_are_counted_by_the_tiles_that_break_them() -> None:
 
 def test_models_are_summed_up() -> None:
     models = [
-        ModelSummary("a.onnx", 2, 1, FeatureLevel.DML_FEATURE_LEVEL_4_1),
-        ModelSummary("b.onnx", 1, 0, None),
-        ModelSummary("c.onnx", is_whole=False),
+        SourceSummary("a.onnx", True, 2, 1, 0, FeatureLevel.DML_FEATURE_LEVEL_4_1),
+        SourceSummary("b.onnx", True, 1, 0, 0, None),
+        SourceSummary("c.onnx", True, is_whole=False),
     ]
     assert rows(page([checked(SHORT)], (), models), "models") == [
         ["a.onnx", "2", "1", "at least 4_1", "at least windows-11-22h2"],
@@ -169,8 +169,8 @@ def test_the_contract_is_told(against: Against, said: str) -> None:
 def test_names_are_text_whatever_is_in_them() -> None:
     hostile = JsonDescriptor(f"/{HOSTILE}", WRONG.desc)
     problem = HOSTILE, Problem(HOSTILE, HOSTILE)
-    html = page([checked(hostile, source=HOSTILE)], [problem], [ModelSummary(HOSTILE)])
-    harmless = page([checked(WRONG)], [("a", Problem("b", "c"))], [ModelSummary("a.onnx")])
+    html = page([checked(hostile, source=HOSTILE)], [problem], [SourceSummary(HOSTILE, True)])
+    harmless = page([checked(WRONG)], [("a", Problem("b", "c"))], [SourceSummary("a.onnx", True)])
     assert tags(html) == tags(harmless)
     assert rows(html, "tiles")[0][1:3] == [HOSTILE, f"/{HOSTILE}"]
     assert rows(html, "models")[0][0] == HOSTILE
@@ -237,7 +237,7 @@ def test_where_all_is_listed_nothing_is_said_of_what_is_not() -> None:
 
 def test_models_and_problems_are_bounded_too() -> None:
     many = MAX_LISTED + 1
-    html = page([], [("a.json", Problem("", "is bad"))] * many, [ModelSummary("a.onnx")] * many)
+    html = page([], [("a.json", Problem("", "is bad"))] * many, [SourceSummary("a.onnx", True)] * many)
     assert len(rows(html, "models")) == len(section(html, "not-read").all("li")) == MAX_LISTED
     assert section(html, "models").text.endswith("and 1 more models")
     assert section(html, "not-read").text.endswith("and 1 more problems")

@@ -14,7 +14,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 
-from dml_tile.checks.model_summary import ModelSummary
+from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Problem
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page
@@ -64,7 +64,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     ]
     problems = [(HOSTILE, Problem("", HOSTILE))]
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(page(tiles, problems, [ModelSummary(HOSTILE)]), "utf-8")
+    path.write_text(page(tiles, problems, [SourceSummary(HOSTILE, True)]), "utf-8")
     return path.as_uri()
 
 

@@ -13,14 +13,15 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from dml_tile.checks.result import Result
+from dml_tile.checks.result import results as results_of
 from dml_tile.descriptors import DATA_TYPE, TileOperatorDesc
 from dml_tile.emit.schemas import schemas
 from dml_tile.enums import FeatureLevel, TensorDataType
 from dml_tile.readers.dxdispatch.model import read_model
+from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.json.syntax import parse_json
 from dml_tile.reports.json import JsonReport
 from dml_tile.reports.report import ReportOptions
-from dml_tile.rules.check import check
 from dml_tile.targets import TILE_SUPPORT, Target
 from tests.helpers.paths import EXAMPLES, ROOT
 from tests.helpers.tile_fields import TILE_FIELDS
@@ -180,9 +181,11 @@ def written(results: list[Result]) -> Any:
 def test_the_output_is_valid() -> None:
     descs = [TileOperatorDesc.model_validate(TILE), TileOperatorDesc.model_validate(TILE | {"Repeats": None}), None]
     results = [
-        Result("a.json", "/0", Target(level), check(desc, level), None) for desc in descs for level in FeatureLevel
+        result
+        for desc in descs
+        for result in results_of("a.json", JsonDescriptor("/0", desc), [*map(Target, FeatureLevel)], "both")
     ]
     output = written(results)
     Draft202012Validator(SCHEMAS["check_output"]).validate(output)
     assert len(output["results"]) == 45
-    assert written([]) == {"version": 1, "results": []}
+    assert written([]) == {"version": 2, "results": [], "sources": []}

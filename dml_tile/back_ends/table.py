@@ -43,6 +43,8 @@ class BackEnd:
     """What to try below the minimum level."""
     needs_constant_repeats: bool = False
     """Whether it takes no repeats that are computed at run time."""
+    folds_constants: bool = False
+    """Whether onnxruntime optimises the graph first: it folds constants, and removes what nothing uses."""
     keeps_dimensions: bool = False
     """Whether the descriptor has as many dimensions as the tile, whatever their sizes."""
 
@@ -66,6 +68,7 @@ _ALL: Final = (
         partial(from_onnxruntime, CURRENT),
         dialects=(onnx.TILE_6, onnx.TILE_13),
         minimum_level=_L("5_0"),
+        folds_constants=True,
         advice="take onnxruntime-directml-VERSION as the target: its wheel brings a DirectML of its own",
     ),
     BackEnd(
@@ -75,6 +78,7 @@ _ALL: Final = (
         partial(from_onnxruntime, MIDDLE),
         dialects=(onnx.TILE_6,),
         minimum_level=_L("2_0"),
+        folds_constants=True,
     ),
     BackEnd(
         "ort-first",
@@ -82,6 +86,7 @@ _ALL: Final = (
         f"https://github.com/{_ORT.format('commits')}/DmlOperatorTile.cpp",
         partial(from_onnxruntime, FIRST),
         dialects=(onnx.TILE_6,),
+        folds_constants=True,
     ),
     BackEnd(
         "chromium",

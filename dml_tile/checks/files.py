@@ -7,11 +7,12 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result, results
 from dml_tile.checks.selection import Selection
+from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.checks.verdicts import Verdict, verdict_of
 from dml_tile.errors import Problem
-from dml_tile.findings import Against
+from dml_tile.findings import Against, Severity
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded, is_model_file, may_have_tiles
 from dml_tile.targets import Target
@@ -26,10 +27,11 @@ _ALL_RULES: Final = Selection()
 
 
 class Checking:
-    """Checks files at targets; keeps the ``problems`` of what cannot be read, and a summary of each of the ``models``.
+    """Checks files at targets; keeps the ``problems`` of what cannot be read, and a summary of each of the ``sources``.
 
-    Findings count where the ``selection`` takes them. With ``skips_others``, files without tiles are passed over, as in
-    folders. ``complain`` is called for each problem as it is found.
+    Findings count where the ``selection`` takes them; ``fail_on`` is the severity from which on a tile fails. With
+    ``skips_others``, files without tiles are passed over, as in folders. ``complain`` is called for each problem as it
+    is found.
     """
 
     def __init__(
@@ -41,16 +43,18 @@ class Checking:
         via: BackEnd | None = None,
         *,
         selection: Selection = _ALL_RULES,
+        fail_on: Severity | None = Severity.WARNING,
         skips_others: bool = False,
     ) -> None:
         self.problems: list[tuple[str, Problem]] = []
-        self.models: list[ModelSummary] = []
+        self.sources: list[SourceSummary] = []
         self._targets = targets
         self._against: Against = against
         self._known_shapes = known_shapes
         self._complain = complain
         self._via = via
         self._selection = selection
+        self._fail_on = fail_on
         self._skips_others = skips_others
 
     def files(self, names: Sequence[str]) -> list[str]:
@@ -71,20 +75,19 @@ class Checking:
                 yield from self._results_of(file, sources)
 
     def _results_of(self, file: str, sources: Sources) -> Iterator[tuple[Result, ...]]:
-        model = ModelSummary(file)
-        if is_model_file(file):
-            self.models.append(model)
+        summary = SourceSummary(file, is_model_file(file))
+        self.sources.append(summary)
         parts = sources.parts(file)
         first_parts = list(islice(parts, 2))
         for part in chain(first_parts, parts):
             if isinstance(part, Problem):
                 self._add_problem(file, part)
-                model.is_whole = False
+                summary.is_whole = False
                 continue
             of_part = [
                 self._selected(result) for result in results(file, part, self._targets, self._against, self._via)
             ]
-            model.add(of_part[0])
+            summary.add(of_part, self._fail_on)
             if any(result.findings for result in of_part):
                 from dml_tile.checks.advice import with_lower_command  # with all that lowers tiles
 
@@ -97,7 +100,11 @@ class Checking:
     def _selected(self, result: Result) -> Result:
         selected = tuple(finding for finding in result.findings if self._selection.takes(finding.rule))
         deselected = len(result.findings) - len(selected)
-        return replace(result, findings=selected, deselected=deselected) if deselected else result
+        if not deselected:
+            return result
+        is_judged = result.verdict not in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
+        verdict = verdict_of(selected) if is_judged else result.verdict
+        return replace(result, verdict=verdict, findings=selected, deselected=deselected)
 
     def _add_problem(self, file: str, problem: Problem) -> None:
         self._complain(file, problem)

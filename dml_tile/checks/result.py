@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dml_tile.checks.verdicts import SO_FAR, Verdict, verdict_of
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
 from dml_tile.enums import FeatureLevel
 from dml_tile.errors import Position
-from dml_tile.findings import Against, Finding
+from dml_tile.findings import Against, Finding, Severity
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.rules.check import check, lowest_level, not_a_tile
@@ -26,17 +27,20 @@ if TYPE_CHECKING:  # most checks need neither
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The findings of the tile at ``pointer`` of ``source``, and the lowest level at which it would pass.
+    """The verdict on the tile at ``pointer`` of ``source``, its findings, and the lowest level at which it passes.
 
-    ``unknown`` names the fields of a model's tile that are known at run time only, about which nothing is said. ``via``
-    is the back end that the tile goes through, if one was asked for, and ``note`` what that makes of it. Where other
-    tiles would do what a refused one does, they are its ``lowering``, and ``command`` prints them. ``deselected``
-    findings are left out of ``findings``; the lowest level counts them.
+    ``tile`` is the tile in one line. ``unknown`` names the fields of a model's tile that are known at run time only;
+    the findings are about the others, and the lowest level is then a lower bound. ``via`` is the back end that the tile
+    goes through, if one was asked for, and ``note`` a remark on what that hands over. Where other tiles would do what a
+    refused one does, they are its ``lowering``, and ``command`` prints them. ``deselected`` findings are left out of
+    ``findings``; the lowest level counts them.
     """
 
     source: str
     pointer: str
+    tile: str
     target: Target
+    verdict: Verdict
     findings: tuple[Finding, ...]
     lowest_level: FeatureLevel | None
     unknown: tuple[str, ...] = ()
@@ -50,6 +54,31 @@ class Result:
     def position(self, path: str) -> Position | None:
         """Return the position of a finding's field in the source's text; None where the source is no JSON."""
         return self.text.position(self.pointer, path) if self.text else None
+
+    @property
+    def is_a_tile(self) -> bool:
+        """Whether it is not another operator; what a back end makes of a tile is one still."""
+        return self.verdict is not Verdict.NOT_CHECKED or bool(self.via)
+
+    @property
+    def so_far(self) -> bool:
+        """Whether what is known at run time only may still change the verdict."""
+        return bool(self.unknown) and self.verdict in (Verdict.ACCEPTED, Verdict.UNDOCUMENTED)
+
+    @property
+    def verdict_words(self) -> str:
+        """The verdict in words: ``accepted so far``."""
+        return f"{self.verdict} {SO_FAR}" if self.so_far else str(self.verdict)
+
+    @property
+    def severity(self) -> Severity | None:
+        """That of the worst finding; what is known at run time only counts as a note. None if there is nothing."""
+        notes = [Severity.NOTE] if self.unknown else []
+        return max((*notes, *(finding.severity for finding in self.findings)), default=None)
+
+    def passes(self, fail_on: Severity | None) -> bool:
+        """Whether there is nothing as bad as ``fail_on`` or worse; True if that is None."""
+        return fail_on is None or self.severity is None or self.severity < fail_on
 
 
 def results(
@@ -67,9 +96,11 @@ def results(
     unknown = part.unknown if isinstance(part, TileNode) else ()
     text = part.text if isinstance(part, JsonDescriptor) else None
     lowest = None if refused else lowest_level(desc)
+    tile = str(part) if isinstance(part, TileNode) else _line_of(part)
     for target in targets:
         findings = refused or check(desc, target, against)
-        yield Result(source, part.pointer, target, findings, lowest, unknown, text=text)
+        verdict = verdict_of(findings)
+        yield Result(source, part.pointer, tile, target, verdict, findings, lowest, unknown, text=text)
 
 
 def ruled_out(node: TileNode) -> tuple[Finding, ...]:
@@ -85,12 +116,17 @@ def _results_via(
 ) -> Iterator[Result]:
     from dml_tile.checks.through_back_end import check_node, lowest_level_through
 
-    lowest = lowest_level_through(node, via)
+    lowest, tile = lowest_level_through(node, via), str(node)
     for target in targets:
-        checked = check_node(node, target, via, against)
+        findings, note = check_node(node, target, via, against)
+        verdict = verdict_of(findings)
         yield Result(
-            source, node.pointer, target, checked.findings, lowest, node.unknown, via=via.name, note=checked.note
+            source, node.pointer, tile, target, verdict, findings, lowest, node.unknown, via=via.name, note=note
         )
+
+
+def _line_of(part: JsonDescriptor) -> str:
+    return part.other or ("null" if part.desc is None else str(part.desc))
 
 
 _Subject = tuple[tuple[Finding, ...], OperatorDesc | TileOperatorDesc | None]

@@ -7,13 +7,14 @@ lowest_level_through()  the lowest feature level at which a model's tile has no 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from dml_tile.back_ends import BackEnd, Fate, Handover, back_end_named
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Against, Finding, bases_of
 from dml_tile.readers.model_tile import TileNode
-from dml_tile.rules.back_end import BACK_END_RULES
+from dml_tile.rules.back_end import BACK_END_RULES, back_end_hands_over_a_tile
 from dml_tile.rules.check import DISTINCT_LEVELS, check
 from dml_tile.rules.dialect import sizes_fit
 from dml_tile.simulation import resolve
@@ -21,8 +22,7 @@ from dml_tile.targets import DATA_TYPES, Target, TargetLike
 from dml_tile.tile_request import Request
 
 
-@dataclass(frozen=True, slots=True)
-class ThroughBackEnd:
+class ThroughBackEnd(NamedTuple):
     """The findings on a tile through a back end; if there are none, a ``note`` on what is handed over, or empty."""
 
     findings: tuple[Finding, ...]
@@ -35,7 +35,7 @@ def check_via(
     """All findings of a tile that goes through the named back end: the back end's own, else those of its descriptor.
 
     ``target`` None means the simulated target, else 6_4. ``against`` applies to the descriptor, not to the back end's
-    own findings. A tile that another operator replaces, and one with an empty result, have no findings.
+    own findings. A tile that another operator replaces, and one that is not handed to DirectML, have a note.
     Raises ValueError for an unknown target, back end or ``against``.
     """
     bases_of(against)
@@ -47,16 +47,18 @@ def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Again
     """The findings on a model's tile that its dialect accepts, and the back end's note.
 
     Of a tile that is known in part only, these are the back end's own findings and those on the data type; also those
-    on the number of dimensions, where that is known and the back end keeps it.
+    on the number of dimensions, where that is known and the back end keeps it. A tile that the back end folds away has
+    a note that says so.
     """
+    if node.folded and back_end.folds_constants and target.feature_level >= back_end.minimum_level:
+        folded = Handover(Fate.NOTHING, note=node.folded)
+        return ThroughBackEnd(_own_findings(folded, back_end, target), "")
     request = node.request
     handover = back_end.hand_over(request, target)
     findings = _findings(request, handover, back_end, target, against)
     if node.unknown:
         findings = _known_findings(findings, node, back_end, target)
-    # another operator may depend on what is known at run time only
-    is_certain = not node.unknown or handover.fate is not Fate.OTHER_OPERATOR
-    return ThroughBackEnd(findings, handover.note if is_certain and not findings else "")
+    return ThroughBackEnd(findings, handover.note if handover.desc and not findings else "")
 
 
 def lowest_level_through(node: TileNode, back_end: BackEnd) -> FeatureLevel | None:
@@ -84,12 +86,13 @@ def _known_findings(
     findings: tuple[Finding, ...], node: TileNode, back_end: BackEnd, target: Target
 ) -> tuple[Finding, ...]:
     """Those of the findings that do not depend on what is known at run time only."""
-    own_rules = {rule.id for rule in BACK_END_RULES}
+    # another operator may depend on what is known at run time only
+    own_rules = {rule.id for rule in BACK_END_RULES} - {back_end_hands_over_a_tile.id}
     fields: tuple[str, ...] = (".DataType",)
     if back_end.keeps_dimensions and node.shape is not None:
         fields += (".DimensionCount",)
     known = tuple(finding for finding in findings if finding.rule in own_rules or finding.path.endswith(fields))
     if node.has_computed_repeats and back_end.needs_constant_repeats:
         note = "they are computed at run time; what is taken is numbers, when a graph is built"
-        known += _own_findings(Handover(Fate.ELSEWHERE, note=note, path="Repeats"), back_end, target)
+        known += _own_findings(Handover(Fate.REFUSED, note=note, path="Repeats"), back_end, target)
     return known

@@ -6,9 +6,9 @@ import os
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from dml_tile.errors import ConfigError
@@ -45,7 +45,11 @@ class Settings(BaseModel):
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     against: Against | None = None
+    fail_on: Literal["error", "warning", "note", "never"] | None = Field(default=None, alias="fail-on")
     paths: tuple[Annotated[str, AfterValidator(_inside)], ...] = ()
+
+
+_KEYS: Final = [field.alias or name for name, field in Settings.model_fields.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ def nearest_config() -> Config:
     try:
         settings = Settings.model_validate(table, context=folder)
     except ValidationError as error:
-        first, *_ = problems_of(error, table, names=list(Settings.model_fields))
+        first, *_ = problems_of(error, table, names=_KEYS)
         raise ConfigError(file, f"{_TABLE}.{first.message}") from None
     return Config(file=file, settings=settings)
 

@@ -11,7 +11,7 @@ from dml_tile.calls import record, report_question, report_removal
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import Padding
-from dml_tile.findings import Against, Finding, Rule, bases_of
+from dml_tile.findings import Against, Finding, Rule, Severity, bases_of
 from dml_tile.rules.device import REMOVAL_RULES, Removal
 from dml_tile.targets import Target
 
@@ -94,9 +94,10 @@ class Lifetime:
         Raises DmlError if the first problem that DirectML notices makes it crash, or if removals are raised.
         """
         self.record(call, desc, findings)
-        noticed = next((finding for finding in findings if finding.is_noticed), None)
+        noticed = next((finding for finding in findings if finding.severity is Severity.ERROR), None)
         if noticed is not None and noticed.crash:
-            raise DmlError([finding for finding in findings if finding.crash or not finding.is_noticed], call)
+            unnoticed = (Severity.WARNING, Severity.NOTE)
+            raise DmlError([finding for finding in findings if finding.crash or finding.severity in unnoticed], call)
         with self.lock:
             if self._removal is None:
                 self._removal = Removal(call, tuple(findings))

@@ -18,14 +18,15 @@ if TYPE_CHECKING:  # the command line needs the names only
 class Format:
     """A format, and the class that writes it.
 
-    ``has_statistics`` tells whether it can count the findings of each rule, ``is_for_terminals`` whether it is printed
-    in the terminal's encoding; any other is UTF-8.
+    ``has_statistics`` tells whether it can count the findings of each rule, ``can_be_quiet`` whether it can leave out
+    what does not fail, ``is_for_terminals`` whether it is printed in the terminal's encoding; any other is UTF-8.
     """
 
     name: str
     module: str
     class_name: str
     has_statistics: bool = False
+    can_be_quiet: bool = False
     is_for_terminals: bool = False
 
     def report(self, options: ReportOptions) -> Report:
@@ -34,7 +35,7 @@ class Format:
 
 
 _ALL: Final = (
-    Format("text", "text", "TextReport", has_statistics=True, is_for_terminals=True),
+    Format("text", "text", "TextReport", has_statistics=True, can_be_quiet=True, is_for_terminals=True),
     Format("json", "json", "JsonReport", has_statistics=True),
     Format("github", "github", "GithubReport"),
     Format("sarif", "sarif", "SarifReport"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
+from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.checks.statistics import Statistics
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Finding
@@ -29,9 +29,13 @@ class FindingRecord(_Record):
     rule: str = Field(description="The rule's stable id; `dml-tile explain` tells more.")
     path: str = Field(description="The field in C names; empty for the whole descriptor.")
     message: str
+    severity: Literal["error", "warning", "note"] = Field(
+        description="error: DirectML refuses it or crashes, or a specification or a back end raises; warning: only the "
+        "documentation rules it out; note: DirectML is not called for it."
+    )
     basis: tuple[Literal["documented", "runtime", "inferred"], ...] = Field(description="What the finding rests on.")
     hresult: Annotated[str, Field(pattern="^0x[0-9A-F]{8}$")] | None = Field(
-        description="What DirectML returns where it notices; null if it crashes, or if that is unknown."
+        description="What DirectML returns; null if it does not notice, if it crashes, or if that is unknown."
     )
     crash: bool = Field(description="Whether the process would die.")
     url: str = Field(description="The page that the rule follows.")
@@ -47,10 +51,22 @@ class ResultRecord(_Record):
 
     source: str = Field(description="The file; - is standard input.")
     pointer: str = Field(description="The JSON pointer of the descriptor in its source, or a model's node.")
+    tile: str = Field(
+        description="The tile in one line, with ? for what is known at run time only; another operator's name.",
+        examples=["INT64 {2,3,4} x {1,2,1} -> {2,6,4}"],
+    )
     target: str
     feature_level: Level
-    ok: bool
-    lowest_level: Level | None = Field(description="The lowest feature level at which the descriptor passes, if any.")
+    verdict: Literal["accepted", "undocumented", "refused", "elsewhere", "not checked"] = Field(
+        description="undocumented: DirectML takes it, only its documentation rules it out; elsewhere: the back end "
+        "keeps it from DirectML; not checked: it is another operator."
+    )
+    so_far: bool = Field(description="Whether what is known at run time only may still change the verdict.")
+    ok: bool = Field(description="Whether the tile passes --fail-on: the exit status is 1 if one does not.")
+    lowest_level: Level | None = Field(
+        description="The lowest feature level at which the descriptor passes, if any; where fields are unknown, it may "
+        "be higher."
+    )
     unknown: tuple[str, ...] = Field(
         default=(), description="The fields of a model's tile that are known at run time only, and were not checked."
     )
@@ -68,11 +84,19 @@ class ErrorRecord(_Record):
     message: str
 
 
+class SourceRecord(_Record):
+    """A file that was checked."""
+
+    source: str = Field(description="The file; - is standard input.")
+    tiles: Annotated[int, Field(ge=0)] = Field(description="How many tiles of it were read; other operators are none.")
+
+
 class CheckOutput(_Record):
     """The output of `dml-tile check --format json`."""
 
-    version: Literal[1]
+    version: Literal[2]
     results: tuple[ResultRecord, ...]
+    sources: tuple[SourceRecord, ...] = Field(description="The files, in the order in which they were checked.")
     errors: tuple[ErrorRecord, ...] = Field(default=(), description="There only if something cannot be read.")
     statistics: dict[str, Annotated[int, Field(ge=1)]] | None = Field(
         default=None, description="How many findings there are of each rule; there only if asked for."
@@ -85,8 +109,9 @@ class JsonReport:
     def __init__(self, options: ReportOptions) -> None:
         self._write = options.write
         self._statistics = Statistics() if options.with_statistics else None
+        self._fail_on = options.fail_on
         self._separator = "\n"
-        self._write('{"version": 1, "results": [')
+        self._write('{"version": 2, "results": [')
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the results of the next tile."""
@@ -95,18 +120,27 @@ class JsonReport:
         for result in results:
             self._write_one(self._record(result))
 
-    def end(self, problems: Problems, models: Sequence[ModelSummary]) -> None:
-        """Write what cannot be read."""
+    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
+        """Write the sources, and what cannot be read."""
         self._write("\n]")
+        records = (SourceRecord(source=in_text(source.name), tiles=source.tiles) for source in sources)
+        self._write_list("sources", records)
         if problems:
-            self._write(', "errors": [')
-            self._separator = "\n"
-            for source, problem in problems:
-                self._write_one(ErrorRecord(source=in_text(source), pointer=problem.pointer, message=problem.message))
-            self._write("\n]")
+            errors = (
+                ErrorRecord(source=in_text(source), pointer=problem.pointer, message=problem.message)
+                for source, problem in problems
+            )
+            self._write_list("errors", errors)
         if self._statistics:
             self._write(f', "statistics": {json.dumps(self._statistics.most_common())}')
         self._write("}\n")
+
+    def _write_list(self, name: str, records: Iterable[_Record]) -> None:
+        self._write(f', "{name}": [')
+        self._separator = "\n"
+        for record in records:
+            self._write_one(record)
+        self._write("\n]")
 
     def _write_one(self, record: _Record) -> None:
         self._write(f"{self._separator}{record.model_dump_json()}")
@@ -116,9 +150,12 @@ class JsonReport:
         return ResultRecord(
             source=in_text(result.source),
             pointer=result.pointer,
+            tile=result.tile,
             target=result.target.name,
             feature_level=result.target.feature_level.short,
-            ok=not result.findings,
+            verdict=result.verdict.value,
+            so_far=result.so_far,
+            ok=result.passes(self._fail_on),
             lowest_level=result.lowest_level.short if result.lowest_level else None,
             unknown=result.unknown,
             findings=tuple(self._finding(result, finding) for finding in result.findings),
@@ -134,6 +171,7 @@ class JsonReport:
                 "rule": finding.rule,
                 "path": finding.path,
                 "message": finding.message,
+                "severity": str(finding.severity),
                 "basis": finding.basis.names,
                 "hresult": finding.hresult.hex if finding.hresult is not None else None,
                 "crash": finding.crash,

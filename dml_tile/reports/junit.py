@@ -9,19 +9,26 @@ from collections.abc import Sequence
 from typing import Literal
 from xml.sax.saxutils import escape, quoteattr
 
-from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
+from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.checks.verdicts import Verdict
+from dml_tile.findings import Finding
 from dml_tile.reports.lines import result_lines
 from dml_tile.reports.report import Problems, ReportOptions
+from dml_tile.reports.wording import kind_of
 from dml_tile.text import printable
 
 
 class JunitReport:
-    """A suite for each source, which is written when the next begins."""
+    """A suite for each source, which is written when the next begins.
+
+    A tile that ``--fail-on`` lets pass is a passed test, and a skipped one where DirectML is not called for it.
+    """
 
     def __init__(self, options: ReportOptions) -> None:
         self._write = options.write
         self._with_lowest_level = options.with_lowest_level
+        self._fail_on = options.fail_on
         self._suite = _Suite("")
         self._write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="dml-tile check">\n')
 
@@ -33,12 +40,16 @@ class JunitReport:
             rules = ", ".join(dict.fromkeys(finding.rule for finding in result.findings))
             name = f"{result.pointer or 'tile'} at {result.target.label}"
             suite = self._suite_of(result.source)
-            if result.findings:
-                suite.add_failed(name, "failure", rules, str(result.findings[0]), text)
+            if not result.passes(self._fail_on):
+                unknown = f"known at run time only: {', '.join(result.unknown)}"
+                message = next((f"{kind_of(finding)}{finding}" for finding in _worst_first(result)), unknown)
+                suite.add_failed(name, "failure", rules or "known-at-run-time", message, text)
+            elif result.verdict in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED):
+                suite.add_skipped(name, result.verdict, text)
             else:
                 suite.add_passed(name, text)
 
-    def end(self, problems: Problems, models: Sequence[ModelSummary]) -> None:
+    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
         """Write what cannot be read."""
         for source, problem in problems:
             suite = self._suite_of(source)
@@ -65,6 +76,9 @@ class _Suite:
     def add_passed(self, name: str, text: str) -> None:
         self._add(name, f"<system-out>{escape(text)}</system-out>")
 
+    def add_skipped(self, name: str, message: str, text: str) -> None:
+        self._add(name, f"<skipped{_attributes(message=message)}/><system-out>{escape(text)}</system-out>")
+
     def add_failed(self, name: str, kind: Literal["failure", "error"], what: str, message: str, text: str) -> None:
         self._counts[kind] += 1
         self._add(name, f"<{kind}{_attributes(type=what, message=message)}>{escape(text)}</{kind}>")
@@ -79,6 +93,10 @@ class _Suite:
 
     def _add(self, name: str, outcome: str) -> None:
         self._cases.append(f"<testcase{_attributes(classname=self.name, name=name)}>{outcome}</testcase>\n")
+
+
+def _worst_first(result: Result) -> list[Finding]:
+    return sorted(result.findings, key=lambda finding: -finding.severity)
 
 
 def _attributes(**values: object) -> str:

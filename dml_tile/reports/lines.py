@@ -10,29 +10,30 @@ from rich.padding import Padding
 from rich.text import Text
 
 from dml_tile.checks.result import Result
-from dml_tile.checks.verdicts import (
-    ACCEPTED,
-    NOT_CHECKED,
-    NOT_READ,
-    REFUSED,
-    SO_FAR,
-    alike,
-    verdict_word,
-)
-from dml_tile.enums import FeatureLevel
-from dml_tile.findings import Finding, Rule
-from dml_tile.reports.wording import not_selected, outcome, outcome_of, target_of
+from dml_tile.checks.verdicts import NOT_READ, SO_FAR, Verdict, alike, verdict_of
+from dml_tile.findings import Basis, Finding, Rule, Severity
+from dml_tile.reports.wording import UNNOTICED, kind_of, not_selected, outcome, outcome_of, target_of
 from dml_tile.targets import Target, oldest_windows
 from dml_tile.text import printable
 
 _STYLES: Final = {
-    ACCEPTED: "green",
-    SO_FAR: "yellow",
-    REFUSED: "red",
+    Verdict.ACCEPTED: "green",
+    f"{Verdict.ACCEPTED} {SO_FAR}": "yellow",
+    Verdict.UNDOCUMENTED: "magenta",
+    f"{Verdict.UNDOCUMENTED} {SO_FAR}": "magenta",
+    Verdict.REFUSED: "red",
     "lowered": "green",
     "not lowered": "red",
-    NOT_CHECKED: "yellow",
+    Verdict.ELSEWHERE: "cyan",
+    Verdict.NOT_CHECKED: "cyan",
     NOT_READ: "red",
+}
+"""The colours of verdicts, in the order in which they are counted."""
+
+_SEVERITY_STYLES: Final = {
+    Severity.ERROR: "bold red",
+    Severity.WARNING: "bold yellow",
+    Severity.NOTE: "bold cyan",
 }
 _COMMAND: Final = "(dml-tile "
 
@@ -48,7 +49,7 @@ class Line(NamedTuple):
 def print_refusals(console: Console, source: str, refusals: Mapping[str, tuple[Finding, ...]], target: Target) -> None:
     """Print the findings of parts of a source, by their JSON pointers."""
     for pointer, findings in refusals.items():
-        shown = verdict(source, pointer, verdict_word(findings), target.label)
+        shown = verdict(source, pointer, verdict_of(findings), target.label)
         print_lines(console, [Line(0, shown), *detail_lines(target, findings)])
     console.file.flush()
 
@@ -72,15 +73,18 @@ def print_lines(console: Console, lines: Iterable[Line]) -> None:
             console.print(Padding(text, (0, 0, 0, indent)))
 
 
-def result_lines(result: Result, *, with_lowest_level: bool, with_target_note: bool = True) -> Iterator[Line]:
-    """A result as lines of text; the target's note may be left to what tells it of all results."""
-    word = verdict_word(result.findings, result.unknown)
-    shown = verdict(result.source, result.pointer, word, target_of(result))
-    if with_lowest_level and word != NOT_CHECKED:
-        shown.append(f"; {_lowest(result.lowest_level)}")
+def result_lines(
+    result: Result, *, with_lowest_level: bool, with_target_note: bool = True, with_tile: bool = True
+) -> Iterator[Line]:
+    """A result as lines of text; the tile and the target's note may be left to what tells them of all results."""
+    shown = verdict(result.source, result.pointer, result.verdict_words, target_of(result))
+    if with_lowest_level and (lowest := _lowest(result)):
+        shown.append(f"; {lowest}")
     if result.deselected:
         shown.append(f"; {not_selected(result)}")
     yield Line(0, shown)
+    if with_tile and result.verdict is not Verdict.NOT_CHECKED:
+        yield Line(2, Text(printable(result.tile)))
     if result.note:
         yield Line(2, Text(f"note: {result.note}", "dim"))
     yield from detail_lines(result.target if with_target_note else None, result.findings, result.unknown)
@@ -89,7 +93,7 @@ def result_lines(result: Result, *, with_lowest_level: bool, with_target_note: b
 def verdict(source: str, pointer: str, word: str, at: str) -> Text:
     """A part of a source, and what became of it at a target."""
     where = (printable(f"{source}#{pointer}" if pointer else source), "bold")
-    return Text.assemble(where, ": ", (word, _STYLES[word]), "" if word == NOT_CHECKED else f" at {at}")
+    return Text.assemble(where, ": ", (word, _STYLES[word]), "" if word == Verdict.NOT_CHECKED else f" at {at}")
 
 
 def detail_lines(target: Target | None, findings: tuple[Finding, ...], unknown: tuple[str, ...] = ()) -> Iterator[Line]:
@@ -106,7 +110,8 @@ def rule_lines(rule: Rule[object]) -> Iterator[Line]:
     """A rule as lines of text, for ``explain``."""
     yield Line(0, Text(rule.id, "bold"))
     yield Line(2, Text(rule.says))
-    yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {outcome(rule.hresult, rule.crash)}"))
+    returned = UNNOTICED if rule.basis == Basis.DOCUMENTED and rule.hresult else outcome(rule.hresult, rule.crash)
+    yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {returned}"))
     yield Line(2, Text(rule.url, "blue"), is_whole=True)
 
 
@@ -115,8 +120,12 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     from dml_tile.rules.catalogue import RULES  # which is not needed where all is accepted
 
     first = findings[0]
-    kind = "crash" if first.crash else "error"
-    yield Line(2, Text.assemble((kind, "bold red"), (f"[{first.rule}]", "bold"), f" {outcome_of(first)}"))
+    yield Line(
+        2,
+        Text.assemble(
+            (kind_of(first), _SEVERITY_STYLES[first.severity]), (f"[{first.rule}]", "bold"), f" {outcome_of(first)}"
+        ),
+    )
     paths = ", ".join(finding.path for finding in findings if finding.path)
     yield Line(4, Text.assemble((paths, "cyan"), ": " if paths else "", printable(first.message)))
     yield Line(4, Text(f"{', '.join(first.basis.names)}: {RULES[first.rule].says}"))
@@ -125,8 +134,11 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
         yield Line(4, Text.assemble(("try: ", "green"), first.suggestion), is_whole=_COMMAND in first.suggestion)
 
 
-def _lowest(level: FeatureLevel | None) -> str:
+def _lowest(result: Result) -> str:
+    level = result.lowest_level
     if level is None:
-        return "no feature level passes both documentation and runtime"
+        is_judged = result.verdict not in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
+        return "no feature level passes both documentation and runtime" if is_judged else ""
+    at_least, or_later = ("at least ", " or later") if result.unknown else ("", "")
     first = oldest_windows(level)
-    return f"lowest level {level.short}{f', in the box from {first}' if first else ''}"
+    return f"lowest level {at_least}{level.short}{f', in the box from {first}{or_later}' if first else ''}"

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dml_tile.checks.lowering_result import LoweringResult
-from dml_tile.checks.verdicts import SO_FAR
+from dml_tile.checks.verdicts import SO_FAR, Verdict
 from dml_tile.descriptors import TileOperatorDesc, type_name
 from dml_tile.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering
@@ -82,7 +82,7 @@ def lowering_table(lowering: Lowering) -> Table:
 def _verdict_word(tile: LoweringResult) -> str:
     if tile.lowering:
         return "accepted" if tile.lowering.is_original else "lowered"
-    return "not lowered" if tile.findings else SO_FAR
+    return "not lowered" if tile.findings else f"{Verdict.ACCEPTED} {SO_FAR}"
 
 
 def _verdict(tile: LoweringResult, word: str) -> Text:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
+from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.checks.verdicts import Verdict
 from dml_tile.errors import Problem
-from dml_tile.findings import Against, Finding
+from dml_tile.findings import Against, Finding, Severity
 from dml_tile.text import printable
 
 if TYPE_CHECKING:  # only text has one
@@ -31,13 +32,16 @@ Write: TypeAlias = Callable[[str], object]
 class ReportOptions:
     """The output of a report, and the contract that was checked.
 
-    ``open_console`` gives a console on the same output, for a terminal's colours and width.
+    ``open_console`` gives a console on the same output, for a terminal's colours and width. ``fail_on`` is the severity
+    from which on a tile fails, None if none does; ``is_quiet`` leaves out what does not fail.
     """
 
     write: Write
     open_console: Callable[[], Console]
     against: Against = "both"
     with_statistics: bool = False
+    fail_on: Severity | None = Severity.WARNING
+    is_quiet: bool = False
 
     @property
     def with_lowest_level(self) -> bool:
@@ -51,7 +55,7 @@ class Report(Protocol):
     def add(self, results: Sequence[Result]) -> None:
         """Take the results of the next tile, one for each target."""
 
-    def end(self, problems: Problems, models: Sequence[ModelSummary]) -> None:
+    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
         """Write what is known when all is checked."""
 
 
@@ -64,24 +68,56 @@ class GroupedFinding:
     targets: tuple[str, ...]
 
     def text(self) -> str:
-        """The text of an annotation: the field and its error, the targets, and the suggestion."""
-        finding, result = self.finding, self.result
+        """The text of an annotation: the field and its error, the tile, the targets, and the suggestion."""
+        finding = self.finding
         path = f"{finding.path}: " if finding.path else ""
-        tile = f"{result.pointer} " if result.pointer else ""
-        through = f" through {result.via}" if result.via else ""
-        lines = [f"{path}{finding.message}", f"{tile}at {', '.join(self.targets)}{through}"]
+        lines = [f"{path}{finding.message}", *_places(self.result, self.targets)]
         if finding.suggestion:
             lines.append(f"try: {finding.suggestion}")
         return "\n".join(map(printable, lines))
 
 
+@dataclass(frozen=True, slots=True)
+class RunTimeNote:
+    """What of a tile is known at run time only, its verdict, and the targets at which it has that verdict."""
+
+    result: Result
+    targets: tuple[str, ...]
+
+    def text(self) -> str:
+        """The text of an annotation: the verdict, the fields, the tile, and the targets."""
+        result = self.result
+        fields = f"{result.verdict_words}; known at run time only: {', '.join(result.unknown)}"
+        return "\n".join(map(printable, (fields, *_places(result, self.targets))))
+
+
+def run_time_notes(results: Sequence[Result]) -> Iterator[RunTimeNote]:
+    """One note for each verdict that a tile of which a part is known at run time only has at some targets."""
+    targets: dict[Verdict, list[str]] = {}
+    first: dict[Verdict, Result] = {}
+    for result in results:
+        if result.unknown:
+            first.setdefault(result.verdict, result)
+            targets.setdefault(result.verdict, []).append(result.target.label)
+    for verdict, result in first.items():
+        yield RunTimeNote(result, tuple(targets[verdict]))
+
+
+def _places(result: Result, targets: Sequence[str]) -> Iterator[str]:
+    pointer = f"{result.pointer} " if result.pointer else ""
+    through = f" through {result.via}" if result.via else ""
+    yield f"{pointer}at {', '.join(targets)}{through}"
+    if result.verdict is not Verdict.NOT_CHECKED:
+        yield result.tile
+
+
 def grouped_findings(results: Sequence[Result]) -> Iterator[GroupedFinding]:
     """The findings of a tile, each once, whatever the number of its targets."""
-    targets: dict[tuple[str, str, str], list[str]] = {}
-    first: dict[tuple[str, str, str], tuple[Finding, Result]] = {}
+    targets: dict[tuple[str, str, str, Severity], list[str]] = {}
+    first: dict[tuple[str, str, str, Severity], tuple[Finding, Result]] = {}
     for result in results:
         for finding in result.findings:
-            key = (finding.rule, finding.path, finding.message)
+            key = (finding.rule, finding.path, finding.message, finding.severity)
             first.setdefault(key, (finding, result))
             targets.setdefault(key, []).append(result.target.label)
     for key, (finding, result) in first.items():

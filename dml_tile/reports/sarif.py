@@ -13,10 +13,19 @@ from importlib.metadata import version
 from typing import Any, Final
 from urllib.parse import quote
 
-from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
+from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Position
-from dml_tile.reports.report import GroupedFinding, Problems, ReportOptions, from_here, grouped_findings
+from dml_tile.findings import Severity
+from dml_tile.reports.report import (
+    GroupedFinding,
+    Problems,
+    ReportOptions,
+    RunTimeNote,
+    from_here,
+    grouped_findings,
+    run_time_notes,
+)
 from dml_tile.reports.wording import outcome
 from dml_tile.rules.catalogue import RULES
 from dml_tile.text import printable
@@ -25,6 +34,9 @@ Json = dict[str, Any]
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
+_RUN_TIME: Final = "known-at-run-time"
+"""The id of the results that tell what is known at run time only; no rule of the catalogue has it."""
+
 
 class SarifReport:
     """A log of one run: a result for each finding, each rule that has one, and notifications of what cannot be read."""
@@ -32,15 +44,17 @@ class SarifReport:
     def __init__(self, options: ReportOptions) -> None:
         self._write = options.write
         self._rules: dict[str, int] = {}
+        self._separator = "\n"
         self._write(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the findings of the next tile."""
         for told in grouped_findings(results):
-            separator = ",\n" if self._rules else "\n"
-            self._write(f"{separator}{json.dumps(self._result(told))}")
+            self._write_one(self._result(told))
+        for note in run_time_notes(results):
+            self._write_one(self._note(note))
 
-    def end(self, problems: Problems, models: Sequence[ModelSummary]) -> None:
+    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
         """Write the rules, and what cannot be read."""
         invocation: Json = {"executionSuccessful": not problems}
         if problems:
@@ -52,21 +66,31 @@ class SarifReport:
                 }
                 for source, problem in problems
             ]
-        rules = [_rule(rule_id) for rule_id in self._rules]
+        rules = [_RUN_TIME_RULE if rule_id == _RUN_TIME else _rule(rule_id) for rule_id in self._rules]
         driver = {"name": "dml-tile", "version": version("dml-tile"), "rules": rules}
         rest = {"columnKind": "unicodeCodePoints", "invocations": [invocation], "tool": {"driver": driver}}
         self._write(f"\n], {json.dumps(rest)[1:]}]}}\n")
 
+    def _write_one(self, result: Json) -> None:
+        self._write(f"{self._separator}{json.dumps(result)}")
+        self._separator = ",\n"
+
     def _result(self, told: GroupedFinding) -> Json:
-        source, pointer, finding = told.result.source, told.result.pointer, told.finding
-        index = self._rules.setdefault(finding.rule, len(self._rules))
-        identity = "\n".join((finding.rule, _uri(source), pointer, finding.path))
+        finding = told.finding
+        return self._told(told.result, finding.rule, finding.path, str(finding.severity), told.text())
+
+    def _note(self, note: RunTimeNote) -> Json:
+        return self._told(note.result, _RUN_TIME, "", str(Severity.NOTE), note.text())
+
+    def _told(self, of: Result, rule: str, path: str, level: str, text: str) -> Json:
+        source, pointer = of.source, of.pointer
+        identity = "\n".join((rule, _uri(source), pointer, path))
         return {
-            "ruleId": finding.rule,
-            "ruleIndex": index,
-            "level": "error",
-            "message": {"text": told.text()},
-            "locations": _locations(source, pointer, told.result.position(finding.path)),
+            "ruleId": rule,
+            "ruleIndex": self._rules.setdefault(rule, len(self._rules)),
+            "level": level,
+            "message": {"text": text},
+            "locations": _locations(source, pointer, of.position(path)),
             "partialFingerprints": {"tileAndField/v1": hashlib.sha256(identity.encode()).hexdigest()},
         }
 
@@ -97,6 +121,14 @@ def _uri(source: str) -> str:
     return path.as_uri() if path.is_absolute() else quote(path.as_posix(), errors="surrogateescape")
 
 
+_RUN_TIME_RULE: Final[Json] = {
+    "id": _RUN_TIME,
+    "shortDescription": {"text": "The tile is known before it runs."},
+    "fullDescription": {"text": "The tile is known before it runs; what is not cannot be checked."},
+    "defaultConfiguration": {"level": str(Severity.NOTE)},
+}
+
+
 def _rule(rule_id: str) -> Json:
     rule = RULES[rule_id]
     basis = ", ".join(rule.basis.names)
@@ -112,6 +144,6 @@ def _rule(rule_id: str) -> Json:
             f"- `dml-tile explain {rule.id}` tells the same.",
         },
         "helpUri": rule.url,
-        "defaultConfiguration": {"level": "error"},
+        "defaultConfiguration": {"level": str(rule.usual_severity)},
         "properties": {"tags": list(rule.basis.names)},
     }

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
+from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.descriptors import BufferTensorDesc, TensorDesc
 from dml_tile.enums import HRESULT, FeatureLevel
-from dml_tile.findings import Basis, Finding
+from dml_tile.findings import Basis, Finding, Severity
 from dml_tile.lowering.steps import Lowering, StepBuffer
+from dml_tile.rules.back_end import back_end_hands_over_a_tile
 from dml_tile.rules.lowering import LOWERING_RULES
 from dml_tile.rules.tile import operator_is_a_tile
 from dml_tile.targets import oldest_windows
 
 NOWHERE: Final = "none"
+UNNOTICED: Final = "documented only: DirectML does not notice"
 
 _RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)
 
@@ -29,7 +31,7 @@ def not_selected(result: Result) -> str:
     return f"{result.deselected} finding{'s' * (result.deselected > 1)} not selected" if result.deselected else ""
 
 
-def run_from(summary: ModelSummary) -> tuple[str, str]:
+def run_from(summary: SourceSummary) -> tuple[str, str]:
     """The lowest level at which all of a model's tiles pass, and the oldest Windows release that has it, in words."""
     if not summary.is_whole:
         return "not all read", ""
@@ -45,14 +47,21 @@ def run_from_level(lowest: FeatureLevel | None, is_known_in_part: bool) -> tuple
     return f"{at_least}{lowest.short}", f"{at_least}{release}" if release else NOWHERE
 
 
+def kind_of(finding: Finding) -> str:
+    """The word that begins a finding: its severity, or ``crash``."""
+    return "crash" if finding.crash else str(finding.severity)
+
+
 def outcome_of(finding: Finding) -> str:
     """The outcome of a finding: ``E_INVALIDARG 0x80070057``."""
-    if finding.hresult is None and not finding.crash and finding.rule != operator_is_a_tile.id:
+    if finding.severity is Severity.WARNING:
+        return UNNOTICED
+    if finding.rule in (operator_is_a_tile.id, back_end_hands_over_a_tile.id):
+        return "not checked"
+    if finding.hresult is None and not finding.crash:
         return "there is no lowering" if finding.rule in _RULES_OF_LOWERING else "DirectML is not called"
-    if not finding.is_noticed:
-        return "documented only: DirectML does not notice"
-    undocumented = "" if finding.basis & Basis.DOCUMENTED else ", undocumented"
-    return f"{outcome(finding.hresult, finding.crash)}{undocumented}"
+    runtime_only = "" if finding.basis & Basis.DOCUMENTED else ", runtime only"
+    return f"{outcome(finding.hresult, finding.crash)}{runtime_only}"
 
 
 def outcome(hresult: HRESULT | None, crash: bool) -> str:

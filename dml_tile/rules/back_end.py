@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.findings import Basis, Rule, Severity, Violation, rule
 from dml_tile.pages import TILE_PAGE
 from dml_tile.targets import Target
 
@@ -56,10 +56,28 @@ def back_end_accepts_the_tile(handover: Handover, target: Target) -> Iterator[Vi
     url=TILE_PAGE,
     says="The back end must hand the tile to DirectML.",
     hresult=None,
+    severity=Severity.NOTE,
 )
 def back_end_hands_the_tile_to_directml(handover: Handover, target: Target) -> Iterator[Violation]:
-    if handover.fate is Fate.ELSEWHERE:
+    if handover.fate in (Fate.ELSEWHERE, Fate.NOTHING):
         yield Violation(handover.path, handover.note, handover.suggestion)
 
 
-BACK_END_RULES: Final[tuple[Rule[Handover], ...]] = (back_end_accepts_the_tile, back_end_hands_the_tile_to_directml)
+@rule(
+    "DML-VIA-other-operator",
+    basis=Basis.INFERRED,
+    url=TILE_PAGE,
+    says="The back end must hand DirectML a tile; other operators are not checked.",
+    hresult=None,
+    severity=Severity.NOTE,
+)
+def back_end_hands_over_a_tile(handover: Handover, target: Target) -> Iterator[Violation]:
+    if handover.fate is Fate.OTHER_OPERATOR:
+        yield Violation(handover.path, handover.note, handover.suggestion)
+
+
+BACK_END_RULES: Final[tuple[Rule[Handover], ...]] = (
+    back_end_accepts_the_tile,
+    back_end_hands_the_tile_to_directml,
+    back_end_hands_over_a_tile,
+)

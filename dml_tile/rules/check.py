@@ -1,7 +1,7 @@
 """Checking a descriptor: would DirectML accept it at a target, and if not, why?
 
 check()         all findings of a descriptor
-require()       raises DmlError if there is any
+require()       raises DmlError if one of them is an error or a warning
 lowest_level()  the lowest feature level without findings
 """
 
@@ -16,7 +16,7 @@ from dml_tile.calls import record
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import UINT_MAX, FeatureLevel, OperatorType, TensorFlags, TensorType
 from dml_tile.errors import DmlError
-from dml_tile.findings import Against, Finding, bases_of
+from dml_tile.findings import Against, Finding, Severity, bases_of
 from dml_tile.geometry.layout import ELEMENT_SIZES, minimum_size_in_bytes
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.rules.tile import (
@@ -67,8 +67,9 @@ def findings_of(
 def require(
     desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None = None, against: Against = "both"
 ) -> None:
-    """Raise DmlError, with all findings, if ``check`` has any."""
-    if findings := check(desc, target, against):
+    """Raise DmlError, with all findings, if ``check`` finds an error or a warning; a note alone raises nothing."""
+    findings = check(desc, target, against)
+    if any(finding.severity > Severity.NOTE for finding in findings):
         raise DmlError(findings)
 
 
@@ -82,7 +83,7 @@ def not_a_tile(operator: str) -> Finding:
     rule = operator_is_a_tile
     meant = did_you_mean(operator.upper(), ["DML_OPERATOR_TILE"], cutoff=0.85)
     message = f"{operator} is not a tile; only tiles are checked{f'; {meant}' if meant else ''}"
-    return Finding(rule.id, "Type", message, rule.basis, rule.hresult, rule.crash, rule.url, None)
+    return Finding(rule.id, "Type", message, Severity.NOTE, rule.basis, rule.hresult, rule.crash, rule.url, None)
 
 
 def _distinct_levels() -> Iterator[FeatureLevel]:

@@ -7,7 +7,7 @@ from operator import mul
 from typing import Final
 
 from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
-from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.findings import Basis, Rule, Severity, Violation, rule
 from dml_tile.pages import BUFFER_PAGE, ONNX_PAGE, OPENVINO_PAGE, TILE_PAGE
 from dml_tile.targets import Target
 from dml_tile.tile_request import Request, Specification
@@ -46,6 +46,7 @@ def expressed(request: Request) -> tuple[tuple[int, ...], tuple[int, ...]]:
     url=BUFFER_PAGE,
     says="The elements are of a type whose bits a DirectML data type can carry.",
     hresult=None,
+    severity=Severity.ERROR,
 )
 def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation]:
     if request.carrier is None:
@@ -59,6 +60,7 @@ def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation
     url=TILE_PAGE,
     says="Every size and every repeat is larger than 0: DirectML has no empty tensors.",
     hresult=None,
+    severity=Severity.ERROR,
 )
 def there_is_something_to_tile(request: Request, target: Target) -> Iterator[Violation]:
     for field, values in (("InputTensor.Sizes", request.shape), ("Repeats", request.repeats)):
@@ -77,6 +79,7 @@ def there_is_something_to_tile(request: Request, target: Target) -> Iterator[Vio
     url=BUFFER_PAGE,
     says="The tile has at most 8 dimensions, once those that can be merged are.",
     hresult=None,
+    severity=Severity.ERROR,
 )
 def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Violation]:
     shape, _ = expressed(request)
@@ -95,6 +98,7 @@ def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Viol
     url=BUFFER_PAGE,
     says="Every size of the output fits a UINT, and so does every size of the input and every repeat.",
     hresult=None,
+    severity=Severity.ERROR,
 )
 def sizes_fit(request: Request, target: Target) -> Iterator[Violation]:
     shape, repeats = expressed(request)
@@ -111,8 +115,9 @@ def _specification_rule(specification: Specification, url: str) -> Rule[str]:
         f"DML-DIALECT-{specification.value}",
         basis=Basis.DOCUMENTED,
         url=url,
-        says=f"{specification.value}'s specification accepts the tile.",
+        says=f"The tile must be one that {specification.value}'s specification allows.",
         hresult=None,
+        severity=Severity.ERROR,
     )
     def specification_accepts_the_tile(error: str, target: Target) -> Iterator[Violation]:
         if error:

@@ -15,7 +15,7 @@ from dml_tile.enums import (
     OperatorType,
     TensorDataType,
 )
-from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
+from dml_tile.findings import CONTRACT, Basis, Rule, Severity, Violation, rule
 from dml_tile.pages import OPERATOR_PAGE, TILE_PAGE
 from dml_tile.rules.tensor import TensorView
 from dml_tile.targets import DIRECTML_VERSIONS, TILE_SUPPORT, Target
@@ -80,6 +80,7 @@ def operator_type_is_not_too_large(operator: OperatorDesc | None, target: Target
     url=OPERATOR_PAGE,
     says="The operator is a tile. DirectML may well accept another one; only tiles are emulated here.",
     hresult=None,
+    severity=Severity.NOTE,
 )
 def operator_is_a_tile(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     is_public = operator is not None and 0 < operator.type < _FIRST_IMPOSSIBLE_TYPE

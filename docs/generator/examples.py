@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from dml_tile.calls import RemovalWatch
-from dml_tile.checks.verdicts import verdict_word
+from dml_tile.checks.verdicts import verdict_of
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.errors import DialectError, DmlError
 from dml_tile.findings import Finding
@@ -57,7 +57,7 @@ def _checked(desc: Descriptor, target: Target) -> Example:
     findings = check(desc, target)
     lacking = "".join(f", without {name}" for name in _CAPABILITIES if not getattr(target, name))
     return Example(
-        "json", f"{verdict_word(findings).capitalize()} at {target.name}{lacking}:", terse_json(desc), findings
+        "json", f"{verdict_of(findings).capitalize()} at {target.name}{lacking}:", terse_json(desc), findings
     )
 
 
@@ -75,7 +75,7 @@ def _lowered(rule: str, desc: TileOperatorDesc, level: str) -> Example:
 
 def _called(rule: str, code: str) -> Example:
     findings = findings_of(PREPARED[rule.split("-")[1]], code)
-    return Example("python", f"{verdict_word(findings).capitalize()}:", code, findings)
+    return Example("python", f"{verdict_of(findings).capitalize()}:", code, findings)
 
 
 _CAPABILITIES: Final = ("double_precision", "typed_uav_loads")

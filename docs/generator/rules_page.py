@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from dml_tile.checks.verdicts import alike
 from dml_tile.findings import Finding, Rule
-from dml_tile.reports.wording import outcome_of
+from dml_tile.reports.wording import kind_of, outcome_of
 from dml_tile.rules.catalogue import RULES
 from docs.generator.call_examples import PREPARED
 from docs.generator.examples import Example, example_pairs
@@ -103,7 +103,7 @@ def _told(broken: list[Finding]) -> Iterator[str]:
     """The findings as `check` prints them, without what stands in the page already."""
     for findings in alike(broken):
         first = findings[0]
-        yield f"{'crash' if first.crash else 'error'}[{first.rule}] {outcome_of(first)}"
+        yield f"{kind_of(first)}[{first.rule}] {outcome_of(first)}"
         paths = ", ".join(finding.path for finding in findings if finding.path)
         yield f"  {paths}: {first.message}" if paths else f"  {first.message}"
         if first.suggestion:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from dml_tile.checks.advice import with_lower_command
-from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result, results
+from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Problem
 from dml_tile.findings import Against
 from dml_tile.readers.json.descriptors import JsonDescriptor
@@ -43,7 +43,7 @@ def checked(part: JsonDescriptor | TileNode, *targets: Target, source: str = "a.
 def page(
     tiles: Iterable[Sequence[Result]],
     problems: Sequence[tuple[str, Problem]] = (),
-    models: Sequence[ModelSummary] = (),
+    models: Sequence[SourceSummary] = (),
     against: Against = "both",
 ) -> str:
     """The page of several tiles' results."""

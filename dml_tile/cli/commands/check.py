@@ -10,6 +10,7 @@ from dml_tile.cli.commands.formats import FormatsOption, reports_in, require_oth
 from dml_tile.cli.commands.options import (
     Against,
     DimsOption,
+    FailOn,
     InputShapesOption,
     TargetsOption,
     chosen_back_end,
@@ -19,7 +20,7 @@ from dml_tile.cli.commands.options import (
     rules_named,
     split,
 )
-from dml_tile.cli.console import CLEAN, FINDINGS, ExitStatus, exit_on_file_errors
+from dml_tile.cli.console import ExitStatus, complain, exit_on_file_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +70,17 @@ def check(
             autocompletion=rules_named,
         ),
     ] = None,
-    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 even if there are findings.")] = False,
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option(
+            help="The severity of findings from which on the exit status is 1; by default warning. What is known at "
+            "run time only counts as a note.",
+        ),
+    ] = None,
+    require_tiles: Annotated[bool, typer.Option("--require-tiles", help="Exit with 2 if no tile was checked.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print only the tiles that fail (text); no summary.")
+    ] = False,
     statistics: Annotated[
         bool, typer.Option("--statistics", help="Count the findings of each rule (text and json).")
     ] = False,
@@ -89,20 +100,24 @@ def check(
 ) -> None:
     """Say which tiles DirectML would accept at each target, and why it would refuse the others.
 
-    The table tool.dml-tile of the nearest pyproject.toml may set targets, select, ignore, against and paths; an option
-    replaces its setting.
+    The table tool.dml-tile of the nearest pyproject.toml may set targets, select, ignore, against, fail-on and paths;
+    an option replaces its setting.
     """
     from dml_tile.checks.files import Checking
     from dml_tile.cli.check_files import checked_files
     from dml_tile.cli.config import nearest_config
+    from dml_tile.errors import Problem
+    from dml_tile.findings import Severity
 
-    wanted = wanted_formats(formats, output, page, with_statistics=statistics)
+    wanted = wanted_formats(formats, output, page, with_statistics=statistics, is_quiet=quiet)
     back_end = chosen_back_end(via)
     shapes = known_shapes(dims, input_shapes)
     status = ExitStatus()
     with exit_on_file_errors():
         config = nearest_config()
         contract = against.value if against else config.settings.against or "both"
+        failing = (fail_on and fail_on.value) or config.settings.fail_on or "warning"
+        threshold = None if failing == "never" else Severity[failing.upper()]
         checking = Checking(
             _targets(targets, config),
             contract,
@@ -110,21 +125,28 @@ def check(
             status.complain,
             back_end,
             selection=_selection(split(select or ()), split(ignore or ()), config),
+            fail_on=threshold,
             skips_others=skip_others,
         )
         names = files or config.settings.paths
         if not names:
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
         require_other_files(wanted, names)
-        with reports_in(wanted, contract, with_statistics=statistics) as reports:
+        with reports_in(wanted, contract, threshold, with_statistics=statistics, is_quiet=quiet) as reports:
             for results in checked_files(checking, names):
-                if any(result.findings for result in results):
+                if not all(result.passes(threshold) for result in results):
                     status.count_findings()
                 for report in reports:
                     report.add(results)
             for report in reports:
-                report.end(checking.problems, checking.models)
-    raise typer.Exit(CLEAN if exit_zero and status.code == FINDINGS else status.code)
+                report.end(checking.problems, checking.sources)
+    if not checking.problems and not any(source.tiles for source in checking.sources):
+        no_tile = Problem("", "no tile was checked")
+        if require_tiles:
+            status.complain("check", no_tile)
+        else:
+            complain("check", [no_tile])
+    raise typer.Exit(status.code)
 
 
 def _targets(names: Sequence[str] | None, config: Config) -> list[Target]:

@@ -14,7 +14,7 @@ import typer
 from dml_tile.reports.formats import FORMATS, Format
 
 if TYPE_CHECKING:
-    from dml_tile.findings import Against
+    from dml_tile.findings import Against, Severity
     from dml_tile.reports.report import Report
 
 
@@ -38,7 +38,7 @@ class Wanted:
 
 
 def wanted_formats(
-    values: Sequence[str] | None, output: str | None, page: str | None, *, with_statistics: bool
+    values: Sequence[str] | None, output: str | None, page: str | None, *, with_statistics: bool, is_quiet: bool
 ) -> list[Wanted]:
     """The formats asked for. ``output`` is the file of the only one, ``page`` that of an additional HTML report."""
     wanted = [_wanted(value) for value in values or [*FORMATS][:1]]
@@ -47,6 +47,9 @@ def wanted_formats(
             f"they are part of {' and '.join(name for name, row in FORMATS.items() if row.has_statistics)}",
             param_hint="--statistics",
         )
+    if is_quiet and not any(one.format.can_be_quiet for one in wanted):
+        names = " and ".join(name for name, row in FORMATS.items() if row.can_be_quiet)
+        raise typer.BadParameter(f"it leaves lines out of {names} only", param_hint="--quiet")
     printed = [one for one in wanted if not one.file]
     if len(printed) > 1:
         names = " and ".join(one.format.name for one in printed)
@@ -74,7 +77,9 @@ def require_other_files(wanted: Sequence[Wanted], names: Sequence[str]) -> None:
 
 
 @contextmanager
-def reports_in(wanted: Sequence[Wanted], against: Against, *, with_statistics: bool) -> Iterator[list[Report]]:
+def reports_in(
+    wanted: Sequence[Wanted], against: Against, fail_on: Severity | None, *, with_statistics: bool, is_quiet: bool
+) -> Iterator[list[Report]]:
     """The reports in the wanted formats; their files exist once the block ends. Raises OutputError."""
     from dml_tile.cli.console import console_of
     from dml_tile.cli.output_files import printed_output, replaced, utf8_output
@@ -96,6 +101,8 @@ def reports_in(wanted: Sequence[Wanted], against: Against, *, with_statistics: b
                     partial(console_of, file=output, is_terminal=False if one.file else None),
                     against,
                     with_statistics,
+                    fail_on,
+                    is_quiet,
                 )
             )
             for one, output in zip(wanted, outputs, strict=True)

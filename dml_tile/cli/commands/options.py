@@ -22,6 +22,13 @@ class Against(StrEnum):
     BOTH = "both"
 
 
+class FailOn(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+    NEVER = "never"
+
+
 def named_targets(incomplete: str) -> list[str]:
     """Completes the name of a target."""
     from dml_tile.targets import target_names

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Final
 
-from dml_tile.checks.model_summary import ModelSummary
+from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.reports.html.document import html_page
 from dml_tile.reports.html.markup import Markup, element, table
 from dml_tile.reports.page.model import MAX_LISTED, PageModel
@@ -26,7 +26,7 @@ _AGAINST: Final = {
 }
 
 
-def document(page: PageModel, problems: Problems, models: Sequence[ModelSummary]) -> Iterator[str]:
+def document(page: PageModel, problems: Problems, models: Sequence[SourceSummary]) -> Iterator[str]:
     """The page, in pieces; the same page make the same page."""
     script = files(__package__).joinpath("page.js").read_text("utf-8")
     sections = [

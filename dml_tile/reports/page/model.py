@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Final
 
 from dml_tile.checks.result import Result
-from dml_tile.checks.verdicts import ACCEPTED, NOT_CHECKED, REFUSED, SO_FAR, verdict_word
+from dml_tile.checks.verdicts import SO_FAR, Verdict
 from dml_tile.findings import Against
 from dml_tile.reports.page.tile_row import TileRow, tile_row
 from dml_tile.targets import Target
@@ -14,7 +14,15 @@ from dml_tile.targets import Target
 MAX_LISTED: Final = 1_000
 """The limit for listed results with findings, for those without, for models and for problems."""
 
-VERDICTS: Final = (REFUSED, NOT_CHECKED, SO_FAR, ACCEPTED)
+VERDICTS: Final = (
+    Verdict.REFUSED.value,
+    f"{Verdict.UNDOCUMENTED} {SO_FAR}",
+    Verdict.UNDOCUMENTED.value,
+    Verdict.NOT_CHECKED.value,
+    Verdict.ELSEWHERE.value,
+    f"{Verdict.ACCEPTED} {SO_FAR}",
+    Verdict.ACCEPTED.value,
+)
 """In the order in which they are shown and sorted."""
 
 
@@ -35,13 +43,13 @@ class PageModel:
 
     def add(self, result: Result) -> None:
         """Count a result, and list it unless there are too many of its kind."""
-        word = verdict_word(result.findings, result.unknown)
+        word = result.verdict_words
         self.verdicts.setdefault(result.target, Counter())[word] += 1
         self.rules.update({finding.rule for finding in result.findings})
         has_findings = bool(result.findings)
         if self._listed_by_kind[has_findings] < MAX_LISTED:
             self._listed_by_kind[has_findings] += 1
-            self.listed.append(tile_row(result, word))
+            self.listed.append(tile_row(result))
         else:
             self.left_out[word] += 1
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from dml_tile.checks.model_summary import ModelSummary
+from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Problem
 from dml_tile.reports.html.markup import Cell, Markup, body, element, link, name, table
 from dml_tile.reports.page.model import MAX_LISTED, PageModel
@@ -42,7 +42,7 @@ def target_table(page: PageModel) -> Iterator[Markup]:
             yield element("p", f"{target.name}: {target.note}", class_="note")
 
 
-def model_table(models: Sequence[ModelSummary]) -> Iterator[Markup]:
+def model_table(models: Sequence[SourceSummary]) -> Iterator[Markup]:
     """The models, and where all of their tiles run."""
     yield from table(_MODEL_COLUMNS, map(_model, islice(models, MAX_LISTED)))
     yield from _left_out("models", len(models))
@@ -59,10 +59,10 @@ def _problem(source: str, problem: Problem) -> Markup:
     return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.message)))
 
 
-def _model(model: ModelSummary) -> Markup:
+def _model(model: SourceSummary) -> Markup:
     level, windows = run_from(model)
     cells = (
-        Cell(name(clipped(model.source))),
+        Cell(name(clipped(model.name))),
         Cell(str(model.tiles)),
         Cell(str(model.unknown)),
         Cell(level, level_key(level)),

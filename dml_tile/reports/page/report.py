@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dml_tile.checks.model_summary import ModelSummary
 from dml_tile.checks.result import Result
+from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.reports.page.document import document
 from dml_tile.reports.page.model import PageModel
 from dml_tile.reports.report import Problems, ReportOptions
@@ -23,7 +23,7 @@ class PageReport:
         for result in results:
             self._page.add(result)
 
-    def end(self, problems: Problems, models: Sequence[ModelSummary]) -> None:
+    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
         """Write the page."""
-        for piece in document(self._page, problems, models):
+        for piece in document(self._page, problems, [source for source in sources if source.is_model]):
             self._write(piece)

@@ -7,10 +7,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from dml_tile.checks.result import Result
-from dml_tile.checks.verdicts import NOT_CHECKED, alike
+from dml_tile.checks.verdicts import Verdict, alike
 from dml_tile.findings import Finding
 from dml_tile.lowering.steps import Lowering
-from dml_tile.reports.wording import cost_of, not_selected, outcome_of, place_name, run_from_level, target_of
+from dml_tile.reports.wording import (
+    cost_of,
+    kind_of,
+    not_selected,
+    outcome_of,
+    place_name,
+    run_from_level,
+    target_of,
+)
 from dml_tile.rules.catalogue import RULES
 from dml_tile.text import printable, shortened
 
@@ -23,6 +31,7 @@ class PageFinding:
     """Findings that differ in their ``paths`` only."""
 
     rule: str
+    kind: str
     outcome: str
     paths: str
     message: str
@@ -48,6 +57,7 @@ class TileRow:
 
     source: str
     pointer: str
+    tile: str
     target: str
     verdict: str
     lowest_level: str
@@ -65,16 +75,17 @@ def clipped(text: str) -> str:
     return shortened(printable(text[: _MAX_TEXT + 1]), _MAX_TEXT)
 
 
-def tile_row(result: Result, verdict: str) -> TileRow:
+def tile_row(result: Result) -> TileRow:
     """A result as a row."""
     groups = list(alike(result.findings))
-    is_checked = verdict != NOT_CHECKED
-    lowest_level, oldest_windows = run_from_level(result.lowest_level, bool(result.unknown)) if is_checked else ("", "")
+    is_judged = result.lowest_level or result.verdict not in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
+    lowest_level, oldest_windows = run_from_level(result.lowest_level, bool(result.unknown)) if is_judged else ("", "")
     return TileRow(
         source=clipped(result.source),
         pointer=clipped(result.pointer),
+        tile=clipped(result.tile),
         target=target_of(result),
-        verdict=verdict,
+        verdict=result.verdict_words,
         lowest_level=lowest_level,
         oldest_windows=oldest_windows,
         unknown=clipped(", ".join(result.unknown)),
@@ -97,6 +108,7 @@ def _page_finding(group: list[Finding], command: str) -> PageFinding:
     first = group[0]
     return PageFinding(
         rule=first.rule,
+        kind=kind_of(first),
         outcome=outcome_of(first),
         paths=clipped(", ".join(finding.path for finding in group if finding.path)),
         message=clipped(first.message),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dml_tile.checks.verdicts import ACCEPTED, NOT_CHECKED, REFUSED, SO_FAR
+from dml_tile.checks.verdicts import SO_FAR, Verdict
 from dml_tile.reports.html.markup import Cell, Markup, body, element, joined, link, name
 from dml_tile.reports.page.model import VERDICTS
 from dml_tile.reports.page.tile_row import PageFinding, PageLowering, TileRow
@@ -13,7 +13,15 @@ from dml_tile.reports.wording import NOWHERE
 
 COLUMNS: Final = ("Verdict", "Source", "Tile", "Target", "Lowest level", "Oldest Windows", "Findings")
 
-_SIGNS: Final = {REFUSED: "✕", NOT_CHECKED: "–", SO_FAR: "◐", ACCEPTED: "✓"}
+_SIGNS: Final = {
+    Verdict.REFUSED: "✕",
+    Verdict.UNDOCUMENTED: "!",
+    f"{Verdict.UNDOCUMENTED} {SO_FAR}": "!",
+    Verdict.NOT_CHECKED: "–",
+    Verdict.ELSEWHERE: "→",
+    f"{Verdict.ACCEPTED} {SO_FAR}": "◐",
+    Verdict.ACCEPTED: "✓",
+}
 _RANKS: Final = {word: str(rank) for rank, word in enumerate(VERDICTS)}
 _ABOVE_ALL_LEVELS: Final = "9"
 
@@ -23,7 +31,7 @@ def tile_body(row: TileRow, *, is_open: bool) -> Markup:
     cells = (
         Cell(verdict(row.verdict), _RANKS[row.verdict]),
         Cell(name(row.source)),
-        Cell(name(row.pointer)),
+        Cell(joined(*([name(row.pointer), element("br")] if row.pointer else []), element("code", row.tile))),
         Cell(row.target),
         Cell(row.lowest_level, level_key(row.lowest_level)),
         Cell(row.oldest_windows, level_key(row.lowest_level)),
@@ -73,7 +81,13 @@ def _details(row: TileRow) -> Iterator[Markup]:
 
 
 def _finding(finding: PageFinding) -> Iterator[Markup]:
-    yield element("p", element("strong", finding.rule), f" {finding.outcome}")
+    yield element(
+        "p",
+        element("b", finding.kind, class_=f"is-{finding.kind}"),
+        " ",
+        element("strong", finding.rule),
+        f" {finding.outcome}",
+    )
     path = joined(element("code", finding.paths), ": ") if finding.paths else Markup()
     yield element("p", path, name(finding.message))
     yield element("p", f"{finding.basis}: {finding.says} ", link(finding.url), class_="basis")
