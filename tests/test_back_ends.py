@@ -194,8 +194,8 @@ VERDICTS: Final = [
     (asked("float64", [2], [2]), ORT, "6_4", {"DML-TILE-DataType"}),
     (asked("float32", [2] * 6, [1] * 6), MIDDLE, "3_0", {"DML-TILE-DimensionCount-level"}),
     (SCALAR, CHROMIUM, "6_4", {"DML-TILE-RepeatsCount"}),
-    (SCALAR, TENSORFLOW, "6_4", set()),
-    (asked("int8", [2], [0]), ORT, "6_4", set()),
+    (SCALAR, TENSORFLOW, "6_4", {"DML-VIA-other-operator"}),
+    (asked("int8", [2], [0]), ORT, "6_4", {"DML-VIA-elsewhere"}),
     (asked("int8", [2], [2**31]), ORT, "6_4", {"DML-DIALECT-size"}),
     (BEYOND, ORT, "6_4", {"DML-DIALECT-size", "DML-TILE-OutputTensor-Sizes"}),
     (asked("string", [2], [2]), TENSORFLOW, "6_4", {"DML-VIA-elsewhere"}),
@@ -223,6 +223,8 @@ def test_what_an_adapter_lacks_is_left_to_another_provider() -> None:
     [
         ("DML-VIA-refused", RANK_9, RANK_6, ORT),
         ("DML-VIA-elsewhere", asked("string", [2], [2]), BOOL, ORT),
+        ("DML-VIA-elsewhere", asked("float32", [2], [0]), BOOL, ORT),
+        ("DML-VIA-other-operator", SCALAR, asked("float32", [2, 3], [1, 2]), TENSORFLOW),
     ],
 )
 def test_a_rule_refuses_and_accepts(rule: str, refused: Request, accepted: Request, back_end: str) -> None:
@@ -234,7 +236,11 @@ def test_a_rule_refuses_and_accepts(rule: str, refused: Request, accepted: Reque
 
 
 def test_each_rule_of_back_ends_has_its_cases() -> None:
-    assert {rule.id for rule in BACK_END_RULES} == {"DML-VIA-refused", "DML-VIA-elsewhere"}
+    assert {rule.id for rule in BACK_END_RULES} == {
+        "DML-VIA-refused",
+        "DML-VIA-elsewhere",
+        "DML-VIA-other-operator",
+    }
     for rule in BACK_END_RULES:
         assert rule_named(rule.id) is RULES[rule.id] is rule
 
@@ -266,7 +272,7 @@ NODES: Final = [
     # a model's tile, through which back end, where, and which rules are broken at which fields
     (node("ONNX Tile-13", "float32", [2, 3], [1, 2]), ORT, "6_4", set()),
     (node("ONNX Tile-13", "float32", [2, 3], None), ORT, "6_4", set()),
-    (node("ONNX Tile-13", "float32", [2, 3], None), CHROMIUM, "6_4", {("DML-VIA-elsewhere", "Repeats")}),
+    (node("ONNX Tile-13", "float32", [2, 3], None), CHROMIUM, "6_4", {("DML-VIA-refused", "Repeats")}),
     (node("ONNX Tile-13", "string", [2, 3], None), ORT, "6_4", {("DML-VIA-elsewhere", "InputTensor.DataType")}),
     (node("ONNX Tile-13", "float64", ["N", 3], [1, 2]), ORT, "6_4", {
         ("DML-TILE-DataType", "InputTensor.DataType"), ("DML-TILE-DataType", "OutputTensor.DataType"),
@@ -318,7 +324,8 @@ def test_the_lowest_level_is_the_first_of_all_without_findings(tile: TileNode, b
     ],
 )
 def test_what_depends_on_the_run_is_not_noted(tile: TileNode, back_end: str, note: str) -> None:
-    told = check_node(tile, at("6_4"), BACK_ENDS[back_end]).note
+    findings, told = check_node(tile, at("6_4"), BACK_ENDS[back_end])
+    told = told or "".join(finding.message for finding in findings)
     assert told.startswith(note)
     assert bool(told) == bool(note)
 

@@ -82,10 +82,10 @@ def test_the_action_annotates_what_it_finds() -> None:
 def test_the_action_takes_several_formats_and_further_arguments() -> None:
     write("a.json", INT64)
     done = run_check(
-        PATHS="a.json", FORMATS="text\nsarif:out.sarif", ARGUMENTS="--statistics\n--exit-zero\n--target\n4_0"
+        PATHS="a.json", FORMATS="text\nsarif:out.sarif", ARGUMENTS="--statistics\n--fail-on=never\n--target\n4_0"
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("2 DML-TILE-DataType-level\n")
+    assert done.stdout.endswith("2 DML-TILE-DataType-level\n0 accepted, 1 refused\n")
     assert Path("out.sarif").exists()
 
 

@@ -28,7 +28,9 @@ def write(name: str, value: Any) -> str:
 def test_an_accepted_descriptor_exits_0_and_tells_its_lowest_level(call: Call) -> None:
     result = call("check", write("good.json", TILE))
     assert result.exit_code == 0
-    assert result.stdout == "good.json: accepted at 6_4; lowest level 3_1, in the box from windows-11-21h2\n"
+    assert result.stdout == (
+        "good.json: accepted at 6_4; lowest level 3_1, in the box from windows-11-21h2\n  FLOAT32 {2} x {1} -> {2}\n"
+    )
 
 
 def test_findings_exit_1_and_are_told_all_at_once(call: Call) -> None:
@@ -56,7 +58,7 @@ def test_what_is_inferred_of_a_target_is_told_once(call: Call) -> None:
     result = call("check", write("a.json", [TILE, TILE]), "--target", "windows-10-22h2")
     note = "note: windows-10-22h2: shares the servicing base of windows-10-2004: the DirectML version is inferred\n"
     assert result.stdout.count(note) == 1
-    assert result.stdout.endswith(f"0 accepted, 2 refused\n{note}")
+    assert result.stdout.endswith(f"{note}0 accepted, 2 refused\n")
 
 
 @pytest.mark.parametrize("options", [["-t", "2_0,4_0"], ["-t", "2_0", "--target", "4_0"]])
@@ -87,10 +89,13 @@ def test_the_contract_can_be_chosen(call: Call, against: str, status: int) -> No
     assert call("check", write("a.json", aligned), "--against", against).exit_code == status
 
 
-def test_what_only_the_documentation_refuses_is_said_to_be_accepted(call: Call) -> None:
+def test_what_only_the_documentation_refuses_is_undocumented(call: Call) -> None:
     doubles = {tensor: FLAT | {"DataType": "FLOAT64"} for tensor in ("InputTensor", "OutputTensor")}
     result = call("check", write("a.json", TILE | doubles))
-    assert "error[DML-TILE-DataType] documented only: DirectML does not notice" in result.stdout
+    assert result.exit_code == 1
+    assert result.stdout.startswith("a.json: undocumented at 6_4; ")
+    assert "warning[DML-TILE-DataType] documented only: DirectML does not notice" in result.stdout
+    assert call("check", "a.json", "--fail-on", "error").exit_code == 0
 
 
 def test_a_crash_is_called_one(call: Call) -> None:
@@ -112,7 +117,7 @@ def test_another_operator_is_named_and_the_rest_checked(call: Call) -> None:
         "tile": {"type": "TILE", "desc": TILE | {"RepeatsCount": 1}},
     }
     result = call("check", write("m.json", {"resources": {}, "dispatchables": dispatchables, "commands": []}))
-    assert result.exit_code == 1
+    assert result.exit_code == 0
     assert "m.json#/dispatchables/gemm: not checked\n" in result.stdout
     assert "DML_OPERATOR_GEMM is not a tile; only tiles are checked" in result.stdout
     assert "m.json#/dispatchables/tile: accepted" in result.stdout
@@ -123,13 +128,17 @@ def test_the_json_output(call: Call) -> None:
     result = call("check", write("a.json", [TILE, BAD]), "--format", "json", "--target", "windows-11-21h2")
     assert result.exit_code == 1
     output = json.loads(result.stdout)
-    assert output["version"] == 1
+    assert output["version"] == 2
+    assert output["sources"] == [{"source": "a.json", "tiles": 2}]
     good, bad = output["results"]
     assert good == {
         "source": "a.json",
         "pointer": "/0",
+        "tile": "FLOAT32 {2} x {1} -> {2}",
         "target": "windows-11-21h2",
         "feature_level": "4_0",
+        "verdict": "accepted",
+        "so_far": False,
         "ok": True,
         "lowest_level": "3_1",
         "unknown": [],
@@ -145,6 +154,7 @@ def test_the_json_output(call: Call) -> None:
     assert finding == {
         "rule": "DML-TILE-OutputTensor-Sizes",
         "path": "OutputTensor.Sizes[0]",
+        "severity": "error",
         "basis": ["documented", "runtime"],
         "hresult": "0x80070057",
         "crash": False,
@@ -352,7 +362,7 @@ def test_what_cannot_be_read_stands_in_the_json_too(call: Call) -> None:
 def test_the_lowest_level_is_left_out_where_it_would_be_of_another_contract(call: Call) -> None:
     aligned = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
     result = call("check", write("a.json", aligned), "--against", "documentation")
-    assert result.stdout == "a.json: accepted at 6_4\n"
+    assert result.stdout == "a.json: accepted at 6_4\n  FLOAT32 {2} x {1} -> {2}\n"
 
 
 def test_the_version_is_shown(call: Call) -> None:

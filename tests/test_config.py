@@ -52,7 +52,7 @@ def test_paths_are_those_of_the_file_unless_some_are_given(check: Call) -> None:
     write("b.json", TILE)
     configure('paths = ["in", "b.json"]')
     assert check().stdout.splitlines()[0].startswith("in/a.json: accepted")
-    assert check().stdout.splitlines()[1].startswith("b.json: accepted")
+    assert check().stdout.splitlines()[2].startswith("b.json: accepted")
     assert "in/a.json" not in check("b.json").stdout
 
 
@@ -119,7 +119,7 @@ def test_the_contract_is_the_file_s_unless_it_is_given(check: Call) -> None:
     ("text", "message"),
     [
         ('target = ["6_4"]', "tool.dml-tile.target is unknown (did you mean targets?)"),
-        ("file = 'x'", "tool.dml-tile.file is unknown (the keys are targets, select, ignore, against, paths)"),
+        ("file = 'x'", "tool.dml-tile.file is unknown (the keys are targets, select, ignore, against, fail-on, paths)"),
         ('targets = "6_4"', "tool.dml-tile.targets is '6_4'; an array was expected"),
         ("select = [1]", "tool.dml-tile.select[0] is 1; a string was expected"),
         ("paths = true", "tool.dml-tile.paths is true; an array was expected"),

@@ -356,7 +356,8 @@ def test_a_wrong_binding_removes_the_device() -> None:
 def test_a_missing_debug_layer_is_answered_otherwise_than_documented(level: str, result: HRESULT) -> None:
     runtime, documented = RULES["DML-DEVICE-debug-layer"].findings(Creation(1, None), at(level))
     assert (runtime.hresult, runtime.basis) == (result, R)
-    assert (documented.hresult, documented.basis) == (HRESULT.DXGI_ERROR_SDK_COMPONENT_MISSING, D)
+    assert (documented.hresult, documented.basis) == (None, D)
+    assert str(HRESULT.DXGI_ERROR_SDK_COMPONENT_MISSING) in documented.message
 
 
 @pytest.mark.parametrize(("guaranteed", "alignment"), [(0, 16), (8, 16), (16, 16), (64, 64)])

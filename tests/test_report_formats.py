@@ -49,7 +49,7 @@ def test_an_annotation_names_rule_file_line_and_column(check: Call) -> None:
     assert result.exit_code == 1
     assert result.stdout == (
         "::error file=a.json,line=11,col=4,title=DML-TILE-OutputTensor-Sizes::OutputTensor.Sizes[0]: 2 was provided, "
-        "but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected%0Aat 6_4, 5_0%0Atry: set it to 4\n"
+        "but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected%0Aat 6_4, 5_0%0AFLOAT32 {2} x {2} -> {2}%0Atry: set it to 4\n"
     )
 
 
@@ -135,7 +135,11 @@ def test_a_result_has_its_region_and_the_pointer_of_its_tile(check: Call) -> Non
     assert lines[region["startLine"] - 1][region["startColumn"] - 1 : region["endColumn"] - 1] == "2"
     assert "Sizes" in lines[region["startLine"] - 2]
     assert location["logicalLocations"] == [{"fullyQualifiedName": "/dispatchables/t"}]
-    assert result["message"]["text"].splitlines()[1:] == ["/dispatchables/t at 6_4", "try: set it to 4"]
+    assert result["message"]["text"].splitlines()[1:] == [
+        "/dispatchables/t at 6_4",
+        "FLOAT32 {2} x {2} -> {2}",
+        "try: set it to 4",
+    ]
 
 
 def test_a_file_elsewhere_has_a_whole_uri(check: Call, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -91,7 +91,9 @@ def test_what_is_known_at_run_time_only_is_told() -> None:
     html = page([checked(DYNAMIC, source="a.onnx")])
     assert rows(html, "tiles")[0][0] == "◐ accepted so far"
     assert rows(html, "tiles")[0][4:6] == ["at least 1_0", "at least windows-10-1903"]
-    assert details(html) == ["Known at run time only: InputTensor.Sizes[0] (batch)"]
+    tile, unknown = section(html, "tiles").all("td")[-1].all("p")
+    assert tile.text == "FLOAT32 {batch,3,2,2} x {1,1,1,2} -> {batch,3,2,4}"
+    assert unknown.text == "Known at run time only: InputTensor.Sizes[0] (batch)"
 
 
 def test_what_a_back_end_makes_of_a_tile_and_what_is_not_selected_is_told() -> None:
@@ -99,6 +101,7 @@ def test_what_a_back_end_makes_of_a_tile_and_what_is_not_selected_is_told() -> N
     html = page([[replace(result, via="ort", note="a note", deselected=2)]])
     assert rows(html, "tiles")[0][3] == "6_4 through ort"
     assert [note.text for note in section(html, "tiles").all("td")[-1].all("p")] == [
+        "FLOAT32 {1,1,2,3} x {1,1,3,3} -> {1,1,6,9}",
         "Note: a note",
         "Note: 2 findings not selected",
     ]

@@ -73,7 +73,7 @@ _ALL: Final = (
     ),
     BackEnd(
         "ort-middle",
-        "ONNX Runtime's DirectML provider (older, with emulated 64-bit integers)",
+        "ONNX Runtime's DirectML provider (older, with emulated 64-bit integers; of which releases is not known)",
         f"https://github.com/{_ORT.format('commits')}/OperatorRegistration.cpp",
         partial(from_onnxruntime, MIDDLE),
         dialects=(onnx.TILE_6,),
@@ -82,7 +82,7 @@ _ALL: Final = (
     ),
     BackEnd(
         "ort-first",
-        "ONNX Runtime's DirectML provider (at first)",
+        "ONNX Runtime's DirectML provider (at first; of which releases is not known)",
         f"https://github.com/{_ORT.format('commits')}/DmlOperatorTile.cpp",
         partial(from_onnxruntime, FIRST),
         dialects=(onnx.TILE_6,),

@@ -53,7 +53,7 @@ class PageLowering:
 
 @dataclass(frozen=True, slots=True)
 class TileRow:
-    """A tile at a target. ``lowest_level`` and ``oldest_windows`` are empty for what was not checked."""
+    """A tile at a target; ``tile`` is empty for another operator. ``lowest_level`` and ``oldest_windows`` are empty for what was not checked."""
 
     source: str
     pointer: str
@@ -83,7 +83,7 @@ def tile_row(result: Result) -> TileRow:
     return TileRow(
         source=clipped(result.source),
         pointer=clipped(result.pointer),
-        tile=clipped(result.tile),
+        tile=clipped(result.tile) if result.is_a_tile else "",
         target=target_of(result),
         verdict=result.verdict_words,
         lowest_level=lowest_level,

@@ -31,7 +31,7 @@ def tile_body(row: TileRow, *, is_open: bool) -> Markup:
     cells = (
         Cell(verdict(row.verdict), _RANKS[row.verdict]),
         Cell(name(row.source)),
-        Cell(joined(*([name(row.pointer), element("br")] if row.pointer else []), element("code", row.tile))),
+        Cell(name(row.pointer)),
         Cell(row.target),
         Cell(row.lowest_level, level_key(row.lowest_level)),
         Cell(row.oldest_windows, level_key(row.lowest_level)),
@@ -59,6 +59,8 @@ def level_key(level: str) -> str:
 
 
 def _more(row: TileRow, is_open: bool) -> Iterator[Markup]:
+    if row.tile:
+        yield element("p", element("code", name(row.tile)))
     if row.unknown:
         yield element("p", "Known at run time only: ", element("code", name(row.unknown)))
     for note in row.notes:

@@ -1,0 +1,246 @@
+"""Severities of findings, verdicts on tiles, and the exit status that they amount to."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import onnx
+import pytest
+
+from dml_tile.back_ends import BACK_ENDS
+from dml_tile.checks.result import Result, results
+from dml_tile.checks.verdicts import Verdict
+from dml_tile.descriptors import OperatorDesc
+from dml_tile.errors import DmlError
+from dml_tile.findings import Severity
+from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
+from dml_tile.rules.catalogue import RULES
+from dml_tile.rules.check import check, require
+from dml_tile.targets import Target
+from tests.helpers.check_files import BAD, FLAT, TILE, model, write
+from tests.helpers.command_line import Call
+from tests.helpers.descriptors import GOOD, row
+from tests.helpers.onnx_graphs import constant, tile_node as onnx_tile, typed
+from tests.helpers.onnx_graphs import model as onnx_model
+
+DOUBLE = {tensor: FLAT | {"DataType": "FLOAT64"} for tensor in ("InputTensor", "OutputTensor")} | {"Repeats": [1]}
+OTHER = {"resources": {}, "dispatchables": {"gemm": {"type": "DML_OPERATOR_GEMM"}}, "commands": []}
+KNOWN = tile_node("t", DIALECTS["ONNX Tile-13"], "float32", [2, 3], [np.array([1, 2])])
+
+
+def result_of(part: JsonDescriptor | TileNode, target: str = "6_4", via: str | None = None) -> Result:
+    (result,) = results("a", part, [Target.parse(target)], "both", BACK_ENDS[via] if via else None)
+    return result
+
+
+def node(data_type: str | None, shape: Any, repeats: Any) -> TileNode:
+    arguments = [None if repeats is None else np.array(repeats)]
+    return tile_node("t", DIALECTS["ONNX Tile-13"], data_type, shape, arguments)
+
+
+def save(name: str, *sizes: Any, repeats: Any = (1, 2), data_type: int = 1) -> str:
+    shape = [typed("x", list(sizes) or [2, 3], data_type)]
+    onnx.save(onnx_model(constant("r", repeats), onnx_tile(name="widen"), inputs=shape), name)
+    return name
+
+
+def only(output: str) -> dict[str, Any]:
+    (result,) = json.loads(output)["results"]
+    return dict(result)
+
+
+@pytest.mark.parametrize(
+    ("desc", "target", "severity", "hresult"),
+    [
+        (row("FLOAT64", [2], [2]), "6_4", Severity.WARNING, None),
+        (row("FLOAT64", [2], [2]), "5_0", Severity.WARNING, None),
+        (row("INT64", [2], [2]), "4_0", Severity.ERROR, "0x80070057"),
+        (row("FLOAT32", [2], [2], RepeatsCount=3, Repeats=[2, 1, 1]), "6_4", Severity.ERROR, "0x80070057"),
+        (row("FLOAT32", [2], [2], Repeats=None), "6_4", Severity.ERROR, None),
+        (OperatorDesc(type=1, desc=None), "6_4", Severity.NOTE, None),
+        (OperatorDesc(type=5000, desc=None), "6_4", Severity.ERROR, "0x80070057"),
+    ],
+)
+def test_a_finding_has_a_severity(desc: Any, target: str, severity: Severity, hresult: str | None) -> None:
+    findings = check(desc, target)
+    assert {finding.severity for finding in findings} == {severity}
+    assert {finding.hresult and finding.hresult.hex for finding in findings} == {hresult}
+
+
+def test_float64_below_5_0_is_an_error_since_nobody_measured_it() -> None:
+    assert {finding.severity for finding in check(row("FLOAT64", [1] * 4, [1] * 4), "4_1")} == {Severity.ERROR}
+
+
+def test_severities_are_ordered_and_are_words() -> None:
+    assert max(Severity) is Severity.ERROR
+    assert [str(severity) for severity in sorted(Severity)] == ["note", "warning", "error"]
+
+
+def test_an_error_is_raised_for_warnings_and_not_for_notes() -> None:
+    with pytest.raises(DmlError, match="^no HRESULT, documented only: DirectML does not notice") as caught:
+        require(row("FLOAT64", [2], [2]))
+    assert caught.value.hresult is None
+    require(OperatorDesc(type=1, desc=None))
+
+
+@pytest.mark.parametrize(
+    ("part", "target", "via", "verdict", "so_far"),
+    [
+        (JsonDescriptor("", GOOD), "6_4", None, Verdict.ACCEPTED, False),
+        (JsonDescriptor("", row("FLOAT64", [2], [2])), "6_4", None, Verdict.UNDOCUMENTED, False),
+        (JsonDescriptor("", row("INT64", [2], [2])), "4_0", None, Verdict.REFUSED, False),
+        (JsonDescriptor("", row("FLOAT64", [2], [2], RepeatsCount=3)), "6_4", None, Verdict.REFUSED, False),
+        (JsonDescriptor("", other="DML_OPERATOR_GEMM"), "6_4", None, Verdict.NOT_CHECKED, False),
+        (node("float32", ["N", 3], [1, 2]), "6_4", None, Verdict.ACCEPTED, True),
+        (node("float64", ["N", 3], [1, 2]), "6_4", None, Verdict.UNDOCUMENTED, True),
+        (node("int64", ["N", 3], [1, 2]), "4_0", None, Verdict.REFUSED, False),
+        (node("float32", [2, 3], [1, -2]), "6_4", None, Verdict.REFUSED, False),
+        (node("string", [2, 3], [1, 2]), "6_4", "ort", Verdict.ELSEWHERE, False),
+        (node("float32", [2, 3], [1, 0]), "6_4", "ort", Verdict.ELSEWHERE, False),
+        (node("float32", ["N", 3], [1, 0]), "6_4", "ort", Verdict.ELSEWHERE, False),
+        (node("float32", [2, 3], [1, 1]), "6_4", "tensorflow", Verdict.NOT_CHECKED, False),
+        (node("float32", [2, 3], None), "6_4", "tensorflow", Verdict.ACCEPTED, True),
+        (node("float32", [2, 3], None), "6_4", "chromium", Verdict.REFUSED, False),
+        (node("float32", [2] * 9, [1] * 9), "6_4", "ort", Verdict.REFUSED, False),
+    ],
+)  # fmt: skip
+def test_a_tile_has_one_verdict(part: Any, target: str, via: str | None, verdict: Verdict, so_far: bool) -> None:
+    result = result_of(part, target, via)
+    assert (result.verdict, result.so_far) == (verdict, so_far)
+    assert result.verdict_words == f"{verdict} so far" if so_far else verdict
+
+
+@pytest.mark.parametrize("via", ["ort", "ort-middle", "ort-first"])
+def test_a_tile_that_onnxruntime_folds_away_is_elsewhere(via: str) -> None:
+    folded = replace(KNOWN, dialect=DIALECTS["ONNX Tile-6"], folded="of constants only: onnxruntime folds it away")
+    result = result_of(folded, "6_4", via)
+    assert result.verdict is Verdict.ELSEWHERE
+    assert [(finding.rule, finding.message) for finding in result.findings] == [("DML-VIA-elsewhere", folded.folded)]
+    assert result_of(replace(folded, folded=""), "6_4", via).verdict is Verdict.ACCEPTED
+    assert result_of(folded, "6_4", "tensorflow").verdict is Verdict.ACCEPTED
+    assert result_of(folded, "6_4").verdict is Verdict.ACCEPTED
+
+
+def test_a_tile_that_never_reaches_directml_does_not_raise_a_model_s_lowest_level(check: Call) -> None:
+    strings = onnx_tile("s", "r", "z", name="letters")
+    graph = onnx_model(
+        constant("r", (1, 2)), onnx_tile(name="widen"), strings, inputs=[typed("x", [2, 3]), typed("s", [2, 3], 8)]
+    )
+    onnx.save(graph, "a.onnx")
+    last = check("a.onnx", "--via", "ort").stdout.splitlines()[-2]
+    assert last.split() == ["│", "a.onnx", "│", "2", "│", "0", "│", "5_0", "│", "windows-11-22h2", "│"]
+
+
+@pytest.mark.parametrize(
+    ("value", "fails_from"),
+    [(TILE, None), (BAD, "error"), (DOUBLE, "warning"), (OTHER, "note")],
+    ids=["accepted", "refused", "undocumented", "not-checked"],
+)
+def test_the_exit_status_and_ok_follow_fail_on(check: Call, value: Any, fails_from: str | None) -> None:
+    write("a.json", value)
+    words = ["error", "warning", "note"]
+    for fail_on in (*words, "never"):
+        fails = fails_from is not None and fail_on in words[words.index(fails_from) :]
+        result = check("a.json", "--fail-on", fail_on, "--format", "json")
+        assert result.exit_code == int(fails)
+        assert only(result.stdout)["ok"] is not fails
+
+
+def test_without_fail_on_a_warning_fails_and_a_note_does_not(check: Call) -> None:
+    assert check(write("a.json", DOUBLE)).exit_code == 1
+    assert check(save("a.onnx", "N", 3)).exit_code == 0
+    assert check(save("s.onnx", data_type=8), "--via", "ort").exit_code == 0
+
+
+def test_what_is_known_at_run_time_only_counts_as_a_note(check: Call) -> None:
+    save("a.onnx", "N", 3)
+    assert check("a.onnx", "--fail-on", "note").exit_code == 1
+    result = only(check("a.onnx", "--format", "json").stdout)
+    assert (result["verdict"], result["so_far"], result["ok"]) == ("accepted", True, True)
+    assert (result["tile"], result["unknown"]) == ("FLOAT32 {N,3} x {1,2} -> {N,6}", ["InputTensor.Sizes[0] (N)"])
+
+
+def test_what_is_known_at_run_time_only_is_told_in_every_format(check: Call) -> None:
+    save("a.onnx", "N", 3)
+    first = check("a.onnx").stdout.splitlines()[0]
+    assert first == "a.onnx#widen: accepted so far at 6_4; lowest level at least 3_1, in the box from windows-11-21h2 or later"
+    (annotation,) = check("a.onnx", "--format", "github").stdout.splitlines()
+    assert annotation.startswith("::notice file=a.onnx,title=known-at-run-time::accepted so far; known at run time only")
+    (told,) = json.loads(check("a.onnx", "--format", "sarif").stdout)["runs"][0]["results"]
+    assert (told["ruleId"], told["level"]) == ("known-at-run-time", "note")
+    assert "accepted so far" in told["message"]["text"]
+    (case,) = ElementTree.fromstring(check("a.onnx", "--format", "junit").stdout).iter("testcase")
+    assert "accepted so far" in (case.findtext("system-out") or "")
+    assert "◐</span> accepted so far" in check("a.onnx", "--format", "html").stdout
+
+
+@pytest.mark.parametrize(
+    ("value", "command", "level"),
+    [(BAD, "error", "error"), (DOUBLE, "warning", "warning"), (OTHER, "notice", "note")],
+    ids=["error", "warning", "note"],
+)
+def test_the_severity_is_told_in_every_format(check: Call, value: Any, command: str, level: str) -> None:
+    write("a.json", value)
+    assert f"  {level}[DML-" in check("a.json").stdout
+    assert check("a.json", "--format", "github").stdout.startswith(f"::{command} ")
+    assert {finding["severity"] for finding in only(check("a.json", "--format", "json").stdout)["findings"]} == {level}
+    (run,) = json.loads(check("a.json", "--format", "sarif").stdout)["runs"]
+    assert {result["level"] for result in run["results"]} == {level}
+    assert f'<b class="is-{level}">{level}</b>' in check("a.json", "--format", "html").stdout
+
+
+def test_in_junit_what_fails_is_a_failure_and_what_is_not_checked_is_skipped(check: Call) -> None:
+    write("a.json", DOUBLE)
+    (case,) = ElementTree.fromstring(check("a.json", "--format", "junit").stdout).iter("testcase")
+    failure = case.find("failure")
+    assert failure is not None
+    assert failure.get("message", "").startswith("warning[DML-TILE-DataType]")
+    (case,) = ElementTree.fromstring(check("a.json", "--format", "junit", "--fail-on", "error").stdout).iter("testcase")
+    assert case.find("failure") is None
+    (case,) = ElementTree.fromstring(check(write("b.json", OTHER), "--format", "junit").stdout).iter("testcase")
+    skipped = case.find("skipped")
+    assert skipped is not None
+    assert skipped.get("message") == "not checked"
+
+
+def test_ignoring_a_finding_never_makes_accepted_of_what_was_not_checked(check: Call) -> None:
+    write("a.json", OTHER)
+    save("s.onnx", data_type=8)
+    for options, verdict in (
+        (["a.json", "--ignore", "DML-OPERATOR"], "not checked"),
+        (["s.onnx", "--via", "ort", "--ignore", "DML-VIA-elsewhere"], "elsewhere"),
+    ):
+        result = only(check(*options, "--format", "json").stdout)
+        assert (result["verdict"], result["findings"], result["deselected"]) == (verdict, [], 1)
+
+
+def test_a_run_that_checked_no_tile_says_so(check: Call) -> None:
+    write("a.json", OTHER)
+    result = check("a.json")
+    assert (result.exit_code, result.stderr) == (0, "dml-tile: check: no tile was checked\n")
+    assert check("a.json", "--require-tiles").exit_code == 2
+    onnx.save(onnx_model(inputs=[typed("x", [2])], outputs=[]), "none.onnx")
+    assert check("none.onnx").stderr == "dml-tile: check: no tile was checked\n"
+    assert check(write("b.json", TILE), "--require-tiles").exit_code == 0
+
+
+def test_a_model_without_tiles_is_a_source_with_a_count_of_0(check: Call) -> None:
+    onnx.save(onnx_model(inputs=[typed("x", [2])], outputs=[]), "none.onnx")
+    write("m.json", model(t=TILE))
+    output = json.loads(check("none.onnx", "m.json", "--format", "json").stdout)
+    assert output["sources"] == [{"source": "none.onnx", "tiles": 0}, {"source": "m.json", "tiles": 1}]
+
+
+def test_what_only_the_runtime_refuses_is_said_to_be_runtime_only(check: Call) -> None:
+    aligned = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
+    assert "E_INVALIDARG 0x80070057, runtime only\n" in check(write("a.json", aligned)).stdout
+
+
+def test_the_sentence_of_a_rule_is_a_requirement() -> None:
+    assert RULES["DML-DIALECT-ONNX"].says == "The tile must be one that ONNX's specification allows."
+    assert RULES["DML-VIA-refused"].says == "The back end must accept the tile."
