@@ -49,7 +49,8 @@ def test_an_annotation_names_rule_file_line_and_column(check: Call) -> None:
     assert result.exit_code == 1
     assert result.stdout == (
         "::error file=a.json,line=11,col=4,title=DML-TILE-OutputTensor-Sizes::OutputTensor.Sizes[0]: 2 was provided, "
-        "but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected%0Aat 6_4, 5_0%0AFLOAT32 {2} x {2} -> {2}%0Atry: set it to 4\n"
+        "but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected%0Aat 6_4, 5_0%0AFLOAT32 {2} x {2} -> {2}%0A"
+        "try: set it to 4\n"
     )
 
 

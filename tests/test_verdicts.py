@@ -25,8 +25,9 @@ from dml_tile.targets import Target
 from tests.helpers.check_files import BAD, FLAT, TILE, model, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import GOOD, row
-from tests.helpers.onnx_graphs import constant, tile_node as onnx_tile, typed
+from tests.helpers.onnx_graphs import constant, typed
 from tests.helpers.onnx_graphs import model as onnx_model
+from tests.helpers.onnx_graphs import tile_node as onnx_tile
 
 DOUBLE = {tensor: FLAT | {"DataType": "FLOAT64"} for tensor in ("InputTensor", "OutputTensor")} | {"Repeats": [1]}
 OTHER = {"resources": {}, "dispatchables": {"gemm": {"type": "DML_OPERATOR_GEMM"}}, "commands": []}
@@ -82,7 +83,7 @@ def test_severities_are_ordered_and_are_words() -> None:
 
 
 def test_an_error_is_raised_for_warnings_and_not_for_notes() -> None:
-    with pytest.raises(DmlError, match="^no HRESULT, documented only: DirectML does not notice") as caught:
+    with pytest.raises(DmlError, match=r"^no HRESULT, documented only: DirectML does not notice") as caught:
         require(row("FLOAT64", [2], [2]))
     assert caught.value.hresult is None
     require(OperatorDesc(type=1, desc=None))
@@ -168,9 +169,14 @@ def test_what_is_known_at_run_time_only_counts_as_a_note(check: Call) -> None:
 def test_what_is_known_at_run_time_only_is_told_in_every_format(check: Call) -> None:
     save("a.onnx", "N", 3)
     first = check("a.onnx").stdout.splitlines()[0]
-    assert first == "a.onnx#widen: accepted so far at 6_4; lowest level at least 3_1, in the box from windows-11-21h2 or later"
+    assert (
+        first
+        == "a.onnx#widen: accepted so far at 6_4; lowest level at least 3_1, in the box from windows-11-21h2 or later"
+    )
     (annotation,) = check("a.onnx", "--format", "github").stdout.splitlines()
-    assert annotation.startswith("::notice file=a.onnx,title=known-at-run-time::accepted so far; known at run time only")
+    assert annotation.startswith(
+        "::notice file=a.onnx,title=known-at-run-time::accepted so far; known at run time only"
+    )
     (told,) = json.loads(check("a.onnx", "--format", "sarif").stdout)["runs"][0]["results"]
     assert (told["ruleId"], told["level"]) == ("known-at-run-time", "note")
     assert "accepted so far" in told["message"]["text"]
@@ -224,13 +230,13 @@ def test_a_run_that_checked_no_tile_says_so(check: Call) -> None:
     result = check("a.json")
     assert (result.exit_code, result.stderr) == (0, "dml-tile: check: no tile was checked\n")
     assert check("a.json", "--require-tiles").exit_code == 2
-    onnx.save(onnx_model(inputs=[typed("x", [2])], outputs=[]), "none.onnx")
+    onnx.save(onnx_model(inputs=[typed("x", [2])]), "none.onnx")
     assert check("none.onnx").stderr == "dml-tile: check: no tile was checked\n"
     assert check(write("b.json", TILE), "--require-tiles").exit_code == 0
 
 
 def test_a_model_without_tiles_is_a_source_with_a_count_of_0(check: Call) -> None:
-    onnx.save(onnx_model(inputs=[typed("x", [2])], outputs=[]), "none.onnx")
+    onnx.save(onnx_model(inputs=[typed("x", [2])]), "none.onnx")
     write("m.json", model(t=TILE))
     output = json.loads(check("none.onnx", "m.json", "--format", "json").stdout)
     assert output["sources"] == [{"source": "none.onnx", "tiles": 0}, {"source": "m.json", "tiles": 1}]

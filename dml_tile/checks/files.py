@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from dml_tile.checks.named_files import Exclusion, globbed
 from dml_tile.checks.result import Result, results
 from dml_tile.checks.selection import Selection
 from dml_tile.checks.source_summary import SourceSummary
@@ -24,14 +25,15 @@ Complain: TypeAlias = Callable[[str, Problem], None]
 """Takes the name of a source, and a reason why a part of it cannot be read."""
 
 _ALL_RULES: Final = Selection()
+_NOTHING: Final = Exclusion()
 
 
 class Checking:
     """Checks files at targets; keeps the ``problems`` of what cannot be read, and a summary of each of the ``sources``.
 
     Findings count where the ``selection`` takes them; ``fail_on`` is the severity from which on a tile fails. With
-    ``skips_others``, files without tiles are passed over, as in folders. ``complain`` is called for each problem as it
-    is found.
+    ``skips_others``, files without tiles are passed over, as in folders; what the ``exclusion`` leaves out is
+    passed over everywhere. ``complain`` is called for each problem as it is found.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Checking:
         selection: Selection = _ALL_RULES,
         fail_on: Severity | None = Severity.WARNING,
         skips_others: bool = False,
+        exclusion: Exclusion = _NOTHING,
     ) -> None:
         self.problems: list[tuple[str, Problem]] = []
         self.sources: list[SourceSummary] = []
@@ -56,17 +59,25 @@ class Checking:
         self._selection = selection
         self._fail_on = fail_on
         self._skips_others = skips_others
+        self._exclusion = exclusion
 
     def files(self, names: Sequence[str]) -> list[str]:
-        """The files to check: those that are named, and those of the named folders."""
+        """The files to check: those that are named or match a pattern, and those of the named folders."""
         files: list[str] = []
-        for name in names:
-            found = list(expanded(name))
-            if not found:
-                self._add_problem(name, EMPTY_FOLDER)
-            elif found != [name] or not self._skips_others or may_have_tiles(name):
-                files += found
+        for name, matching in globbed(names):
+            if not matching:
+                self._add_problem(name, Problem("", "no file matches the pattern"))
+            for match in matching:
+                files += self._files_of(match)
         return files
+
+    def _files_of(self, name: str) -> list[str]:
+        found = list(expanded(name))
+        if not found:
+            self._add_problem(name, EMPTY_FOLDER)
+        if found == [name] and self._skips_others and not may_have_tiles(name):
+            return []
+        return [file for file in found if not self._exclusion.leaves_out(file)]
 
     def results(self, files: Iterable[str]) -> Iterator[tuple[Result, ...]]:
         """The results of files, tile by tile, one for each target."""

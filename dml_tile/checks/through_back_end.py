@@ -71,9 +71,10 @@ def lowest_level_through(node: TileNode, back_end: BackEnd) -> FeatureLevel | No
 def _findings(
     request: Request, handover: Handover, back_end: BackEnd, target: Target, against: Against
 ) -> tuple[Finding, ...]:
-    if own := _own_findings(handover, back_end, target):
-        return own
+    own = _own_findings(handover, back_end, target)
     lost = tuple(sizes_fit.findings(request, target))  # a back end that converts to UINT describes another tile
+    if own and (handover.fate in (Fate.ELSEWHERE, Fate.REFUSED) or not lost):
+        return own
     return lost + (check(handover.desc, target, against) if handover.desc else ())
 
 

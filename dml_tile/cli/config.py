@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
+from dml_tile.checks.named_files import Exclusion
 from dml_tile.errors import ConfigError
 from dml_tile.findings import Against
 from dml_tile.input_errors import problems_of
@@ -45,6 +46,10 @@ class Settings(BaseModel):
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     against: Against | None = None
+    via: str | None = None
+    dim: tuple[str, ...] = ()
+    input_shape: tuple[str, ...] = Field(default=(), alias="input-shape")
+    exclude: tuple[str, ...] = ()
     fail_on: Literal["error", "warning", "note", "never"] | None = Field(default=None, alias="fail-on")
     paths: tuple[Annotated[str, AfterValidator(_inside)], ...] = ()
 
@@ -58,6 +63,11 @@ class Config:
 
     file: str = ""
     settings: Settings = field(default_factory=Settings)
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """What the settings leave out, by paths from the folder of the file."""
+        return Exclusion(self.settings.exclude, str(Path(self.file).parent) if self.file else ".")
 
     def error(self, key: str, message: str) -> ConfigError:
         """The error that the value of a key means nothing."""

@@ -12,19 +12,22 @@ from dml_tile.cli.commands.options import (
     DimsOption,
     FailOn,
     InputShapesOption,
+    Parsed,
     TargetsOption,
-    chosen_back_end,
     chosen_targets,
-    known_shapes,
     named_back_ends,
+    named_shapes,
+    named_sizes,
+    parsed,
     rules_named,
     split,
 )
 from dml_tile.cli.console import ExitStatus, complain, exit_on_file_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from dml_tile.back_ends import BackEnd
     from dml_tile.checks.selection import Selection
     from dml_tile.cli.config import Config
     from dml_tile.targets import Target
@@ -84,6 +87,10 @@ def check(
     statistics: Annotated[
         bool, typer.Option("--statistics", help="Count the findings of each rule (text and json).")
     ] = False,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Pass over files and folders that match, such as build or '*.tmp.onnx'."),
+    ] = None,
     skip_others: Annotated[
         bool, typer.Option("--skip-others", help="Skip files without tiles, as in folders.")
     ] = False,
@@ -100,35 +107,40 @@ def check(
 ) -> None:
     """Say which tiles DirectML would accept at each target, and why it would refuse the others.
 
-    The table tool.dml-tile of the nearest pyproject.toml may set targets, select, ignore, against, fail-on and paths;
-    an option replaces its setting.
+    The table tool.dml-tile of the nearest pyproject.toml may set paths and, under the names of the options, targets,
+    select, ignore, against, via, dim, input-shape, exclude and fail-on; an option replaces its setting.
     """
     from dml_tile.checks.files import Checking
+    from dml_tile.checks.named_files import Exclusion
     from dml_tile.cli.check_files import checked_files
     from dml_tile.cli.config import nearest_config
     from dml_tile.errors import Problem
     from dml_tile.findings import Severity
+    from dml_tile.readers.model_tile import KnownShapes
 
     wanted = wanted_formats(formats, output, page, with_statistics=statistics, is_quiet=quiet)
-    back_end = chosen_back_end(via)
-    shapes = known_shapes(dims, input_shapes)
     status = ExitStatus()
     with exit_on_file_errors():
         config = nearest_config()
-        contract = against.value if against else config.settings.against or "both"
-        failing = (fail_on and fail_on.value) or config.settings.fail_on or "warning"
+        settings = config.settings
+        contract = against.value if against else settings.against or "both"
+        failing = (fail_on and fail_on.value) or settings.fail_on or "warning"
         threshold = None if failing == "never" else Severity[failing.upper()]
         checking = Checking(
             _targets(targets, config),
             contract,
-            shapes,
+            KnownShapes(
+                _chosen("dim", dims, settings.dim, named_sizes, config),
+                _chosen("input-shape", input_shapes, settings.input_shape, named_shapes, config),
+            ),
             status.complain,
-            back_end,
+            _chosen("via", [via] if via is not None else [], [settings.via or ""], _back_end, config),
             selection=_selection(split(select or ()), split(ignore or ()), config),
             fail_on=threshold,
             skips_others=skip_others,
+            exclusion=Exclusion(tuple(exclude)) if exclude else config.exclusion,
         )
-        names = files or config.settings.paths
+        names = files or settings.paths
         if not names:
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
         require_other_files(wanted, names)
@@ -159,6 +171,28 @@ def _targets(names: Sequence[str] | None, config: Config) -> list[Target]:
             raise config.error("targets", str(error)) from None
 
     return chosen_targets(names, configured)
+
+
+def _back_end(names: Sequence[str]) -> BackEnd | None:
+    from dml_tile.back_ends import back_end_named
+
+    return back_end_named(names[0]) if names[0] else None
+
+
+def _chosen(
+    option: str,
+    given: Sequence[str] | None,
+    configured: Sequence[str],
+    parse: Callable[[Sequence[str]], Parsed],
+    config: Config,
+) -> Parsed:
+    """The values of an option, else those of its setting, parsed by a function that raises ValueError."""
+    if given:
+        return parsed(option, parse, given)
+    try:
+        return parse(configured)
+    except ValueError as error:
+        raise config.error(option, str(error)) from None
 
 
 def _selection(select: Sequence[str], ignore: Sequence[str], config: Config) -> Selection:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from dml_tile.back_ends import BackEnd
     from dml_tile.readers.model_tile import KnownShapes
     from dml_tile.targets import Target
+
+
+Parsed = TypeVar("Parsed")
 
 
 class Against(StrEnum):
@@ -110,26 +112,32 @@ def known_shapes(dims: Sequence[str] | None, input_shapes: Sequence[str] | None)
     from dml_tile.readers.model_tile import KnownShapes
 
     return KnownShapes(
-        {name: size for name, (size,) in _named_sizes("--dim", dims, 1)},
-        dict(_named_sizes("--input-shape", input_shapes)),
+        parsed("dim", named_sizes, dims or ()),
+        parsed("input-shape", named_shapes, input_shapes or ()),
     )
 
 
-def chosen_back_end(name: str | None) -> BackEnd | None:
-    """The back end that ``--via`` names, None without it."""
-    if name is None:
-        return None
-    from dml_tile.back_ends import back_end_named
-
+def parsed(option: str, parse: Callable[[Sequence[str]], Parsed], values: Sequence[str]) -> Parsed:
+    """The values of an option, parsed by a function that raises ValueError."""
     try:
-        return back_end_named(name)
+        return parse(values)
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--via") from None
+        raise typer.BadParameter(str(error), param_hint=f"--{option}") from None
 
 
-def _named_sizes(option: str, values: Sequence[str] | None, count: int | None = None) -> Iterator[tuple[str, Any]]:
-    """The name and sizes of each value NAME=SIZE,SIZE,… of an option; each must have ``count`` sizes, if given."""
-    for value in values or ():
+def named_sizes(values: Sequence[str]) -> dict[str, int]:
+    """The sizes of dimensions by their names, from NAME=SIZE. Raises ValueError for another form."""
+    return {name: size for name, (size,) in _named_sizes(values, 1)}
+
+
+def named_shapes(values: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """The shapes of inputs by their names, from INPUT=SIZE,SIZE,…. Raises ValueError for another form."""
+    return dict(_named_sizes(values))
+
+
+def _named_sizes(values: Sequence[str], count: int | None = None) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The name and sizes of each value NAME=SIZE,SIZE,…; each must have ``count`` sizes, if given."""
+    for value in values:
         name, _, text = value.rpartition("=")
         sizes = text.split(",") if text else []
         if (
@@ -138,5 +146,5 @@ def _named_sizes(option: str, values: Sequence[str] | None, count: int | None = 
             or not all(re.fullmatch("[0-9]{1,18}", size) for size in sizes)
         ):
             expected = "NAME=SIZE" if count == 1 else "INPUT=SIZE,SIZE,…"
-            raise typer.BadParameter(f"{value!r} is not of the form {expected}", param_hint=option)
+            raise ValueError(f"{value!r} is not of the form {expected}")
         yield name, tuple(map(int, sizes))

@@ -17,6 +17,7 @@ from dml_tile.enums import OperatorType
 from dml_tile.errors import InputError, Problem
 from dml_tile.input_errors import problems_of, refuse
 from dml_tile.readers.dxdispatch.model import TileDispatchable, is_dxdispatch_model, read_dispatchables, read_model
+from dml_tile.readers.file_kinds import unread_kind
 from dml_tile.readers.json.positions import SourceText
 from dml_tile.readers.json.syntax import parse_json
 from dml_tile.spellings import JSON_DOCUMENT
@@ -55,7 +56,7 @@ def read_source(name: str) -> Iterator[Part]:
             if name.lower().endswith(LINES_SUFFIXES):
                 yield from read_lines(iter(lambda: file.readline(MAX_DOCUMENT_BYTES), b""))
             else:
-                yield from read_document(_whole(file))
+                yield from read_document(_whole(file, name), name)
     except InputError as error:
         yield from error.problems
     except OSError as error:
@@ -66,13 +67,18 @@ def read_value(name: str) -> Any:
     """The value of the one JSON document in a file, or in standard input (``-``). Raises InputError."""
     try:
         with _opened(name) as file:
-            return parse_json(_whole(file))
+            text = _whole(file, name)
+            return parse_json(text)
     except OSError as error:
         raise refuse("", error.strerror or str(error)) from None
     except InputError:
         raise
     except ValueError as error:
-        raise refuse("", f"unreadable JSON: {error}") from None
+        raise refuse("", _why_unreadable(name, text, error)) from None
+
+
+def _why_unreadable(name: str, text: bytes, error: ValueError) -> str:
+    return unread_kind(name, text) or f"unreadable JSON: {error}"
 
 
 def _opened(name: str) -> AbstractContextManager[BinaryIO]:
@@ -83,15 +89,17 @@ def _opened(name: str) -> AbstractContextManager[BinaryIO]:
     return nullcontext(sys.stdin.buffer)
 
 
-def _whole(file: BinaryIO) -> bytes:
+def _whole(file: BinaryIO, name: str) -> bytes:
     text = file.read(MAX_DOCUMENT_BYTES + 1)
     if len(text) > MAX_DOCUMENT_BYTES:
+        if kind := unread_kind(name, text):
+            raise refuse("", kind)
         raise refuse("", f"larger than {MAX_DOCUMENT_BYTES} bytes; JSON lines (.jsonl) may be longer")
     return text
 
 
-def read_document(text: bytes) -> Iterator[Part]:
-    """The descriptors of one document, and what of it cannot be read.
+def read_document(text: bytes, name: str = "-") -> Iterator[Part]:
+    """The descriptors of one document, and what of it cannot be read; ``name`` is its file's.
 
     What is no document is read as JSON lines if one of several lines is an object of its own, unless it begins as a
     list.
@@ -105,7 +113,7 @@ def read_document(text: bytes) -> Iterator[Part]:
         if len(lines) > 1 and not is_list and any(line.startswith(b"{") and _is_json(line) for line in lines):
             yield from read_lines(lines, blank + 1)
         else:
-            yield Problem("", f"unreadable JSON: {error}")
+            yield Problem("", _why_unreadable(name, text, error))
         return
     yield from _located(_parts(data), SourceText(text))
 

@@ -53,7 +53,10 @@ class PageLowering:
 
 @dataclass(frozen=True, slots=True)
 class TileRow:
-    """A tile at a target; ``tile`` is empty for another operator. ``lowest_level`` and ``oldest_windows`` are empty for what was not checked."""
+    """A tile at a target.
+
+    ``tile`` is empty for another operator, ``lowest_level`` and ``oldest_windows`` for what was not checked.
+    """
 
     source: str
     pointer: str

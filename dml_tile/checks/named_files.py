@@ -1,0 +1,43 @@
+"""The files that a command names: patterns that no shell has expanded, and patterns of what is left out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from glob import has_magic, iglob
+from pathlib import Path, PurePath
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Patterns of files and folders that are left out, as ``build``, ``*.tmp.onnx`` or ``models/old``.
+
+    A pattern is matched with a path from the folder ``base``, and with each end of it that begins at a folder; a folder
+    that matches is left out with all that is in it. ``*`` matches slashes too.
+    """
+
+    patterns: tuple[str, ...] = ()
+    base: str = "."
+
+    def leaves_out(self, file: str) -> bool:
+        """Whether a file, named from the current folder on, is left out."""
+        if not self.patterns or file == "-":
+            return False
+        path = PurePath(os.path.relpath(file, self.base))
+        places = [place.as_posix() for place in (path, *path.parents)]
+        return any(
+            fnmatchcase(place, pattern.rstrip("/")) or fnmatchcase(f"/{place}", f"*/{pattern.rstrip('/')}")
+            for place in places
+            for pattern in self.patterns
+        )
+
+
+def globbed(names: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Each name with the files that it stands for: itself, or, of a pattern that is no file, those that match it."""
+    for name in names:
+        if name != "-" and has_magic(name) and not Path(name).exists():
+            yield name, sorted(iglob(name, recursive=True))  # noqa: PTH207  # a pathlib pattern cannot be absolute
+        else:
+            yield name, [name]

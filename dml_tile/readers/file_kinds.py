@@ -1,0 +1,61 @@
+"""Names files of kinds that are not read, by their suffixes or their first bytes, for messages."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Final
+
+READ_KINDS: Final = (
+    "ONNX models (.onnx), OpenVINO IR (.xml), TensorFlow Lite (.tflite), frozen TensorFlow graphs (.pb), TensorFlow "
+    "SavedModel folders, Paddle models (.pdmodel) and JSON are read"
+)
+
+_BY_SUFFIX: Final = {
+    ".ort": "a model in ONNX Runtime's own format",
+    **dict.fromkeys((".pt", ".pth", ".pt2", ".ckpt"), "a PyTorch file"),
+    **dict.fromkeys((".h5", ".hdf5", ".keras"), "a Keras model"),
+    **dict.fromkeys((".c", ".cc", ".cpp", ".cxx", ".h", ".hpp"), "C or C++ source"),
+    ".py": "Python source",
+    ".safetensors": "a file of weights (safetensors)",
+    ".gguf": "a GGUF model",
+    ".mlmodel": "a Core ML model",
+    ".bin": "a file of weights",
+    ".onnx": "an ONNX model",
+    ".tflite": "a TensorFlow Lite model",
+    ".zip": "a zip archive, such as PyTorch and Keras write",
+}
+
+_BY_BEGINNING: Final = (
+    # where the bytes stand, the bytes, and the suffix of files that begin so
+    (4, b"TFL3", ".tflite"),
+    (4, b"ORTM", ".ort"),
+    (0, b"\x89HDF\r\n", ".h5"),
+    (0, b"GGUF", ".gguf"),
+    (0, b"PK\x03\x04", ".zip"),
+    (0, b"\x80\x02", ".pt"),
+    (0, b"\x08", ".onnx"),  # the field ir_version, which comes first
+)
+
+_ADVICE: Final = {
+    ".ort": "check the .onnx file that it was converted from",
+    ".pt": "export it with torch.onnx.export and check the .onnx file",
+    ".h5": "convert it with tf2onnx and check the .onnx file, or save it as a SavedModel",
+}
+
+
+def unread_kind(name: str, beginning: bytes) -> str:
+    """What a file of a kind that is not read is, with what to do instead; empty if that is not known.
+
+    ``name`` is the file's, or ``-`` for standard input, from which models are not read; ``beginning`` its first bytes.
+    """
+    suffix = PurePath(name).suffix.lower()
+    if suffix not in _BY_SUFFIX:
+        found = (kind for start, magic, kind in _BY_BEGINNING if beginning[start:].startswith(magic))
+        suffix = next(found, "")
+    if suffix not in _BY_SUFFIX:
+        return ""
+    kind = _BY_SUFFIX[suffix]
+    if suffix in (".onnx", ".tflite"):
+        return f"is {kind}; models are read from files: save it as a file named *{suffix}, and name that"
+    advice = next((_ADVICE[known] for known in _ADVICE if _BY_SUFFIX[known] == kind), "")
+    return f"is {kind}, which is not read; {READ_KINDS}{f'; {advice}' if advice else ''}"
