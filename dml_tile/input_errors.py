@@ -20,7 +20,7 @@ _C_NAMES: Final = [
 
 
 MAX_PROBLEMS: Final = 10
-MAX_LISTED_NAMES: Final = 8
+MAX_LISTED_NAMES: Final = 12
 
 _EXPECTED: Final = {
     # pydantic's kind of error: what was expected, in the words of JSON

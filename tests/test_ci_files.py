@@ -187,6 +187,6 @@ def test_a_shown_pyproject_is_understood(text: str) -> None:
 
 def test_the_page_names_all_inputs_and_formats() -> None:
     rows = re.findall(r"^\| (`[^|]*`) \|", PAGE, re.MULTILINE)
-    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    named = [name for row in rows for name in re.findall(r"`([-\w]+)`", row)]
     assert set(named) >= {*ACTION["inputs"], *FORMATS}
-    assert set(named) >= {*Settings.model_fields}
+    assert set(named) >= {field.alias or name for name, field in Settings.model_fields.items()}

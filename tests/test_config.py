@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from dml_tile.cli.config import MAX_BYTES, Config, nearest_config
-from tests.helpers.check_files import BAD, INT64, TILE, write
+from tests.helpers.check_files import BAD, FLAT, INT64, TILE, write
 from tests.helpers.command_line import Call
+from tests.helpers.paths import EXAMPLES
+
+DOUBLE = FLAT | {"DataType": "FLOAT64"}
 
 
 def configure(text: str, folder: str = ".") -> None:
@@ -119,7 +122,11 @@ def test_the_contract_is_the_file_s_unless_it_is_given(check: Call) -> None:
     ("text", "message"),
     [
         ('target = ["6_4"]', "tool.dml-tile.target is unknown (did you mean targets?)"),
-        ("file = 'x'", "tool.dml-tile.file is unknown (the keys are targets, select, ignore, against, fail-on, paths)"),
+        (
+            "file = 'x'",
+            "tool.dml-tile.file is unknown (the keys are targets, select, "
+            "ignore, against, via, dim, input-shape, exclude, fail-on, paths)",
+        ),
         ('targets = "6_4"', "tool.dml-tile.targets is '6_4'; an array was expected"),
         ("select = [1]", "tool.dml-tile.select[0] is 1; a string was expected"),
         ("paths = true", "tool.dml-tile.paths is true; an array was expected"),
@@ -165,3 +172,60 @@ def test_nothing_to_check_anywhere_is_wrong_usage(check: Call, arguments: Any) -
     result = check(*arguments)
     assert result.exit_code == 2
     assert "name files or folders, or set paths in" in " ".join(result.stderr.split())
+
+
+def test_the_other_options_of_check_have_keys_too(check: Call) -> None:
+    names = [str(EXAMPLES / "models" / "two_tiles.onnx"), "--format", "json"]
+    configure('via = "chromium"\ndim = ["batch=4"]\nfail-on = "error"\ntargets = ["windows-11-21h2"]')
+    enlarge, number = json.loads(check(*names).stdout)["results"]
+    assert [enlarge["via"], enlarge["unknown"], number["unknown"]] == ["chromium", [], []]
+    configure('input-shape = ["tokens=4,16"]')
+    assert [one["unknown"] for one in json.loads(check(*names).stdout)["results"]] == [[], []]
+    write("a.json", TILE | {"InputTensor": DOUBLE, "OutputTensor": DOUBLE})
+    for fail_on, status in (("error", 0), ("warning", 1), ("never", 0)):
+        configure(f'fail-on = "{fail_on}"')
+        assert check("a.json").exit_code == status
+    assert check("a.json", "--fail-on", "note").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('via = "otr"', "tool.dml-tile.via: there is no back end 'otr'; did you mean ort"),
+        ('dim = ["batch"]', "tool.dml-tile.dim: 'batch' is not of the form NAME=SIZE"),
+        ('input-shape = ["x=1,"]', "tool.dml-tile.input-shape: 'x=1,' is not of the form INPUT=SIZE,SIZE,…"),
+        ('fail-on = "all"', "tool.dml-tile.fail-on is 'all'; 'error', 'warning', 'note' or 'never' was expected"),
+    ],
+)
+def test_a_key_that_means_nothing_is_an_error(check: Call, text: str, message: str) -> None:
+    configure(text)
+    result = check(write("a.json", TILE))
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_files_may_be_excluded_by_patterns(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("models/a.json", "models/old/b.json", "models/c.tmp.json", "old/d.json"):
+        write(name, TILE)
+
+    def sources(*options: str) -> list[str]:
+        return [one["source"] for one in json.loads(check(*options, "--format", "json").stdout)["sources"]]
+
+    assert sources("models", "old", "--exclude", "old") == ["models/a.json", "models/c.tmp.json"]
+    assert sources("models", "old", "--exclude", "models/old") == ["models/a.json", "models/c.tmp.json", "old/d.json"]
+    assert sources("models", "--exclude", "*.tmp.json", "--exclude", "old/") == ["models/a.json"]
+    assert sources("models", "--exclude", "lder") == ["models/a.json", "models/c.tmp.json", "models/old/b.json"]
+    configure('paths = ["models"]\nexclude = ["models/old", "*.tmp.json"]')
+    assert sources() == ["models/a.json"]
+    monkeypatch.chdir("models")
+    assert sources() == ["a.json"]
+
+
+def test_a_quoted_pattern_is_expanded(check: Call) -> None:
+    for name in ("models/a.json", "models/b.json", "models/in/c.json", "[odd].json"):
+        write(name, TILE)
+    assert check("models/*.json").stdout.count(": accepted") == 2
+    assert check("models/**/*.json").stdout.count(": accepted") == 3
+    assert check("[odd].json").stdout.startswith("[odd].json: accepted")
+    result = check("models/*.onnx")
+    assert (result.exit_code, result.stderr) == (2, "dml-tile: models/*.onnx: no file matches the pattern\n")
