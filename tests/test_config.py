@@ -124,8 +124,10 @@ def test_the_contract_is_the_file_s_unless_it_is_given(check: Call) -> None:
         ('target = ["6_4"]', "tool.dml-tile.target is unknown (did you mean targets?)"),
         (
             "file = 'x'",
-            "tool.dml-tile.file is unknown (the keys are targets, select, "
-            "ignore, against, via, dim, input-shape, exclude, fail-on, paths)",
+            (
+                "tool.dml-tile.file is unknown (the keys are targets, select, "
+                "ignore, against, via, dim, input-shape, exclude, fail-on, paths)"
+            ),
         ),
         ('targets = "6_4"', "tool.dml-tile.targets is '6_4'; an array was expected"),
         ("select = [1]", "tool.dml-tile.select[0] is 1; a string was expected"),
