@@ -95,6 +95,18 @@ def test_float_reinterpretation_can_be_forbidden(lower: Call) -> None:
     assert "error[DML-LOWER-DataType] there is no lowering" in result.stdout
 
 
+def test_longer_chains_than_are_allowed_are_reported(lower: Call) -> None:
+    name = write("repeats.json", tile_json([2] * 8, [2] * 8))
+    allowed = lower(name, "--max-steps", "3")
+    assert allowed.exit_code == 0
+    assert "cost: 3 tiles, 300032 bytes read and written, 1.14 times the direct tile's; 18432 bytes" in allowed.stdout
+    refused = lower(name, "--max-steps", "2")
+    assert refused.exit_code == 1
+    assert "error[DML-LOWER-steps] there is no lowering" in refused.stdout
+    assert "takes 3 steps; --max-steps is 2" in refused.stdout
+    assert lower(name, "--max-steps", "0").exit_code == 2
+
+
 def test_a_model_is_told_node_by_node(lower: Call) -> None:
     result = lower(str(MODEL), "--dim", "batch=4")
     assert result.exit_code == 0

@@ -21,6 +21,7 @@ from tests.helpers.descriptors import GOOD, OPERATOR, at, page_tile, row, stride
 from tests.helpers.rule_cases import LOWERING_CASES
 
 EIGHT: Final = [2] * 8
+GAPS: Final = [999, 333, 111, 37, 11]
 
 LOWERED: Final[dict[str, tuple[TileOperatorDesc, Any, list[str]]]] = {
     # what is repaired: the tile, the target, and the steps
@@ -95,6 +96,21 @@ LOWERED: Final[dict[str, tuple[TileOperatorDesc, Any, list[str]]]] = {
          ["FLOAT32 {2,2,4,2} strides {99,44,10,1} x {1,1,1,1} -> {2,2,4,2}",
           "FLOAT32 {1,1,8,4} x {1,1,1,2} -> {1,1,8,8}",
           "FLOAT32 {2,2,8,2} x {1,1,1,1} -> {2,2,8,2} strides {99,49,6,1}"]),
+
+    # 5. where one copy does not pack the input or spread the output
+    "gaps that no single step leaves out are copied first":
+        (strided("FLOAT32", [2] * 5, GAPS, [2] * 5, None), "1_0",
+         ["FLOAT32 {1,14,2,2} strides {0,111,37,11} x {1,1,1,2} -> {1,14,2,4}",
+          "FLOAT32 {2,2,2,8} strides {72,24,8,1} x {2,2,2,2} -> {4,4,4,16}"]),
+    "an order that no single step reverses is reversed by two":
+        (strided("FLOAT32", [2, 3, 2, 3, 2], [1, 2, 6, 12, 36], [1] * 5, None), "1_0",
+         ["FLOAT32 {6,2,3,2} strides {1,6,12,36} x {1,1,1,1} -> {6,2,3,2}",
+          "FLOAT32 {1,2,3,12} strides {0,12,24,1} x {1,1,1,1} -> {1,2,3,12}"]),
+    "an output of five dimensions with gaps is written in three parts":
+        (strided("FLOAT32", [2] * 5, None, [1] * 5, [162, 54, 18, 6, 2]), "1_0",
+         ["FLOAT32 {2,2,2,2} x {1,1,1,1} -> {2,2,2,2} strides {54,18,6,2}",
+          "FLOAT32 {2,2,2,2} strides {16,4,2,1} x {1,1,1,1} -> {2,2,2,2} strides {162,18,6,2}",
+          "FLOAT32 {2,2,2,2} strides {24,4,2,1} x {1,1,1,1} -> {2,2,2,2} strides {216,18,6,2}"]),
 }  # fmt: skip
 
 
@@ -161,6 +177,51 @@ def test_steps_that_repeat_nothing_are_noted() -> None:
     assert lower(desc, target).notes == notes
     desc, target, _ = LOWERED["8 repeats take three steps"]
     assert lower(desc, target).notes == ()
+
+
+def test_gaps_that_are_copied_and_parts_of_the_output_are_noted() -> None:
+    gaps = "gaps between the input's elements are copied to scratch memory too"
+    assert lower(*LOWERED["gaps that no single step leaves out are copied first"][:2]).notes == (gaps,)
+    parts = lower(*LOWERED["an output of five dimensions with gaps is written in three parts"][:2])
+    assert parts.notes == ("the last 3 steps each write a part of the output",)
+    assert parts.cost == 3 * 16 / 32
+
+
+def test_parts_are_read_from_scratch_memory_where_that_takes_fewer_steps() -> None:
+    desc = strided("FLOAT32", [2] * 5, None, [2] * 5, [5**i * 4 ** (4 - i) * 4**i for i in range(4, -1, -1)])
+    places = [(step.reads, step.writes) for step in lower(desc, "1_0").steps]
+    assert places == [("input", 0), (0, 1), *[(1, "output")] * 9]
+
+
+def test_a_chain_has_as_many_steps_as_are_allowed() -> None:
+    desc, target, steps = LOWERED["8 repeats take three steps"]
+    assert [str(step.desc) for step in lower(desc, target, max_steps=3).steps] == steps
+    with pytest.raises(DmlError, match="takes 3 steps; --max-steps is 2") as error:
+        lower(desc, target, max_steps=2)
+    assert [(finding.rule, finding.path) for finding in error.value.findings] == [("DML-LOWER-steps", "Repeats")]
+    desc, target, steps = LOWERED["an output of five dimensions with gaps is written in three parts"]
+    assert len(lower(desc, target, max_steps=3).steps) == 3
+    with pytest.raises(DmlError, match="takes more than 2 steps; --max-steps is 2") as error:
+        lower(desc, target, max_steps=2)
+    assert [finding.path for finding in error.value.findings] == ["OutputTensor.Strides"]
+    desc = strided("FLOAT32", [2] * 5, GAPS, [1] * 5, None)
+    with pytest.raises(DmlError, match="takes more than 1 steps") as error:
+        lower(desc, "1_0", max_steps=1)
+    assert [finding.path for finding in error.value.findings] == ["InputTensor.Strides"]
+
+
+def test_a_request_has_as_many_steps_as_are_allowed() -> None:
+    request = onnx.tile_13("float32", [2] * 5, [2] * 5)
+    assert len(lower_request(request, "1_0", max_steps=2).steps) == 2
+    with pytest.raises(DmlError, match="DML-LOWER-steps"):
+        lower_request(request, "1_0", max_steps=1)
+
+
+def test_at_least_one_step_is_allowed() -> None:
+    with pytest.raises(ValueError, match="max_steps is 0; it must be at least 1"):
+        lower(GOOD, "1_0", max_steps=0)
+    with pytest.raises(ValueError, match="max_steps is -1"):
+        lower_request(onnx.tile_13("float32", [2], [2]), "1_0", max_steps=-1)
 
 
 def test_an_alignment_below_16_becomes_0_and_is_noted() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dml_tile.checks.result import results, ruled_out
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
+from dml_tile.geometry.chain import MAX_STEPS
 from dml_tile.lowering.lower import lower, lower_request
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.json.descriptors import JsonDescriptor
@@ -32,27 +33,40 @@ class LoweringResult:
 
 
 def lower_part(
-    source: str, part: JsonDescriptor | TileNode, target: Target, *, allow_float_reinterpretation: bool = True
+    source: str,
+    part: JsonDescriptor | TileNode,
+    target: Target,
+    *,
+    allow_float_reinterpretation: bool = True,
+    max_steps: int = MAX_STEPS,
 ) -> LoweringResult:
     """Lower a part of a source, if its tile is known and has a lowering."""
     if isinstance(part, TileNode) and part.unknown:
         (result,) = results(source, part, [target], "both")
         return LoweringResult(source, part.pointer, target, None, result.findings, part.unknown)
     try:
-        lowering = lowering_of(part, target, allow_float_reinterpretation=allow_float_reinterpretation)
+        lowering = lowering_of(
+            part, target, allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps
+        )
     except DmlError as error:
         return LoweringResult(source, part.pointer, target, None, error.findings)
     return LoweringResult(source, part.pointer, target, lowering)
 
 
 def lowering_of(
-    part: JsonDescriptor | TileNode, target: Target, *, allow_float_reinterpretation: bool = True
+    part: JsonDescriptor | TileNode,
+    target: Target,
+    *,
+    allow_float_reinterpretation: bool = True,
+    max_steps: int = MAX_STEPS,
 ) -> Lowering:
     """The lowering of a descriptor, or of a model's tile of which all is known. Raises DmlError as ``lower`` does."""
     if isinstance(part, JsonDescriptor):
         if part.other is not None:
             raise DmlError([not_a_tile(part.other)])
-        return lower(part.desc, target, allow_float_reinterpretation=allow_float_reinterpretation)
+        return lower(part.desc, target, allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps)
     if findings := ruled_out(part):
         raise DmlError(findings)
-    return lower_request(part.request, target, allow_float_reinterpretation=allow_float_reinterpretation)
+    return lower_request(
+        part.request, target, allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps
+    )

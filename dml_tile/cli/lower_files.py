@@ -24,9 +24,12 @@ def lower_file(
     status: ExitStatus,
     *,
     allow_float_reinterpretation: bool,
+    max_steps: int,
 ) -> None:
     """Print the lowering of each tile of a file or folder."""
-    tiles = _lowered(chosen, target, status, allow_float_reinterpretation=allow_float_reinterpretation)
+    tiles = _lowered(
+        chosen, target, status, allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps
+    )
     if form == "text":
         print_lowered(console_of(), tiles)
     elif form == "json":
@@ -41,9 +44,12 @@ def _lowered(
     status: ExitStatus,
     *,
     allow_float_reinterpretation: bool,
+    max_steps: int,
 ) -> Iterator[LoweringResult]:
     for file, part in chosen:
-        tile = lower_part(file, part, target, allow_float_reinterpretation=allow_float_reinterpretation)
+        tile = lower_part(
+            file, part, target, allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps
+        )
         if tile.findings:
             status.count_findings()
         yield tile

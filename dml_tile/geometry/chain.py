@@ -14,14 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Final
 
 from dml_tile.geometry.axes import Axis, coalesce
 from dml_tile.geometry.byte_walk import dimensions_of, packing, unpacking
 from dml_tile.geometry.layout import packed_strides
 
+MAX_STEPS: Final = 256
+"""A chain has at most so many tiles where the caller sets no bound; the time of a search grows with the bound."""
+
 
 def can_be_chained(axes: Sequence[Axis], most: int) -> bool:
-    """True if a chain of tiles of at most ``most`` dimensions exists; ``most`` is 2 or more."""
+    """True if such a chain of tiles of at most ``most`` dimensions exists; ``most`` is 2 or more."""
     return len(dimensions_of(axes)) <= most or max(len(packing(axes)), len(unpacking(axes))) <= most
 
 

@@ -1,6 +1,10 @@
 """Lowering replaces a tile that a target refuses by a chain of tiles that it accepts and that write the same bytes.
 
-All tiles of a chain have one data type. The first reads the input, each later one reads what the one before it wrote,
-and the last writes the output. Scratch buffers between them are packed, in the order of the output's axes. The findings
-of the ``DML-LOWER-…`` rules say why a tile has no such chain.
+A lowering is a chain of tiles. The first reads the input, each later one reads what an earlier one wrote to scratch
+memory, and the last writes the output. Where one tile has too few dimensions for that, each of the last ones writes a
+part of it.
+
+``choice`` tells the chains of a tile, the cheapest first. Three modules find them: ``tiles`` by counting, for one data
+type and packed scratch memory; ``search``, for input that no single tile packs; and ``cover``, for an output that no
+single tile spreads. ``lower`` makes descriptors of the first chain that DirectML's limits allow.
 """

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
@@ -18,10 +17,13 @@ from dml_tile.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorDataType
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
 from dml_tile.geometry.byte_walk import ByteWalk
+from dml_tile.geometry.chain import MAX_STEPS
 from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides, round_up_4
 from dml_tile.lowering.carriers import FLOATS, carriers
+from dml_tile.lowering.chain import Chain
+from dml_tile.lowering.choice import chains_of
 from dml_tile.lowering.steps import Lowering, LoweringStep, StepBuffer
-from dml_tile.lowering.tiles import Chain, TensorMemory, chain_of, tile_of
+from dml_tile.lowering.tiles import TensorMemory, as_described, tile_of
 from dml_tile.rules.check import findings_of
 from dml_tile.rules.dialect import (
     dimensions_are_few_enough,
@@ -29,7 +31,7 @@ from dml_tile.rules.dialect import (
     sizes_fit,
     there_is_something_to_tile,
 )
-from dml_tile.rules.lowering import MOVEMENT_RULES, Movement
+from dml_tile.rules.lowering import MOVEMENT_RULES, Movement, Steps, steps_are_few_enough
 from dml_tile.rules.tensor import Operand, TensorView, alignment_is_a_power_of_two, view_of
 from dml_tile.rules.tile import (
     data_type_is_ever_supported,
@@ -73,15 +75,18 @@ def lower(
     target: TargetLike | None = None,
     *,
     allow_float_reinterpretation: bool = True,
+    max_steps: int = MAX_STEPS,
 ) -> Lowering:
-    """Return the fewest tiles that pass ``check`` at the target and, run in order, write the bytes that ``desc`` would.
+    """Return few tiles that pass ``check`` at the target and, run in order, write the bytes that ``desc`` would.
 
     A tile that passes is its own lowering. Lowering repairs data types, dimension counts and alignments below 16, and
     nothing else. Unless ``allow_float_reinterpretation``, elements of other types never travel as floats.
 
     Raises DmlError with the findings that cannot be repaired, or with those of ``DML-LOWER-…`` rules if there is no
-    such chain; ValueError for an unknown target; TypeError if ``desc`` is not a descriptor.
+    such chain, or none of at most ``max_steps`` tiles; ValueError for an unknown target or for ``max_steps`` below 1;
+    TypeError if ``desc`` is not a descriptor.
     """
+    _require_a_step(max_steps)
     target = resolve(target)
     findings = findings_of(desc, target)
     tile = desc.desc if isinstance(desc, OperatorDesc) else desc
@@ -102,16 +107,23 @@ def lower(
         if 0 < (alignment := buffer.desc.guaranteed_base_offset_alignment) < DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
     ]
     task = _Task(tile, data_type.name, data_type, walk, _memory_of(source), _memory_of(destination))
-    return _lowered(task, target, dropped, allow_float_reinterpretation)
+    return _lowered(
+        task, target, dropped, allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps
+    )
 
 
 def lower_request(
-    request: Request, target: TargetLike | None = None, *, allow_float_reinterpretation: bool = True
+    request: Request,
+    target: TargetLike | None = None,
+    *,
+    allow_float_reinterpretation: bool = True,
+    max_steps: int = MAX_STEPS,
 ) -> Lowering:
     """Lower as ``lower`` does, for packed tensors of any rank, complex numbers included.
 
     Raises DmlError also for an empty tensor, and for a data type whose elements are not whole bytes.
     """
+    _require_a_step(max_steps)
     target = resolve(target)
     own = request.carrier
     element_size = COMPLEX_SIZES.get(request.data_type) if own is None else ELEMENT_SIZES.get(own)
@@ -129,9 +141,13 @@ def lower_request(
     input, output = (  # noqa: A001
         TensorMemory(round_up_4(math.prod(shape) * element_size)) for shape in (request.shape, request.output_shape)
     )
-    return _lowered(
-        _Task(request, request.data_type, own, walk, input, output), target, (), allow_float_reinterpretation
-    )
+    task = _Task(request, request.data_type, own, walk, input, output)
+    return _lowered(task, target, (), allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps)
+
+
+def _require_a_step(max_steps: int) -> None:
+    if max_steps < 1:
+        raise ValueError(f"max_steps is {max_steps}; it must be at least 1")
 
 
 def _its_own(original: TileOperatorDesc | Request, desc: TileOperatorDesc, target: Target, walk: ByteWalk) -> Lowering:
@@ -156,15 +172,21 @@ def _memory_of(buffer: TensorView) -> TensorMemory:
     return TensorMemory(buffer.desc.total_tensor_size_in_bytes, buffer.desc.flags, kept)
 
 
-def _lowered(task: _Task, target: Target, notes: Sequence[str], allow_float_reinterpretation: bool) -> Lowering:
+def _lowered(
+    task: _Task, target: Target, notes: Sequence[str], *, allow_float_reinterpretation: bool, max_steps: int
+) -> Lowering:
     types = carriers(
         task.walk.element_size, task.own, target, allow_float_reinterpretation=allow_float_reinterpretation
     )
     movement = Movement(task.data_type, task.walk.axes, types)
     if findings := [finding for rule in MOVEMENT_RULES for finding in rule.findings(movement, target)]:
         raise DmlError(findings)
+    chains = chains_of(task.walk.axes, types, target.tile_support.dimension_counts[-1], max_steps)
+    shortest = min((len(chain.tiles) for chain in chains), default=None)
+    if findings := list(steps_are_few_enough.findings(Steps(movement, shortest, max_steps), target)):
+        raise DmlError(findings)
     refusals: list[DmlError] = []
-    for chain in _cheapest_first(task.walk, types, target):
+    for chain in chains:
         try:
             return _lowering(task, target, notes, chain)
         except DmlError as error:
@@ -172,44 +194,41 @@ def _lowered(task: _Task, target: Target, notes: Sequence[str], allow_float_rein
     raise refusals[0]
 
 
-def _cheapest_first(walk: ByteWalk, types: Sequence[TensorDataType], target: Target) -> Iterator[Chain]:
-    longer = []
-    for carrier in types:
-        chain = chain_of(walk, carrier, target)
-        if chain and len(chain.steps) == 1:
-            yield chain
-        elif chain:
-            longer.append(chain)
-    yield from sorted(longer, key=lambda chain: (len(chain.steps), sum(chain.scratch_sizes)))
-
-
 def _lowering(task: _Task, target: Target, notes: Sequence[str], chain: Chain) -> Lowering:
     """Raise DmlError if a step exceeds a limit of DirectML."""
+    tiles = chain.tiles
+    if len(tiles) == 1:
+        tiles = (as_described(tiles[0], task.walk, target.tile_support.dimension_counts[-1]),)
     written = [TensorMemory(round_up_4(size)) for size in chain.scratch_sizes]
-    tensors = pairwise([task.input, *written, task.output])
-    descs = [
-        tile_of(dimensions, chain.carrier, source, destination, target)
-        for dimensions, (source, destination) in zip(chain.steps, tensors, strict=True)
-    ]
-    numbers = [
-        i % 2 for i in range(len(written))
-    ]  # two buffers in turn: a step may overwrite what the previous one read
+    numbers = [i % 2 for i in range(len(written))]  # in turn: a step may overwrite what the previous one read
     sizes = [max(held.total_in_bytes for held in written[i::2]) for i in sorted(set(numbers))]
-    places: list[StepBuffer] = ["input", *numbers, "output"]
+    parts = len(tiles) - len(written)  # of the output, all from the last buffer
+    scratch: list[tuple[StepBuffer, TensorMemory]] = list(zip(numbers, written, strict=True))
+    sources: list[tuple[StepBuffer, TensorMemory]] = [("input", task.input)]
+    sources += scratch
+    sources += sources[-1:] * (parts - 1)
+    destinations: list[tuple[StepBuffer, TensorMemory]] = [("output", task.output)] * parts
     steps = tuple(
-        LoweringStep(desc, reads, writes) for desc, (reads, writes) in zip(descs, pairwise(places), strict=True)
+        LoweringStep(tile_of(tile, source, destination, target), reads, writes)
+        for tile, (reads, source), (writes, destination) in zip(tiles, sources, scratch + destinations, strict=True)
     )
-    notes = [*notes, *_notes(task, chain.carrier, steps)]
+    notes = [*notes, *_notes(task, chain, steps)]
     return Lowering(task.original, target, steps, tuple(sizes), tuple(notes), task.walk)
 
 
-def _notes(task: _Task, carrier: TensorDataType, steps: Sequence[LoweringStep]) -> Iterator[str]:
-    if carrier != task.own and carrier in FLOATS:
-        yield (
-            f"{task.data_type} travels as {carrier.name}: its bits arrive only where nothing normalises NaNs or "
-            "denormals"
-        )
-    if len(steps) > 1 and steps[0].is_a_copy:
+def _notes(task: _Task, chain: Chain, steps: Sequence[LoweringStep]) -> Iterator[str]:
+    for carrier in dict.fromkeys(tile.carrier for tile in chain.tiles):
+        if carrier != task.own and carrier in FLOATS:
+            yield (
+                f"{task.data_type} travels as {carrier.name}: its bits arrive only where nothing normalises NaNs or "
+                "denormals"
+            )
+    if chain.scratch_sizes and steps[0].is_a_copy:
         yield "step 1 repeats nothing: it packs the input"
-    if len(steps) > 1 and steps[-1].is_a_copy:
+    if steps[0].bytes_read > task.walk.bytes_read or max(chain.scratch_sizes, default=0) > task.walk.bytes_written:
+        yield "gaps between the input's elements are copied to scratch memory too"
+    parts = len(steps) - len(chain.scratch_sizes)
+    if parts > 1:
+        yield f"the last {parts} steps each write a part of the output"
+    elif chain.scratch_sizes and steps[-1].is_a_copy:
         yield f"step {len(steps)} repeats nothing: it spreads the output"

@@ -10,9 +10,11 @@ from operator import mul
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import TensorDataType, TensorFlags
 from dml_tile.errors import DmlError
+from dml_tile.geometry.axes import Axis
 from dml_tile.geometry.byte_walk import ByteWalk, Dimension, dimensions_of, in_units
 from dml_tile.geometry.chain import can_be_chained, shortest_chain
 from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
+from dml_tile.lowering.chain import CarriedTile, Chain
 from dml_tile.rules.check import require
 from dml_tile.rules.lowering import Carried, limits_are_kept
 from dml_tile.targets import Target
@@ -27,51 +29,40 @@ class TensorMemory:
     alignment: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """The dimensions of each step, in elements of the data type that carries the bits."""
+def uniform_chain(axes: Sequence[Axis], carrier: TensorDataType, most: int) -> Chain | None:
+    """Return the fewest tiles of one data type with packed scratch memory between them; None if there is no such chain.
 
-    carrier: TensorDataType
-    steps: tuple[tuple[Dimension, ...], ...]
-
-    @property
-    def scratch_sizes(self) -> tuple[int, ...]:
-        """The bytes that each step but the last writes."""
-        return tuple(
-            math.prod(dimension.size * dimension.repeat for dimension in step) * ELEMENT_SIZES[self.carrier]
-            for step in self.steps[:-1]
-        )
-
-
-def chain_of(walk: ByteWalk, carrier: TensorDataType, target: Target) -> Chain | None:
-    """Return the chain with the fewest steps in elements of ``carrier``, or None if there is none.
-
-    A single step keeps the tile's dimensions if the target allows as many; else it drops those of size 1, or merges all
-    that can be merged.
+    ``axes`` are in bytes.
     """
-    unit, most = ELEMENT_SIZES[carrier], target.tile_support.dimension_counts[-1]
-    axes = in_units(walk.axes, unit)
-    if axes is None or not can_be_chained(axes, most):
+    unit = ELEMENT_SIZES[carrier]
+    in_elements = in_units(axes, unit)
+    if in_elements is None or not can_be_chained(in_elements, most):
         return None
-    steps = tuple(dimensions_of(step) for step in shortest_chain(axes, most))
-    if len(steps) == 1 and unit <= walk.element_size:
-        kept = tuple(_in_parts(walk, unit))
-        squeezed = tuple(dimension for dimension in kept if dimension.size * dimension.repeat > 1)
-        steps = (next(dimensions for dimensions in (kept, squeezed, *steps) if len(dimensions) <= most),)
-    return Chain(carrier, steps)
+    steps = [dimensions_of(step) for step in shortest_chain(in_elements, most)]
+    scratch_sizes = (math.prod(dimension.size * dimension.repeat for dimension in step) * unit for step in steps[:-1])
+    return Chain(tuple(CarriedTile(carrier, step) for step in steps), tuple(scratch_sizes))
 
 
-def tile_of(
-    dimensions: Sequence[Dimension],
-    carrier: TensorDataType,
-    source: TensorMemory,
-    destination: TensorMemory,
-    target: Target,
-) -> TileOperatorDesc:
-    """Return the tile of these dimensions, with leading dimensions of size 1 where the target requires more.
+def as_described(tile: CarriedTile, walk: ByteWalk, most: int) -> CarriedTile:
+    """Return a tile that does all of a walk in its own dimensions, if they are not too many.
+
+    Else those of size 1 are left out; where that is not enough, or where elements are larger, the tile stays as it is.
+    """
+    unit = ELEMENT_SIZES[tile.carrier]
+    if unit > walk.element_size:
+        return tile
+    kept = tuple(_in_parts(walk, unit))
+    squeezed = tuple(dimension for dimension in kept if dimension.size * dimension.repeat > 1)
+    dimensions = next(each for each in (kept, squeezed, tile.dimensions) if len(each) <= most)
+    return CarriedTile(tile.carrier, dimensions)
+
+
+def tile_of(tile: CarriedTile, source: TensorMemory, destination: TensorMemory, target: Target) -> TileOperatorDesc:
+    """Return the descriptor of a tile, with leading dimensions of size 1 where the target requires more.
 
     Raises DmlError if it exceeds a limit of DirectML.
     """
+    carrier, dimensions = tile
     missing = target.tile_support.dimension_counts[0] - len(dimensions)
     dimensions = (*[Dimension(1, 1, 0, 0)] * missing, *dimensions)
     sizes, repeats, *strides = map(tuple, zip(*dimensions, strict=True))

@@ -11,7 +11,7 @@ from dml_tile.enums import UINT_MAX, TensorDataType
 from dml_tile.findings import Basis, Rule, Violation, rule
 from dml_tile.geometry.axes import Axis
 from dml_tile.geometry.byte_walk import breaks_elements, in_units, packing, unpacking
-from dml_tile.geometry.chain import can_be_chained
+from dml_tile.geometry.chain import MAX_STEPS
 from dml_tile.geometry.layout import ELEMENT_SIZES, extent
 from dml_tile.pages import BUFFER_PAGE, STRIDES_PAGE, TILE_PAGE
 from dml_tile.targets import Target
@@ -30,10 +30,19 @@ class Movement:
         return min(self.carriers, key=ELEMENT_SIZES.__getitem__)
 
     @property
-    def coarsest_axes(self) -> tuple[Axis, ...] | None:
+    def coarsest_axes(self) -> tuple[Axis, ...]:
         """The axes in the largest elements that they do not break up: no others take fewer dimensions."""
         sizes = sorted((ELEMENT_SIZES[carrier] for carrier in self.carriers), reverse=True)
-        return next((axes for size in sizes if (axes := in_units(self.axes, size)) is not None), None)
+        return next(axes for size in sizes if (axes := in_units(self.axes, size)) is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The number of tiles of the shortest chain found for a movement; None if none has at most ``allowed``."""
+
+    movement: Movement
+    shortest: int | None
+    allowed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,25 +97,31 @@ def elements_stay_whole(movement: Movement, target: Target) -> Iterator[Violatio
 
 
 @rule(
-    "DML-LOWER-strides",
+    "DML-LOWER-steps",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
     url=STRIDES_PAGE,
-    says="One tile that repeats nothing can pack the input in the order of the output, and one can spread the output, "
-    "in as many dimensions as Tile takes at the feature level.",
+    says=f"A chain has at most as many tiles as --max-steps allows, by default {MAX_STEPS}. Strides rule out no chain: "
+    "a tile of two elements copies the first one and any other, so one tile for each element always does it.",
     hresult=None,
 )
-def tensors_can_be_packed(movement: Movement, target: Target) -> Iterator[Violation]:
-    axes, most = movement.coarsest_axes, target.tile_support.dimension_counts[-1]
-    if axes is None or can_be_chained(axes, most):
+def steps_are_few_enough(steps: Steps, target: Target) -> Iterator[Violation]:
+    if steps.shortest is not None and steps.shortest <= steps.allowed:
         return
-    copies = ("InputTensor", "pack", packing(axes)), ("OutputTensor", "spread", unpacking(axes))
-    for tensor, verb, copy in copies:
-        if len(copy) > most:
-            yield Violation(
-                f"{tensor}.Strides",
-                f"it takes {len(copy)} dimensions to {verb} its elements; {target.label} takes {most}",
-                "leave fewer gaps between its dimensions, and keep their order",
-            )
+    takes = f"more than {steps.allowed}" if steps.shortest is None else f"{steps.shortest}"
+    most = target.tile_support.dimension_counts[-1]
+    gaps = "leave fewer gaps between its dimensions, and keep their order"
+    axes = steps.movement.coarsest_axes
+    if len(unpacking(axes)) > most:
+        field, advice = "OutputTensor.Strides", gaps
+    elif len(packing(axes)) > most:
+        field, advice = "InputTensor.Strides", gaps
+    else:
+        field, advice = "Repeats", "repeat fewer dimensions"
+    yield Violation(
+        field,
+        f"the shortest chain found at {target.label} takes {takes} steps; --max-steps is {steps.allowed}",
+        f"allow more steps, or {advice}",
+    )
 
 
 @rule(
@@ -131,5 +146,5 @@ def limits_are_kept(tensor: Carried, target: Target) -> Iterator[Violation]:
             )
 
 
-MOVEMENT_RULES: Final[tuple[Rule[Movement], ...]] = (there_is_a_carrier, elements_stay_whole, tensors_can_be_packed)
-LOWERING_RULES: Final[tuple[Rule[Any], ...]] = (*MOVEMENT_RULES, limits_are_kept)
+MOVEMENT_RULES: Final[tuple[Rule[Movement], ...]] = (there_is_a_carrier, elements_stay_whole)
+LOWERING_RULES: Final[tuple[Rule[Any], ...]] = (*MOVEMENT_RULES, steps_are_few_enough, limits_are_kept)

@@ -32,6 +32,7 @@ TARGETS: Final = [
     Target.parse("5_2", typed_uav_loads=False, double_precision=False),
 ]
 INT64, FLOAT64 = 11, 9
+GAPS_ARE_COPIED: Final = "gaps between the input's elements are copied to scratch memory too"
 
 
 @st.composite
@@ -65,17 +66,13 @@ def test_a_lowering_writes_the_same_bytes_or_there_is_none(
             assert not allow_floats
             assert not types
         else:
-            smallest = min(ELEMENT_SIZES[data_type] for data_type in types)
-            assert rule == ("DML-LOWER-strides" if moves_whole_elements(desc, smallest) else "DML-LOWER-elements")
-        if rule == "DML-LOWER-strides":
-            sizes = (ELEMENT_SIZES[data_type] for data_type in types)
-            unit = max(size for size in sizes if moves_whole_elements(desc, size))
-            reads, writes = read_in_order(desc), np.sort(byte_addresses(desc)[1])
-            assert max(loops(reads[::unit]), loops(writes[::unit])) > target.tile_support.dimension_counts[-1]
+            assert rule == "DML-LOWER-elements"
+            assert not moves_whole_elements(desc, min(ELEMENT_SIZES[data_type] for data_type in types))
         return
     for step in lowering.steps:
         assert not check(step.desc, target)
-    assert max(lowering.scratch_sizes, default=0) <= destination.total_tensor_size_in_bytes
+    if GAPS_ARE_COPIED not in lowering.notes:
+        assert max(lowering.scratch_sizes, default=0) <= destination.total_tensor_size_in_bytes
     assert lowering.is_original == (not check(desc, target))
 
     values = np.random.default_rng(7).integers(0, 256, source.total_tensor_size_in_bytes, np.uint8)
@@ -117,37 +114,6 @@ def moves_whole_elements(desc: TileOperatorDesc, size: int) -> bool:
         bool(((addresses[:, :1] % size == 0) & (addresses == addresses[:, :1] + steps)).all())
         for addresses in (reads.reshape(-1, size), writes.reshape(-1, size))
     )
-
-
-def read_in_order(desc: TileOperatorDesc) -> NDArray[np.int64]:
-    """Which bytes a tile reads, each once, in the order in which it writes them."""
-    source, destination = described(desc)
-    sizes, element_size = source.sizes or (), ELEMENT_SIZES[source.data_type]
-    outer_first = zip(
-        destination.strides or packed_strides(destination.sizes or ()),
-        sizes,
-        source.strides or packed_strides(sizes),
-        strict=True,
-    )
-    elements = np.zeros(1, np.int64)
-    for _, size, stride in sorted(outer_first, reverse=True):
-        if stride:
-            elements = np.add.outer(elements, np.arange(size) * stride).ravel()
-    return np.add.outer(elements * element_size, np.arange(element_size)).ravel()
-
-
-def loops(addresses: NDArray[np.int64]) -> int:
-    """How many nested loops, each with a stride, run through these addresses."""
-    count = 0
-    while len(addresses) > 1:
-        lengths = [length for length in range(2, len(addresses) + 1) if len(addresses) % length == 0]
-        split = next(
-            split
-            for length in reversed(lengths)
-            if np.ptp(np.diff(split := addresses.reshape(-1, length), axis=1)) == 0
-        )
-        addresses, count = split[:, 0], count + 1
-    return count
 
 
 @st.composite

@@ -9,6 +9,7 @@ import typer
 
 from dml_tile.cli.commands.options import DimsOption, InputShapesOption, TargetsOption, known_shapes, one_target
 from dml_tile.cli.console import ExitStatus
+from dml_tile.geometry.chain import MAX_STEPS
 
 
 class LoweringFormat(StrEnum):
@@ -38,6 +39,9 @@ def lower(
     no_float_carriers: Annotated[
         bool, typer.Option("--no-float-carriers", help="Never reinterpret other data types as floats.")
     ] = False,
+    max_steps: Annotated[
+        int, typer.Option("--max-steps", min=1, metavar="COUNT", help="Report a tile that takes more tiles than these.")
+    ] = MAX_STEPS,
     dims: DimsOption = None,
     input_shapes: InputShapesOption = None,
 ) -> None:
@@ -48,6 +52,13 @@ def lower(
     target = one_target(targets, "tiles are lowered for one target")
     status = ExitStatus()
     chosen = chosen_tiles(file, known_shapes(dims, input_shapes), pointer, status.complain)
-    allow_floats = not no_float_carriers
-    lower_file(file, chosen, target, output_format.value, status, allow_float_reinterpretation=allow_floats)
+    lower_file(
+        file,
+        chosen,
+        target,
+        output_format.value,
+        status,
+        allow_float_reinterpretation=not no_float_carriers,
+        max_steps=max_steps,
+    )
     raise typer.Exit(status.code)
