@@ -42,10 +42,56 @@ def test_bool_is_tiled_as_bytes() -> None:
         tile([True], 2, "1_0")
 
 
-def test_the_byte_order_is_kept() -> None:
-    array = np.array([1, 2], ">i4")
-    assert tile(array, 2).dtype == array.dtype
-    assert tile(array, 2).tolist() == [1, 2, 1, 2]
+def test_the_other_byte_order_is_refused_with_the_call_that_mends_it() -> None:
+    array = np.array([1, 2], np.dtype(np.int32).newbyteorder())
+    with pytest.raises(TypeError, match=r"use array\.astype\(array\.dtype\.newbyteorder\('='\)\)$"):
+        tile(array, 2)
+    assert tile(array.astype(array.dtype.newbyteorder("=")), 2).tolist() == [1, 2, 1, 2]
+
+
+def test_a_masked_array_is_refused_since_its_mask_would_be_lost() -> None:
+    masked = np.ma.array([1, 2], mask=[True, False])
+    with pytest.raises(TypeError, match=r"the array is masked, .*filled\(\)"):
+        tile(masked, 2)
+    with pytest.raises(TypeError, match="out is masked"):
+        tile(np.array([1, 2]), 2, out=np.ma.zeros(4, int))
+    assert tile(masked.filled(0), 2).tolist() == [0, 2, 0, 2]
+
+
+class Tensor:
+    """Memory that is offered through DLPack alone, on a device."""
+
+    def __init__(self, array: Any, device: int = 1) -> None:
+        self.array, self.device = array, device
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device, 0
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+
+def test_what_offers_its_memory_through_dlpack_is_tiled_as_it_lies() -> None:
+    result = tile(Tensor(ARRAY.T), (1, 2))
+    assert type(result) is np.ndarray
+    assert (result == np.tile(ARRAY.T, (1, 2))).all()
+    out = np.empty((3, 4), np.float32)
+    assert tile(Tensor(ARRAY.T), (1, 2), out=out) is out
+
+
+def test_memory_of_another_device_or_without_a_numpy_type_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="the Tensor is not in the CPU's memory; move it there first"):
+        tile(Tensor(ARRAY, device=2), 2)
+    read_only = np.zeros(2, ">i4")
+    with pytest.raises(TypeError, match="the Tensor cannot be read through DLPack: "):
+        tile(Tensor(read_only), 2)
+
+
+def test_a_tensor_of_torch_is_tiled() -> None:
+    torch = pytest.importorskip("torch")
+    assert (tile(torch.arange(6).reshape(2, 3).T, (2, 1)) == np.tile(np.arange(6).reshape(2, 3).T, (2, 1))).all()
+    with pytest.raises(TypeError, match=r"tensor\.detach\(\)"):
+        tile(torch.zeros(2, requires_grad=True), 2)
 
 
 @pytest.mark.parametrize("array", [np.ones(2, complex), np.array(["a"]), np.array([None]), np.ones(2, "M8[D]")])

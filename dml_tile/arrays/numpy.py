@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from operator import index, mul
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from dml_tile.bindings.memory import region_of
 from dml_tile.calls import record
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dialects import numpy as dialect
-from dml_tile.dtypes import DTYPES
+from dml_tile.dtypes import DTYPES, require_native, require_unmasked
 from dml_tile.enums import TensorDataType
 from dml_tile.execution.calls import Region
 from dml_tile.execution.executor import require_executable
@@ -33,6 +33,9 @@ from dml_tile.tile_request import Request
 _STRINGS: Final = "SUT"
 _OBJECTS: Final = "O"
 
+_DLPACK_CPU: Final = 1
+"""kDLCPU, of https://dmlc.github.io/dlpack/latest/c_api.html"""
+
 _MAX_WORK: Final[Any] = 10_000
 """The most candidates that NumPy tries to tell two strided arrays apart; beyond that they are taken to overlap."""
 
@@ -42,8 +45,19 @@ DATA_TYPES: Final = {dtype.str[1:]: TensorDataType(data_type) for data_type, dty
 }
 
 
+class SupportsDLPack(Protocol):
+    """What offers its memory through DLPack, such as a tensor of torch.
+
+    Page: https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html
+    """
+
+    def __dlpack__(self, *, stream: None = ...) -> Any: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
 def tile(
-    array: ArrayLike,
+    array: ArrayLike | SupportsDLPack,
     repeats: int | Iterable[int],
     target: TargetLike | None = None,
     against: Against = "both",
@@ -55,15 +69,21 @@ def tile(
     descriptor that is checked is packed, whatever the array's strides; bool is described as UINT8. ``out``, if given,
     has the result's shape and dtype, and receives it.
 
+    ``array`` may also be anything that has ``__dlpack__`` and lies on the CPU, such as a tensor of torch; its memory is
+    read as it lies. The result is a new NumPy array in any case (``torch.from_dlpack`` makes a tensor of it without
+    copying), or ``out``.
+
     Raises DmlError with the findings where DirectML refuses the tile (also for a repeat of 0, and for an array without
-    elements), TypeError for a dtype without a DirectML type, DialectError for a negative repeat, ValueError for a
-    result that no descriptor can hold, or an ``out`` that does not fit, is read-only or shares memory with the array.
+    elements), DialectError for a negative repeat, TypeError for a dtype without a DirectML type or in the other byte
+    order, a masked array and one on another device, ValueError for a result that no descriptor can hold, or an ``out``
+    that does not fit, is read-only or shares memory with the array.
     """
-    array = np.asarray(array)
+    array = _as_array(array)
     layout = None
     if out is not None:
         if not isinstance(out, np.ndarray):
             raise TypeError(f"out is a {type(out).__name__}; an array was expected")
+        require_unmasked(out, "out")
         if not out.flags.writeable:
             raise ValueError("out is read-only; a writable array was expected")
         layout = out.dtype, out.shape, out.strides
@@ -82,6 +102,19 @@ def tile(
         run(prepared.plan, _region(array), _region(out))
     record("tile", target, prepared.desc)
     return out
+
+
+def _as_array(array: Any) -> NDArray[Any]:
+    require_unmasked(array, "the array")
+    if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack__"):
+        return np.asarray(array)
+    device, _ = array.__dlpack_device__()
+    if device != _DLPACK_CPU:
+        raise TypeError(f"the {type(array).__name__} is not in the CPU's memory; move it there first")
+    try:
+        return np.from_dlpack(array)
+    except (BufferError, RuntimeError) as error:  # a tensor that requires its gradient, a type that NumPy lacks
+        raise TypeError(f"the {type(array).__name__} cannot be read through DLPack: {error}") from None
 
 
 class _Prepared(NamedTuple):
@@ -113,6 +146,7 @@ def _prepared(
     out: tuple[np.dtype[Any], tuple[int, ...], tuple[int, ...]] | None,
 ) -> _Prepared:
     """Check and plan the tile of arrays that lie in memory alike; ``out`` is the output's dtype, shape and strides."""
+    require_native(dtype, "the array", "array")
     data_type = DATA_TYPES.get(dtype.str[1:])
     if data_type is None:
         raise TypeError(f"DirectML has no tensor data type for {dtype}")

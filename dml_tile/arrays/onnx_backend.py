@@ -207,7 +207,7 @@ def _dispatched(device: Device, compiled: CompiledOperator, array: Array, reques
         padded = np.zeros(read.size_in_bytes, np.uint8)
         padded[: array.nbytes] = array.reshape(-1).view(np.uint8)
     else:
-        padded = array
+        padded = array.reshape(-1).view(np.uint8)
     output = np.empty(written.size_in_bytes, np.uint8)
     table = device.create_binding_table(BindingTableDesc(compiled))
     table.bind_inputs([BufferBinding(Buffer.wrap(padded))])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile.dtypes import DTYPES
+from dml_tile.dtypes import DTYPES, carrier_of, require_native, require_unmasked
 from dml_tile.enums import TensorDataType
 from dml_tile.geometry.layout import extent, packed_strides
 
@@ -19,6 +19,8 @@ BufferLike: TypeAlias = "Buffer | NDArray[Any]"
 """Any object that supports the buffer protocol; NumPy's arrays declare it only from Python 3.12 on."""
 
 Bytes: TypeAlias = NDArray[np.uint8]
+
+_RAW_FORMATS: Final = ("B", "<B", "@B", "=B", ">B", "c")
 
 
 def byte_view(buffer: BufferLike, *, writable: bool = False) -> Bytes:
@@ -48,6 +50,35 @@ def contiguous(buffer: BufferLike, *, writable: bool = False) -> NDArray[Any]:
         if flags.c_contiguous and (not writable or flags.writeable):
             return buffer
     return byte_view(buffer, writable=writable)
+
+
+def element_dtype(buffer: BufferLike, name: str = "array") -> np.dtype[Any] | None:
+    """The dtype of a buffer's elements; None for raw memory: bytes, memoryviews of bytes and arrays of uint8.
+
+    Raises TypeError, with the call that mends it, for a masked array, and for elements in the other byte order.
+    """
+    if isinstance(buffer, np.ndarray):
+        require_unmasked(buffer, name)
+        dtype = buffer.dtype
+    else:
+        view = memoryview(buffer)
+        if view.format in _RAW_FORMATS:
+            return None
+        dtype = np.asarray(view).dtype
+    require_native(dtype, name, name)
+    return None if dtype == np.uint8 else dtype
+
+
+def require_data_type(dtype: np.dtype[Any] | None, data_type: int, name: str) -> None:
+    """Raise TypeError unless elements of a dtype, of ``element_dtype``, are those of a tensor; raw memory fits any."""
+    if dtype is None or carrier_of(dtype) == data_type:
+        return
+    wanted = DTYPES.get(data_type)
+    cast_to = f"pass {name}.astype(np.{wanted})" if wanted is not None else "pass what the descriptor describes"
+    raise TypeError(
+        f"{name} holds {dtype}, but the tensor's DataType is {TensorDataType(data_type).name}; {cast_to}, or the bytes "
+        f"as they are: {name}.view(np.uint8), or memoryview.cast('B')"
+    )
 
 
 def _holds_objects(buffer: BufferLike) -> bool:

@@ -11,11 +11,13 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, NamedTuple, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeAlias
 
 from dml_tile.enums import HRESULT, UINT64_MAX, UINT_MAX, BindingType, HeapType, ResourceDimension, ResourceFlags
 
 if TYPE_CHECKING:  # rules are about resources, and known without NumPy
+    import numpy as np
+
     from dml_tile.bindings.memory import BufferLike, Bytes
 
 
@@ -58,6 +60,8 @@ class Buffer:
         self.flags = ResourceFlags(uint("flags", flags))
         self.dimension = uint("dimension", dimension)
         self.direct3d_device = direct3d_device
+        self.dtype: np.dtype[Any] | None = None
+        """The dtype of the array that it wraps, which only tensors of its data type take; None for raw memory."""
         self._memory: Bytes | None = None
         self._allocating = threading.Lock()
 
@@ -71,13 +75,15 @@ class Buffer:
     ) -> Buffer:
         """A buffer over the bytes of a writable object (bytearray, ndarray, mmap, shared memory), not copied.
 
-        Raises TypeError for an object without the buffer protocol, ValueError for one that is read-only or not
-        C-contiguous.
+        A typed array is bound as a tensor of its own data type only; bytes and uint8 as any. Raises TypeError for an
+        object without the buffer protocol, a masked array and one in the other byte order, ValueError for one that is
+        read-only or not C-contiguous.
         """
-        from dml_tile.bindings.memory import byte_view
+        from dml_tile.bindings.memory import byte_view, element_dtype
 
         view = byte_view(memory, writable=True)
         buffer = cls(view.nbytes, heap=heap, flags=flags)
+        buffer.dtype = element_dtype(memory)
         buffer._memory = view
         return buffer
 

@@ -70,13 +70,15 @@ class Slot:
     kind: SlotKind
     size_in_bytes: int
     alignment: int
+    data_type: int | None = None
+    """The tensor's data type; None for a resource."""
 
     @classmethod
     def of_tensor(cls, name: str, desc: BufferTensorDesc, kind: SlotKind = TENSOR) -> Slot:
         """The slot of a tensor; its size is 0 if the tensor is bound at the other stage."""
         wanted = bool(desc.flags & TensorFlags.OWNED_BY_DML) == (kind.stage == "initialisation")
         alignment = max(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, desc.guaranteed_base_offset_alignment)
-        return cls(name, kind, desc.total_tensor_size_in_bytes if wanted else 0, alignment)
+        return cls(name, kind, desc.total_tensor_size_in_bytes if wanted else 0, alignment, desc.data_type)
 
     @classmethod
     def of_resource(cls, name: str, kind: SlotKind, size_in_bytes: int) -> Slot:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from operator import index
 from typing import Final, Literal, SupportsIndex, overload
 
-from dml_tile.bindings.memory import BufferLike, byte_view
+from dml_tile.bindings.memory import BufferLike, byte_view, element_dtype
 from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, uint
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer
@@ -234,7 +234,11 @@ def _readable(memory: BufferLike | Buffer) -> Buffer:
     if isinstance(memory, Buffer):
         return memory
     view = byte_view(memory)
-    return Buffer.wrap(view if view.flags.writeable else view.copy())
+    if view.flags.writeable:
+        return Buffer.wrap(memory)
+    buffer = Buffer.wrap(view.copy())
+    buffer.dtype = element_dtype(memory)
+    return buffer
 
 
 _LEVELS: Final = frozenset(map(int, FeatureLevel))

@@ -139,6 +139,7 @@ class BindingTable:
         pairs = zip(slots, given or (), strict=False) if not findings else ()
         bound = [Bound(slot, desc, self.lifetime.direct3d_device) for slot, desc in pairs]
         for one in bound:
+            _require_its_elements(one)
             findings += self._findings(one)
         if findings:
             self.lifetime.remove(call, findings, self._desc)
@@ -168,6 +169,15 @@ class BindingTable:
             range_, _ = bound.range
             findings += self.lifetime.findings(BINDING_RULES, Binding(bound.slot, range_.size_in_bytes, range_.offset))
         return findings
+
+
+def _require_its_elements(bound: Bound) -> None:
+    """Raise TypeError for a buffer that wraps an array of another data type than the tensor's."""
+    buffer = bound.given.buffer if bound.given is not None else None
+    if buffer is not None and buffer.dtype is not None and bound.slot.data_type is not None:
+        from dml_tile.bindings.memory import require_data_type
+
+        require_data_type(buffer.dtype, bound.slot.data_type, bound.slot.name)
 
 
 def _point(bound: Bound) -> BindPoint:

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from operator import mul
 from typing import Any, Final, Literal, get_args
 
-from numpy import may_share_memory
+import numpy as np
+from numpy import may_share_memory, ndarray
 from numpy.typing import NDArray
 
-from dml_tile.bindings.memory import BufferLike, Bytes, byte_view, contiguous
+from dml_tile.bindings.memory import BufferLike, Bytes, byte_view, contiguous, element_dtype, require_data_type
 from dml_tile.bindings.slots import TENSOR, Binding, BindingPair, Slot
 from dml_tile.calls import record
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
+from dml_tile.dtypes import DTYPES
 from dml_tile.errors import DmlError
 from dml_tile.execution.calls import Region
 from dml_tile.execution.plan import Plan
@@ -76,12 +78,15 @@ class CompiledTile:
     plan: Plan
     sizes_in_bytes: tuple[int, int]
     """The TotalTensorSizeInBytes of input and output."""
+    dtypes: frozenset[np.dtype[Any]]
+    """The dtypes that arrays mostly have: that of the tensors, and uint8 for raw memory."""
 
     def bind(self, input: BufferLike, output: BufferLike) -> BoundTile:  # noqa: A002
         """The tile between two buffers, of which each has at least the tensor's TotalTensorSizeInBytes.
 
-        Nothing is read or written yet. Raises DmlError with the findings of the buffers, TypeError where a buffer is
-        none, ValueError where one is not contiguous, or ``output`` is read-only.
+        Nothing is read or written yet. Bytes and arrays of uint8 are raw memory; other arrays have the tensors' dtype.
+        Raises DmlError with the findings of the buffers, TypeError where a buffer is none, is masked, or has elements
+        of another type or byte order, ValueError where one is not contiguous, or ``output`` is read-only.
         """
         source, destination = map(byte_view, self._memory("bind", input, output))
         bound = BoundTile(self.plan, source, destination, poison=self.padding == "poison")
@@ -104,6 +109,10 @@ class CompiledTile:
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """The memory of the two tensors; raises what ``bind`` raises."""
         source, destination = contiguous(input), contiguous(output, writable=True)
+        if type(input) is not ndarray or input.dtype not in self.dtypes:
+            self._require_its_elements(input, "input")
+        if type(output) is not ndarray or output.dtype not in self.dtypes:
+            self._require_its_elements(output, "output")
         read, written = self.sizes_in_bytes
         if source.nbytes != read:
             source = byte_view(source)[:read]
@@ -115,6 +124,9 @@ class CompiledTile:
             del source, destination  # else the traceback would keep the caller from closing an mmap
             raise DmlError(findings)
         return source, destination
+
+    def _require_its_elements(self, buffer: BufferLike, name: str) -> None:
+        require_data_type(element_dtype(buffer, name), described(self.desc)[0].data_type, name)
 
     def _buffer_findings(self, source: NDArray[Any], destination: NDArray[Any]) -> list[Finding]:
         findings: list[Finding] = []
@@ -152,8 +164,10 @@ def compile_tile(
 def _compile(call: str, desc: TileOperatorDesc, target: Target, against: Against, padding: Padding) -> CompiledTile:
     require_padding(padding)
     require_executable(call, desc, target, against)
-    source, destination = (buffer.total_tensor_size_in_bytes for buffer in described(desc))
-    return CompiledTile(desc, target, padding, plan_of(desc), (source, destination))
+    source, destination = described(desc)
+    totals = source.total_tensor_size_in_bytes, destination.total_tensor_size_in_bytes
+    dtypes = frozenset({DTYPES[source.data_type], np.dtype(np.uint8)})
+    return CompiledTile(desc, target, padding, plan_of(desc), totals, dtypes)
 
 
 MAX_KEPT_TILES: Final = 256
@@ -191,8 +205,11 @@ def execute(
     those that lie within TotalTensorSizeInBytes: with ``padding="poison"`` they are filled with the byte POISON, 0xCD,
     so that code which relies on them fails here too.
 
-    Raises what ``compile_tile`` raises, and TypeError where a buffer is none, ValueError where one is not contiguous,
-    or ``output`` is read-only, and DmlError where one is too small, or they overlap.
+    Bytes, memoryviews of bytes and arrays of uint8 are raw memory; other arrays have the tensors' dtype.
+
+    Raises what ``compile_tile`` raises, and TypeError where a buffer is none, is masked, or has elements of another
+    type or byte order, ValueError where one is not contiguous, or ``output`` is read-only, and DmlError where one is
+    too small, or they overlap.
     """
     _kept_tile(desc, resolve(target), against, padding).execute(input, output)
 

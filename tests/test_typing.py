@@ -1,0 +1,70 @@
+"""Type checkers accept the calls that are documented, and refuse those that are wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+api = pytest.importorskip("mypy.api")
+
+RIGHT: Final = """\
+import numpy as np
+from dml_tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc, data_type_of, dtype_of, tile
+
+buffer = BufferTensorDesc(data_type="FLOAT32", sizes=[2, 3])
+typed = BufferTensorDesc(data_type=np.float32, sizes=(2, np.int64(3)), strides=[4, 1], flags=["OWNED_BY_DML"])
+bare = TileOperatorDesc(input_tensor=buffer, output_tensor=TensorDesc(desc=buffer), repeats=[1, 1])
+null = TileOperatorDesc(input_tensor=None, output_tensor=None, repeats=None, repeats_count=np.uint32(2))
+inferred = TileOperatorDesc.from_input(data_type=np.dtype("int8"), sizes=np.array([2]), repeats=[2])
+lying = TileOperatorDesc.from_array(np.zeros((2, 3)), [1, 2])
+operator = OperatorDesc(type="TILE", desc=bare.replace(repeats=[2, 2]))
+sizes: tuple[int, ...] | None = buffer.sizes
+there_and_back: np.dtype[np.float32] = dtype_of(data_type_of(np.float32))
+tile(np.zeros(3), 2)
+"""
+
+WRONG: Final = """\
+from dml_tile import BufferTensorDesc, TileOperatorDesc
+
+BufferTensorDesc(data_type="FLOAT32", sizes=[2.5])
+BufferTensorDesc(data_type=1.5, sizes=[2])
+BufferTensorDesc(data_type="FLOAT32", size=[2])
+TileOperatorDesc(input_tensor="FLOAT32", output_tensor=None, repeats=[1])
+"""
+
+
+@pytest.mark.parametrize(("source", "lines"), [(RIGHT, set[int]()), (WRONG, {3, 4, 5, 6})], ids=["right", "wrong"])
+def test_mypy_agrees(source: str, lines: set[int], tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(source)
+    config = tmp_path / "mypy.ini"
+    config.write_text("[mypy]\n")
+    out, err, _ = api.run(["--strict", "--config-file", str(config), "--cache-dir", str(tmp_path), str(file)])
+    assert err == ""
+    assert {int(line.split(":")[1]) for line in out.splitlines() if ": error:" in line} == lines, out
+
+
+@pytest.mark.parametrize(("source", "lines"), [(RIGHT, set[int]()), (WRONG, {3, 4, 5, 6})], ids=["right", "wrong"])
+def test_pyright_agrees(source: str, lines: set[int], tmp_path: Path) -> None:
+    pyright = shutil.which("pyright", path=Path(sys.executable).parent) or shutil.which("pyright")
+    if pyright is None:
+        pytest.skip("pyright is not installed")
+    file = tmp_path / "program.py"
+    file.write_text(source)
+    ran = subprocess.run(
+        [pyright, "--outputjson", "--pythonpath", sys.executable, str(file)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    if not ran.stdout.startswith("{"):
+        pytest.skip("pyright cannot be run; it downloads what it needs when it first is")
+    told = json.loads(ran.stdout)["generalDiagnostics"]
+    errors = {one["range"]["start"]["line"] + 1 for one in told if one["severity"] == "error"}
+    assert errors == lines, told
