@@ -66,6 +66,7 @@ def test_validation_is_measured() -> None:
     shown = run("bench_check.py", "--count", "100", "--samples", "1")
     assert "100 descriptors, loaded and checked / one by one" in shown
     assert "import dml_tile / import numpy" in shown
+    assert "a refused check / an accepted one" in shown
 
 
 def test_the_check_of_a_folder_is_measured() -> None:

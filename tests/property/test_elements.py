@@ -1,0 +1,104 @@
+"""Random tiles against an oracle that copies one element after the other, in plain Python.
+
+The tensors are strided, permuted, padded, broadcast or reversed, lie at any address, and have guard bytes on all sides.
+``python -m tests.property.test_elements COUNT SEED`` compares more of them than the test does.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from itertools import product
+from operator import mul
+
+import numpy as np
+import pytest
+
+from dml_tile.execution import moves, planner, threads
+from dml_tile.execution.calls import Region
+from dml_tile.execution.threads import run
+from tests.helpers.tilings import GUARD, Tiling, span
+
+MAX_ELEMENTS = 400
+
+
+def drawn_lengths(random: np.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes and repeats of 0 to 5 dimensions."""
+    while True:
+        rank = int(random.integers(0, 6))
+        sizes = random.choice([1, 1, 2, 3, 4, 7, 40], rank).tolist()
+        repeats = random.choice([1, 1, 2, 2, 3, 5, 60], rank).tolist()
+        if math.prod(sizes) * math.prod(repeats) <= MAX_ELEMENTS:
+            return tuple(sizes), tuple(repeats)
+
+
+def drawn_strides(random: np.random.Generator, lengths: Sequence[int], size: int, *, is_input: bool) -> tuple[int, ...]:
+    """In bytes: packed or in any order, with or without gaps, reversed, and for an input broadcast."""
+    is_packed = random.random() < 0.4
+    order = range(len(lengths)) if is_packed else random.permutation(len(lengths)).tolist()
+    strides, reach = [0] * len(lengths), size
+    for i in reversed(order):
+        strides[i] = reach
+        reach = reach * lengths[i] + (0 if is_packed else int(random.choice([0, 0, 1, size, 3 * size])))
+    signs = random.choice([1, 1, 1, 1, -1] + [0] * is_input, len(lengths)).tolist()
+    return tuple(strides if is_packed else map(mul, strides, signs))
+
+
+def drawn_tiling(random: np.random.Generator) -> Tiling:
+    size = int(random.choice([1, 2, 4, 8]))
+    sizes, repeats = drawn_lengths(random)
+    shape = tuple(map(mul, sizes, repeats))
+    source = drawn_strides(random, sizes, size, is_input=True)
+    return Tiling(size, sizes, repeats, source, drawn_strides(random, shape, size, is_input=False))
+
+
+def copied_one_by_one(tiling: Tiling, source: bytes, read_from: int, output: bytearray, written_to: int) -> None:
+    """Write each element of the output."""
+    sources, outputs = tiling.strides
+    for place in product(*map(range, tiling.shape)):
+        read, written = read_from, written_to
+        for i, size, source_stride, output_stride in zip(place, tiling.sizes, sources, outputs, strict=True):
+            read += i % size * source_stride
+            written += i * output_stride
+        output[written : written + tiling.size] = source[read : read + tiling.size]
+
+
+def compare(tiling: Tiling, random: np.random.Generator, number: int) -> None:
+    """Raise AssertionError unless a tile's plan writes what the oracle does, and nothing else."""
+    sources, outputs = tiling.strides
+    before, length = span(tiling.size, tiling.sizes, sources)
+    start, reach = span(tiling.size, tiling.shape, outputs)
+    read_from, written_to = (GUARD + int(random.integers(0, 16)) + offset for offset in (before, start))
+    source = random.integers(0, 256, length + 3 * GUARD, np.uint8)
+    output = np.full(reach + 3 * GUARD, 0xAB, np.uint8)
+    expected = bytearray(output.tobytes())
+    copied_one_by_one(tiling, source.tobytes(), read_from, expected, written_to)
+    run(tiling.planned_anew(), Region(source, read_from), Region(output, written_to), number)
+    assert output.tobytes() == expected, tiling
+
+
+def compare_many(count: int, seed: int) -> None:
+    """Compare so many random tiles: half of them by constants that make small tiles take large ones' ways."""
+    random = np.random.default_rng(seed)
+    for i in range(count):
+        with pytest.MonkeyPatch.context() as patch:
+            if i % 2:
+                for module in (moves, planner):
+                    patch.setattr(module, "SHORT", 16)
+                    patch.setattr(module, "FEW", 16)
+                patch.setattr(planner, "SCRATCH", 128)
+                patch.setattr(planner, "BLOCK", 64)
+                patch.setattr(moves, "RECTANGLE", (8, 4))
+                patch.setattr(threads, "MANY_BYTES", 0)
+            compare(drawn_tiling(random), random, 1 + i % 3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_element_is_where_the_oracle_puts_it(seed: int) -> None:
+    compare_many(500, seed)
+
+
+if __name__ == "__main__":
+    compare_many(int(sys.argv[1]), int(sys.argv[2]))
+    sys.stdout.write(f"{sys.argv[1]} random tiles agree with the oracle\n")
