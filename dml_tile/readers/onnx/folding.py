@@ -5,8 +5,8 @@ moving           each element of an output is one of an input, and known where t
 elementwise      each element of an output is known where all that it is computed from are
 any other        folds if its inputs are known as a whole
 
-onnx's reference implementation computes, within bounds; what it cannot compute, or computes otherwise than onnxruntime,
-is unknown.
+onnx's reference implementation computes, within bounds. What it cannot compute, or computes otherwise than onnxruntime,
+is unknown, and so are NaNs, of which runtimes make different things.
 """
 
 from __future__ import annotations
@@ -60,14 +60,31 @@ _RANDOM: Final = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
 
+_ROUNDING: Final = frozenset({"Cast", "CastLike", "DynamicQuantizeLinear", "QuantizeLinear"})
+"""Operators that make integers of floats."""
+
 _UNSIZED: Final = frozenset({"Compress", "NonMaxSuppression", "NonZero", "StringSplit", "Unique"})
 """Operators whose inputs' elements decide the sizes of their outputs, which are about as small as the inputs."""
 
 
+_DISPUTED: Final = {
+    "Attention": lambda node: _attribute(node, "is_causal") == 1,
+    "MaxUnpool": lambda node: any(node.input[2:]),
+    "Resize": lambda node: _attribute(node, "coordinate_transformation_mode") == b"align_corners",
+}
+"""Nodes for which onnx's reference implementation and onnxruntime were found to compute different elements."""
+
+
+def is_disputed(node: NodeProto) -> bool:
+    """Whether onnxruntime may compute other elements than onnx's reference implementation."""
+    return node.op_type in _DISPUTED and _DISPUTED[node.op_type](node)
+
+
 def may_fold(node: NodeProto, operator: Operator) -> bool:
-    """Whether the same inputs always give the same outputs, and no graph inside the node computes them."""
+    """Whether the same inputs always give the same outputs, and nothing inside the node computes them."""
     return (
         not operator.domain
+        and not is_disputed(node)
         and operator.opset is not None
         and operator.type not in _RANDOM
         and next(subgraphs(node), None) is None
@@ -117,6 +134,11 @@ def _folded(
     }
 
 
+def _attribute(node: NodeProto, name: str) -> object:
+    """The value of an attribute; None if the node has none of the name."""
+    return next((helper.get_attribute_value(each) for each in node.attribute if each.name == name), None)
+
+
 def _measured(node: NodeProto, value: Value, type_: TypeProto) -> Value:
     """The output of a Shape or Size."""
     if value.shape is None:
@@ -135,8 +157,11 @@ def _is_training(operator: Operator, inputs: Sequence[Value]) -> bool:
     """Whether a Dropout may drop elements at random."""
     if operator.type != "Dropout":
         return False
-    is_inference = all(mode.constant is not None and not mode.constant.any() for mode in inputs[2:3])
-    return (operator.since or 0) < 7 or not is_inference
+    if (operator.since or 0) < 7:
+        return True
+    ratio, mode = (*inputs[1:3], Value(), Value())[:2]
+    keeps_all = ratio.constant is not None and not ratio.constant.any()
+    return len(inputs) > 2 and not keeps_all and (mode.constant is None or bool(mode.constant.any()))
 
 
 def _is_bounded(
@@ -212,23 +237,25 @@ def _evaluated(node: NodeProto, operator: Operator, inputs: Mapping[str, Array])
     plain = NodeProto()
     plain.CopyFrom(node)
     plain.domain = ""
+    opset = min(operator.opset or 1, defs.onnx_opset_version())
+    if node.op_type == "Scatter":  # has no reference implementation, but another name
+        plain.op_type, opset = "ScatterElements", 11
     sources, results = (
         [helper.make_empty_tensor_value_info(name) for name in names if name] for names in (inputs, node.output)
     )
-    opset = min(operator.opset or 1, defs.onnx_opset_version())
     try:
-        with _errors_raised(inputs), warnings.catch_warnings(action="ignore"):
+        with _errors_raised(operator, inputs), warnings.catch_warnings(action="ignore"):
             graph = helper.make_graph([plain], "one node", sources, results)
             given = ReferenceEvaluator(graph, opsets={"": opset}).run(None, dict(inputs))
     except Exception:  # of any class: its operators assume inputs that are sound
         return {}
     outputs = zip(filter(None, node.output), given, strict=True)
-    return {name: np.asarray(array) for name, array in outputs if isinstance(array, np.ndarray | np.generic)}
+    arrays = {name: np.asarray(array) for name, array in outputs if isinstance(array, np.ndarray | np.generic)}
+    return {name: array for name, array in arrays.items() if array.dtype.kind != "f" or not np.isnan(array).any()}
 
 
-def _errors_raised(inputs: Mapping[str, Array]) -> np.errstate:
-    """Raise on what gives no number; floats may become infinite, which is a value of theirs."""
-    are_floats = all(np.issubdtype(array.dtype, np.floating) for array in inputs.values())
-    if are_floats:
-        return np.errstate(invalid="raise", divide="ignore", over="ignore", under="ignore")
+def _errors_raised(operator: Operator, inputs: Mapping[str, Array]) -> np.errstate:
+    """Raise on what gives no integer; floats may become infinite, which is a value of theirs."""
+    if operator.type not in _ROUNDING and all(np.issubdtype(array.dtype, np.floating) for array in inputs.values()):
+        return np.errstate(all="ignore")
     return np.errstate(all="raise", under="ignore")

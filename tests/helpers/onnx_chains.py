@@ -1,0 +1,303 @@
+"""Random chains of ONNX operators from constants or shapes to a Tile's repeats, folded here and by onnxruntime.
+
+``python -m tests.helpers.onnx_chains --seed 1 --chains 5000`` prints how many chains each of the two folds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+
+from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.onnx.folding import MAX_COMPUTED_ELEMENTS, is_disputed
+from dml_tile.readers.onnx.tiles import read_nodes
+
+NEWEST_OPSET: Final = 24
+"""The newest opset that onnxruntime is asked to read."""
+
+RANK: Final = 2
+
+_STEPS: Final = {
+    # operators of one vector of floats, by how many further constants they take
+    "Abs": 0, "Add": 1, "Ceil": 0, "Clip": 0, "Cos": 0, "CumSum": 0, "Div": 1, "Elu": 0, "Erf": 0, "Floor": 0,
+    "HardSigmoid": 0, "Identity": 0, "LeakyRelu": 0, "Max": 1, "Min": 1, "Mod": 1, "Mul": 1, "Neg": 0, "Not": 0,
+    "Reciprocal": 0, "Relu": 0, "Round": 0, "Sigmoid": 0, "Sign": 0, "Softmax": 0, "Softsign": 0, "Sqrt": 0, "Sub": 1,
+    "Tanh": 0, "ThresholdedRelu": 0, "Where": 1, "Greater": 1, "Equal": 1, "LessOrEqual": 1, "Reverse": 0, "TopK": 0,
+    "Integers": 0, "Pad": 0, "Expand": 0, "Transposed": 0, "If": 0,
+}  # fmt: skip
+
+
+@dataclass
+class Figures:
+    """How many chains were built and run, and folded by each; and those that were missed here, or contradicted."""
+
+    built: int = 0
+    folded_by_onnxruntime: int = 0
+    folded_here: int = 0
+    missed: list[str] = field(default_factory=list)
+    contradicted: list[str] = field(default_factory=list)
+    operators: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        return (
+            f"chains built: {self.built}, of {len(self.operators)} operators; folded by onnxruntime: "
+            f"{self.folded_by_onnxruntime}; folded here: {self.folded_here}; folded by onnxruntime alone: "
+            f"{len(self.missed)}; contradicted: {len(self.contradicted)}"
+        )
+
+
+class Chain:
+    """A model under construction: nodes, initialisers, and names of values that nobody else has."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.nodes: list[NodeProto] = []
+        self.initialisers: list[TensorProto] = []
+
+    def name(self) -> str:
+        return f"v{len(self.nodes)}_{len(self.initialisers)}"
+
+    def constant(self, array: Any, dtype: Any = None) -> str:
+        """A constant, as an initialiser, as a node, or computed so that it depends on the shape of the input x."""
+        values, name = np.asarray(array, dtype), self.name()
+        tensor = numpy_helper.from_array(values, name)
+        way = self.rng.choice(["initialiser", "node", "shape"])
+        if way == "initialiser":
+            self.initialisers.append(tensor)
+            return name
+        self.nodes.append(helper.make_node("Constant", [], [name], value=tensor))
+        if way == "node" or values.dtype not in (np.float32, np.int64):
+            return name
+        shape = self.add("Shape", "x")
+        if self.rng.random() < 0.5:
+            zero = self.add("Sub", shape, shape)
+            index = self.plain(np.array(1))
+            zero = self.add("Gather", zero, index)
+        else:
+            zero = self.add("Mod", self.add("Size", "x"), self.plain(np.array(3)))  # x has 6 elements
+        if values.dtype == np.float32:
+            zero = self.add("Cast", zero, to=TensorProto.FLOAT)
+        return self.add("Add", name, zero)
+
+    def plain(self, array: Any) -> str:
+        name = self.name()
+        self.initialisers.append(numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def add(self, operator: str, *inputs: str, outputs: int = 1, **attributes: Any) -> str:
+        """Add a node; return its first output."""
+        name = self.name()
+        names = [name, *(f"{name}_{i}" for i in range(1, outputs))]
+        self.nodes.append(helper.make_node(operator, inputs, names, **attributes))
+        return name
+
+    def step(self, value: str) -> str:
+        """Add a random operator to a vector of floats of RANK elements; return a vector of as many."""
+        kind = self.rng.choice(list(_STEPS))
+        others = [
+            self.constant([self.rng.choice([0.5, 1.0, 2.0, 3.0, -1.5]) for _ in range(RANK)], np.float32)
+            for _ in range(_STEPS[kind])
+        ]
+        rng = self.rng
+        match kind:
+            case "Clip":
+                return self.add("Clip", value, self.plain(np.float32(0.5)))
+            case "CumSum":
+                return self.add("CumSum", value, self.constant(0, np.int64), reverse=rng.randrange(2))
+            case "Mod":
+                return self.add("Mod", value, *others, fmod=1)
+            case "Not":
+                return self._float(self.add("Not", self.add("Cast", value, to=TensorProto.BOOL)))
+            case "Where":
+                condition = self.add("Less", value, *others)
+                return self.add("Where", condition, value, *others)
+            case "Greater" | "Equal" | "LessOrEqual":
+                return self._float(self.add(kind, value, *others))
+            case "Softmax":
+                return self.add("Softmax", value, axis=0)
+            case "Reciprocal":
+                return self.add("Reciprocal", self.add("Max", value, self.plain(np.float32(0.5))))
+            case "Sqrt":  # whose arguments, as all here, make no NaN
+                return self.add("Sqrt", self.add("Abs", value))
+            case "Reverse":
+                minus = self.constant([-1], np.int64)
+                return self.add("Slice", value, minus, self.plain(np.array([-9])), self.plain(np.array([0])), minus)
+            case "TopK":
+                return self.add("TopK", value, self.constant([RANK], np.int64), outputs=2)
+            case "Pad":
+                part = self.add("Slice", value, self.plain(np.array([1])), self.plain(np.array([2])))
+                return self.add("Pad", part, self.constant([1, 0], np.int64), self.plain(np.float32(2)))
+            case "Expand":
+                part = self.add("ReduceMax", value, keepdims=1)
+                return self.add("Expand", part, self.constant([RANK], np.int64))
+            case "Transposed":
+                wide = self.add("Reshape", value, self.constant([1, -1], np.int64))
+                return self.add("Reshape", self.add("Transpose", wide), self.constant([-1], np.int64))
+            case "Integers":
+                whole = self.add("Cast", self._bounded(value), to=TensorProto.INT64)
+                other = self.constant([rng.randrange(1, 5) for _ in range(RANK)], np.int64)
+                return self._float(
+                    self.add(rng.choice(["Add", "Sub", "Mul", "Div", "Mod", "Max", "Pow"]), whole, other)
+                )
+            case "If":
+                first = self.add("ReduceMax", value, keepdims=0)
+                condition = self.add("Greater", first, self.plain(np.float32(1)))
+                branches = {}
+                for branch, operator in (("then_branch", "Neg"), ("else_branch", "Abs")):
+                    output = f"{self.name()}_{branch}"
+                    inner = helper.make_node(operator, [value], [output])
+                    branches[branch] = helper.make_graph(
+                        [inner], branch, [], [helper.make_tensor_value_info(output, TensorProto.FLOAT, [RANK])]
+                    )
+                return self.add("If", condition, **branches)
+            case _:
+                return self.add(kind, value, *others)
+
+    def repeats(self, value: str) -> str:
+        """Make repeats from 0 to 5 of a vector of floats, rounded far from where a small error would matter."""
+        shifted = self.add("Add", self._bounded(value), self.plain(np.float32(0.2637)))
+        return self.add("Cast", self.add("Floor", shifted), to=TensorProto.INT64)
+
+    def vector(self, value: str) -> str:
+        """Make a vector of RANK floats of a tensor of any type and shape."""
+        flat = self.add("Reshape", self._float(value), self.plain(np.array([-1])))
+        twice = self.add("Concat", flat, self.plain(np.array([1, 2], np.float32)), axis=0)
+        return self.add("Slice", twice, self.plain(np.array([0])), self.plain(np.array([RANK])))
+
+    def _bounded(self, value: str) -> str:
+        known = self.add("Where", self.add("IsNaN", value), self.plain(np.float32(1)), value)
+        return self.add("Clip", known, self.plain(np.float32(0)), self.plain(np.float32(5)))
+
+    def _float(self, value: str) -> str:
+        return self.add("Cast", value, to=TensorProto.FLOAT)
+
+    def model(self, repeats: str, imports: Sequence[onnx.OperatorSetIdProto]) -> ModelProto:
+        """The model that tiles its input x, of the shape {2, 3}, by the repeats."""
+        self.nodes.append(helper.make_node("Tile", ["x", repeats], ["y"], name="T"))
+        graph = helper.make_graph(
+            self.nodes,
+            "chain",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+            self.initialisers,
+        )
+        return helper.make_model(graph, opset_imports=imports, ir_version=10)
+
+
+def random_chain(rng: random.Random) -> ModelProto:
+    """A chain of up to six random operators of vectors."""
+    chain = Chain(rng)
+    value = chain.constant([rng.choice([0.0, 0.25, 1.0, 2.0, 4.0]) for _ in range(RANK)], np.float32)
+    if rng.random() < 0.5:
+        value = chain.add("Cast", chain.add("Shape", "x"), to=TensorProto.FLOAT)
+    for _ in range(rng.randrange(1, 7)):
+        value = chain.step(value)
+    return chain.model(chain.repeats(value), [helper.make_opsetid("", 18)])
+
+
+def operator_chains(rng: random.Random, share: float) -> Iterator[ModelProto]:
+    """A chain through each of a share of onnx's own test cases of one node that takes and gives tensors."""
+    with warnings.catch_warnings(action="ignore"):
+        cases = [(case.model, case.data_sets) for case in collect_testcases()]
+    for model, data_sets in cases:
+        if model is None or not data_sets or len(model.graph.node) != 1 or rng.random() >= share:
+            continue
+        inputs, outputs = data_sets[0]
+        (node,) = model.graph.node
+        tensors = [*inputs, *outputs]
+        is_random = node.op_type == "Dropout" and len(node.input) > 2
+        if node.domain or is_random or not all(isinstance(tensor, np.ndarray | np.generic) for tensor in tensors):
+            continue
+        sizes = [np.size(tensor) for tensor in tensors]
+        index = rng.randrange(len(outputs))
+        has_nans = any(tensor.dtype.kind == "f" and np.isnan(tensor).any() for tensor in map(np.asarray, inputs))
+        if has_nans or max(sizes) > MAX_COMPUTED_ELEMENTS or np.asarray(outputs[index]).dtype.kind not in "biuf":
+            continue
+        chain = Chain(rng)
+        copied = NodeProto()
+        copied.CopyFrom(node)
+        given = dict(zip((value.name for value in model.graph.input), inputs, strict=True))
+        copied.input[:] = [chain.constant(given[name]) if name else "" for name in node.input]
+        copied.output[:] = [f"out_{name}" if name else "" for name in node.output]
+        chain.nodes.append(copied)
+        value = chain.vector(f"out_{model.graph.output[index].name}")
+        if np.asarray(outputs[index]).dtype.kind != "f":  # a later step might make much of a small error
+            for _ in range(rng.randrange(3)):
+                value = chain.step(value)
+        opset = min(max(model.opset_import[0].version, 13), NEWEST_OPSET)
+        yield chain.model(chain.repeats(value), [helper.make_opsetid("", opset)])
+
+
+def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
+    """Add a chain to the figures, unless onnxruntime cannot run it."""
+    optimised, read = folder / "optimised.onnx", folder / "model.onnx"
+    repeats = model.graph.node[-1].input[1]
+    tapped = ModelProto()
+    tapped.CopyFrom(model)
+    tapped.graph.output.append(helper.make_tensor_value_info(repeats, TensorProto.INT64, None))
+    try:
+        _session(model, "ORT_ENABLE_BASIC", optimised)
+        (run,) = _session(tapped, "ORT_DISABLE_ALL").run([repeats], {"x": np.ones((2, 3), np.float32)})
+    except Exception:  # of any class: of the chains some are none, or of operators that it lacks
+        return
+    figures.built += 1
+    figures.operators.update(node.op_type for node in model.graph.node)
+    tiles = [node for node in onnx.load(optimised).graph.node if node.op_type == "Tile" and node.name == "T"]
+    constants = {tensor.name for tensor in onnx.load(optimised).graph.initializer}
+    is_folded = all(tile.input[1] in constants for tile in tiles)
+    read.write_bytes(model.SerializeToString())
+    found = next(part for part in read_nodes(read, KnownShapes()) if part.pointer == "T")
+    known = found.repeats if isinstance(found, TileNode) and not found.error else ()
+    figures.folded_by_onnxruntime += is_folded
+    figures.folded_here += known is not None and None not in known
+    told = f"{' '.join(node.op_type for node in model.graph.node)}: {known}; onnxruntime runs {run.tolist()}"
+    if is_folded and (known is None or None in known) and not any(map(is_disputed, model.graph.node)):
+        figures.missed.append(told)
+    if known is not None and any(one not in (None, other) for one, other in zip(known, run.tolist(), strict=False)):
+        figures.contradicted.append(told)
+
+
+def figures_of(seed: int, chains: int, share: float = 1) -> Figures:
+    """The figures of as many random chains, and of one through each of a share of onnx's test cases."""
+    rng, figures = random.Random(seed), Figures()
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(chains):
+            compare(random_chain(rng), figures, Path(folder))
+        for model in operator_chains(rng, share):
+            compare(model, figures, Path(folder))
+    return figures
+
+
+def _session(model: ModelProto, level: str, optimised: Path | None = None) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+    options.log_severity_level = 4
+    if optimised is not None:
+        options.optimized_model_filepath = str(optimised)
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--chains", type=int, default=1000)
+    arguments = parser.parse_args()
+    figures = figures_of(arguments.seed, arguments.chains)
+    print(*figures.missed, *figures.contradicted, figures, sep="\n")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
