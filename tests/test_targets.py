@@ -166,3 +166,31 @@ def test_the_rows_only_grow() -> None:
 def test_newer_versions_of_directml_never_have_lower_levels() -> None:
     levels = [row.level for row in DIRECTML_VERSIONS]
     assert levels == sorted(levels)
+
+
+@pytest.mark.parametrize(
+    ("text", "double_precision", "typed_uav_loads"),
+    [
+        ("5_2+no-typed-uav-loads", True, False),
+        ("WINDOWS-11-22H2+no-double-precision", False, True),
+        ("directml-1.8.0+no-typed-uav-loads+no-double-precision", False, False),
+    ],
+)
+def test_a_name_tells_what_the_adapter_lacks(text: str, double_precision: bool, typed_uav_loads: bool) -> None:
+    target = Target.parse(text)
+    assert (target.double_precision, target.typed_uav_loads) == (double_precision, typed_uav_loads)
+    assert target.name.partition("+")[0] == text.lower().partition("+")[0]
+    assert Target.parse(target.spelling) == target
+    assert Target.parse(target.name) == target
+
+
+@pytest.mark.parametrize("text", ["5_2+no-uav", "5_2+", "5_2+no-typed-uav-loads+x"])
+def test_what_is_no_capability_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no capability; expected no-double-precision or no-typed-uav-loads"):
+        Target.parse(text)
+
+
+def test_a_target_of_another_name_is_spelled_by_its_level() -> None:
+    assert Target("5_0", name="weak", typed_uav_loads=False).spelling == "5_0+no-typed-uav-loads"  # type: ignore[arg-type]
+    assert Target.parse("5_2", typed_uav_loads=False).spelling == "5_2+no-typed-uav-loads"
+    assert Target.parse("windows-10-22h2").spelling == "windows-10-22h2"
