@@ -41,6 +41,8 @@ TensorLike: TypeAlias = "TensorDesc | BufferTensorDesc"
 
 UINT = Annotated[int, Unsigned(UINT_MAX)]
 UINT64 = Annotated[int, Unsigned(UINT64_MAX)]
+UINTS = Annotated[tuple[UINT, ...], Field(fail_fast=True)]
+"""An array, of which the first wrong value is told: it may have millions."""
 
 DATA_TYPE = DataTypes(TensorDataType, "DML_TENSOR_DATA_TYPE_")
 TENSOR_TYPE = Enumerator(TensorType, "DML_TENSOR_TYPE_")
@@ -69,8 +71,8 @@ class BufferTensorDesc(Struct):
         default_factory=_not_given,
         description="The number of dimensions; it is the length of Sizes, and of Strides where given.",
     )
-    sizes: tuple[UINT, ...] | None = Field(description="The size of each dimension, in elements; none may be 0.")
-    strides: tuple[UINT, ...] | None = Field(
+    sizes: UINTS | None = Field(description="The size of each dimension, in elements; none may be 0.")
+    strides: UINTS | None = Field(
         default=None,
         description="How far apart neighbours along each dimension lie, in elements, not bytes; null means packed.",
     )
@@ -162,9 +164,7 @@ class TileOperatorDesc(Struct):
         default_factory=_not_given,
         description="The length of Repeats; it is the same as InputTensor.DimensionCount.",
     )
-    repeats: tuple[UINT, ...] | None = Field(
-        description="The number of tiled copies of each dimension; all are larger than 0."
-    )
+    repeats: UINTS | None = Field(description="The number of tiled copies of each dimension; all are larger than 0.")
 
     @model_validator(mode="after")
     def _work_out_what_is_left_out(self) -> Self:

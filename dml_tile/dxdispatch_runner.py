@@ -222,13 +222,13 @@ def _file_writer(
     if suffix == ".npy":
         contents = _values(memory, f"{pointer}/resource", memory.bytes.nbytes)
         if command.dimensions:
+            if len(command.dimensions) > _MAX_NPY_DIMENSIONS:
+                raise refuse(f"{pointer}/dimensions", f"at most {_MAX_NPY_DIMENSIONS} were expected")
             count = math.prod(command.dimensions)
             if count > len(contents):
                 raise refuse(
                     f"{pointer}/dimensions", f"{count} elements are promised, but the resource has {len(contents)}"
                 )
-            if len(command.dimensions) > _MAX_NPY_DIMENSIONS:
-                raise refuse(f"{pointer}/dimensions", f"at most {_MAX_NPY_DIMENSIONS} were expected")
             contents = contents[:count].reshape(command.dimensions)
 
     def write_file() -> None:

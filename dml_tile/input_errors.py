@@ -46,29 +46,64 @@ def refuse(pointer: str, message: str) -> InputError:
     return InputError([Problem(pointer, message)])
 
 
-def problems_of(error: ValidationError, data: Any, pointer: str = "", names: Sequence[str] = _C_NAMES) -> list[Problem]:
-    """The problems that a pydantic error tells of, each with the field in C names, the value, and what was expected.
+class ProblemList:
+    """Collects the problems of an input, of which the first MAX_PROBLEMS are kept and the others counted.
 
     ``data`` is the JSON value that was read and ``pointer`` its place in the source. ``names`` are the known fields:
-    an unknown one is told with the nearest, or with all if they are few. The first ten problems are told.
+    an unknown one is told with the nearest, or with all if they are few.
     """
-    problems = []
-    found = [_found(data, details) for details in error.errors(include_url=False)]
-    unknown = [path for details, _, path in found if details["type"] == "extra_forbidden"]
-    misspelt = {(*path[:-1], *nearest(str(path[-1]), names)) for path in unknown[:MAX_PROBLEMS]}
-    told = [entry for entry in found if entry[0]["type"] != "missing" or tuple(entry[2]) not in misspelt]
-    for details, steps, path in told[:MAX_PROBLEMS]:
-        if path[:1] in (["resources"], ["dispatchables"]):  # the pointer names these
-            path = path[2:] or path[-1:]
-        problems.append(Problem(pointer + json_pointer(steps), _described(details, path, names)))
-    if len(told) > MAX_PROBLEMS:
-        problems.append(Problem(pointer, f"and {len(told) - MAX_PROBLEMS} more problems"))
-    return problems
+
+    def __init__(self, data: Any, pointer: str = "", names: Sequence[str] = _C_NAMES) -> None:
+        self._data = data
+        self._pointer = pointer
+        self._names = names
+        self._kept: list[Problem] = []
+        self._more = 0
+
+    def add(self, problem: Problem) -> None:
+        """Add one problem."""
+        if len(self._kept) < MAX_PROBLEMS:
+            self._kept.append(problem)
+        else:
+            self._more += 1
+
+    def add_error(self, error: ValidationError, location: tuple[str | int, ...] = ()) -> None:
+        """Add what a pydantic error tells of the value at a location: the field, the value, and what was expected."""
+        if len(self._kept) == MAX_PROBLEMS:
+            self._more += error.error_count()
+            return
+        found = [_found(self._data, location, details) for details in error.errors(include_url=False)]
+        unknown = [path for details, _, path in found if details["type"] == "extra_forbidden"]
+        misspelt = {(*path[:-1], *nearest(str(path[-1]), self._names)) for path in unknown[:MAX_PROBLEMS]}
+        told = [entry for entry in found if entry[0]["type"] != "missing" or tuple(entry[2]) not in misspelt]
+        room = MAX_PROBLEMS - len(self._kept)
+        for details, steps, path in told[:room]:
+            if path[:1] in (["resources"], ["dispatchables"]):  # the pointer names these
+                path = path[2:] or path[-1:]
+            self.add(Problem(self._pointer + json_pointer(steps), _described(details, path, self._names)))
+        self.leave_out(len(told) - len(told[:room]))
+
+    def leave_out(self, count: int) -> None:
+        """Count problems that are not kept."""
+        self._more += count
+
+    def told(self) -> list[Problem]:
+        """The problems that are kept, and how many more there are."""
+        return [*self._kept, Problem(self._pointer, f"and {self._more} more problems")] if self._more else self._kept
 
 
-def _found(data: Any, details: ErrorDetails) -> tuple[ErrorDetails, list[str | int], list[str | int]]:
+def problems_of(error: ValidationError, data: Any, pointer: str = "", names: Sequence[str] = _C_NAMES) -> list[Problem]:
+    """The problems that a pydantic error tells of; the parameters are those of ProblemList."""
+    problems = ProblemList(data, pointer, names)
+    problems.add_error(error)
+    return problems.told()
+
+
+def _found(
+    data: Any, location: tuple[str | int, ...], details: ErrorDetails
+) -> tuple[ErrorDetails, list[str | int], list[str | int]]:
     """An error of pydantic's, the steps to what is wrong, and the path to the field, which may be missing."""
-    steps, rest = _followed(data, details["loc"])
+    steps, rest = _followed(data, location + details["loc"])
     return details, steps, [*steps, *rest] if details["type"] == "missing" else steps
 
 

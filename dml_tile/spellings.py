@@ -123,7 +123,7 @@ class Flags(Enumerator):
         one = super().__get_pydantic_core_schema__(source, handler)
         ored = core_schema.no_info_plain_validator_function(lambda values: self.read(reduce(or_, values, 0)))
         return core_schema.union_schema(
-            [one, core_schema.chain_schema([core_schema.list_schema(one), ored])],
+            [one, core_schema.chain_schema([core_schema.list_schema(one, fail_fast=True), ored])],
             mode="left_to_right",
             custom_error_type="flags",
             custom_error_message=f"Input should be a name, an integer or a list of them; {self._values.complaint}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
@@ -181,3 +183,11 @@ def test_the_documented_row_decides_on_plain_tiles(data_type: TensorDataType, le
         desc = TileOperatorDesc.from_input(data_type=data_type, sizes=[2] * rank, repeats=[3] * rank)
         findings = check(desc, level, "documentation")
         assert (not findings) == (data_type in listed and rank in ranks)
+
+
+def test_a_tensor_of_very_many_dimensions_is_refused_without_a_product() -> None:
+    flat = {"DataType": "FLOAT32", "Sizes": [7] * 400_000, "TotalTensorSizeInBytes": 4}
+    tile = TileOperatorDesc.model_validate({"InputTensor": flat, "OutputTensor": flat, "Repeats": [1] * 400_000})
+    started = time.process_time()
+    assert {finding.rule for finding in check(tile)} == {"DML-BUFFER-DimensionCount"}
+    assert time.process_time() - started < 5

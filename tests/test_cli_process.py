@@ -133,6 +133,9 @@ ASTRONOMIC = {"DataType": "FLOAT32", "Sizes": [2**32 - 1] * 8}
         (json.dumps(TILE).encode()[:-9], 2, b"unreadable JSON: EOF"),
         (b"\xff\xfe\x00", 2, b"unreadable JSON"),
         (b"", 2, b"unreadable JSON: EOF"),
+        (json.dumps(TILE | {"InputTensor": FLAT | {"Sizes": ["x"] * 10**6}}).encode(), 2, b""),
+        (json.dumps(TILE | {"InputTensor": FLAT | {"Flags": ["x"] * 10**6}}).encode(), 2, b""),
+        (json.dumps(TILE | {f"k{i}": 1 for i in range(400_000)}).encode(), 2, b""),
         (json.dumps(dict.fromkeys(TILE, ASTRONOMIC) | {"Repeats": [2**32 - 1] * 8}).encode(), 1, b""),
     ],
 )

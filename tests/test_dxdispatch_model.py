@@ -104,3 +104,19 @@ def test_a_model_s_tile_is_the_bare_descriptor() -> None:
     read = read_model(model()).dispatchables["tile"]
     assert isinstance(read, TileDispatchable)
     assert read.desc == TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2], repeats=[2])
+
+
+@pytest.mark.parametrize(
+    ("changes", "last"),
+    [
+        ({"commands": [{}] * 25}, "and 15 more problems"),
+        ({"commands": [{"type": "print", "resource": "X"}] * 25}, "and 15 more problems"),
+        ({"resources": dict.fromkeys(map(str, range(12)), 1)}, "and 2 more problems"),
+        ({"commands": [{"type": "dispatch", "dispatchable": "tile", "bindings": {"I": [1] * 50}}]}, "an object"),
+    ],
+)
+def test_ten_problems_are_told_and_the_others_counted(changes: Json, last: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_model(model(**changes))
+    assert last in caught.value.problems[-1].message
+    assert len(caught.value.problems) == (11 if "more" in last else 1)

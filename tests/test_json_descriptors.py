@@ -11,7 +11,7 @@ import pytest
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.errors import InputError, Problem
 from dml_tile.readers.json import descriptors as documents
-from dml_tile.readers.json.descriptors import JsonDescriptor, read_document, read_source, read_value
+from dml_tile.readers.json.descriptors import JsonDescriptor, read_document, read_lines, read_source, read_value
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
@@ -123,7 +123,10 @@ def test_the_line_of_what_is_no_json_is_the_document_s() -> None:
             "deferred resources",
         ),
         (b'{"Repeats": [1], "Repeats": [2]}', "the name 'Repeats' appears twice"),
-        (TILE | {"Repeats": [-1] * 1000}, "and 990 more problems"),
+        (TILE | {"Repeats": [-1] * 1000}, r"^Repeats\[0\] is -1; at least 0 was expected$"),
+        (TILE | {f"k{i}": 1 for i in range(30)}, "k9 is unknown; and 20 more problems$"),
+        (TILE | {f"k{i}": 1 for i in range(1000)}, "k9 is unknown; and 990 more problems$"),
+        (TILE | {"InputTensor": FLAT | {f"k{i}": 1 for i in range(1000)}}, "k9 is unknown; and 990 more problems$"),
         ({"Type": -1}, "Type is -1"),
         ({"Type": [1], "Desc": TILE}, r"Type is an array of 1"),
         ({"Type": True, "Desc": TILE}, "Type is true"),
@@ -175,3 +178,42 @@ def test_a_document_is_limited_and_lines_are_not_together(tmp_path: Path, monkey
         read_value(str(path))
     lines = path.rename(tmp_path / "tiles.jsonl")
     assert list(read_source(str(lines))) == [JsonDescriptor("/0", BARE), JsonDescriptor("/1", BARE)]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson"])
+def test_a_line_over_the_limit_is_one_problem_and_the_next_keeps_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.setattr(documents, "MAX_DOCUMENT_BYTES", 200)
+    monkeypatch.setattr(documents, "_SKIPPED_AT_ONCE", 7)
+    line = json.dumps(TILE)
+    assert len(line) < 200
+    path = tmp_path / f"a{suffix}"
+    for long in (line + " " * (201 - len(line)), line + " " * 950, line + " " * (200 - len(line)) + line):
+        path.write_text(f"{line}\n{long}\n{line}\n{long}")
+        found = list(read_source(str(path)))
+        assert [part.pointer for part in found] == ["/0", "/1", "/2", "/3"]
+        assert [isinstance(part, Problem) for part in found] == [False, True, False, True]
+        assert isinstance(found[1], Problem)
+        assert found[1].message == "line 2 is larger than 200 bytes"
+
+
+def test_a_line_as_long_as_the_limit_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = json.dumps(TILE)
+    monkeypatch.setattr(documents, "MAX_DOCUMENT_BYTES", len(line) + 1)
+    (tmp_path / "a.jsonl").write_text(f"{line}\n{line}\n")
+    assert [type(part) for part in read_source(str(tmp_path / "a.jsonl"))] == [JsonDescriptor] * 2
+
+
+@pytest.mark.parametrize("form", ["list", "lines"])
+def test_so_many_problems_of_a_source_are_told_and_the_others_counted(form: str) -> None:
+    text = b"[%s]" % b",".join([b"[[]]"] * 250) if form == "list" else b"[]\n" * 250
+    found = list(read_document(text) if form == "list" else read_lines(text.splitlines()))
+    assert len(found) == 101
+    assert found[-1] == Problem("", "and 150 more problems")
+
+
+def test_tiles_behind_many_problems_are_still_read() -> None:
+    (*_, tile, more) = read_document(b"[%s, %s]" % (b",".join([b"7"] * 101), json.dumps(TILE).encode()))
+    assert isinstance(tile, JsonDescriptor)
+    assert (tile.pointer, more) == ("/101", Problem("", "and 1 more problems"))

@@ -70,7 +70,9 @@ def calc_buffer_tensor_size(data_type: int, sizes: Sequence[int], strides: Seque
     if element_size is None:
         return 0
     if strides is None:
-        size = math.prod(sizes) * element_size
+        size = element_size
+        for each in sizes:  # of however many: numbers that do not wrap would grow with each
+            size = size * each & UINT64_MAX
     else:
         last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=False))
         size = ((last & UINT_MAX) + 1) * element_size

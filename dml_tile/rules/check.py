@@ -14,7 +14,14 @@ from typing import Final
 
 from dml_tile.calls import record
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.enums import UINT_MAX, FeatureLevel, OperatorType, TensorFlags, TensorType
+from dml_tile.enums import (
+    DML_TENSOR_DIMENSION_COUNT_MAX1,
+    UINT_MAX,
+    FeatureLevel,
+    OperatorType,
+    TensorFlags,
+    TensorType,
+)
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Finding, Severity, bases_of
 from dml_tile.geometry.layout import ELEMENT_SIZES, minimum_size_in_bytes
@@ -170,7 +177,7 @@ def _plain(tensor: TensorDesc | None) -> BufferTensorDesc | None:
     if (
         buffer.sizes is None
         or element_size is None
-        or len(buffer.sizes) != buffer.dimension_count
+        or not len(buffer.sizes) == buffer.dimension_count <= DML_TENSOR_DIMENSION_COUNT_MAX1
         or buffer.strides is not None
         or buffer.guaranteed_base_offset_alignment != 0
         or buffer.flags > _OWNED_BY_DML

@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError
 from dml_tile.descriptors import DATA_TYPE, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import UINT_MAX, ExecutionFlags, TensorDataType
 from dml_tile.errors import InputError, Problem
-from dml_tile.input_errors import problems_of, refuse
+from dml_tile.input_errors import ProblemList, refuse
 from dml_tile.spellings import JSON_DOCUMENT, Flags
 from dml_tile.text import json_pointer, shown
 
@@ -137,7 +137,11 @@ def _as_sources(sources: Any) -> Any:
 _Source = str | BindingSource
 Bindings = dict[
     str,
-    Annotated[tuple[BindingSource, ...], BeforeValidator(_as_sources, json_schema_input_type=_Source | list[_Source])],
+    Annotated[
+        tuple[BindingSource, ...],
+        Field(fail_fast=True),
+        BeforeValidator(_as_sources, json_schema_input_type=_Source | list[_Source]),
+    ],
 ]
 
 
@@ -200,7 +204,7 @@ class WriteFileCommand(_Part):
     type: Literal["writefile"]
     resource: str
     target_path: str = Field(min_length=1, description="Relative to the current folder.")
-    dimensions: tuple[PositiveUINT, ...] = Field(
+    dimensions: Annotated[tuple[PositiveUINT, ...], Field(fail_fast=True)] = Field(
         default=(), description="The shape of a .npy file; by default one dimension."
     )
 
@@ -226,6 +230,11 @@ class Model(_Part):
 
 
 _DISPATCHABLE: Final[TypeAdapter[TileDispatchable | OtherDispatchable]] = TypeAdapter(Dispatchable)
+_PARTS: Final[dict[str, tuple[type[dict[str, Any]] | type[list[Any]], TypeAdapter[Any]]]] = {
+    "resources": (dict, TypeAdapter(Resource)),
+    "dispatchables": (dict, _DISPATCHABLE),
+    "commands": (list, TypeAdapter(Command)),
+}
 
 
 def is_dxdispatch_model(data: Any) -> bool:
@@ -238,13 +247,37 @@ def read_model(data: Any) -> Model:
     if not is_dxdispatch_model(data):
         expected = "a DxDispatch model (with resources, dispatchables and commands) was expected"
         raise refuse("", f"{shown(data)} was provided, but {expected}; `dml-tile check` takes bare descriptors too")
+    problems = ProblemList(data)
+    parts = {name: _validated_parts(data, name, problems) for name in _PARTS}
     try:
-        model = Model.model_validate(data, context=JSON_DOCUMENT)
+        shells = {name: type(data[name])() for name, part in parts.items() if part is not None}
+        Model.model_validate({**data, **shells}, context=JSON_DOCUMENT)
     except ValidationError as error:
-        raise InputError(problems_of(error, data)) from None
-    if problems := list(_dangling_names(model)):
-        raise InputError(problems)
+        problems.add_error(error)
+    if not problems.told():
+        model = Model.model_construct(None, **parts)
+        for problem in _dangling_names(model):
+            problems.add(problem)
+    if told := problems.told():
+        raise InputError(told)
     return model
+
+
+def _validated_parts(
+    data: dict[str, Any], name: str, problems: ProblemList
+) -> dict[str | int, Any] | tuple[Any, ...] | None:
+    """The resources, dispatchables or commands, one by one, so that errors do not add up; None if they are no list."""
+    kind, adapter = _PARTS[name]
+    values = data.get(name)
+    if not isinstance(values, kind):
+        return None
+    parts: dict[str | int, Any] = {}
+    for key, value in values.items() if isinstance(values, dict) else enumerate(values):
+        try:
+            parts[key] = adapter.validate_python(value, context=JSON_DOCUMENT)
+        except ValidationError as error:
+            problems.add_error(error, (name, key))
+    return parts if kind is dict else tuple(parts.values())
 
 
 def read_dispatchables(data: dict[str, Any]) -> dict[str, TileDispatchable | OtherDispatchable]:

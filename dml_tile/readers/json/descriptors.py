@@ -12,10 +12,10 @@ from typing import Any, BinaryIO, Final
 
 from pydantic import ValidationError
 
-from dml_tile.descriptors import OPERATOR_TYPE, OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors import OPERATOR_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import OperatorType
 from dml_tile.errors import InputError, Problem
-from dml_tile.input_errors import problems_of, refuse
+from dml_tile.input_errors import MAX_PROBLEMS, ProblemList, refuse
 from dml_tile.readers.dxdispatch.model import TileDispatchable, is_dxdispatch_model, read_dispatchables, read_model
 from dml_tile.readers.file_kinds import unread_kind
 from dml_tile.readers.json.positions import SourceText
@@ -26,7 +26,20 @@ from dml_tile.text import json_pointer, shown
 MAX_DOCUMENT_BYTES: Final = 2**28
 """How large a document may be that is read as a whole; JSON lines may be longer together, not each."""
 
+_SKIPPED_AT_ONCE: Final = 2**20
 _TILE_FIELDS: Final = {name: str(field.alias) for name, field in TileOperatorDesc.model_fields.items()}
+_KNOWN_KEYS: Final = {
+    key
+    for model in (OperatorDesc, TileOperatorDesc, TensorDesc, BufferTensorDesc)
+    for name, field in model.model_fields.items()
+    for key in (name, str(field.alias))
+} | {"NullDesc"}
+MAX_KEYS: Final = 64
+"""Of an object with more, most unknown keys are counted only."""
+
+MAX_PROBLEMS_OF_A_SOURCE: Final = 100
+"""How many unreadable parts of a source are told one by one."""
+
 LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
 
 
@@ -54,7 +67,7 @@ def read_source(name: str) -> Iterator[Part]:
     try:
         with _opened(name) as file:
             if name.lower().endswith(LINES_SUFFIXES):
-                yield from read_lines(iter(lambda: file.readline(MAX_DOCUMENT_BYTES), b""))
+                yield from read_lines(_lines_of(file))
             else:
                 yield from read_document(_whole(file, name), name)
     except InputError as error:
@@ -115,7 +128,7 @@ def read_document(text: bytes, name: str = "-") -> Iterator[Part]:
         else:
             yield Problem("", _why_unreadable(name, text, error))
         return
-    yield from _located(_parts(data), SourceText(text))
+    yield from _located(_limited(_parts(data)), SourceText(text))
 
 
 def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[Part]:
@@ -123,12 +136,38 @@ def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[Part]:
 
     Their pointers begin with the index of the line, from 0.
     """
-    for i, line in enumerate(lines):
-        if line.strip():
-            yield from _located([_line(line, json_pointer([i]), first + i)], SourceText(line, first + i))
+    yield from _limited(
+        part
+        for i, line in enumerate(lines)
+        if line.strip()
+        for part in _located([_line(line, json_pointer([i]), first + i)], SourceText(line, first + i))
+    )
+
+
+def _limited(parts: Iterable[Part]) -> Iterator[Part]:
+    """The parts, of which so many problems are told one by one, and the others counted."""
+    problems = 0
+    for part in parts:
+        problems += isinstance(part, Problem)
+        if problems <= MAX_PROBLEMS_OF_A_SOURCE or not isinstance(part, Problem):
+            yield part
+    if problems > MAX_PROBLEMS_OF_A_SOURCE:
+        yield Problem("", f"and {problems - MAX_PROBLEMS_OF_A_SOURCE} more problems")
+
+
+def _lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file; one that is longer than MAX_DOCUMENT_BYTES is cut, which makes it too long to be read."""
+    while line := file.readline(MAX_DOCUMENT_BYTES + 1):
+        if len(line) > MAX_DOCUMENT_BYTES:
+            rest = line
+            while rest and not rest.endswith(b"\n"):
+                rest = file.readline(_SKIPPED_AT_ONCE)
+        yield line
 
 
 def _line(line: bytes, pointer: str, number: int) -> Part:
+    if len(line) > MAX_DOCUMENT_BYTES:
+        return Problem(pointer, f"line {number} is larger than {MAX_DOCUMENT_BYTES} bytes")
     try:
         data = parse_json(line.rstrip())
     except ValueError as error:
@@ -206,11 +245,30 @@ def _operator_type(spelling: Any) -> int | str | None:
 
 
 def _validated(model: type[OperatorDesc | TileOperatorDesc], data: dict[str, Any], pointer: str) -> Part:
+    data, left_out = _trimmed(data)
     try:
         return JsonDescriptor(pointer, model.model_validate(data, context=JSON_DOCUMENT))
     except ValidationError as error:
-        problems = problems_of(error, data, pointer)
-        return Problem(pointer, "; ".join(problem.message for problem in problems))
+        problems = ProblemList(data, pointer)
+        problems.add_error(error)
+        problems.leave_out(left_out)
+        return Problem(pointer, "; ".join(problem.message for problem in problems.told()))
+
+
+def _trimmed(data: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """A struct without most of its unknown keys, if they are many, and how many are left out: each makes an error."""
+    left_out = 0
+    if len(data) > MAX_KEYS:
+        unknown = [key for key in data if key not in _KNOWN_KEYS]
+        left_out = len(unknown[MAX_PROBLEMS:])
+        trimmed = {*unknown[MAX_PROBLEMS:]}
+        data = {key: value for key, value in data.items() if key not in trimmed}
+    for key, value in data.items():
+        if isinstance(value, dict) and key in _KNOWN_KEYS:
+            inner, more = _trimmed(value)
+            if more:
+                data, left_out = {**data, key: inner}, left_out + more
+    return data, left_out
 
 
 def _is_json(text: bytes) -> bool:
