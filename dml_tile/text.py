@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
 from typing import Final
+
+_LOG_COMMAND: Final = re.compile(r"##(?=vso\[|\[)", re.IGNORECASE)
 
 MAX_COMPARED: Final = 80
 """The characters of a name that are compared; no known name is nearly as long."""
@@ -42,10 +46,28 @@ def braced(values: Iterable[object]) -> str:
 
 
 def printable(text: str) -> str:
-    """A text with escapes for the characters that move or colour a terminal's cursor, or cannot be encoded."""
-    if text.isprintable():
+    """A text that is safe in a log.
+
+    It has escapes for the characters that move or colour a terminal's cursor, or cannot be encoded, and for what begins
+    a command to Azure Pipelines or GitHub's runner anywhere in a line.
+    """
+    if text.isprintable() and "##" not in text:
         return text
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    escaped = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    return _LOG_COMMAND.sub(r"#\\x23", escaped)
+
+
+def at_line_start(name: str) -> str:
+    """A printable name that may begin a line of a log: GitHub's runner takes ``::`` there for a command."""
+    return f"./{printable(name)}" if name.lstrip().startswith(("::", "##")) else printable(name)
+
+
+def printable_json(text: str) -> str:
+    """A JSON text with escapes for what ``printable`` escapes."""
+    if text.isprintable() and "##" not in text:
+        return text
+    escaped = "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
+    return _LOG_COMMAND.sub(r"#\\u0023", escaped)
 
 
 def shown(value: object) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dml_tile.cli.config import MAX_BYTES, Config, nearest_config
+from dml_tile.errors import ConfigError
 from tests.helpers.check_files import BAD, FLAT, INT64, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES
@@ -231,3 +233,23 @@ def test_a_quoted_pattern_is_expanded(check: Call) -> None:
     assert check("[odd].json").stdout.startswith("[odd].json: accepted")
     result = check("models/*.onnx")
     assert (result.exit_code, result.stderr) == (2, "dml-tile: models/*.onnx: no file matches the pattern\n")
+
+
+@pytest.mark.parametrize("key", [".".join("a" * 50_000), ".".join(['"a b"'] * 50_000), " . ".join("b" * 50_000)])
+@pytest.mark.parametrize("form", ["{} = 1", "[{}]", "x = {{{} = 1}}"])
+def test_a_key_of_very_many_parts_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, form: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text(form.format(key))
+    started = time.process_time()
+    with pytest.raises(ConfigError, match="a key has more than 100 parts"):
+        nearest_config()
+    assert time.process_time() - started < 5
+
+
+def test_a_key_of_many_parts_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = f"{'.'.join('a' * 100)} = 1\n[tool.dml-tile]\ntargets = ['4_0']\n"
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert nearest_config().settings.targets == ("4_0",)

@@ -139,8 +139,18 @@ def test_shared_addresses_are_found_exactly(dense: int, shape: tuple[list[int], 
         ([4096, 4096], [1, 4096], False),
         ([4096, 4096], [4095, 1], True),
         ([UINT_MAX, UINT_MAX], [0, 1], True),
+        # equal strides alone
+        ([4096, 4096], [8192, 8192], True),
+        # two dimensions that do not nest are decided by arithmetic, however large
+        ([2**12, 2**12], [2**20, 2**20 + 1], False),
+        ([2**21, 2**21], [2**20, 2**20 + 1], True),
+        ([2**20, 2**20 + 1], [2**20 + 1, 2**20], False),
+        ([2**20 + 1, 2**20 + 2], [2**20 + 1, 2**20], True),
+        # the inner two reach less than the common divisor of the outer two, which do not nest
+        ([2**12, 2**12, 3, 3], [3 * 2**20, 2 * 2**20, 3, 2], True),
+        ([2, 3, 3, 3], [3 * 2**20, 2 * 2**20, 3, 2], False),
         # does not nest, and is too large to be enumerated
-        ([2**12, 2**12], [2**20, 2**20 + 1], None),
+        ([2**8, 2**8, 2**8], [2**30, 2**30 + 1, 2**31 + 1], None),
         # the outer dimension nests, so only the inner two are enumerated
         ([2**20, 3, 3], [2**12, 2, 3], False),
     ],
@@ -152,8 +162,26 @@ def test_large_layouts_are_judged_without_enumerating_what_nests(
 
 
 def test_addresses_are_enumerated_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes, strides = [3, 3], [2, 3]  # distinct, but not nested
-    monkeypatch.setattr(layout, "MAX_ENUMERATED_ADDRESSES", 9)
-    assert shares_addresses(sizes, strides) is False
+    sizes, strides = [2, 2, 2], [3, 5, 7]  # distinct, but not nested
     monkeypatch.setattr(layout, "MAX_ENUMERATED_ADDRESSES", 8)
+    assert shares_addresses(sizes, strides) is False
+    monkeypatch.setattr(layout, "MAX_ENUMERATED_ADDRESSES", 7)
     assert shares_addresses(sizes, strides) is None
+
+
+def test_a_budget_bounds_what_is_enumerated_together() -> None:
+    with layout.address_budget(16):
+        assert shares_addresses([2, 2, 2], [3, 5, 7]) is False
+        assert shares_addresses([2, 2, 2], [3, 5, 7]) is False, "what is known costs nothing"
+        assert shares_addresses([2, 2, 2], [4, 5, 7]) is False
+        assert shares_addresses([2, 2, 2], [5, 6, 9]) is None
+        assert shares_addresses([4096, 4096], [4095, 1]) is True, "arithmetic needs no budget"
+    assert shares_addresses([2, 2, 2], [5, 6, 9]) is False
+
+
+def test_many_layouts_that_do_not_nest_take_little_time_within_a_budget() -> None:
+    started = time.process_time()
+    with layout.address_budget(layout.MAX_ADDRESSES_OF_A_RUN):
+        answers = [shares_addresses([155, 157, 158], [400_009 + i, 500_009, 700_001]) for i in range(200)]
+    assert None in answers
+    assert time.process_time() - started < 10

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dml_tile.text import (
     MAX_COMPARED,
+    at_line_start,
     braced,
     did_you_mean,
     json_pointer,
     nearest,
     pointer_steps,
     printable,
+    printable_json,
     shortened,
     shortened_within,
     shown,
@@ -97,3 +101,40 @@ def test_a_pointer_escapes_what_has_a_meaning() -> None:
 @given(st.lists(st.text("ab/~01", max_size=5)))
 def test_a_pointer_leads_back_to_its_steps(steps: list[str]) -> None:
     assert pointer_steps(json_pointer(steps)) == steps
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("##vso[task.setvariable x]", "#\\x23vso[task.setvariable x]"),
+        ("a ##[error]", "a #\\x23[error]"),
+        ("##VSO[a", "#\\x23VSO[a"),
+        ("a\u202eb\u2028\x1b", "a\\u202eb\\u2028\\x1b"),
+        ("## heading, C#[1]", "## heading, C#[1]"),
+    ],
+)
+def test_what_a_log_would_obey_is_escaped(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("::stop-commands::tok.json", "./::stop-commands::tok.json"),
+        ("  ::error::x", "./  ::error::x"),
+        ("##vso[task]evil.json", "./#\\x23vso[task]evil.json"),
+        ("a::b", "a::b"),
+        (":a", ":a"),
+    ],
+)
+def test_a_name_that_begins_a_line_is_no_command(name: str, shown: str) -> None:
+    assert at_line_start(name) == shown
+
+
+@pytest.mark.parametrize("text", ["\u202e\u2028\x7f", "##vso[a", "## ##[b", "é☃\n", "\U000e0001", "\udcff"])
+def test_json_keeps_its_meaning_and_has_only_what_is_printable(text: str) -> None:
+    escaped = printable_json(json.dumps([text], ensure_ascii=False) + "\n")
+    assert json.loads(escaped) == [text]
+    assert escaped[:-1].isprintable()
+    assert "##[" not in escaped
+    assert "##vso[" not in escaped

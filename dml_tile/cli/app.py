@@ -21,8 +21,10 @@ from dml_tile.cli.commands.lower import lower
 from dml_tile.cli.commands.run import run
 from dml_tile.cli.commands.schema import schema
 from dml_tile.cli.commands.show import show
-from dml_tile.cli.console import UNREADABLE
+from dml_tile.cli.console import UNREADABLE, tell
 from dml_tile.cli.output_files import drop_output, print_text, printed_output
+from dml_tile.cli.signals import ending_by_exceptions
+from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 
 app = typer.Typer(
     name="dml-tile",
@@ -62,11 +64,12 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        try:
-            app()
-        finally:
-            printed_output().flush()  # at exit, Python could no longer report that it fails
+        with ending_by_exceptions(), address_budget(MAX_ADDRESSES_OF_A_RUN):
+            try:
+                app()
+            finally:
+                printed_output().flush()  # at exit, Python could no longer report that it fails
     except OSError as error:  # commands handle those of other files
-        typer.echo(f"dml-tile: standard output: {error.strerror}", err=True)
+        tell(f"dml-tile: {error.filename or 'standard output'}: {error.strerror}")
         drop_output()
         raise SystemExit(UNREADABLE) from None

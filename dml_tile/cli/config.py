@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,12 @@ from dml_tile.text import shown
 
 MAX_BYTES: Final = 2**20
 """The size of the largest pyproject.toml that is read."""
+
+MAX_KEY_PARTS: Final = 100
+"""The parts of the longest dotted key: tomllib takes quadratic time for them."""
+
+_KEY_PART: Final = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY: Final = re.compile(rf"{_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART}){{{MAX_KEY_PARTS}}}")
 
 _FILE: Final = "pyproject.toml"
 _TABLE: Final = "tool.dml-tile"
@@ -112,7 +119,10 @@ def _table(path: Path, file: str) -> dict[str, Any]:
     if len(text) > MAX_BYTES:
         raise ConfigError(file, f"larger than {MAX_BYTES} bytes")
     try:
-        tool = tomllib.loads(text.decode()).get("tool")
+        decoded = text.decode()
+        if _LONG_KEY.search(decoded):
+            raise ConfigError(file, f"a key has more than {MAX_KEY_PARTS} parts")
+        tool = tomllib.loads(decoded).get("tool")
     except (ValueError, RecursionError) as error:
         raise ConfigError(file, f"unreadable TOML: {error}") from None
     table = tool.get("dml-tile", {}) if isinstance(tool, dict) else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Final, cast
 
 import typer
@@ -46,7 +46,13 @@ def complain(source: str, problems: Sequence[Problem]) -> None:
 
     for problem in problems:
         where = f"{source}#{problem.pointer}" if problem.pointer else source
-        typer.echo(f"dml-tile: {printable(where)}: {printable(problem.message)}", err=True)
+        tell(f"dml-tile: {printable(where)}: {printable(problem.message)}")
+
+
+def tell(line: str) -> None:
+    """Print a line on standard error; where that is closed or full, the exit status has to do."""
+    with suppress(OSError):
+        typer.echo(line, err=True)
 
 
 @contextmanager
@@ -82,9 +88,9 @@ def console_of(*, stderr: bool = False, file: Output | None = None, is_terminal:
 def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
     """Run a tile; a large one has a progress bar on a terminal. ``explain_plan`` prints its plan on stderr first."""
     if explain_plan:
-        from dml_tile.text import printable
+        from dml_tile.text import at_line_start
 
-        typer.echo(f"{printable(name)}: {tile.plan}", err=True)
+        tell(f"{at_line_start(name)}: {tile.plan}")
     if tile.plan.size < _MIN_BYTES_FOR_PROGRESS or not sys.stderr.isatty():
         tile.run()
         return

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import select
+import stat
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # reading JSON needs no NumPy
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_SECONDS_WITHOUT_WRITER: Final = 60
+_NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
+_BINARY: Final = getattr(os, "O_BINARY", 0)
 
 
 def read_into(path: Path, place: NDArray[np.uint8], offset: int = 0) -> None:
@@ -21,6 +30,22 @@ def read_into(path: Path, place: NDArray[np.uint8], offset: int = 0) -> None:
         raise ValueError(f"it changed while it was read: {read} of {place.nbytes} bytes are left")
 
 
+def open_without_waiting(path: Path) -> BinaryIO:
+    """Open a file, or a pipe as soon as there is something to read from it.
+
+    Raises OSError, TimeoutError if nobody writes to the pipe for MAX_SECONDS_WITHOUT_WRITER.
+    """
+    file = os.fdopen(os.open(path, os.O_RDONLY | _BINARY | _NONBLOCK), "rb")
+    if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+        ready, _, _ = select.select([file], [], [], MAX_SECONDS_WITHOUT_WRITER)
+        if not ready:
+            file.close()
+            raise TimeoutError(errno.ETIMEDOUT, f"is a pipe that nobody wrote to for {MAX_SECONDS_WITHOUT_WRITER} s")
+    if _NONBLOCK:
+        os.set_blocking(file.fileno(), True)
+    return file
+
+
 def _without_waiting(path: str, flags: int) -> int:
     """Open a file without waiting for the other end, should it have become a pipe, and without following a link."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    return os.open(path, flags | _NONBLOCK | getattr(os, "O_NOFOLLOW", 0))

@@ -9,9 +9,11 @@ https://learn.microsoft.com/en-us/windows/ai/directml/dml-helper-functions
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, combinations, pairwise
 from operator import mul
 from typing import Final
 
@@ -33,6 +35,9 @@ ELEMENT_SIZES: Final[dict[int, int]] = {
 }
 
 MAX_ENUMERATED_ADDRESSES: Final = 2**22
+MAX_ADDRESSES_OF_A_RUN: Final = 2**24
+"""How many addresses a command enumerates for all its descriptors together."""
+
 _DENSE: Final = 8  # times as many addresses as elements, or fewer
 
 
@@ -79,35 +84,96 @@ def calc_buffer_tensor_size(data_type: int, sizes: Sequence[int], strides: Seque
     return round_up_4(size & UINT64_MAX) & UINT64_MAX
 
 
+class AddressBudget:
+    """How many addresses may still be enumerated."""
+
+    def __init__(self, addresses: int) -> None:
+        self._left = addresses
+
+    def takes(self, addresses: int) -> bool:
+        """Take so many addresses; False if there are not as many left."""
+        if addresses > self._left:
+            return False
+        self._left -= addresses
+        return True
+
+
+_BUDGET: ContextVar[AddressBudget | None] = ContextVar("dml_tile_address_budget", default=None)
+
+
+@contextmanager
+def address_budget(addresses: int) -> Iterator[None]:
+    """Let ``shares_addresses`` enumerate so many addresses within the block, and be undecided about more.
+
+    Without a budget, as in a library, each call may enumerate as many as MAX_ENUMERATED_ADDRESSES.
+    """
+    token = _BUDGET.set(AddressBudget(addresses))
+    try:
+        yield
+    finally:
+        _BUDGET.reset(token)
+
+
 def shares_addresses(sizes: Sequence[int], strides: Sequence[int]) -> bool | None:
     """True if two elements of a strided tensor share an address; None if there are too many to enumerate.
 
-    A layout whose dimensions nest, each stride beyond all that the smaller ones reach, has distinct addresses. What
-    does not nest is enumerated, up to 2^22 addresses.
+    Dimensions whose strides are multiples of what is beyond the reach of the smaller ones are apart from these. Two
+    dimensions are decided by arithmetic. What is left is enumerated, up to 2^22 addresses and the ``address_budget``.
     """
     dimensions = sorted((stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1)
     if any(inner[0] == outer[0] for inner, outer in pairwise(dimensions)):
         return True
     if dimensions and dimensions[0][0] == 0:
         return True
-    while dimensions and dimensions[-1][0] > _reach(dimensions[:-1]):
-        dimensions.pop()
-    count = math.prod(size for _, size in dimensions)
-    if count > 1 + _reach(dimensions):
-        return True  # more elements than addresses
-    if count > MAX_ENUMERATED_ADDRESSES:
-        return None
-    return _has_repeated_address(tuple(dimensions))
+    answers = [_group_shares(group) for group in _independent(dimensions)]
+    return True if True in answers else None if None in answers else False
 
 
 def _reach(dimensions: Sequence[tuple[int, int]]) -> int:
     return sum((size - 1) * stride for stride, size in dimensions)
 
 
-@lru_cache(maxsize=64)  # a descriptor may be checked at many targets
-def _has_repeated_address(dimensions: tuple[tuple[int, int], ...]) -> bool:
-    if len(dimensions) < 2:
+def _independent(dimensions: list[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Groups of the sorted dimensions; the tensor's elements share an address if and only if those of a group do.
+
+    Where the inner dimensions reach less than the greatest common divisor of the outer strides, no step along the outer
+    ones is made up by the inner ones. A stride beyond all that the smaller ones reach is apart from them too.
+    """
+    start = 0
+    for i in range(1, len(dimensions)):
+        if _reach(dimensions[start:i]) < math.gcd(*(stride for stride, _ in dimensions[i:])):
+            yield tuple(dimensions[start:i])
+            start = i
+    rest = dimensions[start:]
+    while rest and rest[-1][0] > _reach(rest[:-1]):
+        rest.pop()
+    yield tuple(rest)
+
+
+def _group_shares(dimensions: tuple[tuple[int, int], ...]) -> bool | None:
+    if any(_pair_shares(inner, outer) for inner, outer in combinations(dimensions, 2)):
+        return True
+    if len(dimensions) <= 2:
         return False
+    count = math.prod(size for _, size in dimensions)
+    if count > 1 + _reach(dimensions):
+        return True  # more elements than addresses
+    if count > MAX_ENUMERATED_ADDRESSES:
+        return None
+    return _has_repeated_address(dimensions, _BUDGET.get())
+
+
+def _pair_shares(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
+    """Whether some steps along one dimension lead as far as some along the other."""
+    divisor = math.gcd(inner[0], outer[0])
+    return inner[1] > outer[0] // divisor and outer[1] > inner[0] // divisor
+
+
+@lru_cache(maxsize=64)  # a descriptor may be checked at many targets
+def _has_repeated_address(dimensions: tuple[tuple[int, int], ...], budget: AddressBudget | None) -> bool | None:
+    """None if the budget does not last."""
+    if budget is not None and not budget.takes(math.prod(size for _, size in dimensions)):
+        return None
     import numpy as np  # here, so that checking a descriptor that nests does not pay for it
 
     addresses = np.zeros(1, np.int64)

@@ -61,4 +61,4 @@ def _escaped(text: str) -> str:
 
 
 def _in_a_property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+    return printable(_escaped(text).replace(":", "%3A").replace(",", "%2C"))

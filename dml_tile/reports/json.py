@@ -14,6 +14,7 @@ from dml_tile.checks.statistics import Statistics
 from dml_tile.enums import FeatureLevel
 from dml_tile.findings import Finding
 from dml_tile.reports.report import Problems, ReportOptions, in_text
+from dml_tile.text import printable_json
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
 Line = Annotated[int, Field(ge=1)] | None
@@ -107,7 +108,7 @@ class JsonReport:
     """Writes CheckOutput, one result a line, so that a million of them need no memory."""
 
     def __init__(self, options: ReportOptions) -> None:
-        self._write = options.write
+        self._options = options
         self._statistics = Statistics() if options.with_statistics else None
         self._fail_on = options.fail_on
         self._separator = "\n"
@@ -141,6 +142,9 @@ class JsonReport:
         for record in records:
             self._write_one(record)
         self._write("\n]")
+
+    def _write(self, text: str) -> None:
+        self._options.write(printable_json(text))
 
     def _write_one(self, record: _Record) -> None:
         self._write(f"{self._separator}{record.model_dump_json()}")

@@ -14,7 +14,7 @@ from dml_tile.checks.verdicts import NOT_READ, SO_FAR, Verdict, alike, verdict_o
 from dml_tile.findings import Basis, Finding, Rule, Severity
 from dml_tile.reports.wording import UNNOTICED, kind_of, not_selected, outcome, outcome_of, target_of
 from dml_tile.targets import Target, oldest_windows
-from dml_tile.text import printable
+from dml_tile.text import at_line_start, printable
 
 _STYLES: Final = {
     Verdict.ACCEPTED: "green",
@@ -92,7 +92,7 @@ def result_lines(
 
 def verdict(source: str, pointer: str, word: str, at: str) -> Text:
     """A part of a source, and what became of it at a target."""
-    where = (printable(f"{source}#{pointer}" if pointer else source), "bold")
+    where = (at_line_start(f"{source}#{pointer}" if pointer else source), "bold")
     return Text.assemble(where, ": ", (word, _STYLES[word]), "" if word == Verdict.NOT_CHECKED else f" at {at}")
 
 

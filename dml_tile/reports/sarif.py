@@ -28,7 +28,7 @@ from dml_tile.reports.report import (
 )
 from dml_tile.reports.wording import outcome
 from dml_tile.rules.catalogue import RULES
-from dml_tile.text import printable
+from dml_tile.text import printable, printable_json
 
 Json = dict[str, Any]
 
@@ -42,7 +42,7 @@ class SarifReport:
     """A log of one run: a result for each finding, each rule that has one, and notifications of what cannot be read."""
 
     def __init__(self, options: ReportOptions) -> None:
-        self._write = options.write
+        self._options = options
         self._rules: dict[str, int] = {}
         self._separator = "\n"
         self._write(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
@@ -74,6 +74,9 @@ class SarifReport:
     def _write_one(self, result: Json) -> None:
         self._write(f"{self._separator}{json.dumps(result)}")
         self._separator = ",\n"
+
+    def _write(self, text: str) -> None:
+        self._options.write(printable_json(text))
 
     def _result(self, told: GroupedFinding) -> Json:
         finding = told.finding

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from dml_tile.descriptors import OPERATOR_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import OperatorType
 from dml_tile.errors import InputError, Problem
+from dml_tile.files.reading import open_without_waiting
 from dml_tile.input_errors import MAX_PROBLEMS, ProblemList, refuse
 from dml_tile.readers.dxdispatch.model import TileDispatchable, is_dxdispatch_model, read_dispatchables, read_model
 from dml_tile.readers.file_kinds import unread_kind
@@ -96,7 +97,7 @@ def _why_unreadable(name: str, text: bytes, error: ValueError) -> str:
 
 def _opened(name: str) -> AbstractContextManager[BinaryIO]:
     if name != "-":
-        return Path(name).open("rb")
+        return open_without_waiting(Path(name))
     if sys.stdin is None:
         raise refuse("", "standard input is closed")
     return nullcontext(sys.stdin.buffer)

@@ -22,6 +22,7 @@ if sys.platform != "win32":
     import resource
 
 _MAX_MESSAGE_LENGTH: Final = 300
+_PR_SET_PDEATHSIG: Final = 1
 _GRACE: Final = 10
 """Seconds past an order's bound after which the child ends by itself, should its parent have died."""
 
@@ -29,6 +30,7 @@ _GRACE: Final = 10
 def main() -> None:
     """Answer orders until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    _end_with_parent()
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # OpenVINO would send telemetry
     orders, answers = _own_streams()
     with orders, answers:
@@ -38,6 +40,14 @@ def main() -> None:
                 for part in chain(_parts(order), [None]):
                     answers.write(answer_line(part))
                     answers.flush()
+
+
+def _end_with_parent() -> None:
+    """Have Linux kill this process when its parent ends, however that ends."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
 
 def _own_streams() -> tuple[BinaryIO, BinaryIO]:

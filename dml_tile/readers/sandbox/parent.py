@@ -10,6 +10,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,9 @@ from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, Order, Part, read_a
 
 MAX_SECONDS: Final = 60
 """Seconds that reading one file may take."""
+
+MAX_SECONDS_LOST: Final = 300
+"""Seconds that one reader loses to files whose reading fails, before it leaves the others unread."""
 
 MAX_MEMORY_BYTES: Final = 2**32
 """Bytes that the child may allocate, where RLIMIT_DATA exists; on Linux, mapped files do not count.
@@ -55,6 +59,7 @@ class ModelReader:
         self._seconds = seconds
         self._memory = memory
         self._command = command
+        self._lost = 0.0
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -75,12 +80,18 @@ class ModelReader:
             return [Problem("", error.strerror or str(error))]
         reader = "ONNX" if path.suffix.lower() == ".onnx" else "OpenVINO"
         order = Order(str(path.absolute()), reader, self._known_shapes, self._seconds, self._memory)
+        if self._lost > MAX_SECONDS_LOST:
+            return [Problem("", f"not read: {self._lost:.0f} s were lost to models that cannot be read")]
         parts: list[Part] = []
         failure: str | None = "interrupted"
+        started = time.monotonic()
         try:
             failure = _read(self._running(), order, parts)
+        except OSError as error:
+            failure = f"no process can be started to read it: {error.strerror}"
         finally:
             if failure is not None:
+                self._lost += time.monotonic() - started
                 self._stop()
         return parts if failure is None else [*parts, Problem("", failure)]
 

@@ -1,0 +1,182 @@
+"""Faults of the surroundings: signals, full disks, closed streams, few descriptors, little memory, odd settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.command_line import bash
+from tests.helpers.ir_models import MODELS, burn_tile
+
+FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
+TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
+COMMANDS = ("check", "lower", "show", "run", "emit")
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def started(*arguments: str, cwd: Path, python: tuple[str, ...] = (), **options: Any) -> subprocess.Popen[bytes]:
+    command = [sys.executable, *python, "-m", "dml_tile", *arguments]
+    return subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+def wait_until_it_reads(process: subprocess.Popen[bytes], pipe: Path) -> int:
+    """Opens the other end of a pipe that the process reads, once it does; what is written there is the caller's."""
+    for _ in range(600):
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            time.sleep(0.1)
+    process.kill()
+    raise AssertionError("it never opened the pipe")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_signal_ends_a_command_that_reads(tmp_path: Path, command: str, number: signal.Signals) -> None:
+    os.mkfifo(tmp_path / "a.json")
+    process = started(command, "a.json", cwd=tmp_path)
+    end = wait_until_it_reads(process, tmp_path / "a.json")
+    os.write(end, b"{")
+    time.sleep(0.5)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    os.close(end)
+    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    assert b"Traceback" not in errors
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_leaves_no_part_of_a_report(tmp_path: Path, number: signal.Signals) -> None:
+    os.mkfifo(tmp_path / "b.json")
+    (tmp_path / "a.json").write_text(json.dumps(TILE))
+    process = started("check", "a.json", "b.json", "--format", "json=out.json", cwd=tmp_path)
+    end = wait_until_it_reads(process, tmp_path / "b.json")
+    time.sleep(0.5)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    os.close(end)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.json", "b.json"]
+
+
+def test_a_hangup_that_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.json")
+    process = started("check", "a.json", cwd=tmp_path, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    end = wait_until_it_reads(process, tmp_path / "a.json")
+    process.send_signal(signal.SIGHUP)
+    os.write(end, json.dumps(TILE).encode())
+    os.close(end)
+    assert process.communicate(timeout=60)[0].startswith(b"a.json: accepted")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_reading_child_ends_with_its_parent(tmp_path: Path, number: signal.Signals) -> None:
+    program = f"""
+import os, signal, sys
+from pathlib import Path
+from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.sandbox.parent import ModelReader
+with ModelReader(KnownShapes()) as reader:
+    reader.parts(Path({str(MODELS / "burn_tile.ir.xml")!r}))
+    print(reader._process.pid, flush=True)
+    signal.pause()
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    process.send_signal(number)
+    process.wait(60)
+    process.stdout.close()
+    for _ in range(20):
+        status = Path(f"/proc/{child}/stat")
+        if not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        time.sleep(0.01)
+    raise AssertionError("it lives on")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_pipe_that_nobody_writes_to_is_a_problem(tmp_path: Path, command: str) -> None:
+    os.mkfifo(tmp_path / "a.json")
+    program = (
+        "import sys; from dml_tile.files import reading; reading.MAX_SECONDS_WITHOUT_WRITER = 0.2; "
+        f"sys.argv = ['dml-tile', {command!r}, 'a.json']; from dml_tile.cli.app import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=False, timeout=120)
+    assert done.returncode == 2
+    assert b"is a pipe that nobody wrote to for 0.2 s" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check nofile.json 2>/dev/full",
+        "check nofile.json 2>&-",
+        "run nofile.json 2>/dev/full",
+        "lower nofile.json 2>/dev/full",
+        "show nofile.json 2>/dev/full",
+        "check a.json --format json=/dev/full",
+        "check a.json >/dev/full 2>/dev/full",
+    ],
+)
+def test_the_status_is_2_also_where_nobody_can_be_told(tmp_path: Path, command: str) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(TILE))
+    done = bash(f"dml-tile {command}", tmp_path)
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+
+
+def test_few_descriptors_are_told_of_the_model(tmp_path: Path) -> None:
+    burn_tile(tmp_path / "m.xml")
+    done = bash("ulimit -n 8; dml-tile check m.xml", tmp_path)
+    assert done.returncode == 2
+    assert b"standard output" not in done.stderr
+    assert b"m.xml: no process can be started to read it: Too many open files" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["check a.json --format json=sub/out.json", "check a.json --report sub/out.html"])
+def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path, command: str) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(TILE))
+    (tmp_path / "sub").write_text("a file")
+    done = bash(f"dml-tile {command}", tmp_path)
+    assert done.returncode == 2
+    assert b"sub/out" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_file_larger_than_allowed_leaves_nothing(tmp_path: Path) -> None:
+    values = {"initialValuesDataType": "UINT8", "initialValues": {"valueCount": 10**6, "value": 7}}
+    commands = [{"type": "writeFile", "resource": "R", "targetPath": "r.bin"}]
+    (tmp_path / "m.json").write_text(
+        json.dumps({"resources": {"R": values}, "dispatchables": {}, "commands": commands})
+    )
+
+    def limited() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    process = started("run", "m.json", cwd=tmp_path, preexec_fn=limited)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert b"r.bin: File too large" in errors
+    assert [entry.name for entry in tmp_path.iterdir()] == ["m.json"]
+
+
+@pytest.mark.parametrize("python", [("-OO",), ("-I",), ("-OO", "-I"), ("-X", "utf8=0")])
+@pytest.mark.parametrize("locale", ["C", "tr_TR.UTF-8", "xx_YY"])
+def test_the_surroundings_do_not_change_the_answer(tmp_path: Path, python: tuple[str, ...], locale: str) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(TILE | {"Repeats": [2]}))
+    surroundings = {"PATH": os.environ["PATH"], "LC_ALL": locale, "PYTHONCOERCECLOCALE": "0"}  # and no HOME
+    process = started("check", "a.json", cwd=tmp_path, python=python, env=surroundings)
+    shown, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (1, b"")
+    assert b"DML-TILE-OutputTensor-Sizes" in shown
