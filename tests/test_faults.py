@@ -59,7 +59,7 @@ def test_a_signal_ends_a_command_that_reads(tmp_path: Path, command: str, number
 def test_a_signal_leaves_no_part_of_a_report(tmp_path: Path, number: signal.Signals) -> None:
     os.mkfifo(tmp_path / "b.json")
     (tmp_path / "a.json").write_text(json.dumps(TILE))
-    process = started("check", "a.json", "b.json", "--format", "json=out.json", cwd=tmp_path)
+    process = started("check", "a.json", "b.json", "--format", "json:out.json", cwd=tmp_path)
     end = wait_until_it_reads(process, tmp_path / "b.json")
     time.sleep(0.5)
     process.send_signal(number)
@@ -124,7 +124,7 @@ def test_a_pipe_that_nobody_writes_to_is_a_problem(tmp_path: Path, command: str)
         "run nofile.json 2>/dev/full",
         "lower nofile.json 2>/dev/full",
         "show nofile.json 2>/dev/full",
-        "check a.json --format json=/dev/full",
+        "check a.json --format json:/dev/full",
         "check a.json >/dev/full 2>/dev/full",
     ],
 )
@@ -143,7 +143,7 @@ def test_few_descriptors_are_told_of_the_model(tmp_path: Path) -> None:
     assert b"m.xml: no process can be started to read it: Too many open files" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["check a.json --format json=sub/out.json", "check a.json --report sub/out.html"])
+@pytest.mark.parametrize("command", ["check a.json --format json:sub/out.json", "check a.json --report sub/out.html"])
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path, command: str) -> None:
     (tmp_path / "a.json").write_text(json.dumps(TILE))
     (tmp_path / "sub").write_text("a file")

@@ -123,7 +123,7 @@ def test_the_line_of_what_is_no_json_is_the_document_s() -> None:
             "deferred resources",
         ),
         (b'{"Repeats": [1], "Repeats": [2]}', "the name 'Repeats' appears twice"),
-        (TILE | {"Repeats": [-1] * 1000}, r"^Repeats\[0\] is -1; at least 0 was expected$"),
+        (TILE | {"Repeats": [-1] * 1000}, r"^Repeats\[0\] is -1; an integer from 0 to 4294967295 was expected$"),
         (TILE | {f"k{i}": 1 for i in range(30)}, "k9 is unknown; and 20 more problems$"),
         (TILE | {f"k{i}": 1 for i in range(1000)}, "k9 is unknown; and 990 more problems$"),
         (TILE | {"InputTensor": FLAT | {f"k{i}": 1 for i in range(1000)}}, "k9 is unknown; and 990 more problems$"),
