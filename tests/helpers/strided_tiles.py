@@ -1,0 +1,96 @@
+"""Random tiles with strides, lowered, executed and compared: ``python -m tests.helpers.strided_tiles COUNT SEED``."""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.errors import DmlError
+from dml_tile.execution.executor import described, execute
+from dml_tile.lowering.lower import lower
+from dml_tile.lowering.run import run_lowering
+from dml_tile.rules.check import check
+from dml_tile.targets import Target
+
+GUARD: Final = 0xA5
+MAX_ELEMENTS: Final = 1024
+MAX_EXTENT: Final = 200_000
+LEVELS: Final = ("1_0", "2_1", "3_1", "4_0")
+TYPES: Final = ("FLOAT32", "FLOAT16", "INT32", "UINT16", "INT8", "UINT8", "INT64")
+
+
+def random_tile(random: random.Random) -> TileOperatorDesc:
+    """A tile of 4 to 8 dimensions that 6_4 accepts: nested or not, permuted, with gaps in the input and the output."""
+    while True:
+        rank = random.choice((4, 5, 5, 5, 6, 6, 7, 8))
+        sizes = random.choices((1, 2, 2, 2, 3, 4, 5), k=rank)
+        repeats = random.choices((1, 1, 1, 2, 3), k=rank)
+        written = [size * repeat for size, repeat in zip(sizes, repeats, strict=True)]
+        strides = nested(sizes, random) if random.random() < 0.6 else random.choices(range(41), k=rank)
+        spread = nested(written, random) if random.random() < 0.7 else random.choices(range(1, 61), k=rank)
+        reach = sum((size - 1) * stride for size, stride in zip(written, spread, strict=True))
+        if math.prod(written) > MAX_ELEMENTS or reach >= MAX_EXTENT:
+            continue
+        desc = TileOperatorDesc.from_input(
+            data_type=random.choice(TYPES), sizes=sizes, repeats=repeats, strides=strides, output_strides=spread
+        )
+        if not check(desc, "6_4"):
+            return desc
+
+
+def nested(sizes: Sequence[int], random: random.Random) -> list[int]:
+    """Strides of dimensions that follow one another in some order, some with gaps between them."""
+    order = list(range(len(sizes)))
+    if random.random() < 0.5:
+        random.shuffle(order)
+    gaps = random.choice((0, 0.5, 1))
+    strides, stride = [0] * len(sizes), random.choice((1, 1, 1, 2))
+    for i in reversed(order):
+        strides[i] = stride
+        stride = stride * sizes[i] + (random.randint(1, 3) if random.random() < gaps else 0)
+    return strides
+
+
+def steps_to(desc: TileOperatorDesc, target: Target, values: np.random.Generator) -> int | None:
+    """The steps of a tile's lowering, after they wrote the same bytes; None if its elements cannot stay whole."""
+    try:
+        lowering = lower(desc, target)
+    except DmlError as error:
+        if {finding.rule for finding in error.findings} == {"DML-LOWER-elements"}:
+            return None
+        raise
+    assert all(not check(step.desc, target) for step in lowering.steps), (desc, target)
+    source, destination = described(desc)
+    given = values.integers(0, 256, source.total_tensor_size_in_bytes, np.uint8)
+    read = given.copy()
+    expected = np.full(destination.total_tensor_size_in_bytes + 32, GUARD, np.uint8)
+    written = expected.copy()
+    execute(desc, given, expected[16:], "6_4")
+    run_lowering(lowering, read, written[16:])
+    assert written.tobytes() == expected.tobytes(), (desc, target)
+    assert read.tobytes() == given.tobytes(), (desc, target)
+    return len(lowering.steps)
+
+
+def compare(count: int, seed: int) -> Counter[int]:
+    """By their numbers of steps, how many of ``count`` tiles that a target refuses were lowered and wrote the same."""
+    draw, values = random.Random(seed), np.random.default_rng(seed)
+    targets = [Target.parse(level) for level in LEVELS]
+    lowered = Counter[int]()
+    while lowered.total() < count:
+        desc, target = random_tile(draw), draw.choice(targets)
+        if check(desc, target) and (steps := steps_to(desc, target, values)):
+            lowered[steps] += 1
+    return lowered
+
+
+if __name__ == "__main__":
+    for steps, tiles in sorted(compare(int(sys.argv[1]), int(sys.argv[2])).items()):
+        sys.stdout.write(f"{tiles} tiles in {steps} {'step' if steps == 1 else 'steps'}\n")
