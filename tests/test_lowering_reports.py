@@ -15,7 +15,7 @@ from dml_tile.dialects import onnx
 from dml_tile.emit.lowering import lowering_model, lowering_source
 from dml_tile.lowering.lower import lower, lower_request
 from dml_tile.readers.json.descriptors import JsonDescriptor
-from dml_tile.reports.lowering import cost_lines, lowering_table
+from dml_tile.reports.lowering import cost_lines, lowering_table, print_lowered
 from dml_tile.targets import Target
 from tests.helpers.descriptors import row
 
@@ -152,3 +152,17 @@ def test_code_tells_the_notes_once() -> None:
     first = "// tiles.json at 2_0, step 1 of 3, from input to scratch1 (1024 bytes); INT16 travels as FLOAT16: its bits"
     assert f"{first} arrive only where nothing normalises NaNs or denormals:\nconst UINT step1_input_sizes[]" in text
     assert text.count("travels") == 1
+
+
+def test_more_than_six_steps_are_listed() -> None:
+    strides = [6 * 6**i for i in range(4, -1, -1)]
+    desc = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[4] * 5, repeats=[1] * 5, output_strides=strides)
+    lowering = lower(desc, "1_0")
+    console = Console(width=200, no_color=True)
+    with console.capture() as capture:
+        print_lowered(console, [LoweringResult("parts.json", "", Target.parse("1_0"), lowering)])
+    lines = capture.get().splitlines()
+    assert len(lowering.steps) == 9
+    assert lines[1] == f"  step 1, from input to output: {lowering.steps[0].desc}"
+    assert lines[9] == f"  step 9, from input to output: {lowering.steps[8].desc}"
+    assert lines[10].startswith("  cost: 9 tiles")

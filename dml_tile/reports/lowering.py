@@ -26,6 +26,10 @@ _USUAL: Final = {"Flags": TensorFlags.NONE.name, "Strides": "packed", "Guarantee
 """Values that get no row where all tiles have them."""
 
 
+MAX_COLUMNS: Final = 6
+"""The most steps that stand side by side; more are listed."""
+
+
 def print_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None:
     """Print each tile's lowering as it comes, then the counts."""
     counts = Counter[str]()
@@ -34,7 +38,10 @@ def print_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None:
         counts[word] += 1
         print_lines(console, [Line(0, _verdict(tile, word)), *detail_lines(tile.target, tile.findings, tile.unknown)])
         if tile.lowering and not tile.lowering.is_original:
-            console.print(Padding(lowering_table(tile.lowering), (0, 0, 0, 2), expand=False))
+            if len(tile.lowering.steps) <= MAX_COLUMNS:
+                console.print(Padding(lowering_table(tile.lowering), (0, 0, 0, 2), expand=False))
+            else:
+                print_lines(console, step_lines(tile.lowering))
             print_lines(console, cost_lines(tile.lowering))
     print_counts(console, counts, "accepted", "lowered")
 
@@ -45,6 +52,12 @@ def print_not_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None
         print_lines(console, [Line(0, _verdict(tile, _verdict_word(tile)))])
         print_lines(console, detail_lines(tile.target, tile.findings, tile.unknown))
     console.file.flush()
+
+
+def step_lines(lowering: Lowering) -> Iterator[Line]:
+    """The steps of a lowering, one a line."""
+    for i, step in enumerate(lowering.steps, start=1):
+        yield Line(2, Text(f"step {i}, from {place_name(step.reads)} to {place_name(step.writes)}: {step.desc}"))
 
 
 def cost_lines(lowering: Lowering) -> Iterator[Line]:
