@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from dml_tile.bindings.resources import BufferArrayBinding as BufferArrayBinding
     from dml_tile.bindings.resources import BufferBinding as BufferBinding
     from dml_tile.bindings.resources import Direct3DDevice as Direct3DDevice
+    from dml_tile.checks.models import check_model as check_model
+    from dml_tile.checks.result import Result as Result
     from dml_tile.checks.through_back_end import check_via as check_via
+    from dml_tile.checks.verdicts import Verdict as Verdict
     from dml_tile.descriptors import BufferTensorDesc as BufferTensorDesc
     from dml_tile.descriptors import DataTypeLike as DataTypeLike
     from dml_tile.descriptors import OperatorDesc as OperatorDesc
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
     from dml_tile.findings import Basis as Basis
     from dml_tile.findings import Finding as Finding
     from dml_tile.findings import Rule as Rule
+    from dml_tile.findings import Severity as Severity
     from dml_tile.geometry.layout import calc_buffer_tensor_size as calc_buffer_tensor_size
     from dml_tile.lowering.lower import lower as lower
     from dml_tile.lowering.lower import lower_request as lower_request
@@ -96,7 +100,10 @@ _NAMES = {
     "arrays.numpy": ("tile",),
     "bindings.memory": ("BufferLike", "tensor_view"),
     "bindings.resources": ("BindingDesc", "Buffer", "BufferArrayBinding", "BufferBinding", "Direct3DDevice"),
+    "checks.models": ("check_model",),
+    "checks.result": ("Result",),
     "checks.through_back_end": ("check_via",),
+    "checks.verdicts": ("Verdict",),
     "descriptors": ("BufferTensorDesc", "DataTypeLike", "OperatorDesc", "TensorDesc", "TileOperatorDesc"),
     "device": (
         "BindingProperties",
@@ -128,7 +135,7 @@ _NAMES = {
     ),
     "errors": ("DmlError",),
     "execution.executor": ("POISON", "BoundTile", "CompiledTile", "Padding", "compile_tile", "execute"),
-    "findings": ("Against", "Basis", "Finding", "Rule"),
+    "findings": ("Against", "Basis", "Finding", "Rule", "Severity"),
     "geometry.layout": ("calc_buffer_tensor_size",),
     "lowering.lower": ("lower", "lower_request"),
     "lowering.run": ("run_lowering",),

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 try:
     import onnx
 except ImportError as error:
-    raise ImportError("dml_tile.arrays.onnx_backend needs onnx: pip install 'dml-tile[onnx]'") from error
+    raise ImportError("dml_tile.arrays.onnx_backend needs onnx: pip install 'onnx>=1.19'") from error
 
 from onnx import checker, defs, external_data_helper, helper, numpy_helper
 from onnx.backend import base

@@ -1,4 +1,4 @@
-"""The command that lowers a tile, suggested where a target refuses it."""
+"""Suggestions for tiles that a target refuses: the command that lowers one, and the back end to check one through."""
 
 from __future__ import annotations
 
@@ -15,10 +15,15 @@ from dml_tile.errors import DmlError
 from dml_tile.lowering.lower import MENDED_RULES
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.rules.tile import dimension_count_is_supported_at_level
 from dml_tile.text import printable
+from dml_tile.tile_request import Specification
 
 as_typed: Final = subprocess.list2cmdline if os.name == "nt" else shlex.join
 """A command's arguments as its user types them."""
+
+_RANK: Final = dimension_count_is_supported_at_level.id
+_THROUGH_ORT: Final = "--via ort: onnxruntime would hand over another descriptor, without dimensions of size 1"
 
 
 def with_lower_command(
@@ -44,12 +49,26 @@ def with_lower_command(
     return replace(result, findings=tuple(findings), lowering=lowering, command=command)
 
 
+def with_back_end(result: Result, part: JsonDescriptor | TileNode) -> Result:
+    """The result, with the advice to check an ONNX model's tile through onnxruntime if only its rank is refused."""
+    if result.via or not isinstance(part, TileNode) or part.dialect.specification is not Specification.ONNX:
+        return result
+    if not result.findings or any(finding.rule != _RANK for finding in result.findings):
+        return result
+    findings = (
+        replace(finding, suggestion=f"{_THROUGH_ORT}{f', or {finding.suggestion}' if finding.suggestion else ''}")
+        for finding in result.findings
+    )
+    return replace(result, findings=tuple(findings))
+
+
 def _joined(command: str, suggestion: str | None) -> str:
     return f"lower it ({command}){f', or {suggestion}' if suggestion else ''}"
 
 
 def _command(result: Result, known_shapes: KnownShapes, is_alone: bool) -> str:
-    return as_typed(["dml-tile", "lower", *_arguments(result, known_shapes, is_alone)])
+    command = as_typed(["dml-tile", "lower", *_arguments(result, known_shapes, is_alone)])
+    return f"{command} < FILE" if result.source == "-" else command  # standard input cannot be read again
 
 
 def _arguments(result: Result, known_shapes: KnownShapes, is_alone: bool) -> Iterator[str]:

@@ -100,10 +100,11 @@ class Checking:
             ]
             summary.add(of_part, self._fail_on)
             if any(result.findings for result in of_part):
-                from dml_tile.checks.advice import with_lower_command  # with all that lowers tiles
+                from dml_tile.checks.advice import with_back_end, with_lower_command  # with all that lowers tiles
 
+                is_alone = len(first_parts) == 1
                 of_part = [
-                    with_lower_command(result, part, self._known_shapes, is_alone=len(first_parts) == 1)
+                    with_lower_command(with_back_end(result, part), part, self._known_shapes, is_alone=is_alone)
                     for result in of_part
                 ]
             yield tuple(of_part)

@@ -8,13 +8,18 @@ from contextlib import suppress
 from functools import partial
 from io import UnsupportedOperation
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from dml_tile.cli.commands.options import Against, AgainstOption, TargetsOption, one_target
 from dml_tile.cli.console import FINDINGS, UNREADABLE, complain, console_of, run_tile
 from dml_tile.cli.output_files import print_text
+
+_NO_DXDISPATCH_MODEL: Final = (
+    "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file, and in Python "
+    "dml_tile.arrays.onnx_backend runs an ONNX model of tiles"
+)
 
 
 def run(
@@ -39,13 +44,17 @@ def run(
     from dml_tile.dxdispatch_runner import run_model
     from dml_tile.errors import InputError, Problem, RefusedModelError
     from dml_tile.files.paths import AllowedFolders
+    from dml_tile.input_errors import refuse
     from dml_tile.readers.dxdispatch.model import read_model
     from dml_tile.readers.json.descriptors import read_value
+    from dml_tile.readers.sources import is_model_file
     from dml_tile.reports.lines import print_refusals
 
     chosen = one_target(targets, "a model is run at one target")
     folder = Path() if model == "-" else Path(model).parent
     try:
+        if is_model_file(model):
+            raise refuse("", _NO_DXDISPATCH_MODEL)
         read = read_model(read_value(model))
         folders = AllowedFolders((folder, Path()), output_dir, allow_hidden, overwrite)
         with suppress(UnsupportedOperation):  # by a stream that is no file

@@ -1,0 +1,67 @@
+"""Checks a model in Python, as ``dml-tile check`` does on the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from dml_tile.checks.result import Result, results
+from dml_tile.errors import InputError, Problem
+from dml_tile.findings import Against, bases_of
+from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.sources import Sources
+from dml_tile.simulation import resolve
+from dml_tile.targets import TargetLike
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+
+def check_model(
+    model: str | os.PathLike[str] | ModelProto,
+    target: TargetLike | None = None,
+    *,
+    via: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    against: Against = "both",
+) -> tuple[Result, ...]:
+    """The result of each tile of a model: its verdict, its findings, and what is known at run time only.
+
+    ``model`` is a file of any kind that ``dml-tile check`` reads, or an onnx.ModelProto, of which tensors in other
+    files are not read. ``target`` None means the simulated one, else 6_4. ``via`` names the back end that the tiles go
+    through. ``dims`` are the sizes of named dimensions, ``input_shapes`` the shapes of inputs, in elements.
+    Raises InputError if a part of the model cannot be read, ValueError for an unknown target, back end or ``against``.
+    """
+    bases_of(against)
+    chosen = resolve(target)
+    shapes = KnownShapes(dims or {}, {name: tuple(shape) for name, shape in (input_shapes or {}).items()})
+    back_end = None
+    if via is not None:
+        from dml_tile.back_ends import back_end_named
+
+        back_end = back_end_named(via)
+    with _file_of(model) as (name, file), Sources(shapes) as sources:
+        parts = list(sources.parts(file))
+    if problems := [part for part in parts if isinstance(part, Problem)]:
+        raise InputError(problems)
+    tiles = (part for part in parts if not isinstance(part, Problem))
+    return tuple(result for part in tiles for result in results(name, part, [chosen], against, back_end))
+
+
+@contextmanager
+def _file_of(model: str | os.PathLike[str] | ModelProto) -> Iterator[tuple[str, str]]:
+    """The model's name in results, and its file."""
+    if isinstance(model, str | os.PathLike):
+        yield os.fspath(model), os.fspath(model)
+        return
+    if not hasattr(model, "SerializeToString"):
+        raise TypeError(f"a path or an onnx.ModelProto was expected, not a {type(model).__name__}")
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "model.onnx")
+        file.write_bytes(model.SerializeToString())
+        yield model.graph.name or "model", str(file)
