@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.sandbox.parent import MAX_ANSWER_BYTES, ModelReader
-from dml_tile.readers.sandbox.protocol import Order, answer_line, read_answer
+from dml_tile.readers.sandbox.protocol import End, Order, answer_line, read_answer
 from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, nested_ifs, tensorflow_tile
 
 BURN_XML, BURN_ONNX, LITE = (MODELS / name for name in ("burn_tile.ir.xml", "burn_tile.onnx", "tile.tflite"))
@@ -162,7 +163,8 @@ def answered(process: subprocess.Popen[bytes], path: Path, seconds: float = LONG
     assert process.stdout is not None
     process.stdin.write(Order(str(path), "OpenVINO", KnownShapes(), seconds, 2**32).line())
     process.stdin.flush()
-    return list(iter(lambda: read_answer(process.stdout.readline()), None))  # type: ignore[union-attr]
+    answers = iter(lambda: read_answer(process.stdout.readline()), None)  # type: ignore[union-attr]
+    return list(takewhile(lambda part: not isinstance(part, End), answers))
 
 
 def test_the_process_ends_with_its_input() -> None:
@@ -317,7 +319,8 @@ NODE = TileNode("If_3/then_body/☃\n", DIALECTS["ONNX Tile-13"], None, (2, "n",
         TileNode("t", DIALECTS["ONNX Tile-13"], "int8", (2, None), (None, 2), "", "unused", "a", "b", "onnxruntime"),
         BURN,
         Problem("/x", 'a "quoted" reason'),
-        None,
+        End(),
+        End(("batch", "☃")),
     ],
 )
 def test_a_part_survives_its_line(part: Any) -> None:

@@ -31,6 +31,8 @@ _NOTHING: Final = Exclusion()
 class Checking:
     """Checks files at targets; keeps the ``problems`` of what cannot be read, and a summary of each of the ``sources``.
 
+    Once all is checked, ``dimension_names`` are those of the ONNX models.
+
     Findings count where the ``selection`` takes them; ``fail_on`` is the severity from which on a tile fails. With
     ``skips_others``, files without tiles are passed over, as in folders; what the ``exclusion`` leaves out is
     passed over everywhere. ``complain`` is called for each problem as it is found.
@@ -51,6 +53,7 @@ class Checking:
     ) -> None:
         self.problems: list[tuple[str, Problem]] = []
         self.sources: list[SourceSummary] = []
+        self.dimension_names: frozenset[str] = frozenset()
         self._targets = targets
         self._against: Against = against
         self._known_shapes = known_shapes
@@ -84,6 +87,7 @@ class Checking:
         with Sources(self._known_shapes) as sources:
             for file in files:
                 yield from self._results_of(file, sources)
+            self.dimension_names = sources.dimension_names
 
     def _results_of(self, file: str, sources: Sources) -> Iterator[tuple[Result, ...]]:
         summary = SourceSummary(file, is_model_file(file))

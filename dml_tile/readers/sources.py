@@ -56,6 +56,11 @@ class Sources:
     def __exit__(self, *error: object) -> None:
         self._models.close()
 
+    @property
+    def dimension_names(self) -> frozenset[str]:
+        """The names that the ONNX models that were read so far give dimensions."""
+        return frozenset(self._reader.dimension_names if self._reader else ())
+
     def parts(self, name: str) -> Iterator[JsonDescriptor | TileNode | Problem]:
         """Yield the tiles and problems of a file, or of standard input (``-``)."""
         if not is_model_file(name):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -25,12 +25,16 @@ from dml_tile.cli.commands.options import (
 from dml_tile.cli.console import ExitStatus, complain, exit_on_file_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from dml_tile.back_ends import BackEnd
+    from dml_tile.checks.files import Checking
     from dml_tile.checks.selection import Selection
     from dml_tile.cli.config import Config
     from dml_tile.targets import Target
+
+MAX_LISTED_NAMES: Final = 8
+"""The names of dimensions that a message lists."""
 
 
 def check(
@@ -117,6 +121,7 @@ def check(
     from dml_tile.errors import Problem
     from dml_tile.findings import Severity
     from dml_tile.readers.model_tile import KnownShapes
+    from dml_tile.text import did_you_mean
 
     wanted = wanted_formats(formats, output, page, with_statistics=statistics, is_quiet=quiet)
     status = ExitStatus()
@@ -152,6 +157,9 @@ def check(
                     report.add(results)
             for report in reports:
                 report.end(checking.problems, checking.sources)
+    for name in _names_that_no_model_has(dims, checking):
+        hint = did_you_mean(name, checking.dimension_names, _listed(checking.dimension_names))
+        status.complain("--dim", Problem("", f"no model names a dimension {name!r}; {hint}"))
     if not checking.problems and not any(source.tiles for source in checking.sources):
         no_tile = Problem("", "no tile was checked")
         if require_tiles:
@@ -171,6 +179,17 @@ def _targets(names: Sequence[str] | None, config: Config) -> list[Target]:
             raise config.error("targets", str(error)) from None
 
     return chosen_targets(names, configured)
+
+
+def _names_that_no_model_has(dims: Sequence[str] | None, checking: Checking) -> list[str]:
+    """The names of ``--dim`` that stand in no ONNX model; none if no such model was read whole."""
+    if not any(source.is_whole and source.name.lower().endswith(".onnx") for source in checking.sources):
+        return []
+    return [name for name in named_sizes(dims or ()) if name not in checking.dimension_names]
+
+
+def _listed(names: Collection[str]) -> str:
+    return f"there are {', '.join(map(repr, sorted(names)[:MAX_LISTED_NAMES]))}" if names else "none has a name"
 
 
 def _back_end(names: Sequence[str]) -> BackEnd | None:

@@ -36,6 +36,12 @@ def fix(graph: GraphProto, known_shapes: KnownShapes) -> None:
                     dim.dim_value = sizes[dim.dim_param]
 
 
+def dimension_names(graph: GraphProto) -> tuple[str, ...]:
+    """The names that the graph gives dimensions, at any depth."""
+    tensors = (value.type.tensor_type for value in _values(graph))
+    return tuple(sorted({dim.dim_param for tensor in tensors for dim in tensor.shape.dim if dim.dim_param}))
+
+
 def _fix_shape(value: ValueInfoProto, shape: Sequence[int], sizes: dict[str, int]) -> None:
     if value.type.WhichOneof("value") != "tensor_type":
         raise refuse(value.name, "is no tensor; it has no shape to be fixed")

@@ -11,7 +11,7 @@ Pages: https://onnx.ai/onnx/operators/onnx__Tile.html and https://onnx.ai/onnx/r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from dml_tile.dialects.onnx import tile_of_opset
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import KnownShapes, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
-from dml_tile.readers.onnx.fixed_inputs import fix
+from dml_tile.readers.onnx.fixed_inputs import dimension_names, fix
 from dml_tile.readers.onnx.functions import inline, place
 from dml_tile.readers.onnx.inference import nodes, with_types
 from dml_tile.readers.onnx.loops import take_declared
@@ -36,7 +36,7 @@ from dml_tile.readers.onnx.values import Value
 from dml_tile.readers.onnx.walk import Found, Walk
 
 
-def read_nodes(path: Path, known_shapes: KnownShapes) -> Iterator[TileNode | Problem]:
+def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Problem, None, tuple[str, ...]]:
     """The Tiles in the order in which they run, and what keeps one of them from being read.
 
     A pointer is the way to the node, such as ``If_3/then_branch/Tile_1``; a node without a name, or one that shares it,
@@ -44,12 +44,13 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Iterator[TileNode | Pro
     data that a Tile needs are read from other files of the model's folder alone, else a Problem tells why not.
 
     Raises InputError for a file that is not an ONNX model or cannot be read, and for known shapes that contradict the
-    model; names of dimensions that the model lacks are ignored.
+    model; names of dimensions that the model lacks are ignored. Returns the names that the model has.
     """
     model = load(path)
     if not model.opset_import:  # there were none before IR version 3
         model.opset_import.add(version=1)
     _settle_initialisers(model)
+    names = dimension_names(model.graph)
     fix(model.graph, known_shapes)
     inline(model)
     if any(node.op_type == "Tile" for node in nodes(model.graph)):
@@ -58,6 +59,7 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Iterator[TileNode | Pro
         walk = Walk(path.parent, default_opset(model.opset_import), declared, {}, "")
         for found in walk.tiles(with_types(model).graph):
             yield from _tile(found)
+    return names
 
 
 def _settle_initialisers(model: ModelProto) -> None:

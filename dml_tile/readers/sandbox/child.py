@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from dml_tile.errors import InputError, Problem
-from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, Order, Part, answer_line
+from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, End, Order, Part, answer_line
 from dml_tile.text import shortened
 
 if sys.platform != "win32":
@@ -37,7 +36,7 @@ def main() -> None:
         for line in orders:
             order = Order.read(line)
             with _bounds(order):
-                for part in chain(_parts(order), [None]):
+                for part in _answer(order):
                     answers.write(answer_line(part))
                     answers.flush()
 
@@ -79,13 +78,21 @@ def _limit(kind: int, most: int) -> None:
     resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
-def _parts(order: Order) -> Iterator[Part]:
+def _answer(order: Order) -> Iterator[Part | End]:
+    dimensions = yield from _parts(order)
+    yield End(dimensions)
+
+
+def _parts(order: Order) -> Generator[Part, None, tuple[str, ...]]:
+    """The parts of a file; returns the names of its dimensions."""
     try:
         if order.reader == "ONNX":
             from dml_tile.readers.onnx.tiles import read_nodes
-        else:
-            from dml_tile.readers.openvino import read_nodes
-        yield from read_nodes(Path(order.path), order.known_shapes)
+
+            return (yield from read_nodes(Path(order.path), order.known_shapes))
+        from dml_tile.readers import openvino
+
+        yield from openvino.read_nodes(Path(order.path), order.known_shapes)
     except InputError as error:
         yield from error.problems
     except ImportError as error:
@@ -96,6 +103,7 @@ def _parts(order: Order) -> Iterator[Part]:
         yield Problem(
             "", f"{order.reader}'s reader failed: {type(error).__name__}: {shortened(str(error), _MAX_MESSAGE_LENGTH)}"
         )
+    return ()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import IO, Final, Self, cast
 
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import KnownShapes
-from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, Order, Part, read_answer
+from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, End, Order, Part, read_answer
 
 MAX_SECONDS: Final = 60
 """Seconds that reading one file may take."""
@@ -60,6 +60,8 @@ class ModelReader:
         self._memory = memory
         self._command = command
         self._lost = 0.0
+        self.dimension_names: set[str] = set()
+        """The names that the ONNX models that were read so far give dimensions."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -86,7 +88,7 @@ class ModelReader:
         failure: str | None = "interrupted"
         started = time.monotonic()
         try:
-            failure = _read(self._running(), order, parts)
+            failure = _read(self._running(), order, parts, self.dimension_names)
         except OSError as error:
             failure = f"no process can be started to read it: {error.strerror}"
         finally:
@@ -119,14 +121,14 @@ def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
     )
 
 
-def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> str | None:
-    """Add the parts that the child answers; return why the answer is incomplete, None if it is whole.
+def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part], dimensions: set[str]) -> str | None:
+    """Add the parts and the names of dimensions that the child answers.
 
-    After an incomplete answer the child cannot be used again.
+    Return why the answer is incomplete, None if it is whole; the child cannot be used again after an incomplete one.
     """
     with _deadline(process, order.seconds) as has_passed:
         try:
-            parts.extend(_answers(process, order))
+            parts.extend(_answers(process, order, dimensions))
             failure = None
         except EOFError:
             failure = _cause_of_death(process.wait(), order)
@@ -137,8 +139,8 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part]) -> 
     return f"reading took longer than {order.seconds:g} s" if has_passed.is_set() else failure
 
 
-def _answers(process: subprocess.Popen[bytes], order: Order) -> Iterator[Part]:
-    """Yield the parts of the answer.
+def _answers(process: subprocess.Popen[bytes], order: Order, dimensions: set[str]) -> Iterator[Part]:
+    """Yield the parts of the answer, and add the names that its end gives.
 
     Raises EOFError if the child ends before its answer does, ValueError for a malformed reply, OverflowError for one
     that is too long.
@@ -157,7 +159,8 @@ def _answers(process: subprocess.Popen[bytes], order: Order) -> Iterator[Part]:
         if not line.endswith(b"\n"):
             break
         part = read_answer(line)
-        if part is None:
+        if isinstance(part, End):
+            dimensions.update(part.dimensions)
             return
         yield part
     raise EOFError

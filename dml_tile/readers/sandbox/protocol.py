@@ -44,12 +44,19 @@ class Order:
         return cls(known_shapes=KnownShapes(known_shapes["dims"], shapes), **fields)
 
 
-def answer_line(part: Part | None) -> bytes:
-    """Encode a part of an answer; None ends the answer."""
+@dataclass(frozen=True, slots=True)
+class End:
+    """Ends an answer; ``dimensions`` are the names that an ONNX model gives dimensions."""
+
+    dimensions: tuple[str, ...] = ()
+
+
+def answer_line(part: Part | End) -> bytes:
+    """Encode a part of an answer, or its end."""
     answer: dict[str, Any]
     match part:
-        case None:
-            answer = {"end": True}
+        case End():
+            answer = {"end": True, "dimensions": part.dimensions}
         case Problem():
             answer = {"pointer": part.pointer, "message": part.message}
         case TileNode():
@@ -57,8 +64,8 @@ def answer_line(part: Part | None) -> bytes:
     return json.dumps(answer, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
-def read_answer(line: bytes) -> Part | None:
-    """Decode a line of an answer; None ends it. Raises ValueError for a malformed line."""
+def read_answer(line: bytes) -> Part | End:
+    """Decode a line of an answer. Raises ValueError for a malformed line."""
     return _ANSWER.validate_json(line).part()
 
 
@@ -68,9 +75,10 @@ class _Answer(BaseModel):
 
 class _End(_Answer):
     end: Literal[True]
+    dimensions: tuple[str, ...] = ()
 
-    def part(self) -> None:
-        return None
+    def part(self) -> End:
+        return End(self.dimensions)
 
 
 class _Problem(_Answer):
