@@ -34,6 +34,7 @@ GROUPS: Final = {
     # the modules that the names of dml_tile come from
     "Descriptors": ("descriptors", "dtypes"),
     "Checking": ("rules.check", "checks.through_back_end", "findings", "errors", "rules.catalogue"),
+    "Models": ("checks.models", "checks.result", "checks.verdicts"),
     "Targets": ("targets", "simulation", "webnn_limits"),
     "Tiling": ("arrays.numpy", "execution.executor", "bindings.memory", "geometry.layout"),
     "Lowering": ("lowering.lower", "lowering.run", "lowering.steps"),
@@ -63,7 +64,7 @@ MODULES: Final = (
 )
 
 MADE_BY_OTHERS: Final = {
-    *("BindingTable", "CommandRecorder", "CompiledOperator", "Operator", "OperatorInitializer", "TileModel"),
+    *("BindingTable", "CommandRecorder", "CompiledOperator", "Operator", "OperatorInitializer", "Result", "TileModel"),
 }
 """Classes that are made by calls of others, not by their own."""
 
