@@ -18,30 +18,42 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dml_tile.arrays.numpy import tile as tile
     from dml_tile.bindings.memory import BufferLike as BufferLike
+    from dml_tile.bindings.memory import Bytes as Bytes
     from dml_tile.bindings.memory import tensor_view as tensor_view
     from dml_tile.bindings.resources import BindingDesc as BindingDesc
+    from dml_tile.bindings.resources import BindingLike as BindingLike
     from dml_tile.bindings.resources import Buffer as Buffer
     from dml_tile.bindings.resources import BufferArrayBinding as BufferArrayBinding
     from dml_tile.bindings.resources import BufferBinding as BufferBinding
     from dml_tile.bindings.resources import Direct3DDevice as Direct3DDevice
+    from dml_tile.bindings.resources import Span as Span
     from dml_tile.checks.models import check_model as check_model
     from dml_tile.checks.result import Result as Result
     from dml_tile.checks.through_back_end import check_via as check_via
     from dml_tile.checks.verdicts import Verdict as Verdict
+    from dml_tile.descriptors import UINT as UINT
+    from dml_tile.descriptors import UINT64 as UINT64
+    from dml_tile.descriptors import UINTS as UINTS
     from dml_tile.descriptors import BufferTensorDesc as BufferTensorDesc
     from dml_tile.descriptors import DataTypeLike as DataTypeLike
+    from dml_tile.descriptors import IntegersLike as IntegersLike
     from dml_tile.descriptors import OperatorDesc as OperatorDesc
     from dml_tile.descriptors import TensorDesc as TensorDesc
+    from dml_tile.descriptors import TensorFlagsLike as TensorFlagsLike
     from dml_tile.descriptors import TileOperatorDesc as TileOperatorDesc
     from dml_tile.device import BindingProperties as BindingProperties
+    from dml_tile.device import Bindings as Bindings
     from dml_tile.device import BindingTable as BindingTable
     from dml_tile.device import BindingTableDesc as BindingTableDesc
     from dml_tile.device import CommandList as CommandList
     from dml_tile.device import CommandRecorder as CommandRecorder
     from dml_tile.device import CompiledOperator as CompiledOperator
     from dml_tile.device import Device as Device
+    from dml_tile.device import Dispatchable as Dispatchable
+    from dml_tile.device import LevelLike as LevelLike
     from dml_tile.device import Operator as Operator
     from dml_tile.device import OperatorInitializer as OperatorInitializer
+    from dml_tile.device import RecordedDispatch as RecordedDispatch
     from dml_tile.dtypes import data_type_of as data_type_of
     from dml_tile.dtypes import dtype_of as dtype_of
     from dml_tile.enums import HRESULT as HRESULT
@@ -65,19 +77,25 @@ if TYPE_CHECKING:
     from dml_tile.execution.executor import Padding as Padding
     from dml_tile.execution.executor import compile_tile as compile_tile
     from dml_tile.execution.executor import execute as execute
+    from dml_tile.execution.plan import Plan as Plan
+    from dml_tile.execution.threads import Progress as Progress
     from dml_tile.findings import Against as Against
     from dml_tile.findings import Basis as Basis
     from dml_tile.findings import Finding as Finding
     from dml_tile.findings import Rule as Rule
     from dml_tile.findings import Severity as Severity
+    from dml_tile.findings import Violation as Violation
     from dml_tile.geometry.layout import calc_buffer_tensor_size as calc_buffer_tensor_size
     from dml_tile.lowering.lower import lower as lower
     from dml_tile.lowering.lower import lower_request as lower_request
     from dml_tile.lowering.run import run_lowering as run_lowering
     from dml_tile.lowering.steps import Lowering as Lowering
     from dml_tile.lowering.steps import LoweringStep as LoweringStep
+    from dml_tile.lowering.steps import StepBuffer as StepBuffer
     from dml_tile.readers.batches import check_texts as check_texts
     from dml_tile.readers.batches import load_tiles as load_tiles
+    from dml_tile.readers.c_structs import DML_OPERATOR_DESC as DML_OPERATOR_DESC
+    from dml_tile.readers.c_structs import DML_TILE_OPERATOR_DESC as DML_TILE_OPERATOR_DESC
     from dml_tile.readers.c_structs import read_operator_desc as read_operator_desc
     from dml_tile.readers.c_structs import read_tile_operator_desc as read_tile_operator_desc
     from dml_tile.readers.c_structs import write_operator_desc as write_operator_desc
@@ -92,29 +110,53 @@ if TYPE_CHECKING:
     from dml_tile.simulation import simulate as simulate
     from dml_tile.targets import Target as Target
     from dml_tile.targets import TargetLike as TargetLike
+    from dml_tile.targets import TileSupport as TileSupport
     from dml_tile.webnn_limits import op_support_limits as op_support_limits
 
     __version__: str
 
 _NAMES = {
     "arrays.numpy": ("tile",),
-    "bindings.memory": ("BufferLike", "tensor_view"),
-    "bindings.resources": ("BindingDesc", "Buffer", "BufferArrayBinding", "BufferBinding", "Direct3DDevice"),
+    "bindings.memory": ("BufferLike", "Bytes", "tensor_view"),
+    "bindings.resources": (
+        "BindingDesc",
+        "BindingLike",
+        "Buffer",
+        "BufferArrayBinding",
+        "BufferBinding",
+        "Direct3DDevice",
+        "Span",
+    ),
     "checks.models": ("check_model",),
     "checks.result": ("Result",),
     "checks.through_back_end": ("check_via",),
     "checks.verdicts": ("Verdict",),
-    "descriptors": ("BufferTensorDesc", "DataTypeLike", "OperatorDesc", "TensorDesc", "TileOperatorDesc"),
+    "descriptors": (
+        "UINT",
+        "UINT64",
+        "UINTS",
+        "BufferTensorDesc",
+        "DataTypeLike",
+        "IntegersLike",
+        "OperatorDesc",
+        "TensorDesc",
+        "TensorFlagsLike",
+        "TileOperatorDesc",
+    ),
     "device": (
         "BindingProperties",
         "BindingTable",
         "BindingTableDesc",
+        "Bindings",
         "CommandList",
         "CommandRecorder",
         "CompiledOperator",
         "Device",
+        "Dispatchable",
+        "LevelLike",
         "Operator",
         "OperatorInitializer",
+        "RecordedDispatch",
     ),
     "dtypes": ("data_type_of", "dtype_of"),
     "enums": (
@@ -134,14 +176,18 @@ _NAMES = {
         "TensorType",
     ),
     "errors": ("DmlError",),
+    "execution.plan": ("Plan",),
+    "execution.threads": ("Progress",),
     "execution.executor": ("POISON", "BoundTile", "CompiledTile", "Padding", "compile_tile", "execute"),
-    "findings": ("Against", "Basis", "Finding", "Rule", "Severity"),
+    "findings": ("Against", "Basis", "Finding", "Rule", "Severity", "Violation"),
     "geometry.layout": ("calc_buffer_tensor_size",),
     "lowering.lower": ("lower", "lower_request"),
     "lowering.run": ("run_lowering",),
-    "lowering.steps": ("Lowering", "LoweringStep"),
+    "lowering.steps": ("Lowering", "LoweringStep", "StepBuffer"),
     "readers.batches": ("check_texts", "load_tiles"),
     "readers.c_structs": (
+        "DML_OPERATOR_DESC",
+        "DML_TILE_OPERATOR_DESC",
         "read_operator_desc",
         "read_tile_operator_desc",
         "write_operator_desc",
@@ -151,7 +197,7 @@ _NAMES = {
     "rules.check": ("check", "lowest_level", "require"),
     "rules.device": ("Removal",),
     "simulation": ("Simulation", "current_target", "simulate"),
-    "targets": ("Target", "TargetLike"),
+    "targets": ("Target", "TargetLike", "TileSupport"),
     "webnn_limits": ("op_support_limits",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}

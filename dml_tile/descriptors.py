@@ -33,16 +33,18 @@ DataTypeLike: TypeAlias = "SupportsIndex | str | np.dtype[Any] | type[np.generic
 TensorFlagsLike: TypeAlias = "SupportsIndex | str | Sequence[SupportsIndex | str]"
 """Flags: their value, a name, or several to be ORed."""
 
-Integers: TypeAlias = "Sequence[SupportsIndex] | NDArray[np.integer[Any]]"
-"""Integers, Python's or NumPy's, or an array of them."""
+IntegersLike: TypeAlias = "Sequence[SupportsIndex] | NDArray[np.integer[Any]]"
+"""Several integers, Python's or NumPy's, or an array of them."""
 
 TensorLike: TypeAlias = "TensorDesc | BufferTensorDesc"
 """A tensor, or its DML_BUFFER_TENSOR_DESC for short."""
 
 UINT = Annotated[int, Unsigned(UINT_MAX)]
+"""An integer from 0 to 2^32-1."""
 UINT64 = Annotated[int, Unsigned(UINT64_MAX)]
+"""An integer from 0 to 2^64-1."""
 UINTS = Annotated[tuple[UINT, ...], Field(fail_fast=True)]
-"""An array, of which the first wrong value is told: it may have millions."""
+"""Several UINTs; of wrong values the first is told."""
 
 DATA_TYPE = DataTypes(TensorDataType, "DML_TENSOR_DATA_TYPE_")
 TENSOR_TYPE = Enumerator(TensorType, "DML_TENSOR_TYPE_")
@@ -105,10 +107,10 @@ class BufferTensorDesc(Struct):
             self,
             *,
             data_type: DataTypeLike,
-            sizes: Integers | None,
+            sizes: IntegersLike | None,
             flags: TensorFlagsLike = ...,
             dimension_count: SupportsIndex = ...,
-            strides: Integers | None = ...,
+            strides: IntegersLike | None = ...,
             total_tensor_size_in_bytes: SupportsIndex = ...,
             guaranteed_base_offset_alignment: SupportsIndex = ...,
         ) -> None: ...
@@ -179,7 +181,7 @@ class TileOperatorDesc(Struct):
             *,
             input_tensor: TensorLike | None,
             output_tensor: TensorLike | None,
-            repeats: Integers | None,
+            repeats: IntegersLike | None,
             repeats_count: SupportsIndex = ...,
         ) -> None: ...
 
@@ -188,11 +190,11 @@ class TileOperatorDesc(Struct):
         cls,
         *,
         data_type: DataTypeLike,
-        sizes: Integers,
-        repeats: Integers,
-        strides: Integers | None = None,
+        sizes: IntegersLike,
+        repeats: IntegersLike,
+        strides: IntegersLike | None = None,
         flags: TensorFlagsLike = TensorFlags.NONE,
-        output_strides: Integers | None = None,
+        output_strides: IntegersLike | None = None,
     ) -> Self:
         """Describe the tile of an input; the output's sizes are inferred, its data type is the input's.
 
@@ -213,7 +215,7 @@ class TileOperatorDesc(Struct):
         return cls._inferred({"InputTensor": source, "OutputTensor": output, "Repeats": repeats})
 
     @classmethod
-    def from_array(cls, array: NDArray[Any], repeats: Integers) -> Self:
+    def from_array(cls, array: NDArray[Any], repeats: IntegersLike) -> Self:
         """Describe the tile of an array as it lies: its dtype, its shape and, unless it is packed, its strides.
 
         The first element is at byte 0; the output is packed. bool is described as UINT8; an array without dimensions
@@ -338,7 +340,7 @@ def _with_desc(data: dict[str, Any], desc: dict[str, Any] | None) -> dict[str, A
     return {**{key: data[key] for key in _TYPE_KEYS if key in data}, "Desc": desc}
 
 
-def _products(sizes: Integers, repeats: Integers) -> Integers:
+def _products(sizes: IntegersLike, repeats: IntegersLike) -> IntegersLike:
     """The sizes of an output; the sizes of the input where a value is no integer, of which pydantic tells."""
     try:
         return [index(size) * index(repeat) for size, repeat in zip(sizes, repeats, strict=True)]

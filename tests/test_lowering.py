@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -341,9 +342,9 @@ REQUESTS: Final = {
 def test_a_request_is_lowered(request_: Any, target: str, steps: list[str]) -> None:
     lowering = lower_request(request_, target)
     assert [str(step.desc) for step in lowering.steps] == steps
-    size = lowering.direct.bytes_read
+    size = lowering.original_bytes_read
     values = np.random.default_rng(5).integers(0, 256, size, np.uint8)
-    dtype = np.dtype((np.void, lowering.direct.element_size))
+    dtype = np.dtype((np.void, size // math.prod(request_.shape)))
     expected = np.tile(values.view(dtype).reshape(request_.shape), request_.repeats)
     written = np.zeros(described(lowering.steps[-1].desc)[1].total_tensor_size_in_bytes, np.uint8)
     run_lowering(lowering, np.resize(values, size + 3), written)

@@ -19,6 +19,7 @@ BufferLike: TypeAlias = "Buffer | NDArray[Any]"
 """Any object that supports the buffer protocol; NumPy's arrays declare it only from Python 3.12 on."""
 
 Bytes: TypeAlias = NDArray[np.uint8]
+"""A one-dimensional array of bytes."""
 
 _RAW_FORMATS: Final = ("B", "<B", "@B", "=B", ">B", "c")
 

@@ -118,6 +118,7 @@ class Span(NamedTuple):
     end: int
 
     def overlaps(self, other: Span) -> bool:
+        """Return whether both ranges have a byte in common."""
         return self.buffer is other.buffer and self.start < other.end and other.start < self.end
 
 

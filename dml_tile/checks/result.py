@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,6 @@ from dml_tile.targets import Target
 if TYPE_CHECKING:  # most checks need neither
     from dml_tile.back_ends import BackEnd
     from dml_tile.lowering.steps import Lowering
-    from dml_tile.readers.json.positions import SourceText
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +48,12 @@ class Result:
     lowering: Lowering | None = None
     command: str = ""
     deselected: int = 0
-    text: SourceText | None = field(default=None, compare=False, repr=False)
+    locate: Callable[[str, str], Position | None] | None = field(default=None, compare=False, repr=False)
+    """Finds a field of the part at a JSON pointer in the source's text."""
 
     def position(self, path: str) -> Position | None:
         """Return the position of a finding's field in the source's text; None where the source is no JSON."""
-        return self.text.position(self.pointer, path) if self.text else None
+        return self.locate(self.pointer, path) if self.locate else None
 
     @property
     def is_a_tile(self) -> bool:
@@ -94,13 +94,13 @@ def results(
         return
     refused, desc = _of_a_node(part) if isinstance(part, TileNode) else _of_a_document(part)
     unknown = part.unknown if isinstance(part, TileNode) else ()
-    text = part.text if isinstance(part, JsonDescriptor) else None
+    locate = part.text.position if isinstance(part, JsonDescriptor) and part.text else None
     lowest = None if refused else lowest_level(desc)
     tile = str(part) if isinstance(part, TileNode) else _line_of(part)
     for target in targets:
         findings = refused or check(desc, target, against)
         verdict = verdict_of(findings)
-        yield Result(source, part.pointer, tile, target, verdict, findings, lowest, unknown, text=text)
+        yield Result(source, part.pointer, tile, target, verdict, findings, lowest, unknown, locate=locate)
 
 
 def ruled_out(node: TileNode) -> tuple[Finding, ...]:

@@ -13,11 +13,15 @@ from dml_tile.bindings.resources import BufferArrayBinding as BufferArrayBinding
 from dml_tile.bindings.resources import BufferBinding as BufferBinding
 from dml_tile.bindings.resources import Direct3DDevice as Direct3DDevice
 from dml_tile.device.command_list import CommandList as CommandList
+from dml_tile.device.command_list import RecordedDispatch as RecordedDispatch
 from dml_tile.device.device import Device as Device
+from dml_tile.device.device import LevelLike as LevelLike
 from dml_tile.device.dispatchables import BindingProperties as BindingProperties
 from dml_tile.device.dispatchables import CompiledOperator as CompiledOperator
+from dml_tile.device.dispatchables import Dispatchable as Dispatchable
 from dml_tile.device.dispatchables import Operator as Operator
 from dml_tile.device.dispatchables import OperatorInitializer as OperatorInitializer
 from dml_tile.device.recorder import CommandRecorder as CommandRecorder
+from dml_tile.device.table import Bindings as Bindings
 from dml_tile.device.table import BindingTable as BindingTable
 from dml_tile.device.table import BindingTableDesc as BindingTableDesc

@@ -13,7 +13,7 @@ from dml_tile.enums import CommandListType
 _CALL: Final = "ExecuteCommandLists"
 
 
-class Recorded(Protocol):
+class RecordedDispatch(Protocol):
     """A dispatch that was recorded."""
 
     def execute(self, call: str) -> None:
@@ -30,9 +30,9 @@ class CommandList:
     def __init__(self, type: CommandListType | int = CommandListType.DIRECT, *, is_graphics: bool = True) -> None:  # noqa: A002 - C's name
         self.type = uint("type", type)
         self.is_graphics = is_graphics
-        self._recorded: list[Recorded] = []
+        self._recorded: list[RecordedDispatch] = []
 
-    def append(self, dispatch: Recorded) -> None:
+    def append(self, dispatch: RecordedDispatch) -> None:
         """Record a dispatch, as a CommandRecorder does."""
         self._recorded.append(dispatch)
 

@@ -40,6 +40,7 @@ from dml_tile.simulation import resolve
 from dml_tile.targets import Target, TargetLike
 
 LevelLike = FeatureLevel | int | str
+"""A feature level, its value, or its name, such as ``"4_1"``."""
 
 
 class Device:

@@ -124,3 +124,4 @@ class OperatorInitializer:
 
 
 Dispatchable: TypeAlias = CompiledOperator | OperatorInitializer
+"""An IDMLDispatchable."""

@@ -1,4 +1,4 @@
-"""Recorded dispatches: their bindings, and their execution."""
+"""RecordedDispatch dispatches: their bindings, and their execution."""
 
 from __future__ import annotations
 

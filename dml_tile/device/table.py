@@ -21,6 +21,7 @@ from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES, BOUND_RULES,
 from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, TableUse
 
 Bindings: TypeAlias = list[BufferBinding | None]
+"""A binding for each slot, None where nothing is bound."""
 
 SOME_HANDLE: Final = 0x1000
 """A descriptor handle that is not null; there is no descriptor heap here."""

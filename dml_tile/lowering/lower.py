@@ -151,7 +151,8 @@ def _require_a_step(max_steps: int) -> None:
 
 
 def _its_own(original: TileOperatorDesc | Request, desc: TileOperatorDesc, target: Target, walk: ByteWalk) -> Lowering:
-    return Lowering(original, target, (LoweringStep(desc, "input", "output"),), (), (), walk, is_original=True)
+    step = LoweringStep(desc, "input", "output")
+    return Lowering(original, target, (step,), (), (), walk.bytes_read, walk.bytes_written, is_original=True)
 
 
 def _is_repaired(finding: Finding, *buffers: TensorView | None) -> bool:
@@ -213,7 +214,8 @@ def _lowering(task: _Task, target: Target, notes: Sequence[str], chain: Chain) -
         for tile, (reads, source), (writes, destination) in zip(tiles, sources, scratch + destinations, strict=True)
     )
     notes = [*notes, *_notes(task, chain, steps)]
-    return Lowering(task.original, target, steps, tuple(sizes), tuple(notes), task.walk)
+    walk = task.walk
+    return Lowering(task.original, target, steps, tuple(sizes), tuple(notes), walk.bytes_read, walk.bytes_written)
 
 
 def _notes(task: _Task, chain: Chain, steps: Sequence[LoweringStep]) -> Iterator[str]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.geometry.byte_walk import ByteWalk
 from dml_tile.geometry.layout import ELEMENT_SIZES
 from dml_tile.targets import Target
 from dml_tile.tile_request import Request
@@ -52,8 +51,10 @@ class Lowering:
     steps: tuple[LoweringStep, ...]
     scratch_sizes: tuple[int, ...]
     notes: tuple[str, ...]
-    direct: ByteWalk
-    """The original's reads and writes."""
+    original_bytes_read: int
+    """The bytes of the original input's elements, each counted once."""
+    original_bytes_written: int
+    """The bytes of the original output's elements."""
     is_original: bool = False
     """Whether the target accepts the original, which is then the only step."""
 
@@ -61,7 +62,7 @@ class Lowering:
     def cost(self) -> float:
         """The bytes that all steps read and write, relative to those of the original."""
         moved = sum(step.bytes_read + step.bytes_written for step in self.steps)
-        return moved / (self.direct.bytes_read + self.direct.bytes_written)
+        return moved / (self.original_bytes_read + self.original_bytes_written)
 
 
 def _bytes_of(tensor: TensorDesc | None) -> int:

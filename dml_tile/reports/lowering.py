@@ -87,8 +87,8 @@ def lowering_table(lowering: Lowering) -> Table:
     steps = lowering.steps
     table.add_row("reads", "input", *(place_name(step.reads) for step in steps))
     table.add_row("writes", "output", *(place_name(step.writes) for step in steps))
-    table.add_row("bytes read", str(lowering.direct.bytes_read), *(str(step.bytes_read) for step in steps))
-    table.add_row("bytes written", str(lowering.direct.bytes_written), *(str(step.bytes_written) for step in steps))
+    table.add_row("bytes read", str(lowering.original_bytes_read), *(str(step.bytes_read) for step in steps))
+    table.add_row("bytes written", str(lowering.original_bytes_written), *(str(step.bytes_written) for step in steps))
     return table
 
 

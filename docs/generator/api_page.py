@@ -36,7 +36,14 @@ GROUPS: Final = {
     "Checking": ("rules.check", "checks.through_back_end", "findings", "errors", "rules.catalogue"),
     "Models": ("checks.models", "checks.result", "checks.verdicts"),
     "Targets": ("targets", "simulation", "webnn_limits"),
-    "Tiling": ("arrays.numpy", "execution.executor", "bindings.memory", "geometry.layout"),
+    "Tiling": (
+        "arrays.numpy",
+        "execution.executor",
+        "execution.plan",
+        "execution.threads",
+        "bindings.memory",
+        "geometry.layout",
+    ),
     "Lowering": ("lowering.lower", "lowering.run", "lowering.steps"),
     "Many descriptors at once": ("readers.batches",),
     "C structs": ("readers.c_structs",),
@@ -67,6 +74,9 @@ MADE_BY_OTHERS: Final = {
     *("BindingTable", "CommandRecorder", "CompiledOperator", "Operator", "OperatorInitializer", "Result", "TileModel"),
 }
 """Classes that are made by calls of others, not by their own."""
+
+OPAQUE: Final = {"Plan"}
+"""Classes of which only the name and ``str()`` are public."""
 
 
 def api_page() -> str:
@@ -135,6 +145,8 @@ def _class(defined: ast.ClassDef) -> Iterator[str]:
     else:
         yield from _code(f"class {defined.name}({bases})" if bases else f"class {defined.name}")
     yield from (_prose(_docstring(defined)), "")
+    if defined.name in OPAQUE:
+        return
     fields = [one for one in constants(defined) if not one.name.startswith("_") and one.name != "model_config"]
     if any(not one.annotation for one in fields):  # an enumeration
         yield from (", ".join(f"`{one.name}` {one.value}" for one in fields) + ".", "")
