@@ -56,6 +56,7 @@ def public_names(module: str) -> list[str]:
     return [name for name in names if not name.startswith("_")]
 
 
+@cache  # so that each definition is one object
 def definition(module: str, name: str) -> Definition:
     """Where a name is defined, be it in the module or in one that it imports it from. Raises LookupError if nowhere."""
     for node in tree_of(module).body:
