@@ -6,6 +6,8 @@ Sizes and strides are in elements. Every draw is built, none is filtered, so tha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from math import factorial
 from operator import mul
 from typing import Any, Final, TypeAlias
 
@@ -18,27 +20,60 @@ from dml_tile.targets import Target
 
 Draft: TypeAlias = dict[str, Any]
 
-_ALIGNMENTS: Final = st.sampled_from([0, 16, 32, 256, 2**16, 2**31])
-_INPUT_FLAGS: Final = st.sampled_from([TensorFlags.NONE, TensorFlags.OWNED_BY_DML])
+_ALIGNMENTS: Final = (0, 16, 32, 256, 2**16, 2**31)
+_GAPS: Final = (0, 0, 1, 3)
+"""What lies between the elements of one dimension and the next, in elements."""
+_MAX_OVERLAPPING_STRIDE: Final = 12
+
+_MAX_SLACK: Final = 32
+"""How much larger than need be a tensor's total is drawn, in bytes."""
+_CHOICES: Final = 2**4 * ((_MAX_SLACK + 1) * len(_ALIGNMENTS)) ** 2
+
+_between: Final = cache(st.integers)
+"""A strategy of integers, each made once: to make one takes longer than to draw from it."""
 
 
 @st.composite
 def drafts(draw: st.DrawFn, target: Target | None, max_elements: int) -> Draft:
-    """A tile that passes at the target; its output has at most ``max_elements`` elements."""
+    """A tile that passes at the target; its output has at most ``max_elements`` elements.
+
+    What tests seldom depend on is drawn as the digits of few numbers, since each draw takes time.
+    """
     target = resolve(target)
-    rank = draw(st.sampled_from(target.tile_support.dimension_counts))
-    data_type = draw(st.sampled_from(data_types(target)))
-    sizes, repeats = draw(_shapes(rank, max_elements))
+    ranks, types = _ranks_and_types(target)
+    rank, data_type = draw(ranks), draw(types)
+    sizes, repeats = _shapes(draw, rank, max_elements)
     products = list(map(mul, sizes, repeats))
-    any_strides = st.lists(st.integers(0, 12), min_size=rank, max_size=rank)  # an input's elements may overlap
-    input_strides = draw(st.none() | _spread_strides(sizes) | any_strides)
-    output_strides = draw(st.none() | _spread_strides(products))
+    details = Digits(draw(_between(0, _CHOICES - 1)))
+    strided, overlapping, owned = details.take(2), details.take(2), details.take(2)
+    input_strides = output_strides = None
+    if strided:
+        input_strides = _any_strides(draw, rank) if overlapping else _spread_strides(draw, sizes)
+    if details.take(2):
+        output_strides = _spread_strides(draw, products)
     return {
-        "InputTensor": draw(_tensors(data_type, sizes, input_strides, _INPUT_FLAGS)),
-        "OutputTensor": draw(_tensors(data_type, products, output_strides, st.just(TensorFlags.NONE))),
+        "InputTensor": _tensor(data_type, sizes, input_strides, TensorFlags(owned), details),
+        "OutputTensor": _tensor(data_type, products, output_strides, TensorFlags.NONE, details),
         "RepeatsCount": rank,
         "Repeats": repeats,
     }
+
+
+class Digits:
+    """A drawn number, of which choices are taken one by one; the simplest choice is 0, as it is the simplest number."""
+
+    def __init__(self, number: int) -> None:
+        self._rest = number
+
+    def take(self, count: int) -> int:
+        """The next choice of 0 to ``count`` - 1."""
+        self._rest, digit = divmod(self._rest, count)
+        return digit
+
+
+@cache
+def _ranks_and_types(target: Target) -> tuple[st.SearchStrategy[int], st.SearchStrategy[TensorDataType]]:
+    return st.sampled_from(target.tile_support.dimension_counts), st.sampled_from(data_types(target))
 
 
 def data_types(target: Target) -> list[TensorDataType]:
@@ -46,43 +81,47 @@ def data_types(target: Target) -> list[TensorDataType]:
     return sorted(filter(target.supports_data_type, target.tile_support.data_types))
 
 
-@st.composite
 def _shapes(draw: st.DrawFn, rank: int, max_elements: int) -> tuple[list[int], list[int]]:
     """Sizes and repeats, the larger the fewer there are; their product is at most ``max_elements``."""
     factors = []
     for remaining in range(2 * rank, 0, -1):
         fair_share = int(max_elements ** (1 / remaining))
-        factors.append(draw(st.integers(1, min(max_elements, 1 + 2 * fair_share))))
+        factors.append(draw(_between(1, min(max_elements, 1 + 2 * fair_share))))
         max_elements //= factors[-1]
     return factors[::2], factors[1::2]
 
 
-@st.composite
+def _any_strides(draw: st.DrawFn, rank: int) -> list[int]:
+    """Strides of an input, whose elements may overlap."""
+    count = _MAX_OVERLAPPING_STRIDE + 1
+    digits = Digits(draw(_between(0, count**rank - 1)))
+    return [digits.take(count) for _ in range(rank)]
+
+
 def _spread_strides(draw: st.DrawFn, sizes: Sequence[int]) -> list[int]:
     """Strides for any order of the dimensions, each with some padding: elements never share an address."""
+    order = Digits(draw(_between(0, factorial(len(sizes)) - 1)))
+    gaps = Digits(draw(_between(0, 3 * len(_GAPS) ** len(sizes) - 1)))
     strides = [0] * len(sizes)
-    stride = draw(st.integers(1, 3))
-    for i in draw(st.permutations(range(len(sizes)))):
+    stride = 1 + gaps.take(3)
+    left = list(range(len(sizes)))
+    while left:
+        i = left.pop(order.take(len(left)))
         strides[i] = stride
-        stride = stride * sizes[i] + draw(st.sampled_from([0, 0, 1, 3]))
+        stride = stride * sizes[i] + _GAPS[gaps.take(len(_GAPS))]
     return strides
 
 
-@st.composite
-def _tensors(
-    draw: st.DrawFn,
-    data_type: TensorDataType,
-    sizes: Sequence[int],
-    strides: Sequence[int] | None,
-    flags: st.SearchStrategy[TensorFlags],
+def _tensor(
+    data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None, flags: TensorFlags, details: Digits
 ) -> Draft:
     minimum = minimum_size_in_bytes(ELEMENT_SIZES[data_type], sizes, strides)
     return {
         "DataType": data_type,
-        "Flags": draw(flags),
+        "Flags": flags,
         "DimensionCount": len(sizes),
         "Sizes": sizes,
         "Strides": strides,
-        "TotalTensorSizeInBytes": minimum + draw(st.integers(0, 32)),
-        "GuaranteedBaseOffsetAlignment": draw(_ALIGNMENTS),
+        "TotalTensorSizeInBytes": minimum + details.take(_MAX_SLACK + 1),
+        "GuaranteedBaseOffsetAlignment": _ALIGNMENTS[details.take(len(_ALIGNMENTS))],
     }

@@ -9,6 +9,7 @@ A target is whatever ``Target.parse`` takes; None means the one that is simulate
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -97,6 +98,7 @@ def _made(draw: st.DrawFn, fields: st.SearchStrategy[Draft]) -> TileOperatorDesc
     return TileOperatorDesc.model_validate(draw(fields))
 
 
+@lru_cache(maxsize=1024)
 def _bytes(size: int) -> st.SearchStrategy[Bytes]:
     if size <= 64:  # few enough for hypothesis to shrink each
         return st.binary(min_size=size, max_size=size).map(lambda data: np.frombuffer(bytearray(data), np.uint8))
