@@ -6,8 +6,7 @@ Sizes and strides are in elements. Every draw is built, none is filtered, so tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from math import factorial
+from functools import lru_cache
 from operator import mul
 from typing import Any, Final, TypeAlias
 
@@ -22,29 +21,27 @@ Draft: TypeAlias = dict[str, Any]
 
 _ALIGNMENTS: Final = (0, 16, 32, 256, 2**16, 2**31)
 _GAPS: Final = (0, 0, 1, 3)
-"""What lies between the elements of one dimension and the next, in elements."""
+"""The elements left free between one dimension and the next; 0 twice, so that half of them have none."""
 _MAX_OVERLAPPING_STRIDE: Final = 12
-
 _MAX_SLACK: Final = 32
-"""How much larger than need be a tensor's total is drawn, in bytes."""
-_CHOICES: Final = 2**4 * ((_MAX_SLACK + 1) * len(_ALIGNMENTS)) ** 2
+"""The most by which a tensor's total is drawn larger than need be, in bytes."""
 
-_between: Final = cache(st.integers)
-"""A strategy of integers, each made once: to make one takes longer than to draw from it."""
+_between: Final = lru_cache(maxsize=1024)(st.integers)
+"""A strategy of integers, made once for each range: to make one takes longer than to draw from it."""
 
 
 @st.composite
 def drafts(draw: st.DrawFn, target: Target | None, max_elements: int) -> Draft:
     """A tile that passes at the target; its output has at most ``max_elements`` elements.
 
-    What tests seldom depend on is drawn as the digits of few numbers, since each draw takes time.
+    What tests seldom depend on is chosen by the bytes of few draws, since each draw takes time.
     """
     target = resolve(target)
     ranks, types = _ranks_and_types(target)
     rank, data_type = draw(ranks), draw(types)
     sizes, repeats = _shapes(draw, rank, max_elements)
     products = list(map(mul, sizes, repeats))
-    details = Digits(draw(_between(0, _CHOICES - 1)))
+    details = draw(_choices(8))
     strided, overlapping, owned = details.take(2), details.take(2), details.take(2)
     input_strides = output_strides = None
     if strided:
@@ -59,19 +56,26 @@ def drafts(draw: st.DrawFn, target: Target | None, max_elements: int) -> Draft:
     }
 
 
-class Digits:
-    """A drawn number, of which choices are taken one by one; the simplest choice is 0, as it is the simplest number."""
+class _Choices:
+    """Drawn bytes, each of which makes one choice; the simplest byte, 0, chooses 0.
 
-    def __init__(self, number: int) -> None:
-        self._rest = number
+    The bytes of a draw are all equally likely; of integers, hypothesis draws mostly small ones.
+    """
+
+    def __init__(self, drawn: bytes) -> None:
+        self._bytes = iter(drawn)
 
     def take(self, count: int) -> int:
         """The next choice of 0 to ``count`` - 1."""
-        self._rest, digit = divmod(self._rest, count)
-        return digit
+        return next(self._bytes) * count >> 8
 
 
-@cache
+@lru_cache(maxsize=64)
+def _choices(count: int) -> st.SearchStrategy[_Choices]:
+    return st.binary(min_size=count, max_size=count).map(_Choices)
+
+
+@lru_cache(maxsize=64)
 def _ranks_and_types(target: Target) -> tuple[st.SearchStrategy[int], st.SearchStrategy[TensorDataType]]:
     return st.sampled_from(target.tile_support.dimension_counts), st.sampled_from(data_types(target))
 
@@ -93,27 +97,29 @@ def _shapes(draw: st.DrawFn, rank: int, max_elements: int) -> tuple[list[int], l
 
 def _any_strides(draw: st.DrawFn, rank: int) -> list[int]:
     """Strides of an input, whose elements may overlap."""
-    count = _MAX_OVERLAPPING_STRIDE + 1
-    digits = Digits(draw(_between(0, count**rank - 1)))
-    return [digits.take(count) for _ in range(rank)]
+    choices = draw(_choices(rank))
+    return [choices.take(_MAX_OVERLAPPING_STRIDE + 1) for _ in range(rank)]
 
 
 def _spread_strides(draw: st.DrawFn, sizes: Sequence[int]) -> list[int]:
     """Strides for any order of the dimensions, each with some padding: elements never share an address."""
-    order = Digits(draw(_between(0, factorial(len(sizes)) - 1)))
-    gaps = Digits(draw(_between(0, 3 * len(_GAPS) ** len(sizes) - 1)))
+    choices = draw(_choices(1 + 2 * len(sizes)))
     strides = [0] * len(sizes)
-    stride = 1 + gaps.take(3)
+    stride = 1 + choices.take(3)
     left = list(range(len(sizes)))
     while left:
-        i = left.pop(order.take(len(left)))
+        i = left.pop(choices.take(len(left)))
         strides[i] = stride
-        stride = stride * sizes[i] + _GAPS[gaps.take(len(_GAPS))]
+        stride = stride * sizes[i] + _GAPS[choices.take(len(_GAPS))]
     return strides
 
 
 def _tensor(
-    data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None, flags: TensorFlags, details: Digits
+    data_type: TensorDataType,
+    sizes: Sequence[int],
+    strides: Sequence[int] | None,
+    flags: TensorFlags,
+    details: _Choices,
 ) -> Draft:
     minimum = minimum_size_in_bytes(ELEMENT_SIZES[data_type], sizes, strides)
     return {

@@ -30,6 +30,9 @@ from dml_tile.testing.faults import faulty_drafts
 
 MAX_ELEMENTS: Final = 1024
 _MAX_BYTES: Final = 2**26
+_MAX_SHRUNK_BYTES: Final = 128
+"""The bytes of both buffers that are few enough for hypothesis to shrink each; more are made from a seed."""
+_SEEDS: Final = st.integers(0, UINT_MAX)
 
 _UINTS: Final = st.integers(0, 9) | st.sampled_from([2**16, 2**31, UINT_MAX - 1, UINT_MAX]) | st.integers(0, UINT_MAX)
 _ARRAYS: Final = st.none() | st.lists(_UINTS, max_size=9)
@@ -89,7 +92,7 @@ def tile_buffers(desc: TileOperatorDesc) -> st.SearchStrategy[tuple[Bytes, Bytes
         sizes.append(tensor.desc.total_tensor_size_in_bytes)
         if sizes[-1] > _MAX_BYTES:
             raise ValueError(f"{name} has {sizes[-1]} bytes; buffers of at most {_MAX_BYTES} are drawn")
-    return st.tuples(_bytes(sizes[0]), _bytes(sizes[1]))
+    return _bytes(sum(sizes)).map(lambda memory: (memory[: sizes[0]].copy(), memory[sizes[0] :].copy()))
 
 
 @st.composite
@@ -98,11 +101,15 @@ def _made(draw: st.DrawFn, fields: st.SearchStrategy[Draft]) -> TileOperatorDesc
     return TileOperatorDesc.model_validate(draw(fields))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=_MAX_SHRUNK_BYTES)
+def _few_bytes(size: int) -> st.SearchStrategy[Bytes]:
+    return st.binary(min_size=size, max_size=size).map(lambda data: np.frombuffer(data, np.uint8))
+
+
 def _bytes(size: int) -> st.SearchStrategy[Bytes]:
-    if size <= 64:  # few enough for hypothesis to shrink each
-        return st.binary(min_size=size, max_size=size).map(lambda data: np.frombuffer(bytearray(data), np.uint8))
-    return st.integers(0, UINT_MAX).map(lambda seed: np.random.default_rng(seed).integers(0, 256, size, np.uint8))
+    if size <= _MAX_SHRUNK_BYTES:
+        return _few_bytes(size)
+    return _SEEDS.map(lambda seed: np.random.default_rng(seed).integers(0, 256, size, np.uint8))
 
 
 def _parsed(target: TargetLike | None) -> Target | None:
