@@ -72,7 +72,7 @@ def element_dtype(buffer: BufferLike, name: str = "array") -> np.dtype[Any] | No
 
 def require_data_type(dtype: np.dtype[Any] | None, data_type: int, name: str) -> None:
     """Raise TypeError unless elements of a dtype, of ``element_dtype``, are those of a tensor; raw memory fits any."""
-    if dtype is None or carrier_of(dtype) == data_type:
+    if dtype is None or dtype is DTYPES.get(data_type) or carrier_of(dtype) == data_type:
         return
     wanted = DTYPES.get(data_type)
     cast_to = f"pass {name}.astype(np.{wanted})" if wanted is not None else "pass what the descriptor describes"

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, SupportsIndex, TypeAlias
 
 from dml_tile.enums import HRESULT, UINT64_MAX, UINT_MAX, BindingType, HeapType, ResourceDimension, ResourceFlags
 
@@ -57,7 +57,7 @@ class Buffer:
     ) -> None:
         self.size = _uint64("size", size)
         self.heap = _heap(heap)
-        self.flags = ResourceFlags(uint("flags", flags))
+        self.flags = flags if isinstance(flags, ResourceFlags) else ResourceFlags(uint("flags", flags))
         self.dimension = uint("dimension", dimension)
         self.direct3d_device = direct3d_device
         self.dtype: np.dtype[Any] | None = None
@@ -179,6 +179,12 @@ class BufferArrayBinding:
                 raise TypeError(f"a BufferBinding was expected, not a {type(binding).__name__}")
 
 
+_BINDINGS: Final[dict[int, tuple[type[object], ...]]] = {
+    BindingType.BUFFER: (BufferBinding,),
+    BindingType.BUFFER_ARRAY: (BufferArrayBinding,),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class BindingDesc:
     """DML_BINDING_DESC: what kind of binding, and the binding; ``BindingDesc()`` binds nothing.
@@ -190,11 +196,7 @@ class BindingDesc:
     desc: BufferBinding | BufferArrayBinding | None = None
 
     def __post_init__(self) -> None:
-        kinds: dict[int, tuple[type[object], ...]] = {
-            BindingType.BUFFER: (BufferBinding,),
-            BindingType.BUFFER_ARRAY: (BufferArrayBinding,),
-        }
-        wanted = kinds.get(uint("type", self.type), (BufferBinding, BufferArrayBinding))
+        wanted = _BINDINGS.get(uint("type", self.type), (BufferBinding, BufferArrayBinding))
         if self.desc is not None and not isinstance(self.desc, wanted):
             names = " or ".join(f"a {kind.__name__}" for kind in wanted)
             raise TypeError(f"a binding of type {self.type!r} takes {names}, not a {type(self.desc).__name__}")
@@ -226,6 +228,8 @@ def bindings_of(bindings: Iterable[BindingLike]) -> list[BindingDesc]:
 
 
 def _heap(heap: HeapType | int | str) -> HeapType | int:
+    if isinstance(heap, HeapType):
+        return heap
     if isinstance(heap, str):
         if heap not in HeapType.__members__:
             raise ValueError(f"{heap!r} is no heap type; expected one of {', '.join(HeapType.__members__)}")

@@ -21,9 +21,11 @@ from dml_tile.bindings.slots import (
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.enums import ExecutionFlags, FeatureLevel, TensorFlags
-from dml_tile.execution.executor import described, plan_of, why_never_executed
+from dml_tile.execution.executor import described, keep, plan_of, why_never_executed
+from dml_tile.execution.plan import Plan
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerOperators
+from dml_tile.targets import Target
 
 _DESCRIPTORS_OF_A_TILE: Final = 2
 """One for its input or its persistent resource, one for its output."""
@@ -36,6 +38,53 @@ class BindingProperties:
     required_descriptor_count: int
     temporary_resource_size: int
     persistent_resource_size: int
+
+
+_NO_TEMPORARY: Final = Slot.of_resource("TemporaryResource", TEMPORARY, 0)
+_OF_AN_INITIALIZER: Final = BindingProperties(0, 0, 0)
+_PERSISTENT_OF_AN_INITIALIZER: Final = Slot.of_resource("PersistentResource", INITIALIZER_PERSISTENT, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The properties of a compiled operator that its descriptor and the target decide."""
+
+    desc: TileOperatorDesc
+    plan: Plan | None
+    owns_input: bool
+    properties: BindingProperties
+    input_slots: tuple[Slot]
+    output_slots: tuple[Slot]
+    persistent_slot: Slot
+
+    @classmethod
+    def of(cls, desc: TileOperatorDesc, target: Target) -> _Layout:
+        source, destination = described(desc)
+        owns_input = bool(source.flags & TensorFlags.OWNED_BY_DML)
+        persistent = source.total_tensor_size_in_bytes if owns_input else 0
+        if target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_6_0:  # measured: 5_2 does not, 6_2 does
+            persistent = round_up_4(persistent)
+        return cls(
+            desc,
+            None if why_never_executed(desc, target) else plan_of(desc),
+            owns_input,
+            BindingProperties(_DESCRIPTORS_OF_A_TILE, 0, persistent),
+            (Slot.of_tensor("InputTensor", source),),
+            (Slot.of_tensor("OutputTensor", destination),),
+            Slot.of_resource("PersistentResource", PERSISTENT, persistent),
+        )
+
+
+_kept: Final[dict[tuple[int, Target], _Layout]] = {}
+
+
+def _layout_of(desc: TileOperatorDesc, target: Target) -> _Layout:
+    """The layout that was made of this very descriptor, or a new one: comparing descriptors would take longer."""
+    layout = _kept.get((id(desc), target))
+    if layout is None:  # what is kept holds its descriptor, so that no other has its id
+        layout = _Layout.of(desc, target)
+        keep(_kept, (id(desc), target), layout)
+    return layout
 
 
 class Operator:
@@ -57,19 +106,15 @@ class CompiledOperator:
         """The number of initialisations; changed only while the device's lock is held."""
         self.persistent_address = 0
         """The address at which its initialisation wrote the persistent resource; 0 if it wrote none."""
-        source, destination = described(self.desc)
-        self.owns_input = bool(source.flags & TensorFlags.OWNED_BY_DML)
-        is_executable = not why_never_executed(self.desc, self.lifetime.target)
-        self.plan = plan_of(self.desc) if is_executable else None
+        layout = _layout_of(self.desc, self.lifetime.target)
+        self.plan = layout.plan
         """None if its output is undefined: by 32-bit arithmetic, the runtime also accepts such tiles."""
-        persistent = source.total_tensor_size_in_bytes if self.owns_input else 0
-        if self.lifetime.target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_6_0:  # measured: 5_2 does not, 6_2 does
-            persistent = round_up_4(persistent)
-        self._properties = BindingProperties(_DESCRIPTORS_OF_A_TILE, 0, persistent)
-        self.input_slots = (Slot.of_tensor("InputTensor", source),)
-        self.output_slots = (Slot.of_tensor("OutputTensor", destination),)
-        self.persistent_slot = Slot.of_resource("PersistentResource", PERSISTENT, persistent)
-        self.temporary_slot = Slot.of_resource("TemporaryResource", TEMPORARY, 0)
+        self.owns_input = layout.owns_input
+        self.input_slots = layout.input_slots
+        self.output_slots = layout.output_slots
+        self.persistent_slot = layout.persistent_slot
+        self.temporary_slot = _NO_TEMPORARY
+        self._properties = layout.properties
 
     def get_binding_properties(self) -> BindingProperties:
         """Return what binding it requires; also works after the device was removed."""
@@ -83,12 +128,12 @@ class OperatorInitializer:
         self.lifetime = lifetime
         self.resets = 0
         self._take(operators, call)
-        self.persistent_slot = Slot.of_resource("PersistentResource", INITIALIZER_PERSISTENT, 0)
-        self.temporary_slot = Slot.of_resource("TemporaryResource", TEMPORARY, 0)
+        self.persistent_slot = _PERSISTENT_OF_AN_INITIALIZER
+        self.temporary_slot = _NO_TEMPORARY
 
     def get_binding_properties(self) -> BindingProperties:
         """Return zeros; also works after the device was removed."""
-        return BindingProperties(0, 0, 0)
+        return _OF_AN_INITIALIZER
 
     def reset(self, operators: Iterable[CompiledOperator] | None = ()) -> None:
         """Replace the operators. Binding tables that were made before cannot be used any more.

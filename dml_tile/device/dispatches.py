@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.resources import BufferBinding, Span
@@ -20,9 +19,10 @@ from dml_tile.findings import Finding
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_PAIR_RULES
 from dml_tile.rules.dispatch import INITIALIZATION_RULES, PERSISTENCE_RULES, Initialization, Persistence
 
+_DESCRIPTORS_VOLATILE: Final = int(ExecutionFlags.DESCRIPTORS_VOLATILE)
 
-@dataclass(frozen=True, slots=True)
-class _Access:
+
+class _Access(NamedTuple):
     """A slot that a dispatch reads or writes, and what is bound to it."""
 
     slot: Slot
@@ -52,7 +52,7 @@ class Execution:
         self._lifetime = lifetime
         self._compiled = compiled
         self._table = table
-        self._is_volatile = bool(compiled.flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
+        self._is_volatile = bool(int(compiled.flags) & _DESCRIPTORS_VOLATILE)
         self._recorded = None if self._is_volatile else self._bound()
 
     def missing(self) -> list[Finding]:
@@ -179,6 +179,10 @@ def _may_write(
 
 def _overlaps(reads: Sequence[_Access], writes: Sequence[_Access]) -> Iterator[BindingPair]:
     for i, write in enumerate(writes):
+        written = write.span
+        if written is None:
+            continue
         for other in (*reads, *writes[:i]):
-            if write.span is not None and other.span is not None and write.span.overlaps(other.span):
+            accessed = other.span
+            if accessed is not None and written.overlaps(accessed):
                 yield BindingPair(write.slot.name, other.slot.name, overlap=True)

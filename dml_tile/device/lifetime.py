@@ -68,8 +68,9 @@ class Lifetime:
         """Return the findings of the rules on a subject that the device's contract includes."""
         found: list[Finding] = []
         for rule in rules:
-            if next(iter(rule.violations(subject, self.target)), None) is not None:  # seldom: most calls are right
+            for _ in rule.violations(subject, self.target):  # seldom: most calls are right
                 found += (finding for finding in rule.findings(subject, self.target) if finding.basis & self._bases)
+                break
         return found
 
     def require(self, call: str, rules: Iterable[Rule[Subject]], subject: Subject) -> None:

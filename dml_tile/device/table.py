@@ -17,7 +17,7 @@ from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operat
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.enums import BindingType
 from dml_tile.findings import Finding
-from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES, BOUND_RULES, COUNT_RULES
+from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES, BOUND_RULES, COUNT_RULES, is_plainly_fine
 from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, TableUse
 
 Bindings: TypeAlias = list[BufferBinding | None]
@@ -146,7 +146,7 @@ class BindingTable:
             self.lifetime.remove(call, findings, self._desc)
             return before
         self.lifetime.record(call, self._desc)
-        return [one.range and one.range[0] for one in bound] or [None] * len(slots)
+        return [(range_ := one.range) and range_[0] for one in bound] or [None] * len(slots)
 
     def _bind_one(
         self, call: str, binding: BindingLike | None, slot: Slot, before: BufferBinding | None
@@ -164,6 +164,8 @@ class BindingTable:
         return self.dispatchable.desc if isinstance(self.dispatchable, CompiledOperator) else None
 
     def _findings(self, bound: Bound) -> list[Finding]:
+        if is_plainly_fine(bound):
+            return []
         findings = self.lifetime.findings(BOUND_RULES, bound)
         findings += self.lifetime.findings(BIND_POINT_RULES, _point(bound))
         if bound.range is not None:

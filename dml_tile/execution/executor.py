@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import mul
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy import may_share_memory, ndarray
@@ -37,6 +37,8 @@ NEVER_EXECUTED: Final = frozenset(
 
 Padding = Literal["preserve", "poison"]
 """What becomes of the bytes between an output's elements: they stay as they are, or are filled with POISON."""
+
+_PADDINGS: Final = get_args(Padding)
 
 POISON: Final = 0xCD
 """The byte that stands for whatever DirectML may leave between the elements; debuggers mark unset memory with it."""
@@ -171,7 +173,10 @@ def _compile(call: str, desc: TileOperatorDesc, target: Target, against: Against
 
 
 MAX_KEPT_TILES: Final = 256
-"""The descriptors of which ``execute`` keeps the plans."""
+"""The descriptors of which ``execute`` keeps the plans, and so do devices."""
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 _kept: Final[dict[tuple[int, Target, Against, Padding], CompiledTile]] = {}
 
@@ -182,11 +187,16 @@ def _kept_tile(desc: TileOperatorDesc, target: Target, against: Against, padding
     compiled = _kept.get(key)
     if compiled is None:  # what is kept holds its descriptor, so that no other has its id
         compiled = _compile("execute", desc, target, against, padding)
-        while len(_kept) >= MAX_KEPT_TILES:
-            with suppress(KeyError, RuntimeError):  # another thread may have been faster
-                del _kept[next(iter(_kept))]
-        _kept[key] = compiled
+        keep(_kept, key, compiled)
     return compiled
+
+
+def keep(kept: dict[Key, Value], key: Key, value: Value) -> None:
+    """Keep a value with those of at most MAX_KEPT_TILES - 1 other keys; the oldest are dropped."""
+    while len(kept) >= MAX_KEPT_TILES:
+        with suppress(KeyError, RuntimeError):  # another thread may have been faster
+            del kept[next(iter(kept))]
+    kept[key] = value
 
 
 def execute(
@@ -233,8 +243,8 @@ def _strides(buffer: BufferTensorDesc, element_size: int) -> tuple[int, ...]:
 
 def require_padding(padding: Padding) -> None:
     """Raise ValueError for an unknown word."""
-    if padding not in get_args(Padding):
-        raise ValueError(f"padding is {padding!r}; it must be one of {', '.join(map(repr, get_args(Padding)))}")
+    if padding not in _PADDINGS:
+        raise ValueError(f"padding is {padding!r}; it must be one of {', '.join(map(repr, _PADDINGS))}")
 
 
 def require_executable(call: str, desc: TileOperatorDesc, target: Target, against: Against) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dml_tile.bindings.resources import BindingDesc, BufferArrayBinding
+from dml_tile.bindings.resources import BindingDesc, BufferArrayBinding, BufferBinding
 from dml_tile.bindings.slots import (
     INITIALIZER_INPUT,
     INITIALIZER_PERSISTENT,
+    TENSOR,
     Binding,
     BindingPair,
     BindPoint,
@@ -395,3 +396,32 @@ BOUND_RULES: Final[tuple[Rule[Bound], ...]] = (
     buffer_allows_unordered_access,
     heap_is_the_gpu_s,
 )
+
+_BUFFER_BINDING: Final = int(BindingType.BUFFER)  # looking up an enumerator costs more than comparing with it
+_BUFFER_DIMENSION: Final = int(ResourceDimension.BUFFER)
+_DEFAULT_HEAP: Final = int(HeapType.DEFAULT)
+_UNORDERED_ACCESS: Final = int(ResourceFlags.ALLOW_UNORDERED_ACCESS)
+
+
+def is_plainly_fine(bound: Bound) -> bool:
+    """True for a tensor's buffer of the common kind, which breaks no rule; applying the rules costs ten times as much.
+
+    It never accepts what a rule of bindings refuses (a property test holds it to that), and leaves all that is less
+    common, such as the bindings of an initializer, to the rules.
+    """
+    slot, desc = bound.slot, bound.desc
+    if slot.kind is not TENSOR or desc is None or desc.type != _BUFFER_BINDING:
+        return False
+    given = desc.desc
+    if not isinstance(given, BufferBinding) or given.buffer is None:
+        return False
+    buffer = given.buffer
+    return (
+        0 < slot.size_in_bytes <= given.size_in_bytes
+        and given.offset % slot.alignment == 0
+        and given.offset + given.size_in_bytes <= buffer.size
+        and buffer.heap == _DEFAULT_HEAP
+        and buffer.dimension == _BUFFER_DIMENSION
+        and int(buffer.flags) & _UNORDERED_ACCESS != 0
+        and (buffer.direct3d_device is None or buffer.direct3d_device is bound.direct3d_device)
+    )

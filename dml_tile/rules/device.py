@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dml_tile.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
 from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
@@ -13,11 +13,11 @@ from dml_tile.targets import Target
 
 _LEVEL_5_0: Final = FeatureLevel.DML_FEATURE_LEVEL_5_0
 _ALL_EXECUTION_FLAGS: Final = 7
+_DEBUG: Final = int(CreateDeviceFlags.DEBUG)
 _HIGHEST_BIT: Final = 0x80000000
 
 
-@dataclass(frozen=True, slots=True)
-class Creation:
+class Creation(NamedTuple):
     """The arguments of DMLCreateDevice1; ``minimum_feature_level`` is None for DMLCreateDevice.
 
     ``removed_reason`` is what the device of Direct3D 12 says.
@@ -47,8 +47,7 @@ class Removal:
         return f"{self.call}: {'; '.join(map(str, self.findings))}"
 
 
-@dataclass(frozen=True, slots=True)
-class Compilation:
+class Compilation(NamedTuple):
     """A call of CompileOperator: ``given`` is False for a null operator, ``own`` for one of another device."""
 
     given: bool
@@ -56,8 +55,7 @@ class Compilation:
     flags: int
 
 
-@dataclass(frozen=True, slots=True)
-class InitializerOperators:
+class InitializerOperators(NamedTuple):
     """The operators of an initializer: ``own`` is False for each that another device compiled; None: a null array."""
 
     own: tuple[bool, ...] | None
@@ -71,7 +69,7 @@ class InitializerOperators:
     "0x80000000 alone.",
 )
 def creation_flags_are_known(creation: Creation, target: Target) -> Iterator[Violation]:
-    if unknown := creation.flags & ~int(CreateDeviceFlags.DEBUG):
+    if unknown := creation.flags & ~_DEBUG:
         accepted = creation.flags == _HIGHEST_BIT and target.feature_level <= _LEVEL_5_0
         yield Violation(
             "flags",
@@ -90,7 +88,7 @@ def creation_flags_are_known(creation: Creation, target: Target) -> Iterator[Vio
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
 )
 def debug_layers_are_there(creation: Creation, target: Target) -> Iterator[Violation]:
-    if creation.flags & CreateDeviceFlags.DEBUG:
+    if creation.flags & _DEBUG:
         message = "DML_CREATE_DEVICE_FLAG_DEBUG was provided, but the debug layers are not installed"
         result = HRESULT.E_INVALIDARG if target.feature_level <= _LEVEL_5_0 else HRESULT.DXGI_ERROR_UNSUPPORTED
         missing = HRESULT.DXGI_ERROR_SDK_COMPONENT_MISSING

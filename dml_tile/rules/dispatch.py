@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from dml_tile.enums import HRESULT, CommandListType
 from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
@@ -19,8 +18,7 @@ from dml_tile.pages import (
 from dml_tile.targets import Target
 
 
-@dataclass(frozen=True, slots=True)
-class TableRequest:
+class TableRequest(NamedTuple):
     """A DML_BINDING_TABLE_DESC; ``required_descriptor_count`` is None for what cannot be dispatched."""
 
     given: bool
@@ -31,15 +29,13 @@ class TableRequest:
     size_in_descriptors: int
 
 
-@dataclass(frozen=True, slots=True)
-class TableUse:
+class TableUse(NamedTuple):
     """A call of a binding table, and whether the table was made for anything."""
 
     filled: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Dispatch:
+class Dispatch(NamedTuple):
     """A call of RecordDispatch.
 
     ``dispatchable``, ``table`` and ``command_list`` are False for null pointers, ``own`` for objects of another device,
@@ -57,8 +53,7 @@ class Dispatch:
     is_graphics: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Initialization:
+class Initialization(NamedTuple):
     """The number of times that an operator was initialised before this initialisation or execution."""
 
     name: str
@@ -205,8 +200,7 @@ def command_list_takes_dispatches(dispatch: Dispatch, target: Target) -> Iterato
         yield Violation("commandList", f"its type is {given}, but {expected}")
 
 
-@dataclass(frozen=True, slots=True)
-class Persistence:
+class Persistence(NamedTuple):
     """The persistent resource of an execution; ``same`` is False if it is not the one of the initialisation."""
 
     same: bool
