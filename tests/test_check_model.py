@@ -10,6 +10,7 @@ import pytest
 import dml_tile
 from dml_tile import Severity, Verdict, check_model
 from dml_tile.errors import InputError
+from tests.helpers.ir_models import MODELS
 from tests.helpers.onnx_graphs import constant, model, tile_node, typed
 from tests.helpers.paths import EXAMPLES
 
@@ -23,6 +24,14 @@ def test_a_file_is_checked_as_on_the_command_line() -> None:
     assert (number.source, number.verdict) == (str(MODEL), Verdict.REFUSED)
     assert {finding.severity for finding in number.findings} == {Severity.ERROR}
     assert number.tile == "INT64 {1,16} x {4,1} -> {4,16}"
+
+
+def test_a_saved_model_s_folder_is_checked_as_a_model(tmp_path: Path) -> None:
+    (result,) = check_model(MODELS / "tile_saved_model", "2_0")
+    assert (result.source, result.pointer) == (str(MODELS / "tile_saved_model"), "Tile")
+    assert (result.tile, result.verdict) == ("FLOAT32 {2,3} x {2,1} -> {4,3}", "refused")
+    with pytest.raises(InputError):
+        check_model(tmp_path)
 
 
 def test_a_modelproto_is_checked_too(tmp_path: Path) -> None:

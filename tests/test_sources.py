@@ -65,6 +65,21 @@ def test_hidden_folders_and_links_that_leave_are_passed_over(tmp_path: Path) -> 
     assert [Path(name).name for name in expanded(str(folder))] == ["again.onnx", "inside.onnx"]
 
 
+def test_a_saved_model_s_folder_is_one_source(tmp_path: Path) -> None:
+    graph = b"\n\x10\n\x01x\x12\x0bPlaceholder"
+    saved = tmp_path / "models" / "saved"
+    for part in ("saved_model.pb", "fingerprint.pb", "keras_metadata.pb", "assets/a.onnx", "variables/v.json"):
+        (saved / part).parent.mkdir(parents=True, exist_ok=True)
+        (saved / part).write_bytes(graph + DESCRIPTOR.encode())
+    assert list(expanded(str(saved))) == [str(saved / "saved_model.pb")]
+    (saved / "other.onnx").write_bytes(b"")
+    assert files(tmp_path, z_pb=graph) == ["z.pb", "models/saved/other.onnx", "models/saved/saved_model.pb"]
+
+
+def test_a_folder_without_a_saved_model_hides_nothing(tmp_path: Path) -> None:
+    assert files(tmp_path, assets__a_onnx=b"", variables__v_json=DESCRIPTOR) == ["assets/a.onnx", "variables/v.json"]
+
+
 def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     os.mkfifo(tmp_path / "pipe.onnx")

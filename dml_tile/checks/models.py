@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dml_tile.checks.result import Result, results
 from dml_tile.errors import InputError, Problem
 from dml_tile.findings import Against, bases_of
+from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sources import Sources
 from dml_tile.simulation import resolve
@@ -32,9 +33,10 @@ def check_model(
 ) -> tuple[Result, ...]:
     """The result of each tile of a model: its verdict, its findings, and what is known at run time only.
 
-    ``model`` is a file of any kind that ``dml-tile check`` reads, or an onnx.ModelProto, of which tensors in other
-    files are not read. ``target`` None means the simulated one, else 6_4. ``via`` names the back end that the tiles go
-    through. ``dims`` are the sizes of named dimensions, ``input_shapes`` the shapes of inputs, in elements.
+    ``model`` is a file of any kind that ``dml-tile check`` reads, a SavedModel's folder, or an onnx.ModelProto, of
+    which tensors in other files are not read. ``target`` None means the simulated one, else 6_4. ``via`` names the back
+    end that the tiles go through. ``dims`` are the sizes of named dimensions, ``input_shapes`` the shapes of inputs, in
+    elements.
     Raises InputError if a part of the model cannot be read, ValueError for an unknown target, back end or ``against``.
     """
     bases_of(against)
@@ -57,7 +59,8 @@ def check_model(
 def _file_of(model: str | os.PathLike[str] | ModelProto) -> Iterator[tuple[str, str]]:
     """The model's name in results, and its file."""
     if isinstance(model, str | os.PathLike):
-        yield os.fspath(model), os.fspath(model)
+        saved_model = Path(model, SAVED_MODEL)
+        yield os.fspath(model), str(saved_model) if saved_model.is_file() else os.fspath(model)
         return
     if not hasattr(model, "SerializeToString"):
         raise TypeError(f"a path or an onnx.ModelProto was expected, not a {type(model).__name__}")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Final
 
+SAVED_MODEL: Final = "saved_model.pb"
+"""The file that makes a folder a TensorFlow SavedModel; it stands for the folder, which is read as one model."""
+
 READ_KINDS: Final = (
     "ONNX models (.onnx), OpenVINO IR (.xml), TensorFlow Lite (.tflite), frozen TensorFlow graphs (.pb), TensorFlow "
     "SavedModel folders, Paddle models (.pdmodel) and JSON are read"

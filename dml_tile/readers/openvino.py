@@ -1,4 +1,6 @@
-"""Reads the Tiles of the models that OpenVINO reads: its IR, TensorFlow's frozen graphs, TensorFlow Lite and Paddle.
+"""Reads the Tiles of the models that OpenVINO reads: its IR, TensorFlow's, TensorFlow Lite's and Paddle's.
+
+TensorFlow's are frozen graphs and SavedModels; a SavedModel is named by its saved_model.pb, and its folder is read.
 
 Types, shapes and the bounds of computed repeats are OpenVINO's own inference; nothing is compiled. An IR's weights are
 mapped, not loaded.
@@ -28,6 +30,7 @@ from openvino.op import Constant
 from dml_tile.dialects.openvino import TILE_1
 from dml_tile.errors import InputError
 from dml_tile.input_errors import refuse
+from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.model_tile import Dimension, KnownShapes, TileNode, tile_node
 from dml_tile.text import shortened, shortened_within
 from dml_tile.tile_request import INT64_MAX
@@ -85,6 +88,10 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Iterator[TileNode]:
 
 
 def _read(path: Path) -> ov.Model:
+    if path.name == SAVED_MODEL:
+        path = path.parent
+        for variables in path.glob("variables/*"):
+            _require_file(variables)
     front_end = FrontEndManager().load_by_model(path)
     if front_end is None:
         raise refuse("", "OpenVINO finds no reader for it: it is of another format, damaged, or too large")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from dml_tile.errors import Problem
+from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.json.descriptors import JsonDescriptor, read_source
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 
@@ -34,6 +35,12 @@ _KINDS: Final = {
     ),
 }
 _BEGINNING: Final = 2**16
+
+_SAVED_MODEL_PARTS: Final = frozenset(
+    ("assets", "assets.extra", "debug", "fingerprint.pb", "keras_metadata.pb", "variables")
+)
+"""Files and folders that TensorFlow writes next to a saved_model.pb, which stands for them all."""
+
 _LEADS_NOWHERE: Final = (errno.ENOENT, errno.ELOOP)
 
 
@@ -76,7 +83,8 @@ class Sources:
 def expanded(name: str) -> Iterator[str]:
     """Yield a file itself; for a folder, the files at any depth that may have tiles, ordered by name.
 
-    Skips hidden folders, links that leave the folder or lead nowhere, and XML, JSON and .pb files of other kinds.
+    A TensorFlow SavedModel's folder is one source, its saved_model.pb; other models next to that are sources too. Skips
+    hidden folders, links that leave the folder or lead nowhere, and XML, JSON and .pb files of other kinds.
     Yields files and folders that cannot be opened, so that their reader reports why.
     """
     if name != "-" and _is_folder(name):
@@ -102,8 +110,10 @@ def _files_below(folder: Path) -> Iterator[str]:
     root = folder.resolve()
     unopened: list[OSError] = []
     for path, folders, files in os.walk(folder, onerror=unopened.append):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (str(file) for file in (Path(path, name) for name in sorted(files)) if _may_have_tiles(file, root))
+        parts = _SAVED_MODEL_PARTS if SAVED_MODEL in files else frozenset()
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in parts)
+        found = (Path(path, name) for name in sorted(files) if name not in parts)
+        yield from (str(file) for file in found if _may_have_tiles(file, root))
     yield from (str(error.filename) for error in unopened)
 
 
@@ -114,7 +124,7 @@ def _may_have_tiles(file: Path, root: Path) -> bool:
     try:
         if not stat.S_ISREG(file.stat().st_mode) or (file.is_symlink() and not file.resolve().is_relative_to(root)):
             return False
-        if suffix not in _KINDS:
+        if suffix not in _KINDS or file.name == SAVED_MODEL:
             return True
         with file.open("rb") as opened:
             beginning = opened.read(_BEGINNING)

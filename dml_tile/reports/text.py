@@ -85,30 +85,40 @@ class TextReport:
         most = len(with_tiles)
         if self._console.is_terminal:
             most = max(self._console.height - _LINES_BESIDE_MODELS, _MIN_MODELS)
+        if len(with_tiles) == most + 1:  # the line that tells of one more would be as long as its row
+            most += 1
         if len(with_tiles) > most:
-            with_tiles.sort(key=lambda model: not model.failing)
+            with_tiles.sort(key=lambda model: model.is_whole and not model.failing)
         if with_tiles:
             self._console.print(_model_table(with_tiles[:most], self._console.width))
         left_out = with_tiles[most:]
         lines = []
         if left_out:
-            failing = sum(bool(model.failing) for model in left_out)
-            lines.append(f"and {len(left_out)} more models with tiles, of which {failing or 'none'} fail")
+            failing = sum(bool(model.failing) or not model.is_whole for model in left_out)
+            fail = f"{failing} fail{'s' * (failing == 1)} or could not be read whole" if failing else "none fail"
+            lines.append(f"and {len(left_out)} more models, of which {fail}")
         if without:
             lines.append(f"{without} {'model has' if without == 1 else 'models have'} no tiles")
         print_lines(self._console, (Line(0, Text(line)) for line in lines))
 
 
 def _model_table(summaries: Iterable[SourceSummary], width: int) -> Table:
-    """The models, one a row; names that are too long for the width lose their middle."""
+    """The models, one a row. Where the names are too long, the column of dynamic tiles goes, and then their middle."""
     headings = ("model", "tiles", "dynamic", "lowest level", "oldest Windows")
     rows = [(printable(one.name), str(one.tiles), str(one.unknown), *run_from(one)) for one in summaries]
     columns = list(zip(headings, *rows, strict=True))
-    borders = 3 * len(columns) + 1
-    room = max(width - borders - sum(max(map(cell_len, column)) for column in columns[1:]), _MIN_NAME)
-    table = Table(*headings)
-    for column in table.columns[1:3]:
-        column.justify = "right"
-    for name, *cells in rows:
+    names, room = columns[0], _room_for_names(columns, width)
+    if max(map(cell_len, names)) > room:
+        columns = [column for column in columns if column[0] != "dynamic"]
+        room = _room_for_names(columns, width)
+    table = Table()
+    for heading, *_ in columns:
+        table.add_column(heading, justify="right" if heading in ("tiles", "dynamic") else "left")
+    for name, *cells in list(zip(*columns, strict=True))[1:]:
         table.add_row(shortened_within(name, room), *cells)
     return table
+
+
+def _room_for_names(columns: Sequence[Sequence[str]], width: int) -> int:
+    borders = 3 * len(columns) + 1
+    return max(width - borders - sum(max(map(cell_len, column)) for column in columns[1:]), _MIN_NAME)

@@ -1,0 +1,174 @@
+"""The summary that ends a check's text: it comes last, and fits the terminal; and ``--quiet``, which leaves it out."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import onnx
+import pytest
+from rich.console import Console
+
+from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.enums import FeatureLevel
+from dml_tile.reports.report import ReportOptions
+from dml_tile.reports.text import TextReport
+from tests.helpers.command_line import Call
+from tests.helpers.onnx_graphs import constant, model, node, tile_node
+
+HEIGHT, WIDTH = 30, 80
+LEVEL = FeatureLevel.DML_FEATURE_LEVEL_3_1
+LONG = "exports/2025/encoder/with_attention_and_position_embeddings_of_all_layers_"
+
+
+def source(name: str, *, tiles: int = 1, unknown: int = 0, failing: int = 0, is_whole: bool = True) -> SourceSummary:
+    return SourceSummary(name, True, tiles, unknown, failing, None if failing else LEVEL, is_whole)
+
+
+def summary(sources: Sequence[SourceSummary], *, is_terminal: bool = True, height: int = HEIGHT) -> list[str]:
+    """The lines of the summary of a check, on a terminal or in a file."""
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=is_terminal, width=WIDTH, height=height, no_color=True)
+    TextReport(ReportOptions(output.write, lambda: console)).end([], sources)
+    return [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", output.getvalue()).splitlines()]
+
+
+def rows(lines: Sequence[str]) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if line.startswith("│")]
+
+
+def headings(lines: Sequence[str]) -> list[str]:
+    (line,) = (line for line in lines if line.startswith("┃"))
+    return [cell.strip() for cell in line.strip("┃").split("┃")]
+
+
+def save(name: str, repeats: Sequence[int] | None) -> str:
+    """A model of one tile, or, without repeats, of none."""
+    tile = [constant("r", repeats), tile_node(name="t")] if repeats else [node("Relu", ["x"], ["y"])]
+    onnx.save(model(*tile), name)
+    return name
+
+
+# How much of it is shown
+
+
+def test_the_summary_of_many_models_leaves_room_on_the_terminal() -> None:
+    lines = summary([source(f"m{number:02}.onnx") for number in range(40)])
+    assert len(lines) < HEIGHT - 2  # the counts may have a note above them, and the prompt follows
+    assert [row[0] for row in rows(lines)] == [f"m{number:02}.onnx" for number in range(HEIGHT - 10)]
+    assert lines[-1] == "and 20 more models, of which none fail"
+
+
+def test_models_that_fit_are_all_shown_in_their_order() -> None:
+    sources = [source(f"m{number:02}.onnx", failing=number % 2) for number in range(HEIGHT - 9)]
+    lines = summary(sources)
+    assert [row[0] for row in rows(lines)] == [one.name for one in sources]
+    assert "more models" not in "".join(lines)
+
+
+@pytest.mark.parametrize("height", [1, 12, 15])
+def test_a_low_terminal_shows_a_few_models(height: int) -> None:
+    lines = summary([source(f"{number}.onnx") for number in range(9)], height=height)
+    assert [row[0] for row in rows(lines)] == [f"{number}.onnx" for number in range(5)]
+    assert lines[-1] == "and 4 more models, of which none fail"
+
+
+def test_what_is_no_terminal_gets_all_models() -> None:
+    lines = summary([source(f"m{number:03}.onnx") for number in range(200)], is_terminal=False)
+    assert len(rows(lines)) == 200
+    assert "more models" not in "".join(lines)
+
+
+def test_models_that_fail_or_were_not_read_whole_come_first() -> None:
+    sources = [source(f"m{number:02}.onnx") for number in range(40)]
+    sources += [source("fails.onnx", failing=1), source("unread.onnx", tiles=0, is_whole=False)]
+    lines = summary(sources)
+    assert [row[0] for row in rows(lines)][:3] == ["fails.onnx", "unread.onnx", "m00.onnx"]
+    assert lines[-1] == "and 22 more models, of which none fail"
+
+
+@pytest.mark.parametrize(
+    ("count", "told"), [(21, "1 fails or could not be read whole"), (24, "4 fail or could not be read whole")]
+)
+def test_failing_models_that_are_not_shown_are_counted(count: int, told: str) -> None:
+    sources = [source(f"m{number:02}.onnx") for number in range(9)]
+    sources += [source(f"f{number:02}.onnx", failing=number % 2, is_whole=bool(number % 2)) for number in range(count)]
+    lines = summary(sources)
+    assert {row[0][0] for row in rows(lines)} == {"f"}
+    assert lines[-1] == f"and {count - 11} more models, of which {told}"
+
+
+def test_models_without_tiles_are_one_line() -> None:
+    tiled, bare = source("tiled.onnx"), [source(f"bare{number}.onnx", tiles=0) for number in range(3)]
+    lines = summary([tiled, *bare])
+    assert [row[0] for row in rows(lines)] == ["tiled.onnx"]
+    assert lines[-1] == "3 models have no tiles"
+    assert summary([tiled, bare[0]])[-1] == "1 model has no tiles"
+    assert "no tiles" not in "".join(summary([tiled]))
+    assert not rows(summary(bare))
+
+
+# Long names
+
+
+def test_a_long_name_loses_its_middle_and_stays_on_its_line() -> None:
+    lines = summary([source(f"{LONG}{number}.onnx", unknown=1) for number in range(3)])
+    names = [row[0] for row in rows(lines)]
+    assert [name.endswith(f"_{number}.onnx") for number, name in enumerate(names)] == [True] * 3
+    assert all(name.startswith("exports/2025") and "…" in name for name in names)
+    assert {len(line) for line in lines if line.startswith("│")} == {WIDTH}
+    assert headings(lines) == ["model", "tiles", "lowest level", "oldest Windows"]
+
+
+def test_names_that_fit_are_shown_whole_with_the_number_of_dynamic_tiles() -> None:
+    lines = summary([source("short.onnx", tiles=3, unknown=2)])
+    assert headings(lines) == ["model", "tiles", "dynamic", "lowest level", "oldest Windows"]
+    assert rows(lines) == [["short.onnx", "3", "2", "at least 3_1", "at least windows-11-21h2"]]
+
+
+# On the command line
+
+
+def test_the_summary_comes_last(check: Call) -> None:
+    result = check(save("bad.onnx", (1, 0)), save("good.onnx", (1, 2)), save("none.onnx", None))
+    lines = result.stdout.splitlines()
+    totals = lines.index("1 accepted, 1 refused")
+    assert max(number for number, line in enumerate(lines) if "onnx#t" in line) < totals
+    assert [row[0] for row in rows(lines[totals:])] == ["bad.onnx", "good.onnx"]
+    assert lines[-1] == "1 model has no tiles"
+
+
+def test_quiet_prints_what_fails_and_no_summary(check: Call) -> None:
+    bad, good = save("bad.onnx", (1, 0)), save("good.onnx", (1, 2))
+    result = check("--quiet", good, bad)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("bad.onnx#t: refused at 6_4")
+    assert "DML-DIALECT-empty" in result.stdout
+    assert not any(word in result.stdout for word in ("good.onnx", "accepted at", "1 refused", "┃"))
+    assert check(good, bad).stdout.count("good.onnx#t: accepted") == 1
+
+
+def test_quiet_says_nothing_where_all_pass(check: Call) -> None:
+    result = check("-q", save("good.onnx", (1, 2)))
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_quiet_follows_what_is_failed_on(check: Call) -> None:
+    bad = save("bad.onnx", (1, 0))
+    assert check("-q", "--fail-on", "never", bad).stdout == ""
+    assert "bad.onnx#t" in check("-q", "--fail-on", "error", bad).stdout
+
+
+def test_quiet_tells_what_cannot_be_read(check: Call) -> None:
+    Path("broken.onnx").write_bytes(b"no model")
+    result = check("-q", "broken.onnx")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "broken.onnx: is not an ONNX model" in result.stderr
+
+
+def test_quiet_is_for_text(check: Call) -> None:
+    result = check("-q", "--format", "json", save("good.onnx", (1, 2)))
+    assert result.exit_code == 2
+    assert "it leaves lines out of text" in result.stderr
