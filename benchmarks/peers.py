@@ -1,4 +1,4 @@
-"""What dml_tile is measured against: each peer gives, for a shape, a call that fills an output, if it can do it."""
+"""Peers to measure dml_tile against: each gives a call that fills the output of a shape, if it can tile it."""
 
 from __future__ import annotations
 

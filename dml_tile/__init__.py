@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dml_tile.bindings.resources import BufferBinding as BufferBinding
     from dml_tile.bindings.resources import Direct3DDevice as Direct3DDevice
     from dml_tile.bindings.resources import Span as Span
+    from dml_tile.checks.batches import check_texts as check_texts
     from dml_tile.checks.models import check_model as check_model
     from dml_tile.checks.result import Result as Result
     from dml_tile.checks.through_back_end import check_via as check_via
@@ -92,7 +93,6 @@ if TYPE_CHECKING:
     from dml_tile.lowering.steps import Lowering as Lowering
     from dml_tile.lowering.steps import LoweringStep as LoweringStep
     from dml_tile.lowering.steps import StepBuffer as StepBuffer
-    from dml_tile.readers.batches import check_texts as check_texts
     from dml_tile.readers.batches import load_tiles as load_tiles
     from dml_tile.readers.c_structs import DML_OPERATOR_DESC as DML_OPERATOR_DESC
     from dml_tile.readers.c_structs import DML_TILE_OPERATOR_DESC as DML_TILE_OPERATOR_DESC
@@ -127,6 +127,7 @@ _NAMES = {
         "Direct3DDevice",
         "Span",
     ),
+    "checks.batches": ("check_texts",),
     "checks.models": ("check_model",),
     "checks.result": ("Result",),
     "checks.through_back_end": ("check_via",),
@@ -184,7 +185,7 @@ _NAMES = {
     "lowering.lower": ("lower", "lower_request"),
     "lowering.run": ("run_lowering",),
     "lowering.steps": ("Lowering", "LoweringStep", "StepBuffer"),
-    "readers.batches": ("check_texts", "load_tiles"),
+    "readers.batches": ("load_tiles",),
     "readers.c_structs": (
         "DML_OPERATOR_DESC",
         "DML_TILE_OPERATOR_DESC",

@@ -1,4 +1,4 @@
-"""Running a model: its tiles are checked, its resources allocated and bound, then its commands are done in order."""
+"""Runs a DxDispatch model: checks its tiles, allocates and binds its resources, then runs its commands in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dml_tile.execution.executor import BoundTile, CompiledTile, compile_tile, d
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.replacement import replacement
 from dml_tile.findings import Against, Finding
-from dml_tile.input_errors import refuse
+from dml_tile.input_errors import unreadable
 from dml_tile.readers.dxdispatch.model import (
     IMAGE_SUFFIXES,
     Bindings,
@@ -121,7 +121,7 @@ class _Bound:
             owned[name] = self._range(bindings["InputTensor"])[: described(tile)[0].total_tensor_size_in_bytes]
 
     def dispatch(self, command: DispatchCommand, pointer: str) -> Callable[[], BoundTile] | None:
-        """What makes the tile of a command ready to run, once it is to run; None if its bindings break a rule."""
+        """Return a function that binds the tile of a command when it is to run; None if its bindings break a rule."""
         tile = self._tiles[command.dispatchable]
         if json_pointer(["dispatchables", command.dispatchable]) in self.results:
             return None  # it was never initialised
@@ -192,7 +192,7 @@ def _step(
 def _values(memory: Memory, pointer: str, size_in_bytes: int) -> NDArray[Any]:
     dtype = DTYPES.get(memory.data_type)
     if dtype is None:
-        raise refuse(pointer, "the resource mixes types, so it has no elements to print or to save")
+        raise unreadable(pointer, "the resource mixes types, so it has no elements to print or to save")
     return memory.bytes[: size_in_bytes // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
@@ -216,17 +216,17 @@ def _file_writer(
     suffix = path.suffix.lower()
     contents: NDArray[Any] = memory.bytes
     if suffix in IMAGE_SUFFIXES:
-        raise refuse(
+        raise unreadable(
             f"{pointer}/targetPath", f"{command.target_path!r} is an image; only .npy and raw bytes are written"
         )
     if suffix == ".npy":
         contents = _values(memory, f"{pointer}/resource", memory.bytes.nbytes)
         if command.dimensions:
             if len(command.dimensions) > _MAX_NPY_DIMENSIONS:
-                raise refuse(f"{pointer}/dimensions", f"at most {_MAX_NPY_DIMENSIONS} were expected")
+                raise unreadable(f"{pointer}/dimensions", f"at most {_MAX_NPY_DIMENSIONS} were expected")
             count = math.prod(command.dimensions)
             if count > len(contents):
-                raise refuse(
+                raise unreadable(
                     f"{pointer}/dimensions", f"{count} elements are promised, but the resource has {len(contents)}"
                 )
             contents = contents[:count].reshape(command.dimensions)

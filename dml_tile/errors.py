@@ -57,7 +57,10 @@ class DmlError(DmlTileError, ValueError):
 
 
 class RefusedModelError(DmlError):
-    """Tiles or bindings of a DxDispatch model have findings; ``results`` are they, by the JSON pointer of the part."""
+    """Tiles or bindings of a DxDispatch model have findings.
+
+    ``results`` maps the JSON pointer of each part to its findings.
+    """
 
     def __init__(self, results: Mapping[str, tuple[Finding, ...]]) -> None:
         self.results = dict(results)

@@ -41,7 +41,7 @@ BASES: Final[dict[str, Basis]] = {
 
 
 class Severity(IntEnum):
-    """How bad a finding is; the worse one is the greater. ``str()`` gives the word: ``"error"``."""
+    """The severity of a finding; a worse one compares greater. ``str()`` gives the word: ``"error"``."""
 
     NOTE = 1
     """There is nothing to mend in the tile: DirectML is not called for it."""

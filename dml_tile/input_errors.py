@@ -41,8 +41,8 @@ _EXPECTED: Final = {
 }
 
 
-def refuse(pointer: str, message: str) -> InputError:
-    """The InputError of a single problem."""
+def unreadable(pointer: str, message: str) -> InputError:
+    """Return the InputError of one problem, for `raise`."""
     return InputError([Problem(pointer, message)])
 
 

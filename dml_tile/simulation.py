@@ -45,7 +45,7 @@ class Entered:
 
 
 class _Process:
-    """What is simulated in all threads. The variable follows, so that child processes simulate the same."""
+    """The simulations that hold in all threads, and in child processes by the environment variable."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -56,7 +56,7 @@ class _Process:
         """The number of the running test; 0 where none runs."""
         self.tests = count(1)
         self.asked = 0
-        """How often the target of the process was asked for."""
+        """The number of times that the target of the process was asked for."""
         self._variable: str | None = None
 
     @property
@@ -273,7 +273,7 @@ def open_simulations() -> list[Entered]:
 
 
 def times_asked() -> int:
-    """How often the target of the process was asked for: to be compared before and after some code."""
+    """Return the number of times that the process's target was asked for, to compare before and after some code."""
     return _process.asked
 
 

@@ -57,7 +57,7 @@ class Struct(BaseModel):
         return found
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
-        """What was given, as the constructor takes it: enumerators by their names."""
+        """Yield the given fields as the constructor takes them, with enumerators by name."""
         for name in type(self).model_fields:
             if name in self.model_fields_set:
                 yield name, _by_name(getattr(self, name))

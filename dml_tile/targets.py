@@ -186,11 +186,11 @@ class Target:
 
     @property
     def runtime_wraps_extents(self) -> bool:
-        """Whether the runtime computes a tensor's extent modulo 2^32: measured on 5_0 and 5_2, not on 6_2."""
+        """True if the runtime computes a tensor's extent modulo 2^32; measured on 5_0 and 5_2, but not on 6_2."""
         return self.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0
 
     def supports_data_type(self, data_type: int) -> bool:
-        """Whether tensors can have a data type at all, as CheckFeatureSupport answers; an operator may take fewer."""
+        """Return True if tensors can have a data type, by CheckFeatureSupport; an operator may take fewer types."""
         if data_type == TensorDataType.FLOAT64 and not self.double_precision:
             return False
         narrow = data_type in (TensorDataType.UINT8, TensorDataType.INT8)
@@ -258,7 +258,7 @@ def target_names() -> list[str]:
 _NO_DOUBLE_PRECISION: Final = "no-double-precision"
 _NO_TYPED_UAV_LOADS: Final = "no-typed-uav-loads"
 _LACKS: Final = (_NO_DOUBLE_PRECISION, _NO_TYPED_UAV_LOADS)
-"""What stands behind a target's name for a capability that the adapter lacks."""
+"""The suffixes of a target's name, after ``+``, for capabilities that the adapter lacks."""
 
 
 @lru_cache(maxsize=256)

@@ -32,7 +32,7 @@ _Size = TypeVar("_Size")
 
 
 class Specification(Enum):
-    """Who defines a tile operator; the value is the name in rule ids and messages."""
+    """A specification that defines a tile operator; its value is its name in rule ids and messages."""
 
     ONNX = "ONNX"
     OPENVINO = "OpenVINO"
@@ -55,7 +55,7 @@ class Dialect:
     request: Callable[..., Request] = field(repr=False)
     arguments: tuple[str, ...] = field(default=("repeats",), repr=False)
     one_repeat_a_dimension: bool = field(default=False, repr=False)
-    """Whether there are as many repeats as the input has dimensions, so that either tells the other."""
+    """True if there are as many repeats as input dimensions, so that either count gives the other."""
     type_names: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """Its names of data types by ONNX's, where they differ."""
 
@@ -101,7 +101,7 @@ class Request:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the output has no elements."""
+        """True if the output has no elements."""
         return 0 in self.output_shape
 
     @property

@@ -8,10 +8,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from dml_tile.execution.calls import Region
-from dml_tile.execution.moves import FEW, SHORT
-from dml_tile.execution.planner import BLOCK, SCRATCH
+from dml_tile.execution.numpy_calls import Region
 from dml_tile.execution.threads import run
+from dml_tile.execution.thresholds import BLOCK, FEW, SCRATCH, SHORT
 from tests.helpers.tilings import Tiling, assert_equal
 
 M = 2**20

@@ -15,7 +15,7 @@ from dml_tile.errors import Problem
 from dml_tile.findings import Against
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS, TileNode
-from dml_tile.reports.html.markup import hash_source
+from dml_tile.reports.markup.elements import hash_source
 from dml_tile.reports.page.model import MAX_LISTED
 from dml_tile.rules.catalogue import RULES
 from tests.helpers.command_line import Call

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dml_tile.execution import threads as execution_threads
-from dml_tile.execution.calls import Region
+from dml_tile.execution.numpy_calls import Region
 from dml_tile.execution.threads import MANY_BYTES, MAX_THREADS, VARIABLE, Work, run, thread_count
 from tests.helpers.tilings import Tiling, assert_equal, executed
 

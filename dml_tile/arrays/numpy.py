@@ -19,8 +19,8 @@ from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dialects import numpy as dialect
 from dml_tile.dtypes import DTYPES, require_native, require_unmasked
 from dml_tile.enums import TensorDataType
-from dml_tile.execution.calls import Region
 from dml_tile.execution.executor import require_executable
+from dml_tile.execution.numpy_calls import Region
 from dml_tile.execution.plan import Plan
 from dml_tile.execution.planner import plan_tile
 from dml_tile.execution.threads import run, run_once
@@ -46,7 +46,7 @@ DATA_TYPES: Final = {dtype.str[1:]: TensorDataType(data_type) for data_type, dty
 
 
 class SupportsDLPack(Protocol):
-    """What offers its memory through DLPack, such as a tensor of torch.
+    """An array that offers its memory through DLPack, such as a tensor of torch.
 
     Page: https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html
     """

@@ -44,7 +44,7 @@ MAX_PREPARED: Final = 64
 """The tiles of a node, by the types and shapes of its inputs and the values of its repeats, that are kept ready."""
 
 OPERATORS: Final = {"Tile": 1, "Constant": 1, "Identity": 1, "Cast": 6, "Reshape": 5}
-"""What is run, and since which opset; the Cast and Reshape before that have attributes for inputs."""
+"""The operators that are run, with the first opset of each; older Cast and Reshape have attributes for inputs."""
 
 
 class TileModel(base.BackendRep):
@@ -88,7 +88,7 @@ class TileBackend(base.Backend):
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether ``prepare`` takes the model."""
+        """Return True if ``prepare`` takes the model."""
         try:
             cls.prepare(model, device, **kwargs)
         except (OnnxModelError, checker.ValidationError):
@@ -139,7 +139,7 @@ class TileBackend(base.Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether it is the CPU, with or without a number."""
+        """Return True for ``CPU``, with or without a number."""
         return device.split(":")[0] == "CPU"
 
 

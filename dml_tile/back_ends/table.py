@@ -40,16 +40,16 @@ class BackEnd:
     minimum_level: FeatureLevel = FeatureLevel.DML_FEATURE_LEVEL_1_0
     """The lowest feature level at which it creates a device."""
     advice: str | None = None
-    """What to try below the minimum level."""
+    """The suggestion for targets below the minimum level."""
     needs_constant_repeats: bool = False
-    """Whether it takes no repeats that are computed at run time."""
+    """True if it refuses repeats computed at run time."""
     folds_constants: bool = False
-    """Whether onnxruntime optimises the graph first: it folds constants, and removes what nothing uses."""
+    """True if onnxruntime optimises the graph first: it folds constants, and removes nodes that nothing uses."""
     keeps_dimensions: bool = False
-    """Whether the descriptor has as many dimensions as the tile, whatever their sizes."""
+    """True if the descriptor has as many dimensions as the tile, even where sizes are 1."""
 
     def hand_over(self, request: Request, target: Target) -> Handover:
-        """What it hands to DirectML for a tile."""
+        """Return the descriptor that it hands to DirectML for a tile, or the reason that it hands over none."""
         if target.feature_level < self.minimum_level:
             note = f"{self.title} makes no device below {self.minimum_level.name}; the target is {target.label}"
             return Handover(Fate.REFUSED, note=note, suggestion=self.advice)
@@ -127,7 +127,7 @@ def back_end_named(name: str) -> BackEnd:
 
 
 def hand_over(request: Request, target: TargetLike | None, back_end: str) -> Handover:
-    """What the named back end hands to DirectML for a tile, at a target; None means the simulated target, else 6_4.
+    """Return the named back end's handover of a tile at a target; None means the simulated target, else 6_4.
 
     Raises ValueError for an unknown target or back end.
     """

@@ -22,7 +22,7 @@ class Exclusion:
     base: str = "."
 
     def leaves_out(self, file: str) -> bool:
-        """Whether a file, named from the current folder on, is left out."""
+        """Return True if a file, named relative to the current folder, is excluded."""
         if not self.patterns or file == "-":
             return False
         path = PurePath(os.path.relpath(file, self.base))

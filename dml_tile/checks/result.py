@@ -57,12 +57,12 @@ class Result:
 
     @property
     def is_a_tile(self) -> bool:
-        """Whether it is not another operator; what a back end makes of a tile is one still."""
+        """True for a tile, also one that a back end hands over as another operator; False for other operators."""
         return self.verdict is not Verdict.NOT_CHECKED or bool(self.via)
 
     @property
     def so_far(self) -> bool:
-        """Whether what is known at run time only may still change the verdict."""
+        """True if values known at run time only may still change the verdict."""
         return bool(self.unknown) and self.verdict in (Verdict.ACCEPTED, Verdict.UNDOCUMENTED)
 
     @property
@@ -72,12 +72,12 @@ class Result:
 
     @property
     def severity(self) -> Severity | None:
-        """That of the worst finding; what is known at run time only counts as a note. None if there is nothing."""
+        """The severity of the worst finding; fields known at run time only count as a note. None without either."""
         notes = [Severity.NOTE] if self.unknown else []
         return max((*notes, *(finding.severity for finding in self.findings)), default=None)
 
     def passes(self, fail_on: Severity | None) -> bool:
-        """Whether there is nothing as bad as ``fail_on`` or worse; True if that is None."""
+        """Return True if the severity is below ``fail_on``, or if either is None."""
         return fail_on is None or self.severity is None or self.severity < fail_on
 
 

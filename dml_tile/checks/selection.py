@@ -25,7 +25,7 @@ class Selection:
             _require_known(words)
 
     def takes(self, rule_id: str) -> bool:
-        """Whether findings of the rule count."""
+        """Return True if findings of the rule count."""
         selected = _words_that_name(rule_id, self.select) if self.select else 0
         return selected > _words_that_name(rule_id, self.ignore)
 

@@ -12,7 +12,7 @@ from dml_tile.rules.tile import operator_is_a_tile
 
 
 class Verdict(StrEnum):
-    """What becomes of a tile at a target."""
+    """The outcome of a tile at a target."""
 
     ACCEPTED = "accepted"
     """DirectML takes it, and its documentation allows it."""

@@ -73,7 +73,7 @@ class Config:
 
     @property
     def exclusion(self) -> Exclusion:
-        """What the settings leave out, by paths from the folder of the file."""
+        """The files that the settings exclude, by paths relative to the settings file's folder."""
         return Exclusion(self.settings.exclude, str(Path(self.file).parent) if self.file else ".")
 
     def error(self, key: str, message: str) -> ConfigError:

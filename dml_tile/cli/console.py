@@ -25,7 +25,7 @@ _MIN_BYTES_FOR_PROGRESS: Final = 2**28
 
 
 class ExitStatus:
-    """The exit status that what a command has done so far amounts to."""
+    """The exit status of a command, by what it has met so far."""
 
     def __init__(self) -> None:
         self.code = CLEAN

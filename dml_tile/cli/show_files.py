@@ -41,7 +41,7 @@ class _Drawing:
 
     @property
     def lines(self) -> list[Line]:
-        return list(result_lines(self.result, with_lowest_level=True))
+        return list(result_lines(self.result, with_lowest_level=True, with_tile=False))
 
 
 def print_drawings(chosen: ChosenTiles, target: Target, status: ExitStatus) -> None:

@@ -17,7 +17,7 @@ from dml_tile.calls import record
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.dtypes import DTYPES
 from dml_tile.errors import DmlError
-from dml_tile.execution.calls import Region
+from dml_tile.execution.numpy_calls import Region
 from dml_tile.execution.plan import Plan
 from dml_tile.execution.planner import plan_tile
 from dml_tile.execution.threads import Progress, Work, run_once
@@ -36,7 +36,7 @@ NEVER_EXECUTED: Final = frozenset(
 """The rules whose documented side holds for execution also where the runtime, by wrapping, accepts the descriptor."""
 
 Padding = Literal["preserve", "poison"]
-"""What becomes of the bytes between an output's elements: they stay as they are, or are filled with POISON."""
+"""The treatment of the bytes between an output's elements: they stay as they are, or are filled with POISON."""
 
 _PADDINGS: Final = get_args(Padding)
 
@@ -260,7 +260,7 @@ def require_executable(call: str, desc: TileOperatorDesc, target: Target, agains
 
 
 def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
-    """What keeps a descriptor from being executed, also where the runtime, by wrapping, accepts it."""
+    """Return the findings that prevent execution even where the runtime, by wrapping, accepts the descriptor."""
     documented = findings_of(desc, target, "documentation")
     return tuple(finding for finding in documented if finding.rule in NEVER_EXECUTED)
 

@@ -14,19 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from dml_tile.execution.calls import UNSIGNED, Call
+from dml_tile.execution.numpy_calls import UNSIGNED, Call
+from dml_tile.execution.thresholds import FEW, LINE, SHORT
 from dml_tile.geometry.axes import Axis, coalesce
 
-SHORT: Final = 512
-"""Runs of fewer bytes are short: repeats make 27 GB/s of 48 bytes, 84 of 128, 130 of 448, and 100 of any more."""
-FEW: Final = 256
-"""So many elements are moved in one call, however short its inner loops: a call takes 0.3 µs, as long as they do."""
 MAX_PASSES: Final = 16
 """Python loops over at most so many indices of short axes; from about 16 on, a loop of NumPy costs little to start."""
 RECTANGLE: Final = 512, 64
 """Elements along the source, and along the output, that are copied crosswise at once: their lines stay in the cache."""
-
-LINE: Final = 64  # bytes of a processor's cache line
 
 
 def copy(size: int, axes: Sequence[Axis], read: int = 0, written: int = 0) -> Iterator[Call]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from dml_tile.execution.calls import Call
 from dml_tile.execution.moves import copy, places
+from dml_tile.execution.numpy_calls import Call
 from dml_tile.geometry.axes import Axis
 
 

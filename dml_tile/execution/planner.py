@@ -10,16 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from dml_tile.execution.moves import FEW, LINE, SHORT, in_lanes, joined
+from dml_tile.execution.moves import in_lanes, joined
 from dml_tile.execution.plan import Copy, Plan
+from dml_tile.execution.thresholds import BLOCK, FEW, LINE, SCRATCH, SHORT
 from dml_tile.geometry.axes import Axis, coalesce, tile_axes
-
-SCRATCH: Final = 2**18
-"""The bytes of scratch memory, or of the input, that are read again and again; a quarter of the second-level cache."""
-BLOCK: Final = 2**20
-"""The bytes of the output that are written as one block: 20 µs or more, where a block costs Python 3 µs."""
 
 
 @lru_cache(maxsize=256)

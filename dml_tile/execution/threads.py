@@ -1,4 +1,4 @@
-"""Runs a plan on one or more threads. Holds the package's only global: its helper threads, created on first use.
+"""Runs a plan on one or more threads. Idle helper threads are kept for reuse; they are created on first use.
 
 A helper waits for a lock that the caller releases: that starts it in a fraction of the time that an executor's future
 takes. A helper that wakes up after the caller has finished the work does nothing, and nobody waits for it.
@@ -17,9 +17,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile.execution.calls import Region, make
-from dml_tile.execution.moves import LINE
+from dml_tile.execution.numpy_calls import Region, make
 from dml_tile.execution.plan import Plan
+from dml_tile.execution.thresholds import LINE
 
 Progress = Callable[[int, int], object]
 """Is told how many of how many bytes are written: in the calling thread, after blocks that it wrote, and at the end."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from dml_tile.input_errors import refuse
+from dml_tile.input_errors import unreadable
 
 _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
@@ -42,10 +42,10 @@ class AllowedFolders:
             except OSError:  # there is none, or the name is too long
                 continue
             if not stat.S_ISREG(status.st_mode):
-                raise refuse(pointer, f"{name!r} is not a regular file")
+                raise unreadable(pointer, f"{name!r} is not a regular file")
             self.keep(status)
             return path
-        raise refuse(pointer, f"{name!r} does not exist, neither in the model's folder nor in the current one")
+        raise unreadable(pointer, f"{name!r} does not exist, neither in the model's folder nor in the current one")
 
     def writable(self, name: str, pointer: str) -> Path:
         """Return the path to write ``name`` to, relative to the folder for outputs.
@@ -58,10 +58,11 @@ class AllowedFolders:
             if path.exists():
                 self._require_replaceable(path, name, pointer)
         except OSError as error:
-            raise refuse(pointer, f"{name!r} is no usable path: {error.strerror}") from None
+            raise unreadable(pointer, f"{name!r} is no usable path: {error.strerror}") from None
         folder = next(folder for folder in path.parents if folder.exists())
         if not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise refuse(pointer, f"{name!r} cannot be written: {folder.name!r} is no folder that can be written to")
+            reason = f"{folder.name!r} is no folder that can be written to"
+            raise unreadable(pointer, f"{name!r} cannot be written: {reason}")
         return path
 
     def keep(self, read: os.stat_result) -> None:
@@ -71,15 +72,15 @@ class AllowedFolders:
     def _require_replaceable(self, path: Path, name: str, pointer: str) -> None:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise refuse(pointer, f"{name!r} is not a regular file")
+            raise unreadable(pointer, f"{name!r} is not a regular file")
         if (status.st_dev, status.st_ino) in self._read:
-            raise refuse(pointer, f"{name!r} is read by this run, which never writes to what it reads")
+            raise unreadable(pointer, f"{name!r} is read by this run, which never writes to what it reads")
         if status.st_mode & _EXECUTABLE:
-            raise refuse(pointer, f"{name!r} is executable; no such file is ever written")
+            raise unreadable(pointer, f"{name!r} is executable; no such file is ever written")
         if not self.overwrite:
-            raise refuse(pointer, f"{name!r} exists; --overwrite replaces it")
+            raise unreadable(pointer, f"{name!r} exists; --overwrite replaces it")
         if not os.access(path, os.W_OK):
-            raise refuse(pointer, f"{name!r} is read-only")
+            raise unreadable(pointer, f"{name!r} is read-only")
 
     def _path_below(self, allowed: tuple[Path, ...], folder: Path, name: str, pointer: str, told: str) -> Path:
         """``name``, relative to a folder, as a path below one of the allowed folders, which messages call ``told``."""
@@ -88,17 +89,18 @@ class AllowedFolders:
             resolved = path.resolve()
             roots = [root.resolve() for root in allowed]
         except (OSError, RuntimeError, ValueError) as error:  # a loop of links, or a NUL in the name
-            raise refuse(pointer, f"{name!r} is no usable path: {error}") from None
+            raise unreadable(pointer, f"{name!r} is no usable path: {error}") from None
         if not all(any(map(each.is_relative_to, roots)) for each in (path, resolved)):
-            raise refuse(pointer, f"{name!r} leads outside {told}")
+            raise unreadable(pointer, f"{name!r} leads outside {told}")
         if resolved != path and not self.follow_links:
-            raise refuse(pointer, f"{name!r} leads through a link, which is not followed")
+            raise unreadable(pointer, f"{name!r} leads through a link, which is not followed")
         below = [path.relative_to(root).parts for root in roots if path.is_relative_to(root)]
         if not self.allow_hidden and all(any(map(_is_hidden, parts)) for parts in below):
-            raise refuse(pointer, f"{name!r} is hidden: a part of it begins with a dot (--allow-hidden allows that)")
+            reason = "a part of it begins with a dot (--allow-hidden allows that)"
+            raise unreadable(pointer, f"{name!r} is hidden: {reason}")
         return resolved
 
 
 def _is_hidden(part: str) -> bool:
-    """Whether a name begins with a dot, also where a file system ignores invisible characters before it."""
+    """Return True if a name begins with a dot, or would on a file system that ignores invisible characters."""
     return next((char for char in part if char.isprintable()), "") == "."

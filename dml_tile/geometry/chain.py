@@ -82,7 +82,7 @@ def _continues(outer: Axis, inner: Axis) -> bool:
 
 
 def _input_has_a_gap(axes: Sequence[Axis], repeat: int) -> bool:
-    """Whether the axes that are walked around a repeat do not follow one another in the input."""
+    """Return True if the input axes just outside and just inside a repeat are not contiguous with each other."""
     walked = [i for i, axis in enumerate(axes) if axis.source]
     return any(
         outer < repeat < inner and axes[outer].source != axes[inner].length * axes[inner].source

@@ -36,7 +36,7 @@ ELEMENT_SIZES: Final[dict[int, int]] = {
 
 MAX_ENUMERATED_ADDRESSES: Final = 2**22
 MAX_ADDRESSES_OF_A_RUN: Final = 2**24
-"""How many addresses a command enumerates for all its descriptors together."""
+"""The most addresses that a command enumerates for all its descriptors together."""
 
 _DENSE: Final = 8  # times as many addresses as elements, or fewer
 
@@ -85,7 +85,7 @@ def calc_buffer_tensor_size(data_type: int, sizes: Sequence[int], strides: Seque
 
 
 class AddressBudget:
-    """How many addresses may still be enumerated."""
+    """A count of the addresses that may still be enumerated."""
 
     def __init__(self, addresses: int) -> None:
         self._left = addresses
@@ -164,7 +164,7 @@ def _group_shares(dimensions: tuple[tuple[int, int], ...]) -> bool | None:
 
 
 def _pair_shares(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
-    """Whether some steps along one dimension lead as far as some along the other."""
+    """Return True if some steps along one dimension reach the same address as some along the other."""
     divisor = math.gcd(inner[0], outer[0])
     return inner[1] > outer[0] // divisor and outer[1] > inner[0] // divisor
 

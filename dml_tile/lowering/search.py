@@ -58,7 +58,7 @@ def search_chain(
 def _longer(
     held: Axes, chain: Chain, types: Sequence[TensorDataType], most: int, *, copies_gaps: bool
 ) -> Iterator[tuple[Axes, Chain]]:
-    """What one more copy can write, and the chains that do so."""
+    """Yield each layout that one more copy can write, with the chain that writes it."""
     largest = UINT_MAX * min(ELEMENT_SIZES[carrier] for carrier in types)
     for copy, written in _copies(held, copies_gaps=copies_gaps):
         size = math.prod(axis.length for axis in copy)

@@ -35,7 +35,7 @@ class LoweringStep:
 
     @property
     def is_a_copy(self) -> bool:
-        """Whether every repeat is 1."""
+        """True if every repeat is 1."""
         return set(self.desc.repeats or ()) == {1}
 
 
@@ -56,7 +56,7 @@ class Lowering:
     original_bytes_written: int
     """The bytes of the original output's elements."""
     is_original: bool = False
-    """Whether the target accepts the original, which is then the only step."""
+    """True if the target accepts the original, which is then the only step."""
 
     @property
     def cost(self) -> float:

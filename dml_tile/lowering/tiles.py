@@ -22,7 +22,7 @@ from dml_tile.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class TensorMemory:
-    """What a tensor keeps under any data type: its size in bytes, its flags and its alignment."""
+    """The parts of a tensor that its data type does not change: its size in bytes, its flags and its alignment."""
 
     total_in_bytes: int
     flags: TensorFlags | int = TensorFlags.NONE

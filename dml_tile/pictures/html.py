@@ -9,9 +9,9 @@ from dml_tile.pictures.legend import COPIES, Entry, copies, facts, heading, lege
 from dml_tile.pictures.marks import COLOURS, PADDING, Mark
 from dml_tile.pictures.table import BYTE, MemoryTable, MemoryTableRow, table_of
 from dml_tile.pictures.tile import TilePicture
-from dml_tile.reports.html.document import html_page
-from dml_tile.reports.html.markup import Markup, element, joined
 from dml_tile.reports.lines import Line
+from dml_tile.reports.markup.document import html_page
+from dml_tile.reports.markup.elements import Markup, element, joined
 
 _COLUMNS: Final = 76
 

@@ -43,7 +43,7 @@ class TensorMemory:
     strides: tuple[int, ...]
     """In elements; the packed ones where none are given."""
     is_packed: bool
-    """Whether no strides are given."""
+    """True if the descriptor gives no strides."""
     total: int
     """TotalTensorSizeInBytes."""
 
@@ -71,7 +71,7 @@ class TensorMemory:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all elements lie in the cells."""
+        """True if the cells hold all elements."""
         return self.shown == self.elements
 
     @property

@@ -7,7 +7,8 @@ dml_calls     a fixture: the list of calls that were made during the test
 
 Targets are chosen with ``--dml-target``, the variable ``DML_TILE_TARGET`` or the ini setting ``dml_target``, the first
 of these that names any; without one, 6_4 is simulated. A test's target holds in the whole process while the test runs,
-fixtures and threads included, and in child processes. Importing this imports pytest and the standard library only.
+fixtures and threads included, and in child processes. Importing this imports pytest, the standard library and
+``dml_tile.calls`` only.
 """
 
 from __future__ import annotations

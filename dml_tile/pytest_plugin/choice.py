@@ -75,7 +75,7 @@ class Bounds:
         return bounds
 
     def keep(self, target: Target) -> bool:
-        """Whether a target is within the bounds."""
+        """Return True if a target is within the bounds."""
         return (
             (self.targets is None or simulated_by(target) in map(simulated_by, self.targets))
             and (self.minimum is None or target.feature_level >= self.minimum)
@@ -84,7 +84,7 @@ class Bounds:
 
 
 def simulated_by(target: Target) -> tuple[object, ...]:
-    """What two targets have in common that simulate the same."""
+    """Return a key that is equal for targets that simulate the same."""
     return target.feature_level, target.double_precision, target.typed_uav_loads
 
 
@@ -119,13 +119,13 @@ _READ: Final[dict[int, tuple[pytest.Mark, Bounds]]] = {}
 
 
 def expects_removal(node: pytest.Item) -> bool:
-    """Whether the closest marker that says so expects that a device is removed."""
+    """Return True if the closest marker with ``expects_removal`` sets it."""
     said = (mark.kwargs["expects_removal"] for mark in node.iter_markers("dml") if "expects_removal" in mark.kwargs)
     return bool(next(said, False))
 
 
 def brings_its_own(node: pytest.Item) -> bool:
-    """Whether a test brings its own targets, as in ``parametrize("dml_target", ["4_1"], indirect=True)``.
+    """Return True if a test brings its own targets, as in ``parametrize("dml_target", ["4_1"], indirect=True)``.
 
     Raises ValueError if they would take the fixture's place, so that nothing were simulated.
     """

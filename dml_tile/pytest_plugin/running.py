@@ -33,15 +33,15 @@ EVERY_TEST: Final = pytest.StashKey[bool]()
 
 @dataclass(frozen=True)
 class Plan:
-    """How a test is to run, as its collection decided."""
+    """The target and markers of a test, as decided when it was collected."""
 
     target: Target | None = None
     markers: int = 0
-    """How many ``dml`` markers it had then."""
+    """The number of ``dml`` markers that it had then."""
     refusal: str = ""
     """Why it cannot run; pytest has no collection error for a single item."""
     is_decorated: bool = False
-    """Whether the target is that of a ``simulate`` decorator."""
+    """True if the target is that of a ``simulate`` decorator."""
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Run:
         return self._running.plan.target if self._running else None
 
     def _has_several_targets(self) -> bool:
-        """Whether the test that runs is one of several, for a target each."""
+        """Return True if the running test is one of several, each for another target."""
         if self._running is None or not hasattr(self._running.item, "callspec"):
             return False
         if "dml_target" not in self._running.item.callspec.params or self._running.plan.is_decorated:
@@ -281,11 +281,11 @@ def _count_markers(item: pytest.Item) -> int:
 
 
 def _is_multiplied(item: pytest.Item) -> bool:
-    """Whether pytest would run a test for each parameter, had it been marked in time."""
+    """Return True if pytest could have run the test once for each target, had it been marked before collection."""
     cls = getattr(item, "cls", None)
     return isinstance(item, pytest.Function) and not (cls is not None and issubclass(cls, TestCase))
 
 
 def _is_simulation_loaded() -> bool:
-    """Whether anything can have been simulated; a run that never uses the package does not import it."""
+    """Return True if anything can have been simulated; a run that never uses the package does not import it."""
     return "dml_tile.simulation" in sys.modules

@@ -69,7 +69,7 @@ class WideFixtures:
         self._made.remove(made)
 
     def have_asked(self, names: Collection[str]) -> bool:
-        """Whether one of these fixtures asked for the target."""
+        """Return True if one of these fixtures asked for the target."""
         return any(made.target is not None and made.name in names for made in self._made)
 
     def misfit(self, nodeid: str, names: Collection[str], target: Target, *, is_one_of_several: bool) -> str:
@@ -106,6 +106,6 @@ def _advice(made: Made) -> str:
 
 
 def scope_advice(report: str) -> str:
-    """What to write where a wide fixture takes the target of a narrower scope; empty for other reports."""
+    """Return the setting to add if a wide fixture takes the target of a narrower scope; empty for other reports."""
     mismatch = re.search(r"ScopeMismatch: .*\bdml_target\b.* with a (\w+) scoped", report)
     return f"set `dml_scope = {mismatch[1]}` in the ini file" if mismatch else ""

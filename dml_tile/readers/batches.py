@@ -1,14 +1,10 @@
-"""Loads and checks many descriptors in one call."""
+"""Reads many descriptors in one call."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.findings import Against, Finding
-from dml_tile.rules.check import check
-from dml_tile.simulation import resolve
-from dml_tile.targets import TargetLike
 
 
 def load_tiles(texts: Iterable[bytes | str]) -> list[TileOperatorDesc]:
@@ -17,14 +13,3 @@ def load_tiles(texts: Iterable[bytes | str]) -> list[TileOperatorDesc]:
     Raises pydantic's ValidationError for a text that is not a DML_TILE_OPERATOR_DESC.
     """
     return [TileOperatorDesc.model_validate_json(text) for text in texts]
-
-
-def check_texts(
-    texts: Iterable[bytes | str], target: TargetLike | None = None, against: Against = "both"
-) -> list[tuple[TileOperatorDesc, tuple[Finding, ...]]]:
-    """Return the descriptors of JSON texts, each of which holds one, with their findings.
-
-    The target is resolved once. Raises the errors of ``load_tiles`` and ``check``.
-    """
-    chosen = resolve(target)
-    return [(tile, check(tile, chosen, against)) for tile in map(TileOperatorDesc.model_validate_json, texts)]

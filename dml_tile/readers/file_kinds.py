@@ -47,7 +47,7 @@ _ADVICE: Final = {
 
 
 def unread_kind(name: str, beginning: bytes) -> str:
-    """What a file of a kind that is not read is, with what to do instead; empty if that is not known.
+    """Return a name for the kind of an unsupported file, and what to do instead; empty for an unknown kind.
 
     ``name`` is the file's, or ``-`` for standard input, from which models are not read; ``beginning`` its first bytes.
     """

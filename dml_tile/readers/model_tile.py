@@ -71,7 +71,7 @@ class TileNode:
     def unknown(self) -> tuple[str, ...]:
         """The fields, in C names, that are known at run time only, with what computes them if that is known.
 
-        None if the dialect rejects the tile.
+        Empty if the dialect rejects the tile.
         """
         if self.error:
             return ()
@@ -92,7 +92,7 @@ class TileNode:
 
     @property
     def has_computed_repeats(self) -> bool:
-        """Whether a repeat is known at run time only."""
+        """True if a repeat is known at run time only."""
         return self.repeats is None or None in self.repeats
 
     @property

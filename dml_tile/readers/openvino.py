@@ -29,7 +29,7 @@ from openvino.op import Constant
 
 from dml_tile.dialects.openvino import TILE_1
 from dml_tile.errors import InputError
-from dml_tile.input_errors import refuse
+from dml_tile.input_errors import unreadable
 from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.model_tile import Dimension, KnownShapes, TileNode, tile_node
 from dml_tile.text import shortened, shortened_within
@@ -80,11 +80,11 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Iterator[TileNode]:
     except InputError:
         raise
     except UnicodeDecodeError:
-        raise refuse("", "has a name that is not UTF-8") from None
+        raise unreadable("", "has a name that is not UTF-8") from None
     except _NATIVE_ERRORS as error:
         if "bad_alloc" in str(error):
             raise MemoryError from None
-        raise refuse("", f"OpenVINO cannot read it: {_reason(str(error))}") from None
+        raise unreadable("", f"OpenVINO cannot read it: {_reason(str(error))}") from None
 
 
 def _read(path: Path) -> ov.Model:
@@ -94,10 +94,10 @@ def _read(path: Path) -> ov.Model:
             _require_file(variables)
     front_end = FrontEndManager().load_by_model(path)
     if front_end is None:
-        raise refuse("", "OpenVINO finds no reader for it: it is of another format, damaged, or too large")
+        raise unreadable("", "OpenVINO finds no reader for it: it is of another format, damaged, or too large")
     name = front_end.get_name()
     if name not in _FORMATS:
-        raise refuse("", f"OpenVINO would read it as {name}; {', '.join(_FORMATS.values())} and *.onnx are read")
+        raise unreadable("", f"OpenVINO would read it as {name}; {', '.join(_FORMATS.values())} and *.onnx are read")
     if name == "ir":
         _require_bare(path)
         _require_file(path.with_suffix(".bin"))
@@ -107,13 +107,14 @@ def _read(path: Path) -> ov.Model:
 def _require_bare(path: Path) -> None:
     with path.open("rb") as file:
         if not _IR_BEGINS.match(file.read(_BEGINNING)):
-            raise refuse("", "an IR begins with <net>, behind an XML declaration and comments, without a document type")
+            expected = "<net>, behind an XML declaration and comments, without a document type"
+            raise unreadable("", f"an IR begins with {expected}")
 
 
 def _require_file(weights: Path) -> None:
     """Raise InputError for weights that would make OpenVINO wait, such as a pipe."""
     if weights.exists() and not weights.is_file():
-        raise refuse("", f"its weights, {weights.name!r}, are not a regular file")
+        raise unreadable("", f"its weights, {weights.name!r}, are not a regular file")
 
 
 def _shapes(model: ov.Model, known_shapes: KnownShapes) -> dict[Any, Any]:
@@ -124,12 +125,12 @@ def _shapes(model: ov.Model, known_shapes: KnownShapes) -> dict[Any, Any]:
     shapes = {}
     for name, shape in known_shapes.input_shapes.items():
         if name not in inputs:
-            raise refuse(name, f"is no input of the model; it has {', '.join(map(repr, inputs)) or 'none'}")
+            raise unreadable(name, f"is no input of the model; it has {', '.join(map(repr, inputs)) or 'none'}")
         if any(not 0 <= size <= INT64_MAX for size in shape):
-            raise refuse(name, f"{list(shape)} was given; sizes are from 0 to {INT64_MAX}")
+            raise unreadable(name, f"{list(shape)} was given; sizes are from 0 to {INT64_MAX}")
         declared = inputs[name].get_partial_shape()
         if not declared.compatible(ov.PartialShape(list(shape))):
-            raise refuse(name, f"has the shape {declared}; {list(shape)} was given")
+            raise unreadable(name, f"has the shape {declared}; {list(shape)} was given")
         shapes[inputs[name]] = ov.PartialShape(list(shape))
     return shapes
 

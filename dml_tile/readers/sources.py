@@ -45,7 +45,7 @@ _LEADS_NOWHERE: Final = (errno.ENOENT, errno.ELOOP)
 
 
 def is_model_file(name: str) -> bool:
-    """Whether a file is read as an ONNX or OpenVINO model, judged by its suffix."""
+    """Return True if a file's suffix is that of an ONNX or OpenVINO model."""
     return name.lower().endswith(MODEL_SUFFIXES)
 
 
@@ -94,7 +94,7 @@ def expanded(name: str) -> Iterator[str]:
 
 
 def may_have_tiles(name: str) -> bool:
-    """Whether a file would be read if it were found in a folder; true of anything else."""
+    """Return True if a file would be read when found in a folder, and for anything that is not a regular file."""
     file = Path(name)
     return not file.is_file() or _may_have_tiles(file, file.resolve().parent)
 

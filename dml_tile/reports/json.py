@@ -78,7 +78,7 @@ class ResultRecord(_Record):
 
 
 class ErrorRecord(_Record):
-    """What cannot be read, and so has no result."""
+    """A source, or a part of one, that cannot be read and so has no result."""
 
     source: str = Field(description="The file; - is standard input.")
     pointer: str = Field(description="The JSON pointer of the unreadable part; empty for the whole.")

@@ -15,7 +15,7 @@ from dml_tile.checks.verdicts import Verdict
 from dml_tile.findings import Finding
 from dml_tile.reports.lines import result_lines
 from dml_tile.reports.report import Problems, ReportOptions
-from dml_tile.reports.wording import kind_of
+from dml_tile.reports.wording import kind_of, known_at_run_time_only
 from dml_tile.text import printable
 
 
@@ -41,7 +41,7 @@ class JunitReport:
             name = f"{result.pointer or 'tile'} at {result.target.label}"
             suite = self._suite_of(result.source)
             if not result.passes(self._fail_on):
-                unknown = f"known at run time only: {', '.join(result.unknown)}"
+                unknown = known_at_run_time_only(result.unknown)
                 message = next((f"{kind_of(finding)}{finding}" for finding in _worst_first(result)), unknown)
                 suite.add_failed(name, "failure", rules or "known-at-run-time", message, text)
             elif result.verdict in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED):

@@ -12,7 +12,16 @@ from rich.text import Text
 from dml_tile.checks.result import Result
 from dml_tile.checks.verdicts import NOT_READ, SO_FAR, Verdict, alike, verdict_of
 from dml_tile.findings import Basis, Finding, Rule, Severity
-from dml_tile.reports.wording import UNNOTICED, kind_of, not_selected, outcome, outcome_of, target_of
+from dml_tile.reports.wording import (
+    AT_LEAST,
+    UNNOTICED,
+    kind_of,
+    known_at_run_time_only,
+    not_selected,
+    outcome,
+    outcome_of,
+    target_of,
+)
 from dml_tile.targets import Target, oldest_windows
 from dml_tile.text import at_line_start, printable
 
@@ -76,7 +85,7 @@ def print_lines(console: Console, lines: Iterable[Line]) -> None:
 def result_lines(
     result: Result, *, with_lowest_level: bool, with_target_note: bool = True, with_tile: bool = True
 ) -> Iterator[Line]:
-    """A result as lines of text; the tile and the target's note may be left to what tells them of all results."""
+    """Yield a result as lines of text; the tile and the target's note are left out if they are printed elsewhere."""
     shown = verdict(result.source, result.pointer, result.verdict_words, target_of(result))
     if with_lowest_level and (lowest := _lowest(result)):
         shown.append(f"; {lowest}")
@@ -99,7 +108,7 @@ def verdict(source: str, pointer: str, word: str, at: str) -> Text:
 def detail_lines(target: Target | None, findings: tuple[Finding, ...], unknown: tuple[str, ...] = ()) -> Iterator[Line]:
     """The lines below a verdict: fields that are known at run time only, a target's note, the findings."""
     if unknown:
-        yield Line(2, Text(f"known at run time only: {', '.join(map(printable, unknown))}", "yellow"))
+        yield Line(2, Text(known_at_run_time_only(map(printable, unknown)), "yellow"))
     if target and target.note:
         yield Line(2, Text(f"note: {target.name}: {target.note}", "dim"))
     for group in alike(findings):
@@ -139,6 +148,6 @@ def _lowest(result: Result) -> str:
     if level is None:
         is_judged = result.verdict not in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
         return "no feature level passes both documentation and runtime" if is_judged else ""
-    at_least, or_later = ("at least ", " or later") if result.unknown else ("", "")
+    at_least, or_later = (AT_LEAST, " or later") if result.unknown else ("", "")
     first = oldest_windows(level)
     return f"lowest level {at_least}{level.short}{f', in the box from {first}{or_later}' if first else ''}"

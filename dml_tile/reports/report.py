@@ -16,6 +16,7 @@ from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.checks.verdicts import Verdict
 from dml_tile.errors import Problem
 from dml_tile.findings import Against, Finding, Severity
+from dml_tile.reports.wording import known_at_run_time_only
 from dml_tile.text import printable
 
 if TYPE_CHECKING:  # only text has one
@@ -45,7 +46,7 @@ class ReportOptions:
 
     @property
     def with_lowest_level(self) -> bool:
-        """Whether to report the lowest level of each tile, which follows both contracts."""
+        """True if the lowest level of each tile is reported: it takes both the documentation and the runtime."""
         return self.against == "both"
 
 
@@ -79,7 +80,7 @@ class GroupedFinding:
 
 @dataclass(frozen=True, slots=True)
 class RunTimeNote:
-    """What of a tile is known at run time only, its verdict, and the targets at which it has that verdict."""
+    """An annotation for a tile with fields known at run time only: its result, and the targets with that verdict."""
 
     result: Result
     targets: tuple[str, ...]
@@ -87,12 +88,12 @@ class RunTimeNote:
     def text(self) -> str:
         """The text of an annotation: the verdict, the fields, the tile, and the targets."""
         result = self.result
-        fields = f"{result.verdict_words}; known at run time only: {', '.join(result.unknown)}"
+        fields = f"{result.verdict_words}; {known_at_run_time_only(result.unknown)}"
         return "\n".join(map(printable, (fields, *_places(result, self.targets))))
 
 
 def run_time_notes(results: Sequence[Result]) -> Iterator[RunTimeNote]:
-    """One note for each verdict that a tile of which a part is known at run time only has at some targets."""
+    """Yield a note for each verdict of a tile with fields known at run time only, with the targets that share it."""
     targets: dict[Verdict, list[str]] = {}
     first: dict[Verdict, Result] = {}
     for result in results:

@@ -10,8 +10,8 @@ from rich.table import Table
 
 from dml_tile.enums import TensorDataType
 from dml_tile.pages import TILE_PAGE
-from dml_tile.reports.html.document import html_page
-from dml_tile.reports.html.markup import Markup, element
+from dml_tile.reports.markup.document import html_page
+from dml_tile.reports.markup.elements import Markup, element
 from dml_tile.reports.tables import KINDS, dimension_counts
 from dml_tile.targets import TILE_SUPPORT, WINDOWS_RELEASES, Target, WindowsRelease
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from dml_tile.checks.result import Result
@@ -16,6 +17,8 @@ from dml_tile.rules.tile import operator_is_a_tile
 from dml_tile.targets import oldest_windows
 
 NOWHERE: Final = "none"
+AT_LEAST: Final = "at least "
+"""Before a lowest level and a release of Windows where values known at run time only may raise them."""
 UNNOTICED: Final = "documented only: DirectML does not notice"
 
 _RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)
@@ -24,6 +27,11 @@ _RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)
 def target_of(result: Result) -> str:
     """The target of a result, and the back end that the tile goes through, if one was asked for."""
     return f"{result.target.label} through {result.via}" if result.via else result.target.label
+
+
+def known_at_run_time_only(unknown: Iterable[str]) -> str:
+    """Return a sentence that names the fields of a tile that are known at run time only."""
+    return f"known at run time only: {', '.join(unknown)}"
 
 
 def not_selected(result: Result) -> str:
@@ -42,7 +50,7 @@ def run_from_level(lowest: FeatureLevel | None, is_known_in_part: bool) -> tuple
     """A lowest level, None if there is none, and the oldest Windows release that has it, in words."""
     if lowest is None:
         return NOWHERE, NOWHERE
-    at_least = "at least " if is_known_in_part else ""
+    at_least = AT_LEAST if is_known_in_part else ""
     release = oldest_windows(lowest)
     return f"{at_least}{lowest.short}", f"{at_least}{release}" if release else NOWHERE
 

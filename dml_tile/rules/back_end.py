@@ -14,7 +14,7 @@ from dml_tile.targets import Target
 
 
 class Fate(Enum):
-    """What a back end does with a tile."""
+    """The action of a back end on a tile."""
 
     TILE = "hands DirectML a tile"
     OTHER_OPERATOR = "hands DirectML another operator with the same result"

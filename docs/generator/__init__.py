@@ -1,1 +1,1 @@
-"""What makes the generated pages of the documentation; ``docs/generate.py`` writes them."""
+"""Generators of the documentation's pages; ``docs/generate.py`` writes them."""

@@ -45,7 +45,7 @@ GROUPS: Final = {
         "geometry.layout",
     ),
     "Lowering": ("lowering.lower", "lowering.run", "lowering.steps"),
-    "Many descriptors at once": ("readers.batches",),
+    "Many descriptors at once": ("readers.batches", "checks.batches"),
     "C structs": ("readers.c_structs",),
     "The device": ("device", "rules.device", "bindings.resources"),
     "Enumerations": ("enums",),

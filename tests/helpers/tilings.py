@@ -9,7 +9,7 @@ from operator import mul
 import numpy as np
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.execution.calls import Region
+from dml_tile.execution.numpy_calls import Region
 from dml_tile.execution.plan import Plan
 from dml_tile.execution.planner import plan_axes, plan_tile
 from dml_tile.execution.threads import Progress, run

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from dml_tile.execution import moves, planner, threads
-from dml_tile.execution.calls import Region
+from dml_tile.execution.numpy_calls import Region
 from dml_tile.execution.threads import run
 from tests.helpers.tilings import GUARD, Tiling, span
 

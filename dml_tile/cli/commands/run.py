@@ -44,7 +44,7 @@ def run(
     from dml_tile.dxdispatch_runner import run_model
     from dml_tile.errors import InputError, Problem, RefusedModelError
     from dml_tile.files.paths import AllowedFolders
-    from dml_tile.input_errors import refuse
+    from dml_tile.input_errors import unreadable
     from dml_tile.readers.dxdispatch.model import read_model
     from dml_tile.readers.json.descriptors import read_value
     from dml_tile.readers.sources import is_model_file
@@ -54,7 +54,7 @@ def run(
     folder = Path() if model == "-" else Path(model).parent
     try:
         if is_model_file(model):
-            raise refuse("", _NO_DXDISPATCH_MODEL)
+            raise unreadable("", _NO_DXDISPATCH_MODEL)
         read = read_model(read_value(model))
         folders = AllowedFolders((folder, Path()), output_dir, allow_hidden, overwrite)
         with suppress(UnsupportedOperation):  # by a stream that is no file

@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError
 from dml_tile.descriptors import DATA_TYPE, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import UINT_MAX, ExecutionFlags, TensorDataType
 from dml_tile.errors import InputError, Problem
-from dml_tile.input_errors import ProblemList, refuse
+from dml_tile.input_errors import ProblemList, unreadable
 from dml_tile.spellings import JSON_DOCUMENT, Flags
 from dml_tile.text import json_pointer, shown
 
@@ -238,7 +238,7 @@ _PARTS: Final[dict[str, tuple[type[dict[str, Any]] | type[list[Any]], TypeAdapte
 
 
 def is_dxdispatch_model(data: Any) -> bool:
-    """Whether a JSON value has a key of a DxDispatch model."""
+    """Return True if a JSON value has a key of a DxDispatch model."""
     return isinstance(data, dict) and not data.keys().isdisjoint(Model.model_fields)
 
 
@@ -246,7 +246,7 @@ def read_model(data: Any) -> Model:
     """Read a model from its JSON value. Raises InputError with all that is wrong with it."""
     if not is_dxdispatch_model(data):
         expected = "a DxDispatch model (with resources, dispatchables and commands) was expected"
-        raise refuse("", f"{shown(data)} was provided, but {expected}; `dml-tile check` takes bare descriptors too")
+        raise unreadable("", f"{shown(data)} was provided, but {expected}; `dml-tile check` takes bare descriptors too")
     problems = ProblemList(data)
     parts = {name: _validated_parts(data, name, problems) for name in _PARTS}
     try:

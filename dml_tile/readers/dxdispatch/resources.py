@@ -19,7 +19,7 @@ from dml_tile.errors import InputError, Problem
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.reading import read_into
 from dml_tile.geometry.layout import round_up_4
-from dml_tile.input_errors import problems_of, refuse
+from dml_tile.input_errors import problems_of, unreadable
 from dml_tile.readers.dxdispatch.model import (
     IMAGE_SUFFIXES,
     ConstantValues,
@@ -33,7 +33,7 @@ from dml_tile.spellings import JSON_DOCUMENT
 from dml_tile.text import json_pointer, shown
 
 MAX_RESOURCE_BYTES: Final = 2**32
-"""How much memory the resources of one model, and the copies of them that tiles own, may take together."""
+"""The most memory that the resources of one model may take, with the copies of them that tiles own."""
 
 _DATA_TYPES: Final = {dtype: TensorDataType(data_type) for data_type, dtype in DTYPES.items()}
 
@@ -78,7 +78,7 @@ def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict
 def require_memory(needed: int, pointer: str) -> None:
     """Raise InputError if the resources of a model and their copies need more than MAX_RESOURCE_BYTES."""
     if needed > MAX_RESOURCE_BYTES:
-        raise refuse(
+        raise unreadable(
             pointer,
             f"{needed} bytes would be needed; the resources of a model may take {MAX_RESOURCE_BYTES}",
         )
@@ -102,7 +102,7 @@ def _size(resource: Resource, needed: int, pointer: str) -> int:
     offset = resource.initial_values_offset_in_bytes
     size = resource.size_in_bytes if resource.size_in_bytes is not None else round_up_4(needed)
     if offset + needed > size:
-        raise refuse(
+        raise unreadable(
             f"{pointer}/sizeInBytes",
             f"sizeInBytes is {size}; the initial values need {needed} bytes at offset {offset}",
         )
@@ -125,7 +125,7 @@ def _values(resource: Resource, pointer: str, folders: AllowedFolders) -> _Value
 def _literal_values(resource: Resource, pointer: str) -> _Values:
     values, data_type = resource.initial_values, resource.initial_values_data_type
     if isinstance(values, str):
-        raise refuse(pointer, "deferred resources are made by ONNX models only; a tile cannot fill them")
+        raise unreadable(pointer, "deferred resources are made by ONNX models only; a tile cannot fill them")
     assert not isinstance(values, FileValues)
     if isinstance(values, list) and data_type == TensorDataType.UNKNOWN:
         mixed = _typed_values(values, pointer)
@@ -170,27 +170,27 @@ def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFo
     path = folders.readable(name, here)
     suffix = path.suffix.lower()
     if suffix in IMAGE_SUFFIXES:
-        raise refuse(here, f"{name!r} is an image; only .npy files and raw bytes are read")
+        raise unreadable(here, f"{name!r} is an image; only .npy files and raw bytes are read")
     if suffix == ".npy":
         try:
             file = open_npy(path)
         except (OSError, ValueError) as error:
-            raise refuse(here, f"{name!r} cannot be read as .npy: {error}") from None
+            raise unreadable(here, f"{name!r} cannot be read as .npy: {error}") from None
         held = _DATA_TYPES.get(file.dtype.newbyteorder("="))
         if held is None:
-            raise refuse(here, f"{name!r} holds {file.dtype}, which is no tensor data type")
+            raise unreadable(here, f"{name!r} holds {file.dtype}, which is no tensor data type")
         if data_type not in (TensorDataType.UNKNOWN, held):
-            raise refuse(here, f"{name!r} holds {held.name}, but initialValuesDataType is {_name(data_type)}")
+            raise unreadable(here, f"{name!r} holds {held.name}, but initialValuesDataType is {_name(data_type)}")
         values = _Values(held, file.nbytes, _checked(file.read_into, name, here), file.scratch_bytes)
     else:
         _dtype(data_type, f"{pointer}/initialValuesDataType")
         try:
             size = path.stat().st_size
         except OSError as error:
-            raise refuse(here, f"{name!r} cannot be read: {error.strerror}") from None
+            raise unreadable(here, f"{name!r} cannot be read: {error.strerror}") from None
         values = _Values(data_type, size, _checked(partial(read_into, path), name, here))
     if values.nbytes == 0:
-        raise refuse(here, f"{name!r} holds no values")
+        raise unreadable(here, f"{name!r} holds no values")
     return values
 
 
@@ -201,7 +201,7 @@ def _checked(read: Callable[[Bytes], None], name: str, pointer: str) -> Callable
         try:
             read(place)
         except (OSError, ValueError) as error:
-            raise refuse(pointer, f"{name!r} cannot be read: {error}") from None
+            raise unreadable(pointer, f"{name!r} cannot be read: {error}") from None
 
     return write
 
@@ -215,7 +215,7 @@ def _array(values: list[Any], dtype: np.dtype[Any], pointer: str) -> NDArray[Any
         if number is None or not (floating or np.iinfo(dtype).min <= number <= np.iinfo(dtype).max):
             wanted = 'a number, "nan", "inf" or "-inf"' if floating else f"an integer that fits {dtype.name.upper()}"
             at = f"{pointer}/{i}" if len(values) > 1 else pointer
-            raise refuse(at, f"{shown(value)} was provided, but {wanted} was expected")
+            raise unreadable(at, f"{shown(value)} was provided, but {wanted} was expected")
         numbers.append(number)
     with np.errstate(over="ignore"):  # what is too large for a float is infinite, as in C++
         if dtype == np.float16:
@@ -236,7 +236,7 @@ def _float(value: Any) -> float | None:
 def _dtype(data_type: int, pointer: str) -> np.dtype[Any]:
     dtype = DTYPES.get(data_type)
     if dtype is None:
-        raise refuse(pointer, f"{_name(data_type)} was provided, but a type with whole bytes was expected")
+        raise unreadable(pointer, f"{_name(data_type)} was provided, but a type with whole bytes was expected")
     return dtype
 
 

@@ -16,7 +16,7 @@ from dml_tile.descriptors import OPERATOR_TYPE, BufferTensorDesc, OperatorDesc, 
 from dml_tile.enums import OperatorType
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.reading import open_without_waiting
-from dml_tile.input_errors import MAX_PROBLEMS, ProblemList, refuse
+from dml_tile.input_errors import MAX_PROBLEMS, ProblemList, unreadable
 from dml_tile.readers.dxdispatch.model import TileDispatchable, is_dxdispatch_model, read_dispatchables, read_model
 from dml_tile.readers.file_kinds import unread_kind
 from dml_tile.readers.json.positions import SourceText
@@ -25,7 +25,7 @@ from dml_tile.spellings import JSON_DOCUMENT
 from dml_tile.text import json_pointer, shown
 
 MAX_DOCUMENT_BYTES: Final = 2**28
-"""How large a document may be that is read as a whole; JSON lines may be longer together, not each."""
+"""The largest document that is read as a whole; JSON lines may be longer together, but not each."""
 
 _SKIPPED_AT_ONCE: Final = 2**20
 _TILE_FIELDS: Final = {name: str(field.alias) for name, field in TileOperatorDesc.model_fields.items()}
@@ -39,7 +39,7 @@ MAX_KEYS: Final = 64
 """Of an object with more, most unknown keys are counted only."""
 
 MAX_PROBLEMS_OF_A_SOURCE: Final = 100
-"""How many unreadable parts of a source are told one by one."""
+"""The most unreadable parts of a source that are reported one by one."""
 
 LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
 
@@ -84,11 +84,11 @@ def read_value(name: str) -> Any:
             text = _whole(file, name)
             return parse_json(text)
     except OSError as error:
-        raise refuse("", error.strerror or str(error)) from None
+        raise unreadable("", error.strerror or str(error)) from None
     except InputError:
         raise
     except ValueError as error:
-        raise refuse("", _why_unreadable(name, text, error)) from None
+        raise unreadable("", _why_unreadable(name, text, error)) from None
 
 
 def _why_unreadable(name: str, text: bytes, error: ValueError) -> str:
@@ -99,7 +99,7 @@ def _opened(name: str) -> AbstractContextManager[BinaryIO]:
     if name != "-":
         return open_without_waiting(Path(name))
     if sys.stdin is None:
-        raise refuse("", "standard input is closed")
+        raise unreadable("", "standard input is closed")
     return nullcontext(sys.stdin.buffer)
 
 
@@ -107,8 +107,8 @@ def _whole(file: BinaryIO, name: str) -> bytes:
     text = file.read(MAX_DOCUMENT_BYTES + 1)
     if len(text) > MAX_DOCUMENT_BYTES:
         if kind := unread_kind(name, text):
-            raise refuse("", kind)
-        raise refuse("", f"larger than {MAX_DOCUMENT_BYTES} bytes; JSON lines (.jsonl) may be longer")
+            raise unreadable("", kind)
+        raise unreadable("", f"larger than {MAX_DOCUMENT_BYTES} bytes; JSON lines (.jsonl) may be longer")
     return text
 
 

@@ -16,7 +16,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
 
 from dml_tile.errors import InputError
-from dml_tile.input_errors import refuse
+from dml_tile.input_errors import unreadable
 
 MAX_MODEL_BYTES: Final = 2**31 - 1
 """The largest message that protobuf reads."""
@@ -40,7 +40,7 @@ def load(path: Path) -> onnx.ModelProto:
     try:
         data = _light(path)
     except OSError as error:
-        raise refuse("", f"cannot be read: {error.strerror}") from None
+        raise unreadable("", f"cannot be read: {error.strerror}") from None
     except _MalformedError:
         raise _no_model("it is truncated, or another format") from None
     try:
@@ -54,7 +54,7 @@ def load(path: Path) -> onnx.ModelProto:
     if not model.opset_import and model.ir_version >= 3:
         raise _no_model("it imports no operator set")
     if not all(isinstance(text, str) for text in _texts(model)):
-        raise refuse("", "has a text that is not UTF-8")
+        raise unreadable("", "has a text that is not UTF-8")
     return model
 
 
@@ -63,7 +63,7 @@ class _MalformedError(ValueError):
 
 
 def _no_model(reason: str) -> InputError:
-    return refuse("", f"is not an ONNX model: {reason}")
+    return unreadable("", f"is not an ONNX model: {reason}")
 
 
 def _texts(message: Message) -> Iterator[object]:
@@ -80,11 +80,11 @@ def _light(path: Path) -> bytes:
     """Read the file's bytes, without large data."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise refuse("", "is not a regular file")
+        raise unreadable("", "is not a regular file")
     if not status.st_size:
         raise _no_model("it is empty")
     if status.st_size > MAX_MODEL_BYTES:
-        raise refuse("", f"has {status.st_size} bytes; protobuf reads at most {MAX_MODEL_BYTES}")
+        raise unreadable("", f"has {status.st_size} bytes; protobuf reads at most {MAX_MODEL_BYTES}")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return _lightened(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, _MAX_DEPTH)
 

@@ -7,7 +7,7 @@ from itertools import chain
 
 from onnx import GraphProto, TensorShapeProto, ValueInfoProto
 
-from dml_tile.input_errors import refuse
+from dml_tile.input_errors import unreadable
 from dml_tile.readers.model_tile import Dimension, KnownShapes
 from dml_tile.readers.onnx.tensors import subgraphs
 from dml_tile.readers.onnx.values import dimensions
@@ -27,7 +27,7 @@ def fix(graph: GraphProto, known_shapes: KnownShapes) -> None:
     inputs = {value.name: value for value in graph.input}
     for name, shape in known_shapes.input_shapes.items():
         if name not in inputs:
-            raise refuse(name, f"is no input of the model; it has {', '.join(map(repr, inputs)) or 'none'}")
+            raise unreadable(name, f"is no input of the model; it has {', '.join(map(repr, inputs)) or 'none'}")
         _fix_shape(inputs[name], shape, sizes)
     if sizes:
         for value in _values(graph):
@@ -44,17 +44,18 @@ def dimension_names(graph: GraphProto) -> tuple[str, ...]:
 
 def _fix_shape(value: ValueInfoProto, shape: Sequence[int], sizes: dict[str, int]) -> None:
     if value.type.WhichOneof("value") != "tensor_type":
-        raise refuse(value.name, "is no tensor; it has no shape to be fixed")
+        raise unreadable(value.name, "is no tensor; it has no shape to be fixed")
     tensor = value.type.tensor_type
     declared = dimensions(value.type)
     if declared is not None:
         if len(declared) != len(shape):
-            raise refuse(value.name, f"has {len(declared)} dimensions, {_shown(declared)}; {_shown(shape)} was given")
+            given = f"{_shown(shape)} was given"
+            raise unreadable(value.name, f"has {len(declared)} dimensions, {_shown(declared)}; {given}")
         for i, (known, size) in enumerate(zip(declared, shape, strict=True)):
             wanted = sizes.setdefault(known, size) if isinstance(known, str) else known
             if wanted not in (None, size):
                 told = f", {known}," if isinstance(known, str) else ""
-                raise refuse(value.name, f"dimension {i}{told} is {wanted}; {size} was given")
+                raise unreadable(value.name, f"dimension {i}{told} is {wanted}; {size} was given")
     for size in shape:
         _require_size(value.name, size)
     tensor.shape.CopyFrom(TensorShapeProto(dim=[TensorShapeProto.Dimension(dim_value=size) for size in shape]))
@@ -62,7 +63,7 @@ def _fix_shape(value: ValueInfoProto, shape: Sequence[int], sizes: dict[str, int
 
 def _require_size(name: str, size: int) -> None:
     if not 0 <= size <= INT64_MAX:
-        raise refuse(name, f"{size} was given; sizes are from 0 to {INT64_MAX}")
+        raise unreadable(name, f"{size} was given; sizes are from 0 to {INT64_MAX}")
 
 
 def _shown(shape: Sequence[Dimension]) -> str:

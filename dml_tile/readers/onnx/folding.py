@@ -25,13 +25,13 @@ from dml_tile.readers.onnx.tensors import MAX_ELEMENTS, subgraphs
 from dml_tile.readers.onnx.values import Array, Mask, Value, dimensions
 
 MAX_FOLDED_NODES: Final = 50_000
-"""How many nodes of a model are folded; one takes the reference implementation about half a millisecond."""
+"""The most nodes of a model that are folded; each takes the reference implementation about half a millisecond."""
 
 MAX_KEPT_ELEMENTS: Final = 2**24
-"""How many elements the folded nodes of a model may have together."""
+"""The most elements that the folded nodes of a model may have together."""
 
 MAX_COMPUTED_ELEMENTS: Final = 2**10
-"""How many elements each input of an operator that neither moves elements nor is elementwise may have.
+"""The most elements of each input of an operator that neither moves elements nor is elementwise.
 
 Such an operator may take much longer than its inputs have elements; shapes and repeats are far smaller.
 """
@@ -76,12 +76,12 @@ _DISPUTED: Final = {
 
 
 def is_disputed(node: NodeProto) -> bool:
-    """Whether onnxruntime may compute other elements than onnx's reference implementation."""
+    """Return True if onnxruntime may compute other elements than onnx's reference implementation."""
     return node.op_type in _DISPUTED and _DISPUTED[node.op_type](node)
 
 
 def may_fold(node: NodeProto, operator: Operator) -> bool:
-    """Whether the same inputs always give the same outputs, and nothing inside the node computes them."""
+    """Return True if the same inputs always give the same outputs, and the node has no subgraph that computes them."""
     return (
         not operator.domain
         and not is_disputed(node)
@@ -154,7 +154,7 @@ def _measured(node: NodeProto, value: Value, type_: TypeProto) -> Value:
 
 
 def _is_training(operator: Operator, inputs: Sequence[Value]) -> bool:
-    """Whether a Dropout may drop elements at random."""
+    """Return True for a Dropout that may drop elements at random."""
     if operator.type != "Dropout":
         return False
     if (operator.since or 0) < 7:
@@ -167,7 +167,7 @@ def _is_training(operator: Operator, inputs: Sequence[Value]) -> bool:
 def _is_bounded(
     node: NodeProto, operator: Operator, inputs: Mapping[str, Array], types: Mapping[str, TypeProto]
 ) -> bool:
-    """Whether computing the outputs takes little time and memory."""
+    """Return True if computing the outputs takes little time and memory."""
     is_simple = operator.type in _DATA or operator.type in _ELEMENTWISE
     most = MAX_ELEMENTS if is_simple else MAX_COMPUTED_ELEMENTS
     if any(array.size > most for array in inputs.values()):
@@ -183,7 +183,7 @@ def _size(shape: Sequence[object]) -> float:
 
 
 def _moved_masks(node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> Mapping[str, Mask]:
-    """Which elements of the outputs are known, for an operator that moves elements; else nothing."""
+    """Return the masks of the outputs' known elements if the operator moves elements; else nothing."""
     if operator.type not in _DATA:
         return {}
     data = _DATA[operator.type] or range(len(inputs))
@@ -199,7 +199,7 @@ def _moved_masks(node: NodeProto, operator: Operator, inputs: Sequence[Value]) -
 
 
 def _elementwise_mask(node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> Mapping[str, Mask]:
-    """Which elements of the output are known, for an elementwise operator; else nothing."""
+    """Return the mask of the output's known elements if the operator is elementwise; else nothing."""
     if operator.type not in _ELEMENTWISE:
         return {}
     try:

@@ -14,16 +14,16 @@ from typing import Final
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
-from dml_tile.input_errors import refuse
+from dml_tile.input_errors import unreadable
 from dml_tile.readers.onnx.operators import default_opset, move
 from dml_tile.readers.onnx.tensors import subgraphs
 from dml_tile.text import shortened_within
 
 DEEPEST: Final = 64
-"""How deep calls and subgraphs may be nested."""
+"""The deepest nesting of calls and subgraphs that is read."""
 
 MAX_NODES: Final = 100_000
-"""To how many nodes the calls of functions may come."""
+"""The most nodes that the calls of functions may expand to."""
 
 _LONGEST: Final = 200
 
@@ -45,7 +45,7 @@ def place(*steps: str) -> str:
 
 
 class _Values(dict[str, str]):
-    """What a function's values are named in the model: those that its call gives, and by a prefix its own."""
+    """The names in the model of a function's values: those that its call gives, and its own with a prefix."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
@@ -115,7 +115,7 @@ class _Inliner:
     ) -> None:
         self._nodes_left -= len(graph.node)
         if self._nodes_left < 0:
-            raise refuse(call, f"the calls of functions come to more than {MAX_NODES} nodes")
+            raise unreadable(call, f"the calls of functions come to more than {MAX_NODES} nodes")
         _name(graph.node, call)
         for value in chain(graph.input, graph.output, graph.value_info, graph.initializer):
             value.name = values[value.name]
@@ -157,4 +157,4 @@ def _name(nodes: Sequence[NodeProto], call: str = "") -> None:
 
 def _require_depth(depth: int, where: str) -> None:
     if depth >= DEEPEST:
-        raise refuse(where, f"is nested more than {DEEPEST} deep")
+        raise unreadable(where, f"is nested more than {DEEPEST} deep")

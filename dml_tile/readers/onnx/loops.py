@@ -68,7 +68,7 @@ def carried(node: NodeProto, body: GraphProto) -> list[Carried]:
 
 
 def is_kept(before: Sequence[TypeProto | None], after: Sequence[TypeProto | None]) -> bool:
-    """Whether an iteration that begins with values of these types hands on values of the same."""
+    """Return True if an iteration hands on values of the types that it began with."""
     return all(map(_is_the_same, before, after))
 
 

@@ -1,4 +1,4 @@
-"""Which operator a node is: its domain, its type, and the version of its operator set."""
+"""The operator of a node: its domain, its type, and the version of its operator set."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Operator(NamedTuple):
 
     @property
     def schema(self) -> defs.OpSchema | None:
-        """What onnx knows of the operator."""
+        """The schema that onnx has of the operator; None if it has none."""
         if self.opset is None:
             return None
         try:

@@ -1,4 +1,4 @@
-"""Which nodes onnxruntime folds or removes before it runs a model, as measured of its basic optimisations (1.31).
+"""The nodes that onnxruntime folds or removes before it runs a model, as measured of its basic optimisations (1.31).
 
 It folds a node whose inputs are all constant, and a Shape or Size whose input has a static shape, if its inference
 knows the shapes of the outputs and its CPU provider has the operator. With the last Shape of a value it removes the
@@ -22,7 +22,7 @@ _UNSUPPORTED: Final = frozenset({"bfloat16", "complex64", "complex128", "float16
 
 
 def is_folded(node: NodeProto, operator: Operator, inputs: Mapping[str, Value], types: Mapping[str, TypeProto]) -> bool:
-    """Whether onnxruntime has the node's outputs, of the inferred types, as constants."""
+    """Return True if onnxruntime has the node's outputs, of the inferred types, as constants."""
     if not may_fold(node, operator) or not all(Value(types.get(name)).is_typed for name in node.output if name):
         return False
     if operator.type in ("Shape", "Size"):

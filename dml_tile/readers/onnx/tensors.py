@@ -17,13 +17,13 @@ from onnx import GraphProto, NodeProto, SparseTensorProto, TensorProto, numpy_he
 
 from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
-from dml_tile.input_errors import refuse
+from dml_tile.input_errors import unreadable
 from dml_tile.text import shown
 
 Array = NDArray[Any]
 
 MAX_ELEMENTS: Final = 2**16
-"""How many elements of a tensor are looked at; shapes and repeats have one for each dimension."""
+"""The most elements that a tensor may have to be read; shapes and repeats have one for each dimension."""
 
 _EXTERNAL_TYPES: Final[dict[int, np.dtype[Any]]] = {
     TensorProto.INT64: np.dtype("<i8"),
@@ -105,7 +105,7 @@ def _external(tensor: TensorProto, folder: Path) -> Array:
     location = entries.get("location", "")
     where = f"the data of {tensor.name!r}"
     if PurePath(location).is_absolute() or ".." in PurePath(location).parts:
-        raise refuse(where, f"{location!r} is no path below the model's folder")
+        raise unreadable(where, f"{location!r} is no path below the model's folder")
     path = AllowedFolders((folder,), allow_hidden=True, follow_links=True).readable(location, where)
     dtype = _EXTERNAL_TYPES[tensor.data_type]
     count = math.prod(tensor.dims)
@@ -116,14 +116,14 @@ def _external(tensor: TensorProto, folder: Path) -> Array:
             raise ValueError
     except ValueError:
         given = f"offset {shown(entries.get('offset'))} and length {shown(entries.get('length'))}"
-        raise refuse(where, f"{given} in {location!r}; the tensor has {wanted} bytes") from None
+        raise unreadable(where, f"{given} in {location!r}; the tensor has {wanted} bytes") from None
     try:
         with path.open("rb") as file:
             file.seek(offset)
             data = file.read(wanted)
     except (OSError, ValueError) as error:  # ValueError: an offset past int64
-        raise refuse(where, f"{location!r} cannot be read: {error}") from None
+        raise unreadable(where, f"{location!r} cannot be read: {error}") from None
     if len(data) < wanted:
-        raise refuse(where, f"{location!r} ends before byte {offset + wanted}")
+        raise unreadable(where, f"{location!r} ends before byte {offset + wanted}")
     array: Array = np.frombuffer(data, dtype).reshape(tuple(tensor.dims))
     return array

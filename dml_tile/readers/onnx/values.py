@@ -1,4 +1,4 @@
-"""What is known of a value before a model is run: its type and shape, and its elements where they are few."""
+"""The known parts of a value before a model is run: its type and shape, and its elements where they are few."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WHOLE: Final = frozenset({TensorProto.BOOL, TensorProto.INT32, TensorProto.INT6
 
 
 class Origin(NamedTuple):
-    """What makes a value unknown: a node, and where what it computes from comes from; either may be empty."""
+    """The cause of an unknown value: the node that computes it, and the source of its inputs; either may be empty."""
 
     node: str = ""
     source: str = ""
@@ -58,7 +58,7 @@ class Value:
 
     @property
     def mask(self) -> Mask:
-        """Which elements are known. Raises ValueError if there are no elements."""
+        """A mask of the known elements. Raises ValueError if there are no elements."""
         if self.elements is None:
             raise ValueError("no element is known")
         return np.ones(self.elements.shape, bool) if self.known is None else self.known
@@ -83,17 +83,17 @@ class Value:
 
     @property
     def is_static(self) -> bool:
-        """Whether each size is known."""
+        """True if each size is known."""
         return self.shape is not None and all(isinstance(size, int) for size in self.shape)
 
     @property
     def is_typed(self) -> bool:
-        """Whether the type and each size are known."""
+        """True if the type and each size are known."""
         return self.data_type is not None and self.is_static
 
     @property
     def is_whole(self) -> bool:
-        """Whether the type is one of shapes, indices and conditions."""
+        """True if the type is one of shapes, indices and conditions."""
         return self.type is not None and self.type.tensor_type.elem_type in _WHOLE
 
     @property
@@ -109,7 +109,7 @@ def dimensions(type_: TypeProto) -> tuple[Dimension, ...] | None:
 
 
 def merged(inferred: TypeProto | None, declared: TypeProto | None) -> TypeProto | None:
-    """What two sources together tell of a type; where they disagree, the first is right."""
+    """Return the type by two sources; where they disagree, the first is right."""
     if inferred is None or declared is None:
         return inferred or declared
     ours, others = dimensions(inferred), dimensions(declared)
@@ -124,7 +124,7 @@ def merged(inferred: TypeProto | None, declared: TypeProto | None) -> TypeProto 
 
 
 def common(first: TypeProto | None, second: TypeProto | None) -> TypeProto | None:
-    """What holds for a value that is of either type."""
+    """Return the type of a value that is of either type; None if nothing is common to them."""
     if first is None or second is None or first.tensor_type.elem_type != second.tensor_type.elem_type:
         return None
     ours, others = dimensions(first), dimensions(second)

@@ -160,7 +160,7 @@ class Walk:
     def _outputs(
         self, node: NodeProto, kind: Operator, inputs: Sequence[Value], values: Mapping[str, Value], scope: Scope
     ) -> Iterator[tuple[str, Value]]:
-        """What is known of a node's outputs; ``values`` and the scope already tell of some."""
+        """Yield the known value of each output of a node; ``values`` and the scope already have some."""
         given = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
         types = inferred(node, kind, given)
         constants = self._of_constant(node, kind)
@@ -188,7 +188,7 @@ class Walk:
         return Value(type_, values, is_folded=True, elements_origin=Origin(source=f"the tensor {place(tensor.name)!r}"))
 
     def _of_constant(self, node: NodeProto, kind: Operator) -> Mapping[str, Value]:
-        """What the tensor of a Constant tells; nothing for other nodes, and for a Constant without."""
+        """Return the value of a Constant by its tensor; nothing for other nodes, and for one without a tensor."""
         if kind.domain or kind.type != "Constant":
             return {}
         tensors = [attribute.t for attribute in node.attribute if attribute.HasField("t")]

@@ -9,8 +9,8 @@ from importlib.resources import files
 from typing import Final
 
 from dml_tile.checks.source_summary import SourceSummary
-from dml_tile.reports.html.document import html_page
-from dml_tile.reports.html.markup import Markup, element, table
+from dml_tile.reports.markup.document import html_page
+from dml_tile.reports.markup.elements import Markup, element, table
 from dml_tile.reports.page.model import MAX_LISTED, PageModel
 from dml_tile.reports.page.overview import model_table, problem_list, rule_table, target_table
 from dml_tile.reports.page.tiles import COLUMNS, tile_body, verdict

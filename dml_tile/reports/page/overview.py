@@ -8,7 +8,7 @@ from typing import Final
 
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Problem
-from dml_tile.reports.html.markup import Cell, Markup, body, element, link, name, table
+from dml_tile.reports.markup.elements import Cell, Markup, body, element, link, name, table
 from dml_tile.reports.page.model import MAX_LISTED, PageModel
 from dml_tile.reports.page.tile_row import clipped
 from dml_tile.reports.page.tiles import level_key

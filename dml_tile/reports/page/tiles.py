@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from dml_tile.checks.verdicts import SO_FAR, Verdict
-from dml_tile.reports.html.markup import Cell, Markup, body, element, joined, link, name
+from dml_tile.reports.markup.elements import Cell, Markup, body, element, joined, link, name
 from dml_tile.reports.page.model import VERDICTS
 from dml_tile.reports.page.tile_row import PageFinding, PageLowering, TileRow
-from dml_tile.reports.wording import NOWHERE
+from dml_tile.reports.wording import AT_LEAST, NOWHERE
 
 COLUMNS: Final = ("Verdict", "Source", "Tile", "Target", "Lowest level", "Oldest Windows", "Findings")
 
@@ -55,7 +55,7 @@ def verdict(word: str) -> Markup:
 
 def level_key(level: str) -> str:
     """The sort key of a level in words."""
-    return _ABOVE_ALL_LEVELS if level == NOWHERE else level.removeprefix("at least ")
+    return _ABOVE_ALL_LEVELS if level == NOWHERE else level.removeprefix(AT_LEAST)
 
 
 def _more(row: TileRow, is_open: bool) -> Iterator[Markup]:

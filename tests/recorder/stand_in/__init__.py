@@ -1,4 +1,4 @@
-"""What DirectML finds in place of Direct3D 12 and DXCore: two libraries that execute nothing, and their building.
+"""Builds stand-ins for Direct3D 12 and DXCore that DirectML loads: two libraries that execute nothing.
 
 They are built with a C++ compiler against Debian's package directx-headers-dev. For each interface that DirectML asks
 for, a class with a neutral answer to each method is generated from the headers; the sources beside this file say what

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
 
-from dml_tile.reports.html.markup import element, hash_source
+from dml_tile.reports.markup.elements import element, hash_source
 
 
 def html_page(title: str, body: Iterable[str], *, more_style: str = "", script: str = "") -> Iterator[str]:
