@@ -69,6 +69,13 @@ def test_validation_is_measured() -> None:
     assert "a refused check / an accepted one" in shown
 
 
+def test_what_tests_feel_is_measured() -> None:
+    shown = run("bench_testing.py", "--count", "5", "--samples", "1")
+    assert "tiles drawn a second / lists of integers" in shown
+    assert "a device's whole life / numpy.tile" in shown
+    assert "5 trivial tests, marked / unmarked" in shown
+
+
 def test_the_check_of_a_folder_is_measured() -> None:
     shown = run("bench_folder.py", "--count", "20", "--samples", "1")
     assert "20 descriptors, all accepted" in shown

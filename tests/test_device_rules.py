@@ -29,7 +29,16 @@ from dml_tile.findings import Basis
 from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import DESCRIPTOR_RULES
 from dml_tile.rules.device import Compilation, Creation, FeatureQuery, InitializerOperators, Removal
-from dml_tile.rules.dispatch import Dispatch, Initialization, Persistence, TableRequest, TableUse
+from dml_tile.rules.dispatch import (
+    DISPATCH_RULES,
+    ORDINARY_DISPATCH,
+    Dispatch,
+    Initialization,
+    Persistence,
+    TableRequest,
+    TableUse,
+)
+from dml_tile.targets import Target
 from tests.helpers.descriptors import at
 
 D, R = Basis.DOCUMENTED, Basis.RUNTIME
@@ -344,6 +353,12 @@ def test_each_rule_of_the_device_has_its_cases() -> None:
     without_a_device = ("DML-DIALECT-", "DML-VIA-", "DML-LOWER-")
     of_the_device = {rule for rule in RULES if not rule.startswith(without_a_device)} - others
     assert {case.rule for case in CASES} == of_the_device
+
+
+@pytest.mark.parametrize("level", list(FeatureLevel))
+def test_an_ordinary_dispatch_breaks_no_rule(level: FeatureLevel) -> None:
+    findings = [f for rule in DISPATCH_RULES for f in rule.findings(ORDINARY_DISPATCH, Target(level))]
+    assert not findings
 
 
 def test_a_wrong_binding_removes_the_device() -> None:

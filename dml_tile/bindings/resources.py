@@ -63,6 +63,7 @@ class Buffer:
         self.dtype: np.dtype[Any] | None = None
         """The dtype of the array that it wraps, which only tensors of its data type take; None for raw memory."""
         self._memory: Bytes | None = None
+        self._address = 0
         self._allocating = threading.Lock()
 
     @classmethod
@@ -84,7 +85,7 @@ class Buffer:
         view = byte_view(memory, writable=True)
         buffer = cls(view.nbytes, heap=heap, flags=flags)
         buffer.dtype = element_dtype(memory)
-        buffer._memory = view
+        buffer._take(view)
         return buffer
 
     @property
@@ -95,16 +96,21 @@ class Buffer:
                 import numpy as np
 
                 try:
-                    self._memory = np.zeros(self.size, np.uint8)
+                    memory = np.zeros(self.size, np.uint8)
                 except ValueError:  # more than an array can have
                     raise MemoryError(f"there are no {self.size} bytes of memory") from None
+                return self._take(memory)
             return self._memory
+
+    def _take(self, memory: Bytes) -> Bytes:
+        self._address = memory.__array_interface__["data"][0]
+        self._memory = memory
+        return memory
 
     @property
     def home(self) -> tuple[Buffer | None, int]:
         """The place of the first byte: None and an address, or this buffer and 0 as long as it has no memory."""
-        memory = self._memory
-        return (self, 0) if memory is None else (None, memory.__array_interface__["data"][0])
+        return (self, 0) if self._memory is None else (None, self._address)
 
     def __repr__(self) -> str:
         return f"Buffer({self.size}, heap={getattr(self.heap, 'name', self.heap)!r}, flags={self.flags!r})"

@@ -91,7 +91,7 @@ class Execution:
 
     def _missing(self, accesses: Sequence[_Access]) -> list[Finding]:
         unnoticed = "DirectML does not notice: the descriptors are volatile" if self._is_volatile else ""
-        points = (access.point("execution", unnoticed) for access in accesses)
+        points = (access.point("execution", unnoticed) for access in accesses if access.binding is None)
         return [finding for point in points for finding in self._lifetime.findings(BIND_POINT_RULES, point)]
 
 
@@ -116,7 +116,8 @@ class OperatorsInitialization:
 
     def missing(self) -> list[Finding]:
         """Return the findings of missing bindings."""
-        points = (access.point("initialisation") for _, *accesses in self._owned for access in accesses)
+        unbound = (access for _, *accesses in self._owned for access in accesses if access.binding is None)
+        points = (access.point("initialisation") for access in unbound)
         return [finding for point in points for finding in self._lifetime.findings(BIND_POINT_RULES, point)]
 
     def execute(self, call: str) -> None:

@@ -12,7 +12,7 @@ from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operat
 from dml_tile.device.dispatches import Execution, OperatorsInitialization, RecordedDispatch
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.device.table import BindingTable
-from dml_tile.rules.dispatch import DISPATCH_RULES, TABLE_USE_RULES, Dispatch, TableUse
+from dml_tile.rules.dispatch import DISPATCH_RULES, ORDINARY_DISPATCH, TABLE_USE_RULES, Dispatch, TableUse
 
 _CALL: Final = "RecordDispatch"
 
@@ -46,7 +46,8 @@ class CommandRecorder:
             given = Dispatch(dispatchable is not None, bindings is not None, command_list=command_list is not None)
             lifetime.require(_CALL, DISPATCH_RULES, given)
             raise AssertionError("a null pointer is a crash by any contract")
-        lifetime.require(_CALL, TABLE_USE_RULES, TableUse(bindings.dispatchable is not None))
+        if bindings.dispatchable is None:
+            lifetime.require(_CALL, TABLE_USE_RULES, TableUse(filled=False))
         dispatch = Dispatch(
             own=dispatchable.lifetime is lifetime and bindings.lifetime is lifetime,
             same=bindings.dispatchable is dispatchable,
@@ -55,7 +56,7 @@ class CommandRecorder:
             is_graphics=command_list.is_graphics,
         )
         desc = dispatchable.desc if isinstance(dispatchable, CompiledOperator) else None
-        if findings := lifetime.findings(DISPATCH_RULES, dispatch):
+        if dispatch != ORDINARY_DISPATCH and (findings := lifetime.findings(DISPATCH_RULES, dispatch)):
             lifetime.remove(_CALL, findings, desc)
             return
         recorded: RecordedDispatch = (

@@ -128,7 +128,8 @@ class BindingTable:
         """Return the dispatchable that the table was made for, or None if the device was removed."""
         if self.lifetime.is_removed(call):
             return None
-        self.lifetime.require(call, TABLE_USE_RULES, TableUse(filled=self.dispatchable is not None))
+        if self.dispatchable is None:
+            self.lifetime.require(call, TABLE_USE_RULES, TableUse(filled=False))
         return self.dispatchable
 
     def _bind(

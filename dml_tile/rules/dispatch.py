@@ -61,6 +61,10 @@ class Initialization(NamedTuple):
     stage: Literal["initialisation", "execution"]
 
 
+ORDINARY_DISPATCH: Final = Dispatch()
+"""The dispatch that breaks no rule: applying the rules to it each time would take longer than comparing with it."""
+
+
 @rule(
     "DML-TABLE-Dispatchable-null",
     basis=CONTRACT,

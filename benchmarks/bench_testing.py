@@ -1,0 +1,100 @@
+"""Measures what tests feel, as ratios side by side in one run: drawing tiles, a device's whole life, and the marker.
+
+    python benchmarks/bench_testing.py [--goals]
+
+Times are of the processor, those of processes with their children's, so that other programs count for little.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import numpy as np
+import typer
+from bench_check import LOWEST, median_ratio, tiling
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.table import Table
+
+from dml_tile import TileOperatorDesc
+from dml_tile.device import Device
+from dml_tile.testing import strategies
+
+SAMPLES: Final = 9
+MARKED: Final = "import pytest\npytestmark = pytest.mark.dml\n"
+TESTS: Final = "import pytest\n@pytest.mark.parametrize('i', range({count}))\ndef test_nothing(i):\n    pass\n"
+LISTS: Final = st.lists(st.integers())
+
+
+def drawing(strategy: st.SearchStrategy[Any]) -> Callable[[], object]:
+    """A test that draws from a strategy, 500 times."""
+
+    @settings(
+        max_examples=500, phases=[Phase.generate], database=None, deadline=None, suppress_health_check=[*HealthCheck]
+    )
+    @given(strategy)
+    def draw(drawn: object) -> None:
+        pass
+
+    return draw
+
+
+def draws(strategy: st.SearchStrategy[Any], samples: int) -> float:
+    """The draws a second, to those of lists of integers."""
+    return 1 / median_ratio(drawing(strategy), drawing(LISTS), 1, samples)
+
+
+def whole_life(samples: int) -> float:
+    """A new device, and all the steps of the example on it, to numpy.tile."""
+    desc = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
+    array, out = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3), np.zeros(54, np.float32)
+    return median_ratio(lambda: Device(LOWEST).execute(desc, array, out), tiling(), 1000, samples)
+
+
+def marked(count: int, samples: int) -> float:
+    """Trivial tests that are marked, to the same tests unmarked, each in a process of pytest."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def run(name: str, text: str) -> Callable[[], object]:
+            path = Path(folder, name)
+            path.write_text(text)
+            options = ["-p", "no:cacheprovider", "--rootdir", folder, "-qq"]
+            command = [sys.executable, "-m", "pytest", *options, str(path)]
+            return lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+
+        tests = TESTS.format(count=count)
+        return median_ratio(run("test_marked.py", MARKED + tests), run("test_unmarked.py", tests), 1, samples)
+
+
+def main(
+    count: Annotated[int, typer.Option(help="The tests that are marked.")] = 2000,
+    goals: Annotated[bool, typer.Option("--goals", help="Exit 1 where a goal is missed.")] = False,
+    samples: int = SAMPLES,
+) -> None:
+    """Measure what tests feel."""
+    tiles = strategies.tiles(LOWEST)
+    buffers = tiles.flatmap(strategies.tile_buffers)
+    life, plugin = whole_life(samples), marked(count, samples)
+    drawn, filled = draws(tiles, samples), draws(buffers, samples)
+    measures = (
+        ("tiles drawn a second / lists of integers", "at least", 0.8, drawn, drawn >= 0.8),
+        ("tiles with buffers drawn a second / lists of integers", "at least", 0.5, filled, filled >= 0.5),
+        ("a device's whole life / numpy.tile", "at most", 25.0, life, life <= 25.0),
+        (f"{count} trivial tests, marked / unmarked", "at most", 1.2, plugin, plugin <= 1.2),
+    )
+    table = Table("what", "goal", "measured")
+    for what, side, goal, ratio, reached in measures:
+        table.add_row(what, f"{side} {goal:.2f}", f"{ratio:.2f}{'' if reached else ', not reached'}")
+    Console(width=None if sys.stdout.isatty() else 100).print(table)
+    if goals and not all(reached for *_, reached in measures):
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)
