@@ -145,6 +145,7 @@ def test_the_json_output(call: Call) -> None:
         "findings": [],
         "via": "",
         "note": "",
+        "inferred_by": "",
         "deselected": 0,
     }
     assert not bad["ok"]

@@ -330,7 +330,8 @@ def test_a_part_survives_its_line(part: Any) -> None:
 
 
 def test_an_order_survives_its_line() -> None:
-    order = Order(os.fsdecode(b"/\xff\n"), "ONNX", KnownShapes({"n": 2**70}, {"x": (), "y": (2, 3)}), 0.5, 2**40)
+    known_shapes = KnownShapes({"n": 2**70}, {"x": (), "y": (2, 3)}, "onnxruntime")
+    order = Order(os.fsdecode(b"/\xff\n"), "ONNX", known_shapes, 0.5, 2**40)
     assert order.line().count(b"\n") == 1
     assert Order.read(order.line()) == order
 

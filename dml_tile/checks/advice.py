@@ -79,5 +79,7 @@ def _arguments(result: Result, known_shapes: KnownShapes, is_alone: bool) -> Ite
         yield from ("--dim", f"{name}={size}")
     for name, shape in known_shapes.input_shapes.items():
         yield from ("--input-shape", f"{name}={','.join(map(str, shape))}")
+    if known_shapes.infer:
+        yield from ("--infer", known_shapes.infer)
     if result.pointer and not is_alone:
         yield from ("--pointer", result.pointer)

@@ -13,7 +13,7 @@ from dml_tile.checks.result import Result, results
 from dml_tile.errors import InputError, Problem
 from dml_tile.findings import Against, bases_of
 from dml_tile.readers.file_kinds import SAVED_MODEL
-from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.model_tile import ONNXRUNTIME, KnownShapes
 from dml_tile.readers.sources import Sources
 from dml_tile.simulation import resolve
 from dml_tile.targets import TargetLike
@@ -29,6 +29,7 @@ def check_model(
     via: str | None = None,
     dims: Mapping[str, int] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    infer: str | None = None,
     against: Against = "both",
 ) -> tuple[Result, ...]:
     """The result of each tile of a model: its verdict, its findings, and what is known at run time only.
@@ -36,12 +37,17 @@ def check_model(
     ``model`` is a file of any kind that ``dml-tile check`` reads, a SavedModel's folder, or an onnx.ModelProto, of
     which tensors in other files are not read. ``target`` None means the simulated one, else 6_4. ``via`` names the back
     end that the tiles go through. ``dims`` are the sizes of named dimensions, ``input_shapes`` the shapes of inputs, in
-    elements.
-    Raises InputError if a part of the model cannot be read, ValueError for an unknown target, back end or ``against``.
+    elements. ``infer="onnxruntime"`` has onnxruntime infer what its own operators give; it must be installed, and
+    sympy.
+
+    Raises InputError if a part of the model cannot be read, ValueError for an unknown target, back end, inference or
+    ``against``.
     """
     bases_of(against)
+    if infer not in (None, ONNXRUNTIME):
+        raise ValueError(f"infer is {infer!r}; {ONNXRUNTIME!r} or None was expected")
     chosen = resolve(target)
-    shapes = KnownShapes(dims or {}, {name: tuple(shape) for name, shape in (input_shapes or {}).items()})
+    shapes = KnownShapes(dims or {}, {name: tuple(shape) for name, shape in (input_shapes or {}).items()}, infer or "")
     back_end = None
     if via is not None:
         from dml_tile.back_ends import back_end_named

@@ -30,9 +30,10 @@ class Result:
 
     ``tile`` is the tile in one line. ``unknown`` names the fields of a model's tile that are known at run time only;
     the findings are about the others, and the lowest level is then a lower bound. ``via`` is the back end that the tile
-    goes through, if one was asked for, and ``note`` a remark on what that hands over. Where other tiles would do what a
-    refused one does, they are its ``lowering``, and ``command`` prints them. ``deselected`` findings are left out of
-    ``findings``; the lowest level counts them.
+    goes through, if one was asked for, and ``note`` a remark on what that hands over. ``inferred_by`` names the
+    inference beyond the reader's own, if one was asked for, that a model's tile rests on. Where other tiles would do
+    what a refused one does, they are its ``lowering``, and ``command`` prints them. ``deselected`` findings are left
+    out of ``findings``; the lowest level counts them.
     """
 
     source: str
@@ -45,6 +46,7 @@ class Result:
     unknown: tuple[str, ...] = ()
     via: str = ""
     note: str = ""
+    inferred_by: str = ""
     lowering: Lowering | None = None
     command: str = ""
     deselected: int = 0
@@ -94,13 +96,25 @@ def results(
         return
     refused, desc = _of_a_node(part) if isinstance(part, TileNode) else _of_a_document(part)
     unknown = part.unknown if isinstance(part, TileNode) else ()
+    inferred_by = part.inferred_by if isinstance(part, TileNode) else ""
     locate = part.text.position if isinstance(part, JsonDescriptor) and part.text else None
     lowest = None if refused else lowest_level(desc)
     tile = str(part) if isinstance(part, TileNode) else _line_of(part)
     for target in targets:
         findings = refused or check(desc, target, against)
         verdict = verdict_of(findings)
-        yield Result(source, part.pointer, tile, target, verdict, findings, lowest, unknown, locate=locate)
+        yield Result(
+            source,
+            part.pointer,
+            tile,
+            target,
+            verdict,
+            findings,
+            lowest,
+            unknown,
+            inferred_by=inferred_by,
+            locate=locate,
+        )
 
 
 def ruled_out(node: TileNode) -> tuple[Finding, ...]:
@@ -121,7 +135,17 @@ def _results_via(
         findings, note = check_node(node, target, via, against)
         verdict = verdict_of(findings)
         yield Result(
-            source, node.pointer, tile, target, verdict, findings, lowest, node.unknown, via=via.name, note=note
+            source,
+            node.pointer,
+            tile,
+            target,
+            verdict,
+            findings,
+            lowest,
+            node.unknown,
+            via=via.name,
+            note=note,
+            inferred_by=node.inferred_by,
         )
 
 

@@ -21,15 +21,22 @@ Dimension: TypeAlias = int | str | None
 DIALECTS: Final = {dialect.name: dialect for dialect in (*onnx.TILES.values(), openvino.TILE_1)}
 """The dialects of model files, by name."""
 
+ONNXRUNTIME: Final = "onnxruntime"
+"""The inference that can be asked for beyond a reader's own."""
+
 _ASSUMED_SHAPE: Final = (1, 1, 1, 1)  # every feature level accepts 4 dimensions
 
 
 @dataclass(frozen=True, slots=True)
 class KnownShapes:
-    """Sizes that a caller gives for a model's dynamic parts: of named dimensions, and of whole inputs by name."""
+    """Sizes that a caller gives for a model's dynamic parts: of named dimensions, and of whole inputs by name.
+
+    ``infer`` is the inference that is asked for beyond the reader's own, ONNXRUNTIME; empty for none.
+    """
 
     dims: Mapping[str, int] = field(default_factory=dict)
     input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    infer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ class TileNode:
     ``folded`` says why onnxruntime never runs the Tile: it folds the Tile away, removes it, or takes another branch;
     empty if it runs, or if that is not known. ``input_origin`` and ``repeats_origin`` say which node, of which input,
     computes what is unknown. ``inferred_by`` names the inference that was asked for beyond the reader's own, if the
-    Tile's type or shape is from it.
+    Tile's type, shape or repeats rest on it.
     """
 
     pointer: str

@@ -74,6 +74,10 @@ class ResultRecord(_Record):
     findings: tuple[FindingRecord, ...]
     via: str = Field(default="", description="The back end that a model's tile goes through, if one was asked for.")
     note: str = Field(default="", description="What that back end makes of an accepted tile, if there is more to say.")
+    inferred_by: str = Field(
+        default="",
+        description="The inference asked for by --infer, if the tile's type or sizes rest on it.",
+    )
     deselected: int = Field(default=0, ge=0, description="How many findings there are of rules that are not selected.")
 
 
@@ -165,6 +169,7 @@ class JsonReport:
             findings=tuple(self._finding(result, finding) for finding in result.findings),
             via=result.via,
             note=result.note,
+            inferred_by=result.inferred_by,
             deselected=result.deselected,
         )
 

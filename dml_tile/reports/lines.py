@@ -15,6 +15,7 @@ from dml_tile.findings import Basis, Finding, Rule, Severity
 from dml_tile.reports.wording import (
     AT_LEAST,
     UNNOTICED,
+    inference_of,
     kind_of,
     known_at_run_time_only,
     not_selected,
@@ -94,6 +95,8 @@ def result_lines(
     yield Line(0, shown)
     if with_tile and result.verdict is not Verdict.NOT_CHECKED:
         yield Line(2, Text(printable(result.tile)))
+        if result.inferred_by:
+            yield Line(2, Text(f"note: {inference_of(result)}", "dim"))
     if result.note:
         yield Line(2, Text(f"note: {result.note}", "dim"))
     yield from detail_lines(result.target if with_target_note else None, result.findings, result.unknown)

@@ -16,7 +16,7 @@ from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.checks.verdicts import Verdict
 from dml_tile.errors import Problem
 from dml_tile.findings import Against, Finding, Severity
-from dml_tile.reports.wording import known_at_run_time_only
+from dml_tile.reports.wording import inference_of, known_at_run_time_only
 from dml_tile.text import printable
 
 if TYPE_CHECKING:  # only text has one
@@ -110,6 +110,8 @@ def _places(result: Result, targets: Sequence[str]) -> Iterator[str]:
     yield f"{pointer}at {', '.join(targets)}{through}"
     if result.verdict is not Verdict.NOT_CHECKED:
         yield result.tile
+    if result.inferred_by:
+        yield inference_of(result)
 
 
 def grouped_findings(results: Sequence[Result]) -> Iterator[GroupedFinding]:

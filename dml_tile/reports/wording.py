@@ -60,6 +60,11 @@ def kind_of(finding: Finding) -> str:
     return "crash" if finding.crash else str(finding.severity)
 
 
+def inference_of(result: Result) -> str:
+    """The inference that was asked for and that a tile's type or sizes rest on, in words; empty if they do not."""
+    return f"its type and sizes rest on {result.inferred_by}'s inference" if result.inferred_by else ""
+
+
 def outcome_of(finding: Finding) -> str:
     """The outcome of a finding: ``E_INVALIDARG 0x80070057``."""
     if finding.severity is Severity.WARNING:

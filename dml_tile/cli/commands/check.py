@@ -11,6 +11,7 @@ from dml_tile.cli.commands.options import (
     Against,
     DimsOption,
     FailOn,
+    InferOption,
     InputShapesOption,
     Parsed,
     TargetsOption,
@@ -100,6 +101,7 @@ def check(
     ] = False,
     dims: DimsOption = None,
     input_shapes: InputShapesOption = None,
+    infer: InferOption = None,
     via: Annotated[
         str | None,
         typer.Option(
@@ -137,6 +139,7 @@ def check(
             KnownShapes(
                 _chosen("dim", dims, settings.dim, named_sizes, config),
                 _chosen("input-shape", input_shapes, settings.input_shape, named_shapes, config),
+                infer or "",
             ),
             status.complain,
             _chosen("via", [via] if via is not None else [], [settings.via or ""], _back_end, config),

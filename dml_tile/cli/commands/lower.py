@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from dml_tile.cli.commands.options import DimsOption, InputShapesOption, TargetsOption, known_shapes, one_target
+from dml_tile.cli.commands.options import (
+    DimsOption,
+    InferOption,
+    InputShapesOption,
+    TargetsOption,
+    known_shapes,
+    one_target,
+)
 from dml_tile.cli.console import ExitStatus
 from dml_tile.geometry.chain import MAX_STEPS
 
@@ -44,6 +51,7 @@ def lower(
     ] = MAX_STEPS,
     dims: DimsOption = None,
     input_shapes: InputShapesOption = None,
+    infer: InferOption = None,
 ) -> None:
     """Find tiles that do the same at an older target; exits with 1 if a tile has none."""
     from dml_tile.checks.chosen_tiles import chosen_tiles
@@ -51,7 +59,7 @@ def lower(
 
     target = one_target(targets, "tiles are lowered for one target")
     status = ExitStatus()
-    chosen = chosen_tiles(file, known_shapes(dims, input_shapes), pointer, status.complain)
+    chosen = chosen_tiles(file, known_shapes(dims, input_shapes, infer), pointer, status.complain)
     lower_file(
         file,
         chosen,

@@ -31,6 +31,10 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
+class Inference(StrEnum):
+    ONNXRUNTIME = "onnxruntime"
+
+
 def named_targets(incomplete: str) -> list[str]:
     """Completes the name of a target."""
     from dml_tile.targets import target_names
@@ -70,6 +74,13 @@ InputShapesOption = Annotated[
     list[str] | None,
     typer.Option("--input-shape", metavar="INPUT=1,3,224,224", help="The shape of a model's input."),
 ]
+InferOption = Annotated[
+    Inference | None,
+    typer.Option(
+        help="Have onnxruntime infer what operators of com.microsoft give, in ONNX models; "
+        "pip install onnxruntime sympy.",
+    ),
+]
 AgainstOption = Annotated[Against, typer.Option(help="The contract to check; both reports what breaks either.")]
 
 
@@ -108,12 +119,15 @@ def one_target(names: Sequence[str] | None, complaint: str) -> Target:
     return chosen
 
 
-def known_shapes(dims: Sequence[str] | None, input_shapes: Sequence[str] | None) -> KnownShapes:
+def known_shapes(
+    dims: Sequence[str] | None, input_shapes: Sequence[str] | None, infer: Inference | None
+) -> KnownShapes:
     from dml_tile.readers.model_tile import KnownShapes
 
     return KnownShapes(
         parsed("dim", named_sizes, dims or ()),
         parsed("input-shape", named_shapes, input_shapes or ()),
+        infer or "",
     )
 
 

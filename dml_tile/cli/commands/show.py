@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from dml_tile.cli.commands.options import DimsOption, InputShapesOption, TargetsOption, known_shapes, one_target
+from dml_tile.cli.commands.options import (
+    DimsOption,
+    InferOption,
+    InputShapesOption,
+    TargetsOption,
+    known_shapes,
+    one_target,
+)
 from dml_tile.cli.console import ExitStatus
 
 
@@ -26,6 +33,7 @@ def show(
     ] = None,
     dims: DimsOption = None,
     input_shapes: InputShapesOption = None,
+    infer: InferOption = None,
 ) -> None:
     """Draw a tile's tensors as they lie in memory; exits with 1 if there are findings, or one cannot be drawn."""
     from dml_tile.checks.chosen_tiles import chosen_tiles
@@ -35,7 +43,7 @@ def show(
         raise typer.BadParameter(f"{output!r} does not end in .svg or .html", param_hint="--output")
     target = one_target(targets, "tiles are drawn with the findings of one target")
     status = ExitStatus()
-    chosen = chosen_tiles(file, known_shapes(dims, input_shapes), pointer, status.complain)
+    chosen = chosen_tiles(file, known_shapes(dims, input_shapes, infer), pointer, status.complain)
     if output is None:
         print_drawings(chosen, target, status)
     else:

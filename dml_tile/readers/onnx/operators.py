@@ -9,6 +9,9 @@ from onnx import NodeProto, OperatorSetIdProto, defs
 
 _OTHER: Final = "ai.onnx@"
 
+MICROSOFT: Final = "com.microsoft"
+"""The domain of onnxruntime's own operators."""
+
 
 class Operator(NamedTuple):
     """A node's operator; onnx's own domain is "", ``opset`` is None if the model imports none of that domain."""

@@ -12,12 +12,12 @@ from typing import Final
 
 from onnx import NodeProto
 
+from dml_tile.readers.model_tile import ONNXRUNTIME
 from dml_tile.readers.onnx.functions import place
-from dml_tile.readers.onnx.operators import Operator
+from dml_tile.readers.onnx.operators import MICROSOFT, Operator
 from dml_tile.readers.onnx.values import Origin, Value
 
-INFERRED_BY_ONNXRUNTIME: Final = "com.microsoft"
-"""The domain whose types and shapes onnxruntime infers and onnx does not."""
+_ADVICE: Final = f"--infer {ONNXRUNTIME} may know it"
 
 
 def input_origin(name: str) -> Origin:
@@ -31,12 +31,20 @@ def node_origin(node: NodeProto, operator: Operator) -> Origin:
     return Origin(f"{place(kind)} {place(node.name)!r}")
 
 
-def with_origins(value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> Value:
-    """The output of a node with the origins of what is unknown of it."""
+def with_origins(
+    value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value], *, is_inferred_further: bool
+) -> Value:
+    """The output of a node with the origins of what is unknown of it.
+
+    Unless it ``is_inferred_further``, an operator that onnxruntime may know more of is told with the option for that.
+    """
     if value.constant is None and not value.elements_origin.node:
         value = replace(value, elements_origin=_of_elements(value, node, operator, inputs))
     if not value.is_typed and not value.sizes_origin.node:
-        value = replace(value, sizes_origin=_of_sizes(node, operator, inputs))
+        origin = _of_sizes(value, node, operator, inputs)
+        if operator.domain == MICROSOFT and origin == node_origin(node, operator) and not is_inferred_further:
+            origin = origin._replace(advice=_ADVICE)
+        value = replace(value, sizes_origin=origin)
     return value
 
 
@@ -54,9 +62,9 @@ def _of_elements(value: Value, node: NodeProto, operator: Operator, inputs: Sequ
     return own._replace(source=origin.source)
 
 
-def _of_sizes(node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> Origin:
+def _of_sizes(value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> Origin:
     untyped = next((given for given in inputs if not given.is_typed), None)
-    if untyped is not None and (not operator.domain or untyped.type is None):
+    if untyped is not None and (not operator.domain or untyped.type is None or value.inferred_by):
         return untyped.sizes_origin
     own = node_origin(node, operator)
     sources = [given.elements_origin.source for given in inputs if given.constant is None]

@@ -28,9 +28,10 @@ from dml_tile.readers.model_tile import KnownShapes, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.fixed_inputs import dimension_names, fix
 from dml_tile.readers.onnx.functions import inline, place
+from dml_tile.readers.onnx.further_inference import FurtherInference, onnxruntime_inference
 from dml_tile.readers.onnx.inference import nodes, with_types
 from dml_tile.readers.onnx.loops import take_declared
-from dml_tile.readers.onnx.operators import default_opset
+from dml_tile.readers.onnx.operators import MICROSOFT, default_opset
 from dml_tile.readers.onnx.tensors import internalise
 from dml_tile.readers.onnx.values import Value
 from dml_tile.readers.onnx.walk import Found, Walk
@@ -44,7 +45,8 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Pr
     data that a Tile needs are read from other files of the model's folder alone, else a Problem tells why not.
 
     Raises InputError for a file that is not an ONNX model or cannot be read, and for known shapes that contradict the
-    model; names of dimensions that the model lacks are ignored. Returns the names that the model has.
+    model; names of dimensions that the model lacks are ignored. Raises ImportError if onnxruntime's inference is asked
+    for, needed and not installed. Returns the names that the model has.
     """
     model = load(path)
     if not model.opset_import:  # there were none before IR version 3
@@ -56,10 +58,18 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Pr
     if any(node.op_type == "Tile" for node in nodes(model.graph)):
         internalise(model.graph, path.parent)
         declared = take_declared(model.graph)
-        walk = Walk(path.parent, default_opset(model.opset_import), declared, {}, "")
+        further = _further_inference(model, known_shapes)
+        walk = Walk(path.parent, default_opset(model.opset_import), declared, further)
         for found in walk.tiles(with_types(model).graph):
             yield from _tile(found)
     return names
+
+
+def _further_inference(model: ModelProto, known_shapes: KnownShapes) -> FurtherInference | None:
+    """The inference that was asked for beyond onnx's; it is loaded only if the model has nodes for it."""
+    if not known_shapes.infer:
+        return None
+    return onnxruntime_inference() if any(node.domain == MICROSOFT for node in nodes(model.graph)) else lambda *_: {}
 
 
 def _settle_initialisers(model: ModelProto) -> None:
@@ -97,7 +107,7 @@ def _tile(found: Found) -> Iterator[TileNode | Problem]:
         folded=folded,
         input_origin="" if value.is_typed else str(value.sizes_origin),
         repeats_origin=next((str(other.elements_origin) for other in unknown), ""),
-        inferred_by=value.inferred_by,
+        inferred_by=next((each.inferred_by for each in (value, *others) if each.inferred_by), ""),
     )
     reasons = [each.unread for each in [*unknown, *[value] * (not value.is_static)]]
     yield from (Problem(pointer, reason) for reason in dict.fromkeys(filter(None, reasons)))

@@ -25,13 +25,18 @@ _WHOLE: Final = frozenset({TensorProto.BOOL, TensorProto.INT32, TensorProto.INT6
 
 
 class Origin(NamedTuple):
-    """The cause of an unknown value: the node that computes it, and the source of its inputs; either may be empty."""
+    """The cause of an unknown value: the node that computes it, and the source of its inputs; either may be empty.
+
+    ``advice`` says how more may be known.
+    """
 
     node: str = ""
     source: str = ""
+    advice: str = ""
 
     def __str__(self) -> str:
-        return " from ".join(filter(None, (self.node and f"computed by {self.node}", self.source)))
+        told = " from ".join(filter(None, (self.node and f"computed by {self.node}", self.source)))
+        return f"{told} ({self.advice})" if self.advice else told
 
 
 _NO_ORIGIN: Final = Origin()
@@ -44,7 +49,8 @@ class Value:
     ``known`` is True for each element that is known, and None if all are; unknown elements are 1. ``is_folded`` says
     that onnxruntime, too, has the value as a constant before it runs. ``unread`` says why more is not known, if that is
     for want of external data. The origins say what the unknown elements, and what the type or sizes that are unknown,
-    are computed by. ``inferred_by`` names an inference beyond onnx's that the type is from.
+    are computed by. ``inferred_by`` names an inference beyond onnx's that the type or elements
+    rest on.
     """
 
     type: TypeProto | None = None

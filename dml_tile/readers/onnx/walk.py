@@ -11,8 +11,10 @@ from typing import Final, NamedTuple, TypeAlias
 
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper
 
+from dml_tile.readers.model_tile import ONNXRUNTIME
 from dml_tile.readers.onnx.folding import Folder
 from dml_tile.readers.onnx.functions import place
+from dml_tile.readers.onnx.further_inference import FurtherInference
 from dml_tile.readers.onnx.inference import inferred
 from dml_tile.readers.onnx.loops import Declared, body_of, carried, is_kept, without_shape
 from dml_tile.readers.onnx.operators import Operator, operator
@@ -39,8 +41,8 @@ class Found(NamedTuple):
 class Walk:
     """Remembers what is known of a model's values.
 
-    ``declared`` are the types that Loops' bodies declare, by the bodies' names; ``more_types`` those that the inference
-    ``inferred_by`` gave beyond onnx's.
+    ``declared`` are the types that Loops' bodies declare, by the bodies' names. ``further`` infers what onnx does not,
+    if it was asked for.
     """
 
     def __init__(
@@ -48,14 +50,12 @@ class Walk:
         folder: Path,
         opset: int | None,
         declared: Mapping[str, Declared],
-        more_types: Mapping[str, TypeProto],
-        inferred_by: str,
+        further: FurtherInference | None,
     ) -> None:
         self._folder = folder
         self._opset = opset
         self._declared = declared
-        self._more_types = more_types
-        self._inferred_by = inferred_by
+        self._further = further
         self._folder_of_nodes = Folder()
 
     def tiles(self, graph: GraphProto) -> list[Found]:
@@ -166,19 +166,13 @@ class Walk:
         constants = self._of_constant(node, kind)
         values = constants or values or self._folder_of_nodes.folded(node, kind, inputs, types)
         folds = bool(constants) or is_folded(node, kind, given, types)
+        further = self._further(node, kind, given) if self._further else {}
         for name in filter(None, node.output):
             value = values.get(name, _UNKNOWN)
             type_ = merged(value.type or types.get(name), scope.get(name, _UNKNOWN).type)
             value = replace(value, type=type_, is_folded=folds or value.is_folded)
-            value = self._with_more(name, value, inputs)
-            yield name, with_origins(_with_reason(value, inputs), node, kind, inputs)
-
-    def _with_more(self, name: str, value: Value, inputs: Iterable[Value]) -> Value:
-        """The value with the type that the further inference gives it."""
-        inferred_by = next((each.inferred_by for each in inputs if each.inferred_by), "")
-        if not value.is_typed and name in self._more_types:
-            return replace(value, type=merged(value.type, self._more_types[name]), inferred_by=self._inferred_by)
-        return replace(value, inferred_by=inferred_by)
+            value = _with_reason(_with_more(value, further.get(name), inputs), inputs)
+            yield name, with_origins(value, node, kind, inputs, is_inferred_further=self._further is not None)
 
     def _of_tensor(self, tensor: TensorProto) -> Value:
         type_ = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
@@ -211,6 +205,13 @@ def _of_inside(graph: GraphProto, origin: Origin) -> dict[str, Value]:
 def _of_types(values: Mapping[str, Value], types: Mapping[str, TypeProto | None]) -> dict[str, Value]:
     """The values, those that ``types`` has with these."""
     return {name: replace(value, type=types.get(name, value.type)) for name, value in values.items()}
+
+
+def _with_more(value: Value, further: TypeProto | None, inputs: Iterable[Value]) -> Value:
+    """The value with the type that the further inference gives it, which its inputs' types may be from as well."""
+    type_ = merged(value.type, further)
+    is_further = type_ != value.type or (type_ is not None and any(each.inferred_by for each in inputs))
+    return replace(value, type=type_, inferred_by=ONNXRUNTIME if is_further else "")
 
 
 def _with_reason(value: Value, inputs: Sequence[Value]) -> Value:

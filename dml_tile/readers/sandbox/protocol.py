@@ -41,7 +41,7 @@ class Order:
         fields = json.loads(line)
         known_shapes = fields.pop("known_shapes")
         shapes = {name: tuple(shape) for name, shape in known_shapes["input_shapes"].items()}
-        return cls(known_shapes=KnownShapes(known_shapes["dims"], shapes), **fields)
+        return cls(known_shapes=KnownShapes(known_shapes["dims"], shapes, known_shapes["infer"]), **fields)
 
 
 @dataclass(frozen=True, slots=True)

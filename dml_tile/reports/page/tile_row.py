@@ -12,6 +12,7 @@ from dml_tile.findings import Finding
 from dml_tile.lowering.steps import Lowering
 from dml_tile.reports.wording import (
     cost_of,
+    inference_of,
     kind_of,
     not_selected,
     outcome_of,
@@ -101,8 +102,7 @@ def tile_row(result: Result) -> TileRow:
 
 
 def _notes(result: Result) -> Iterator[str]:
-    if result.note:
-        yield clipped(result.note)
+    yield from map(clipped, filter(None, (result.note, inference_of(result))))
     if result.deselected:
         yield not_selected(result)
 
