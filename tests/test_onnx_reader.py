@@ -305,8 +305,8 @@ def _length(part: bytes) -> bytes:
     return bytes([size & 0x7F | 0x80, size >> 7 & 0x7F | 0x80, size >> 14])
 
 
-def test_without_onnx_the_reader_tells_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_onnx_the_reader_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
     monkeypatch.delitem(sys.modules, "dml_tile.readers.onnx.tiles")
-    with pytest.raises(ImportError, match=r"needs onnx: pip install 'dml-tile\[onnx\]'"):
+    with pytest.raises(ImportError, match=r"needs onnx: pip install 'onnx>=1\.19'"):
         __import__("dml_tile.readers.onnx.tiles")
