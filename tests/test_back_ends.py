@@ -265,7 +265,9 @@ def test_a_minimum_level_is_told_with_what_to_try() -> None:
 
 
 def node(dialect: str, data_type: str | None, shape: Any, repeats: list[int] | None) -> TileNode:
-    return tile_node("/graph/t", DIALECTS[dialect], data_type, shape, [None if repeats is None else np.array(repeats)])
+    """A model's tile; repeats of -1 are unknown."""
+    known = None if repeats is None else np.ma.masked_equal(repeats, -1)
+    return tile_node("/graph/t", DIALECTS[dialect], data_type, shape, [known])
 
 
 NODES: Final = [
@@ -284,6 +286,11 @@ NODES: Final = [
         ("DML-TILE-DimensionCount-level", "InputTensor.DimensionCount"),
         ("DML-TILE-DimensionCount-level", "OutputTensor.DimensionCount"),
     }),
+    (node("ONNX Tile-13", "float32", [2, 3], [-1, 0]), DIRECTMLX, "6_4", {("DML-TILE-Repeats-zero", "Repeats[1]")}),
+    (node("ONNX Tile-13", "float32", [2, 3], [-1, 2]), DIRECTMLX, "6_4", set()),
+    (node("ONNX Tile-13", "float32", [2, 3], [-1, 0]), ORT, "6_4", {("DML-VIA-elsewhere", "")}),
+    (node("ONNX Tile-13", "float32", [2, 3], [-1, 2**32]), ORT, "6_4", {("DML-DIALECT-size", "OutputTensor.Sizes[1]")}),
+    (node("ONNX Tile-13", "float32", [2, 3], [-1, 2**30]), ORT, "6_4", set()),
     (node("ONNX Tile-13", "float32", ["N", 3], [1, 2]), FIRST, "2_0", {("DML-VIA-elsewhere", "")}),
     (node("ONNX Tile-6", "float32", ["N", 3], [1, 2]), FIRST, "2_0", set()),
     (node("ONNX Tile-6", "float32", [None] * 6, None), TENSORFLOW, "2_0", set()),

@@ -46,9 +46,9 @@ def check_via(
 def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Against = "both") -> ThroughBackEnd:
     """The findings on a model's tile that its dialect accepts, and the back end's note.
 
-    Of a tile that is known in part only, these are the back end's own findings and those on the data type; also those
-    on the number of dimensions, where that is known and the back end keeps it. A tile that the back end folds away has
-    a note that says so.
+    Of a tile that is known in part only, these are the back end's own findings, those on the data type, and those on
+    known sizes that fit no UINT; also those on the number of dimensions and on known repeats, where the former is known
+    and the back end keeps it. A tile that the back end folds away has a note that says so.
     """
     if node.folded and back_end.folds_constants and target.feature_level >= back_end.minimum_level:
         folded = Handover(Fate.NOTHING, note=node.folded)
@@ -88,11 +88,12 @@ def _known_findings(
 ) -> tuple[Finding, ...]:
     """Those of the findings that do not depend on what is known at run time only."""
     # another operator may depend on what is known at run time only
-    own_rules = {rule.id for rule in BACK_END_RULES} - {back_end_hands_over_a_tile.id}
+    kept_rules = {sizes_fit.id, *(rule.id for rule in BACK_END_RULES)} - {back_end_hands_over_a_tile.id}
     fields: tuple[str, ...] = (".DataType",)
     if back_end.keeps_dimensions and node.shape is not None:
-        fields += (".DimensionCount",)
-    known = tuple(finding for finding in findings if finding.rule in own_rules or finding.path.endswith(fields))
+        # what is assumed of an unknown repeat breaks no rule
+        fields += (".DimensionCount", *(f"Repeats[{i}]" for i in range(len(node.shape))))
+    known = tuple(finding for finding in findings if finding.rule in kept_rules or finding.path.endswith(fields))
     if node.has_computed_repeats and back_end.needs_constant_repeats:
         note = "they are computed at run time; what is taken is numbers, when a graph is built"
         known += _own_findings(Handover(Fate.REFUSED, note=note, path="Repeats"), back_end, target)
