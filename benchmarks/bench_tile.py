@@ -125,7 +125,7 @@ def _timed(call: Call, count: int) -> float:
 
 
 def _calls(one: Ready, seconds: float) -> int:
-    """How many calls take so long, by the fastest of some: the others may have waited for another program."""
+    """Return the number of calls that take so long, by the fastest of some: others may have waited for a program."""
     return max(1, math.ceil(seconds / min(_timed(one.call, 1) for _ in range(TRIALS))))
 
 

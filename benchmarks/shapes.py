@@ -43,7 +43,7 @@ class Shape:
 
     @property
     def is_dense(self) -> bool:
-        """Whether nothing lies between the output's elements."""
+        """True if nothing lies between the output's elements."""
         return extent(self.output_sizes, self.output_strides) * self.size == self.written
 
     @property

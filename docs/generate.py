@@ -17,7 +17,7 @@ from tests.helpers.pages import executed
 
 DOCS: Final = Path(__file__).resolve().parent
 GENERATED: Final = {"api.md": api_page, "rules.md": rules_page}
-"""What makes each page that is generated as a whole."""
+"""The function that writes each page that is generated as a whole."""
 
 
 def main() -> None:

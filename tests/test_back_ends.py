@@ -1,4 +1,4 @@
-"""What each back end makes of a tile, field by field, and what DirectML says of that."""
+"""Each back end's descriptor of a tile, field by field, and DirectML's answer to it."""
 
 from __future__ import annotations
 

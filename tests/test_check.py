@@ -1,4 +1,4 @@
-"""How findings are put together, and what is said of them."""
+"""Checking a descriptor: its findings, their order and text, and its lowest level."""
 
 from __future__ import annotations
 

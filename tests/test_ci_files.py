@@ -1,4 +1,4 @@
-"""What others' CI takes from this repository: the action, the hook, and the files in the pages that use them."""
+"""The action, the pre-commit hook, and the CI files in the documentation's pages work for other repositories."""
 
 from __future__ import annotations
 

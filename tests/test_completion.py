@@ -1,4 +1,4 @@
-"""What a shell offers when Tab is pressed, asked for as bash does."""
+"""A shell offers the right words when Tab is pressed, asked for as bash does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the mirrors of the C structs hold, and how they are spelled."""
+"""The mirrors of the C structs: their values and their spellings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a device is removed, what it says of it, and what works after that."""
+"""Removing a device: the causes, the reported reason, and the calls that still work."""
 
 from __future__ import annotations
 

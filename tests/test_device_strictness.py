@@ -1,4 +1,4 @@
-"""What DirectML does not notice, or notices by crashing, and what the simulated device makes of it."""
+"""The simulated device reports mistakes that DirectML does not notice, or notices by crashing."""
 
 from __future__ import annotations
 

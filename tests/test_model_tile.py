@@ -1,4 +1,4 @@
-"""What is made of a model's Tile when the file tells all of it, or a part."""
+"""A model's Tile becomes a request, whether the file gives all of it or a part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an ONNX model's repeats and shapes are computed to: constants, shapes, and what a caller fixes."""
+"""An ONNX model's repeats and shapes are computed from constants, shapes, and sizes that a caller fixes."""
 
 from __future__ import annotations
 

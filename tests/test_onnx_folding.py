@@ -1,4 +1,4 @@
-"""Which of an ONNX model's values are known before it runs, and which node makes one unknown."""
+"""An ONNX model's values are known before it runs, or the node that makes one unknown is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies where in a tile's memory, and the marks that tell it."""
+"""Pictures of a tile's memory: the place of each element, and the marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which findings count: rules by their ids, or by the first words of several."""
+"""Rules are selected and ignored by their ids, or by the first words of several."""
 
 from __future__ import annotations
 

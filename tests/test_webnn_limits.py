@@ -1,4 +1,4 @@
-"""What WebNN's opSupportLimits() tells of tile over DirectML, and how it is printed."""
+"""WebNN's opSupportLimits() for tile over DirectML, and its printed form."""
 
 from __future__ import annotations
 

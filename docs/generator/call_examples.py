@@ -57,7 +57,7 @@ PREPARED: Final = {
     "VIA": _BACK_ENDS,
     **dict.fromkeys(("BINDING", "DEVICE", "COMPILE", "INITIALIZER", "TABLE", "DISPATCH"), _DEVICE),
 }
-"""What comes before the examples of a family."""
+"""The text before the examples of a family."""
 
 CALLS: Final = {
     "DML-DIALECT-ONNX": Calls('onnx.tile_13("int8", [2, 3], [2])', 'onnx.tile_13("int8", [2, 3], [1, 2])'),

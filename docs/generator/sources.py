@@ -58,7 +58,7 @@ def public_names(module: str) -> list[str]:
 
 @cache  # so that each definition is one object
 def definition(module: str, name: str) -> Definition:
-    """Where a name is defined, be it in the module or in one that it imports it from. Raises LookupError if nowhere."""
+    """Return the definition of a name, in the module or in one it is imported from. Raises LookupError if there is none."""
     for node in tree_of(module).body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
             return node
@@ -73,7 +73,7 @@ def definition(module: str, name: str) -> Definition:
 
 
 def constants(node: ast.Module | ast.ClassDef) -> Iterator[Constant]:
-    """What a module or a class assigns, in order; fields without a value too."""
+    """Yield the assignments of a module or a class, in order; fields without a value too."""
     for statement, following in zip(node.body, [*node.body[1:], None], strict=True):
         doc = ""
         if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):

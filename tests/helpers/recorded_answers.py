@@ -1,4 +1,4 @@
-"""What Microsoft's runtime answered to descriptors, row by row, and what findings say that it answers."""
+"""The answers of Microsoft's runtime to recorded descriptors, row by row, and those that findings predict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What DirectML's CreateOperator answers for a tile: an oracle for the tests.
+"""An oracle for the answers of DirectML's CreateOperator to a tile.
 
 This is an independent, plain restatement of what the runtime was measured to answer. It shares nothing
 with the package under test: where the two disagree, one of them is wrong.

@@ -1,4 +1,4 @@
-"""What is known of a model's repeats, held against what onnxruntime folds and what it computes."""
+"""The repeats known of a model agree with the values that onnxruntime folds and computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the recorder's commands do and print."""
+"""The recorder's commands and their output."""
 
 from __future__ import annotations
 
