@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Final
 
 import pytest
@@ -32,11 +33,13 @@ from dml_tile.rules.device import Compilation, Creation, FeatureQuery, Initializ
 from dml_tile.rules.dispatch import (
     DISPATCH_RULES,
     ORDINARY_DISPATCH,
+    TABLE_RULES,
     Dispatch,
     Initialization,
     Persistence,
     TableRequest,
     TableUse,
+    is_plainly_fine,
 )
 from dml_tile.targets import Target
 from tests.helpers.descriptors import at
@@ -353,6 +356,16 @@ def test_each_rule_of_the_device_has_its_cases() -> None:
     without_a_device = ("DML-DIALECT-", "DML-VIA-", "DML-LOWER-")
     of_the_device = {rule for rule in RULES if not rule.startswith(without_a_device)} - others
     assert {case.rule for case in CASES} == of_the_device
+
+
+def test_a_plainly_fine_table_breaks_no_rule() -> None:
+    requests = [
+        TableRequest(*fields) for fields in product(*[[True, False]] * 2, [None, 0, 2], *[[0, 1]] * 2, range(4))
+    ]
+    for request in requests:
+        findings = [f for rule in TABLE_RULES for f in rule.findings(request, at("6_4"))]
+        ordinary = request.cpu_descriptor_handle and request.gpu_descriptor_handle
+        assert is_plainly_fine(request) == (not findings and bool(ordinary) and request.given), request
 
 
 @pytest.mark.parametrize("level", list(FeatureLevel))

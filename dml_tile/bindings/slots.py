@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice
@@ -64,8 +63,7 @@ INITIALIZER_PERSISTENT: Final = SlotKind(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """One tensor or resource of a binding table. Sizes and alignment are in bytes; size 0: nothing is to be bound."""
 
     name: str

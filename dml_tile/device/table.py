@@ -17,6 +17,7 @@ from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operat
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.enums import BindingType
 from dml_tile.findings import Finding
+from dml_tile.rules import dispatch
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES, BOUND_RULES, COUNT_RULES, is_plainly_fine
 from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, TableUse
 
@@ -25,6 +26,9 @@ Bindings: TypeAlias = list[BufferBinding | None]
 
 SOME_HANDLE: Final = 0x1000
 """A descriptor handle that is not null; there is no descriptor heap here."""
+
+
+_MADE_FOR: Final = (CompiledOperator, OperatorInitializer, Operator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class BindingTableDesc:
     size_in_descriptors: int | None = None
 
     def __post_init__(self) -> None:
-        if self.dispatchable is not None and not isinstance(self.dispatchable, Dispatchable | Operator):
+        if self.dispatchable is not None and not isinstance(self.dispatchable, _MADE_FOR):
             raise TypeError(f"a dispatchable was expected, not a {type(self.dispatchable).__name__}")
         if self.size_in_descriptors is not None:
             uint("size_in_descriptors", self.size_in_descriptors)
@@ -116,7 +120,8 @@ class BindingTable:
                 gpu_descriptor_handle=desc.gpu_descriptor_handle,
                 size_in_descriptors=(required or 0) if desc.size_in_descriptors is None else desc.size_in_descriptors,
             )
-            self.lifetime.require(call, TABLE_RULES, request)
+            if not dispatch.is_plainly_fine(request):
+                self.lifetime.require(call, TABLE_RULES, request)
             resets = dispatchable.resets if isinstance(dispatchable, OperatorInitializer) else 0
         self.dispatchable = dispatchable
         self.resets = resets

@@ -61,6 +61,19 @@ class Initialization(NamedTuple):
     stage: Literal["initialisation", "execution"]
 
 
+def is_plainly_fine(request: TableRequest) -> bool:
+    """True for the description of a binding table that breaks none of TABLE_RULES, whose application takes longer."""
+    required = request.required_descriptor_count
+    return (
+        request.given
+        and request.own
+        and required is not None
+        and request.size_in_descriptors >= required
+        and request.cpu_descriptor_handle != 0
+        and request.gpu_descriptor_handle != 0
+    )
+
+
 ORDINARY_DISPATCH: Final = Dispatch()
 """The dispatch that breaks no rule: applying the rules to it each time would take longer than comparing with it."""
 
