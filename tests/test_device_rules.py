@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, starmap
 from typing import Any, Final
 
 import pytest
@@ -359,9 +359,8 @@ def test_each_rule_of_the_device_has_its_cases() -> None:
 
 
 def test_a_plainly_fine_table_breaks_no_rule() -> None:
-    requests = [
-        TableRequest(*fields) for fields in product(*[[True, False]] * 2, [None, 0, 2], *[[0, 1]] * 2, range(4))
-    ]
+    flags, required_counts, handles, sizes = [True, False], [None, 0, 2], [0, 1], [0, 1, 2, 3]
+    requests = starmap(TableRequest, product(flags, flags, required_counts, handles, handles, sizes))
     for request in requests:
         findings = [f for rule in TABLE_RULES for f in rule.findings(request, at("6_4"))]
         ordinary = request.cpu_descriptor_handle and request.gpu_descriptor_handle
