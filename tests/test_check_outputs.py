@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -140,14 +139,15 @@ def test_a_full_disk_is_told_by_the_file_s_name(check: Call) -> None:
 
 
 def test_nothing_is_left_when_it_is_interrupted(tmp_path: Path) -> None:
-    (tmp_path / "many.jsonl").write_text(f"{json.dumps(INT64)}\n" * 20000)
+    os.mkfifo(tmp_path / "many.jsonl")
     (tmp_path / "out.sarif").write_text("old")
     command = [sys.executable, "-m", "dml_tile", "check", "many.jsonl", "-t", "2_0", "--format", "sarif:out.sarif"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
-    while len(list(tmp_path.iterdir())) < 3:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    with (tmp_path / "many.jsonl").open("w") as lines:  # opened once it reads, and so has begun its report
+        lines.write(f"{json.dumps(INT64)}\n" * 100)
+        lines.flush()
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
     assert process.returncode != 0
     assert b"Traceback" not in told
     assert {path.name for path in tmp_path.iterdir()} == {"many.jsonl", "out.sarif"}

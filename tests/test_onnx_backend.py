@@ -341,5 +341,5 @@ def test_an_error_of_another_operator_names_its_node() -> None:
 
 def test_the_extra_is_named_where_onnx_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ImportError, match=r"needs onnx: pip install 'dml-tile\[onnx\]'"):
+    with pytest.raises(ImportError, match=r"needs onnx: pip install 'onnx>=1\.19'"):
         exec(Path(onnx_backend.__file__).read_text(), {"__name__": "onnx_backend"})

@@ -24,8 +24,13 @@ def replacement(path: Path) -> Iterator[BinaryIO]:
     """
     old = path.stat().st_mode if path.exists() else None
     if old is not None and not stat.S_ISREG(old):
-        with path.open("wb") as written:
+        written = path.open("wb")
+        try:
             yield written
+            written.close()
+        finally:
+            with suppress(OSError):  # closing may fail again; the first error counts
+                written.close()
         return
     path = Path(os.path.realpath(path))
     beside = path.with_name(f".dml-tile-{secrets.token_hex(8)}")
