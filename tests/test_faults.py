@@ -19,7 +19,15 @@ from tests.helpers.ir_models import MODELS, burn_tile
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
-COMMANDS = ("check", "lower", "show", "run", "emit")
+COMMANDS = {
+    "check": ("check",),
+    "lower": ("lower",),
+    "show": ("show",),
+    "run": ("run",),
+    "emit": ("emit", "--lang", "json"),
+}
+"""The commands that read a file, with the options that each must have."""
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -34,6 +42,7 @@ def wait_until_it_reads(process: subprocess.Popen[bytes], pipe: Path) -> int:
         try:
             return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
+            assert process.poll() is None, "it ended before it opened the pipe"
             time.sleep(0.1)
     process.kill()
     raise AssertionError("it never opened the pipe")
@@ -43,7 +52,7 @@ def wait_until_it_reads(process: subprocess.Popen[bytes], pipe: Path) -> int:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_signal_ends_a_command_that_reads(tmp_path: Path, command: str, number: signal.Signals) -> None:
     os.mkfifo(tmp_path / "a.json")
-    process = started(command, "a.json", cwd=tmp_path)
+    process = started(*COMMANDS[command], "a.json", cwd=tmp_path)
     end = wait_until_it_reads(process, tmp_path / "a.json")
     os.write(end, b"{")
     time.sleep(0.5)
@@ -109,7 +118,7 @@ def test_a_pipe_that_nobody_writes_to_is_a_problem(tmp_path: Path, command: str)
     os.mkfifo(tmp_path / "a.json")
     program = (
         "import sys; from dml_tile.files import reading; reading.MAX_SECONDS_WITHOUT_WRITER = 0.2; "
-        f"sys.argv = ['dml-tile', {command!r}, 'a.json']; from dml_tile.cli.app import main; main()"
+        f"sys.argv = ['dml-tile', *{COMMANDS[command]!r}, 'a.json']; from dml_tile.cli.app import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=False, timeout=120)
     assert done.returncode == 2

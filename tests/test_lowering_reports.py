@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -158,10 +159,10 @@ def test_more_than_six_steps_are_listed() -> None:
     strides = [6 * 6**i for i in range(4, -1, -1)]
     desc = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[4] * 5, repeats=[1] * 5, output_strides=strides)
     lowering = lower(desc, "1_0")
-    console = Console(width=200, no_color=True)
-    with console.capture() as capture:
-        print_lowered(console, [LoweringResult("parts.json", "", Target.parse("1_0"), lowering)])
-    lines = capture.get().splitlines()
+    printed = io.StringIO()
+    console = Console(file=printed, width=200, no_color=True)
+    print_lowered(console, [LoweringResult("parts.json", "", Target.parse("1_0"), lowering)])
+    lines = printed.getvalue().splitlines()
     assert len(lowering.steps) == 9
     assert lines[1] == f"  step 1, from input to output: {lowering.steps[0].desc}"
     assert lines[9] == f"  step 9, from input to output: {lowering.steps[8].desc}"
