@@ -229,6 +229,10 @@ pool.submit(int).result()  # its thread runs from now on
 loop = asyncio.Runner()
 loop.run(asyncio.sleep(0))  # its context is as it is now
 
+def teardown_module():
+    loop.close()
+    pool.shutdown()
+
 async def in_executor(): return await asyncio.get_running_loop().run_in_executor(None, level)
 
 async def in_task():
