@@ -132,11 +132,15 @@ def _findings(
         operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor)
         whole = Tile(tile, *map(view_of, operands))
         for operand, buffer in zip(operands, (whole.input, whole.output), strict=True):
-            for tensor_rule in TENSOR_RULES:
-                yield from tensor_rule.findings(operand, target)
+            if not _is_ordinary(operand):
+                for tensor_rule in TENSOR_RULES:
+                    yield from tensor_rule.findings(operand, target)
+                if buffer is not None:
+                    for buffer_rule in BUFFER_RULES:
+                        yield from buffer_rule.findings(buffer, target)
             if buffer is not None:
-                for buffer_rule in BUFFER_RULES + TILE_BUFFER_RULES:
-                    yield from buffer_rule.findings(buffer, target)
+                for tile_buffer_rule in TILE_BUFFER_RULES:
+                    yield from tile_buffer_rule.findings(buffer, target)
             if operand.is_output:
                 for output_rule in INPUT_OUTPUT_RULES:
                     yield from output_rule.findings(whole, target)
@@ -168,6 +172,12 @@ def _is_plainly_fine(tile: TileOperatorDesc, target: Target) -> bool:
     )
 
 
+def _is_ordinary(operand: Operand) -> bool:
+    """True for a tensor of the common kind, which breaks no rule of tensors at any target (a test holds it to that)."""
+    buffer = _plain(operand.tensor)
+    return buffer is not None and not (operand.is_output and buffer.flags)
+
+
 def _plain(tensor: TensorDesc | None) -> BufferTensorDesc | None:
     """The buffer of a packed, sane tensor without an alignment; None for any other."""
     if tensor is None or tensor.type != _BUFFER or tensor.desc is None:
@@ -177,7 +187,7 @@ def _plain(tensor: TensorDesc | None) -> BufferTensorDesc | None:
     if (
         buffer.sizes is None
         or element_size is None
-        or not len(buffer.sizes) == buffer.dimension_count <= DML_TENSOR_DIMENSION_COUNT_MAX1
+        or not 0 < len(buffer.sizes) == buffer.dimension_count <= DML_TENSOR_DIMENSION_COUNT_MAX1
         or buffer.strides is not None
         or buffer.guaranteed_base_offset_alignment != 0
         or buffer.flags > _OWNED_BY_DML

@@ -11,7 +11,8 @@ from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import UINT64_MAX, UINT_MAX, FeatureLevel
 from dml_tile.findings import Against
 from dml_tile.geometry.layout import ELEMENT_SIZES, calc_buffer_tensor_size, packed_strides
-from dml_tile.rules.check import _findings, _is_plainly_fine, check, lowest_level
+from dml_tile.rules.check import _findings, _is_ordinary, _is_plainly_fine, check, lowest_level
+from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.targets import Target
 from tests.helpers.descriptors import changed
 from tests.helpers.recorded_answers import answer
@@ -120,6 +121,32 @@ def test_what_is_plainly_fine_breaks_no_rule(flat: Flat, level: FeatureLevel, ty
     desc, target = described(flat), Target(level, typed_uav_loads=typed_uav_loads)
     if _is_plainly_fine(desc, target):
         assert not list(_findings(desc, desc, target))
+
+
+@given(descriptors(), st.sampled_from(list(FeatureLevel)), st.booleans())
+@settings(max_examples=500)
+def test_an_ordinary_tensor_breaks_no_rule_of_tensors(flat: Flat, level: FeatureLevel, typed_uav_loads: bool) -> None:
+    desc, target = described(flat), Target(level, typed_uav_loads=typed_uav_loads, double_precision=typed_uav_loads)
+    assert desc is not None
+    for operand in (Operand("InputTensor", desc.input_tensor), Operand("OutputTensor", desc.output_tensor)):
+        if _is_ordinary(operand):
+            view = view_of(operand)
+            assert view is not None
+            assert not [finding for rule in TENSOR_RULES for finding in rule.findings(operand, target)]
+            assert not [finding for rule in BUFFER_RULES for finding in rule.findings(view, target)]
+
+
+def test_a_tensor_without_dimensions_is_not_ordinary() -> None:
+    scalar = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[], repeats=[])
+    assert not _is_ordinary(Operand("InputTensor", scalar.input_tensor))
+
+
+def test_an_owned_output_is_not_ordinary() -> None:
+    tile = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2], repeats=[2])
+    owned = changed(tile, InputTensor__Flags=1, OutputTensor__Flags=1)
+    assert _is_ordinary(Operand("InputTensor", owned.input_tensor))
+    assert not _is_ordinary(Operand("OutputTensor", owned.output_tensor))
+    assert _is_ordinary(Operand("OutputTensor", tile.output_tensor))
 
 
 @st.composite
