@@ -22,7 +22,7 @@ from dml_tile.cli.commands.run import run
 from dml_tile.cli.commands.schema import schema
 from dml_tile.cli.commands.show import show
 from dml_tile.cli.console import UNREADABLE, tell
-from dml_tile.cli.output_files import drop_output, print_text, printed_output
+from dml_tile.cli.output_files import drop_errors_if_unwritable, drop_output, print_text, printed_output
 from dml_tile.cli.signals import ending_by_exceptions
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 
@@ -73,3 +73,5 @@ def main() -> None:
         tell(f"dml-tile: {error.filename or 'standard output'}: {error.strerror}")
         drop_output()
         raise SystemExit(UNREADABLE) from None
+    finally:
+        drop_errors_if_unwritable()

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TextIO
 
 from dml_tile.errors import OutputError
 from dml_tile.files.replacement import replacement
@@ -68,9 +68,19 @@ def print_text(text: str) -> None:
         output.flush()
 
 
-def drop_output() -> None:
-    """Send standard output nowhere, so that Python can flush what it has buffered when it exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def drop_output(stream: TextIO | None = None) -> None:
+    """Send a stream, by default standard output, nowhere, so that Python can flush its buffer when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
+
+
+def drop_errors_if_unwritable() -> None:
+    """Send standard error nowhere if it cannot be written; at exit, Python would end with a status of its own."""
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.flush()
+    except OSError:
+        drop_output(sys.stderr)
 
 
 @contextmanager

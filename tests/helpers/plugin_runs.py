@@ -23,7 +23,7 @@ def run(
 ) -> pytest.RunResult:
     """Run the tests of a source with ``--verbose``; the variable is DML_TILE_TARGET, the ini setting ``dml_target``.
 
-    With a mode of pytest-asyncio, that plugin runs too.
+    With a mode of pytest-asyncio, that plugin runs too, in a process of its own: it leaves event loops open.
     """
     pytester.makepyfile(source)
     pytester.makefile(".ini", pytest=f"[pytest]\naddopts = --strict-markers -W error\ndml_target = {ini}\n")
@@ -31,7 +31,7 @@ def run(
         patch.delenv("DML_TILE_TARGET", raising=False)
         if variable is not None:
             patch.setenv("DML_TILE_TARGET", variable)
-        run_it = pytester.runpytest_subprocess if in_a_process else pytester.runpytest_inprocess
+        run_it = pytester.runpytest_subprocess if in_a_process or asyncio_mode else pytester.runpytest_inprocess
         asyncio = ["-o", f"asyncio_mode={asyncio_mode}"] if asyncio_mode else ["-p", "no:asyncio"]
         return run_it("--verbose", *asyncio, *arguments)
 
