@@ -435,3 +435,19 @@ def test_a_tile_is_removed_if_only_its_shape_is_used(tmp_path: Path) -> None:
 
 def test_a_tile_whose_output_nobody_uses_runs(tmp_path: Path) -> None:
     assert folded(tmp_path, tile_node(output="t"), node("Relu", ["x"], ["y"])) == ""
+
+
+@pytest.mark.parametrize(("attributes", "repeats"), [({}, (3, 5)), ({"pads": [1, 0]}, None), ({"ceil_mode": 1}, None)])
+def test_a_pool_s_padding_is_unknown_since_onnx_s_reference_misplaces_it(
+    attributes: dict[str, Any], repeats: tuple[int, int] | None, tmp_path: Path
+) -> None:
+    nodes = [
+        constant("d", [[[3, 2, 5, 4]]], "float32"),
+        node("MaxPool", ["d"], ["m"], kernel_shape=[2], strides=[2], **attributes),
+        node("Cast", ["m"], ["w"], to=INT64),
+        constant("two", [-1]),
+        node("Reshape", ["w", "two"], ["all"]),
+        *(constant("begin", [0]), constant("end", [2])),
+        node("Slice", ["all", "begin", "end"], ["r"]),
+    ]
+    assert read(tmp_path, *nodes).repeats == repeats

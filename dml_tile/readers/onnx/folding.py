@@ -69,6 +69,7 @@ _UNSIZED: Final = frozenset({"Compress", "NonMaxSuppression", "NonZero", "String
 
 _DISPUTED: Final = {
     "Attention": lambda node: _attribute(node, "is_causal") == 1,
+    "MaxPool": lambda node: _pads(node) or _attribute(node, "ceil_mode") == 1,
     "MaxUnpool": lambda node: any(node.input[2:]),
     "Resize": lambda node: _attribute(node, "coordinate_transformation_mode") == b"align_corners",
 }
@@ -137,6 +138,12 @@ def _folded(
 def _attribute(node: NodeProto, name: str) -> object:
     """The value of an attribute; None if the node has none of the name."""
     return next((helper.get_attribute_value(each) for each in node.attribute if each.name == name), None)
+
+
+def _pads(node: NodeProto) -> bool:
+    """Return True if a pooling operator may read beyond its input."""
+    pads = helper.get_node_attr_value(node, "pads") if any(each.name == "pads" for each in node.attribute) else ()
+    return any(pads) or _attribute(node, "auto_pad") not in (None, b"NOTSET", b"VALID")
 
 
 def _measured(node: NodeProto, value: Value, type_: TypeProto) -> Value:
