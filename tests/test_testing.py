@@ -112,7 +112,7 @@ def test_a_failure_points_at_the_caller_s_line(pytester: pytest.Pytester) -> Non
         def test_rejects(): assert_rejects(LONGS, "4_1")
         """
     )
-    result = pytester.runpytest_inprocess()
+    result = pytester.runpytest_inprocess("-p", "no:asyncio")
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["E * AssertionError: refused at 4_0; it should be accepted"])
     assert "dml_tile/testing" not in result.stdout.str()
