@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.helpers.paths import ROOT
 
 BENCHMARKS = ROOT / "benchmarks"
@@ -19,6 +21,7 @@ def run(script: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_tiling_is_measured_against_what_is_installed(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
     shown = run("bench_tile.py", "--only", "200 bytes", "--samples", "1", "--seconds", "0", "--json", str(path))
@@ -32,6 +35,7 @@ def test_tiling_is_measured_against_what_is_installed(tmp_path: Path) -> None:
     assert set(figures) == {"date", "machine", "versions", "rows"}
 
 
+@pytest.mark.long
 def test_a_missed_goal_exits_1(tmp_path: Path) -> None:
     code = f"""
 import sys
@@ -62,6 +66,7 @@ assert {{shape.name.split(", ")[-1] for shape in shapes}} == set(LAYOUTS)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_validation_is_measured() -> None:
     shown = run("bench_check.py", "--count", "100", "--samples", "1")
     assert "100 descriptors, loaded and checked / one by one" in shown
@@ -69,6 +74,7 @@ def test_validation_is_measured() -> None:
     assert "a refused check / an accepted one" in shown
 
 
+@pytest.mark.long
 def test_what_tests_feel_is_measured() -> None:
     shown = run("bench_testing.py", "--count", "5", "--samples", "1")
     assert "tiles drawn a second / lists of integers" in shown
@@ -76,6 +82,7 @@ def test_what_tests_feel_is_measured() -> None:
     assert "5 trivial tests, marked / unmarked" in shown
 
 
+@pytest.mark.long
 def test_the_check_of_a_folder_is_measured() -> None:
     shown = run("bench_folder.py", "--count", "20", "--samples", "1")
     assert "20 descriptors, all accepted" in shown

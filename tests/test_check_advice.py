@@ -77,6 +77,7 @@ def test_run_says_what_checks_and_runs_a_model(call: Call) -> None:
     assert "is no DxDispatch model, which run takes; `dml-tile check` checks" in result.stderr
 
 
+@pytest.mark.long
 def test_an_onnx_model_that_is_refused_for_its_rank_alone_may_go_through_onnxruntime(check: Call) -> None:
     save("a.onnx", 1, 1, 1, 2, 3)
     assert "try: --via ort: onnxruntime would hand over another descriptor" not in check("a.onnx").stdout

@@ -162,6 +162,7 @@ def test_a_back_end_s_note_is_told(check: Call) -> None:
     assert "note: 64-bit integers travel as strided UINT32" in check(path, "--via", "ort-middle").stdout
 
 
+@pytest.mark.long
 def test_of_200_models_a_hostile_one_costs_itself(check: Call, tmp_path: Path) -> None:
     folder = tmp_path / "models"
     folder.mkdir()

@@ -96,6 +96,7 @@ def test_its_steps_and_commands_are_there() -> None:
     assert {command.split()[0] for command, _ in COMMANDS} == {"dml-tile", "python", "pytest", "ruff", "mypy"}
 
 
+@pytest.mark.long
 def test_the_new_rule_is_explained_documented_and_tested(run: Callable[[str], str]) -> None:
     for command, shown in COMMANDS:
         if command.split()[0] in ("dml-tile", "python", "pytest"):

@@ -48,6 +48,7 @@ def wait_until_it_reads(process: subprocess.Popen[bytes], pipe: Path) -> int:
     raise AssertionError("it never opened the pipe")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_signal_ends_a_command_that_reads(tmp_path: Path, command: str, number: signal.Signals) -> None:
@@ -180,6 +181,7 @@ def test_a_file_larger_than_allowed_leaves_nothing(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["m.json"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("python", [("-OO",), ("-I",), ("-OO", "-I"), ("-X", "utf8=0")])
 @pytest.mark.parametrize("locale", ["C", "tr_TR.UTF-8", "xx_YY"])
 def test_the_surroundings_do_not_change_the_answer(tmp_path: Path, python: tuple[str, ...], locale: str) -> None:

@@ -210,6 +210,7 @@ def test_a_malformed_node_is_unknown(name: str, tmp_path: Path) -> None:
     assert tile.shape is None or None in tile.shape
 
 
+@pytest.mark.long
 def test_check_says_what_inferred(check: Call, tmp_path: Path) -> None:
     onnx.save(behind_gelu("N", 3), tmp_path / "a.onnx")
     onnx.save(BEHIND_FUSED_CONV, tmp_path / "b.onnx")
@@ -223,6 +224,7 @@ def test_check_says_what_inferred(check: Call, tmp_path: Path) -> None:
     assert "(--infer onnxruntime may know it)" in check(str(tmp_path)).stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("output_format", ["github", "sarif", "junit", "html"])
 def test_each_format_says_what_inferred(output_format: str, check: Call, tmp_path: Path) -> None:
     onnx.save(behind_gelu("N", 3), tmp_path / "a.onnx")
@@ -230,6 +232,7 @@ def test_each_format_says_what_inferred(output_format: str, check: Call, tmp_pat
     assert "onnxruntime" in check(file, *OPTION, "--format", output_format).stdout.replace(file, "")
 
 
+@pytest.mark.long
 def test_the_suggested_command_has_the_option(check: Call, call: Call, tmp_path: Path) -> None:
     cast = node("Cast", ["g"], ["i"], to=INT64)
     onnx.save(made(GELU, cast, REPEATS, tile_node("i"), inputs=[typed("x", [2, 3])]), tmp_path / "a.onnx")
@@ -239,12 +242,14 @@ def test_the_suggested_command_has_the_option(check: Call, call: Call, tmp_path:
     assert call("lower", file, "--target", "4_0").exit_code == 1
 
 
+@pytest.mark.long
 def test_show_draws_what_is_inferred(show: Call, tmp_path: Path) -> None:
     onnx.save(behind_gelu(2, 3), tmp_path / "a.onnx")
     assert "OutputTensor: FLOAT32, 12 elements" in show(str(tmp_path / "a.onnx"), *OPTION).stdout
     assert "OutputTensor" not in show(str(tmp_path / "a.onnx")).stdout
 
 
+@pytest.mark.long
 def test_check_model_has_it_too() -> None:
     (result,) = check_model(behind_gelu(2, 3), infer="onnxruntime")
     assert (result.tile, result.unknown, result.inferred_by) == (

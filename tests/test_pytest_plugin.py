@@ -175,6 +175,7 @@ def test_targets_that_would_simulate_nothing_are_a_collection_error(pytester: py
     assert "pytest_plugin.py" not in result.stdout.str()
 
 
+@pytest.mark.long
 def test_workers_run_each_test_once_for_each_target(pytester: pytest.Pytester) -> None:
     source = TESTS + "\n    @pytest.mark.dml(maximum='4_0')\n    def test_marked(): pass"
     result = run(pytester, source, "-n2", "--dml-target=4_0,windows-11-24h2,6_4", in_a_process=True)

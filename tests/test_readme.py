@@ -20,13 +20,14 @@ README = (ROOT / "README.md").read_text()
 BLOCKS = list(blocks_of(README))
 CONSOLES = [command for block in BLOCKS if block.language == "console" for command in commands_of(block.text)]
 PYTHON = [block.text for block in BLOCKS if block.language == "python"]
+TESTS = "pytest -n auto --dist worksteal"
 SET_UP = "python3 -m venv .venv && .venv/bin/pip install --quiet . && .venv/bin/"
 
 
 def test_it_begins_with_the_two_commands() -> None:
     assert CONSOLES[0][0] == f"{SET_UP}dml-tile run examples/tile.json"
-    assert CONSOLES[1] == ("bash .ci/run", "")
-    assert (ROOT / ".ci" / "run").exists()
+    assert CONSOLES[1] == (SET_UP.replace(" . ", " '.[test]' ") + TESTS, "")
+    assert '"$bin/' + TESTS.replace("pytest", 'pytest"') in (ROOT / ".ci" / "run").read_text()
 
 
 @pytest.mark.parametrize(

@@ -221,6 +221,7 @@ def test_the_same_results_make_the_same_page() -> None:
     assert page([checked(LONG, OLD, NEW)]) == page([checked(LONG, OLD, NEW)])
 
 
+@pytest.mark.long
 def test_so_many_results_are_counted_and_the_first_listed() -> None:
     accepted, refused = checked(SHORT), checked(LONG, MIDDLE)
     html = page([*repeat(accepted, MAX_LISTED + 3), *repeat(refused, MAX_LISTED + 4), accepted])

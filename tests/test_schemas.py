@@ -82,6 +82,7 @@ ANYTHING = st.one_of(
 )
 
 
+@pytest.mark.long
 @given(
     st.sampled_from([*FLAT, "Flags", "Strides", "DimensionCount", "TotalTensorSizeInBytes", "Type", "Foo"]), ANYTHING
 )

@@ -39,6 +39,7 @@ TileOperatorDesc(input_tensor="FLOAT32", output_tensor=None, repeats=[1])
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("source", "lines"), [(RIGHT, set[int]()), (WRONG, {3, 4, 5, 6})], ids=["right", "wrong"])
 def test_mypy_agrees(source: str, lines: set[int], tmp_path: Path) -> None:
     file = tmp_path / "program.py"
@@ -50,6 +51,7 @@ def test_mypy_agrees(source: str, lines: set[int], tmp_path: Path) -> None:
     assert {int(line.split(":")[1]) for line in out.splitlines() if ": error:" in line} == lines, out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("source", "lines"), [(RIGHT, set[int]()), (WRONG, {3, 4, 5, 6})], ids=["right", "wrong"])
 def test_pyright_agrees(source: str, lines: set[int], tmp_path: Path) -> None:
     pyright = shutil.which("pyright", path=Path(sys.executable).parent) or shutil.which("pyright")

@@ -98,6 +98,7 @@ def test_each_element_of_the_output_shows_what_numpy_would_put_there(desc: TileO
     assert len(set.union(*letters.values())) == len(letters)
 
 
+@pytest.mark.long
 @given(desc=strategies.tiles() | strategies.nearly_valid_tiles() | strategies.invalid_tiles(), width=widths)
 @settings(max_examples=200)
 def test_whatever_a_descriptor_holds_is_drawn_within_bounds(desc: TileOperatorDesc, width: int) -> None:

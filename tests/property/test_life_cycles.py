@@ -404,5 +404,5 @@ class OldLife(Life):
 
 
 TestLife = Life.TestCase
-TestOldLife = OldLife.TestCase
+TestOldLife = pytest.mark.long(OldLife.TestCase)
 TestLife.settings = TestOldLife.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)

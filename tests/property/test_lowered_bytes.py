@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -49,6 +50,7 @@ def tiles(draw: st.DrawFn) -> TileOperatorDesc:
     return TileOperatorDesc.model_validate(draft)
 
 
+@pytest.mark.long
 @given(tiles(), st.sampled_from(TARGETS), st.sampled_from([True, True, True, False]))
 @settings(max_examples=1200)
 def test_a_lowering_writes_the_same_bytes_or_there_is_none(
@@ -135,6 +137,7 @@ def small_axes(draw: st.DrawFn) -> tuple[Axis, ...]:
     return ByteWalk.of(1, sizes, repeats, source_strides, destination_strides).axes
 
 
+@pytest.mark.long
 @given(small_axes(), st.integers(2, 3))
 @settings(max_examples=300)
 def test_no_chain_is_shorter_nor_has_less_scratch_memory(axes: tuple[Axis, ...], most: int) -> None:

@@ -9,6 +9,7 @@ pytest.importorskip("onnxruntime")
 from tests.helpers.onnx_chains import figures_of
 
 
+@pytest.mark.long
 def test_whatever_onnxruntime_folds_is_known_and_nothing_is_contradicted() -> None:
     figures = figures_of(seed=0, chains=100, share=0.1)
     assert figures.missed == []

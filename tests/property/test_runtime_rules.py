@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -100,6 +101,7 @@ def described(flat: Flat) -> TileOperatorDesc:
     return TileOperatorDesc.model_validate(flat)
 
 
+@pytest.mark.long
 @given(
     descriptors(),
     st.sampled_from(list(FeatureLevel)),

@@ -76,6 +76,7 @@ def test_an_invalid_tile_is_refused(target: Target, data: st.DataObject) -> None
     assert check(data.draw(invalid_tiles(target)), target)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", [at("1_0"), at("2_1"), at("3_1"), at("6_4"), WEAK], ids=lambda target: target.label)
 def test_each_data_type_and_dimension_count_of_the_row_occurs(target: Target) -> None:
     drawn: set[tuple[str, int]] = set()
@@ -114,6 +115,7 @@ def test_uncommon_tiles_occur(condition: Callable[..., bool]) -> None:
 DESCRIPTOR_RULE_IDS = sorted(rule.id for rule in DESCRIPTOR_RULES if not rule.id.startswith("DML-OPERATOR-"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", DESCRIPTOR_RULE_IDS)
 def test_nearly_valid_tiles_break_each_rule(rule: str) -> None:
     target = WEAK if rule == "DML-TILE-DataType-adapter" else at("1_0" if rule.endswith("-level") else "6_4")
@@ -153,6 +155,7 @@ def test_a_faulty_tile_shrinks_to_a_small_one_with_its_fault() -> None:
     assert np.prod(output.sizes or ()) <= 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", [tiles, nearly_valid_tiles, invalid_tiles])
 def test_no_target_is_the_simulated_one(strategy: Callable[..., st.SearchStrategy[TileOperatorDesc]]) -> None:
     with simulate("1_0"):

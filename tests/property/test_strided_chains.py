@@ -88,6 +88,7 @@ def words(desc: TileOperatorDesc, size: int) -> dict[int, int] | None:
     return taken
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("data_type", "level", "refused"),
     [("FLOAT32", "1_0", 0), ("UINT8", "1_0", 563), ("UINT8", "2_1", 0), ("UINT8", "3_1", 0)],
