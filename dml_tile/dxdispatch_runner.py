@@ -19,7 +19,7 @@ from dml_tile.errors import DmlError, RefusedModelError
 from dml_tile.execution.executor import BoundTile, CompiledTile, compile_tile, described
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.replacement import replacement
-from dml_tile.findings import Against, Finding
+from dml_tile.findings import Against, Finding, found_by
 from dml_tile.input_errors import unreadable
 from dml_tile.readers.dxdispatch.model import (
     IMAGE_SUFFIXES,
@@ -148,15 +148,13 @@ class _Bound:
     def _binding_findings(self, tile: TileOperatorDesc, stage: BindingStage, bindings: Bindings) -> Iterator[Finding]:
         for name, buffer in zip(("InputTensor", "OutputTensor"), described(tile), strict=True):
             point = BindPoint(name, bool(buffer.flags & TensorFlags.OWNED_BY_DML), stage, name in bindings)
-            for point_rule in BIND_POINT_RULES:
-                yield from point_rule.findings(point, self._target)
+            yield from found_by(BIND_POINT_RULES, point, self._target)
             if point.needed and point.bound:
                 (source,) = bindings[name]
                 offset = self._offset(source)
                 slot = Slot.of_tensor(name, buffer, TENSOR if stage == "execution" else INITIALIZER_INPUT)
                 binding = Binding(slot, self._memory[source.name].bytes.nbytes - offset, offset)
-                for binding_rule in BINDING_RULES:
-                    yield from binding_rule.findings(binding, self._target)
+                yield from found_by(BINDING_RULES, binding, self._target)
 
     def _range(self, sources: Sequence[BindingSource]) -> Bytes:
         (source,) = sources

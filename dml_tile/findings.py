@@ -54,6 +54,11 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
+_DOCUMENTED: Final = Basis.DOCUMENTED  # looking up an enumerator costs more than comparing with it
+_WARNING: Final = Severity.WARNING
+_ERROR: Final = Severity.ERROR
+
+
 def bases_of(against: Against) -> Basis:
     """The bases that ``against`` selects. Raises ValueError for an unknown word."""
     if against not in BASES:
@@ -102,25 +107,35 @@ class Rule(Generic[Subject]):
         return self._severity(self.basis)
 
     def _severity(self, basis: Basis) -> Severity:
-        return self.severity or (Severity.WARNING if basis == Basis.DOCUMENTED else Severity.ERROR)
+        return self.severity or (_WARNING if basis == _DOCUMENTED else _ERROR)
 
     def findings(self, subject: Subject, target: Target) -> Iterator[Finding]:
         """The findings of this rule on its subject at a target."""
-        for violation in self.violations(subject, target):
-            basis = violation.basis or self.basis
-            severity = self._severity(basis)
-            returned = self.hresult if violation.hresult is None else violation.hresult
-            yield Finding(
-                rule=self.id,
-                path=violation.path,
-                message=violation.message,
-                severity=severity,
-                basis=basis,
-                hresult=returned if severity is Severity.ERROR else None,
-                crash=self.crash,
-                url=self.url,
-                suggestion=violation.suggestion,
-            )
+        return map(self.finding, self.violations(subject, target))
+
+    def finding(self, violation: Violation) -> Finding:
+        """The finding for one place where this rule is broken."""
+        basis = self.basis if violation.basis is None else violation.basis
+        severity = self._severity(basis)
+        returned = self.hresult if violation.hresult is None else violation.hresult
+        return Finding(
+            rule=self.id,
+            path=violation.path,
+            message=violation.message,
+            severity=severity,
+            basis=basis,
+            hresult=returned if severity is _ERROR else None,
+            crash=self.crash,
+            url=self.url,
+            suggestion=violation.suggestion,
+        )
+
+
+def found_by(rules: Iterable[Rule[Subject]], subject: Subject, target: Target) -> Iterator[Finding]:
+    """The findings of several rules on their subject at a target, in the order of the rules."""
+    for each in rules:
+        for violation in each.violations(subject, target):
+            yield each.finding(violation)
 
 
 def rule(

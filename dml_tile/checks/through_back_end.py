@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dml_tile.back_ends import BackEnd, Fate, Handover, back_end_named
 from dml_tile.enums import FeatureLevel
-from dml_tile.findings import Against, Finding, bases_of
+from dml_tile.findings import Against, Finding, bases_of, found_by
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.rules.back_end import BACK_END_RULES, back_end_hands_over_a_tile
 from dml_tile.rules.check import DISTINCT_LEVELS, check
@@ -79,7 +79,7 @@ def _findings(
 
 
 def _own_findings(handover: Handover, back_end: BackEnd, target: Target) -> tuple[Finding, ...]:
-    found = (finding for rule in BACK_END_RULES for finding in rule.findings(handover, target))
+    found = found_by(BACK_END_RULES, handover, target)
     return tuple(replace(finding, url=back_end.source) for finding in found)
 
 

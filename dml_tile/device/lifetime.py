@@ -11,7 +11,7 @@ from dml_tile.calls import record, report_question, report_removal
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import Padding
-from dml_tile.findings import Against, Finding, Rule, Severity, bases_of
+from dml_tile.findings import Against, Finding, Rule, Severity, bases_of, found_by
 from dml_tile.rules.device import REMOVAL_RULES, Removal
 from dml_tile.targets import Target
 
@@ -66,12 +66,7 @@ class Lifetime:
 
     def findings(self, rules: Iterable[Rule[Subject]], subject: Subject) -> list[Finding]:
         """Return the findings of the rules on a subject that the device's contract includes."""
-        found: list[Finding] = []
-        for rule in rules:
-            for _ in rule.violations(subject, self.target):  # seldom: most calls are right
-                found += (finding for finding in rule.findings(subject, self.target) if finding.basis & self._bases)
-                break
-        return found
+        return [finding for finding in found_by(rules, subject, self.target) if finding.basis & self._bases]
 
     def require(self, call: str, rules: Iterable[Rule[Subject]], subject: Subject) -> None:
         """Raise DmlError with the findings if there are any."""

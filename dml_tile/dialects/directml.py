@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.errors import DmlError
-from dml_tile.findings import Finding
+from dml_tile.findings import Finding, found_by
 from dml_tile.rules.dialect import DIALECT_RULES, expressed
 from dml_tile.simulation import DEFAULT_TARGET
 from dml_tile.tile_request import Request
@@ -12,7 +12,7 @@ from dml_tile.tile_request import Request
 
 def findings(request: Request) -> tuple[Finding, ...]:
     """The reasons why no descriptor can express the request. Those of the descriptor itself are ``check``'s."""
-    return tuple(finding for rule in DIALECT_RULES for finding in rule.findings(request, DEFAULT_TARGET))
+    return tuple(found_by(DIALECT_RULES, request, DEFAULT_TARGET))
 
 
 def tile_desc(request: Request) -> TileOperatorDesc:

@@ -15,7 +15,7 @@ from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
 from dml_tile.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorDataType
 from dml_tile.errors import DmlError
-from dml_tile.findings import Finding
+from dml_tile.findings import Finding, found_by
 from dml_tile.geometry.byte_walk import ByteWalk
 from dml_tile.geometry.chain import MAX_STEPS
 from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides, round_up_4
@@ -180,7 +180,7 @@ def _lowered(
         task.walk.element_size, task.own, target, allow_float_reinterpretation=allow_float_reinterpretation
     )
     movement = Movement(task.data_type, task.walk.axes, types)
-    if findings := [finding for rule in MOVEMENT_RULES for finding in rule.findings(movement, target)]:
+    if findings := list(found_by(MOVEMENT_RULES, movement, target)):
         raise DmlError(findings)
     chains = chains_of(task.walk.axes, types, target.tile_support.dimension_counts[-1], max_steps)
     shortest = min((len(chain.tiles) for chain in chains), default=None)

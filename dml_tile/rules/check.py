@@ -8,7 +8,7 @@ lowest_level()  the lowest feature level without findings
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import mul
 from typing import Final
 
@@ -23,8 +23,8 @@ from dml_tile.enums import (
     TensorType,
 )
 from dml_tile.errors import DmlError
-from dml_tile.findings import Against, Finding, Severity, bases_of
-from dml_tile.geometry.layout import ELEMENT_SIZES, minimum_size_in_bytes
+from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
+from dml_tile.geometry.layout import ELEMENT_SIZES, round_up_4
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
@@ -65,10 +65,8 @@ def findings_of(
 ) -> tuple[Finding, ...]:
     """Find what ``check`` finds, where the call in progress is another one. Raises what ``check`` raises."""
     bases = bases_of(against)
-    tile = _tile_of(desc)
-    if tile is not None and _is_plainly_fine(tile, target):
-        return ()
-    return tuple(finding for finding in _findings(desc, tile, target) if finding.basis & bases)
+    found = _findings(desc, target)
+    return tuple([finding for finding in found if finding.basis & bases]) if found else ()
 
 
 def require(
@@ -108,95 +106,99 @@ DISTINCT_LEVELS: Final = tuple(_distinct_levels())
 """The levels at which the answer to a descriptor can change."""
 
 _BUFFER: Final = int(TensorType.BUFFER)  # looking up an enumerator costs more than comparing with it
+_NO_FLAGS: Final = int(TensorFlags.NONE)
 _OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
 
 
 def _passes(desc: OperatorDesc | TileOperatorDesc | None, target: Target) -> bool:
     """True if a descriptor has no finding; the search ends at the first."""
+    return not any(True for _ in _findings(desc, target))
+
+
+def _findings(desc: OperatorDesc | TileOperatorDesc | None, target: Target) -> Iterable[Finding]:
+    if isinstance(desc, TileOperatorDesc):
+        return _tile_findings(desc, target)
     tile = _tile_of(desc)
-    return (tile is not None and _is_plainly_fine(tile, target)) or not any(True for _ in _findings(desc, tile, target))
+    return found_by(OPERATOR_RULES, desc, target) if tile is None else _tile_findings(tile, target)
 
 
-def _tile_of(operator: OperatorDesc | TileOperatorDesc | None) -> TileOperatorDesc | None:
-    if operator is None or isinstance(operator, TileOperatorDesc):
-        return operator
+def _tile_of(operator: OperatorDesc | None) -> TileOperatorDesc | None:
+    """The tile of an operator, which then breaks none of OPERATOR_RULES; None for any other."""
+    if operator is None:
+        return None
     if not isinstance(operator, OperatorDesc):
         raise TypeError(f"a TileOperatorDesc or an OperatorDesc was expected, not a {type(operator).__name__}")
     return operator.desc if operator.type == OperatorType.TILE else None
 
 
-def _findings(
-    desc: OperatorDesc | TileOperatorDesc | None, tile: TileOperatorDesc | None, target: Target
-) -> Iterator[Finding]:
-    if tile is not None:
-        operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor)
-        whole = Tile(tile, *map(view_of, operands))
-        for operand, buffer in zip(operands, (whole.input, whole.output), strict=True):
-            if not _is_ordinary(operand):
-                for tensor_rule in TENSOR_RULES:
-                    yield from tensor_rule.findings(operand, target)
-                if buffer is not None:
-                    for buffer_rule in BUFFER_RULES:
-                        yield from buffer_rule.findings(buffer, target)
-            if buffer is not None:
-                for tile_buffer_rule in TILE_BUFFER_RULES:
-                    yield from tile_buffer_rule.findings(buffer, target)
-            if operand.is_output:
-                for output_rule in INPUT_OUTPUT_RULES:
-                    yield from output_rule.findings(whole, target)
-        for repeats_rule in REPEATS_RULES:
-            yield from repeats_rule.findings(whole, target)
-    if not isinstance(desc, TileOperatorDesc):
-        for operator_rule in OPERATOR_RULES:
-            yield from operator_rule.findings(desc, target)
+def _tile_findings(tile: TileOperatorDesc, target: Target) -> Iterable[Finding]:
+    """The findings of all rules of tiles, without applying those that a tile of the common kind cannot break.
 
-
-def _is_plainly_fine(tile: TileOperatorDesc, target: Target) -> bool:
-    """True for a descriptor of the common kind that breaks no rule; applying the rules costs ten times as much.
-
-    It never accepts what a rule refuses (a property test holds it to that), and leaves all that is less common, such as
-    strides, to the rules.
+    Applying all costs ten times as much as seeing that a common tile breaks none. What is less common, such as strides,
+    is left to the rules. A property test compares the findings with those of all rules.
     """
-    source, destination = _plain(tile.input_tensor), _plain(tile.output_tensor)
-    if source is None or destination is None or source.sizes is None or tile.repeats is None:
-        return False
-    support = target.tile_support
-    return (
-        source.data_type == destination.data_type
-        and source.data_type in support.data_types
-        and source.dimension_count in support.dimension_counts
-        and source.dimension_count == destination.dimension_count == tile.repeats_count == len(tile.repeats)
-        and target.typed_uav_loads
-        and destination.flags == 0
-        and tuple(map(mul, source.sizes, tile.repeats)) == destination.sizes
-    )
+    source = _ordinary_buffer(tile.input_tensor, _OWNED_BY_DML)
+    destination = _ordinary_buffer(tile.output_tensor, _NO_FLAGS)
+    fits = False
+    if source is not None and destination is not None:
+        fits = _fits(tile, source, destination)
+        if fits and _is_supported(source, target):  # and so is an output that fits
+            return ()
+    return _walk(tile, target, (source is not None, destination is not None), fits)
 
 
-def _is_ordinary(operand: Operand) -> bool:
-    """True for a tensor of the common kind, which breaks no rule of tensors at any target (a test holds it to that)."""
-    buffer = _plain(operand.tensor)
-    return buffer is not None and not (operand.is_output and buffer.flags)
+def _walk(tile: TileOperatorDesc, target: Target, ordinary: tuple[bool, bool], fits: bool) -> Iterator[Finding]:
+    operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor)
+    whole = Tile(tile, view_of(operands[0]), view_of(operands[1]))
+    for operand, view, is_ordinary in zip(operands, (whole.input, whole.output), ordinary, strict=True):
+        if not is_ordinary:
+            yield from found_by(TENSOR_RULES, operand, target)
+            if view is not None:
+                yield from found_by(BUFFER_RULES, view, target)
+        if view is not None and not _is_supported(view.desc, target):
+            yield from found_by(TILE_BUFFER_RULES, view, target)
+    if not fits:
+        yield from found_by(INPUT_OUTPUT_RULES, whole, target)
+        yield from found_by(REPEATS_RULES, whole, target)
 
 
-def _plain(tensor: TensorDesc | None) -> BufferTensorDesc | None:
-    """The buffer of a packed, sane tensor without an alignment; None for any other."""
+def _ordinary_buffer(tensor: TensorDesc | None, allowed_flags: int) -> BufferTensorDesc | None:
+    """The buffer of a packed, sane tensor without an alignment, which breaks no rule of tensors; None for any other."""
     if tensor is None or tensor.type != _BUFFER or tensor.desc is None:
         return None
     buffer = tensor.desc
-    element_size = ELEMENT_SIZES.get(buffer.data_type)
+    sizes, element_size = buffer.sizes, ELEMENT_SIZES.get(buffer.data_type)
     if (
-        buffer.sizes is None
+        sizes is None
         or element_size is None
-        or not 0 < len(buffer.sizes) == buffer.dimension_count <= DML_TENSOR_DIMENSION_COUNT_MAX1
+        or not 0 < len(sizes) == buffer.dimension_count <= DML_TENSOR_DIMENSION_COUNT_MAX1
         or buffer.strides is not None
-        or buffer.guaranteed_base_offset_alignment != 0
-        or buffer.flags > _OWNED_BY_DML
+        or buffer.guaranteed_base_offset_alignment
+        or buffer.flags > allowed_flags
     ):
         return None
-    elements = math.prod(buffer.sizes)
-    if not 0 < elements <= UINT_MAX:
-        return None
-    total = buffer.total_tensor_size_in_bytes
+    elements, total = math.prod(sizes), buffer.total_tensor_size_in_bytes
+    if 0 < elements <= UINT_MAX and round_up_4(elements * element_size) <= total <= UINT_MAX * element_size:
+        return buffer
+    return None
+
+
+def _is_supported(buffer: BufferTensorDesc, target: Target) -> bool:
+    """True for a tensor in the target's row of Tile's support, on an adapter that lacks nothing for it."""
+    support = target.tile_support
     return (
-        buffer if minimum_size_in_bytes(element_size, buffer.sizes, None) <= total <= UINT_MAX * element_size else None
+        buffer.data_type in support.data_types
+        and buffer.dimension_count in support.dimension_counts
+        and target.typed_uav_loads
+    )
+
+
+def _fits(tile: TileOperatorDesc, source: BufferTensorDesc, destination: BufferTensorDesc) -> bool:
+    """True for an ordinary output of the sizes of the ordinary input, repeated, with a repeat for each dimension."""
+    repeats = tile.repeats
+    return (
+        repeats is not None
+        and source.data_type == destination.data_type
+        and source.dimension_count == destination.dimension_count == tile.repeats_count == len(repeats)
+        and tuple(map(mul, source.sizes or (), repeats)) == destination.sizes  # none is 0, so no repeat is
     )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from dml_tile.descriptors import DATA_TYPE, BufferTensorDesc, TensorDesc
 from dml_tile.enums import (
@@ -30,8 +29,7 @@ from dml_tile.targets import Target
 from dml_tile.text import braced
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(NamedTuple):
     """One tensor of an operator, by the name of its field."""
 
     name: str
@@ -42,8 +40,7 @@ class Operand:
         return self.name == "OutputTensor"
 
 
-@dataclass(frozen=True, slots=True)
-class TensorView:
+class TensorView(NamedTuple):
     """One operand's DML_BUFFER_TENSOR_DESC, with sizes and strides that are safe to compute with."""
 
     operand: Operand

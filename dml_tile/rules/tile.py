@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from dml_tile.descriptors import DATA_TYPE, OperatorDesc, TileOperatorDesc, type_name
 from dml_tile.enums import (
@@ -29,8 +28,7 @@ _PRIVATE_TYPES: Final = range(0x80000000, 0x80000020)
 _FIRST_UNSUPPORTED_TYPE: Final = 0xC0000000
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(NamedTuple):
     """A tile, and those of its tensors that are described."""
 
     desc: TileOperatorDesc

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.enums import UINT64_MAX, UINT_MAX, FeatureLevel
-from dml_tile.findings import Against
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.enums import UINT64_MAX, UINT_MAX, FeatureLevel, OperatorType
+from dml_tile.findings import Against, Finding, found_by
 from dml_tile.geometry.layout import ELEMENT_SIZES, calc_buffer_tensor_size, packed_strides
-from dml_tile.rules.check import _findings, _is_ordinary, _is_plainly_fine, check, lowest_level
+from dml_tile.rules.check import check, lowest_level
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
+from dml_tile.rules.tile import INPUT_OUTPUT_RULES, OPERATOR_RULES, REPEATS_RULES, TILE_BUFFER_RULES, Tile
 from dml_tile.targets import Target
-from tests.helpers.descriptors import changed
+from tests.helpers.descriptors import changed, page_tile
 from tests.helpers.recorded_answers import answer
 from tests.helpers.runtime_oracle import create_operator
 
@@ -117,69 +118,67 @@ def test_the_runtime_answers_as_the_plain_restatement_says(
     assert answer(check(described(flat), target, against="runtime")) == expected
 
 
-@given(descriptors(), st.sampled_from(list(FeatureLevel)), st.booleans())
-@settings(max_examples=500)
-def test_what_is_plainly_fine_breaks_no_rule(flat: Flat, level: FeatureLevel, typed_uav_loads: bool) -> None:
-    desc, target = described(flat), Target(level, typed_uav_loads=typed_uav_loads)
-    if _is_plainly_fine(desc, target):
-        assert not list(_findings(desc, desc, target))
+def findings_of_all_rules(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
+    """The findings of a tile by applying every rule, in the order of the fields."""
+    operands = Operand("InputTensor", desc.input_tensor), Operand("OutputTensor", desc.output_tensor)
+    views = [view_of(operand) for operand in operands]
+    tile = Tile(desc, *views)
+    found: list[Finding] = []
+    for operand, view in zip(operands, views, strict=True):
+        found += found_by(TENSOR_RULES, operand, target)
+        found += found_by(BUFFER_RULES + TILE_BUFFER_RULES, view, target) if view is not None else ()
+    found += found_by(INPUT_OUTPUT_RULES + REPEATS_RULES, tile, target)
+    return (*found, *found_by(OPERATOR_RULES, OperatorDesc(type=OperatorType.TILE, desc=desc), target))
 
 
-@given(descriptors(), st.sampled_from(list(FeatureLevel)), st.booleans())
-@settings(max_examples=500)
-def test_an_ordinary_tensor_breaks_no_rule_of_tensors(flat: Flat, level: FeatureLevel, typed_uav_loads: bool) -> None:
-    desc, target = described(flat), Target(level, typed_uav_loads=typed_uav_loads, double_precision=typed_uav_loads)
-    assert desc is not None
-    for operand in (Operand("InputTensor", desc.input_tensor), Operand("OutputTensor", desc.output_tensor)):
-        if _is_ordinary(operand):
-            view = view_of(operand)
-            assert view is not None
-            assert not [finding for rule in TENSOR_RULES for finding in rule.findings(operand, target)]
-            assert not [finding for rule in BUFFER_RULES for finding in rule.findings(view, target)]
-
-
-def test_a_tensor_without_dimensions_is_not_ordinary() -> None:
-    scalar = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[], repeats=[])
-    assert not _is_ordinary(Operand("InputTensor", scalar.input_tensor))
-
-
-def test_an_owned_output_is_not_ordinary() -> None:
-    tile = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2], repeats=[2])
-    owned = changed(tile, InputTensor__Flags=1, OutputTensor__Flags=1)
-    assert _is_ordinary(Operand("InputTensor", owned.input_tensor))
-    assert not _is_ordinary(Operand("OutputTensor", owned.output_tensor))
-    assert _is_ordinary(Operand("OutputTensor", tile.output_tensor))
-
-
-@st.composite
-def plain_tiles(draw: st.DrawFn) -> TileOperatorDesc:
-    rank = draw(st.integers(1, 8))
-    sizes = draw(st.lists(st.integers(1, 9), min_size=rank, max_size=rank))
-    repeats = draw(st.lists(st.integers(1, 9), min_size=rank, max_size=rank))
-    return TileOperatorDesc.from_input(data_type=draw(st.integers(1, 11)), sizes=sizes, repeats=repeats)
-
-
-@given(plain_tiles(), st.sampled_from(list(FeatureLevel)))
-def test_a_plain_tile_takes_the_short_way_exactly_if_it_breaks_no_rule(
-    desc: TileOperatorDesc, level: FeatureLevel
+@given(descriptors(), st.sampled_from(list(FeatureLevel)), st.booleans(), st.booleans())
+@settings(max_examples=1000)
+def test_no_rule_is_left_out_that_a_tile_breaks(
+    flat: Flat, level: FeatureLevel, double_precision: bool, typed_uav_loads: bool
 ) -> None:
-    target = Target(level)
-    assert _is_plainly_fine(desc, target) == (not list(_findings(desc, desc, target)))
+    desc, target = described(flat), Target(level, "", double_precision, typed_uav_loads)
+    expected = findings_of_all_rules(desc, target)
+    assert check(desc, target) == expected
+    assert check(OperatorDesc(type=OperatorType.TILE, desc=desc), target) == expected
 
 
 @given(st.integers(1, 11), st.sampled_from(list(FeatureLevel)), st.booleans(), st.integers(-2, 2), st.booleans())
-def test_the_short_way_ends_where_the_totals_do(
+def test_no_rule_is_left_out_at_the_bounds_of_the_totals(
     data_type: int, level: FeatureLevel, typed_uav_loads: bool, off: int, at_the_minimum: bool
 ) -> None:
     tile = TileOperatorDesc.from_input(data_type=data_type, sizes=[1, 1, 2, 2], repeats=[1, 1, 1, 1])
     element_size = ELEMENT_SIZES[data_type]
     total = off + (4 * element_size if at_the_minimum else UINT_MAX * element_size)
-    desc, target = (
-        changed(tile, InputTensor__TotalTensorSizeInBytes=total),
-        Target(level, typed_uav_loads=typed_uav_loads),
-    )
-    if _is_plainly_fine(desc, target):
-        assert not list(_findings(desc, desc, target))
+    desc = changed(tile, InputTensor__TotalTensorSizeInBytes=total)
+    target = Target(level, typed_uav_loads=typed_uav_loads)
+    assert check(desc, target) == findings_of_all_rules(desc, target)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {
+            "InputTensor__Sizes": [],
+            "InputTensor__DimensionCount": 0,
+            "OutputTensor__Sizes": [],
+            "OutputTensor__DimensionCount": 0,
+            "RepeatsCount": 0,
+            "Repeats": [],
+        },
+        {"OutputTensor__Flags": 1},
+        {"InputTensor__Flags": 1},
+        {"InputTensor__Flags": 2},
+        {"InputTensor__Type": 0},
+        {"Repeats": [1, 1, 3, 0], "OutputTensor__Sizes": [1, 1, 6, 0]},
+        {"Repeats": [1, 1, 3, 3, 1]},
+        {"OutputTensor__Sizes": [1, 1, 6, 9, 1]},
+        {"OutputTensor__Strides": [54, 54, 9, 1]},
+    ],
+    ids=lambda fields: ", ".join(fields),
+)
+def test_no_rule_is_left_out_that_a_tile_near_the_common_kind_breaks(fields: dict[str, object]) -> None:
+    desc = page_tile(**fields)
+    assert check(desc, "5_2") == findings_of_all_rules(desc, Target.parse("5_2"))
 
 
 @given(descriptors(), st.sampled_from(list(FeatureLevel)))
