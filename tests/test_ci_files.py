@@ -60,7 +60,7 @@ def run_check(**environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_action_s_scripts_have_no_expressions() -> None:
-    """What a pull request may choose reaches them in variables only."""
+    """They get values that a pull request may choose in variables only."""
     for step in STEPS.values():
         assert "${{" not in step.get("run", "")
     assert ACTION["runs"]["using"] == "composite"

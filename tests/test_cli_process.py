@@ -50,7 +50,7 @@ def test_piped_output_is_plain_and_not_wrapped(tmp_path: Path) -> None:
 
 
 def on_a_terminal(*arguments: str, **environment: str) -> str:
-    """What the command line writes to a terminal; its standard error is one too."""
+    """Returns what the command line writes to a terminal; its standard error is one too."""
     main, side = pty.openpty()
     try:
         clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}

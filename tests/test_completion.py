@@ -25,7 +25,7 @@ COMMANDS = ["check", "emit", "explain", "levels", "lower", "run", "schema"]
 
 
 def asked(words: str) -> subprocess.CompletedProcess[str]:
-    """What is printed where the last of the words is completed, and, on standard error, what that imported."""
+    """Completes the last of the words; returns what is printed, and, from standard error, what that imported."""
     environment = os.environ | {
         "_DML_TILE_COMPLETE": "complete_bash",
         "COMP_WORDS": words,

@@ -111,7 +111,7 @@ def test_each_rule_has_a_section() -> None:
 
 
 def tried(rule: str, block: Block) -> tuple[Finding, ...]:
-    """What is found when an example of the page is tried as the line above it says."""
+    """Tries an example of the page as the line above it says, and returns the findings."""
     if block.language == "python":
         return findings_of(PREPARED[rule.split("-")[1]], block.text)
     *_, lead, _, _, _ = rule_sections()[rule][: block.span[0]].split("\n")

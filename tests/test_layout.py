@@ -103,7 +103,7 @@ def test_without_wrapping_the_helper_gives_the_true_minimum(shape: tuple[list[in
 
 
 def brute_force(sizes: list[int], strides: list[int]) -> bool:
-    """Whether two of all the indices have the same address."""
+    """Tells whether two of all the indices have the same address."""
     addresses = [
         sum(index * stride for index, stride in zip(indices, strides, strict=True))
         for indices in itertools.product(*map(range, sizes))

@@ -84,7 +84,7 @@ def test_a_file_that_cannot_be_finished_changes_nothing(tmp_path: Path, before: 
 
 
 def test_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
-    """Where the system has files without a name."""
+    """Systems that have files without a name."""
     program = f"""
 import os, signal
 from pathlib import Path

@@ -97,7 +97,7 @@ def field(browser: Chrome, selector: str) -> WebElement:
 
 
 def logged(browser: Chrome, log: str) -> list[str]:
-    """What a log has got since it was last asked for."""
+    """Returns what a log has got since it was last asked for."""
     return [entry["message"] for entry in browser.get_log(log)]  # type: ignore[no-untyped-call]
 
 

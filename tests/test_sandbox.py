@@ -27,7 +27,7 @@ LONG = 300  # seconds, on a machine that has much else to do
 
 
 def read(path: Path, *paths: Path, known_shapes: KnownShapes | None = None, **bounds: Any) -> list[list[Any]]:
-    """What a reader gives for each file."""
+    """Returns what a reader gives for each file."""
     with ModelReader(known_shapes or KnownShapes(), **{"seconds": LONG, **bounds}) as reader:
         return [list(reader.parts(each)) for each in (path, *paths)]
 
@@ -215,7 +215,7 @@ FRESH = "a later file is read by another process"
 
 
 def obey(folder: Path, *files: str, **bounds: Any) -> list[list[Any]]:
-    """What a reader gives for files of which each tells the stand-in what to do."""
+    """Returns what a reader gives for files of which each tells the stand-in what to do."""
     paths = [folder / f"{i}.xml" for i in range(len(files))]
     for path, text in zip(paths, files, strict=True):
         path.write_text(text)
@@ -223,7 +223,7 @@ def obey(folder: Path, *files: str, **bounds: Any) -> list[list[Any]]:
 
 
 def is_gone(told: Sequence[Problem]) -> bool:
-    """Whether the process that told its number is no more."""
+    """Tells whether the process that told its number is no more."""
     try:
         os.kill(int(told[0].message), 0)
     except ProcessLookupError:

@@ -156,7 +156,7 @@ PEERS: Final = {
 
 
 def is_newer_than_seen(peer: str) -> bool:
-    """Whether the peer has been released anew since its disagreements were seen, and so may agree by now."""
+    """Tells whether the peer has been released anew since its disagreements were seen, and so may agree by now."""
     major, minor, *_ = version(PEERS[peer].package).split(".")
     return (int(major), int(minor)) > PEERS[peer].seen
 

@@ -14,7 +14,7 @@ Addresses = NDArray[np.int64]
 
 
 def fewest_steps(axes: tuple[Axis, ...], most: int) -> tuple[int, int] | None:
-    """How many tiles of at most ``most`` dimensions do it, and with how much packed scratch memory; None: none do.
+    """Returns how many tiles of at most ``most`` dimensions do it, and their packed scratch memory; or None.
 
     Each way is tried to see what is written as sizes and repeats; what a step reads is packed, but for the first.
     """
@@ -55,7 +55,7 @@ def _sources(needed: Addresses, places: Addresses, most: int) -> Iterator[Addres
 
 
 def _is_regular(addresses: Addresses) -> bool:
-    """Whether each dimension has a stride."""
+    """Tells whether each dimension has a stride."""
     return all(
         np.unique(np.diff(addresses, axis=i)).size <= 1 and (np.diff(addresses, axis=i) >= 0).all()
         for i in range(addresses.ndim)

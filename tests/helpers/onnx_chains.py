@@ -42,7 +42,7 @@ _STEPS: Final = {
 
 @dataclass
 class Figures:
-    """How many chains were built and run, and folded by each; and those that were missed here, or contradicted."""
+    """The numbers of chains built, run and folded by each; and the chains that were missed here, or contradicted."""
 
     built: int = 0
     folded_by_onnxruntime: int = 0

@@ -48,7 +48,7 @@ def commands_of(console: str) -> list[tuple[str, str]]:
 
 
 def printed_by(command: str) -> str:
-    """What a command prints on standard output, in the current folder."""
+    """Returns what a command prints on standard output, in the current folder."""
     if command.startswith("dml-tile "):
         return CliRunner().invoke(cli.app, shlex.split(command)[1:], catch_exceptions=False).stdout
     return subprocess.run(["bash", "-c", command], capture_output=True, check=True, text=True).stdout

@@ -19,7 +19,7 @@ ROWS: Final = rows_of("create_operator.jsonl")
 
 
 def answer(findings: Sequence[Finding]) -> str:
-    """What CreateOperator does, by the findings against the runtime."""
+    """Returns what CreateOperator does, by the findings against the runtime."""
     if not findings:
         return "0x00000000"
     refusals = [finding.hresult for finding in findings if finding.hresult is not None]
@@ -27,6 +27,6 @@ def answer(findings: Sequence[Finding]) -> str:
 
 
 def recorded_answer(row: dict[str, Any], level: str) -> str:
-    """What the release of a level answered to a recorded descriptor."""
+    """Returns what the release of a level answered to a recorded descriptor."""
     result: str = row["hresult"] if isinstance(row["hresult"], str) else row["hresult"][level]
     return result

@@ -33,7 +33,7 @@ _VOID = ("meta", "input", "wbr")
 
 
 def checked(part: JsonDescriptor | TileNode, *targets: Target, source: str = "a.json") -> list[Result]:
-    """What ``check`` makes of a tile."""
+    """Returns the result of ``check`` for a tile."""
     return [
         with_lower_command(result, part, KnownShapes(), is_alone=False)
         for result in results(source, part, targets or (NEW,), "both")
@@ -120,6 +120,6 @@ def rows(html: str, identifier: str) -> list[list[str]]:
 
 
 def details(html: str) -> list[str]:
-    """What stands below each row of the tiles."""
+    """Returns the text below each row of the tiles."""
     bodies = section(html, "tiles").all("tbody")
     return [" ".join(below.text for below in body.all("tr")[1:]) for body in bodies]

@@ -53,7 +53,7 @@ class Tiling:
 
 
 def span(size: int, shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
-    """Where the first element lies in the bytes that a tensor spans, and how many they are."""
+    """Returns the offset of the first element in the bytes that a tensor spans, and their number."""
     steps = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
     before = -sum(step for step in steps if step < 0)
     return before, before + sum(step for step in steps if step > 0) + size

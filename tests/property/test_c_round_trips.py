@@ -43,7 +43,7 @@ OPERATORS = st.fixed_dictionaries({"Type": st.just(70) | UINTS, "Desc": st.none(
 
 
 def kept(values: tuple[int, ...] | None, count: int) -> tuple[int, ...] | None:
-    """What C keeps of an array: as much as its count says, and no length of its own."""
+    """Returns what C keeps of an array: as much as its count says, and no length of its own."""
     return None if values is None else (*values, *[0] * 8)[: count if count <= 8 else 0]
 
 

@@ -31,7 +31,7 @@ ALL: Final = (*NUMBERS, np.dtype(bool), BFLOAT16, np.dtype(np.complex64), np.dty
 
 
 class Disagreement(NamedTuple):
-    """Where a peer deviates from a sentence of its specification; it may where ``applies``, and did in the example."""
+    """A peer deviates from a sentence of its specification: it may where ``applies``, and did in the example."""
 
     peer: str
     what: str
@@ -202,7 +202,7 @@ def onnx_cases(draw: st.DrawFn) -> Case:
 
 @st.composite
 def openvino_cases(draw: st.DrawFn) -> Case:
-    """What the core survives."""
+    """The cases that the core survives."""
     data = draw(arrays((*NUMBERS, np.dtype(bool), BFLOAT16), 0, 5, 1))
     repeats = draw(st.lists(st.integers(-2, 3), min_size=1, max_size=6))
     return Case(1, (data, np.array(repeats, draw(st.sampled_from([np.int64, np.int32, np.int8])))))
@@ -210,7 +210,7 @@ def openvino_cases(draw: st.DrawFn) -> Case:
 
 @st.composite
 def openvino_cpu_cases(draw: st.DrawFn) -> Case:
-    """What the plug-in survives."""
+    """The cases that the plug-in survives."""
     data = draw(arrays((*NUMBERS, np.dtype(bool), BFLOAT16), 1, 3, 1))
     repeats = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
     return Case(1, (data, np.array(repeats, np.int64)))

@@ -60,7 +60,7 @@ class Operator:
     volatile: bool
     initialised: int = 0
     persistent: tuple[Buffer, int] | None = None
-    """Where its initialisation wrote."""
+    """The buffer that its initialisation wrote to, and the offset there in bytes."""
 
 
 @dataclass

@@ -105,7 +105,7 @@ def byte_addresses(desc: TileOperatorDesc) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def moves_whole_elements(desc: TileOperatorDesc, size: int) -> bool:
-    """Whether all bytes move in elements of this size, seen byte by byte."""
+    """Tells whether all bytes move in elements of this size, seen byte by byte."""
     reads, writes = byte_addresses(desc)
     order = np.argsort(writes)
     reads, writes = reads[order], writes[order]

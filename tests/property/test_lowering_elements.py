@@ -15,14 +15,14 @@ Dimensions = tuple[tuple[int, int, int, int], ...]
 """Of each: its size, its repeat, and its strides in the input and the output."""
 
 Contents = tuple[int, ...]
-"""Which byte of the input each byte of a buffer holds."""
+"""For each byte of a buffer, the byte of the input that it holds."""
 
 INPUT: Final[Contents] = tuple(range(BYTES))
 BLANK: Final[Contents] = (UNTOUCHED,) * BYTES
 
 
 def tiled(source: Contents, size: int, dimensions: Dimensions) -> Contents | None:
-    """What a tile of elements of ``size`` bytes writes over a blank buffer; None where it leaves a buffer."""
+    """Returns what a tile of elements of ``size`` bytes writes over a blank buffer; None where it leaves a buffer."""
     written = list(BLANK)
     for index in product(*(range(length * repeat) for length, repeat, _, _ in dimensions)):
         read = write = 0
@@ -57,7 +57,7 @@ def dimensions(elements: int, most: int) -> list[Dimensions]:
 
 
 def reachable() -> set[Contents]:
-    """What chains of 2-byte tiles of any length, and of any layout between them, can write."""
+    """Returns all that chains of 2-byte tiles of any length, and of any layout between them, can write."""
     tiles = dimensions(BYTES // 2, BYTES // 2 - 1)
     known: set[Contents] = set()
     new = {INPUT}

@@ -32,13 +32,13 @@ any_target = st.sampled_from(TARGETS)
 def smallest(
     strategy: st.SearchStrategy[TileOperatorDesc], condition: Callable[[TileOperatorDesc], bool] = lambda desc: True
 ) -> TileOperatorDesc:
-    """What hypothesis shrinks a draw to."""
+    """Returns what hypothesis shrinks a draw to."""
     tried = settings(database=None, deadline=None, max_examples=1000)
     return find(strategy, condition, settings=tried, random=Random(1))
 
 
 def occurs(strategy: st.SearchStrategy[TileOperatorDesc], condition: Callable[[TileOperatorDesc], bool]) -> bool:
-    """Whether a draw meets a condition; raises NoSuchExample if none of many does."""
+    """Returns True if a draw meets a condition; raises NoSuchExample if none of many does."""
     once = settings(database=None, deadline=None, phases=[Phase.generate], max_examples=4000)
     return condition(find(strategy, condition, settings=once, random=Random(1)))
 
