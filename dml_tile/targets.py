@@ -189,6 +189,11 @@ class Target:
         """True if the runtime computes a tensor's extent modulo 2^32; measured on 5_0 and 5_2, but not on 6_2."""
         return self.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0
 
+    @property
+    def runtime_has_private_tensors(self) -> bool:
+        """True if the runtime has a tensor type of its own, 0x80000000; measured on 6_2, but not on 5_0 and 5_2."""
+        return self.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_6_0
+
     def supports_data_type(self, data_type: int) -> bool:
         """Return True if tensors can have a data type, by CheckFeatureSupport; an operator may take fewer types."""
         if data_type == TensorDataType.FLOAT64 and not self.double_precision:

@@ -10,11 +10,10 @@ from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.enums import FeatureLevel
 from dml_tile.rules.check import check
 from dml_tile.targets import Target
-from tests.helpers.recorded_answers import ROWS, answer, recorded_answer, rows_of
+from tests.helpers.recorded_answers import CRASH, OVER_READS, ROWS, S_OK, answer, recorded_answer, rows_of
 from tests.helpers.runtime_oracle import create_operator
 
 LEVELS: Final = ("5_0", "5_2", "6_2")
-TOO_SHORT: Final = {"DML-BUFFER-array-length", "DML-TILE-Repeats-length"}
 
 
 def test_all_rows_are_there() -> None:
@@ -42,18 +41,27 @@ def test_adapters_decide_on_data_types_as_recorded(level: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_arrays_are_too_short_where_the_runtime_was_recorded_to_read_past_them(level: str) -> None:
-    rows = rows_of("over_reads.jsonl")
-    assert {recorded_answer(row, level) for row in rows} == {"CRASH:SIGSEGV", "0x00000000", "0x80070057"}
+def test_alignments_of_each_data_type_are_accepted_as_recorded(level: str) -> None:
+    rows = rows_of("alignments.jsonl")
+    assert len(rows) == 210
     for row in rows:
-        rules = {finding.rule for finding in check(TileOperatorDesc.model_validate(row["desc"]), level)}
-        match recorded_answer(row, level):
-            case "CRASH:SIGSEGV":
-                assert rules & TOO_SHORT, row["id"]
-            case "0x00000000":
-                assert not rules, row["id"]
-            case _:
-                assert rules - TOO_SHORT, row["id"]
+        findings = check(TileOperatorDesc.model_validate(row["desc"]), level, against="runtime")
+        assert answer(findings) == recorded_answer(row, level), row["id"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_over_reads_are_found_where_the_runtime_was_recorded_to_crash_of_them(level: str) -> None:
+    rows = rows_of("over_reads.jsonl")
+    assert len(rows) == 85
+    assert {recorded_answer(row, level) for row in rows} == {CRASH, S_OK, "0x80070057"}
+    for row in rows:
+        findings = check(TileOperatorDesc.model_validate(row["desc"]), level, against="runtime")
+        rules = {finding.rule for finding in findings}
+        if recorded_answer(row, level) == CRASH:
+            assert rules & OVER_READS, row["id"]
+        else:
+            assert answer(findings) == recorded_answer(row, level), row["id"]
+            assert rules - OVER_READS or not rules, row["id"]
 
 
 @pytest.mark.parametrize("level", [level.short for level in FeatureLevel])

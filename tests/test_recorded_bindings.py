@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import pytest
 
-from tests.helpers.recorded_bindings import BINDING_CASES, CrashError, Life, is_huge
+from tests.helpers.recorded_bindings import BINDING_CASES, is_huge
 from tests.helpers.recorded_dispatches import DISPATCH_CASES
+from tests.helpers.recorded_life import CrashError, Life
 
 Case = dict[str, Any]
 

@@ -16,7 +16,7 @@ from dml_tile.bindings.slots import (
     Bound,
     Count,
 )
-from dml_tile.enums import HRESULT, UINT64_MAX, BindingType, HeapType, ResourceDimension, ResourceFlags
+from dml_tile.enums import BindingType, HeapType, ResourceDimension, ResourceFlags
 from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
 from dml_tile.pages import (
     BIND_INPUTS_PAGE,
@@ -25,12 +25,10 @@ from dml_tile.pages import (
     BINDING_DESC_PAGE,
     BINDING_PAGE,
     BUFFER_BINDING_PAGE,
-    ERRORS_PAGE,
     INITIALIZER_PAGE,
 )
+from dml_tile.rules.resource import REMOVED, RESOURCE_RULES
 from dml_tile.targets import Target
-
-REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
 
 
 @rule(
@@ -93,97 +91,6 @@ def offset_is_aligned(binding: Binding, target: Target) -> Iterator[Violation]:
             binding.name,
             f"the value of Offset is misaligned. {binding.offset} is not a multiple of {binding.slot.alignment}",
         )
-
-
-@rule(
-    "DML-BINDING-range",
-    basis=CONTRACT,
-    url=BUFFER_BINDING_PAGE,
-    says="A bound range ends within its buffer. The runtime adds Offset and SizeInBytes modulo 2^64.",
-    hresult=REMOVED,
-)
-def range_is_within_its_buffer(bound: Bound, target: Target) -> Iterator[Violation]:
-    if bound.range is None:
-        return
-    binding, buffer = bound.range
-    end = binding.offset + binding.size_in_bytes
-    if end > buffer.size:
-        wraps = end & UINT64_MAX <= buffer.size
-        unnoticed = " (DirectML adds modulo 2^64, and does not notice)" if wraps else ""
-        yield Violation(
-            bound.name,
-            f"the range ends at Offset {binding.offset} + SizeInBytes {binding.size_in_bytes} = {end}, but the buffer "
-            f"has {buffer.size} bytes{unnoticed}",
-            basis=Basis.DOCUMENTED if wraps else None,
-        )
-
-
-@rule(
-    "DML-BINDING-unordered-access",
-    basis=CONTRACT,
-    url=BINDING_PAGE,
-    says="A bound buffer has D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, but for the inputs of an initializer.",
-    hresult=REMOVED,
-)
-def buffer_allows_unordered_access(bound: Bound, target: Target) -> Iterator[Violation]:
-    if bound.range is None or not bound.slot.kind.unordered_access:
-        return
-    _, buffer = bound.range
-    if not buffer.flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
-        yield Violation(
-            bound.name,
-            f"the buffer's flags are {int(buffer.flags):#x}, without D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS (0x4)",
-        )
-
-
-@rule(
-    "DML-BINDING-heap",
-    basis=CONTRACT,
-    url=BIND_INPUTS_PAGE,
-    says="A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD too. The runtime "
-    "takes CUSTOM too, but for the outputs of an initializer.",
-    hresult=REMOVED,
-)
-def heap_is_the_gpu_s(bound: Bound, target: Target) -> Iterator[Violation]:
-    if bound.range is None:
-        return
-    kind, (_, buffer) = bound.slot.kind, bound.range
-    if buffer.heap not in kind.documented_heaps:
-        noticed = buffer.heap not in kind.accepted_heaps
-        heap = f"of type {buffer.heap.name}" if isinstance(buffer.heap, HeapType) else f"of unknown type {buffer.heap}"
-        expected = " or ".join(sorted(heap.name for heap in kind.documented_heaps))
-        yield Violation(
-            bound.name,
-            f"the buffer is on a heap {heap}, but {expected} was expected{'' if noticed else ' (DirectML accepts it)'}",
-            basis=None if noticed else Basis.DOCUMENTED,
-        )
-
-
-@rule(
-    "DML-BINDING-Dimension",
-    basis=CONTRACT,
-    url=BUFFER_BINDING_PAGE,
-    says="A bound resource is a buffer.",
-    hresult=REMOVED,
-)
-def resource_is_a_buffer(bound: Bound, target: Target) -> Iterator[Violation]:
-    if bound.range is not None and (given := bound.range[1].dimension) != ResourceDimension.BUFFER:
-        known = given in ResourceDimension._value2member_map_
-        dimension = f"D3D12_RESOURCE_DIMENSION_{ResourceDimension(given).name}" if known else f"dimension {given}"
-        yield Violation(bound.name, f"the resource has {dimension}, but D3D12_RESOURCE_DIMENSION_BUFFER was expected")
-
-
-@rule(
-    "DML-BINDING-device",
-    basis=CONTRACT,
-    url=ERRORS_PAGE,
-    says="A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on.",
-    hresult=REMOVED,
-)
-def resource_is_the_device_s(bound: Bound, target: Target) -> Iterator[Violation]:
-    owner = bound.range[1].direct3d_device if bound.range is not None else None
-    if owner is not None and owner is not bound.direct3d_device:
-        yield Violation(bound.name, "the resource belongs to another device of Direct3D 12 than the IDMLDevice")
 
 
 @rule(
@@ -390,11 +297,7 @@ BOUND_RULES: Final[tuple[Rule[Bound], ...]] = (
     array_has_one_binding,
     buffer_is_given,
     resource_is_needed,
-    range_is_within_its_buffer,
-    resource_is_a_buffer,
-    resource_is_the_device_s,
-    buffer_allows_unordered_access,
-    heap_is_the_gpu_s,
+    *RESOURCE_RULES,
 )
 
 _BUFFER_BINDING: Final = int(BindingType.BUFFER)  # looking up an enumerator costs more than comparing with it

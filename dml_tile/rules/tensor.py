@@ -28,6 +28,10 @@ from dml_tile.pages import BUFFER_PAGE, FLAGS_PAGE, HELPER_PAGE, STRIDES_PAGE, T
 from dml_tile.targets import Target
 from dml_tile.text import braced
 
+_PRIVATE_TYPE: Final = 0x80000000
+_PRIVATE_SIZE: Final = 120
+"""Of the struct of that type, in bytes; it begins with a DML_BUFFER_TENSOR_DESC, which has 48."""
+
 
 class Operand(NamedTuple):
     """One tensor of an operator, by the name of its field."""
@@ -99,7 +103,30 @@ def tensor_is_a_buffer(operand: Operand, target: Target) -> Iterator[Violation]:
         yield Violation(
             f"{operand.name}.Type",
             f"{int(operand.tensor.type)} was provided, but DML_TENSOR_TYPE_BUFFER (1) was expected",
+            basis=Basis.DOCUMENTED if _is_private(operand.tensor, target) else None,
         )
+
+
+@rule(
+    "DML-TENSOR-Type-private",
+    basis=Basis.RUNTIME,
+    url=TENSOR_PAGE,
+    says="Type is not 0x80000000, a type of the runtime's own from 6_0 on (measured on 6_2). It then reads "
+    f"{_PRIVATE_SIZE} bytes at Desc, and crashes where memory ends behind a DML_BUFFER_TENSOR_DESC.",
+    hresult=None,
+    crash=True,
+)
+def tensor_is_not_private(operand: Operand, target: Target) -> Iterator[Violation]:
+    if operand.tensor is not None and _is_private(operand.tensor, target):
+        yield Violation(
+            f"{operand.name}.Type",
+            f"{_PRIVATE_TYPE} is a type of DirectML's own: it takes Desc for a struct of {_PRIVATE_SIZE} bytes, reads "
+            "past the DML_BUFFER_TENSOR_DESC, and would crash",
+        )
+
+
+def _is_private(tensor: TensorDesc, target: Target) -> bool:
+    return tensor.type == _PRIVATE_TYPE and tensor.desc is not None and target.runtime_has_private_tensors
 
 
 @rule(
@@ -346,7 +373,12 @@ def alignment_is_a_power_of_two(view: TensorView, target: Target) -> Iterator[Vi
         )
 
 
-TENSOR_RULES: Final[tuple[Rule[Operand], ...]] = (tensor_is_given, tensor_is_a_buffer, tensor_is_described)
+TENSOR_RULES: Final[tuple[Rule[Operand], ...]] = (
+    tensor_is_given,
+    tensor_is_a_buffer,
+    tensor_is_not_private,
+    tensor_is_described,
+)
 
 BUFFER_RULES: Final[tuple[Rule[TensorView], ...]] = (
     data_type_is_known,

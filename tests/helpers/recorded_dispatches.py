@@ -17,7 +17,7 @@ from dml_tile.device import (
 from dml_tile.enums import HRESULT, CommandListType, Feature, TensorDataType
 from dml_tile.execution.executor import described
 from tests.helpers.descriptors import row
-from tests.helpers.recorded_bindings import NONE, Life, Setup, base, good, owned
+from tests.helpers.recorded_life import NONE, Life, Setup, base, good, owned
 
 
 def bind_all(life: Life, compiled: CompiledOperator, table: BindingTable, missing: str = "") -> None:

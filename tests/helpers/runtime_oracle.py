@@ -48,6 +48,11 @@ LEVELS_UP_TO_5_2 = ["1_0", "2_0", "2_1", "3_0", "3_1", "4_0", "4_1", "5_0", "5_1
 LEVELS_FROM_6_0 = ["6_0", "6_1", "6_2", "6_3", "6_4"]
 
 
+def is_private(tensor: dict[str, Any], level: str) -> bool:
+    """Return True if the runtime takes the tensor for one of a type of its own, and reads past its description."""
+    return tensor.get("Type", 1) == 0x80000000 and level in LEVELS_FROM_6_0
+
+
 def tensor_answer(
     tensor: dict[str, Any] | None, level: str, *, is_output: bool, double_precision: bool, typed_uav_loads: bool
 ) -> str:
@@ -55,7 +60,7 @@ def tensor_answer(
     # DML_TENSOR_DESC
     if tensor is None:
         return E_INVALIDARG
-    if tensor.get("Type", 1) != 1:
+    if tensor.get("Type", 1) != 1 and not is_private(tensor, level):
         return E_INVALIDARG
     if tensor.get("NullDesc", False):
         return E_INVALIDARG
@@ -186,5 +191,8 @@ def create_operator(
     for i in range(count):
         if input_tensor["Sizes"][i] * desc["Repeats"][i] % 2**32 != output_tensor["Sizes"][i]:
             return E_INVALIDARG
+
+    if is_private(input_tensor, level) or is_private(output_tensor, level):
+        return CRASH
 
     return S_OK

@@ -83,7 +83,8 @@ def _spoil(draw: st.DrawFn, tile: Flat, tensor: Flat) -> None:
         case 9:
             tensor["GuaranteedBaseOffsetAlignment"] = draw(st.sampled_from([1, 4, 8, 15, 48, 2**31]))
         case 10:
-            tensor |= draw(st.sampled_from([{"Type": 0}, {"Type": 2}, {"NullDesc": True}, {"NullDesc": False}]))
+            types = [{"Type": 0}, {"Type": 2}, {"Type": 2**31}]
+            tensor |= draw(st.sampled_from([*types, {"NullDesc": True}, {"NullDesc": False}]))
         case 11:
             tile["RepeatsCount"] = draw(UINTS)
         case 12 if tile["Repeats"]:

@@ -11,6 +11,7 @@ It exits with 0, with 1 where DirectML and the emulator disagree, with 2 where s
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "fetch":
                 return fetch(releases)
             case "compare":
-                return compare(releases, options.count, options.seed, options.show)
+                return compare(releases, options.count, options.seed, options.show, options.workers)
             case "ask":
                 return ask(releases, options.file)
         return record(options.file)
@@ -58,6 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--count", type=int, default=20_000, help="how many descriptors (default: %(default)s)")
     comparing.add_argument("--seed", type=int, default=0, help="which ones (default: %(default)s)")
     comparing.add_argument("--show", type=int, default=5, help="how many disagreements to show (default: %(default)s)")
+    comparing.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, help="how many processes (default: one for each CPU)"
+    )
     asking = commands.add_parser("ask", help="ask about descriptors in files, as dml-tile check reads them")
     asking.add_argument("file", nargs="+")
     recording = commands.add_parser("record", help="write the recorded answers anew")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
 
@@ -14,13 +15,14 @@ from dml_tile.findings import Finding
 from dml_tile.readers.json.descriptors import read_source
 from dml_tile.readers.sources import expanded
 from dml_tile.rules.check import check
-from tests.recorder.compare import Disagreement, ask_runtime, disagreements, why_not
+from tests.recorder.compare import Batch, Disagreement, ask_runtime, batches, disagreements, smallest
 from tests.recorder.draws import draw
+from tests.recorder.processes import in_processes
+from tests.recorder.progress import Progress
 from tests.recorder.record import DATA, RECORDED
 from tests.recorder.record import record as recorded
 from tests.recorder.releases import Release
 from tests.recorder.runtime import Adapter
-from tests.recorder.shrink import shrunk
 from tests.recorder.wheels import fetch as fetch_release
 
 
@@ -32,36 +34,27 @@ def fetch(releases: Sequence[Release]) -> int:
     return 0
 
 
-def compare(releases: Sequence[Release], count: int, seed: int, show: int) -> int:
+def compare(releases: Sequence[Release], count: int, seed: int, show: int, workers: int) -> int:
     """Compare the answers to random descriptors, and show the first disagreements, shrunk."""
     begun = time.monotonic()
-    asked = dict.fromkeys((release.level for release in releases), 0)
-    disagreed = dict.fromkeys(asked, 0)
-    for level, found in disagreements(draw(count, seed), releases):
-        asked[level] += 1
-        if sys.stderr.isatty() and asked[level] % 1000 == 0:
-            print(f"\r{level}: {asked[level]} of {count}", end="", file=sys.stderr)
-        if found is not None:
-            disagreed[level] += 1
-            if sum(disagreed.values()) <= show:
-                print(told(smallest(found)), flush=True)
-    for level, number in asked.items():
-        print(f"{level}: {number} descriptors, {disagreed[level]} disagreements")
+    progress = Progress(count)
+    asked, found = 0, list[Disagreement]()
+    compared = in_processes(partial(_compared, releases), batches(draw(count, seed)), workers)
+    for number, of_batch in compared:
+        asked += number
+        found += of_batch
+        progress.tell(asked, len(found))
+    for disagreement in found[:show]:
+        print(told(smallest(disagreement)), flush=True)
+    for release in releases:
+        disagreed = sum(disagreement.release == release for disagreement in found)
+        print(f"{release.level}: {asked} descriptors, {disagreed} disagreements")
     print(f"seed {seed}, {time.monotonic() - begun:.0f} s")
-    return 1 if any(disagreed.values()) else 0
+    return 1 if found else 0
 
 
-def smallest(found: Disagreement) -> Disagreement:
-    """The same disagreement, about a descriptor that is as plain as can be."""
-    target = found.adapter.target(found.release)
-
-    def disagree(descs: Sequence[TileOperatorDesc]) -> list[bool]:
-        answers = ask_runtime(descs, found.release, found.adapter)
-        return [why_not(desc, target, real) is not None for desc, real in zip(descs, answers, strict=True)]
-
-    desc = shrunk(found.desc, disagree)
-    (real,) = ask_runtime([desc], found.release, found.adapter)
-    return Disagreement(desc, found.release, found.adapter, real, why_not(desc, target, real) or "nothing")
+def _compared(releases: Sequence[Release], batch: Batch) -> tuple[int, list[Disagreement]]:
+    return len(batch[0]), disagreements(batch, releases)
 
 
 def told(found: Disagreement) -> str:
@@ -69,12 +62,18 @@ def told(found: Disagreement) -> str:
     return "\n".join(
         (
             f"{found.release.level}, {found.adapter}:",
-            f"  DirectML: {found.real.hresult}"
-            + (f", {found.real.persistent_resource_size}" if found.real.persistent_resource_size is not None else ""),
+            f"  DirectML: {_answers(found)}",
             f"  emulator: {found.emulated}",
             f"  {found.desc.model_dump_json(by_alias=True)}",
         )
     )
+
+
+def _answers(found: Disagreement) -> str:
+    """What DirectML said, and what it said when it was asked again, where that is not the same."""
+    if set(found.again) <= {found.real}:
+        return str(found.real)
+    return f"{found.real}; asked again: {'; '.join(map(str, found.again))}"
 
 
 def ask(releases: Sequence[Release], files: Sequence[str]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
@@ -12,20 +12,20 @@ from dml_tile.device import Device
 from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.rules.check import check
 from dml_tile.targets import Target
+from tests.helpers.recorded_answers import CRASH, OVER_READS, S_OK
 from tests.helpers.recorded_answers import answer as emulated_answer
 from tests.recorder.releases import Release
 from tests.recorder.runtime import ADAPTERS, Adapter, Answer, creation
+from tests.recorder.shrink import shrunk
 from tests.recorder.workers import Crash, ask_each
 
 BATCH: Final = 4000
-OVER_READS: Final = ("DML-BUFFER-array-length", "DML-TILE-Repeats-length")
-"""The rules of arrays that are shorter than their counts: DirectML reads on, and crashes where memory ends."""
-
-CRASH: Final = "CRASH:SIGSEGV"
-S_OK: Final = "0x00000000"
+TRIES: Final = 3
+"""How often DirectML is asked again about a descriptor on which it disagrees with the emulator."""
 
 Descriptor = TileOperatorDesc | OperatorDesc
 Ask = Callable[[Sequence[TileOperatorDesc], Release, Adapter], Iterator[Answer]]
+Batch = tuple[Sequence[TileOperatorDesc], Adapter]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,13 @@ class Disagreement:
     adapter: Adapter
     real: Answer
     emulated: str
+    again: tuple[Answer, ...] = ()
+    """What DirectML said when it was asked again."""
+
+    @property
+    def target(self) -> Target:
+        """What the emulator simulates here."""
+        return self.adapter.target(self.release)
 
 
 def ask_runtime(descs: Sequence[Descriptor], release: Release, adapter: Adapter) -> Iterator[Answer]:
@@ -45,23 +52,53 @@ def ask_runtime(descs: Sequence[Descriptor], release: Release, adapter: Adapter)
         yield Answer(f"CRASH:{answer.signal}") if isinstance(answer, Crash) else Answer(*answer)
 
 
-def disagreements(
-    descs: Iterable[TileOperatorDesc], releases: Sequence[Release], ask: Ask = ask_runtime
-) -> Iterator[tuple[str, Disagreement | None]]:
-    """Each descriptor's release, by level, and what it comes to there: None where both sides agree.
-
-    Each batch has another adapter.
-    """
-    adapters = itertools.cycle(ADAPTERS)
+def batches(descs: Iterable[TileOperatorDesc]) -> Iterator[Batch]:
+    """Descriptors in batches, each with another adapter than the last."""
     descs = iter(descs)
-    while batch := list(itertools.islice(descs, BATCH)):
-        adapter = next(adapters)
-        for release in releases:
-            target = adapter.target(release)
-            for desc, real in zip(batch, ask(batch, release, adapter), strict=True):
-                emulated = why_not(desc, target, real)
-                found = None if emulated is None else Disagreement(desc, release, adapter, real, emulated)
-                yield release.level, found
+    for adapter in itertools.cycle(ADAPTERS):
+        batch = list(itertools.islice(descs, BATCH))
+        if not batch:
+            return
+        yield batch, adapter
+
+
+def disagreements(batch: Batch, releases: Sequence[Release], ask: Ask = ask_runtime) -> list[Disagreement]:
+    """The descriptors of a batch on which a release and the emulator disagree."""
+    descs, adapter = batch
+    return [
+        Disagreement(desc, release, adapter, real, emulated)
+        for release in releases
+        for desc, real in zip(descs, ask(descs, release, adapter), strict=True)
+        if (emulated := why_not(desc, adapter.target(release), real)) is not None
+    ]
+
+
+def smallest(found: Disagreement, ask: Ask = ask_runtime) -> Disagreement:
+    """The same disagreement about a descriptor that is as plain as can be.
+
+    It is about the same descriptor where DirectML, asked again, does not disagree each time, or no plainer one does.
+    """
+
+    def answers(descs: Sequence[TileOperatorDesc]) -> Iterator[tuple[Answer, ...]]:
+        return zip(*[list(ask(descs, found.release, found.adapter)) for _ in range(TRIES)], strict=True)
+
+    def disagree(descs: Sequence[TileOperatorDesc]) -> list[bool]:
+        return [_always_disagree(desc, found.target, given) for desc, given in zip(descs, answers(descs), strict=True)]
+
+    (again,) = answers([found.desc])
+    found = replace(found, again=again)
+    if not _always_disagree(found.desc, found.target, again):
+        return found
+    desc = shrunk(found.desc, disagree)
+    (given,) = answers([desc])  # alone it may meet another answer than among the other candidates
+    emulated = why_not(desc, found.target, given[0])
+    if emulated is None or not _always_disagree(desc, found.target, given):
+        return found
+    return replace(found, desc=desc, real=given[0], emulated=emulated, again=given[1:])
+
+
+def _always_disagree(desc: TileOperatorDesc, target: Target, given: Sequence[Answer]) -> bool:
+    return all(why_not(desc, target, real) is not None for real in given)
 
 
 def why_not(desc: TileOperatorDesc, target: Target, real: Answer) -> str | None:

@@ -233,7 +233,7 @@ FAULTS: Final[tuple[Callable[[Random, Tile], None], ...]] = (
     _spoil("Sizes", lambda random: [random.choice(SMALL) for _ in range(random.randint(0, 8))]),
     _spoil("TotalTensorSizeInBytes", lambda random: random.choice((0, 3, 4, 96, 2**33, 2**40, UINT64_MAX))),
     _spoil("GuaranteedBaseOffsetAlignment", lambda random: random.choice(ALIGNMENTS)),
-    _spoil("Type", lambda random: random.choice((0, 2, UINT_MAX))),
+    _spoil("Type", lambda random: random.choice((0, 2, 2**31, UINT_MAX))),
     _spoil("NullDesc", lambda random: True),
 )
 

@@ -9,8 +9,9 @@ from typing import Any, Final, cast
 from dml_tile.device import BindingTableDesc, Device, Direct3DDevice
 from dml_tile.enums import HRESULT
 from dml_tile.errors import DmlError
-from tests.helpers.recorded_bindings import BINDING_CASES, Life, Outcome
+from tests.helpers.recorded_bindings import BINDING_CASES
 from tests.helpers.recorded_dispatches import DISPATCH_CASES
+from tests.helpers.recorded_life import Life, Outcome
 from tests.recorder import devices
 from tests.recorder.devices import RealDevice, RealDirect3DDevice
 from tests.recorder.releases import Release, release_of

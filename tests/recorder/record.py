@@ -86,6 +86,7 @@ def _merged(values: Sequence[Any]) -> Any:
 RECORDED: Final[dict[str, Callable[[Sequence[Row]], Iterator[Row]]]] = {
     "create_operator.jsonl": answered_descriptors,
     "adapters.jsonl": answered_descriptors,
+    "alignments.jsonl": answered_descriptors,
     "over_reads.jsonl": answered_descriptors,
     "device_5_0.jsonl": answered_calls,
     "device_6_2.jsonl": answered_calls,

@@ -45,6 +45,10 @@ class Answer(NamedTuple):
     persistent_resource_size: int | None = None
     """In bytes, after CompileOperator; None if the operator was refused."""
 
+    def __str__(self) -> str:
+        size = self.persistent_resource_size
+        return self.hresult if size is None else f"{self.hresult}, with a PersistentResourceSize of {size}"
+
 
 @cache
 def stand_in() -> ctypes.CDLL:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import pytest
 
 from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.rules.check import check
 from dml_tile.targets import Target
-from tests.helpers.descriptors import GOOD, page_tile
-from tests.recorder.compare import CRASH, S_OK, disagreements, why_not
-from tests.recorder.releases import RELEASES, Release, missing
+from tests.helpers.descriptors import GOOD, page_tile, row
+from tests.helpers.recorded_answers import CRASH, S_OK
+from tests.recorder.commands import told
+from tests.recorder.compare import BATCH, Disagreement, batches, disagreements, smallest, why_not
+from tests.recorder.draws import draw
+from tests.recorder.releases import LEVELS, RELEASES, Release, missing
 from tests.recorder.runtime import ADAPTERS, Adapter, Answer
 from tests.recorder.stand_in import why_not_buildable
 
@@ -50,24 +55,71 @@ def test_what_only_one_side_says_is_a_disagreement(desc: TileOperatorDesc, answe
     assert (why_not(desc, TARGET, answer) or "").startswith(emulated)
 
 
-def test_each_release_is_asked_about_each_descriptor_and_adapters_change() -> None:
+def test_batches_differ_in_their_adapters() -> None:
+    made = list(batches([GOOD] * (4 * BATCH + 1)))
+    assert [len(descs) for descs, _ in made] == [BATCH] * 4 + [1]
+    assert [adapter for _, adapter in made] == [*ADAPTERS, ADAPTERS[0]]
+
+
+def test_each_release_is_asked_about_each_descriptor() -> None:
     asked: list[tuple[str, Adapter, int]] = []
 
     def ask(descs: Sequence[TileOperatorDesc], release: Release, adapter: Adapter) -> Iterator[Answer]:
         asked.append((release.level, adapter, len(descs)))
         yield from [Answer(S_OK, 0) for _ in descs]
 
-    found = list(disagreements([GOOD] * 9000, RELEASES, ask))
+    adapter = ADAPTERS[2]
+    found = disagreements(([GOOD, page_tile(RepeatsCount=3), GOOD], adapter), RELEASES, ask)
+    assert asked == [(level, adapter, 3) for level in LEVELS]
     assert found == [
-        (level, None) for count in (4000, 4000, 1000) for level in ("5_0", "5_2", "6_2") for _ in range(count)
+        Disagreement(page_tile(RepeatsCount=3), release, adapter, Answer(S_OK, 0), E_INVALIDARG) for release in RELEASES
     ]
-    assert [adapter for level, adapter, _ in asked if level == "5_0"] == list(ADAPTERS[:3])
+
+
+WIDE = row("UINT64", [2, 3, 4, 5], [3, 1, 2, 9], InputTensor__GuaranteedBaseOffsetAlignment=64)
+FOUND = Disagreement(WIDE, RELEASES[0], ADAPTERS[0], Answer(E_INVALIDARG), S_OK)
+
+
+def test_the_smallest_descriptor_still_disagrees() -> None:
+    def ask(descs: Sequence[TileOperatorDesc], release: Release, adapter: Adapter) -> Iterator[Answer]:
+        """Answers of a DirectML that refuses each tile with a repeat of 2."""
+        for desc in descs:
+            refused = 2 in (desc.repeats or ()) or check(desc, "5_0", against="runtime")
+            yield Answer(E_INVALIDARG) if refused else Answer(S_OK, 0)
+
+    small = smallest(FOUND, ask)
+    assert small.desc.repeats == (2,)
+    assert why_not(small.desc, small.target, small.real) == small.emulated == S_OK
+    assert set(small.again) == {small.real}
+
+
+def test_answers_that_vary_are_told_and_nothing_is_shrunk() -> None:
+    given = itertools.cycle([Answer(S_OK, 0), Answer(E_INVALIDARG)])
+
+    def ask(descs: Sequence[TileOperatorDesc], release: Release, adapter: Adapter) -> Iterator[Answer]:
+        yield from [next(given) for _ in descs]
+
+    found = smallest(FOUND, ask)
+    assert found.desc == WIDE
+    assert found.real == Answer(E_INVALIDARG)
+    assert found.again == (Answer(S_OK, 0), Answer(E_INVALIDARG), Answer(S_OK, 0))
+    assert f"DirectML: {E_INVALIDARG}; asked again: {S_OK}, with a PersistentResourceSize of 0; " in told(found)
+
+
+def test_a_plainer_descriptor_that_agrees_when_it_is_alone_is_not_told() -> None:
+    def ask(descs: Sequence[TileOperatorDesc], release: Release, adapter: Adapter) -> Iterator[Answer]:
+        """Answers of a DirectML that depend on the other questions, but for the first descriptor."""
+        for desc in descs:
+            yield Answer(E_INVALIDARG) if desc == WIDE or len(descs) > 1 else Answer(S_OK, 0)
+
+    found = smallest(FOUND, ask)
+    assert found.desc == WIDE
+    assert why_not(found.desc, found.target, found.real) == found.emulated
 
 
 @pytest.mark.skipif(bool(missing()) or why_not_buildable() is not None, reason="DirectML is not fetched")
 class TestTheRealOne:
     @pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.level)
     def test_it_agrees_on_random_descriptors(self, release: Release) -> None:
-        from tests.recorder.draws import draw
-
-        assert not [found for _, found in disagreements(draw(600, 7), [release]) if found]
+        for batch in batches(draw(600, 7)):
+            assert not disagreements(batch, [release])
