@@ -22,6 +22,7 @@ from dml_tile.simulation import DEFAULT_TARGET
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import page_tile
 from tests.helpers.onnx_graphs import constant, model, tile_node, typed
+from tests.helpers.packages import needed
 from tests.helpers.paths import EXAMPLES
 
 MODEL = str(EXAMPLES / "models" / "two_tiles.onnx")
@@ -212,6 +213,7 @@ def test_names_from_a_model_move_no_cursor(check: Call) -> None:
 
 
 def test_the_example_s_models_are_what_their_script_writes(tmp_path: Path) -> None:
+    needed("openvino")
     script = runpy.run_path(str(EXAMPLES / "models" / "make.py"))
     made = tmp_path / "made.onnx"
     onnx.save(script["model"](), made)
@@ -219,6 +221,7 @@ def test_the_example_s_models_are_what_their_script_writes(tmp_path: Path) -> No
 
 
 def test_the_example_tells_the_same_of_onnx_and_openvino(check: Call) -> None:
+    needed("openvino")
     of_ir = results(check(MODEL.replace(".onnx", ".xml"), "--input-shape", "tokens=4,16", "--format", "json"))
     of_onnx = results(check(MODEL, "--input-shape", "tokens=4,16", "--format", "json"))
     assert sorted(result["lowest_level"] for result in of_ir) == sorted(result["lowest_level"] for result in of_onnx)

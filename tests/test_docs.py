@@ -28,6 +28,7 @@ from docs.generator.call_examples import PREPARED
 from docs.generator.examples import example_pairs, findings_of
 from docs.generator.sources import Constant, definition, public_names, signature
 from docs.generator.terse import terse_json
+from tests.helpers.packages import skip_without_reader
 from tests.helpers.pages import Block, blocks_of, executed, run_python
 from tests.helpers.paths import ROOT
 from tests.helpers.rule_cases import CASES
@@ -44,6 +45,7 @@ def text_of(page: str) -> str:
 def test_the_examples_of_a_page_do_what_they_show(page: str, tmp_path: Path) -> None:
     if "$ c++ " in text_of(page) and shutil.which("c++") is None:
         pytest.skip("there is no C++ compiler")
+    skip_without_reader(text_of(page))
     assert executed(text_of(page), tmp_path) == text_of(page)
 
 

@@ -13,6 +13,7 @@ from dml_tile.enums import TensorDataType
 from dml_tile.readers.json.descriptors import JsonDescriptor, read_document
 from dml_tile.reports.tables import dimension_counts
 from dml_tile.targets import WINDOWS_RELEASES, Target
+from tests.helpers.packages import skip_without_reader
 from tests.helpers.pages import blocks_of, commands_of, printed_by, run_python
 from tests.helpers.paths import ROOT
 
@@ -34,6 +35,7 @@ def test_it_begins_with_the_two_commands() -> None:
     ("command", "shown"), [console for console in CONSOLES if "dml-tile " in console[0]], ids=lambda text: text[:60]
 )
 def test_a_command_prints_what_is_shown(command: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    skip_without_reader(command)
     monkeypatch.chdir(ROOT)
     assert printed_by(command.removeprefix(SET_UP)) == shown
 

@@ -12,6 +12,7 @@ import pytest
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.sources import Sources, expanded, is_model_file
 from tests.helpers.descriptors import page_tile
+from tests.helpers.packages import needed
 
 DESCRIPTOR = page_tile().model_dump_json(by_alias=True)
 
@@ -122,6 +123,7 @@ def test_the_name_tells_a_model(name: str, expected: bool) -> None:
 
 
 def test_each_kind_is_read_by_its_reader(tmp_path: Path) -> None:
+    needed("openvino")
     descriptor = tmp_path / "a.json"
     descriptor.write_text(DESCRIPTOR)
     models = Path(__file__).parent / "data" / "models"

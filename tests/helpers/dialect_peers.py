@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 import ml_dtypes
 import numpy as np
 import onnx
-import pytest
 from numpy.typing import NDArray
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
@@ -22,9 +21,10 @@ from onnx.reference import ReferenceEvaluator
 from dml_tile.arrays import onnx as onnx_arrays
 from dml_tile.arrays import openvino as openvino_arrays
 from dml_tile.errors import DialectError
+from tests.helpers.packages import needed
 
-ort = pytest.importorskip("onnxruntime", reason="there is no wheel of onnxruntime for every platform")
-ov = pytest.importorskip("openvino", reason="there is no wheel of openvino for every platform")
+ort = needed("onnxruntime")
+ov = needed("openvino")
 
 Array = NDArray[Any]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import pytest
 
+from tests.helpers.packages import needed
 from tests.helpers.paths import ROOT
 
-ov = pytest.importorskip("openvino", reason="there is no wheel of openvino for every platform")
-op = pytest.importorskip("openvino.opset13")
+ov = needed("openvino")
+op = needed("openvino.opset13")
 
 MODELS: Final = ROOT / "tests" / "data" / "models"
 

@@ -1,4 +1,4 @@
-"""AllowedFolders of the repository."""
+"""Folders of the repository."""
 
 from __future__ import annotations
 
