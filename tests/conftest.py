@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import os
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,7 +26,27 @@ from tests.helpers.command_line import Call
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 
+IS_POSIX: Final = hasattr(os, "mkfifo")
+
+collect_ignore = [] if IS_POSIX else ["recorder", "test_cli_process.py", "test_faults.py"]
+
+_POSIX_ONLY: Final = re.compile(r"mkfifo|bash\b|/dev/|preexec_fn|\bfork\(|SIGALRM|SIGHUP|sched_getaffinity")
+"""What a test that only POSIX systems can run has in its source."""
+
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # importing OpenVINO would tell Intel
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that need POSIX where it is not there."""
+    if IS_POSIX:
+        return
+    needing = [item for item in items if isinstance(item, pytest.Function) and _needs_posix(item)]
+    config.hook.pytest_deselected(items=needing)
+    items[:] = [item for item in items if item not in needing]
+
+
+def _needs_posix(test: pytest.Function) -> bool:
+    return bool(test.get_closest_marker("posix") or _POSIX_ONLY.search(inspect.getsource(test.function)))
 
 
 @pytest.fixture

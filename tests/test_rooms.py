@@ -16,6 +16,7 @@ ROOMS: Final = (
     ("enums",),
     ("element_types",),
     ("pages",),
+    ("processors",),
     ("text",),
     ("dtypes",),
     ("targets",),

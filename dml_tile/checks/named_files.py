@@ -25,19 +25,23 @@ class Exclusion:
         """Return True if a file, named relative to the current folder, is excluded."""
         if not self.patterns or file == "-":
             return False
-        path = PurePath(os.path.relpath(file, self.base))
+        try:
+            path = PurePath(os.path.relpath(file, self.base))
+        except ValueError:  # on Windows, of another drive
+            path = PurePath(file)
         places = [place.as_posix() for place in (path, *path.parents)]
         return any(
-            fnmatchcase(place, pattern.rstrip("/")) or fnmatchcase(f"/{place}", f"*/{pattern.rstrip('/')}")
+            fnmatchcase(place, pattern) or fnmatchcase(f"/{place}", f"*/{pattern}")
             for place in places
-            for pattern in self.patterns
+            for pattern in (PurePath(pattern).as_posix() for pattern in self.patterns)
         )
 
 
 def globbed(names: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Each name with the files that it stands for: itself, or, of a pattern that is no file, those that match it."""
     for name in names:
-        if name != "-" and has_magic(name) and not Path(name).exists():
+        pattern = os.path.splitdrive(name)[1]  # without the question mark of \\?\C:
+        if name != "-" and has_magic(pattern) and not Path(name).exists():
             yield name, sorted(iglob(name, recursive=True))  # noqa: PTH207  # a pathlib pattern cannot be absolute
         else:
             yield name, [name]

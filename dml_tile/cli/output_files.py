@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import IO, Any, Final, TextIO
 
 from dml_tile.errors import OutputError
 from dml_tile.files.replacement import replacement
+
+READER_HAS_GONE: Final = (errno.EPIPE, errno.EINVAL) if os.name == "nt" else (errno.EPIPE,)
+"""The errors of writing to a pipe that nobody reads any more."""
 
 
 class Output:
@@ -45,7 +49,7 @@ class Output:
     def _fail(self, error: OSError) -> None:
         if self._name:
             raise OutputError(self._name, error.strerror or str(error)) from None
-        if not isinstance(error, BrokenPipeError):
+        if error.errno not in READER_HAS_GONE:
             raise error
         drop_output()  # as in `dml-tile check many.jsonl | head`: the exit status still counts all of it
 

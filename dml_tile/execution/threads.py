@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dml_tile.execution.numpy_calls import Region, make
 from dml_tile.execution.plan import Plan
 from dml_tile.execution.thresholds import LINE
+from dml_tile.processors import processor_count
 
 Progress = Callable[[int, int], object]
 """Is told how many of how many bytes are written: in the calling thread, after blocks that it wrote, and at the end."""
@@ -168,7 +169,7 @@ def thread_count(plan: Plan, threads: int | None) -> int:
 def _threads_by_default() -> int:
     text = os.environ.get(VARIABLE)
     if text is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return processor_count()
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(f"{VARIABLE} is {text!r}; a positive integer was expected")
     return int(text)

@@ -36,7 +36,7 @@ def open_without_waiting(path: Path) -> BinaryIO:
     Raises OSError, TimeoutError if nobody writes to the pipe for MAX_SECONDS_WITHOUT_WRITER.
     """
     file = os.fdopen(os.open(path, os.O_RDONLY | _BINARY | _NONBLOCK), "rb")
-    if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+    if _NONBLOCK and stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):  # else select takes sockets only
         ready, _, _ = select.select([file], [], [], MAX_SECONDS_WITHOUT_WRITER)
         if not ready:
             file.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dml_tile.checks.result import Result
@@ -129,12 +129,20 @@ def grouped_findings(results: Sequence[Result]) -> Iterator[GroupedFinding]:
 
 def from_here(source: str) -> PurePath:
     """A file as it is reached from the current folder; if it is not in it, from the root."""
-    path = PurePath(source)
+    path = PurePath(_without_device_prefix(source))
     if not path.is_absolute() and ".." not in path.parts:
         return path
-    whole = Path(os.path.normpath(Path(source).absolute()))
-    here = Path.cwd()
+    here = os.getcwd()  # noqa: PTH109  # which a test takes from another system
+    whole = PurePath(os.path.normpath(PurePath(here, path)))
     return whole.relative_to(here) if whole.is_relative_to(here) else whole
+
+
+def _without_device_prefix(name: str) -> str:
+    r"""A name without the ``\\?\`` that lifts Windows' limit on a path's length, and that no URI can have."""
+    if os.name != "nt" or not name.startswith("\\\\?\\"):
+        return name
+    rest = name[4:]
+    return f"\\\\{rest[4:]}" if rest[:4].upper() == "UNC\\" else rest
 
 
 def in_text(name: str) -> str:

@@ -17,8 +17,10 @@ from dml_tile.errors import InputError, Problem
 from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, End, Order, Part, answer_line
 from dml_tile.text import shortened
 
-if sys.platform != "win32":
+try:
     import resource
+except ImportError:  # on Windows, where the parent alone bounds time, and nothing bounds memory
+    resource = None  # type: ignore[assignment]
 
 _MAX_MESSAGE_LENGTH: Final = 300
 _PR_SET_PDEATHSIG: Final = 1
@@ -61,15 +63,16 @@ def _own_streams() -> tuple[BinaryIO, BinaryIO]:
 @contextmanager
 def _bounds(order: Order) -> Iterator[None]:
     """Bound memory and, in case the parent dies, time; suppress core files."""
-    if sys.platform != "win32":
+    if resource is not None:
         _limit(resource.RLIMIT_CORE, 0)
         _limit(resource.RLIMIT_DATA, order.memory)
+    if hasattr(signal, "alarm"):
         signal.alarm(int(order.seconds) + _GRACE)
     try:
         yield
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
-    if sys.platform != "win32":
+    if hasattr(signal, "alarm"):
         signal.alarm(0)
 
 

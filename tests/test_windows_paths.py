@@ -1,0 +1,73 @@
+r"""Paths as Windows has them: drives, backslashes, and the prefix ``\\?\``."""
+
+from __future__ import annotations
+
+import ntpath
+from pathlib import PureWindowsPath
+from types import SimpleNamespace
+
+import pytest
+
+from dml_tile.checks import named_files
+from dml_tile.checks.named_files import Exclusion
+from dml_tile.reports import report, sarif
+from dml_tile.reports.report import from_here
+
+HERE = r"C:\Users\me\project"
+
+
+@pytest.fixture(autouse=True)
+def windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = SimpleNamespace(name="nt", path=ntpath, getcwd=lambda: HERE)
+    for module in (named_files, report):
+        monkeypatch.setattr(module, "os", system)
+        monkeypatch.setattr(module, "PurePath", PureWindowsPath)
+
+
+@pytest.mark.parametrize(
+    ("source", "shown", "uri"),
+    [
+        (r"models\a.onnx", "models/a.onnx", "models/a.onnx"),
+        (r"models/a b.onnx", "models/a b.onnx", "models/a%20b.onnx"),
+        (rf"{HERE}\models\a.onnx", "models/a.onnx", "models/a.onnx"),
+        (r"c:\users\ME\project\a.onnx", "a.onnx", "a.onnx"),
+        (r"..\other\a.onnx", "C:/Users/me/other/a.onnx", "file:///C:/Users/me/other/a.onnx"),
+        (r"D:\zoo\a.onnx", "D:/zoo/a.onnx", "file:///D:/zoo/a.onnx"),
+        (rf"\\?\{HERE}\a.onnx", "a.onnx", "a.onnx"),
+        (r"\\?\D:\zoo\a.onnx", "D:/zoo/a.onnx", "file:///D:/zoo/a.onnx"),
+        (r"\\?\UNC\server\zoo\a.onnx", "//server/zoo/a.onnx", "file://server/zoo/a.onnx"),
+        (r"\\server\zoo\a.onnx", "//server/zoo/a.onnx", "file://server/zoo/a.onnx"),
+    ],
+)
+def test_reports_name_files_by_relative_paths_or_uris(source: str, shown: str, uri: str) -> None:
+    assert from_here(source).as_posix() == shown
+    assert sarif._uri(source) == uri
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern", "is_left_out"),
+    [
+        (r"build\a.onnx", "build", True),
+        (r"models\old\a.onnx", r"models\old", True),
+        (r"models\old\a.onnx", "models/old", True),
+        (r"models\old\a.onnx", "models/old/", True),
+        (r"models\new\a.onnx", "models/old", False),
+        (r"D:\zoo\build\a.onnx", "build", True),
+        (r"D:\zoo\a.onnx", "build", False),
+    ],
+)
+def test_files_are_left_out_on_any_drive(
+    file: str, pattern: str, is_left_out: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ntpath, "abspath", lambda path: ntpath.normpath(ntpath.join(HERE, path)))
+    assert Exclusion((pattern,), ".").leaves_out(file) is is_left_out
+
+
+@pytest.mark.parametrize("name", [r"\\?\C:\zoo\a.onnx", r"C:\zoo\a.onnx", "a.onnx"])
+def test_a_path_with_a_prefix_is_no_pattern(name: str) -> None:
+    assert list(named_files.globbed([name])) == [(name, [name])]
+
+
+@pytest.mark.parametrize("name", [r"\\?\C:\zoo\*.onnx", r"C:\zoo\a?.onnx"])
+def test_a_pattern_is_one_on_any_drive(name: str) -> None:
+    assert list(named_files.globbed([name])) == [(name, [])]
