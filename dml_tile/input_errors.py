@@ -20,6 +20,9 @@ _C_NAMES: Final = [
 
 
 MAX_PROBLEMS: Final = 10
+MAX_PROBLEMS_COUNTED: Final = 10_000
+"""Of an input with as many problems, the rest is not read."""
+
 MAX_LISTED_NAMES: Final = 12
 
 _EXPECTED: Final = {
@@ -87,9 +90,17 @@ class ProblemList:
         """Count problems that are not kept."""
         self._more += count
 
+    @property
+    def is_full(self) -> bool:
+        """True once MAX_PROBLEMS_COUNTED problems are found; the rest of the input need not be read."""
+        return self._more >= MAX_PROBLEMS_COUNTED
+
     def told(self) -> list[Problem]:
         """The problems that are kept, and how many more there are."""
-        return [*self._kept, Problem(self._pointer, f"and {self._more} more problems")] if self._more else self._kept
+        if not self._more:
+            return self._kept
+        more = f"at least {MAX_PROBLEMS_COUNTED}" if self.is_full else str(self._more)
+        return [*self._kept, Problem(self._pointer, f"and {more} more problems")]
 
 
 def problems_of(error: ValidationError, data: Any, pointer: str = "", names: Sequence[str] = _C_NAMES) -> list[Problem]:

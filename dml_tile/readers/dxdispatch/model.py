@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError
 from dml_tile.descriptors import DATA_TYPE, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import UINT_MAX, ExecutionFlags, TensorDataType
 from dml_tile.errors import InputError, Problem
-from dml_tile.input_errors import ProblemList, unreadable
+from dml_tile.input_errors import MAX_PROBLEMS_COUNTED, ProblemList, unreadable
 from dml_tile.spellings import JSON_DOCUMENT, Flags
 from dml_tile.text import json_pointer, shown
 
@@ -32,6 +32,9 @@ TILE_NAMES: Final = ("DML_OPERATOR_TILE", "TILE")
 _TILE_FIELDS: Final = tuple(str(field.alias) for field in TileOperatorDesc.model_fields.values())
 _BUFFER_FIELDS: Final = tuple(str(field.alias) for field in BufferTensorDesc.model_fields.values())
 _TENSOR_FIELDS: Final = (*(str(field.alias) for field in TensorDesc.model_fields.values()), "NullDesc")
+
+MAX_BIND_POINTS: Final = 1000
+"""The most tensors that one ``bindings`` may name; no operator of DirectML has nearly as many."""
 
 PositiveUINT = Annotated[int, Field(strict=True, ge=1, le=UINT_MAX)]
 
@@ -134,14 +137,26 @@ def _as_sources(sources: Any) -> Any:
     return [{"name": source} if isinstance(source, str) else source for source in sources]
 
 
+def _of_few_points(bindings: Any) -> Any:
+    """The bindings, unless they are so many that looking at each would take long."""
+    if isinstance(bindings, dict) and len(bindings) > MAX_BIND_POINTS:
+        raise PydanticCustomError(
+            "required", f"{len(bindings)} tensors are bound; at most {MAX_BIND_POINTS} were expected"
+        )
+    return bindings
+
+
 _Source = str | BindingSource
-Bindings = dict[
-    str,
-    Annotated[
-        tuple[BindingSource, ...],
-        Field(fail_fast=True),
-        BeforeValidator(_as_sources, json_schema_input_type=_Source | list[_Source]),
+Bindings = Annotated[
+    dict[
+        str,
+        Annotated[
+            tuple[BindingSource, ...],
+            Field(fail_fast=True),
+            BeforeValidator(_as_sources, json_schema_input_type=_Source | list[_Source]),
+        ],
     ],
+    BeforeValidator(_of_few_points),
 ]
 
 
@@ -277,6 +292,8 @@ def _validated_parts(
             parts[key] = adapter.validate_python(value, context=JSON_DOCUMENT)
         except ValidationError as error:
             problems.add_error(error, (name, key))
+            if problems.is_full:
+                break
     return parts if kind is dict else tuple(parts.values())
 
 
@@ -286,11 +303,14 @@ def read_dispatchables(data: dict[str, Any]) -> dict[str, TileDispatchable | Oth
     if not isinstance(dispatchables, dict):
         return {}
     readable = {}
+    failures = 0
     for name, dispatchable in dispatchables.items():
         try:
             readable[name] = _DISPATCHABLE.validate_python(dispatchable, context=JSON_DOCUMENT)
-        except ValidationError:
-            continue  # read_model tells why
+        except ValidationError:  # read_model tells why
+            failures += 1
+            if failures > MAX_PROBLEMS_COUNTED:
+                break
     return readable
 
 

@@ -16,7 +16,7 @@ from dml_tile.descriptors import OPERATOR_TYPE, BufferTensorDesc, OperatorDesc, 
 from dml_tile.enums import OperatorType
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.reading import open_without_waiting
-from dml_tile.input_errors import MAX_PROBLEMS, ProblemList, unreadable
+from dml_tile.input_errors import MAX_PROBLEMS, MAX_PROBLEMS_COUNTED, ProblemList, unreadable
 from dml_tile.readers.dxdispatch.model import TileDispatchable, is_dxdispatch_model, read_dispatchables, read_model
 from dml_tile.readers.file_kinds import unread_kind
 from dml_tile.readers.json.positions import SourceText
@@ -146,12 +146,18 @@ def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[Part]:
 
 
 def _limited(parts: Iterable[Part]) -> Iterator[Part]:
-    """The parts, of which so many problems are told one by one, and the others counted."""
+    """The parts, of which so many problems are told one by one, and the others counted until they are too many."""
     problems = 0
     for part in parts:
         problems += isinstance(part, Problem)
         if problems <= MAX_PROBLEMS_OF_A_SOURCE or not isinstance(part, Problem):
             yield part
+        elif problems > MAX_PROBLEMS_COUNTED:
+            yield Problem(
+                "",
+                f"and more than {MAX_PROBLEMS_COUNTED - MAX_PROBLEMS_OF_A_SOURCE} more problems; the rest is not read",
+            )
+            return
     if problems > MAX_PROBLEMS_OF_A_SOURCE:
         yield Problem("", f"and {problems - MAX_PROBLEMS_OF_A_SOURCE} more problems")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from typing import Final
 
@@ -14,6 +14,23 @@ from dml_tile.readers.json.syntax import COMMENT, STRING
 
 _TOKEN: Final = re.compile(rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+', re.DOTALL | re.ASCII)
 _CONTAINERS_REMEMBERED: Final = 32
+
+
+class Values:
+    """The offsets of a container's values, by name or index; the container is scanned only as far as is asked for."""
+
+    def __init__(self, entries: Iterator[tuple[str, int]]) -> None:
+        self._entries = entries
+        self._found: dict[str, int] = {}
+
+    def get(self, name: str) -> int | None:
+        """Return the offset of the value with this name or index; None if there is none."""
+        if name not in self._found:
+            for found, offset in self._entries:
+                self._found[found] = offset
+                if found == name:
+                    break
+        return self._found.get(name)
 
 
 class JsonText:
@@ -26,8 +43,8 @@ class JsonText:
         self._text = text
         tokens = _TOKEN.finditer(text)
         self.root = next((token.start() for token in tokens if not token[0].startswith("/")), None)
-        self.children = lru_cache(_CONTAINERS_REMEMBERED)(self._children)
-        """The offsets of a container's values, by name or index; empty for anything else."""
+        self.children = lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: Values(self._children(offset)))
+        """The values of the container at an offset; none for anything else."""
 
     def follow(self, steps: Iterable[str]) -> int | None:
         """Return the offset of the value at the steps of a JSON pointer; None if there is none."""
@@ -50,8 +67,7 @@ class JsonText:
                 return token.end()
         return None
 
-    def _children(self, offset: int) -> dict[str, int]:
-        found: dict[str, int] = {}
+    def _children(self, offset: int) -> Iterator[tuple[str, int]]:
         is_object = self._text[offset] == "{"
         name = None if is_object else "0"
         depth = index = 0
@@ -71,12 +87,11 @@ class JsonText:
                 elif name is None:
                     name = _name(word)
                 elif word != ":":
-                    found[name] = token.start()
+                    yield name, token.start()
             if word in "[{":
                 depth += 1
             if depth == 0:  # no container
                 break
-        return found
 
     def _line_and_column(self, offset: int) -> tuple[int, int]:
         before = bisect_left(self._ends_of_lines, offset)

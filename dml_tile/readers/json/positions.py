@@ -55,9 +55,11 @@ class SourceText:
 
     def _field(self, offset: int, name: str) -> int | None:
         children = self._text.children(self._within_desc(offset, name))
-        return next((children[key] for key in (name, to_snake(name)) if key in children), None)
+        return next((found for key in (name, to_snake(name)) if (found := children.get(key)) is not None), None)
 
     def _within_desc(self, offset: int, name: str) -> int:
         """The object with a struct's fields: the one under ``Desc`` if there is one, else the struct's own."""
-        children = {} if name in _BESIDE_DESC else self._text.children(offset)
-        return next((children[key] for key in ("Desc", "desc") if key in children), offset)
+        if name in _BESIDE_DESC:
+            return offset
+        children = self._text.children(offset)
+        return next((found for key in ("Desc", "desc") if (found := children.get(key)) is not None), offset)

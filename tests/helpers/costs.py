@@ -1,0 +1,39 @@
+"""The processor time and the memory that a command takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_PROGRAM: Final = """
+import os
+from pathlib import Path
+from dml_tile.cli.app import main
+try:
+    main()
+finally:
+    times = os.times()
+    (peak,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+    Path("cost").write_text(f"{times.user + times.system} {int(peak.split()[1]) * 1024}")
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A finished command: its status, what it printed, its processor time in seconds and its peak memory in bytes."""
+
+    status: int
+    printed: bytes
+    seconds: float
+    peak_bytes: int
+
+
+def cost_of(*arguments: str, folder: Path) -> Cost:
+    """Runs the command line in a process of its own, on Linux."""
+    command = [sys.executable, "-c", _PROGRAM, *arguments]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    seconds, peak_bytes = (folder / "cost").read_text().split()
+    return Cost(done.returncode, done.stdout, float(seconds), int(peak_bytes))

@@ -1,0 +1,101 @@
+"""Documents that are built to cost much: the time and memory of a command grow with their bytes, and no faster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dml_tile.errors import InputError, Problem
+from dml_tile.input_errors import MAX_PROBLEMS_COUNTED
+from dml_tile.readers.dxdispatch.model import MAX_BIND_POINTS, read_model
+from dml_tile.readers.json.descriptors import read_document
+from tests.helpers.costs import cost_of
+from tests.helpers.dxdispatch_models import model
+
+FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
+TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1], "RepeatsCount": 1}
+SECONDS, SECONDS_PER_BYTE = 6.0, 2e-6
+BYTES, BYTES_PER_BYTE = 160 * 2**20, 50
+"""What starting a command takes at most, and what each byte of a document may add; docs/limits.md gives the latter."""
+
+MANY = 200_000
+
+
+def dxdispatch(**parts: Any) -> Any:
+    return {"resources": {}, "dispatchables": {}, "commands": []} | parts
+
+
+DOCUMENTS = {
+    "nested lists": b"[%s[]]" % (b"[[]]," * MANY),
+    "lines of lists": b"[[]]\n" * MANY,
+    "commands": dxdispatch(commands=[1] * MANY),
+    "dispatchables": dxdispatch(dispatchables={f"{i}": 1 for i in range(MANY)}),
+    "resources": dxdispatch(resources={f"{i}": 1 for i in range(MANY)}),
+    "bindings at initialisation": dxdispatch(
+        dispatchables={"t": {"type": "TILE", **TILE, "bindings": {f"{i}": 1 for i in range(MANY)}}}
+    ),
+    "bindings of a command": dxdispatch(
+        commands=[{"type": "dispatch", "dispatchable": "t", "bindings": {f"{i}": 1 for i in range(MANY)}}]
+    ),
+    "sources of a binding": dxdispatch(
+        commands=[{"type": "dispatch", "dispatchable": "t", "bindings": {"InputTensor": [1] * MANY}}]
+    ),
+    "words as sizes": TILE | {"InputTensor": FLAT | {"Sizes": ["x"] * MANY}},
+    "sizes": TILE | {"InputTensor": FLAT | {"Sizes": [3] * MANY}, "OutputTensor": FLAT | {"Sizes": [3] * MANY}},
+    "repeats": TILE | {"Repeats": [3] * MANY, "RepeatsCount": MANY},
+    "unknown keys": TILE | {f"k{i}": 1 for i in range(MANY)},
+    "unknown keys of a tensor": TILE | {"InputTensor": FLAT | {f"k{i}": 1 for i in range(MANY)}},
+    "typed values": dxdispatch(resources={"r": {"initialValues": [{"type": "INT8", "value": "x"}] * MANY}}),
+    "values": dxdispatch(resources={"r": {"initialValues": ["x"] * MANY, "initialValuesDataType": "INT8"}}),
+    "a long number": b'{"Repeats": [%s]}' % (b"9" * MANY),
+    "a long name": {"x" * MANY: 1},
+    "comments": b"/**/" * MANY + b"7",
+    "open comments": b"/*" * MANY,
+    "trailing commas": b"[%s]" % (b"[7,]," * MANY),
+    "blanks before brackets": b"[1," + b" " * MANY * 4 + b"}",
+    "quotation marks": b'"\\' * MANY,
+    "brackets": b"[" * MANY,
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_cost_of_a_check_grows_with_the_bytes_of_its_document(tmp_path: Path, name: str) -> None:
+    document = DOCUMENTS[name]
+    text = document if isinstance(document, bytes) else json.dumps(document).encode()
+    (tmp_path / "a.json").write_bytes(text)
+    cost = cost_of("check", "a.json", folder=tmp_path)
+    assert cost.status in (1, 2), cost.printed
+    assert b"Traceback" not in cost.printed
+    assert cost.seconds < SECONDS + SECONDS_PER_BYTE * len(text)
+    assert cost.peak_bytes < BYTES + BYTES_PER_BYTE * len(text)
+
+
+def test_of_too_many_problems_the_rest_of_a_source_is_not_read() -> None:
+    counted = [*read_document(b"[%s[]]" % (b"[]," * (MAX_PROBLEMS_COUNTED - 1)))]
+    assert counted[-1] == Problem("", f"and {MAX_PROBLEMS_COUNTED - 100} more problems")
+    text = b"[%s%s]" % (b"[]," * (MAX_PROBLEMS_COUNTED + 1), json.dumps(TILE).encode())
+    *told, last = read_document(text)
+    assert len(told) == 100
+    assert last == Problem("", f"and more than {MAX_PROBLEMS_COUNTED - 100} more problems; the rest is not read")
+
+
+def test_of_too_many_problems_the_rest_of_a_model_is_not_read() -> None:
+    with pytest.raises(InputError) as caught:
+        read_model(model(commands=[1] * (MAX_PROBLEMS_COUNTED + 9)))
+    assert caught.value.problems[-1].message == f"and {MAX_PROBLEMS_COUNTED - 1} more problems"
+    with pytest.raises(InputError) as caught:
+        read_model(model(commands=[1] * (MAX_PROBLEMS_COUNTED + 10)))
+    assert caught.value.problems[-1].message == f"and at least {MAX_PROBLEMS_COUNTED} more problems"
+
+
+def test_bindings_name_no_more_tensors_than_any_operator_has() -> None:
+    def bound(count: int) -> Any:
+        bindings = {f"X{i}": "In" for i in range(count)}
+        return model(commands=[{"type": "dispatch", "dispatchable": "tile", "bindings": bindings}])
+
+    read_model(bound(MAX_BIND_POINTS))
+    with pytest.raises(InputError, match=rf"{MAX_BIND_POINTS + 1} tensors are bound; at most {MAX_BIND_POINTS} were"):
+        read_model(bound(MAX_BIND_POINTS + 1))
