@@ -279,6 +279,27 @@ def test_a_process_that_closes_its_output_and_stays_is_ended(tmp_path: Path) -> 
     assert parts == [Problem("", "reading took longer than 2 s")]
 
 
+def test_a_process_that_is_stopped_is_ended(tmp_path: Path) -> None:
+    before, stopped, after = obey(tmp_path, TELL, "os.kill(os.getpid(), signal.SIGSTOP)", TELL, seconds=2)
+    assert stopped == [Problem("", "reading took longer than 2 s")]
+    assert before != after, FRESH
+    assert is_gone(before)
+
+
+def test_files_that_hang_cost_so_much_time_together_and_the_others_are_not_read(tmp_path: Path) -> None:
+    hang = "time.sleep(1000)"
+    started = time.monotonic()
+    *hung, third, fourth = obey(tmp_path, hang, hang, hang, TELL, seconds=0.6, seconds_lost=1)
+    assert [part.message[:26] for (part,) in hung] == ["reading took longer than 0"] * 2
+    assert third == fourth == [Problem("", "not read: too much time was lost to models that cannot be read")]
+    assert time.monotonic() - started < LONG / 10
+
+
+def test_files_that_fail_soon_cost_the_others_nothing(tmp_path: Path) -> None:
+    *_, last = obey(tmp_path, *["os._exit(1)"] * 5, TELL, seconds_lost=60)
+    assert last[0].message.isdecimal()
+
+
 def test_a_process_that_died_between_files_costs_none(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(f"{TELL}; os._exit(0)")
     with ModelReader(KnownShapes(), seconds=LONG, command=STAND_IN) as reader:

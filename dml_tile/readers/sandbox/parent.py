@@ -44,7 +44,8 @@ _NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signa
 class ModelReader:
     """Reads models one after the other in a child process, which is started for the first and ends with the block.
 
-    ``seconds`` and ``memory``, in bytes, bound the reading of each file; ``command`` starts the child.
+    ``seconds`` and ``memory``, in bytes, bound the reading of each file. Once ``seconds_lost`` went by with files whose
+    reading failed, the others are left unread. ``command`` starts the child.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class ModelReader:
         known_shapes: KnownShapes,
         *,
         seconds: float = MAX_SECONDS,
+        seconds_lost: float = MAX_SECONDS_LOST,
         memory: int = MAX_MEMORY_BYTES,
         command: Sequence[str] = _COMMAND,
     ) -> None:
@@ -59,7 +61,7 @@ class ModelReader:
         self._seconds = seconds
         self._memory = memory
         self._command = command
-        self._lost = 0.0
+        self._seconds_left = seconds_lost
         self.dimension_names: set[str] = set()
         """The names that the ONNX models that were read so far give dimensions."""
         self._process: subprocess.Popen[bytes] | None = None
@@ -81,9 +83,10 @@ class ModelReader:
         except OSError as error:
             return [Problem("", error.strerror or str(error))]
         reader = "ONNX" if path.suffix.lower() == ".onnx" else "OpenVINO"
-        order = Order(str(path.absolute()), reader, self._known_shapes, self._seconds, self._memory)
-        if self._lost > MAX_SECONDS_LOST:
-            return [Problem("", f"not read: {self._lost:.0f} s were lost to models that cannot be read")]
+        if self._seconds_left <= 0:
+            return [Problem("", "not read: too much time was lost to models that cannot be read")]
+        seconds = min(self._seconds, self._seconds_left)
+        order = Order(str(path.absolute()), reader, self._known_shapes, seconds, self._memory)
         parts: list[Part] = []
         failure: str | None = "interrupted"
         started = time.monotonic()
@@ -93,7 +96,7 @@ class ModelReader:
             failure = f"no process can be started to read it: {error.strerror}"
         finally:
             if failure is not None:
-                self._lost += time.monotonic() - started
+                self._seconds_left -= time.monotonic() - started
                 self._stop()
         return parts if failure is None else [*parts, Problem("", failure)]
 
@@ -136,7 +139,7 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part], dim
             failure = f"{order.reader}'s reader sent a malformed reply"
         except OverflowError:
             failure = f"has more Tiles than {MAX_ANSWER_BYTES} bytes can tell"
-    return f"reading took longer than {order.seconds:g} s" if has_passed.is_set() else failure
+    return f"reading took longer than {order.seconds:.3g} s" if has_passed.is_set() else failure
 
 
 def _answers(process: subprocess.Popen[bytes], order: Order, dimensions: set[str]) -> Iterator[Part]:
