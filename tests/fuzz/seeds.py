@@ -1,0 +1,79 @@
+"""The inputs that fuzzing begins with: those of the tests and examples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+DATA: Final = ROOT / "tests" / "data"
+EXAMPLES: Final = ROOT / "examples"
+
+_LARGEST: Final = 2**13
+_EVERY: Final = 64  # of the recorded descriptors, of which most differ little
+
+
+def documents() -> Iterator[bytes]:
+    """Descriptors: the examples, and some of those that DirectML was asked about."""
+    for path in sorted(EXAMPLES.glob("*.json")):
+        yield path.read_bytes()
+    with (DATA / "create_operator.jsonl").open("rb") as lines:
+        for line in islice(lines, 0, None, _EVERY):
+            yield json.dumps(json.loads(line)["desc"]).encode()
+
+
+def dxdispatch_models() -> Iterator[bytes]:
+    for path in sorted((EXAMPLES / "models").glob("*.json")):
+        yield path.read_bytes()
+    tensors = {name: {"DataType": "FLOAT32", "Sizes": [2]} for name in ("InputTensor", "OutputTensor")}
+    bindings = {"InputTensor": "In", "OutputTensor": {"name": "Out", "elementOffset": 0}}
+    values = {"initialValuesDataType": "FLOAT32", "initialValues": {"valueCount": 64, "valueStart": 0, "valueDelta": 1}}
+    commands = [
+        {"type": "dispatch", "dispatchable": "tile", "bindings": bindings},
+        {"type": "print", "resource": "Out"},
+        {"type": "writeFile", "resource": "Out", "targetPath": "sub/out.npy", "dimensions": [2, 3]},
+    ]
+    file = {"initialValuesDataType": "UINT8", "initialValues": {"sourcePath": "in.bin"}}
+    typed = {"initialValues": [{"type": "INT8", "value": 1}, {"type": "FLOAT64", "value": "nan"}]}
+    yield json.dumps(
+        {
+            "resources": {"In": values, "Out": values, "File": file, "Typed": typed},
+            "dispatchables": {
+                "tile": {"type": "DML_OPERATOR_TILE", "desc": {**tensors, "RepeatsCount": 1, "Repeats": [1]}}
+            },
+            "commands": commands,
+        }
+    ).encode()
+
+
+def files(*patterns: str) -> Iterator[bytes]:
+    """The small files below ``tests/data`` that match a pattern."""
+    for pattern in patterns:
+        for path in sorted(DATA.rglob(pattern)):
+            if path.is_file() and path.stat().st_size <= _LARGEST:
+                yield path.read_bytes()
+
+
+def settings() -> Iterator[bytes]:
+    yield b'[tool.dml-tile]\ntargets = ["4_1", "windows-11-21h2"]\npaths = ["a.json"]\nselect = ["DML-TILE"]\n'
+    yield b'[tool.dml-tile]\nagainst = "runtime"\nfail-on = "never"\nexclude = ["*.onnx"]\nvia = "chromium"\n'
+    yield b'[tool.dml-tile]\ndim = ["n=3"]\ninput-shape = ["x=1,2"]\nignore = ["DML-BUFFER"]\n'
+
+
+def names() -> Iterator[bytes]:
+    for name in (
+        "a.json",
+        "::stop-commands::tok",
+        "##vso[task.setvariable variable=x]y",
+        "\x1b[31m\x07",
+        "\u202e\u2028\x85",
+        "</script><script>alert(1)</script>",
+        "]]>&amp;'\"%0A",
+        "\ud800",
+        "-",
+        "--output-dir",
+    ):
+        yield name.encode("utf-8", "surrogatepass")

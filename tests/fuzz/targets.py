@@ -1,0 +1,201 @@
+"""The functions that are fuzzed: each raises where bytes make anything but a result or a clear error."""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+from collections.abc import Callable, Iterator
+from ctypes import Structure, addressof, c_uint32, pointer
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import atheris
+import numpy as np
+from typer.testing import CliRunner
+
+from dml_tile.cli.app import app
+from dml_tile.errors import InputError, Problem
+from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
+from dml_tile.readers import c_structs
+from dml_tile.readers.dxdispatch import resources
+from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.npy import open_npy
+from dml_tile.readers.onnx.tiles import read_nodes
+from dml_tile.readers.sandbox.parent import ModelReader
+from dml_tile.readers.sandbox.protocol import answer_line, read_answer
+from dml_tile.reports.formats import FORMATS
+from dml_tile.rules.check import check
+from tests.fuzz import seeds
+from tests.fuzz.json_mutator import mutated
+from tests.helpers.outputs import require_safe_log, require_well_formed
+
+_TILE: Final = (seeds.EXAMPLES / "tile.json").read_bytes()
+_FORMATS: Final = (*FORMATS,)
+_MAX_RESOURCE_BYTES: Final = 2**24
+"""Of the resources of a model that is run here; the package allows more, which would only take longer."""
+_READER_SECONDS: Final = 20
+_READER_BYTES: Final = 2**31
+_OF_NO_FILE_NAME: Final = bytes.maketrans(b"/\0", b"__")
+_CARELESS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, UnboundLocalError)
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzTarget:
+    """What is fuzzed, the inputs that it begins with, and whether these are JSON."""
+
+    run: Callable[[bytes], object]
+    seeds: Callable[[], Iterator[bytes]]
+    is_json: bool = False
+
+    def mutate(self, data: bytes, max_size: int, seed: int) -> bytes:
+        """Another input made from this one; most of those made from JSON are JSON."""
+        changed = mutated(data, seed) if self.is_json and seed % 4 else None
+        return changed if changed is not None and len(changed) <= max_size else bytes(atheris.Mutate(data, max_size))
+
+
+def _called(*arguments: str, stdin: bytes | None = None) -> str:
+    """Calls the command line; returns what it prints on standard output."""
+    with address_budget(MAX_ADDRESSES_OF_A_RUN):
+        result = CliRunner().invoke(app, arguments, input=stdin, catch_exceptions=False)
+    assert result.exit_code in (0, 1, 2), result.exit_code
+    require_safe_log(result.stderr)
+    return result.stdout
+
+
+def _check_document(data: bytes) -> None:
+    form = _FORMATS[len(data) % len(_FORMATS)]
+    require_well_formed(form, _called("check", "-", "--format", form, "-t", "6_4,4_1", stdin=data))
+
+
+def _use_document(data: bytes) -> None:
+    require_safe_log(_called("lower", "-", "-t", "4_1", "--max-steps", "8", stdin=data))
+    _called("show", "-", stdin=data)
+    for language in ("cpp", "json", "python"):
+        _called("emit", "-", "--lang", language, stdin=data)
+
+
+def _run_model(data: bytes) -> None:
+    resources.MAX_RESOURCE_BYTES = _MAX_RESOURCE_BYTES  # type: ignore[misc]
+    Path("in.bin").write_bytes(bytes(64))
+    require_safe_log(_called("check", "-", stdin=data))
+    require_safe_log(_called("run", "-", "--output-dir", "out", "--overwrite", stdin=data))
+    assert {path.name for path in Path().iterdir()} <= {"in.bin", "out"}
+
+
+def _read_onnx(data: bytes) -> None:
+    path = Path("m.onnx")
+    path.write_bytes(data)
+    try:
+        for part in read_nodes(path, KnownShapes()):
+            assert read_answer(answer_line(part)) == part
+    except InputError:
+        pass
+    except Exception as error:
+        # a library may raise anything, which the child makes a problem of; these the reader itself has raised
+        if isinstance(error, _CARELESS) and "dml_tile" in traceback.extract_tb(error.__traceback__)[-1].filename:
+            raise
+
+
+def _reader_of(name: str) -> Callable[[bytes], None]:
+    """Reads models with OpenVINO, in the process of its own that the command line reads them in."""
+    readers: list[ModelReader] = []
+
+    def read(data: bytes) -> None:
+        if not readers:
+            readers.append(ModelReader(KnownShapes(), seconds=_READER_SECONDS, memory=_READER_BYTES))
+        path = Path(name)
+        path.write_bytes(data)
+        path.with_suffix(".bin").write_bytes(np.array([1, 2], np.int64).tobytes() * 8)
+        for part in readers[0].parts(path):
+            assert isinstance(part, Problem | TileNode)
+            assert "longer than" not in str(part), part
+            assert "a malformed reply" not in str(part), part
+
+    return read
+
+
+def _read_c_structs(data: bytes) -> None:
+    """Reads structs of any values; their arrays are as long as DirectML may look at, and no pointer is wild."""
+    provided = atheris.FuzzedDataProvider(data)
+    kept: list[Any] = []
+
+    def address(struct: Any) -> int | None:
+        kept.append(struct)
+        return addressof(struct) if provided.ConsumeProbability() < 0.95 else None
+
+    def uint() -> int:
+        return int(provided.ConsumeIntInRange(0, 9) if provided.ConsumeBool() else provided.ConsumeUInt(4))
+
+    def array() -> Any:
+        kept.append((c_uint32 * 8)(*(uint() for _ in range(8))))
+        return kept[-1] if provided.ConsumeProbability() < 0.9 else None
+
+    def tensor() -> Structure:
+        buffer = c_structs.DML_BUFFER_TENSOR_DESC(
+            uint(), uint(), uint(), array(), array(), provided.ConsumeUInt(8), uint()
+        )
+        return c_structs.DML_TENSOR_DESC(provided.ConsumeIntInRange(0, 2), address(buffer))
+
+    tile = c_structs.DML_TILE_OPERATOR_DESC(pointer(tensor()), pointer(tensor()), uint(), array())
+    operator = c_structs.DML_OPERATOR_DESC(provided.ConsumeIntInRange(0, 200), address(tile))
+    desc = c_structs.read_operator_desc(operator)
+    assert desc is not None
+    for level in ("1_0", "5_0", "6_2"):
+        for finding in check(desc, level):
+            require_safe_log(str(finding))
+    assert c_structs.read_operator_desc(c_structs.write_operator_desc(desc)) == desc
+
+
+def _read_settings(data: bytes) -> None:
+    Path("pyproject.toml").write_bytes(data)
+    Path("a.json").write_bytes(_TILE)
+    require_safe_log(_called("check", "a.json"))
+    require_safe_log(_called("check"))
+
+
+def _read_npy(data: bytes) -> None:
+    path = Path("a.npy")
+    path.write_bytes(data)
+    try:
+        file = open_npy(path)
+        file.read_into(np.zeros(file.nbytes, np.uint8))
+    except (OSError, ValueError):
+        pass
+
+
+def _tell_names(data: bytes) -> None:
+    """Checks and runs a model in a file of any name, whose resources and dispatchables have it too."""
+    name = data.decode(errors="replace")
+    tensors = {tensor: {"DataType": 1, "Sizes": [2]} for tensor in ("InputTensor", "OutputTensor")}
+    tile = {"type": "TILE", "RepeatsCount": 1, "Repeats": [3], **tensors}
+    bindings = {name: {"name": name}}
+    model = {
+        "resources": {name: {"initialValues": name}},
+        "dispatchables": {name: tile, f"{name}2": {"type": name}},
+        "commands": [{"type": name}, {"type": "dispatch", "dispatchable": name, "bindings": bindings}],
+    }
+    file = Path(os.fsdecode(data[:40].translate(_OF_NO_FILE_NAME) + b".json"))
+    file.write_text(json.dumps(model))
+    form = _FORMATS[len(data) % len(_FORMATS)]
+    try:
+        require_well_formed(form, _called("check", "--format", form, "--", str(file)))
+        require_safe_log(_called("run", "--", str(file)))
+    finally:
+        file.unlink()
+
+
+TARGETS: Final[dict[str, FuzzTarget]] = {
+    "documents": FuzzTarget(_check_document, seeds.documents, is_json=True),
+    "uses": FuzzTarget(_use_document, seeds.documents, is_json=True),
+    "dxdispatch": FuzzTarget(_run_model, seeds.dxdispatch_models, is_json=True),
+    "onnx": FuzzTarget(_read_onnx, lambda: seeds.files("*.onnx")),
+    "ir": FuzzTarget(_reader_of("m.xml"), lambda: seeds.files("*.xml")),
+    "tflite": FuzzTarget(_reader_of("m.tflite"), lambda: seeds.files("*.tflite")),
+    "c_structs": FuzzTarget(_read_c_structs, lambda: iter([bytes(range(256)) * 2])),
+    "settings": FuzzTarget(_read_settings, seeds.settings),
+    "npy": FuzzTarget(_read_npy, lambda: seeds.files("*.npy")),
+    "names": FuzzTarget(_tell_names, seeds.names),
+}
+"""What is fuzzed, by name."""

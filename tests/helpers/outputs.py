@@ -1,0 +1,47 @@
+"""What has to hold of a command's output, whatever the names and values are that it tells of."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+from xml.etree import ElementTree
+
+from tests.helpers.report_pages import parsed
+
+_COMMAND: Final = re.compile(r"::(error|warning|notice) (file=[^,:]*,(line=[0-9]+,col=[0-9]+,)?)?title=[\w-]*::.*")
+_LINE_OF_PATH: Final = re.compile(r"\s*(::|##)")
+_ANYWHERE: Final = re.compile(r"##vso\[|##\[", re.IGNORECASE)
+_MAX_SCRIPTS: Final = 1
+
+
+def require_safe_log(text: str) -> None:
+    """Asserts that a text moves no cursor and is no command to the logs of GitHub's runner or Azure Pipelines."""
+    assert all(char.isprintable() or char == "\n" for char in text), ascii(text)
+    assert not _ANYWHERE.search(text), ascii(text)
+    for line in text.split("\n"):
+        assert not _LINE_OF_PATH.match(line), ascii(line)
+
+
+def require_well_formed(form: str, text: str) -> None:
+    """Asserts that an output of ``check`` is safe to print, and what its format says it is."""
+    match form:
+        case "text":
+            require_safe_log(text)
+        case "json" | "sarif":
+            require_safe_log(text)
+            json.loads(text)
+        case "github":
+            for line in text.split("\n")[:-1]:
+                assert _COMMAND.fullmatch(line), ascii(line)
+                require_safe_log(line.removeprefix("::"))
+        case "junit":
+            require_safe_log(text)
+            ElementTree.fromstring(text)
+        case "html":
+            found = parsed(text)
+            assert len(found.all("script")) <= _MAX_SCRIPTS
+            for element in found.everything():
+                assert not any(name.startswith("on") for name in element.attributes), element
+                assert element.tag not in ("img", "iframe")
+                assert "javascript:" not in element.attributes.get("href", "")
