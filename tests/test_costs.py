@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,8 @@ DOCUMENTS = {
 }
 
 
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is told by /proc")
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_cost_of_a_check_grows_with_the_bytes_of_its_document(tmp_path: Path, name: str) -> None:
     document = DOCUMENTS[name]

@@ -28,7 +28,10 @@ _LIBRARIES: Final = (
     "typer.testing",
 )
 _ALL_TESTS: Final = ("-p", "no:cacheprovider", "-m", "long or not long")
-_OPTIONS: Final = (*_ALL_TESTS, "-x", "--hypothesis-profile=mutants")
+_OPTIONS: Final = (
+    *(*_ALL_TESTS, "-x", "--hypothesis-profile=mutants"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # the libraries are imported before pytest could rewrite them
+)
 
 
 class MutatedCopy:

@@ -1,0 +1,28 @@
+"""Names that terminals, logs, shells, markup and compilers would take for something else."""
+
+from __future__ import annotations
+
+from typing import Final
+
+HOSTILE_NAMES: Final = (
+    "::stop-commands::tok",
+    " ::error file=x::",
+    "##[command]x",
+    "##vso[task.setvariable variable=x]y",
+    "x##VSO[task.complete]",
+    "\x1b[31m\x07",
+    "a\nb\r::error::c",
+    "\u202e\u2028\x85\u200b",
+    "</script><script>alert(1)</script><img src=x onerror=alert(1)>",
+    "\" onload='x' a=\"javascript:alert(1)",
+    "]]>&amp;<!--%0A%25",
+    "*/ int main() {} //",
+    "*\\/ \\",
+    '"""\nimport os\n',
+    "{0!r:>{1}}%s",
+    "[red]bold[/red]:smile:",
+    "$(touch x);`touch x`",
+    "-rf",
+    "~#/@",
+)
+"""Without slashes and dots at their beginnings, so that each may be in a file's name too."""

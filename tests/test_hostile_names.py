@@ -1,0 +1,158 @@
+"""Names from strangers, of files, dispatchables, resources and tensors, in every output of every command."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+import xmlschema
+from jsonschema import Draft4Validator, Draft202012Validator
+
+from dml_tile.reports.formats import FORMATS
+from tests.helpers.check_files import BAD, INT64
+from tests.helpers.command_line import Call
+from tests.helpers.hostile_names import HOSTILE_NAMES
+from tests.helpers.onnx_graphs import constant, model, tile_node, typed
+from tests.helpers.outputs import require_safe_log, require_well_formed
+from tests.helpers.paths import ROOT
+
+DATA = ROOT / "tests" / "data"
+TILE = {"type": "TILE", "RepeatsCount": 1}
+
+
+def outputs(check: Call, *arguments: str) -> Iterator[tuple[str, str]]:
+    """What ``check`` writes in each format, and what it prints on standard error."""
+    files = {name: Path("out", name) for name in FORMATS}
+    Path("out").mkdir()
+    result = check(*(f"--format={name}:{file}" for name, file in files.items()), "-t", "6_4,4_0", "--", *arguments)
+    assert result.exit_code in (1, 2)
+    require_safe_log(result.stderr)
+    for name, file in files.items():
+        yield name, file.read_text(encoding="utf-8")
+    yield "text", check("--", *arguments).stdout
+
+
+def require_well_formed_outputs(check: Call, *arguments: str) -> dict[str, str]:
+    found = {}
+    for form, text in outputs(check, *arguments):
+        require_well_formed(form, text)
+        found[form] = text
+    Draft4Validator(json.loads((DATA / "sarif-2.1.0-rtm.5.json").read_text())).validate(json.loads(found["sarif"]))
+    schema = json.loads((ROOT / "schemas" / "check_output.schema.json").read_text())
+    Draft202012Validator(schema).validate(json.loads(found["json"]))
+    xmlschema.XMLSchema(DATA / "junit-10.xsd").validate(found["junit"])
+    return found
+
+
+def hostile_model(names: Sequence[str] = HOSTILE_NAMES) -> Any:
+    """A model in which everything that has a name has each of these."""
+    return {
+        "resources": {name: {"initialValues": name} for name in names},
+        "dispatchables": dict.fromkeys(names, TILE | BAD)
+        | {f"{name}64": TILE | INT64 for name in names}
+        | {f"other {name}": {"type": name} for name in names},
+        "commands": [{"type": "print", "resource": f"no {name}"} for name in names]
+        + [{"type": name, "resource": name} for name in names],
+    }
+
+
+def test_names_of_files(check: Call) -> None:
+    names = []
+    for name in HOSTILE_NAMES:
+        for suffix, value in (("bad.json", BAD), ("no.json", [name]), ("l.jsonl", {name: name})):
+            names.append(f"{name.replace('/', '_')}{suffix}")
+            Path(names[-1]).write_text(json.dumps(value))
+    names.append(os.fsdecode(b"\xff\xfe.json"))
+    Path(names[-1]).write_text(json.dumps(BAD))
+    found = require_well_formed_outputs(check, *names)
+    assert json.loads(found["json"])["results"]
+
+
+def test_names_of_models_that_cannot_be_read(check: Call) -> None:
+    names = [f"{name.replace('/', '_')}.onnx" for name in HOSTILE_NAMES]
+    for name in names:
+        Path(name).mkdir()  # which no reader opens
+        Path(name, "x.txt").touch()
+    require_well_formed_outputs(check, *names)
+
+
+def test_names_of_dispatchables_resources_and_commands(check: Call) -> None:
+    Path("a.json").write_text(json.dumps(hostile_model()))
+    found = require_well_formed_outputs(check, "a.json")
+    assert found["text"].count("DML-TILE-OutputTensor-Sizes") == len(HOSTILE_NAMES)
+
+
+def test_names_of_nodes_tensors_and_dimensions(check: Call) -> None:
+    nodes = [constant("r", [1, 2])]
+    for i, name in enumerate(HOSTILE_NAMES):
+        nodes += [
+            tile_node("x", "r", f"y{name}", name),
+            tile_node("x", f"{name}!", f"z{i}"),
+            tile_node("d", name, f"w{i}"),
+        ]
+    inputs = [typed("x", [2, 3], onnx.TensorProto.INT64), typed("d", [HOSTILE_NAMES[0], 2])]
+    inputs += [typed(name, [2], onnx.TensorProto.INT64) for name in HOSTILE_NAMES]
+    onnx.save(model(*nodes, inputs=inputs), "m.onnx")
+    found = require_well_formed_outputs(check, "m.onnx")
+    assert json.loads(found["json"])["results"]
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=ascii)
+def test_a_name_that_a_run_tells(call: Call, name: str) -> None:
+    tensors = {"InputTensor": {"DataType": "INT8", "Sizes": [4]}, "OutputTensor": {"DataType": "INT8", "Sizes": [4]}}
+    values = {"initialValuesDataType": "INT8", "initialValues": {"valueCount": 4, "value": 1}}
+    commands = [
+        {"type": "dispatch", "dispatchable": name, "bindings": {"InputTensor": name, "OutputTensor": f"{name}2"}},
+        {"type": "print", "resource": f"{name}2"},
+        {"type": "writeFile", "resource": name, "targetPath": f"of{name.replace('/', '_')}.bin"},
+    ]
+    file = f"{name.replace('/', '_')}.json"
+    runnable = {
+        "resources": {name: values, f"{name}2": values},
+        "dispatchables": {name: TILE | {"desc": tensors | {"RepeatsCount": 1, "Repeats": [1]}}},
+        "commands": commands,
+    }
+    Path(file).write_text(json.dumps(runnable))
+    result = call("run", "--explain-plan", "--", file)
+    assert result.exit_code == 0, result.stderr
+    require_safe_log(result.output)
+    for wrong in (hostile_model([name]), [name], runnable | {"dispatchables": {name: TILE | BAD}, "commands": []}):
+        Path(file).write_text(json.dumps(wrong))
+        result = call("run", "--", file)
+        assert result.exit_code in (1, 2)
+        require_safe_log(result.output)
+
+
+@pytest.mark.parametrize("command", [["lower", "-t", "4_0"], ["show", "-t", "4_0"]])
+def test_names_that_are_printed_with_tables_and_drawings(call: Call, command: list[str]) -> None:
+    for name in HOSTILE_NAMES:
+        file = f"{name.replace('/', '_')}.json"
+        Path(file).write_text(json.dumps(hostile_model([name])))
+        require_safe_log(call(*command, "--", file).output)
+
+
+@pytest.mark.parametrize("command", [["emit", "--lang"], ["lower", "-t", "4_0", "--format"]])
+@pytest.mark.parametrize("language", ["cpp", "python", "json"])
+def test_names_in_source_text(call: Call, command: list[str], language: str) -> None:
+    for name in HOSTILE_NAMES:
+        file = f"{name.replace('/', '_')}.json"
+        named = {"resources": {}, "dispatchables": {name: TILE | {"desc": TILE | INT64}}, "commands": []}
+        Path(file).write_text(json.dumps(named))
+        result = call(*command, language, "--", file)
+        assert result.exit_code == 0
+        require_safe_log(result.stderr)
+        assert result.stdout.isascii()
+        for line in result.stdout.split("\n"):
+            assert line.isprintable()
+            code, _, comment = line.partition("#" if language == "python" else "//")
+            assert language == "json" or name not in code
+            assert not comment.endswith("\\")
+        if language == "python":
+            compile(result.stdout, "emitted", "exec")
+        elif language == "json":
+            json.loads(result.stdout)
