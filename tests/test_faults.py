@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
 import os
 import resource
@@ -63,6 +65,42 @@ def test_a_signal_ends_a_command_that_reads(tmp_path: Path, command: str, number
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert b"Traceback" not in errors
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
+
+
+def wait_until_it_sleeps(process: subprocess.Popen[bytes]) -> None:
+    """Waits until a process has done nothing for a second: it waits for whoever reads what it writes."""
+    times_asleep = 0
+    for _ in range(600):
+        time.sleep(0.1)
+        state, *_ = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        times_asleep = times_asleep + 1 if state == "S" else 0
+        if times_asleep == 10:
+            return
+    process.kill()
+    raise AssertionError("it never waited")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process does")
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("command", ["levels", "explain", "schema"])
+def test_a_signal_ends_a_command_that_writes_to_nobody(tmp_path: Path, command: str, number: signal.Signals) -> None:
+    unread, full = os.pipe()
+    os.set_blocking(full, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(full, bytes(4096))
+    os.set_blocking(full, True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dml_tile", command], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE
+    )
+    os.close(full)
+    wait_until_it_sleeps(process)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    os.close(unread)
+    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    assert b"Traceback" not in errors
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -145,12 +183,100 @@ def test_the_status_is_2_also_where_nobody_can_be_told(tmp_path: Path, command: 
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_few_descriptors_give_no_traceback(tmp_path: Path, command: str) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(TILE))
+    for count in (4, 5, 6):
+        limits = (count, count)
+        process = started(
+            *COMMANDS[command],
+            "a.json",
+            cwd=tmp_path,
+            preexec_fn=lambda limits=limits: resource.setrlimit(resource.RLIMIT_NOFILE, limits),
+        )
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode in (0, 2)
+        assert b"Traceback" not in errors
+
+
 def test_few_descriptors_are_told_of_the_model(tmp_path: Path) -> None:
     burn_tile(tmp_path / "m.xml")
     done = bash("ulimit -n 8; dml-tile check m.xml", tmp_path)
     assert done.returncode == 2
     assert b"standard output" not in done.stderr
     assert b"m.xml: no process can be started to read it: Too many open files" in done.stderr
+
+
+def without_a_superuser_s_rights() -> None:
+    """Lets permissions hold for the programs that this process is going to run, whoever runs them."""
+    drop_from_bounding_set, overriding_permissions, searching_all = 24, 1, 2
+    for capability in (overriding_permissions, searching_all):
+        ctypes.CDLL(None).prctl(drop_from_bounding_set, capability, 0, 0, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other superusers")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("check", "a.json", "--format", "json:sub/out.json"), b"sub/out.json: Permission denied"),
+        (("check", "a.json", "--report", "sub/out.html"), b"sub/out.html: Permission denied"),
+        (("show", "a.json", "-o", "sub/out.svg"), b"sub/out.svg: Permission denied"),
+        (("run", "m.json", "--output-dir", "sub"), b"'sub' is no folder that can be written to"),
+    ],
+)
+def test_a_read_only_folder_is_told(tmp_path: Path, arguments: tuple[str, ...], told: bytes) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(TILE))
+    values = {"initialValuesDataType": "UINT8", "initialValues": [1]}
+    commands = [{"type": "writeFile", "resource": "R", "targetPath": "r.bin"}]
+    (tmp_path / "m.json").write_text(
+        json.dumps({"resources": {"R": values}, "dispatchables": {}, "commands": commands})
+    )
+    (tmp_path / "sub").mkdir(mode=0o555)
+    process = started(*arguments, cwd=tmp_path, preexec_fn=without_a_superuser_s_rights)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert told in errors
+    assert b"Traceback" not in errors
+    assert not [*(tmp_path / "sub").iterdir()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other superusers")
+@pytest.mark.parametrize("name", ["closed.json", "folder", "closed.onnx"])
+def test_what_may_not_be_read_is_told(tmp_path: Path, name: str) -> None:
+    if name == "folder":
+        (tmp_path / name).mkdir(mode=0)
+    else:
+        (tmp_path / name).write_text(json.dumps(TILE))
+        (tmp_path / name).chmod(0)
+    process = started("check", name, cwd=tmp_path, preexec_fn=without_a_superuser_s_rights)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert f"{name}: ".encode() in errors
+    assert b"Permission denied" in errors
+    assert b"Traceback" not in errors
+
+
+@pytest.mark.parametrize("becomes", ["nothing", "a folder", "a link to itself", "half of it"])
+def test_a_file_that_changes_before_it_is_read_costs_that_file(tmp_path: Path, becomes: str) -> None:
+    os.mkfifo(tmp_path / "a.json")
+    (tmp_path / "b.json").write_text(json.dumps(TILE))
+    process = started("check", "a.json", "b.json", cwd=tmp_path)
+    end = wait_until_it_reads(process, tmp_path / "a.json")
+    (tmp_path / "b.json").unlink()
+    match becomes:
+        case "a folder":
+            (tmp_path / "b.json").mkdir()
+        case "a link to itself":
+            (tmp_path / "b.json").symlink_to("b.json")
+        case "half of it":
+            (tmp_path / "b.json").write_text(json.dumps(TILE)[:40])
+    os.write(end, json.dumps(TILE).encode())
+    os.close(end)
+    printed, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert printed.startswith(b"a.json: accepted")
+    assert errors.startswith(b"dml-tile: b.json: ")
+    assert b"Traceback" not in errors
 
 
 @pytest.mark.parametrize("command", ["check a.json --format json:sub/out.json", "check a.json --report sub/out.html"])

@@ -238,6 +238,17 @@ def test_an_if_s_output_has_the_shape_in_which_its_branches_agree(tmp_path: Path
     assert behind == TileNode("Tile->y", DIALECTS["ONNX Tile-13"], "float32", (4, 6), (2, 2))
 
 
+@pytest.mark.parametrize("outputs", [["w"], ["w", "v"], ["w", "v", "u"]])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_an_if_s_outputs_and_branches_may_differ_in_number(tmp_path: Path, outputs: list[str], count: int) -> None:
+    first = graph([tile_node(output="t")], (), [typed("t")])
+    other = graph([tile_node(output=f"e{i}") for i in range(count)], (), [typed(f"e{i}") for i in range(count)])
+    unequal = node("If", ["c"], outputs, then_branch=first, else_branch=other)
+    found = nodes_of(model(R, unequal, tile_node("w"), inputs=[typed("x", [2, 3]), COND]), tmp_path)
+    assert len(found) == 1 + count + 1
+    assert found[-1] == TileNode("Tile->y", DIALECTS["ONNX Tile-13"], "float32", (4, 6), (2, 2))
+
+
 def test_a_scan_s_body_has_slices(tmp_path: Path) -> None:
     body = graph([constant("r1", [5]), tile_node("s", "r1", "t")], [typed("s")], [typed("t")])
     made = model(node("Scan", ["x"], ["w"], name="S", body=body, num_scan_inputs=1), tile_node("w", "r"))

@@ -38,8 +38,11 @@ MUTATED: Final = (
 REASONS: Final = ROOT / "tests" / "data" / "surviving_mutants.json"
 ENOUGH: Final = 0.95
 
-_ROUNDS: Final = ((10, 60.0), (60, 180.0), (400, 600.0))
-"""How many of a mutant's tests run, and for how many seconds at most: the most special ones, then the others."""
+_ROUNDS: Final = ((5, 30), (150, 300))
+"""How many of a mutant's tests run, and for how many seconds at most: the most special ones, then the others.
+
+The seconds are processor time; a mutant that takes longer is taken for one that never ends.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -27,6 +28,8 @@ _LIBRARIES: Final = (
     "rich.console",
     "typer.testing",
 )
+_WAITING: Final = 5
+"""Times as many seconds as tests may compute, they may take, on a machine that has other work too."""
 _ALL_TESTS: Final = ("-p", "no:cacheprovider", "-m", "long or not long")
 _OPTIONS: Final = (
     *(*_ALL_TESTS, "-x", "--hypothesis-profile=mutants"),
@@ -66,7 +69,7 @@ class MutatedCopy:
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # a mutant is as long as the original at times, and as new
         return {line.partition("[")[0] for line in done.stdout.splitlines() if "::" in line}
 
-    def is_killed(self, file: str, text: bytes, tests: Sequence[str], seconds: float) -> bool:
+    def is_killed(self, file: str, text: bytes, tests: Sequence[str], seconds: int) -> bool:
         """Return True if one of the tests fails, or they take longer, with another text in one file."""
         path = self._folder / file
         original = path.read_bytes()
@@ -78,15 +81,16 @@ class MutatedCopy:
         finally:
             path.write_bytes(original)
 
-    def _fails(self, tests: Sequence[str], seconds: float) -> bool:
+    def _fails(self, tests: Sequence[str], seconds: int) -> bool:
         child = os.fork()
         if not child:
             try:
                 os.setsid()
+                resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
                 _run(self._folder, tests)
             finally:
                 os._exit(1)
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * _WAITING
         while time.monotonic() < deadline:
             finished, status = os.waitpid(child, os.WNOHANG)
             if finished:
