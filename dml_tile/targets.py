@@ -9,9 +9,10 @@ https://learn.microsoft.com/en-us/windows/ai/directml/dml-feature-level-history 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dml_tile.enums import FeatureLevel, TensorDataType
 from dml_tile.pages import LEVELS_PAGE, RELEASES_PAGE, TILE_PAGE, VERSION_PAGE
@@ -149,13 +150,15 @@ class Target:
     """A DirectML library's feature level, and the capabilities of the adapter it runs on.
 
     ``double_precision`` is D3D12's DoublePrecisionFloatShaderOps, ``typed_uav_loads`` its
-    TypedUAVLoadAdditionalFormats. ``note`` says what about the name was inferred, else it is empty.
+    TypedUAVLoadAdditionalFormats, ``native_16_bit_ops`` its Native16BitShaderOpsSupported. ``note`` says what about the
+    name was inferred, else it is empty.
     """
 
     feature_level: FeatureLevel
     name: str = ""
     double_precision: bool = True
     typed_uav_loads: bool = True
+    native_16_bit_ops: bool = True
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -165,10 +168,15 @@ class Target:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((int(self.feature_level), self.double_precision, self.typed_uav_loads))
+        return hash((int(self.feature_level), *self.capabilities))
 
     def __hash__(self) -> int:
         return self._hash  # kept, since targets are keys of caches, and without strings, so that it can be pickled
+
+    @property
+    def capabilities(self) -> tuple[bool, ...]:
+        """The capabilities of the adapter, in the order of the fields."""
+        return self.double_precision, self.typed_uav_loads, self.native_16_bit_ops
 
     @property
     def label(self) -> str:
@@ -196,12 +204,21 @@ class Target:
 
     def supports_data_type(self, data_type: int) -> bool:
         """Return True if tensors can have a data type, by CheckFeatureSupport; an operator may take fewer types."""
-        if data_type == TensorDataType.FLOAT64 and not self.double_precision:
-            return False
-        narrow = data_type in (TensorDataType.UINT8, TensorDataType.INT8)
-        if narrow and self.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0 and not self.typed_uav_loads:
+        if self.missing_capability(data_type):
             return False
         return any(data_type in types and since <= self.feature_level for since, types, _ in DATA_TYPES)
+
+    def missing_capability(self, data_type: int) -> str | None:
+        """The capability, in D3D12's words, that the adapter lacks for a data type; None if it lacks none."""
+        if data_type == TensorDataType.FLOAT64 and not self.double_precision:
+            return "DoublePrecisionFloatShaderOps"
+        if self.typed_uav_loads:
+            return None
+        if data_type in _TYPES_OF_8_BITS and self.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0:
+            return "TypedUAVLoadAdditionalFormats"
+        if data_type in _TYPES_OF_16_BITS and not self.native_16_bit_ops:
+            return "TypedUAVLoadAdditionalFormats or Native16BitShaderOpsSupported"
+        return None
 
     @property
     def spelling(self) -> str:
@@ -218,7 +235,12 @@ class Target:
 
     @classmethod
     def parse(
-        cls, value: TargetLike, *, double_precision: bool | None = None, typed_uav_loads: bool | None = None
+        cls,
+        value: TargetLike,
+        *,
+        double_precision: bool | None = None,
+        typed_uav_loads: bool | None = None,
+        native_16_bit_ops: bool | None = None,
     ) -> Target:
         """The target named by a level, a DirectML version, a Windows release or an onnxruntime-directml version.
 
@@ -231,11 +253,9 @@ class Target:
             target = value
         else:
             target = _spelled(value.strip().lower()) if isinstance(value, str) else cls(FeatureLevel.parse(value))
-        if double_precision is not None:
-            target = replace(target, double_precision=double_precision)
-        if typed_uav_loads is not None:
-            target = replace(target, typed_uav_loads=typed_uav_loads)
-        return target
+        given = double_precision, typed_uav_loads, native_16_bit_ops
+        changes: dict[str, Any] = {field: has for field, has in zip(_LACKS, given, strict=True) if has is not None}
+        return replace(target, **changes) if changes else target
 
 
 TargetLike = Target | FeatureLevel | str | int
@@ -260,10 +280,15 @@ def target_names() -> list[str]:
     return names
 
 
-_NO_DOUBLE_PRECISION: Final = "no-double-precision"
-_NO_TYPED_UAV_LOADS: Final = "no-typed-uav-loads"
-_LACKS: Final = (_NO_DOUBLE_PRECISION, _NO_TYPED_UAV_LOADS)
-"""The suffixes of a target's name, after ``+``, for capabilities that the adapter lacks."""
+_LACKS: Final[Mapping[str, str]] = {
+    "double_precision": "no-double-precision",
+    "typed_uav_loads": "no-typed-uav-loads",
+    "native_16_bit_ops": "no-native-16-bit-ops",
+}
+"""The capabilities of an adapter, and the suffixes of a target's name, after ``+``, where it lacks them."""
+
+_TYPES_OF_8_BITS: Final = (TensorDataType.UINT8, TensorDataType.INT8)
+_TYPES_OF_16_BITS: Final = (TensorDataType.FLOAT16, TensorDataType.UINT16, TensorDataType.INT16)
 
 
 @lru_cache(maxsize=256)
@@ -272,23 +297,20 @@ def _spelled(text: str) -> Target:
     name, *lacks = text.split("+")
     target = _named(name)
     for lack in lacks:
-        if lack not in _LACKS:
-            raise ValueError(f"{lack!r} in {text!r} is no capability; expected {' or '.join(_LACKS)}")
+        if lack not in _LACKS.values():
+            raise ValueError(f"{lack!r} in {text!r} is no capability; expected {', '.join(_LACKS.values())}")
         target = _without(target, lack)
     return target
 
 
 def _without(target: Target, lack: str) -> Target:
-    double_precision = target.double_precision and lack != _NO_DOUBLE_PRECISION
-    typed_uav_loads = target.typed_uav_loads and lack != _NO_TYPED_UAV_LOADS
-    lesser = replace(target, double_precision=double_precision, typed_uav_loads=typed_uav_loads)
+    lacking: dict[str, Any] = {field: False for field, named in _LACKS.items() if named == lack}
+    lesser = replace(target, **lacking)
     return replace(lesser, name=_with_lacks(lesser, target.name.partition("+")[0]))
 
 
 def _with_lacks(target: Target, name: str) -> str:
-    lacks = [] if target.double_precision else [_NO_DOUBLE_PRECISION]
-    lacks += [] if target.typed_uav_loads else [_NO_TYPED_UAV_LOADS]
-    return "+".join([name, *lacks])
+    return "+".join([name, *(lack for field, lack in _LACKS.items() if not getattr(target, field))])
 
 
 @lru_cache(maxsize=256)

@@ -33,7 +33,7 @@ def test_every_recorded_answer_is_reproduced(level: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_adapters_decide_on_data_types_as_recorded(level: str) -> None:
     rows = rows_of("adapters.jsonl")
-    assert len(rows) == 168
+    assert len(rows) == 336
     for row in rows:
         target = Target.parse(level, **row["adapter"])
         findings = check(TileOperatorDesc.model_validate(row["desc"]), target, against="runtime")

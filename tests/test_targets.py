@@ -169,16 +169,18 @@ def test_newer_versions_of_directml_never_have_lower_levels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "double_precision", "typed_uav_loads"),
+    ("text", "capabilities"),
     [
-        ("5_2+no-typed-uav-loads", True, False),
-        ("WINDOWS-11-22H2+no-double-precision", False, True),
-        ("directml-1.8.0+no-typed-uav-loads+no-double-precision", False, False),
+        ("5_2+no-typed-uav-loads", (True, False, True)),
+        ("WINDOWS-11-22H2+no-double-precision", (False, True, True)),
+        ("directml-1.8.0+no-typed-uav-loads+no-double-precision", (False, False, True)),
+        ("6_2+no-native-16-bit-ops+no-typed-uav-loads", (True, False, False)),
     ],
 )
-def test_a_name_tells_what_the_adapter_lacks(text: str, double_precision: bool, typed_uav_loads: bool) -> None:
+def test_a_name_tells_what_the_adapter_lacks(text: str, capabilities: tuple[bool, bool, bool]) -> None:
     target = Target.parse(text)
-    assert (target.double_precision, target.typed_uav_loads) == (double_precision, typed_uav_loads)
+    assert (target.double_precision, target.typed_uav_loads, target.native_16_bit_ops) == capabilities
+    assert target.capabilities == capabilities
     assert target.name.partition("+")[0] == text.lower().partition("+")[0]
     assert Target.parse(target.spelling) == target
     assert Target.parse(target.name) == target
@@ -186,7 +188,9 @@ def test_a_name_tells_what_the_adapter_lacks(text: str, double_precision: bool, 
 
 @pytest.mark.parametrize("text", ["5_2+no-uav", "5_2+", "5_2+no-typed-uav-loads+x"])
 def test_what_is_no_capability_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no capability; expected no-double-precision or no-typed-uav-loads"):
+    with pytest.raises(
+        ValueError, match="is no capability; expected no-double-precision, no-typed-uav-loads, no-native"
+    ):
         Target.parse(text)
 
 

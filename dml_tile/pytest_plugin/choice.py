@@ -85,7 +85,7 @@ class Bounds:
 
 def simulated_by(target: Target) -> tuple[object, ...]:
     """Return a key that is equal for targets that simulate the same."""
-    return target.feature_level, target.double_precision, target.typed_uav_loads
+    return target.feature_level, target.capabilities
 
 
 def targets_for(chosen: Chosen | None, bounds: Sequence[Bounds]) -> tuple[Target, ...]:

@@ -121,7 +121,7 @@ def tensor_is_not_private(operand: Operand, target: Target) -> Iterator[Violatio
         yield Violation(
             f"{operand.name}.Type",
             f"{_PRIVATE_TYPE} is a type of DirectML's own: it takes Desc for a struct of {_PRIVATE_SIZE} bytes, reads "
-            "past the DML_BUFFER_TENSOR_DESC, and would crash",
+            "past the DML_BUFFER_TENSOR_DESC, and may crash",
         )
 
 

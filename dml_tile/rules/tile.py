@@ -141,19 +141,11 @@ def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterato
     basis=Basis.RUNTIME,
     url=TILE_PAGE,
     says="FLOAT64 needs an adapter with DoublePrecisionFloatShaderOps; UINT8 and INT8 need, up to level 5_2, one with "
-    "TypedUAVLoadAdditionalFormats.",
+    "TypedUAVLoadAdditionalFormats; types of 16 bits need one with that or Native16BitShaderOpsSupported.",
 )
 def data_type_is_supported_by_adapter(view: TensorView, target: Target) -> Iterator[Violation]:
     data_type = view.desc.data_type
-    needed = None
-    if data_type == TensorDataType.FLOAT64 and not target.double_precision:
-        needed = "DoublePrecisionFloatShaderOps"
-    elif (
-        data_type in (TensorDataType.UINT8, TensorDataType.INT8)
-        and target.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0
-        and not target.typed_uav_loads
-    ):
-        needed = "TypedUAVLoadAdditionalFormats"
+    needed = target.missing_capability(data_type)
     if needed:
         measured = target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_5_0
         yield Violation(

@@ -78,7 +78,7 @@ def _called(rule: str, code: str) -> Example:
     return Example("python", f"{verdict_of(findings).capitalize()}:", code, findings)
 
 
-_CAPABILITIES: Final = ("double_precision", "typed_uav_loads")
+_CAPABILITIES: Final = ("double_precision", "typed_uav_loads", "native_16_bit_ops")
 
 
 def findings_of(prepared: str, code: str) -> tuple[Finding, ...]:

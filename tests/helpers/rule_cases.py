@@ -212,6 +212,14 @@ CASES: Final = [
         at("5_2", typed_uav_loads=False), at("6_0", typed_uav_loads=False),
     ),
     Case(
+        "DML-TILE-DataType-adapter", row("FLOAT16", [4], [1]), row("FLOAT16", [4], [1]), "InputTensor.DataType", R,
+        at("6_2", typed_uav_loads=False, native_16_bit_ops=False), at("6_2", typed_uav_loads=False),
+    ),
+    Case(
+        "DML-TILE-DataType-adapter", row("UINT16", [4], [1]), row("UINT16", [4], [1]), "OutputTensor.DataType", R,
+        at("5_0", typed_uav_loads=False, native_16_bit_ops=False), at("5_0", native_16_bit_ops=False),
+    ),
+    Case(
         "DML-TILE-DimensionCount-level", row("FLOAT32", [4], [1]), row("FLOAT32", [1, 1, 1, 4], [1] * 4),
         "InputTensor.DimensionCount", D | I, at("3_0"),
     ),

@@ -54,7 +54,13 @@ def is_private(tensor: dict[str, Any], level: str) -> bool:
 
 
 def tensor_answer(
-    tensor: dict[str, Any] | None, level: str, *, is_output: bool, double_precision: bool, typed_uav_loads: bool
+    tensor: dict[str, Any] | None,
+    level: str,
+    *,
+    is_output: bool,
+    double_precision: bool,
+    typed_uav_loads: bool,
+    native_16_bit_ops: bool,
 ) -> str:
     """Return E_INVALIDARG if the tensor alone is a reason to refuse the operator, else S_OK."""
     # DML_TENSOR_DESC
@@ -72,6 +78,8 @@ def tensor_answer(
     if data_type == FLOAT64 and not double_precision:
         return E_INVALIDARG
     if data_type in [UINT8, INT8] and level in LEVELS_UP_TO_5_2 and not typed_uav_loads:
+        return E_INVALIDARG
+    if data_type in [FLOAT16, UINT16, INT16] and not typed_uav_loads and not native_16_bit_ops:
         return E_INVALIDARG
     if level in SUPPORT and data_type not in SUPPORT[level][1]:
         return E_INVALIDARG
@@ -148,11 +156,17 @@ def tensor_answer(
 
 
 def create_operator(
-    desc: dict[str, Any] | None, level: str, *, double_precision: bool = True, typed_uav_loads: bool = True
+    desc: dict[str, Any] | None,
+    level: str,
+    *,
+    double_precision: bool = True,
+    typed_uav_loads: bool = True,
+    native_16_bit_ops: bool = True,
 ) -> str:
     """Return what CreateOperator answers for a DML_TILE_OPERATOR_DESC at a feature level such as "5_0".
 
-    The two keywords say what the adapter has: DoublePrecisionFloatShaderOps and TypedUAVLoadAdditionalFormats.
+    The keywords say what the adapter has: DoublePrecisionFloatShaderOps, TypedUAVLoadAdditionalFormats and
+    Native16BitShaderOpsSupported.
     """
     if level not in LEVELS_UP_TO_5_2 and level not in LEVELS_FROM_6_0:
         raise ValueError(f"not a DirectML feature level: {level!r}")
@@ -164,12 +178,22 @@ def create_operator(
     input_tensor: dict[str, Any] | None = desc["InputTensor"]
     output_tensor: dict[str, Any] | None = desc["OutputTensor"]
     input_answer = tensor_answer(
-        input_tensor, level, is_output=False, double_precision=double_precision, typed_uav_loads=typed_uav_loads
+        input_tensor,
+        level,
+        is_output=False,
+        double_precision=double_precision,
+        typed_uav_loads=typed_uav_loads,
+        native_16_bit_ops=native_16_bit_ops,
     )
     if input_tensor is None or input_answer != S_OK:
         return E_INVALIDARG
     output_answer = tensor_answer(
-        output_tensor, level, is_output=True, double_precision=double_precision, typed_uav_loads=typed_uav_loads
+        output_tensor,
+        level,
+        is_output=True,
+        double_precision=double_precision,
+        typed_uav_loads=typed_uav_loads,
+        native_16_bit_ops=native_16_bit_ops,
     )
     if output_tensor is None or output_answer != S_OK:
         return E_INVALIDARG

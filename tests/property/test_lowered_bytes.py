@@ -31,6 +31,7 @@ TARGETS: Final = [
     *(Target.parse(level) for level in ("1_0", "2_1", "3_1", "4_0", "4_1", "6_4")),
     Target.parse("2_1", typed_uav_loads=False),
     Target.parse("5_2", typed_uav_loads=False, double_precision=False),
+    Target.parse("6_4", typed_uav_loads=False, native_16_bit_ops=False),
 ]
 INT64, FLOAT64 = 11, 9
 GAPS_ARE_COPIED: Final = "gaps between the input's elements are copied to scratch memory too"

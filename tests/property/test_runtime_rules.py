@@ -104,19 +104,14 @@ def described(flat: Flat) -> TileOperatorDesc:
 
 
 @pytest.mark.long
-@given(
-    descriptors(),
-    st.sampled_from(list(FeatureLevel)),
-    st.booleans(),
-    st.booleans(),
-)
+@given(descriptors(), st.sampled_from(list(FeatureLevel)), st.tuples(st.booleans(), st.booleans(), st.booleans()))
 @settings(max_examples=1500)
 def test_the_runtime_answers_as_the_plain_restatement_says(
-    flat: Flat, level: FeatureLevel, double_precision: bool, typed_uav_loads: bool
+    flat: Flat, level: FeatureLevel, capabilities: tuple[bool, bool, bool]
 ) -> None:
-    target = Target(level, double_precision=double_precision, typed_uav_loads=typed_uav_loads)
-    expected = create_operator(flat, level.short, double_precision=double_precision, typed_uav_loads=typed_uav_loads)
-    assert answer(check(described(flat), target, against="runtime")) == expected
+    has = dict(zip(("double_precision", "typed_uav_loads", "native_16_bit_ops"), capabilities, strict=True))
+    expected = create_operator(flat, level.short, **has)
+    assert answer(check(described(flat), Target.parse(level, **has), against="runtime")) == expected
 
 
 def findings_of_all_rules(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:

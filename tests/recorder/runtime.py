@@ -28,13 +28,15 @@ class Adapter(NamedTuple):
 
     double_precision: bool = True
     typed_uav_loads: bool = True
+    native_16_bit_ops: bool = True
 
     def target(self, release: Release) -> Target:
         """What the emulator simulates, to be held to a release on this adapter."""
-        return Target(FeatureLevel.parse(release.level), "", self.double_precision, self.typed_uav_loads)
+        return Target(FeatureLevel.parse(release.level), "", *self)
 
 
 ADAPTERS: Final = tuple(Adapter(double, loads) for double in (True, False) for loads in (True, False))
+"""Those of the comparison; ``adapters.jsonl`` has those without native 16-bit operations."""
 
 
 class Answer(NamedTuple):
@@ -56,7 +58,7 @@ def stand_in() -> ctypes.CDLL:
     build(STAND_IN)
     direct3d, _ = (ctypes.CDLL(str(STAND_IN / name), RTLD_GLOBAL) for name in LIBRARIES)
     for name, arguments in (
-        ("device", (c_int, c_int)),
+        ("device", (c_int, c_int, c_int)),
         ("resource", (c_void_p, c_uint64, *[c_uint32] * 5)),
         ("command_list", (c_void_p, c_uint32, c_int)),
     ):

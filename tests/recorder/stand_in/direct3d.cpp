@@ -24,6 +24,7 @@ struct PipelineState : NeutralPipelineState {};
 struct Device : NeutralDevice {
     bool double_precision = true;
     bool typed_uav_loads = true;
+    bool native_16_bit_ops = true;
     HRESULT removed_reason = S_OK;
 
     UINT STDMETHODCALLTYPE GetNodeCount() override { return 1; }
@@ -87,7 +88,7 @@ struct Device : NeutralDevice {
             case D3D12_FEATURE_D3D12_OPTIONS4: {
                 auto* options = cleared<D3D12_FEATURE_DATA_D3D12_OPTIONS4>(data, size);
                 if (!options) return E_INVALIDARG;
-                options->Native16BitShaderOpsSupported = TRUE;
+                options->Native16BitShaderOpsSupported = native_16_bit_ops;
                 return S_OK;
             }
             default:
@@ -158,10 +159,11 @@ EXPORT HRESULT D3D12SerializeVersionedRootSignature(
     return S_OK;
 }
 
-EXPORT void* stand_in_device(int double_precision, int typed_uav_loads) {
+EXPORT void* stand_in_device(int double_precision, int typed_uav_loads, int native_16_bit_ops) {
     auto* device = new Device;
     device->double_precision = double_precision;
     device->typed_uav_loads = typed_uav_loads;
+    device->native_16_bit_ops = native_16_bit_ops;
     return static_cast<ID3D12Device*>(device);
 }
 
