@@ -133,6 +133,11 @@ def test_the_adapter_s_capabilities_decide_on_data_types() -> None:
         assert not Device(poor).check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, kind)
     newer = Device(at("6_0", typed_uav_loads=False))
     assert newer.check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, TensorDataType.UINT8)
+    poorest = Device(at("6_2", typed_uav_loads=False, native_16_bit_ops=False))
+    for kind in (TensorDataType.FLOAT16, TensorDataType.UINT16, TensorDataType.INT16):
+        assert not poorest.check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, kind)
+        for enough in (at("6_2", typed_uav_loads=False), at("6_2", native_16_bit_ops=False)):
+            assert Device(enough).check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, kind)
 
 
 def test_what_the_runtime_accepts_by_wrapping_writes_nothing() -> None:
