@@ -12,15 +12,15 @@ Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
+from operator import index, mul
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Field, TypeAdapter, model_validator
 
 from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorDataType, TensorFlags, TensorType
-from dml_tile.geometry.layout import calc_buffer_tensor_size
+from dml_tile.geometry.layout import ELEMENT_SIZES, wrapping_size_in_bytes
 from dml_tile.spellings import DataTypes, Enumerator, Flags, Unsigned
-from dml_tile.structs import Struct
+from dml_tile.structs import Respelled, Struct
 from dml_tile.tile_line import array_text, tensor_text, tile_line
 
 if TYPE_CHECKING:  # importing NumPy takes longer than checking a descriptor
@@ -90,14 +90,14 @@ class BufferTensorDesc(Struct):
     @model_validator(mode="after")
     def _work_out_what_is_left_out(self) -> Self:
         values = self.__dict__
-        if values["strides"] == ():
-            values["strides"] = None  # DxDispatch passes an empty list on as a null pointer
-        if values["dimension_count"] < 0:
-            values["dimension_count"] = len(self.sizes or ())
+        sizes, count = values["sizes"] or (), values["dimension_count"]
+        strides = values["strides"] = values["strides"] or None  # DxDispatch passes an empty list on as a null pointer
+        if count < 0:
+            count = values["dimension_count"] = len(sizes)
         if values["total_tensor_size_in_bytes"] < 0:
-            sizes = (self.sizes or ())[: self.dimension_count]
+            element_size = ELEMENT_SIZES.get(values["data_type"], 0)
             values["total_tensor_size_in_bytes"] = (
-                calc_buffer_tensor_size(self.data_type, sizes, self.strides) if sizes else 0
+                wrapping_size_in_bytes(element_size, sizes[:count], strides) if sizes and count else 0
             )
         return self
 
@@ -130,20 +130,15 @@ class TensorDesc(Struct):
     type: Annotated[TensorType | int, TENSOR_TYPE] = Field(default=TensorType.BUFFER, description="DML_TENSOR_TYPE.")
     desc: BufferTensorDesc | None = Field(description="The DML_BUFFER_TENSOR_DESC, or null.")
 
-    @model_validator(mode="before")
     @classmethod
-    def _nest(cls, data: Any) -> Any:
-        """Put a buffer's fields that stand beside ``Type`` under ``Desc``; ``NullDesc`` stands for a null one."""
-        if isinstance(data, BufferTensorDesc):
-            return {"Desc": data}
-        if not isinstance(data, dict):
-            return data
-        match data.get("NullDesc"):
-            case True:
-                return _with_desc(data, None)
-            case False:
-                data = {key: value for key, value in data.items() if key != "NullDesc"}
-        return _nested(data)
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """A tensor of Python's objects, in any spelling. Raises pydantic's ValidationError."""
+        return super().model_validate(_nested_tensor(obj), **options)
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
+        """A tensor of JSON, in any spelling. Raises pydantic's ValidationError."""
+        return super().model_validate(TypeAdapter(Annotated[TensorDesc, TENSOR]).validate_json(json_data, **options))
 
     if TYPE_CHECKING:
 
@@ -155,11 +150,29 @@ class TensorDesc(Struct):
         return text if self.type == TensorType.BUFFER else f"tensor type {int(self.type)} {text}"
 
 
+def _nested_tensor(data: Any) -> Any:
+    """Put a buffer's fields that stand beside ``Type`` under ``Desc``; ``NullDesc`` stands for a null one."""
+    if isinstance(data, BufferTensorDesc):
+        return {"Desc": data}
+    if not isinstance(data, dict):
+        return data
+    match data.get("NullDesc"):
+        case True:
+            return _with_desc(data, None)
+        case False:
+            data = {key: value for key, value in data.items() if key != "NullDesc"}
+    return _nested(data)
+
+
+TENSOR = Respelled(_nested_tensor, BufferTensorDesc)
+"""Of a tensor, or of its buffer alone, or of its buffer's fields beside ``Type``."""
+
+
 class TileOperatorDesc(Struct):
     """DML_TILE_OPERATOR_DESC: the output holds ``repeats[i]`` copies of the input along each dimension i."""
 
-    input_tensor: TensorDesc | None = Field(description="The tensor to read from.")
-    output_tensor: TensorDesc | None = Field(
+    input_tensor: Annotated[TensorDesc | None, TENSOR] = Field(description="The tensor to read from.")
+    output_tensor: Annotated[TensorDesc | None, TENSOR] = Field(
         description="The tensor to write to: OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]."
     )
     repeats_count: UINT = Field(
@@ -170,8 +183,9 @@ class TileOperatorDesc(Struct):
 
     @model_validator(mode="after")
     def _work_out_what_is_left_out(self) -> Self:
-        if self.repeats_count < 0:
-            self.__dict__["repeats_count"] = len(self.repeats or ())
+        values = self.__dict__
+        if values["repeats_count"] < 0:
+            values["repeats_count"] = len(values["repeats"] or ())
         return self
 
     if TYPE_CHECKING:
@@ -212,7 +226,7 @@ class TileOperatorDesc(Struct):
             source["Flags"] = flags
         if output_strides is not None:
             output["Strides"] = output_strides
-        return cls._inferred({"InputTensor": source, "OutputTensor": output, "Repeats": repeats})
+        return cls._inferred({"InputTensor": {"Desc": source}, "OutputTensor": {"Desc": output}, "Repeats": repeats})
 
     @classmethod
     def from_array(cls, array: NDArray[Any], repeats: IntegersLike) -> Self:
@@ -343,6 +357,6 @@ def _with_desc(data: dict[str, Any], desc: dict[str, Any] | None) -> dict[str, A
 def _products(sizes: IntegersLike, repeats: IntegersLike) -> IntegersLike:
     """The sizes of an output; the sizes of the input where a value is no integer, of which pydantic tells."""
     try:
-        return [index(size) * index(repeat) for size, repeat in zip(sizes, repeats, strict=True)]
+        return list(map(mul, map(index, sizes), map(index, repeats)))
     except TypeError:
         return sizes

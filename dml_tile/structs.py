@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.alias_generators import to_pascal
+from pydantic_core import CoreSchema, core_schema
 
 from dml_tile.text import did_you_mean
 
@@ -61,6 +62,31 @@ class Struct(BaseModel):
         for name in type(self).model_fields:
             if name in self.model_fields_set:
                 yield name, _by_name(getattr(self, name))
+
+
+class Respelled:
+    """Annotation of a field with a struct that is read in other spellings too, which ``respell`` turns into its own.
+
+    JSON in C names of the struct, or of one of ``substitutes``, which ``respell`` takes in its place, is read within
+    pydantic's core. A function in Python would have it turned into Python's objects first, which takes half as long as
+    reading it. What is not read so, such as other spellings and errors, goes to ``respell``, and has the errors of this
+    one way only.
+    """
+
+    def __init__(self, respell: Callable[[Any], Any], *substitutes: type[Struct]) -> None:
+        self.respell = respell
+        self.substitutes = substitutes
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        struct = handler(source)
+        respelled = core_schema.no_info_before_validator_function(self.respell, struct)
+        others = [handler.generate_schema(other) for other in self.substitutes]
+        unread = core_schema.any_schema()
+        read = core_schema.union_schema([struct, *others, unread], mode="left_to_right")
+        return core_schema.json_or_python_schema(core_schema.chain_schema([read, respelled]), respelled)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return handler(schema["python_schema"])
 
 
 def _by_name(value: object) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,6 +95,30 @@ def test_a_long_product_takes_time_in_proportion_only() -> None:
     started = time.process_time()
     calc_buffer_tensor_size(TensorDataType.FLOAT32, sizes, None)
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("float32", [2], None), TypeError, "DataType: 'float32' is a name; write TensorDataType.FLOAT32"),
+        (("DML_TENSOR_DATA_TYPE_UINT8", [2], None), TypeError, "is a name; write TensorDataType.UINT8"),
+        (("float", [2], None), TypeError, "DataType: 'float' is a name; write its value"),
+        ((1.0, [2], None), TypeError, "DataType: 1.0 is no integer; write 1"),
+        ((1, [2, 3.0], None), TypeError, r"Sizes\[1\]: 3.0 is no integer; write 3"),
+        ((1, [2.5], None), TypeError, r"Sizes\[0\]: 2.5 is no integer; write an integer from 0 to 4294967295"),
+        ((1, [-1], None), ValueError, r"Sizes\[0\]: -1 was provided; write an integer from 0 to 4294967295"),
+        ((1, "23", None), TypeError, "Sizes: '23' was provided; write a list of integers"),
+        ((1, [2, 3], [3, "1"]), TypeError, r"Strides\[1\]: '1' is no integer; write an integer from 0 to"),
+        ((1, [2, 3], [2**32, 1]), ValueError, r"Strides\[0\]: 4294967296 was provided; write an integer from 0 to"),
+    ],
+)
+def test_the_helper_tells_the_field_and_what_to_write(arguments: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        calc_buffer_tensor_size(*arguments)
+
+
+def test_the_helper_takes_numpy_s_integers() -> None:
+    assert calc_buffer_tensor_size(TensorDataType.INT8, [*np.array([2**16, 2**16])], None) == 2**32
 
 
 @given(SHAPES.flatmap(lambda sizes: st.tuples(st.just(sizes), st.lists(st.integers(0, 30), min_size=len(sizes)))))

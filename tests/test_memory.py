@@ -109,3 +109,18 @@ def test_astronomic_sizes_are_refused_before_anything_is_made() -> None:
 def test_a_type_without_whole_bytes_has_no_view(data_type: TensorDataType) -> None:
     with pytest.raises(ValueError, match="has no NumPy type"):
         tensor_view(bytes(8), data_type, [1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("INT32", [2]), TypeError, "DataType: 'INT32' is a name; write TensorDataType.INT32"),
+        ((TensorDataType.INT32, [2.0]), TypeError, r"Sizes\[0\]: 2.0 is no integer; write 2"),
+        ((TensorDataType.INT32, [2], [1.5]), TypeError, r"Strides\[0\]: 1.5 is no integer; write an integer"),
+        ((TensorDataType.INT32, [2], [-1]), ValueError, r"Strides\[0\]: -1 was provided; write an integer from 0"),
+        ((TensorDataType.INT32, [2, 1], [1]), ValueError, "Strides: 1 were provided for 2 Sizes; write as many"),
+    ],
+)
+def test_a_tensor_view_tells_the_field_and_what_to_write(arguments: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        tensor_view(bytes(8), *arguments)

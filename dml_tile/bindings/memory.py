@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dml_tile.dtypes import DTYPES, carrier_of, require_native, require_unmasked
 from dml_tile.enums import TensorDataType
-from dml_tile.geometry.layout import extent, packed_strides
+from dml_tile.geometry.layout import extent, packed_strides, require_data_type_value, require_uints
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -120,15 +120,19 @@ def tensor_view(
 ) -> NDArray[Any]:
     """A typed, strided view of a tensor at the start of a buffer, not copied; writable if the buffer is.
 
-    ``sizes`` and ``strides`` are in elements, ``strides=None`` means packed. Raises what ``byte_view`` raises, and
-    ValueError where the tensor does not fit into the buffer, or the type has no NumPy equivalent.
+    ``sizes`` and ``strides`` are in elements, ``strides=None`` means packed. Raises what ``byte_view`` raises,
+    TypeError for what is no integer, and ValueError where the tensor does not fit into the buffer, there are not as
+    many strides as sizes, no UINT holds a value, or the type has no NumPy equivalent.
     """
-    dtype = DTYPES.get(data_type)
+    dtype = DTYPES.get(require_data_type_value(data_type))
     if dtype is None:
-        raise ValueError(f"{data_type!r} has no NumPy type")
+        raise ValueError(f"DataType: {data_type!r} has no NumPy type")
+    sizes = require_uints("Sizes", sizes)
+    strides = packed_strides(sizes) if strides is None else require_uints("Strides", strides)
+    if len(strides) != len(sizes):
+        raise ValueError(f"Strides: {len(strides)} were provided for {len(sizes)} Sizes; write as many")
     view = byte_view(buffer)
     needed = extent(sizes, strides) * dtype.itemsize if 0 not in sizes else 0
     if needed > view.nbytes:
         raise ValueError(f"the tensor takes {needed} bytes, but the buffer has {view.nbytes}")
-    byte_strides = [stride * dtype.itemsize for stride in (packed_strides(sizes) if strides is None else strides)]
-    return np.ndarray(tuple(sizes), dtype, view, strides=tuple(byte_strides))
+    return np.ndarray(sizes, dtype, view, strides=tuple(stride * dtype.itemsize for stride in strides))

@@ -9,15 +9,15 @@ https://learn.microsoft.com/en-us/windows/ai/directml/dml-helper-functions
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import accumulate, combinations, pairwise
-from operator import mul
-from typing import Final
+from operator import index, mul
+from typing import Any, Final
 
-from dml_tile.enums import UINT64_MAX, UINT_MAX, TensorDataType
+from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT64_MAX, UINT_MAX, TensorDataType
 
 ELEMENT_SIZES: Final[dict[int, int]] = {
     # bytes; the 4-bit types have no whole number of them, nor has Microsoft's helper
@@ -69,19 +69,57 @@ def minimum_size_in_bytes(element_size: int, sizes: Sequence[int], strides: Sequ
 def calc_buffer_tensor_size(data_type: int, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
     """DMLCalcBufferTensorSize as on today's page, its unsigned overflow included; in bytes.
 
-    The strided index is summed in 32 bits, a packed product in 64; an unknown data type gives 0.
+    The strided index is summed in 32 bits, a packed product in 64; an unknown data type gives 0. Raises TypeError for
+    what is no integer, and ValueError for an integer that no UINT holds.
     """
-    element_size = ELEMENT_SIZES.get(data_type)
-    if element_size is None:
-        return 0
-    if strides is None:
-        size = element_size
-        for each in sizes:  # of however many: numbers that do not wrap would grow with each
-            size = size * each & UINT64_MAX
-    else:
+    element_size = ELEMENT_SIZES.get(require_data_type_value(data_type), 0)
+    sizes = require_uints("Sizes", sizes)
+    strides = None if strides is None else require_uints("Strides", strides)
+    return wrapping_size_in_bytes(element_size, sizes, strides)
+
+
+def wrapping_size_in_bytes(element_size: int, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
+    """What ``calc_buffer_tensor_size`` gives for an element of so many bytes; sizes and strides are UINTs."""
+    if strides is not None:
         last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=False))
-        size = ((last & UINT_MAX) + 1) * element_size
-    return round_up_4(size & UINT64_MAX) & UINT64_MAX
+        elements = (last & UINT_MAX) + 1
+    elif len(sizes) <= DML_TENSOR_DIMENSION_COUNT_MAX1:
+        elements = math.prod(sizes)
+    else:  # of however many: numbers that do not wrap would grow with each
+        elements = reduce(lambda product, size: product * size & UINT64_MAX, sizes)
+    return round_up_4(elements * element_size) & UINT64_MAX
+
+
+def require_data_type_value(data_type: int) -> int:
+    """The value of a DML_TENSOR_DATA_TYPE. Raises what ``require_uint`` raises, TypeError also for its name."""
+    if isinstance(data_type, str):
+        name = data_type.upper().removeprefix("DML_TENSOR_DATA_TYPE_")
+        wanted = f"TensorDataType.{name}" if name in TensorDataType.__members__ else "its value"
+        raise TypeError(f"DataType: {data_type!r} is a name; write {wanted}")
+    return require_uint("DataType", data_type)
+
+
+def require_uints(field: str, values: Iterable[Any]) -> tuple[int, ...]:
+    """The values of an array of UINTs as Python's integers. Raises what ``require_uint`` raises."""
+    if isinstance(values, str | bytes):
+        raise TypeError(f"{field}: {values!r} was provided; write a list of integers")
+    return tuple(require_uint(f"{field}[{i}]", value) for i, value in enumerate(values))
+
+
+def require_uint(field: str, value: Any) -> int:
+    """The value of a UINT as Python's integer.
+
+    Raises TypeError for what is no integer, ValueError for one out of range; the message names the field.
+    """
+    try:
+        number = index(value)
+    except TypeError:
+        whole = isinstance(value, float) and value.is_integer()
+        wanted = f"write {int(value)}" if whole else f"write an integer from 0 to {UINT_MAX}"
+        raise TypeError(f"{field}: {value!r} is no integer; {wanted}") from None
+    if not 0 <= number <= UINT_MAX:
+        raise ValueError(f"{field}: {value!r} was provided; write an integer from 0 to {UINT_MAX}")
+    return number
 
 
 class AddressBudget:
