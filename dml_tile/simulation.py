@@ -103,7 +103,7 @@ def resolve(target: TargetLike | None) -> Target:
     """The target meant by an argument; None means the current one. Raises ValueError for an unknown target."""
     if target is not None:
         return Target.parse(target)
-    if (simulated := _in_context()) is not None:
+    if _stack.get() and (simulated := _in_context()) is not None:
         return simulated
     _process.asked += 1
     return process_target()
@@ -140,7 +140,10 @@ def process_target() -> Target:
     """The target of threads that simulate nothing of their own. Raises ValueError as ``current_target`` does."""
     if (target := _process.target) is not None:
         return target
-    named = targets_of_variable()
+    try:
+        named = _parsed_variable(os.environ[VARIABLE])
+    except KeyError:
+        return DEFAULT_TARGET
     if len(named) > 1:
         names = ", ".join(target.name for target in named)
         raise ValueError(f"{VARIABLE} names {len(named)} targets ({names}); one is needed here: name it as the target")

@@ -10,7 +10,7 @@ import pytest
 
 from dml_tile.execution.numpy_calls import Region
 from dml_tile.execution.threads import run
-from dml_tile.execution.thresholds import BLOCK, FEW, SCRATCH, SHORT
+from dml_tile.execution.thresholds import BLOCK, FEW, LARGE, SCRATCH, SHORT
 from tests.helpers.tilings import Tiling, assert_equal
 
 M = 2**20
@@ -62,14 +62,14 @@ def test_a_plan_writes_what_one_copy_would(tiling: Tiling) -> None:
 def test_scratch_memory_is_bounded_and_large_outputs_are_parted(tiling: Tiling) -> None:
     plan = tiling.plan
     assert plan.size == tiling.size * math.prod(tiling.shape)
-    assert sum(plan.scratch) <= 4 * SCRATCH
-    assert (len(plan.blocks) > 1) == (plan.size > 2 * BLOCK or bool(plan.scratch and len(plan.blocks) > 1))
+    assert plan.scratch[-1] <= 4 * SCRATCH
+    assert (len(plan.blocks) > 1) == (plan.size > 2 * BLOCK or bool(plan.scratch[-1] and len(plan.blocks) > 1))
 
 
 @pytest.mark.parametrize(("run", "repeat"), [(3, 9_000_001), (12, 2**21), (37, 1000), (64, 300_007), (1999, 11_003)])
 def test_a_run_that_is_repeated_is_written_from_a_pattern(run: int, repeat: int) -> None:
     tiling = Tiling(1, (run,), (repeat,))
-    assert bool(tiling.plan.scratch) == (run < SHORT)
+    assert bool(tiling.plan.scratch[-1]) == (run < (SHORT if tiling.plan.size <= LARGE else SCRATCH // 4))
     assert_equal(tiling, tiling.plan)
 
 

@@ -5,12 +5,13 @@ Page: https://numpy.org/doc/stable/reference/generated/numpy.tile.html
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+import math
+from collections.abc import Iterable, Sequence
 from operator import index, mul
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
+from numpy import empty, may_share_memory, ndarray
 from numpy.typing import ArrayLike, NDArray
 
 from dml_tile.bindings.memory import region_of
@@ -19,12 +20,14 @@ from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dialects import numpy as dialect
 from dml_tile.dtypes import DTYPES, require_native, require_unmasked
 from dml_tile.enums import TensorDataType
-from dml_tile.execution.executor import require_executable
+from dml_tile.execution.executor import keep, require_executable
 from dml_tile.execution.numpy_calls import Region
 from dml_tile.execution.plan import Plan
 from dml_tile.execution.planner import plan_tile
 from dml_tile.execution.threads import run, run_once
+from dml_tile.execution.thresholds import SCRATCH
 from dml_tile.findings import Against
+from dml_tile.geometry.axes import Axis, coalesce, tile_axes
 from dml_tile.geometry.layout import packed_strides, shares_addresses
 from dml_tile.simulation import resolve
 from dml_tile.targets import Target, TargetLike
@@ -78,30 +81,41 @@ def tile(
     order, a masked array and one on another device, ValueError for a result that no descriptor can hold, or an ``out``
     that does not fit, is read-only or shares memory with the array.
     """
-    array = _as_array(array)
+    if type(array) is not ndarray:
+        array = _as_array(array)
     layout = None
     if out is not None:
-        if not isinstance(out, np.ndarray):
-            raise TypeError(f"out is a {type(out).__name__}; an array was expected")
-        require_unmasked(out, "out")
+        if type(out) is not ndarray:
+            _require_array(out)
         if not out.flags.writeable:
             raise ValueError("out is read-only; a writable array was expected")
         layout = out.dtype, out.shape, out.strides
     target = resolve(target)
-    prepared = _prepared(array.dtype, array.shape, array.strides, _counts(repeats), target, against, layout)
+    counts = tuple(map(index, repeats)) if type(repeats) is tuple else _counts(repeats)
+    key = array.dtype, array.shape, array.strides, counts, id(target), against, layout
+    prepared = _kept.get(key)
+    if prepared is None:  # what is kept holds its target, so that no other has its id
+        prepared = _prepared(array.dtype, array.shape, array.strides, counts, target, against, layout)
+        keep(_kept, key, prepared)
+    desc, target, shape, plan, pairs, is_contiguous, is_packed_first = prepared
     if out is None:
-        out = np.empty(prepared.shape, array.dtype)
-    elif _share_memory(out, array):
+        out = empty(shape, array.dtype)
+    elif may_share_memory(out, array) and _share_memory(out, array):
         raise ValueError("out shares memory with the array; Tile has no in-place form")
-    if prepared.is_contiguous:
-        run_once(prepared.plan, array, out)
-    elif prepared.pairs:
-        shape, expanded = prepared.pairs
-        out.reshape(shape)[...] = array.reshape(expanded)
+    if pairs is not None:
+        out.reshape(pairs[0])[...] = array.reshape(pairs[1])
+    elif is_contiguous:
+        run_once(plan, array.copy() if is_packed_first else array, out)
     else:
-        run(prepared.plan, _region(array), _region(out))
-    record("tile", target, prepared.desc)
+        run(plan, _region(array), _region(out))
+    record("tile", target, desc)
     return out
+
+
+def _require_array(out: object) -> None:
+    if not isinstance(out, ndarray):
+        raise TypeError(f"out is a {type(out).__name__}; an array was expected")
+    require_unmasked(out, "out")
 
 
 def _as_array(array: Any) -> NDArray[Any]:
@@ -118,24 +132,34 @@ def _as_array(array: Any) -> NDArray[Any]:
 
 
 class _Prepared(NamedTuple):
-    """A tile that DirectML accepts, with the plan for arrays that lie in memory alike.
+    """A tile that DirectML accepts, and how it is written between arrays that lie in memory alike.
 
-    Both arrays are contiguous, or the output is and the tile is small: then ``pairs`` are the output's shape, with each
-    dimension as a repeat and a size, and the input's with a 1 for each repeat.
+    If there are ``pairs``, it is one assignment: they are shapes of output and input with axes for repeats and sizes,
+    a repeat's being 1 in the input's. Else the plan says it, between contiguous arrays, of which the input is copied to
+    one beforehand if it ``is_packed_first``, or between any.
     """
 
     desc: TileOperatorDesc
+    target: Target
     shape: tuple[int, ...]
     plan: Plan
-    is_contiguous: bool
     pairs: tuple[tuple[int, ...], tuple[int, ...]] | None
+    is_contiguous: bool
+    is_packed_first: bool
 
 
+MAX_STARTS: Final = 64
+"""The loops of NumPy that one assignment may start: 0.4 µs, which it takes to make views of longer elements."""
 MAX_BYTES_OF_PAIRS: Final = 4096
-"""Up to so many bytes, one plain assignment takes less time than to find the memory that a strided array spans."""
+"""Up to so many bytes, one assignment takes less time than to find the memory that a strided array spans."""
+MAX_PACKED_FIRST: Final = SCRATCH
+"""The bytes of a strided input that is packed before it is repeated."""
 
 
-@lru_cache(maxsize=256)
+_Layout = tuple[np.dtype[Any], tuple[int, ...], tuple[int, ...]]
+_kept: Final[dict[tuple[Any, ...], _Prepared]] = {}
+
+
 def _prepared(
     dtype: np.dtype[Any],
     shape: tuple[int, ...],
@@ -143,7 +167,7 @@ def _prepared(
     repeats: tuple[int, ...],
     target: Target,
     against: Against,
-    out: tuple[np.dtype[Any], tuple[int, ...], tuple[int, ...]] | None,
+    out: _Layout | None,
 ) -> _Prepared:
     """Check and plan the tile of arrays that lie in memory alike; ``out`` is the output's dtype, shape and strides."""
     require_native(dtype, "the array", "array")
@@ -155,18 +179,46 @@ def _prepared(
         data_type=data_type, sizes=request.shape or (1,), repeats=request.repeats or (1,)
     )
     require_executable("tile", described, target, against)
-    if out is None:
-        out_strides = _packed(dtype, request.output_shape)
+    packed, packed_output = _packed(dtype, request.shape), _packed(dtype, request.output_shape)
+    out_strides = packed_output if out is None else _fitting_strides(*out, dtype, request.output_shape)
+    in_strides = (0,) * (len(request.shape) - len(shape)) + strides
+    is_packed = _lie_alike(request.shape, in_strides, packed)
+    is_output_packed = _lie_alike(request.output_shape, out_strides, packed_output)
+    if is_packed and is_output_packed:
+        axes: Sequence[Axis] = coalesce(tile_axes(request.shape, request.repeats, packed, packed_output))
+        walked = tuple(axis.length if axis.source else 1 for axis in axes)
     else:
-        out_strides = _fitting_strides(*out, dtype, request.output_shape)
-    missing = len(request.shape) - len(shape)
-    plan = plan_tile(dtype.itemsize, request.shape, request.repeats, (0,) * missing + strides, out_strides)
-    pairs = None
-    if out_strides == _packed(dtype, request.output_shape) and plan.size <= MAX_BYTES_OF_PAIRS:
-        walked = tuple(zip(request.repeats, request.shape, strict=True))
-        pairs = tuple(length for pair in walked for length in pair), tuple(n for _, size in walked for n in (1, size))
-    is_contiguous = (strides, out_strides) == (_packed(dtype, shape), _packed(dtype, request.output_shape))
-    return _Prepared(described, request.output_shape, plan, is_contiguous, pairs)
+        axes = tile_axes(request.shape, request.repeats, in_strides, out_strides)
+        walked = tuple(length for size in request.shape for length in (1, size))
+    is_packed_first = (
+        is_output_packed
+        and not is_packed
+        and max(request.repeats) > 1
+        and dtype.itemsize * math.prod(shape) <= MAX_PACKED_FIRST
+    )
+    plan = plan_tile(
+        dtype.itemsize, request.shape, request.repeats, packed if is_packed_first else in_strides, out_strides
+    )
+    return _Prepared(
+        described,
+        target,
+        request.output_shape,
+        plan,
+        (tuple(axis.length for axis in axes), walked) if _is_one_assignment(axes, plan, is_packed) else None,
+        is_output_packed and (is_packed or is_packed_first),
+        is_packed_first,
+    )
+
+
+def _is_one_assignment(axes: Sequence[Axis], plan: Plan, is_packed: bool) -> bool:
+    """Whether one assignment takes less time than the plan, with the views that it needs."""
+    starts = math.prod(axis.length for axis in coalesce(axes)[:-1])
+    return len(plan.blocks) == 1 and (starts <= MAX_STARTS or (not is_packed and plan.size <= MAX_BYTES_OF_PAIRS))
+
+
+def _lie_alike(shape: tuple[int, ...], strides: tuple[int, ...], others: tuple[int, ...]) -> bool:
+    """Whether the strides of all dimensions that have several elements are the same."""
+    return all(size == 1 or a == b for size, a, b in zip(shape, strides, others, strict=True))
 
 
 def _packed(dtype: np.dtype[Any], shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -97,10 +97,22 @@ class CompiledTile:
 
     def execute(self, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
         """Tile ``input`` into ``output``, once; raises what ``bind`` raises."""
-        source, destination = self._memory("execute", input, output)
+        read, written = self.sizes_in_bytes
+        is_plainly_fit = (
+            type(input) is ndarray
+            and type(output) is ndarray
+            and input.dtype in self.dtypes
+            and output.dtype in self.dtypes
+            and input.nbytes == read
+            and output.nbytes == written
+            and input.flags.c_contiguous
+            and output.flags.carray
+            and not may_share_memory(input, output)
+        )
+        source, destination = (input, output) if is_plainly_fit else self._memory("execute", input, output)
         if self.padding == "poison":
             byte_view(destination).fill(POISON)
-        run_once(self.plan, source, destination)
+        run_once(self.plan, source, destination)  # type: ignore[arg-type]
         record("execute", self.target, self.desc)
 
     def _memory(
@@ -178,17 +190,7 @@ MAX_KEPT_TILES: Final = 256
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-_kept: Final[dict[tuple[int, Target, Against, Padding], CompiledTile]] = {}
-
-
-def _kept_tile(desc: TileOperatorDesc, target: Target, against: Against, padding: Padding) -> CompiledTile:
-    """The compiled tile, or the one that was made of this very object: comparing descriptors would take longer."""
-    key = id(desc), target, against, padding
-    compiled = _kept.get(key)
-    if compiled is None:  # what is kept holds its descriptor, so that no other has its id
-        compiled = _compile("execute", desc, target, against, padding)
-        keep(_kept, key, compiled)
-    return compiled
+_kept: Final[dict[tuple[int, int, Against, Padding], CompiledTile]] = {}
 
 
 def keep(kept: dict[Key, Value], key: Key, value: Value) -> None:
@@ -221,7 +223,13 @@ def execute(
     type or byte order, ValueError where one is not contiguous, or ``output`` is read-only, and DmlError where one is
     too small, or they overlap.
     """
-    _kept_tile(desc, resolve(target), against, padding).execute(input, output)
+    target = resolve(target)
+    key = id(desc), id(target), against, padding  # comparing descriptors and targets would take longer
+    compiled = _kept.get(key)
+    if compiled is None:  # what is kept holds its descriptor and target, so that no others have their ids
+        compiled = _compile("execute", desc, target, against, padding)
+        keep(_kept, key, compiled)
+    compiled.execute(input, output)
 
 
 def plan_of(desc: TileOperatorDesc) -> Plan:

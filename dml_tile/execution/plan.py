@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
-from dml_tile.execution.moves import copy, places
+from dml_tile.execution.moves import copy
 from dml_tile.execution.numpy_calls import Call
+from dml_tile.execution.scratch import StagedBlock
+from dml_tile.execution.thresholds import LINE
 from dml_tile.geometry.axes import Axis
 
 
@@ -35,15 +39,15 @@ class Copy(NamedTuple):
     def calls(self, count: int) -> Iterator[Call]:
         """The calls of NumPy that it takes for so many indices of the chunked axis."""
         if self.held == 1:
-            yield from copy(self.size, self.axes_of(count))
+            yield copy(self.size, self.axes_of(count))
             return
         *outer, last = self.axes_of(count)
         whole, rest = divmod(last.length, self.held)
         run = self.size * self.held
         if whole:
-            yield from copy(run, [*outer, Axis(whole, 0, run)])
+            yield copy(run, [*outer, Axis(whole, 0, run)])
         if rest:
-            yield from copy(self.size * rest, outer, written=whole * run)
+            yield copy(self.size * rest, outer, written=whole * run)
 
     def bytes_written(self, count: int) -> int:
         return self.size * math.prod(axis.length for axis in self.axes_of(count))
@@ -70,14 +74,14 @@ class Plan:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """In the order of the output."""
+        starts = [(0, 0)]
+        for axis in self.loops:
+            starts = [(a + i * axis.source, b + i * axis.destination) for a, b in starts for i in range(axis.length)]
+        read, written, length = self.chunked.source, self.chunked.destination, self.chunked.length
         return tuple(
-            Block(
-                place.source + i * self.chunked.source,
-                place.destination + i * self.chunked.destination,
-                min(self.chunk, self.chunked.length - i),
-            )
-            for place in places(self.loops)
-            for i in range(0, self.chunked.length, self.chunk)
+            Block(a + i * read, b + i * written, min(self.chunk, length - i))
+            for a, b in starts
+            for i in range(0, length, self.chunk)
         )
 
     @cached_property
@@ -94,8 +98,14 @@ class Plan:
 
     @cached_property
     def scratch(self) -> tuple[int, ...]:
-        """The bytes of scratch memory that each copy but the last fills."""
-        return tuple(part.bytes_written(self.chunk) for part in self.copies[:-1])
+        """The offset in scratch memory to which each copy but the last writes, and the bytes of all of it."""
+        sizes = (-(-part.bytes_written(self.chunk) // LINE) * LINE for part in self.copies[:-1])
+        return tuple(accumulate(sizes, initial=0))
+
+    @cached_property
+    def spare(self) -> deque[StagedBlock]:
+        """The blocks, with their scratch memory, that nobody runs at the moment; of a plan of one small block."""
+        return deque()
 
     def __str__(self) -> str:
         count = len(self.blocks)
@@ -103,6 +113,7 @@ class Plan:
         for part, calls in zip(self.copies, self.calls[self.chunk], strict=True):
             where = "the output" if part is self.copies[-1] else "scratch memory"
             axes = " x ".join(str(axis.length) for axis in part.axes_of(self.chunk)) or "1"
-            times = f"{len(calls)} {'call' if len(calls) == 1 else 'calls'}"
+            number = sum(len(call.passes) or 1 for call in calls)
+            times = f"{number} {'call' if number == 1 else 'calls'}"
             lines.append(f"  to {where}: {axes} runs of {part.size} bytes in {times}")
         return "\n".join(lines)

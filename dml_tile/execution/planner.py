@@ -10,12 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dml_tile.execution.moves import in_lanes, joined
 from dml_tile.execution.plan import Copy, Plan
-from dml_tile.execution.thresholds import BLOCK, FEW, LINE, SCRATCH, SHORT
+from dml_tile.execution.thresholds import BLOCK, FEW, LARGE, LINE, SCRATCH, SHORT
 from dml_tile.geometry.axes import Axis, coalesce, tile_axes
+
+_LONG: Final = SCRATCH // 4
+_LANES: Final = 1, 2, 4, 8, 16
+"""The bytes of the elements of which NumPy copies ten in the time of one of any other size."""
 
 
 @lru_cache(maxsize=256)
@@ -35,11 +39,11 @@ def plan_axes(element_size: int, axes: Sequence[Axis]) -> Plan:
     """Plan a copy along axes, those with the larger destination strides first; all strides are in bytes."""
     size, axes = joined(element_size, axes)
     total = size * math.prod(axis.length for axis in axes)
-    if size >= 4 * SHORT and total > 2 * BLOCK:
+    if size >= _LONG and total > 2 * BLOCK:
         size, axes = in_lanes(size, axes)
     if not axes or (total <= 2 * BLOCK and total <= FEW * size):
         return Plan(total, (), Axis(1, 0, 0), 1, (Copy(size, tuple(axes)),))
-    runs, held = _runs(size, axes)
+    runs, held = _runs(total, size, axes)
     end, run = runs[-1] if runs else (len(axes), size)
     chunks = _chunks(total, axes[:end], run, has_scratch=bool(runs))
     loops = tuple(axes[i] for i in chunks.loops)
@@ -57,17 +61,19 @@ class _Run(NamedTuple):
     size: int
 
 
-def _runs(size: int, axes: Sequence[Axis]) -> tuple[list[_Run], int]:
+def _runs(total: int, size: int, axes: Sequence[Axis]) -> tuple[list[_Run], int]:
     """The runs that are made in scratch memory, one of another, and how many repeats of its own the last one holds."""
     runs: list[_Run] = []
     place = len(axes)
-    while place and size < SHORT and axes[place - 1].destination == size:
+    wanted = SHORT if total <= LARGE else _LONG
+    while place and size < wanted and total > FEW * size and axes[place - 1].destination == size:
         axis = axes[place - 1]
-        if axis.source == size or (not axis.source and size in (1, 2, 4, 8, 16) and size * axis.length >= SHORT):
-            break  # NumPy copies these fast
         is_last = all(outer.source for outer in axes[: place - 1])
+        is_fast = not axis.source and size in _LANES and size * axis.length >= (LINE if is_last else wanted)
+        if is_fast or axis.source == size:
+            break
         if not axis.source and (is_last or size * axis.length > SCRATCH):
-            held = _held(size, axis.length, SHORT if place > 1 else SCRATCH // 16)
+            held = _held(size, axis.length, wanted if place > 1 else _LONG) if size not in _LANES else 1
             return ([*runs, _Run(place, size * held)], held) if held > 1 else (runs, 1)
         if is_last or size * axis.length > SCRATCH:
             break
@@ -102,24 +108,21 @@ def _chunks(total: int, axes: Sequence[Axis], run: int, *, has_scratch: bool) ->
     read = run * math.prod(axis.length for axis in axes if axis.source)
     if total <= 2 * BLOCK and (read <= SCRATCH or not has_scratch):
         return _Chunks(0, axes[0].length)
-    most = min(BLOCK, total // 4)
     loops: list[int] = []
     written = total  # for each index of the axis, and of the repeats around it
     for place, axis in enumerate(axes):
         written //= axis.length
         read //= axis.length if axis.source else 1
         around = math.prod(axes[i].length for i in range(place) if i not in loops)
-        is_crosswise = 0 < abs(axis.source) < LINE and any(abs(inner.source) > LINE for inner in axes[place:])
+        most = min(max(BLOCK, _LONG * around), total // 4)
         fits = written * around <= most and (read <= SCRATCH or (axis.source and not has_scratch))
-        if fits or is_crosswise or place == len(axes) - 1:
+        if fits or place == len(axes) - 1:
             length = most // (written * around)
             if axis.source and (has_scratch or around > 1):
                 length = min(length, SCRATCH // read)
-            if is_crosswise:
-                length = max(length, LINE // abs(axis.source))
             blocks = -(-axis.length // max(1, length))
             return _Chunks(place, -(-axis.length // blocks), tuple(loops))
-        if axis.source or around * axis.length > FEW:
+        if axis.source or around * axis.length > FEW or (read <= SCRATCH and not has_scratch):
             loops.append(place)
     raise AssertionError("a tile has at least one axis")
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable
-from functools import partial
-from itertools import accumulate, count
+from functools import cached_property, partial
+from itertools import count
 from threading import Lock, Thread
 from typing import Any, Final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from dml_tile.execution.numpy_calls import Region, make
 from dml_tile.execution.plan import Plan
-from dml_tile.execution.thresholds import LINE
+from dml_tile.execution.scratch import MAX_KEPT_SCRATCH, StagedBlock, give_scratch, take_scratch
 from dml_tile.processors import processor_count
 
 Progress = Callable[[int, int], object]
@@ -53,7 +52,7 @@ class Work:
     @property
     def steps(self) -> Steps | None:
         """The calls for a plan of one block; None for any other."""
-        return self._worker().steps_of(0) if len(self.plan.blocks) == 1 else None
+        return self._worker().all_steps if len(self.plan.blocks) == 1 else None
 
     def run(self, threads: int | None = None, progress: Progress | None = None) -> None:
         """Move the bytes.
@@ -62,7 +61,13 @@ class Work:
         process may use. Small tiles take one. An exception, as from Ctrl-C, stops all of them within a block. Raises
         ValueError for a number of threads that is not positive.
         """
-        workers = [self._worker() for _ in range(thread_count(self.plan, threads))]
+        number = thread_count(self.plan, threads)
+        if number == 1 and progress is None:
+            worker = self._worker()
+            worker.do_all()
+            self._workers.append(worker)
+            return
+        workers = [self._worker() for _ in range(number)]
         blocks = len(self.plan.blocks)
         share = _Share(blocks)
         jobs = [_Job(share, worker) for worker in workers[1:]]
@@ -105,53 +110,33 @@ def run(
         work.run(threads, progress)
         work.free()
         return
-    scratch = _take_scratch(plan)
+    scratch = take_scratch(plan.scratch[-1])
     previous = None
     for block in plan.blocks:
         memory, offset = source.memory, source.offset + block.read
         *before, last = plan.calls[block.length]
-        for calls, region in zip(before, scratch, strict=True):
-            if previous != (block.read, block.length):
-                make(calls, memory, region.memory, offset, region.offset)
-            memory, offset = region
-        previous = block.read, block.length
+        is_in_scratch, previous = previous == (block.read, block.length), (block.read, block.length)
+        for calls, start in zip(before, plan.scratch, strict=False):
+            if not is_in_scratch:
+                make(calls, memory, scratch, offset, start)
+            memory, offset = scratch, start
         make(last, memory, output.memory, offset, output.offset + block.written)
-    _give_scratch(scratch)
+    give_scratch(scratch)
 
 
 def run_once(plan: Plan, source: NDArray[Any], output: NDArray[Any]) -> None:
     """Move the bytes of a plan between contiguous arrays that do not overlap, from their first bytes on."""
-    if plan.only_calls is None:
-        run(plan, Region(source), Region(output))
-    else:
+    if plan.only_calls is not None:
         make(plan.only_calls, source, output)
-
-
-MAX_SPARE: Final = 4
-"""The pieces of scratch memory that are kept for the next tile, each of SPARE_BYTES: new memory is slow at first."""
-SPARE_BYTES: Final = 2**19
-
-_spare: deque[NDArray[np.uint8]] = deque()
-
-
-def _take_scratch(plan: Plan) -> list[Region]:
-    """Scratch memory for each copy of a plan but the last."""
-    if not plan.scratch:
-        return []
-    offsets = list(accumulate((-(-size // LINE) * LINE for size in plan.scratch), initial=0))
-    memory = np.empty(offsets[-1], np.uint8) if offsets[-1] > SPARE_BYTES else None
-    if memory is None:
+    elif len(plan.blocks) == 1 and plan.scratch[-1] <= MAX_KEPT_SCRATCH:
         try:
-            memory = _spare.pop()
+            block = plan.spare.pop()
         except IndexError:
-            memory = np.empty(SPARE_BYTES, np.uint8)
-    return [Region(memory, offset) for offset in offsets[:-1]]
-
-
-def _give_scratch(scratch: list[Region]) -> None:
-    """Keep memory that is not used any more."""
-    if scratch and scratch[0].memory.nbytes == SPARE_BYTES and len(_spare) < MAX_SPARE:
-        _spare.append(scratch[0].memory)
+            block = StagedBlock(plan.calls[plan.blocks[0].length], plan.scratch)
+        block.run(source, output)
+        plan.spare.append(block)
+    else:
+        run(plan, Region(source), Region(output))
 
 
 def thread_count(plan: Plan, threads: int | None) -> int:
@@ -180,9 +165,30 @@ class _Worker:
 
     def __init__(self, plan: Plan, source: Region, output: Region) -> None:
         self._plan, self._source, self._output = plan, source, output
-        self._scratch = _take_scratch(plan)
+        self._scratch = take_scratch(plan.scratch[-1])
         self._steps: dict[int, tuple[Steps, Steps]] = {}
         self._in_scratch: tuple[int, int] | None = None
+
+    @cached_property
+    def all_steps(self) -> Steps:
+        """The calls for all blocks, in order; what is in scratch memory already is not moved there again."""
+        steps: list[partial[None]] = []
+        previous = None
+        for i, (read, _, length) in enumerate(self._plan.blocks):
+            before, last = self._parts_of(i)
+            steps += last if previous == (read, length) else before + last
+            previous = read, length
+        return tuple(steps)
+
+    def do_all(self) -> None:
+        """Write all blocks."""
+        self._in_scratch = None
+        if len(self._plan.blocks) <= MAX_KEPT_BLOCKS:
+            for step in self.all_steps:
+                step()
+        else:
+            for i in range(len(self._plan.blocks)):
+                self.do(i)
 
     def do(self, i: int) -> None:
         """Write block ``i``; what it reads is left in scratch memory for the next block, which may read the same."""
@@ -201,18 +207,14 @@ class _Worker:
 
     def free(self) -> None:
         """Give the scratch memory back; the worker is of no use any more."""
-        _give_scratch(self._scratch)
-
-    def steps_of(self, i: int) -> Steps:
-        """All calls that a block takes."""
-        before, last = self._parts_of(i)
-        return before + last
+        give_scratch(self._scratch)
 
     def _parts_of(self, i: int) -> tuple[Steps, Steps]:
         read, written, count = self._plan.blocks[i]
-        regions = [self._source.moved(read), *self._scratch, self._output.moved(written)]
+        scratch = (Region(self._scratch, start) for start in self._plan.scratch[:-1])
+        regions = [self._source.moved(read), *scratch, self._output.moved(written)]
         *before, last = [
-            tuple(call.bind(source, output) for call in calls)
+            tuple(step for call in calls for step in call.bind(source, output))
             for calls, source, output in zip(self._plan.calls[count], regions, regions[1:], strict=False)
         ]
         return tuple(step for steps in before for step in steps), last

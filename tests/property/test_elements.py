@@ -89,7 +89,8 @@ def compare_many(count: int, seed: int) -> None:
                     patch.setattr(module, "FEW", 16)
                 patch.setattr(planner, "SCRATCH", 128)
                 patch.setattr(planner, "BLOCK", 64)
-                patch.setattr(moves, "RECTANGLE", (8, 4))
+                patch.setattr(planner, "_LONG", 32)
+                patch.setattr(planner, "LARGE", int(random.choice([0, 2**24])))
                 patch.setattr(threads, "MANY_BYTES", 0)
             compare(drawn_tiling(random), random, 1 + i % 3)
 
