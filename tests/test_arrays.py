@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
 
 from dml_tile.arrays.numpy import tile
 from dml_tile.errors import DmlError
@@ -195,3 +199,50 @@ def test_the_simulated_target_counts_each_time() -> None:
     with simulate("3_0"), pytest.raises(DmlError):
         tile(longs, 2)
     tile(longs, 2)
+
+
+def test_the_environment_counts_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    longs = np.arange(4)
+    monkeypatch.delenv("DML_TILE_TARGET", raising=False)
+    assert tile(longs, 2).tolist() == [*range(4), *range(4)]
+    monkeypatch.setenv("DML_TILE_TARGET", "3_0")
+    with pytest.raises(DmlError):
+        tile(longs, 2)
+    monkeypatch.delenv("DML_TILE_TARGET")
+    assert tile(longs, 2).tolist() == [*range(4), *range(4)]
+
+
+LAYOUTS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "packed": lambda array: array,
+    "in the order of columns": np.asfortranarray,
+    "reversed": lambda array: array[::-1, ::-1],
+    "every second element": lambda array: np.repeat(array, 2, axis=1)[:, ::2],
+    "one row again and again": lambda array: np.broadcast_to(array[:1], array.shape),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("repeats", [(1, 1), (2, 3), (1, 40), (3, 2, 2)])
+@pytest.mark.parametrize("shape", [(2, 3), (30, 40), (300, 500)])
+@pytest.mark.parametrize("gap", [0, 3])
+def test_arrays_of_any_layout_are_tiled(
+    layout: str, repeats: tuple[int, ...], shape: tuple[int, int], gap: int
+) -> None:
+    array = LAYOUTS[layout](np.arange(math.prod(shape), dtype=np.uint16).reshape(shape))
+    expected = np.tile(array, repeats)
+    assert np.array_equal(tile(array, repeats), expected)
+    whole = np.full((*expected.shape[:-1], expected.shape[-1] + gap), 7, np.uint16)
+    out, between = np.split(whole, [expected.shape[-1]], axis=-1)
+    assert tile(array, repeats, out=out) is out
+    assert np.array_equal(out, expected)
+    assert (between == 7).all()
+
+
+def test_threads_may_tile_alike_at_once() -> None:
+    arrays = [np.full((4, 3, 5, 7), value, np.float32) + np.arange(7, dtype=np.float32) for value in range(8)]
+
+    def are_right(i: int) -> bool:
+        return all(np.array_equal(tile(arrays[i], (2, 2, 2, 2)), np.tile(arrays[i], (2, 2, 2, 2))) for _ in range(50))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(are_right, range(8)))

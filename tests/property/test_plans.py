@@ -17,7 +17,10 @@ from tests.helpers.tilings import Tiling, assert_equal
 CONSTANTS: list[tuple[tuple[Any, ...], dict[str, list[Any]]]] = [
     ((moves, planner), {"SHORT": [32, 512], "FEW": [16, 256]}),
     ((moves,), {"PASSES": [1, 8, 16]}),
-    ((planner,), {"SCRATCH": [64, 1024, 2**18], "BLOCK": [128, 4096, 2**20], "LARGE": [0, 2**24], "_LONG": [64, 2**16]}),
+    (
+        (planner,),
+        {"SCRATCH": [64, 1024, 2**18], "BLOCK": [128, 4096, 2**20], "LARGE": [0, 2**24], "_LONG": [64, 2**16]},
+    ),
     ((threads,), {"MANY_BYTES": [0, 4096, 2**22]}),
 ]
 MAX_BYTES = 2**20
