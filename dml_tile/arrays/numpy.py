@@ -148,11 +148,11 @@ class _Prepared(NamedTuple):
     is_packed_first: bool
 
 
-MAX_STARTS: Final = 64
+_MAX_STARTS: Final = 64
 """The loops of NumPy that one assignment may start: 0.4 µs, which it takes to make views of longer elements."""
-MAX_BYTES_OF_PAIRS: Final = 4096
+_MAX_BYTES_OF_PAIRS: Final = 4096
 """Up to so many bytes, one assignment takes less time than to find the memory that a strided array spans."""
-MAX_PACKED_FIRST: Final = SCRATCH
+_MAX_PACKED_FIRST: Final = SCRATCH
 """The bytes of a strided input that is packed before it is repeated."""
 
 
@@ -194,7 +194,7 @@ def _prepared(
         is_output_packed
         and not is_packed
         and max(request.repeats) > 1
-        and dtype.itemsize * math.prod(shape) <= MAX_PACKED_FIRST
+        and dtype.itemsize * math.prod(shape) <= _MAX_PACKED_FIRST
     )
     plan = plan_tile(
         dtype.itemsize, request.shape, request.repeats, packed if is_packed_first else in_strides, out_strides
@@ -213,7 +213,7 @@ def _prepared(
 def _is_one_assignment(axes: Sequence[Axis], plan: Plan, is_packed: bool) -> bool:
     """Whether one assignment takes less time than the plan, with the views that it needs."""
     starts = math.prod(axis.length for axis in coalesce(axes)[:-1])
-    return len(plan.blocks) == 1 and (starts <= MAX_STARTS or (not is_packed and plan.size <= MAX_BYTES_OF_PAIRS))
+    return len(plan.blocks) == 1 and (starts <= _MAX_STARTS or (not is_packed and plan.size <= _MAX_BYTES_OF_PAIRS))
 
 
 def _lie_alike(shape: tuple[int, ...], strides: tuple[int, ...], others: tuple[int, ...]) -> bool:
