@@ -6,7 +6,7 @@ Page: https://numpy.org/doc/stable/reference/generated/numpy.tile.html
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import index, mul
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -97,7 +97,7 @@ def tile(
     if prepared is None:  # what is kept holds its target, so that no other has its id
         prepared = _prepared(array.dtype, array.shape, array.strides, counts, target, against, layout)
         keep(_kept, key, prepared)
-    desc, target, shape, plan, pairs, is_contiguous, is_packed_first = prepared
+    desc, target, shape, (pairs, plan, is_contiguous, is_packed_first) = prepared
     if out is None:
         out = empty(shape, array.dtype)
     elif may_share_memory(out, array) and _share_memory(out, array):
@@ -131,27 +131,33 @@ def _as_array(array: Any) -> NDArray[Any]:
         raise TypeError(f"the {type(array).__name__} cannot be read through DLPack: {error}") from None
 
 
-class _Prepared(NamedTuple):
-    """A tile that DirectML accepts, and how it is written between arrays that lie in memory alike.
+class _Route(NamedTuple):
+    """The fastest way to write a tile between arrays that lie in memory alike.
 
     If there are ``pairs``, it is one assignment: they are shapes of output and input with axes for repeats and sizes,
     a repeat's being 1 in the input's. Else the plan says it, between contiguous arrays, of which the input is copied to
     one beforehand if it ``is_packed_first``, or between any.
     """
 
-    desc: TileOperatorDesc
-    target: Target
-    shape: tuple[int, ...]
-    plan: Plan
     pairs: tuple[tuple[int, ...], tuple[int, ...]] | None
+    plan: Plan
     is_contiguous: bool
     is_packed_first: bool
 
 
+class _Prepared(NamedTuple):
+    """A tile that DirectML accepts at a target, and its route."""
+
+    desc: TileOperatorDesc
+    target: Target
+    shape: tuple[int, ...]
+    route: _Route
+
+
 _MAX_STARTS: Final = 64
 """The loops of NumPy that one assignment may start: 0.4 µs, which it takes to make views of longer elements."""
-_MAX_BYTES_OF_PAIRS: Final = 4096
-"""Up to so many bytes, one assignment takes less time than to find the memory that a strided array spans."""
+_MAX_STRIDED_STARTS: Final = 1000
+"""The loops of one assignment of a strided array: 7 µs, which it takes to find the memory that two of them span."""
 _MAX_PACKED_FIRST: Final = SCRATCH
 """The bytes of a strided input that is packed before it is repeated."""
 
@@ -179,41 +185,41 @@ def _prepared(
         data_type=data_type, sizes=request.shape or (1,), repeats=request.repeats or (1,)
     )
     require_executable("tile", described, target, against)
+    out_strides = None if out is None else _fitting_strides(*out, dtype, request.output_shape)
+    strides = (0,) * (len(request.shape) - len(shape)) + strides
+    return _Prepared(described, target, request.output_shape, _route(dtype, request, strides, out_strides))
+
+
+def _route(
+    dtype: np.dtype[Any], request: Request, strides: tuple[int, ...], out_strides: tuple[int, ...] | None
+) -> _Route:
+    """The route between arrays of these strides, in bytes; None for a contiguous output."""
     packed, packed_output = _packed(dtype, request.shape), _packed(dtype, request.output_shape)
-    out_strides = packed_output if out is None else _fitting_strides(*out, dtype, request.output_shape)
-    in_strides = (0,) * (len(request.shape) - len(shape)) + strides
-    is_packed = _lie_alike(request.shape, in_strides, packed)
-    is_output_packed = _lie_alike(request.output_shape, out_strides, packed_output)
-    if is_packed and is_output_packed:
-        axes: Sequence[Axis] = coalesce(tile_axes(request.shape, request.repeats, packed, packed_output))
-        walked = tuple(axis.length if axis.source else 1 for axis in axes)
-    else:
-        axes = tile_axes(request.shape, request.repeats, in_strides, out_strides)
-        walked = tuple(length for size in request.shape for length in (1, size))
-    is_packed_first = (
-        is_output_packed
-        and not is_packed
-        and max(request.repeats) > 1
-        and dtype.itemsize * math.prod(shape) <= _MAX_PACKED_FIRST
-    )
-    plan = plan_tile(
-        dtype.itemsize, request.shape, request.repeats, packed if is_packed_first else in_strides, out_strides
-    )
-    return _Prepared(
-        described,
-        target,
-        request.output_shape,
-        plan,
-        (tuple(axis.length for axis in axes), walked) if _is_one_assignment(axes, plan, is_packed) else None,
-        is_output_packed and (is_packed or is_packed_first),
-        is_packed_first,
+    if out_strides is None or _lie_alike(request.output_shape, out_strides, packed_output):
+        out_strides = packed_output
+    is_packed_first = False
+    if is_contiguous := out_strides == packed_output:
+        size = dtype.itemsize * math.prod(request.shape)
+        is_packed = _lie_alike(request.shape, strides, packed)
+        is_packed_first = not is_packed and size <= _MAX_PACKED_FIRST and max(request.repeats) > 1
+        is_packed_first &= _starts(map(Axis, request.shape, strides, packed)) <= _MAX_STRIDED_STARTS
+        is_contiguous = is_packed or is_packed_first
+    axes = tile_axes(request.shape, request.repeats, strides, out_strides)
+    pairs = [axis.length for axis in axes], [length for size in request.shape for length in (1, size)]
+    if is_contiguous and not is_packed_first:
+        axes = coalesce(axes)
+        pairs = [axis.length for axis in axes], [axis.length if axis.source else 1 for axis in axes]
+    plan = plan_tile(dtype.itemsize, request.shape, request.repeats, packed if is_contiguous else strides, out_strides)
+    most = _MAX_STARTS if is_contiguous else _MAX_STRIDED_STARTS
+    is_one_assignment = len(plan.blocks) == 1 and _starts(axes) <= most
+    return _Route(
+        (tuple(pairs[0]), tuple(pairs[1])) if is_one_assignment else None, plan, is_contiguous, is_packed_first
     )
 
 
-def _is_one_assignment(axes: Sequence[Axis], plan: Plan, is_packed: bool) -> bool:
-    """Whether one assignment takes less time than the plan, with the views that it needs."""
-    starts = math.prod(axis.length for axis in coalesce(axes)[:-1])
-    return len(plan.blocks) == 1 and (starts <= _MAX_STARTS or (not is_packed and plan.size <= _MAX_BYTES_OF_PAIRS))
+def _starts(axes: Iterable[Axis]) -> int:
+    """The number of NumPy's inner loops along axes."""
+    return math.prod(axis.length for axis in coalesce(axes)[:-1])
 
 
 def _lie_alike(shape: tuple[int, ...], strides: tuple[int, ...], others: tuple[int, ...]) -> bool:

@@ -18,6 +18,7 @@ from dml_tile.execution.thresholds import BLOCK, FEW, LARGE, LINE, SCRATCH, SHOR
 from dml_tile.geometry.axes import Axis, coalesce, tile_axes
 
 _LONG: Final = SCRATCH // 4
+"""Runs of so many bytes are long for main memory."""
 _LANES: Final = 1, 2, 4, 8, 16
 """The bytes of the elements of which NumPy copies ten in the time of one of any other size."""
 
@@ -32,7 +33,7 @@ def plan_tile(
 ) -> Plan:
     """Plan the tile of an input of ``sizes``; the strides, in bytes, are the input's and the output's."""
     axes = tile_axes(sizes, repeats, source_strides, output_strides)
-    return plan_axes(element_size, coalesce(sorted(axes, key=_distance)))
+    return plan_axes(element_size, coalesce(sorted(axes, key=lambda axis: -abs(axis.destination))))
 
 
 def plan_axes(element_size: int, axes: Sequence[Axis]) -> Plan:
@@ -48,10 +49,6 @@ def plan_axes(element_size: int, axes: Sequence[Axis]) -> Plan:
     chunks = _chunks(total, axes[:end], run, has_scratch=bool(runs))
     loops = tuple(axes[i] for i in chunks.loops)
     return Plan(total, loops, axes[chunks.place], chunks.length, _copies(size, axes, runs, held, chunks))
-
-
-def _distance(axis: Axis) -> int:
-    return -abs(axis.destination)
 
 
 class _Run(NamedTuple):
