@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +54,10 @@ class TileModel(base.BackendRep):
         graph = model.graph
         self.device = device
         self._constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-        self._inputs = [value for value in graph.input if value.name not in self._constants]
+        self._inputs = [_Declared.of(value) for value in graph.input if value.name not in self._constants]
+        self._names = [declared.name for declared in self._inputs]
         self._outputs = [value.name for value in graph.output]
+        self._outputs_type = base.namedtupledict("Outputs", self._outputs)
         opset = _opset_of(model)
         self._steps = [_Step(node, opset, device) for node in graph.node]
 
@@ -65,15 +67,13 @@ class TileModel(base.BackendRep):
         Raises DmlError where the target refuses a Tile that another feature level takes, DialectError where ONNX rules
         it out, OnnxModelError for inputs of another number, type or shape than the model declares.
         """
-        given = _arrays(inputs, [value.name for value in self._inputs])
-        for value, array in zip(self._inputs, given, strict=True):
-            _require_declared(value, array)
-        values: dict[str, Array] = self._constants | {
-            value.name: array for value, array in zip(self._inputs, given, strict=True)
-        }
+        given = _arrays(inputs, self._names)
+        for declared, array in zip(self._inputs, given, strict=True):
+            declared.require(array)
+        values: dict[str, Array] = self._constants | dict(zip(self._names, given, strict=True))
         for step in self._steps:
             values[step.output] = step.run([values[name] for name in step.inputs])
-        return base.namedtupledict("Outputs", self._outputs)(*(values[name] for name in self._outputs))
+        return self._outputs_type(*(values[name] for name in self._outputs))
 
 
 class TileBackend(base.Backend):
@@ -141,6 +141,33 @@ class TileBackend(base.Backend):
     def supports_device(cls, device: str) -> bool:
         """Return True for ``CPU``, with or without a number."""
         return device.split(":")[0] == "CPU"
+
+
+class _Declared(NamedTuple):
+    """An input as the model declares it; a size of None is any."""
+
+    name: str
+    dtype: np.dtype[Any]
+    onnx_type: str
+    sizes: tuple[int | None, ...]
+
+    @classmethod
+    def of(cls, value: onnx.ValueInfoProto) -> Self:
+        declared = value.type.tensor_type
+        dtype = helper.tensor_dtype_to_np_dtype(declared.elem_type)
+        sizes = tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in declared.shape.dim)
+        is_text = declared.elem_type == onnx.TensorProto.STRING
+        return cls(value.name, dtype, "string" if is_text else dtype.name, sizes)
+
+    def require(self, array: Array) -> None:
+        """Raise OnnxModelError for an array of another type, rank or fixed size."""
+        if onnx_type(array) != self.onnx_type:
+            raise OnnxModelError(f"the input {self.name!r} is of {array.dtype}; {self.dtype} was expected")
+        if len(self.sizes) != array.ndim or any(
+            size not in (None, given) for size, given in zip(self.sizes, array.shape, strict=True)
+        ):
+            shape = ", ".join("any" if size is None else str(size) for size in self.sizes)
+            raise OnnxModelError(f"the input {self.name!r} is of shape {array.shape}; ({shape}) was expected")
 
 
 class _Step:
@@ -287,17 +314,3 @@ def _arrays(inputs: Any, names: Sequence[str]) -> list[Array]:
             f"{len(arrays)} inputs were given; {len(names)} were expected: {', '.join(names) or 'none'}"
         )
     return arrays
-
-
-def _require_declared(value: onnx.ValueInfoProto, array: Array) -> None:
-    """Raise OnnxModelError for an array of another type, rank or fixed size than the model declares."""
-    declared = value.type.tensor_type
-    wanted = helper.tensor_dtype_to_np_dtype(declared.elem_type)
-    if onnx_type(array) != ("string" if declared.elem_type == onnx.TensorProto.STRING else wanted.name):
-        raise OnnxModelError(f"the input {value.name!r} is of {array.dtype}; {wanted} was expected")
-    sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in declared.shape.dim]
-    if len(sizes) != array.ndim or any(
-        size not in (None, given) for size, given in zip(sizes, array.shape, strict=True)
-    ):
-        shape = ", ".join("any" if size is None else str(size) for size in sizes)
-        raise OnnxModelError(f"the input {value.name!r} is of shape {array.shape}; ({shape}) was expected")
