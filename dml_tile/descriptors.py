@@ -19,6 +19,7 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorDataType, TensorFlags, TensorType
 from dml_tile.geometry.layout import ELEMENT_SIZES, wrapping_size_in_bytes
+from dml_tile.operators import operator_name
 from dml_tile.spellings import DataTypes, Enumerator, Flags, Unsigned
 from dml_tile.structs import Respelled, Struct
 from dml_tile.tile_line import array_text, tensor_text, tile_line
@@ -320,7 +321,7 @@ class OperatorDesc(Struct):
     def __str__(self) -> str:
         """The tile in one line; of another operator, its type."""
         if self.type != OperatorType.TILE:
-            return f"operator {int(self.type)}"
+            return operator_name(int(self.type))
         return "null" if self.desc is None else str(self.desc)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +20,7 @@ from dml_tile.errors import DmlError, RefusedModelError
 from dml_tile.execution.executor import BoundTile, CompiledTile, compile_tile, described
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.replacement import replacement
-from dml_tile.findings import Against, Finding, found_by
+from dml_tile.findings import Against, Finding, Severity, found_by
 from dml_tile.input_errors import unreadable
 from dml_tile.readers.dxdispatch.model import (
     IMAGE_SUFFIXES,
@@ -32,14 +33,15 @@ from dml_tile.readers.dxdispatch.model import (
     TileDispatchable,
     WriteFileCommand,
 )
+from dml_tile.readers.dxdispatch.print_form import printed
 from dml_tile.readers.dxdispatch.resources import Memory, allocate, require_memory
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES
 from dml_tile.rules.check import check, not_a_tile
+from dml_tile.rules.dxdispatch import INITIALIZED
 from dml_tile.simulation import resolve
 from dml_tile.targets import Target, TargetLike
 from dml_tile.text import json_pointer, printable
 
-_PRINTED_AT_ONCE: Final = 4096
 _MAX_NPY_DIMENSIONS: Final = 32
 """NumPy's limit, of its older versions too."""
 
@@ -56,10 +58,15 @@ def run_model(
     target: TargetLike | None = None,
     against: Against = "both",
     dispatch: Callable[[str, BoundTile], object] = lambda name, tile: tile.run(),
+    *,
+    found: Mapping[str, tuple[Finding, ...]] = MappingProxyType({}),
+    as_dxdispatch: bool = False,
 ) -> None:
     """Run a model; what its commands print goes to ``write``, line by line or in parts of long lines.
 
-    ``dispatch`` runs a tile, which it is given with its dispatchable's name.
+    ``dispatch`` runs a tile, which it is given with its dispatchable's name. ``found`` are the findings on the model's
+    parts (``model_findings``), of which an error keeps it from running. ``as_dxdispatch`` prints exactly what
+    DxDispatch prints.
 
     Nothing is printed or written to a file before all tiles, resources, bindings and paths are known to be good; what
     the file system refuses only then, each file being there as a whole or not at all, ends the run.
@@ -67,25 +74,33 @@ def run_model(
     cannot be used, OSError where a file cannot be written.
     """
     target = resolve(target)
-    _require_tiles(model, target, against)
+    _require_tiles(model, target, against, found)
     memory = allocate(model.resources, folders)
     bound = _Bound(model, memory, target, against)
-    steps = [_step(i, command, bound, memory, folders, write, dispatch) for i, command in enumerate(model.commands)]
+    steps = [
+        _step(i, command, bound, memory, folders, write, dispatch, as_dxdispatch=as_dxdispatch)
+        for i, command in enumerate(model.commands)
+    ]
     if bound.results:
         raise RefusedModelError(bound.results)
     for step in steps:
         step()
 
 
-def _require_tiles(model: Model, target: Target, against: Against) -> None:
-    results = {}
+def _require_tiles(model: Model, target: Target, against: Against, found: Mapping[str, tuple[Finding, ...]]) -> None:
+    results = {
+        pointer: findings
+        for pointer, findings in found.items()
+        if any(finding.severity is Severity.ERROR for finding in findings)
+    }
     for name, dispatchable in model.dispatchables.items():
         if isinstance(dispatchable, OtherDispatchable):
             findings: tuple[Finding, ...] = (not_a_tile(dispatchable.type),)
         else:
             findings = check(operator_of(dispatchable), target, against)
         if findings:
-            results[json_pointer(["dispatchables", name])] = findings
+            pointer = json_pointer(["dispatchables", name])
+            results[pointer] = results.get(pointer, ()) + findings
     if results:
         raise RefusedModelError(results)
 
@@ -114,11 +129,12 @@ class _Bound:
     def _initialize(self, name: str, tile: TileOperatorDesc, bindings: Bindings, owned: dict[str, Bytes]) -> None:
         """As DirectML's initializer does: before the first command, and never again."""
         self._tiles[name] = tile
-        findings = tuple(self._binding_findings(tile, "initialisation", bindings))
+        bound = {point: bindings[point] for point in INITIALIZED if point in bindings}  # others are ignored
+        findings = tuple(self._binding_findings(tile, "initialisation", bound))
         if findings:
             self.results[json_pointer(["dispatchables", name])] = findings
-        elif bindings:
-            owned[name] = self._range(bindings["InputTensor"])[: described(tile)[0].total_tensor_size_in_bytes]
+        elif bound:
+            owned[name] = self._range(bound["InputTensor"])[: described(tile)[0].total_tensor_size_in_bytes]
 
     def dispatch(self, command: DispatchCommand, pointer: str) -> Callable[[], BoundTile] | None:
         """Return a function that binds the tile of a command when it is to run; None if its bindings break a rule."""
@@ -173,6 +189,8 @@ def _step(
     folders: AllowedFolders,
     write: Callable[[str], object],
     dispatch: Callable[[str, BoundTile], object],
+    *,
+    as_dxdispatch: bool,
 ) -> Callable[[], object]:
     """Prepare a command: refuse whatever can be refused now, and return the function that runs it."""
     pointer = json_pointer(["commands", i])
@@ -181,8 +199,9 @@ def _step(
             bind = bound.dispatch(command, pointer)
             return (lambda: dispatch(command.dispatchable, bind())) if bind else lambda: None
         case PrintCommand():
-            values = _values(memory[command.resource], f"{pointer}/resource", memory[command.resource].shown_bytes)
-            return lambda: _print(command.resource, values, write)
+            shown = memory[command.resource]
+            _values(shown, f"{pointer}/resource", shown.shown_bytes)
+            return lambda: _print(command, shown, write, as_dxdispatch=as_dxdispatch)
         case WriteFileCommand():
             return _file_writer(command, pointer, memory[command.resource], folders, write)
 
@@ -194,17 +213,17 @@ def _values(memory: Memory, pointer: str, size_in_bytes: int) -> NDArray[Any]:
     return memory.bytes[: size_in_bytes // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
-def _print(name: str, values: NDArray[Any], write: Callable[[str], object]) -> None:
-    """``Resource 'Out': 1, 2, 3``, floats with six digits, as C++ streams print them.
-
-    DxDispatch prints 8-bit integers as characters; here they are numbers.
-    """
-    write(f"Resource '{printable(name)}': ")
-    spell = "{:g}".format if values.dtype.kind == "f" else str
-    for start in range(0, len(values), _PRINTED_AT_ONCE):
-        part = values[start : start + _PRINTED_AT_ONCE].tolist()
-        write((", " if start else "") + ", ".join(map(spell, part)))
-    write("\n")
+def _print(command: PrintCommand, memory: Memory, write: Callable[[str], object], *, as_dxdispatch: bool) -> None:
+    """``Resource 'Out': 1, 2, 3``; or, as DxDispatch writes it, up to the first character that is zero."""
+    write(f"Resource '{printable(command.resource)}':{chr(10) if command.verbose else ' '}")
+    shown = memory.bytes[: memory.shown_bytes]
+    for part in printed(memory.data_type, shown, verbose=command.verbose, as_dxdispatch=as_dxdispatch):
+        if as_dxdispatch and "\0" in part:
+            write(part.partition("\0")[0])
+            break
+        write(part)
+    if as_dxdispatch or not command.verbose:
+        write("\n")
 
 
 def _file_writer(

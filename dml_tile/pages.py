@@ -39,6 +39,11 @@ STRIDES_PAGE: Final = f"{_GUIDE}/dml-strides"
 VERSION_PAGE: Final = f"{_GUIDE}/dml-version-history"
 RELEASES_PAGE: Final = "https://github.com/microsoft/DirectML/blob/master/Releases.md"
 
+# Microsoft's command-line runner of models
+_DXDISPATCH: Final = "https://github.com/microsoft/DirectML/blob/master/DxDispatch"
+DXDISPATCH_PAGE: Final = f"{_DXDISPATCH}/doc/Guide.md"
+DXDISPATCH_PARSER: Final = f"{_DXDISPATCH}/src/model/JsonParsers.cpp"
+
 # the specifications of other dialects
 ONNX_PAGE: Final = "https://onnx.ai/onnx/operators/onnx__Tile.html"
 OPENVINO_PAGE: Final = (

@@ -272,7 +272,8 @@ def tile(**fields: Any) -> TileOperatorDesc:
         (tile(Repeats=[1] * 1000), f"FLOAT32 {{2,3}} x {{{'1,' * 16}…}} of 1000 -> {{4,3}}"),
         (OperatorDesc(type=OperatorType.TILE, desc=tile()), "FLOAT32 {2,3} x {2,1} -> {4,3}"),
         (OperatorDesc(type=OperatorType.TILE, desc=None), "null"),
-        (OperatorDesc(type=12, desc=None), "operator 12"),
+        (OperatorDesc(type=12, desc=None), "DML_OPERATOR_ELEMENT_WISE_FLOOR"),
+        (OperatorDesc(type=1000, desc=None), "operator 1000"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

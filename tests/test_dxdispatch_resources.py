@@ -30,9 +30,8 @@ def test_a_resource_is_made_as_dxdispatch_makes_it(case: Json, tmp_path: Path) -
         return
     memory = allocate(read.resources, AllowedFolders((tmp_path,)))["R"]
     assert memory.bytes.nbytes == case["expect"]["sizeInBytes"]
-    offset = case["expect"].get("initialValuesOffsetInBytes", 0)
     if case["json"]["initialValuesDataType"] == "FLOAT32":
-        assert memory.bytes[offset : offset + 16].view(np.float32).tolist() == case["json"]["initialValues"]
+        assert memory.bytes[:16].view(np.float32).tolist() == case["json"]["initialValues"]
     assert memory.shown_bytes == case["expect"].get("unpadded", 16)
 
 
@@ -68,15 +67,25 @@ def test_a_long_resource_is_printed_in_parts(run: Callable[..., str]) -> None:
     assert run(data) == f"Resource 'R': {', '.join(map(str, range(count)))}\n"
 
 
-def test_float_sequences_are_added_up_in_their_own_type(tmp_path: Path) -> None:
-    steps = {"valueCount": 5, "valueStart": 0, "valueDelta": 0.1}
-    read = read_model(model(resources={"R": {"initialValuesDataType": "FLOAT16", "initialValues": steps}}, commands=[]))
-    made = allocate(read.resources, AllowedFolders((tmp_path,)))["R"].bytes[:10].view(np.float16)
-    total, expected = np.float16(0), []
-    for _ in range(5):
-        expected.append(total)
-        total = np.float16(total + np.float16(0.1))
-    assert made.tolist() == expected
+def test_halves_are_rounded_toward_zero_at_each_step(tmp_path: Path) -> None:
+    """The bits that DxDispatch's own parser gives."""
+    listed = values(1.2, 3.4, 5.6, 0.3, 65520, 2051, 0.7, -1e6, 5.9e-8, data_type="FLOAT16")
+    steps = {"initialValuesDataType": "FLOAT16", "initialValues": {"valueCount": 5, "valueStart": 0, "valueDelta": 0.1}}
+    made = allocate(read_model(model(resources={"L": listed, "S": steps}, commands=[])).resources, AllowedFolders(()))
+    shown = {name: memory.bytes[: memory.shown_bytes].view(np.uint16) for name, memory in made.items()}
+    bits = {name: [f"{each:04x}" for each in array] for name, array in shown.items()}
+    assert bits["L"] == ["3ccc", "42cc", "4599", "34cc", "7bff", "6801", "3999", "fc00", "0000"]
+    assert bits["S"] == ["0000", "2e66", "3266", "34cc", "3665"]
+
+
+@pytest.mark.parametrize("count", [1, 3, 2**16 + 5])
+def test_a_sequence_of_halves_that_repeats_itself_goes_on(count: int) -> None:
+    resource = {"valueCount": count, "valueStart": "-inf", "valueDelta": 1}
+    read = read_model(
+        model(resources={"R": {"initialValuesDataType": "FLOAT16", "initialValues": resource}}, commands=[])
+    )
+    made = allocate(read.resources, AllowedFolders(()))["R"].bytes[: 2 * count].view(np.float16)
+    assert np.all(made == -np.inf)
 
 
 def lying_npy(path: Path) -> None:

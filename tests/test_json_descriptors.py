@@ -11,7 +11,7 @@ import pytest
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.errors import InputError, Problem
 from dml_tile.readers.json import descriptors as documents
-from dml_tile.readers.json.descriptors import JsonDescriptor, read_document, read_lines, read_source, read_value
+from dml_tile.readers.json.descriptors import JsonDescriptor, read_document, read_lines, read_one, read_source
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
@@ -163,7 +163,7 @@ def test_a_file_that_cannot_be_opened_is_a_problem(tmp_path: Path) -> None:
     assert list(read_source(str(tmp_path / "missing.json"))) == [Problem("", "No such file or directory")]
     assert list(read_source(str(tmp_path))) == [Problem("", "Is a directory")]
     with pytest.raises(InputError, match="No such file or directory"):
-        read_value(str(tmp_path / "missing.json"))
+        read_one(str(tmp_path / "missing.json"))
 
 
 def test_a_document_is_limited_and_lines_are_not_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +175,7 @@ def test_a_document_is_limited_and_lines_are_not_together(tmp_path: Path, monkey
     assert isinstance(problem, Problem)
     assert f"larger than {len(line) + 2} bytes" in problem.message
     with pytest.raises(InputError, match="larger than"):
-        read_value(str(path))
+        read_one(str(path))
     lines = path.rename(tmp_path / "tiles.jsonl")
     assert list(read_source(str(lines))) == [JsonDescriptor("/0", BARE), JsonDescriptor("/1", BARE)]
 

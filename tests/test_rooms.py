@@ -18,6 +18,7 @@ ROOMS: Final = (
     ("pages",),
     ("processors",),
     ("text",),
+    ("operators",),
     ("dtypes",),
     ("targets",),
     ("spellings",),

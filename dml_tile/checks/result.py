@@ -16,6 +16,7 @@ from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.rules.check import check, lowest_level, not_a_tile
 from dml_tile.rules.dialect import SPECIFICATION_RULES
+from dml_tile.rules.dxdispatch import Kind, part_findings
 from dml_tile.simulation import DEFAULT_TARGET
 from dml_tile.targets import Target
 
@@ -33,7 +34,8 @@ class Result:
     goes through, if one was asked for, and ``note`` a remark on what that hands over. ``inferred_by`` names the
     inference beyond the reader's own, if one was asked for, that a model's tile rests on. Where other tiles would do
     what a refused one does, they are its ``lowering``, and ``command`` prints them. ``deselected`` findings are left
-    out of ``findings``; the lowest level counts them.
+    out of ``findings``; the lowest level counts them. ``part`` names a part of a DxDispatch model that is no tile and
+    that the findings are about, such as a resource.
     """
 
     source: str
@@ -50,6 +52,7 @@ class Result:
     lowering: Lowering | None = None
     command: str = ""
     deselected: int = 0
+    part: str = ""
     locate: Callable[[str, str], Position | None] | None = field(default=None, compare=False, repr=False)
     """Finds a field of the part at a JSON pointer in the source's text."""
 
@@ -59,8 +62,8 @@ class Result:
 
     @property
     def is_a_tile(self) -> bool:
-        """True for a tile, also one that a back end hands over as another operator; False for other operators."""
-        return self.verdict is not Verdict.NOT_CHECKED or bool(self.via)
+        """True for a tile, also one that a back end hands over as another operator; False for all else."""
+        return not self.part and (self.verdict is not Verdict.NOT_CHECKED or bool(self.via))
 
     @property
     def so_far(self) -> bool:
@@ -94,26 +97,16 @@ def results(
     if via and isinstance(part, TileNode) and not part.error:
         yield from _results_via(source, part, targets, against, via)
         return
-    refused, desc = _of_a_node(part) if isinstance(part, TileNode) else _of_a_document(part)
-    unknown = part.unknown if isinstance(part, TileNode) else ()
-    inferred_by = part.inferred_by if isinstance(part, TileNode) else ""
-    locate = part.text.position if isinstance(part, JsonDescriptor) and part.text else None
-    lowest = None if refused else lowest_level(desc)
-    tile = str(part) if isinstance(part, TileNode) else _line_of(part)
+    if isinstance(part, JsonDescriptor):
+        yield from _results_of_a_document(source, part, targets, against)
+        return
+    refused, desc = _of_a_node(part)
+    lowest, tile = None if refused else lowest_level(desc), str(part)
     for target in targets:
         findings = refused or check(desc, target, against)
         verdict = verdict_of(findings)
         yield Result(
-            source,
-            part.pointer,
-            tile,
-            target,
-            verdict,
-            findings,
-            lowest,
-            unknown,
-            inferred_by=inferred_by,
-            locate=locate,
+            source, part.pointer, tile, target, verdict, findings, lowest, part.unknown, inferred_by=part.inferred_by
         )
 
 
@@ -149,16 +142,25 @@ def _results_via(
         )
 
 
-def _line_of(part: JsonDescriptor) -> str:
-    return part.other or ("null" if part.desc is None else str(part.desc))
+def _results_of_a_document(
+    source: str, part: JsonDescriptor, targets: Sequence[Target], against: Against
+) -> Iterator[Result]:
+    found = part_findings(part.part) if part.part else ()
+    locate = part.text.position if part.text else None
+    is_read = part.other is None and (part.part is None or part.part.kind is Kind.DISPATCHABLE)
+    no_tile = part.part.kind.value if part.part and not is_read else ""
+    if part.other is not None:
+        found += (not_a_tile(part.other),)
+    lowest = lowest_level(part.desc) if is_read else None
+    tile = part.other or no_tile or ("null" if part.desc is None else str(part.desc))
+    for target in targets:
+        findings = found + check(part.desc, target, against) if is_read else found
+        verdict = verdict_of(findings)
+        yield Result(source, part.pointer, tile, target, verdict, findings, lowest, part=no_tile, locate=locate)
 
 
 _Subject = tuple[tuple[Finding, ...], OperatorDesc | TileOperatorDesc | None]
 """A descriptor, or the findings at any target that keep it from being one."""
-
-
-def _of_a_document(part: JsonDescriptor) -> _Subject:
-    return ((), part.desc) if part.other is None else ((not_a_tile(part.other),), None)
 
 
 def _of_a_node(node: TileNode) -> _Subject:

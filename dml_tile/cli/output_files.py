@@ -13,6 +13,7 @@ from typing import IO, Any, Final, TextIO
 
 from dml_tile.errors import OutputError
 from dml_tile.files.replacement import replacement
+from dml_tile.text import printable
 
 READER_HAS_GONE: Final = (errno.EPIPE, errno.EINVAL) if os.name == "nt" else (errno.EPIPE,)
 """The errors of writing to a pipe that nobody reads any more."""
@@ -70,6 +71,20 @@ def print_text(text: str) -> None:
     output.write(text)
     if text.endswith("\n"):
         output.flush()
+
+
+def print_bytes(text: str) -> None:
+    """Write text in UTF-8 to standard output, lone surrogates as the bytes that they stand for.
+
+    A terminal gets escapes for what would move its cursor.
+    """
+    if sys.stdout.isatty():
+        print_text("".join(f"{printable(line.rstrip(chr(10)))}{chr(10) * line.endswith(chr(10))}"
+                           for line in text.splitlines(keepends=True)))  # fmt: skip
+        return
+    output = Output(codecs.getwriter("utf-8")(sys.stdout.buffer, "surrogateescape"))
+    output.write(text)
+    output.flush()
 
 
 def drop_output(stream: TextIO | None = None) -> None:

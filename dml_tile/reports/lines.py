@@ -149,7 +149,7 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
 def _lowest(result: Result) -> str:
     level = result.lowest_level
     if level is None:
-        is_judged = result.verdict not in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
+        is_judged = result.verdict not in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED) and not result.part
         return "no feature level passes both documentation and runtime" if is_judged else ""
     at_least, or_later = (AT_LEAST, " or later") if result.unknown else ("", "")
     first = oldest_windows(level)

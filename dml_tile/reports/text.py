@@ -50,7 +50,7 @@ class TextReport:
             self._statistics.add(results)
         with_tile = True
         for result in results:
-            self._counts[result.verdict_words] += 1
+            self._counts[result.verdict_words] += not (result.part and result.verdict is Verdict.ACCEPTED)
             self._targets[result.target.name] = result.target
             self._lacks_sizes |= any(field.startswith(_FIXABLE) for field in result.unknown)
             if self._is_quiet and result.passes(self._fail_on):

@@ -17,6 +17,7 @@ from dml_tile.rules.dispatch import (
     TABLE_RULES,
     TABLE_USE_RULES,
 )
+from dml_tile.rules.dxdispatch import DXDISPATCH_RULES
 from dml_tile.rules.lowering import LOWERING_RULES
 from dml_tile.text import did_you_mean
 
@@ -29,6 +30,7 @@ RULES: Final[dict[str, Rule[Any]]] = {
     rule.id: rule
     for rule in DESCRIPTOR_RULES
     + _RULES_OF_DIALECTS
+    + DXDISPATCH_RULES
     + LOWERING_RULES
     + _RULES_OF_BINDINGS
     + _RULES_OF_THE_DEVICE

@@ -15,6 +15,7 @@ from dml_tile.enums import (
     TensorDataType,
 )
 from dml_tile.findings import CONTRACT, Basis, Rule, Severity, Violation, rule
+from dml_tile.operators import operator_name
 from dml_tile.pages import OPERATOR_PAGE, TILE_PAGE
 from dml_tile.rules.tensor import TensorView
 from dml_tile.targets import DIRECTML_VERSIONS, TILE_SUPPORT, Target
@@ -83,7 +84,7 @@ def operator_type_is_not_too_large(operator: OperatorDesc | None, target: Target
 def operator_is_a_tile(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     is_public = operator is not None and 0 < operator.type < _FIRST_IMPOSSIBLE_TYPE
     if operator and operator.type != OperatorType.TILE and (is_public or operator.type in _PRIVATE_TYPES):
-        yield Violation("Type", f"operator {int(operator.type)} is not a tile; only tiles are checked")
+        yield Violation("Type", f"{operator_name(int(operator.type))} is not a tile; only tiles are checked")
 
 
 @rule(

@@ -16,6 +16,8 @@ from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.errors import DialectError, DmlError
 from dml_tile.findings import Finding
 from dml_tile.lowering.lower import lower
+from dml_tile.readers.dxdispatch.parts import model_findings
+from dml_tile.readers.json.syntax import parse_document
 from dml_tile.readers.model_tile import DIALECTS
 from dml_tile.rules.check import check
 from dml_tile.rules.dialect import SPECIFICATION_RULES
@@ -23,7 +25,7 @@ from dml_tile.simulation import DEFAULT_TARGET
 from dml_tile.targets import Target
 from docs.generator.call_examples import CALLS, PREPARED
 from docs.generator.terse import Descriptor, terse_json
-from tests.helpers.rule_cases import CASES, LOWERING_CASES
+from tests.helpers.rule_cases import CASES, DXDISPATCH_CASES, LOWERING_CASES
 
 Language = Literal["json", "python"]
 
@@ -48,6 +50,8 @@ def example_pairs() -> dict[str, tuple[Example, Example]]:
     for rule, refused, accepted, level, _ in LOWERING_CASES:
         if rule not in pairs:
             pairs[rule] = _lowered(rule, refused, level), _lowered(rule, accepted, level)
+    for rule, refused_model, accepted_model in DXDISPATCH_CASES:
+        pairs[rule] = _model(refused_model), _model(accepted_model)
     for rule, calls in CALLS.items():
         pairs[rule] = _called(rule, calls.bad), _called(rule, calls.good)
     return pairs
@@ -59,6 +63,14 @@ def _checked(desc: Descriptor, target: Target) -> Example:
     return Example(
         "json", f"{verdict_of(findings).capitalize()} at {target.name}{lacking}:", terse_json(desc), findings
     )
+
+
+def _model(text: str) -> Example:
+    """A DxDispatch model, of which the findings on its parts are told."""
+    found = model_findings(parse_document(text.encode()))
+    findings = tuple(finding for each in found.values() for finding in each)
+    mark = " (it begins with U+FEFF, which is not seen here)" if text.startswith("\ufeff") else ""
+    return Example("json", f"{verdict_of(findings).capitalize()} in a model{mark}:", text, findings)
 
 
 def _lowered(rule: str, desc: TileOperatorDesc, level: str) -> Example:

@@ -44,6 +44,10 @@ FAMILIES: Final = {
         "tile by these ids.",
     ),
     "VIA": Family("Back ends", "What keeps a tile from DirectML on its way through a back end (`check --via`)."),
+    "DXDISPATCH": Family(
+        "DxDispatch models",
+        "What DxDispatch's own parser makes of [a model](dxdispatch.md); bare descriptors are not held to it.",
+    ),
     "DEVICE": Family("Making and asking a device", "DMLCreateDevice1, and the calls of IDMLDevice."),
     "COMPILE": Family("Compiling", "IDMLDevice::CompileOperator."),
     "INITIALIZER": Family("Initializers", "IDMLDevice::CreateOperatorInitializer."),

@@ -14,7 +14,7 @@ import typer
 
 from dml_tile.cli.commands.options import Against, AgainstOption, TargetsOption, one_target
 from dml_tile.cli.console import FINDINGS, UNREADABLE, complain, console_of, run_tile
-from dml_tile.cli.output_files import print_text
+from dml_tile.cli.output_files import print_bytes, print_text
 
 _NO_DXDISPATCH_MODEL: Final = (
     "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file, and in Python "
@@ -36,6 +36,10 @@ def run(
     allow_hidden: Annotated[
         bool, typer.Option("--allow-hidden", help="Let the model use files of which a part begins with a dot.")
     ] = False,
+    dxdispatch_output: Annotated[
+        bool,
+        typer.Option("--dxdispatch-output", help="Print exactly what DxDispatch prints: 8-bit integers as characters."),
+    ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Let the model replace files that were there before.")
     ] = False,
@@ -46,7 +50,8 @@ def run(
     from dml_tile.files.paths import AllowedFolders
     from dml_tile.input_errors import unreadable
     from dml_tile.readers.dxdispatch.model import read_model
-    from dml_tile.readers.json.descriptors import read_value
+    from dml_tile.readers.dxdispatch.parts import model_findings
+    from dml_tile.readers.json.descriptors import read_one
     from dml_tile.readers.sources import is_model_file
     from dml_tile.reports.lines import print_refusals
 
@@ -55,13 +60,23 @@ def run(
     try:
         if is_model_file(model):
             raise unreadable("", _NO_DXDISPATCH_MODEL)
-        read = read_model(read_value(model))
+        document = read_one(model)
+        read = read_model(document.value)
+        found = model_findings(document)
         folders = AllowedFolders((folder, Path()), output_dir, allow_hidden, overwrite)
         with suppress(UnsupportedOperation):  # by a stream that is no file
             folders.keep(os.fstat(sys.stdin.fileno()) if model == "-" else Path(model).stat())
         run_model(
-            read, folders, print_text, chosen, against.value, dispatch=partial(run_tile, explain_plan=explain_plan)
+            read,
+            folders,
+            print_bytes if dxdispatch_output else print_text,
+            chosen,
+            against.value,
+            dispatch=partial(run_tile, explain_plan=explain_plan),
+            found=found,
+            as_dxdispatch=dxdispatch_output,
         )
+        print_refusals(console_of(stderr=True), model, found, chosen)
     except RefusedModelError as error:
         print_refusals(console_of(stderr=True), model, error.results, chosen)
         raise typer.Exit(FINDINGS) from None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -20,18 +21,21 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from dml_tile.descriptors import DATA_TYPE, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.descriptors import DATA_TYPE, UINT, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import UINT_MAX, ExecutionFlags, TensorDataType
 from dml_tile.errors import InputError, Problem
+from dml_tile.geometry.layout import calc_buffer_tensor_size, round_up_4
 from dml_tile.input_errors import MAX_PROBLEMS_COUNTED, ProblemList, unreadable
+from dml_tile.readers.dxdispatch.dxgi_formats import FORMATS
+from dml_tile.rules.dxdispatch import TENSORS, TILE_NAMES, operator_of
 from dml_tile.spellings import JSON_DOCUMENT, Flags
 from dml_tile.text import json_pointer, shown
 
 IMAGE_SUFFIXES: Final = (".jpg", ".jpeg", ".png")
-TILE_NAMES: Final = ("DML_OPERATOR_TILE", "TILE")
 _TILE_FIELDS: Final = tuple(str(field.alias) for field in TileOperatorDesc.model_fields.values())
+_TYPES_OF_4_BITS: Final = ("UINT4", "INT4", "DML_TENSOR_DATA_TYPE_UINT4", "DML_TENSOR_DATA_TYPE_INT4")
 _BUFFER_FIELDS: Final = tuple(str(field.alias) for field in BufferTensorDesc.model_fields.values())
-_TENSOR_FIELDS: Final = (*(str(field.alias) for field in TensorDesc.model_fields.values()), "NullDesc")
+_TENSOR_FIELDS: Final = tuple(str(field.alias) for field in TensorDesc.model_fields.values())
 
 MAX_BIND_POINTS: Final = 1000
 """The most tensors that one ``bindings`` may name; no operator of DirectML has nearly as many."""
@@ -54,7 +58,7 @@ class _Part(BaseModel):
 class TypedValue(_Part):
     """One value of a resource that mixes types."""
 
-    name: str | None = Field(default=None, description="A comment.")
+    name: Any = Field(default=None, description="A comment.")
     type: Annotated[TensorDataType | int, DATA_TYPE] = Field(description="The value's type.")
     value: Number
 
@@ -85,7 +89,7 @@ def _kind_of_values(values: Any) -> str | None:
         return "(list)" if isinstance(values, list) else "(deferred)"
     if isinstance(values, dict):
         kinds = [kind for kind in ("value", "valueStart", "sourcePath") if kind in values]
-        return f"({kinds[0]})" if len(kinds) == 1 else None
+        return f"({kinds[0]})" if len(kinds) == 1 or kinds == ["valueStart", "sourcePath"] else None
     return None
 
 
@@ -118,23 +122,55 @@ class Resource(_Part):
     size_in_bytes: UINT64 | None = Field(
         default=None, description="At least what the values need; rounded up to 4 if omitted."
     )
-    initial_values_offset_in_bytes: UINT64 = Field(default=0, description="Where in the buffer the values begin.")
+    initial_values_offset_in_bytes: UINT64 = Field(
+        default=0, description="Checked against sizeInBytes; DxDispatch puts the values at the beginning all the same."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_what_is_deferred(cls, data: Any) -> Any:
+        """Of a deferred resource, DxDispatch reads the data type only."""
+        if isinstance(data, dict) and data.get("initialValues") == "deferred":
+            return _pick(data, ("initialValues", "initialValuesDataType"))
+        return data
+
+
+def _format(name: str) -> str:
+    if name.removeprefix("DXGI_FORMAT_") not in FORMATS:
+        raise PydanticCustomError("format", "The name of a DXGI_FORMAT was expected")
+    return name
 
 
 class BindingSource(_Part):
     """A resource from an element on."""
 
     name: str
+    element_count: UINT64 = Field(default=0, description="Read, and not used for a tile.")
     element_size_in_bytes: UINT64 = Field(
         default=0, description="By default the size of the resource's initialValuesDataType."
     )
     element_offset: UINT64 = Field(default=0, description="The first element, in units of elementSizeInBytes.")
+    format: Annotated[str, AfterValidator(_format)] = Field(
+        default="UNKNOWN", description="A DXGI_FORMAT; read, and not used for a tile."
+    )
+    counter: str = Field(default="", description="A resource; read, and not used for a tile.")
+    counter_offset_bytes: UINT64 = Field(default=0, description="Read with counter only.")
+    shape: list[Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]] = Field(
+        default=[], description="Read, and not used for a tile."
+    )
 
 
 def _as_sources(sources: Any) -> Any:
     """A bind point's resources as a list of objects; one may stand alone, by its name."""
     sources = sources if isinstance(sources, list) else [sources]
-    return [{"name": source} if isinstance(source, str) else source for source in sources]
+    return [{"name": source} if isinstance(source, str) else _without_offset(source) for source in sources]
+
+
+def _without_offset(source: Any) -> Any:
+    """A source without counterOffsetBytes where it has no counter: it is not looked at then."""
+    if not isinstance(source, dict) or "counter" in source:
+        return source
+    return {key: value for key, value in source.items() if key != "counterOffsetBytes"}
 
 
 def _of_few_points(bindings: Any) -> Any:
@@ -178,7 +214,7 @@ class TileDispatchable(_Part):
         bindings = data.get("bindings")  # anything but an object is ignored there
         known = {"bindings": bindings} if isinstance(bindings, dict) else {}
         options = _pick(data, ("dmlCompileType", "executionFlags"))
-        return {"type": _type_of(data), "desc": _known_fields_of_tile(desc), **options, **known}
+        return {"type": operator_of(data), "desc": _known_fields_of_tile(desc), **options, **known}
 
 
 class OtherDispatchable(_Part):
@@ -189,12 +225,12 @@ class OtherDispatchable(_Part):
     @model_validator(mode="before")
     @classmethod
     def _spell(cls, data: Any) -> Any:
-        return {"type": data["Type"], **data} if isinstance(data, dict) and "Type" in data else data
+        return {**data, "type": operator_of(data)} if isinstance(data, dict) and "Type" in data else data
 
 
 Dispatchable = Annotated[
     Annotated[TileDispatchable, Tag("(tile)")] | Annotated[OtherDispatchable, Tag("(other)")],
-    Discriminator(lambda data: "(tile)" if _type_of(data) in TILE_NAMES else "(other)"),
+    Discriminator(lambda data: "(tile)" if operator_of(data) in TILE_NAMES else "(other)"),
 ]
 
 
@@ -204,6 +240,7 @@ class DispatchCommand(_Part):
     type: Literal["dispatch"]
     dispatchable: str
     bindings: Bindings
+    thread_group_count: tuple[UINT, UINT, UINT] = Field(default=(1, 1, 1), description="For shaders only.")
 
 
 class PrintCommand(_Part):
@@ -211,6 +248,7 @@ class PrintCommand(_Part):
 
     type: Literal["print"]
     resource: str
+    verbose: bool = Field(default=False, strict=True, description="One element a line, with its index and its bits.")
 
 
 class WriteFileCommand(_Part):
@@ -337,11 +375,14 @@ def _dangling_resources(bindings: Bindings, model: Model, steps: list[str | int]
         for source in sources:
             if source.name not in model.resources:
                 yield Problem(json_pointer([*steps, "bindings", point]), f"no resource is called {source.name!r}")
+            if source.counter and source.counter not in model.resources and steps[0] == "commands":
+                yield Problem(json_pointer([*steps, "bindings", point]), f"no resource is called {source.counter!r}")
 
 
 def _several_resources(bindings: Bindings, steps: list[str | int]) -> Iterator[Problem]:
-    for point, sources in bindings.items():
-        if len(sources) != 1:
+    for point in TENSORS:
+        sources = bindings.get(point, ())
+        if point in bindings and len(sources) != 1:
             yield Problem(
                 json_pointer([*steps, "bindings", point]), f"{len(sources)} resources are bound; a tensor takes one"
             )
@@ -372,12 +413,20 @@ def _known_fields_of_buffer(buffer: dict[str, Any]) -> dict[str, Any]:
     known = _pick(buffer, _BUFFER_FIELDS)
     if known.get("TotalTensorSizeInBytes") == 0:
         del known["TotalTensorSizeInBytes"]  # worked out as if it were missing
+    if known.get("DataType") in _TYPES_OF_4_BITS and "TotalTensorSizeInBytes" not in known:
+        known["TotalTensorSizeInBytes"] = _size_of_4_bits(known)
     return known
+
+
+def _size_of_4_bits(buffer: dict[str, Any]) -> int:
+    """The size of a tensor of 4-bit integers: DxDispatch's helper knows them, that of the reference page does not."""
+    try:
+        tensor = BufferTensorDesc.model_validate(buffer | {"DataType": "UINT8"}, context=JSON_DOCUMENT)
+    except ValidationError:
+        return 0  # the tensor itself cannot be read
+    elements = calc_buffer_tensor_size(TensorDataType.UINT64, tensor.sizes or (), tensor.strides) // 8
+    return round_up_4((elements + 1) // 2)
 
 
 def _pick(data: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     return {key: data[key] for key in keys if key in data}
-
-
-def _type_of(data: Any) -> Any:
-    return data.get("type", data.get("Type")) if isinstance(data, dict) else None

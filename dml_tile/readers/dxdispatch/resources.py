@@ -20,6 +20,7 @@ from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.reading import read_into
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.input_errors import problems_of, unreadable
+from dml_tile.readers.dxdispatch.halves import fill_halves, halves
 from dml_tile.readers.dxdispatch.model import (
     IMAGE_SUFFIXES,
     ConstantValues,
@@ -72,7 +73,7 @@ def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict
     values = {name: _values(resource, _pointer(name), folders) for name, resource in resources.items()}
     sizes = {name: _size(resource, values[name].nbytes, _pointer(name)) for name, resource in resources.items()}
     require_memory(sum(sizes.values()) + max((each.scratch_bytes for each in values.values()), default=0), "/resources")
-    return {name: _filled(resource, values[name], sizes[name]) for name, resource in resources.items()}
+    return {name: _filled(values[name], sizes[name]) for name in resources}
 
 
 def require_memory(needed: int, pointer: str) -> None:
@@ -89,7 +90,8 @@ def literal_problems(resources: Mapping[str, Resource]) -> Iterator[Problem]:
     for name, resource in resources.items():
         if not isinstance(resource.initial_values, FileValues):
             try:
-                _literal_values(resource, f"{_pointer(name)}/initialValues")
+                values = _literal_values(resource, f"{_pointer(name)}/initialValues")
+                _size(resource, values.nbytes, _pointer(name))
             except InputError as error:
                 yield from error.problems
 
@@ -109,10 +111,9 @@ def _size(resource: Resource, needed: int, pointer: str) -> int:
     return size
 
 
-def _filled(resource: Resource, values: _Values, size: int) -> Memory:
+def _filled(values: _Values, size: int) -> Memory:
     memory = np.zeros(size, np.uint8)
-    offset = resource.initial_values_offset_in_bytes
-    values.write(memory[offset : offset + values.nbytes])
+    values.write(memory[: values.nbytes])  # DxDispatch checks initialValuesOffsetInBytes, and does not use it
     return Memory(values.data_type, values.nbytes, memory)
 
 
@@ -147,6 +148,9 @@ def _sequence(values: SequenceValues, dtype: np.dtype[Any], pointer: str) -> Cal
 
     def write(place: Bytes) -> None:
         steps = place.view(dtype)
+        if dtype == np.float16:
+            fill_halves(steps, start, delta)
+            return
         steps[:1], steps[1:] = start, delta
         with np.errstate(all="ignore"):
             np.cumsum(steps, dtype=dtype, out=steps)  # one by one in the type itself, as DxDispatch adds them up
@@ -219,7 +223,7 @@ def _array(values: list[Any], dtype: np.dtype[Any], pointer: str) -> NDArray[Any
         numbers.append(number)
     with np.errstate(over="ignore"):  # what is too large for a float is infinite, as in C++
         if dtype == np.float16:
-            return np.array(numbers, np.float32).astype(dtype)  # DxDispatch rounds twice
+            return halves(np.array(numbers, np.float32))
         return np.array(numbers, np.float64 if floating else dtype).astype(dtype)
 
 

@@ -17,10 +17,13 @@ from dml_tile.enums import OperatorType
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.reading import open_without_waiting
 from dml_tile.input_errors import MAX_PROBLEMS, MAX_PROBLEMS_COUNTED, ProblemList, unreadable
+from dml_tile.operators import is_operator, nearest_operator
 from dml_tile.readers.dxdispatch.model import TileDispatchable, is_dxdispatch_model, read_dispatchables, read_model
+from dml_tile.readers.dxdispatch.parts import model_parts
 from dml_tile.readers.file_kinds import unread_kind
 from dml_tile.readers.json.positions import SourceText
-from dml_tile.readers.json.syntax import parse_json
+from dml_tile.readers.json.syntax import Document, parse_document, parse_json
+from dml_tile.rules.dxdispatch import ModelPart, part_findings
 from dml_tile.spellings import JSON_DOCUMENT
 from dml_tile.text import json_pointer, shown
 
@@ -48,12 +51,14 @@ LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
 class JsonDescriptor:
     """A descriptor, its JSON pointer, and the text that it was read from.
 
-    ``other`` is the C name of an operator other than Tile, which is not read.
+    ``other`` is the C name of an operator other than Tile, which is not read. ``part`` is the part of a DxDispatch
+    model that was read: a dispatchable, or one without an operator that breaks a rule of its own.
     """
 
     pointer: str
     desc: OperatorDesc | TileOperatorDesc | None = None
     other: str | None = None
+    part: ModelPart | None = field(default=None, compare=False, repr=False)
     text: SourceText | None = field(default=None, compare=False, repr=False)
 
 
@@ -77,12 +82,12 @@ def read_source(name: str) -> Iterator[Part]:
         yield Problem("", error.strerror or str(error))
 
 
-def read_value(name: str) -> Any:
-    """The value of the one JSON document in a file, or in standard input (``-``). Raises InputError."""
+def read_one(name: str) -> Document:
+    """The JSON document that a file, or standard input (``-``), begins with. Raises InputError."""
     try:
         with _opened(name) as file:
             text = _whole(file, name)
-            return parse_json(text)
+            return parse_document(text)
     except OSError as error:
         raise unreadable("", error.strerror or str(error)) from None
     except InputError:
@@ -119,7 +124,9 @@ def read_document(text: bytes, name: str = "-") -> Iterator[Part]:
     list.
     """
     try:
-        data = parse_json(text)
+        document = parse_document(text)
+        if document.rest and not is_dxdispatch_model(document.value):
+            parse_json(text)  # raises an error that tells where the rest begins
     except ValueError as error:
         blank = text.count(b"\n", 0, len(text) - len(text.lstrip()))
         lines = text.rstrip().split(b"\n")[blank:]
@@ -129,7 +136,7 @@ def read_document(text: bytes, name: str = "-") -> Iterator[Part]:
         else:
             yield Problem("", _why_unreadable(name, text, error))
         return
-    yield from _located(_limited(_parts(data)), SourceText(text))
+    yield from _located(_limited(_parts(document)), SourceText(text))
 
 
 def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[Part]:
@@ -192,9 +199,10 @@ def _located(parts: Iterable[Part], text: SourceText) -> Iterator[Part]:
             yield replace(part, position=text.position(part.pointer) if part.pointer else None)
 
 
-def _parts(data: Any) -> Iterator[Part]:
+def _parts(document: Document) -> Iterator[Part]:
+    data = document.value
     if is_dxdispatch_model(data):
-        yield from _model_parts(data)
+        yield from _model_parts(document)
     elif isinstance(data, list):
         for i, item in enumerate(data):
             yield _descriptor(item, json_pointer([i]))
@@ -202,19 +210,22 @@ def _parts(data: Any) -> Iterator[Part]:
         yield _descriptor(data, "")
 
 
-def _model_parts(data: dict[str, Any]) -> Iterator[Part]:
+def _model_parts(document: Document) -> Iterator[Part]:
     from dml_tile.readers.dxdispatch.resources import literal_problems  # with NumPy, which only models need
 
     try:
-        yield from literal_problems(read_model(data).resources)
+        yield from literal_problems(read_model(document.value).resources)
     except InputError as error:
         yield from error.problems
-    for name, dispatchable in read_dispatchables(data).items():
+    parts = dict(model_parts(document))
+    for name, dispatchable in read_dispatchables(document.value).items():
         pointer = json_pointer(["dispatchables", name])
+        part = parts.pop(pointer)
         if isinstance(dispatchable, TileDispatchable):
-            yield JsonDescriptor(pointer, OperatorDesc(type=OperatorType.TILE, desc=dispatchable.desc))
+            yield JsonDescriptor(pointer, OperatorDesc(type=OperatorType.TILE, desc=dispatchable.desc), part=part)
         else:
-            yield JsonDescriptor(pointer, other=dispatchable.type)
+            yield JsonDescriptor(pointer, other=dispatchable.type, part=part)
+    yield from (JsonDescriptor(pointer, part=part) for pointer, part in parts.items() if part_findings(part))
 
 
 def _descriptor(data: Any, pointer: str) -> Part:
@@ -225,20 +236,30 @@ def _descriptor(data: Any, pointer: str) -> Part:
     if is_dxdispatch_model(data):
         return Problem(pointer, "a DxDispatch model was provided, which has to be the whole document")
     if not isinstance(data, dict) or (typed is None and not data.keys() & {*_TILE_FIELDS, *_TILE_FIELDS.values()}):
-        return Problem(
-            pointer,
-            f"{shown(data)} was provided, but a tile (an object with {', '.join(_TILE_FIELDS.values())}), a "
-            "DML_OPERATOR_DESC (with Type and Desc) or a DxDispatch model (with resources, dispatchables and commands) "
-            "was expected",
-        )
+        return Problem(pointer, _no_descriptor(data))
     if typed is None:
         return _validated(TileOperatorDesc, data, pointer)
     operator = _operator_type(data[typed])
     if isinstance(operator, str):
+        if not (_may_be_operator(data[typed]) or data.keys() & {"Desc", "desc"}):
+            return Problem(pointer, _no_descriptor(data))
         return JsonDescriptor(pointer, other=operator)
     if operator is not None and operator != OperatorType.TILE:
         return _validated(OperatorDesc, {"Type": operator, "Desc": None}, pointer)
     return _validated(OperatorDesc, data, pointer)
+
+
+def _no_descriptor(data: Any) -> str:
+    is_schema = isinstance(data, dict) and "$schema" in data and "type" in data
+    return (
+        f"{'a JSON Schema' if is_schema else shown(data)} was provided, but a tile (an object with "
+        f"{', '.join(_TILE_FIELDS.values())}), a DML_OPERATOR_DESC (with Type and Desc) or a DxDispatch model (with "
+        "resources, dispatchables and commands) was expected"
+    )
+
+
+def _may_be_operator(name: str) -> bool:
+    return name.startswith(OPERATOR_TYPE.prefix) or is_operator(name) or bool(nearest_operator(name))
 
 
 def _operator_type(spelling: Any) -> int | str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from dataclasses import dataclass
 from typing import Any, Final
 
 import jiter
@@ -18,6 +19,35 @@ _STRING_OR_COMMENT: Final = re.compile(f"{STRING}|{COMMENT}".encode(), re.DOTALL
 _STRING_OR_TRAILING_COMMA: Final = re.compile(rf"{STRING}|,(?=\s*[\]}}])".encode(), re.DOTALL)
 _REPEATED_NAME: Final = re.compile(r'Detected duplicate key "(.*)" at (line \d+ column \d+)\Z', re.DOTALL)
 _BLANKS: Final = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
+
+
+_REST: Final = re.compile(r"trailing characters at line (\d+) column (\d+)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A JSON document; ``rest`` is the text that follows it, ``has_mark`` its byte order mark."""
+
+    value: Any
+    rest: str = ""
+    has_mark: bool = False
+
+
+def parse_document(text: bytes) -> Document:
+    """Parse the JSON document that a text begins with, as DxDispatch does. Raises ValueError where there is none."""
+    has_mark = text.startswith(codecs.BOM_UTF8)
+    text = text.removeprefix(codecs.BOM_UTF8)
+    try:
+        return Document(parse_json(text), "", has_mark)
+    except ValueError as error:
+        found = _REST.match(str(error))
+        if not found:
+            raise
+        line, column = map(int, found.groups())
+        lines = text.split(b"\n", line - 1)
+        rest = lines.pop()[column - 1 :]
+        beginning = text[: len(text) - len(rest)]
+        return Document(parse_json(beginning), rest.decode(errors="replace").strip(), has_mark)
 
 
 def parse_json(text: bytes) -> Any:

@@ -83,6 +83,7 @@ def tile_row(result: Result) -> TileRow:
     """A result as a row."""
     groups = list(alike(result.findings))
     is_judged = result.lowest_level or result.verdict not in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
+    is_judged = is_judged and not result.part
     lowest_level, oldest_windows = run_from_level(result.lowest_level, bool(result.unknown)) if is_judged else ("", "")
     return TileRow(
         source=clipped(result.source),
