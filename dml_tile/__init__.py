@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from dml_tile.findings import Severity as Severity
     from dml_tile.findings import Violation as Violation
     from dml_tile.geometry.layout import calc_buffer_tensor_size as calc_buffer_tensor_size
+    from dml_tile.headers import get_include as get_include
     from dml_tile.lowering.lower import lower as lower
     from dml_tile.lowering.lower import lower_request as lower_request
     from dml_tile.lowering.run import run_lowering as run_lowering
@@ -181,6 +182,7 @@ _NAMES = {
     "execution.threads": ("Progress",),
     "execution.executor": ("POISON", "BoundTile", "CompiledTile", "Padding", "compile_tile", "execute"),
     "findings": ("Against", "Basis", "Finding", "Rule", "Severity", "Violation"),
+    "headers": ("get_include",),
     "geometry.layout": ("calc_buffer_tensor_size",),
     "lowering.lower": ("lower", "lower_request"),
     "lowering.run": ("run_lowering",),

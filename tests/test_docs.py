@@ -25,7 +25,7 @@ from dml_tile.targets import TILE_SUPPORT, Target
 from docs.generate import DOCS, GENERATED
 from docs.generator import rules_page
 from docs.generator.call_examples import PREPARED
-from docs.generator.examples import example_pairs, findings_of
+from docs.generator.examples import document_findings, example_pairs, findings_of
 from docs.generator.sources import Constant, definition, public_names, signature
 from docs.generator.terse import terse_json
 from tests.helpers.packages import skip_without_reader
@@ -116,6 +116,8 @@ def tried(rule: str, block: Block) -> tuple[Finding, ...]:
     """Tries an example of the page as the line above it says, and returns the findings."""
     if block.language == "python":
         return findings_of(PREPARED[rule.split("-")[1]], block.text)
+    if rule.startswith(("DML-DXDISPATCH-", "DML-CAPTURE-")):
+        return document_findings(block.text)
     *_, lead, _, _, _ = rule_sections()[rule][: block.span[0]].split("\n")
     data: Any = json.loads(block.text)
     model = OperatorDesc if data and "Type" in data else TileOperatorDesc

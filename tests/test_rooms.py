@@ -17,6 +17,7 @@ ROOMS: Final = (
     ("element_types",),
     ("pages",),
     ("processors",),
+    ("headers",),
     ("text",),
     ("operators",),
     ("dtypes",),

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from dml_tile.readers.dxdispatch.parts import model_findings
+from dml_tile.readers.json.syntax import parse_document
 from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import DESCRIPTOR_RULES, check
-from tests.helpers.rule_cases import CASES, Case
+from dml_tile.rules.dxdispatch import DXDISPATCH_RULES
+from tests.helpers.rule_cases import CASES, DXDISPATCH_CASES, Case
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.target.name}-{case.path}")
@@ -20,7 +23,15 @@ def test_a_rule_refuses_and_accepts(case: Case) -> None:
     assert case.rule not in [finding.rule for finding in accepted]
 
 
+@pytest.mark.parametrize(("rule", "refused", "accepted"), DXDISPATCH_CASES)
+def test_a_rule_of_models_tells_what_breaks_it(rule: str, refused: str, accepted: str) -> None:
+    broken = model_findings(parse_document(refused.encode()))
+    assert {finding.rule for found in broken.values() for finding in found} == {rule}
+    assert not model_findings(parse_document(accepted.encode()))
+
+
 def test_each_rule_has_its_cases() -> None:
+    assert [rule for rule, _, _ in DXDISPATCH_CASES] == [rule.id for rule in DXDISPATCH_RULES]
     assert {case.rule for case in CASES} == {rule.id for rule in DESCRIPTOR_RULES}
 
 
@@ -30,6 +41,6 @@ def test_a_rule_says_what_it_rests_on(rule: Any) -> None:
     assert rule.url.startswith("https://")
     assert rule.basis
     never_called = rule.id == "DML-OPERATOR-not-a-tile" or rule.id.startswith(
-        ("DML-DIALECT-", "DML-DXDISPATCH-", "DML-LOWER-", "DML-VIA-")
+        ("DML-CAPTURE-", "DML-DIALECT-", "DML-DXDISPATCH-", "DML-LOWER-", "DML-VIA-")
     )
     assert (rule.hresult is None) == (rule.crash or never_called)

@@ -35,6 +35,8 @@ def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, comp
                     if _concerns(part, pointer):
                         complain(file, part)
                         is_readable = False
+                elif isinstance(part, JsonDescriptor) and not part.is_operator:
+                    continue
                 elif pointer not in (None, part.pointer):
                     passed_over.append(part.pointer)
                 else:

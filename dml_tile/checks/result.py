@@ -14,9 +14,10 @@ from dml_tile.errors import Position
 from dml_tile.findings import Against, Finding, Severity
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
+from dml_tile.rules.capture import the_emulator_agrees
 from dml_tile.rules.check import check, lowest_level, not_a_tile
 from dml_tile.rules.dialect import SPECIFICATION_RULES
-from dml_tile.rules.dxdispatch import Kind, part_findings
+from dml_tile.rules.dxdispatch import part_findings
 from dml_tile.simulation import DEFAULT_TARGET
 from dml_tile.targets import Target
 
@@ -146,8 +147,10 @@ def _results_of_a_document(
     source: str, part: JsonDescriptor, targets: Sequence[Target], against: Against
 ) -> Iterator[Result]:
     found = part_findings(part.part) if part.part else ()
+    if part.capture:
+        found += tuple(the_emulator_agrees.findings(part.capture, DEFAULT_TARGET))
     locate = part.text.position if part.text else None
-    is_read = part.other is None and (part.part is None or part.part.kind is Kind.DISPATCHABLE)
+    is_read = part.other is None and part.is_operator
     no_tile = part.part.kind.value if part.part and not is_read else ""
     if part.other is not None:
         found += (not_a_tile(part.other),)

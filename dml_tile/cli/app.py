@@ -1,4 +1,5 @@
-"""The command line: ``dml-tile check``, ``lower``, ``show``, ``run``, ``emit``, ``levels``, ``explain``, ``schema``.
+"""The command line: ``dml-tile check``, ``lower``, ``show``, ``run``, ``emit``, ``levels``, ``explain``, ``schema``,
+``load``, ``include-dir``.
 
 Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that cannot be read or written.
 """
@@ -16,7 +17,9 @@ import typer
 from dml_tile.cli.commands.check import check
 from dml_tile.cli.commands.emit import emit
 from dml_tile.cli.commands.explain import explain
+from dml_tile.cli.commands.include_dir import include_dir
 from dml_tile.cli.commands.levels import levels
+from dml_tile.cli.commands.load import load
 from dml_tile.cli.commands.lower import lower
 from dml_tile.cli.commands.run import run
 from dml_tile.cli.commands.schema import schema
@@ -52,7 +55,7 @@ def options(
     """Would DirectML accept this tile? Checks and runs DML_TILE_OPERATOR_DESC descriptors, anywhere."""
 
 
-for command in (check, lower, show, run, emit, levels, explain, schema):
+for command in (check, lower, show, run, emit, levels, explain, schema, load, include_dir):
     app.command()(command)
 
 

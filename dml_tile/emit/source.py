@@ -15,6 +15,7 @@ from dml_tile.descriptors import OperatorDesc
 from dml_tile.emit.cpp import Descriptor, cpp_text
 from dml_tile.emit.python import python_text
 from dml_tile.enums import OperatorType
+from dml_tile.operators import operator_name
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.text import pointer_steps, printable
 
@@ -60,7 +61,7 @@ def commented_text(language: Literal["cpp", "python"], parts: Sequence[Commented
 def other_operator(part: JsonDescriptor) -> str | None:
     """The C name, or the number, of an operator that is no tile, whose fields were not read; None for a tile."""
     if part.other is None and isinstance(part.desc, OperatorDesc) and part.desc.type != OperatorType.TILE:
-        return f"operator {int(part.desc.type)}"
+        return operator_name(int(part.desc.type))
     return part.other
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from dml_tile.findings import Rule
 from dml_tile.rules.back_end import BACK_END_RULES
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_PAIR_RULES, BINDING_RULES, BOUND_RULES, COUNT_RULES
+from dml_tile.rules.capture import CAPTURE_RULES
 from dml_tile.rules.check import DESCRIPTOR_RULES
 from dml_tile.rules.device import COMPILATION_RULES, CREATION_RULES, FEATURE_RULES, INITIALIZER_RULES, REMOVAL_RULES
 from dml_tile.rules.dialect import DIALECT_RULES, SPECIFICATION_RULES
@@ -31,6 +32,7 @@ RULES: Final[dict[str, Rule[Any]]] = {
     for rule in DESCRIPTOR_RULES
     + _RULES_OF_DIALECTS
     + DXDISPATCH_RULES
+    + CAPTURE_RULES
     + LOWERING_RULES
     + _RULES_OF_BINDINGS
     + _RULES_OF_THE_DEVICE

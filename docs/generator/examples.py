@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from dml_tile.calls import RemovalWatch
+from dml_tile.checks.result import results
 from dml_tile.checks.verdicts import verdict_of
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.errors import DialectError, DmlError
 from dml_tile.findings import Finding
 from dml_tile.lowering.lower import lower
-from dml_tile.readers.dxdispatch.parts import model_findings
-from dml_tile.readers.json.syntax import parse_document
+from dml_tile.readers.json.descriptors import JsonDescriptor, read_document
 from dml_tile.readers.model_tile import DIALECTS
 from dml_tile.rules.check import check
 from dml_tile.rules.dialect import SPECIFICATION_RULES
@@ -25,7 +25,7 @@ from dml_tile.simulation import DEFAULT_TARGET
 from dml_tile.targets import Target
 from docs.generator.call_examples import CALLS, PREPARED
 from docs.generator.terse import Descriptor, terse_json
-from tests.helpers.rule_cases import CASES, DXDISPATCH_CASES, LOWERING_CASES
+from tests.helpers.rule_cases import CAPTURE_CASES, CASES, DXDISPATCH_CASES, LOWERING_CASES
 
 Language = Literal["json", "python"]
 
@@ -52,6 +52,8 @@ def example_pairs() -> dict[str, tuple[Example, Example]]:
             pairs[rule] = _lowered(rule, refused, level), _lowered(rule, accepted, level)
     for rule, refused_model, accepted_model in DXDISPATCH_CASES:
         pairs[rule] = _model(refused_model), _model(accepted_model)
+    for rule, disagreed, agreed in CAPTURE_CASES:
+        pairs[rule] = _capture(disagreed), _capture(agreed)
     for rule, calls in CALLS.items():
         pairs[rule] = _called(rule, calls.bad), _called(rule, calls.good)
     return pairs
@@ -65,10 +67,20 @@ def _checked(desc: Descriptor, target: Target) -> Example:
     )
 
 
+def document_findings(text: str) -> tuple[Finding, ...]:
+    """The findings that ``check`` reports on a document, a line of it or a model, at 6_4."""
+    parts = (part for part in read_document(text.encode()) if isinstance(part, JsonDescriptor))
+    return tuple(finding for part in parts for result in results("-", part, [DEFAULT_TARGET], "both")
+                 for finding in result.findings)  # fmt: skip
+
+
+def _capture(text: str) -> Example:
+    return Example("json", "A captured line:", text, document_findings(text))
+
+
 def _model(text: str) -> Example:
-    """A DxDispatch model, of which the findings on its parts are told."""
-    found = model_findings(parse_document(text.encode()))
-    findings = tuple(finding for each in found.values() for finding in each)
+    """A DxDispatch model."""
+    findings = document_findings(text)
     mark = " (it begins with U+FEFF, which is not seen here)" if text.startswith("\ufeff") else ""
     return Example("json", f"{verdict_of(findings).capitalize()} in a model{mark}:", text, findings)
 

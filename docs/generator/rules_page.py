@@ -48,6 +48,7 @@ FAMILIES: Final = {
         "DxDispatch models",
         "What DxDispatch's own parser makes of [a model](dxdispatch.md); bare descriptors are not held to it.",
     ),
+    "CAPTURE": Family("Captures", "What an application [captured](cpp.md#capture-what-an-application-makes)."),
     "DEVICE": Family("Making and asking a device", "DMLCreateDevice1, and the calls of IDMLDevice."),
     "COMPILE": Family("Compiling", "IDMLDevice::CompileOperator."),
     "INITIALIZER": Family("Initializers", "IDMLDevice::CreateOperatorInitializer."),

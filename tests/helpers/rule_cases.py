@@ -323,3 +323,15 @@ DXDISPATCH_CASES: Final = [
         _GOOD_MODEL,
     ),
 ]
+
+
+def captured_line(hresult: str) -> str:
+    """A line of dml_tile/capture.h, in several."""
+    return f"""\
+{{"dml_tile_capture": 1, "hresult": "{hresult}", "feature_level": "0x00006200",
+ "operator": {{"Type": 70, "Desc": {{"InputTensor": {{"DataType": 1, "Sizes": [2]}},
+   "OutputTensor": {{"DataType": 1, "Sizes": [4]}}, "RepeatsCount": 1, "Repeats": [2]}}}}}}
+"""
+
+
+CAPTURE_CASES: Final = [("DML-CAPTURE-HRESULT", captured_line("0x80070057"), captured_line("0x00000000"))]

@@ -44,6 +44,8 @@ def emit(
     for part in read_source(file):
         if not isinstance(part, JsonDescriptor):
             problems.append(part)
+        elif not part.is_operator:
+            continue
         elif other := other_operator(part):
             left_out.append(Problem(part.pointer, f"{other} is not a tile; it is left out"))
         else:

@@ -16,14 +16,16 @@ from dml_tile.descriptors import OPERATOR_TYPE, BufferTensorDesc, OperatorDesc, 
 from dml_tile.enums import OperatorType
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.reading import open_without_waiting
-from dml_tile.input_errors import MAX_PROBLEMS, MAX_PROBLEMS_COUNTED, ProblemList, unreadable
+from dml_tile.input_errors import MAX_PROBLEMS, MAX_PROBLEMS_COUNTED, ProblemList, problems_of, unreadable
 from dml_tile.operators import is_operator, nearest_operator
 from dml_tile.readers.dxdispatch.model import TileDispatchable, is_dxdispatch_model, read_dispatchables, read_model
 from dml_tile.readers.dxdispatch.parts import model_parts
 from dml_tile.readers.file_kinds import unread_kind
+from dml_tile.readers.json.captures import CapturedLine, is_capture
 from dml_tile.readers.json.positions import SourceText
 from dml_tile.readers.json.syntax import Document, parse_document, parse_json
-from dml_tile.rules.dxdispatch import ModelPart, part_findings
+from dml_tile.rules.capture import Capture
+from dml_tile.rules.dxdispatch import Kind, ModelPart, part_findings
 from dml_tile.spellings import JSON_DOCUMENT
 from dml_tile.text import json_pointer, shown
 
@@ -52,14 +54,21 @@ class JsonDescriptor:
     """A descriptor, its JSON pointer, and the text that it was read from.
 
     ``other`` is the C name of an operator other than Tile, which is not read. ``part`` is the part of a DxDispatch
-    model that was read: a dispatchable, or one without an operator that breaks a rule of its own.
+    model that was read: a dispatchable, or one without an operator that breaks a rule of its own. ``capture`` is what
+    an application got for the descriptor.
     """
 
     pointer: str
     desc: OperatorDesc | TileOperatorDesc | None = None
     other: str | None = None
     part: ModelPart | None = field(default=None, compare=False, repr=False)
+    capture: Capture | None = field(default=None, compare=False, repr=False)
     text: SourceText | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_operator(self) -> bool:
+        """False for a part of a model that holds no operator, such as a resource."""
+        return self.part is None or self.part.kind is Kind.DISPATCHABLE
 
 
 Part = JsonDescriptor | Problem
@@ -232,6 +241,8 @@ def _descriptor(data: Any, pointer: str) -> Part:
     """A bare DML_TILE_OPERATOR_DESC, or a DML_OPERATOR_DESC with its Type."""
     if data is None:
         return JsonDescriptor(pointer)
+    if is_capture(data):
+        return _captured(data, pointer)
     typed = next((key for key in ("Type", "type") if isinstance(data, dict) and key in data), None)
     if is_dxdispatch_model(data):
         return Problem(pointer, "a DxDispatch model was provided, which has to be the whole document")
@@ -247,6 +258,19 @@ def _descriptor(data: Any, pointer: str) -> Part:
     if operator is not None and operator != OperatorType.TILE:
         return _validated(OperatorDesc, {"Type": operator, "Desc": None}, pointer)
     return _validated(OperatorDesc, data, pointer)
+
+
+def _captured(data: dict[str, Any], pointer: str) -> Part:
+    """A line of dml_tile/capture.h."""
+    try:
+        captured = CapturedLine.model_validate(data)
+    except ValidationError as error:
+        return Problem(pointer, "; ".join(problem.message for problem in problems_of(error, data, pointer)))
+    part = _descriptor(captured.operator, f"{pointer}/operator")
+    if not isinstance(part, JsonDescriptor) or part.other is not None:
+        return part
+    desc = part.desc if isinstance(part.desc, OperatorDesc) else None
+    return replace(part, capture=Capture(desc, captured.hresult, captured.feature_level))
 
 
 def _no_descriptor(data: Any) -> str:

@@ -38,7 +38,7 @@ MAX_ANSWER_BYTES: Final = 2**24
 
 # -P: a package in the current folder must not pass for onnx or OpenVINO
 _COMMAND: Final = (sys.executable, "-P", "-m", "dml_tile.readers.sandbox.child")
-_NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signals}
+NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signals}
 
 
 class ModelReader:
@@ -103,7 +103,7 @@ class ModelReader:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._stop()
-            self._process = _started(self._command)
+            self._process = started(self._command)
         return self._process
 
     def _stop(self) -> None:
@@ -114,7 +114,8 @@ class ModelReader:
                 pass
 
 
-def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
+def started(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start a child; what it writes to standard error is discarded."""
     surroundings = os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),  # the child imports from where its parent does
         "OPENBLAS_NUM_THREADS": "1",  # NumPy reserves memory for each
@@ -129,7 +130,7 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part], dim
 
     Return why the answer is incomplete, None if it is whole; the child cannot be used again after an incomplete one.
     """
-    with _deadline(process, order.seconds) as has_passed:
+    with deadline(process, order.seconds) as has_passed:
         try:
             parts.extend(_answers(process, order, dimensions))
             failure = None
@@ -170,7 +171,7 @@ def _answers(process: subprocess.Popen[bytes], order: Order, dimensions: set[str
 
 
 @contextmanager
-def _deadline(process: subprocess.Popen[bytes], seconds: float) -> Iterator[Event]:
+def deadline(process: subprocess.Popen[bytes], seconds: float) -> Iterator[Event]:
     """Kill the child if the block takes longer; the event is then set."""
     has_passed = Event()
 
@@ -190,4 +191,4 @@ def _deadline(process: subprocess.Popen[bytes], seconds: float) -> Iterator[Even
 def _cause_of_death(status: int, order: Order) -> str:
     if status == OUT_OF_MEMORY:
         return f"reading ran out of its {order.memory / 2**30:.3g} GiB of memory"
-    return f"{order.reader}'s reader crashed ({_NAMES_OF_STATUS.get(status, f'status {status:#x}')})"
+    return f"{order.reader}'s reader crashed ({NAMES_OF_STATUS.get(status, f'status {status:#x}')})"

@@ -1,0 +1,67 @@
+"""The rule for captures: what DirectML returned to an application is what the emulator gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from dml_tile.descriptors import OperatorDesc
+from dml_tile.enums import HRESULT, FeatureLevel
+from dml_tile.findings import Basis, Rule, Severity, Violation, rule
+from dml_tile.pages import CREATE_OPERATOR_PAGE
+from dml_tile.rules.check import findings_of
+from dml_tile.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A tile that an application described, the HRESULT of CreateOperator, and the device's highest feature level.
+
+    ``feature_level`` is None where it was not captured.
+    """
+
+    desc: OperatorDesc | None
+    hresult: int
+    feature_level: FeatureLevel | None
+
+
+@rule(
+    "DML-CAPTURE-HRESULT",
+    basis=Basis.RUNTIME,
+    url=CREATE_OPERATOR_PAGE,
+    says="CreateOperator returned what the emulator gives at the device's feature level.",
+    hresult=None,
+    severity=Severity.NOTE,
+)
+def the_emulator_agrees(capture: Capture, target: Target) -> Iterator[Violation]:
+    if capture.feature_level is None:
+        return
+    level = capture.feature_level
+    answers = {_answer(capture.desc, Target(level, double_precision=double, typed_uav_loads=loads))
+               for double, loads in product((True, False), repeat=2)}  # fmt: skip
+    if capture.hresult not in answers:
+        expected = " or ".join(sorted(_in_words(answer) for answer in answers))
+        yield Violation(
+            "",
+            f"CreateOperator returned {_in_words(capture.hresult)} at feature level {level.short}; the emulator gives "
+            f"{expected}",
+            "please report it, with the captured line: one of the two is wrong",
+        )
+
+
+def _answer(desc: OperatorDesc | None, target: Target) -> int | None:
+    """The HRESULT that the emulated runtime returns; None where it would crash."""
+    findings = [each for each in findings_of(desc, target, "runtime") if each.severity is Severity.ERROR]
+    returned = next((finding.hresult for finding in findings if finding.hresult is not None), None)
+    return returned if findings else 0
+
+
+def _in_words(hresult: int | None) -> str:
+    if hresult is None:
+        return "a crash"
+    return str(HRESULT(hresult)) if hresult in {*HRESULT} else f"0x{hresult:08X}"
+
+
+CAPTURE_RULES: Final[tuple[Rule[Capture], ...]] = (the_emulator_agrees,)

@@ -1,0 +1,45 @@
+"""C++ compilers of this machine, and where the headers of the tests lie."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dml_tile.headers import get_include
+
+CPP_TESTS: Final = Path(__file__).parent.parent / "cpp"
+COMPILERS: Final = tuple(name for name in ("g++", "clang++") if shutil.which(name))
+STANDARDS: Final = ("c++11", "c++14", "c++17", "c++20")
+WARNINGS: Final = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+
+REAL_HEADERS: Final = os.environ.get("DML_TILE_TESTS_DIRECTX_HEADERS", "")
+"""The folder `include` of microsoft/DirectX-Headers; where it is not given, a stand-in takes DirectML.h's place."""
+
+needs_compiler: Final = pytest.mark.skipif(not COMPILERS, reason="needs g++ or clang++")
+
+
+def stand_in_headers() -> list[str]:
+    """The options for the capture header and the stand-in for DirectML.h."""
+    return [f"-I{CPP_TESTS}", f"-I{get_include()}"]
+
+
+def real_headers() -> list[str]:
+    """The options for the capture header and the real DirectML.h, on Linux."""
+    include = Path(REAL_HEADERS)
+    folders = (include, include / "directx", include / "wsl" / "stubs")
+    return [
+        *(word for folder in folders for word in ("-isystem", str(folder))),
+        *("-include", "wsl/winadapter.h", f"-I{get_include()}"),
+    ]
+
+
+def compiled(compiler: str, *options: str | Path) -> None:
+    """Run a compiler, which must not complain."""
+    ran = subprocess.run([compiler, *options], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert not ran.stderr

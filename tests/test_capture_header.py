@@ -1,0 +1,152 @@
+"""dml_tile/capture.h: compiled, run, and its lines compared with what is read where the structs lie."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dml_tile.descriptors import OperatorDesc
+from dml_tile.enums import FeatureLevel
+from dml_tile.operators import operator_name
+from dml_tile.readers.c_structs import read_operator_desc
+from dml_tile.readers.json.descriptors import JsonDescriptor, read_source
+from tests.helpers.compilers import (
+    COMPILERS,
+    CPP_TESTS,
+    REAL_HEADERS,
+    STANDARDS,
+    WARNINGS,
+    compiled,
+    needs_compiler,
+    real_headers,
+    stand_in_headers,
+)
+
+SOURCE: Final = CPP_TESTS / "capture_random.cpp"
+SHORT, LONG = 500, 20_000
+pytestmark = needs_compiler
+
+USES: Final = """\
+#include <dml_tile/capture.h>
+
+template <class Interface>
+struct Pointer  // as ComPtr is one
+{
+    Interface* held;
+    Interface* operator->() const { return held; }
+    explicit operator bool() const { return held != nullptr; }
+};
+
+struct Device
+{
+    HRESULT CheckFeatureSupport(DML_FEATURE, UINT, const void*, UINT, void*) { return 0; }
+};
+
+bool use(const DML_OPERATOR_DESC& desc, HRESULT hr, Device* device, Pointer<Device> smart)
+{
+    int lines = 0;
+    const auto count = [&lines](const char*, std::size_t) { ++lines; };
+    return dml_tile::capture("tiles.jsonl", desc, hr, device) && dml_tile::capture("tiles.jsonl", &desc, hr, smart) &&
+           dml_tile::capture("tiles.jsonl", desc, hr) && dml_tile::capture("tiles.jsonl", desc, hr, nullptr) &&
+           dml_tile::capture(count, desc, hr, device) && dml_tile::capture(count, nullptr, hr) && lines == 2;
+}
+"""
+
+
+@pytest.mark.parametrize("standard", STANDARDS)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_it_compiles_without_a_warning(compiler: str, standard: str, tmp_path: Path) -> None:
+    source = tmp_path / "uses.cpp"
+    source.write_text(USES)
+    compiled(compiler, f"-std={standard}", *WARNINGS, *stand_in_headers(), "-fsyntax-only", source)
+    compiled(compiler, f"-std={standard}", *WARNINGS, *stand_in_headers(), "-fsyntax-only", "-fno-exceptions", source)
+
+
+@pytest.mark.skipif(not REAL_HEADERS, reason="needs DML_TILE_TESTS_DIRECTX_HEADERS")
+@pytest.mark.parametrize("standard", STANDARDS)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_it_compiles_with_the_real_header(compiler: str, standard: str, tmp_path: Path) -> None:
+    source = tmp_path / "uses.cpp"
+    source.write_text(
+        "#include <dml_tile/capture.h>\n"
+        "bool use(IDMLDevice* device, const DML_OPERATOR_DESC& desc, HRESULT hr)\n"
+        '{ return dml_tile::capture("tiles.jsonl", desc, hr, device); }\n'
+    )
+    compiled(compiler, f"-std={standard}", *WARNINGS, *real_headers(), "-fsyntax-only", source)
+
+
+def lines_of(program: Path, file: Path, count: int) -> dict[int, JsonDescriptor]:
+    """The descriptors that a program captures, by their seeds, which it gives for the HRESULT."""
+    subprocess.run([program, file, str(count)], check=True, timeout=300)
+    seeds = [int(json.loads(line)["hresult"], 16) for line in file.read_text().splitlines()]
+    parts = list(read_source(str(file)))
+    assert all(isinstance(part, JsonDescriptor) for part in parts)
+    assert sorted(seeds) == list(range(count)), "lines of two threads are whole, and none is lost"
+    return {seed: part for seed, part in zip(seeds, parts, strict=True) if isinstance(part, JsonDescriptor)}
+
+
+def expect_what_lies_there(found: dict[int, JsonDescriptor], library: Path) -> None:
+    """Compare captured descriptors with those that are read in place."""
+    random_desc = ctypes.CDLL(str(library)).random_desc
+    random_desc.argtypes, random_desc.restype = [ctypes.c_uint64], ctypes.c_void_p
+    for seed, part in found.items():
+        there = read_operator_desc(random_desc(seed))
+        if there is not None and part.other is not None:
+            assert part.other == operator_name(int(there.type))
+        else:
+            assert part.desc == there
+            assert there is None or isinstance(there, OperatorDesc)
+        if part.capture:
+            assert (part.capture.hresult, part.capture.feature_level) == (seed, FeatureLevel.DML_FEATURE_LEVEL_5_2)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_lines_hold_what_is_read_in_place(compiler: str, tmp_path: Path) -> None:
+    options = ("-std=c++11", *WARNINGS, *stand_in_headers(), "-pthread", SOURCE)
+    compiled(compiler, *options, "-o", tmp_path / "program")
+    compiled(compiler, *options, "-shared", "-fPIC", "-o", tmp_path / "library.so")
+    found = lines_of(tmp_path / "program", tmp_path / "tiles.jsonl", SHORT)
+    expect_what_lies_there(found, tmp_path / "library.so")
+    assert sum(part.other is None and part.desc is not None for part in found.values()) > SHORT // 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "sanitizers", ["-fsanitize=address,undefined", "-fsanitize=thread", "-fsanitize=undefined -fsanitize-trap=all"]
+)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_sanitizers_find_nothing_in_many_captures(compiler: str, sanitizers: str, tmp_path: Path) -> None:
+    options = (*sanitizers.split(), "-g", "-std=c++17", *stand_in_headers(), "-pthread", SOURCE)
+    program = tmp_path / "program"
+    built = subprocess.run([compiler, *options, "-o", program], capture_output=True, text=True, check=False)
+    if built.returncode:
+        pytest.skip(f"{compiler} lacks {sanitizers}: {built.stderr[-200:]}")
+    library = ("-std=c++17", *stand_in_headers(), "-pthread", SOURCE, "-shared", "-fPIC", "-o", tmp_path / "library.so")
+    compiled(COMPILERS[0], *library)
+    found = lines_of(program, tmp_path / "tiles.jsonl", LONG)
+    expect_what_lies_there(found, tmp_path / "library.so")
+
+
+def test_several_processes_write_to_one_file(tmp_path: Path) -> None:
+    program, file = tmp_path / "program", tmp_path / "tiles.jsonl"
+    compiled(COMPILERS[0], "-std=c++17", *stand_in_headers(), "-pthread", SOURCE, "-o", program)
+    running = [subprocess.Popen([program, file, "300"]) for _ in range(4)]
+    assert [each.wait(60) for each in running] == [0] * 4
+    assert len([json.loads(line) for line in file.read_text().splitlines()]) == 1200
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs /dev/full")
+def test_a_full_disk_is_told_by_the_result(tmp_path: Path) -> None:
+    source = tmp_path / "full.cpp"
+    source.write_text(
+        "#include <dml_tile/capture.h>\nint main() { const DML_OPERATOR_DESC desc = {DML_OPERATOR_TILE, nullptr};\n"
+        'return dml_tile::capture("/dev/full", desc, 0); }\n'
+    )
+    compiled(COMPILERS[0], "-std=c++17", *stand_in_headers(), source, "-o", tmp_path / "full")
+    assert subprocess.run([tmp_path / "full"], check=False, timeout=60).returncode == 0

@@ -1,0 +1,94 @@
+"""Captured lines, as `check` reads them: what an application described, and what it got."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dml_tile.headers import get_include
+from dml_tile.rules.capture import CAPTURE_RULES
+from tests.helpers.command_line import Call
+
+TENSOR = {"DataType": 1, "Flags": 0, "DimensionCount": 1, "Sizes": [2], "Strides": None, "TotalTensorSizeInBytes": 8,
+          "GuaranteedBaseOffsetAlignment": 0}  # fmt: skip
+TILED = TENSOR | {"Sizes": [4], "TotalTensorSizeInBytes": 16}
+TILE = {
+    "InputTensor": {"Type": 1, "Desc": TENSOR},
+    "OutputTensor": {"Type": 1, "Desc": TILED},
+    "RepeatsCount": 1,
+    "Repeats": [2],
+}
+WRONG = TILE | {"Repeats": [3]}
+INT64 = TILE | {name: {"Type": 1, "Desc": desc | {"DataType": 11, "TotalTensorSizeInBytes": 32}}
+                for name, desc in (("InputTensor", TENSOR), ("OutputTensor", TILED))}  # fmt: skip
+DOUBLES = TILE | {name: {"Type": 1, "Desc": desc | {"DataType": 9, "TotalTensorSizeInBytes": 32}}
+                  for name, desc in (("InputTensor", TENSOR), ("OutputTensor", TILED))}  # fmt: skip
+
+
+def line(tile: Any, hresult: str = "0x00000000", level: str | None = "0x00006200", **changes: Any) -> str:
+    operator = {"Type": 70, "Desc": tile}
+    captured = {"dml_tile_capture": 1, "hresult": hresult, "feature_level": level, "operator": operator}
+    return json.dumps(captured | changes) + "\n"
+
+
+def test_a_capture_is_checked_at_each_target(check: Call) -> None:
+    result = check("-", "--target", "windows-10-22h2,6_4", stdin=line(TILE) + line(INT64))
+    assert "-#/0/operator: accepted at 6_4" in result.stdout
+    assert "-#/1/operator: refused at windows-10-22h2" in result.stdout
+    assert "DML-CAPTURE" not in result.stdout
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("captured", "told"),
+    [
+        (line(WRONG), "CreateOperator returned S_OK 0x00000000 at feature level 6_2; the emulator gives E_INVALIDARG"),
+        (line(TILE, "0x80070057"), "returned E_INVALIDARG 0x80070057 at feature level 6_2; the emulator gives S_OK"),
+        (line(TILE, "0x8007000E"), "returned 0x8007000E at feature level 6_2; the emulator gives S_OK"),
+        (line(WRONG, "0x80070057"), ""),
+        (line(TILE), ""),
+        (line(WRONG, level=None), ""),
+        (line(WRONG, level="0x00009900"), ""),
+        # whether the adapter has double precision is not captured
+        (line(DOUBLES), ""),
+        (line(DOUBLES, "0x80070057"), ""),
+    ],
+)
+def test_an_answer_that_the_emulator_does_not_give_is_told(check: Call, captured: str, told: str) -> None:
+    printed = check("-", stdin=captured).stdout
+    assert ("note[DML-CAPTURE-HRESULT]" in printed) == bool(told)
+    assert told in printed
+
+
+def test_the_rule_of_captures_is_a_note() -> None:
+    assert [(rule.id, str(rule.severity)) for rule in CAPTURE_RULES] == [("DML-CAPTURE-HRESULT", "note")]
+
+
+def test_other_operators_are_counted_and_not_checked(check: Call) -> None:
+    other = line(None, operator={"Type": 67})
+    result = check("-", stdin=line(TILE) + other + other + line(None, operator=None))
+    assert "DML_OPERATOR_GATHER is not a tile" in result.stdout
+    assert "1 accepted, 1 refused, 2 not checked" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("captured", "told"),
+    [
+        (line(TILE, "80070057"), "hresult is '80070057'"),
+        (line(TILE, level="high"), "feature_level"),
+        (line(TILE, operator=7), "operator is 7; an object was expected"),
+        (line(TILE, dml_tile_capture=2), "dml_tile_capture is 2"),
+        (line(TILE | {"Repeats": [-1]}), "Repeats[0] is -1"),
+        (line(TILE, more=1), "more is unknown"),
+    ],
+)
+def test_a_line_that_is_none_is_told(check: Call, captured: str, told: str) -> None:
+    result = check("-", stdin=captured)
+    assert told in result.stderr
+    assert result.exit_code == 2
+
+
+def test_the_header_s_folder_is_printed(call: Call) -> None:
+    assert call("include-dir").stdout == f"{get_include()}\n"
