@@ -108,7 +108,7 @@ def expect_what_lies_there(found: dict[int, JsonDescriptor], library: Path) -> N
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_lines_hold_what_is_read_in_place(compiler: str, tmp_path: Path) -> None:
-    options = ("-std=c++11", *WARNINGS, *stand_in_headers(), "-pthread", SOURCE)
+    options: list[str | Path] = ["-std=c++11", *WARNINGS, *stand_in_headers(), "-pthread", SOURCE]
     compiled(compiler, *options, "-o", tmp_path / "program")
     compiled(compiler, *options, "-shared", "-fPIC", "-o", tmp_path / "library.so")
     found = lines_of(tmp_path / "program", tmp_path / "tiles.jsonl", SHORT)
@@ -122,12 +122,21 @@ def test_lines_hold_what_is_read_in_place(compiler: str, tmp_path: Path) -> None
 )
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_sanitizers_find_nothing_in_many_captures(compiler: str, sanitizers: str, tmp_path: Path) -> None:
-    options = (*sanitizers.split(), "-g", "-std=c++17", *stand_in_headers(), "-pthread", SOURCE)
+    options: list[str | Path] = [*sanitizers.split(), "-g", "-std=c++17", *stand_in_headers(), "-pthread", SOURCE]
     program = tmp_path / "program"
     built = subprocess.run([compiler, *options, "-o", program], capture_output=True, text=True, check=False)
     if built.returncode:
         pytest.skip(f"{compiler} lacks {sanitizers}: {built.stderr[-200:]}")
-    library = ("-std=c++17", *stand_in_headers(), "-pthread", SOURCE, "-shared", "-fPIC", "-o", tmp_path / "library.so")
+    library: list[str | Path] = [
+        "-std=c++17",
+        *stand_in_headers(),
+        "-pthread",
+        SOURCE,
+        "-shared",
+        "-fPIC",
+        "-o",
+        tmp_path / "library.so",
+    ]
     compiled(COMPILERS[0], *library)
     found = lines_of(program, tmp_path / "tiles.jsonl", LONG)
     expect_what_lies_there(found, tmp_path / "library.so")

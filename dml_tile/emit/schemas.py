@@ -13,8 +13,9 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from dml_tile.descriptors import DATA_TYPE, OperatorDesc, TileOperatorDesc
 from dml_tile.pages import TILE_PAGE
-from dml_tile.readers.dxdispatch.model import TILE_NAMES, Model
+from dml_tile.readers.dxdispatch.model import Model
 from dml_tile.reports.json import CheckOutput
+from dml_tile.rules.dxdispatch import TILE_NAMES
 from dml_tile.targets import TILE_SUPPORT, TileSupport
 from dml_tile.webnn_limits import OpSupportLimits
 

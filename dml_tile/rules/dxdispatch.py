@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from dml_tile.findings import Basis, Finding, Rule, Severity, Violation, rule
+from dml_tile.findings import Basis, Finding, Rule, Severity, Violation, found_by, rule
 from dml_tile.operators import is_operator, nearest_operator
 from dml_tile.pages import DXDISPATCH_PAGE, DXDISPATCH_PARSER
 from dml_tile.simulation import DEFAULT_TARGET
@@ -314,7 +314,7 @@ DXDISPATCH_RULES: Final[tuple[Rule[ModelPart], ...]] = (
 
 def part_findings(part: ModelPart) -> tuple[Finding, ...]:
     """The findings on a part of a model, which are the same at any target."""
-    return tuple(finding for each in DXDISPATCH_RULES for finding in each.findings(part, DEFAULT_TARGET))
+    return tuple(found_by(DXDISPATCH_RULES, part, DEFAULT_TARGET))
 
 
 def _joined(path: str, key: str) -> str:

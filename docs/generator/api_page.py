@@ -46,7 +46,7 @@ GROUPS: Final = {
     ),
     "Lowering": ("lowering.lower", "lowering.run", "lowering.steps"),
     "Many descriptors at once": ("readers.batches", "checks.batches"),
-    "C structs": ("readers.c_structs",),
+    "C structs": ("readers.c_structs", "headers"),
     "The device": ("device", "rules.device", "bindings.resources"),
     "Enumerations": ("enums",),
 }

@@ -17,7 +17,6 @@ from dml_tile.readers.sandbox.protocol import End, Order, Part, answer_line
 from dml_tile.text import shortened
 
 _MAX_MESSAGE_LENGTH: Final = 300
-_MAX_MESSAGE_LENGTH: Final = 300
 
 
 def main() -> None:
