@@ -49,7 +49,6 @@ def test_the_example_builds_and_a_wrong_descriptor_fails_with_its_reason(tmp_pat
         [tmp_path / "test_tiles", "odd", "6_4"], capture_output=True, text=True, check=False, env=surroundings
     )
     assert failing.returncode == 1
-    assert failing.stdout.splitlines()[1:] == [
-        "[DML-BUFFER-TotalTensorSizeInBytes-minimum] InputTensor.TotalTensorSizeInBytes: the value is too small. "
-        "6 was provided, but at least 8 was expected"
-    ]
+    (reason,) = failing.stdout.splitlines()[1:]
+    assert reason.startswith("[DML-BUFFER-TotalTensorSizeInBytes-minimum] InputTensor.TotalTensorSizeInBytes: ")
+    assert reason.endswith("6 was provided, but at least 8 was expected")

@@ -394,7 +394,7 @@ def test_operators_that_are_no_tiles_are_named_and_left_out() -> None:
     assert json.loads(result.stdout)["Repeats"] == [1]
     assert result.stderr.splitlines() == [
         "dml-tile: -#/0: DML_OPERATOR_GEMM is not a tile; it is left out",
-        "dml-tile: -#/1: operator 53 is not a tile; it is left out",
+        "dml-tile: -#/1: DML_OPERATOR_CONVOLUTION is not a tile; it is left out",
     ]
 
 
