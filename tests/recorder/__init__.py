@@ -4,6 +4,13 @@ releases    which wheels of torch-directml carry which DirectML
 wheels      fetches them, and reads their licence first
 stand_in    what DirectML finds in place of Direct3D 12 and DXCore
 interfaces  the calls of COM objects
-runtime     a device of the real DirectML
+memory      descriptors whose ends cannot be read past
+runtime     the real DirectML, and its answers to descriptors
+devices     the real DirectML behind the emulator's interface
 workers     asks in forked processes, so that a crash is an answer
+draws       random descriptors
+compare     both sides, descriptor by descriptor; shrink, processes and progress help
+calls       the recorded calls of devices; lives, those of binding, dispatch and removal
+record      writes the recorded files anew
+commands    the commands and their output
 """
