@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:] = [str(ROOT), *(entry for entry in sys.path if Path(entry).resolve() != Path(__file__).resolve().parent)]
 
 from tests.recorder.commands import ask, compare, fetch, record  # noqa: E402 - the root is on the path only now
+from tests.recorder.record import RECORDED  # noqa: E402
 from tests.recorder.releases import LEVELS, Release, missing, release_of  # noqa: E402
 from tests.recorder.stand_in import BuildError  # noqa: E402
 from tests.recorder.wheels import FetchError  # noqa: E402
@@ -51,21 +52,36 @@ def _why_not(releases: Sequence[Release]) -> str | None:
     return f"{', '.join(absent)}: not fetched; run `python tests/recorder fetch` first" if absent else None
 
 
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"a number from 1 on was expected, not {text!r}")
+    return int(text)
+
+
+def _recorded_file(text: str) -> str:
+    name = Path(text).name
+    if name not in RECORDED:
+        raise argparse.ArgumentTypeError(f"{text!r} is not recorded here; expected one of {', '.join(RECORDED)}")
+    return name
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python tests/recorder", description="Ask Microsoft's own DirectML.")
     commands = parser.add_subparsers(dest="command", required=True)
     fetching = commands.add_parser("fetch", help="fetch the releases through pip, if their licence is MIT")
     comparing = commands.add_parser("compare", help="ask about random descriptors, and compare with the emulator")
-    comparing.add_argument("--count", type=int, default=20_000, help="how many descriptors (default: %(default)s)")
+    comparing.add_argument(
+        "--count", type=_positive, default=20_000, help="how many descriptors (default: %(default)s)"
+    )
     comparing.add_argument("--seed", type=int, default=0, help="which ones (default: %(default)s)")
     comparing.add_argument("--show", type=int, default=5, help="how many disagreements to show (default: %(default)s)")
     comparing.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, help="how many processes (default: one for each CPU)"
+        "--workers", type=_positive, default=os.cpu_count() or 1, help="how many processes (default: one for each CPU)"
     )
     asking = commands.add_parser("ask", help="ask about descriptors in files, as dml-tile check reads them")
     asking.add_argument("file", nargs="+")
     recording = commands.add_parser("record", help="write the recorded answers anew")
-    recording.add_argument("file", nargs="*", help="which of the files in tests/data (default: all)")
+    recording.add_argument("file", nargs="*", type=_recorded_file, help="files of tests/data (default: all)")
     for command in (fetching, comparing, asking):
         command.add_argument("--level", action="append", choices=LEVELS, help="a release; may be given several times")
     recording.set_defaults(level=None)

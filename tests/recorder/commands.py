@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain, zip_longest
-from pathlib import Path
 
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.errors import Problem
@@ -103,8 +102,8 @@ def _said(findings: Sequence[Finding]) -> str:
 def record(files: Sequence[str]) -> int:
     """Write recorded files anew, and say which of them are not the same as before."""
     for name in files or list(RECORDED):
-        path = DATA / Path(name).name
-        before, after = path.read_text(encoding="utf-8"), recorded(path.name)
+        path = DATA / name
+        before, after = path.read_text(encoding="utf-8"), recorded(name)
         path.write_text(after, encoding="utf-8", newline="\n")
         changed = sum(old != new for old, new in zip_longest(before.splitlines(), after.splitlines()))
         print(f"{path.name}: {len(after.splitlines())} lines, {changed} of them changed")
