@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.recorder import __main__ as command_line
+from tests.recorder.releases import release_of
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,6 @@ def test_wrong_arguments_are_told(arguments: list[str], told: str, capsys: pytes
 def test_releases_that_are_not_fetched_are_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command_line, "missing", lambda: [command_line.release_of("5_2")])
+    monkeypatch.setattr(command_line, "missing", lambda: [release_of("5_2")])
     assert command_line.main(["compare"]) == 2
     assert capsys.readouterr().err == "5_2: not fetched; run `python tests/recorder fetch` first\n"
