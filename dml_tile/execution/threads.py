@@ -26,8 +26,8 @@ Progress = Callable[[int, int], object]
 
 VARIABLE: Final = "DML_TILE_THREADS"
 
-MANY_BYTES: Final = 3 * 2**20
-"""From so many bytes on threads share the blocks of a plan: 3.2 MB take two threads 80 µs, and one 107."""
+MANY_BYTES: Final = 8 * 2**20
+"""From so many bytes on threads share the blocks of a plan: one takes 85 to 200 µs, and the other 30 to wake up."""
 
 MAX_THREADS: Final = 64
 MAX_KEPT_BLOCKS: Final = 256
