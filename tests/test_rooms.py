@@ -46,6 +46,7 @@ ROOMS: Final = (
     ("webnn_limits",),
     ("testing", "pytest_plugin"),
     ("checks",),
+    ("sweeps",),
     ("reports",),
     ("pictures",),
     ("emit",),

@@ -3,29 +3,72 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from dml_tile.checks.files import Checking
+from dml_tile.checks.one_file import Engine, Event, FileCheck, FileEnd, in_this_process
 from dml_tile.checks.result import Result
 from dml_tile.cli.console import console_of
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _FILES_WORTH_A_PROGRESS_BAR: Final = 20
 
 
-def checked_files(checking: Checking, names: Sequence[str]) -> Iterator[tuple[Result, ...]]:
-    """The results of all files and folders, tile by tile, one for each target."""
-    files = checking.files(names)
-    if len(files) < _FILES_WORTH_A_PROGRESS_BAR or not sys.stderr.isatty():
-        yield from checking.results(files)
-        return
-    from rich.progress import Progress
+def checked_files(checking: Checking, names: Sequence[str], jobs: int | None = None) -> Iterator[tuple[Result, ...]]:
+    """The results of all files and folders, tile by tile, one for each target.
 
+    They are checked in so many processes; by default in one, or on all processors where that takes less time.
+    """
+    files = checking.files(names)
+    engine = _engine(jobs, len(files))
+    if len(files) < _FILES_WORTH_A_PROGRESS_BAR or not sys.stderr.isatty():
+        yield from checking.results(files, engine)
+        return
     collected: list[tuple[Result, ...]] = []  # for a terminal, which cannot show results and a bar at once
-    with Progress(console=console_of(stderr=True), transient=True, redirect_stdout=False) as progress:
-        results = checking.results(progress.track(files, description="checking"))
+    with _progress() as progress:
+        results = checking.results(files, _counted(engine, progress, len(files)))
         if sys.stdout.isatty():
             collected += results
         else:
             yield from results
     yield from collected
+
+
+def _engine(jobs: int | None, count: int) -> Engine:
+    from dml_tile.processors import processor_count
+    from dml_tile.sweeps.processes import MIN_FILES, in_processes
+
+    jobs = jobs or (processor_count() if count >= MIN_FILES else 1)
+    return in_this_process if jobs == 1 else in_processes(jobs)
+
+
+def _progress() -> Progress:
+    """A bar with the number of files, the rate, and the time that is left."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("checking"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]} files/s,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    return Progress(*columns, console=console_of(stderr=True), transient=True, redirect_stdout=False)
+
+
+def _counted(engine: Engine, progress: Progress, total: int) -> Engine:
+    """The engine, with the files counted on a bar as they end."""
+
+    def counted(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
+        task = progress.add_task("", total=total, rate="-")
+        for file, event in engine(check, files):
+            yield file, event
+            if isinstance(event, FileEnd):
+                speed = progress.tasks[0].speed
+                progress.update(task, advance=1, rate="-" if speed is None else f"{speed:.0f}")
+
+    return counted

@@ -50,10 +50,16 @@ def is_model_file(name: str) -> bool:
 
 
 class Sources:
-    """Reads the sources of one check; the child that reads models starts with the first one and ends with the block."""
+    """Reads the sources of one check; the child that reads models starts with the first one and ends with the block.
 
-    def __init__(self, known_shapes: KnownShapes) -> None:
+    ``shared_by`` so many processes, each has its part of the memory that reading a model may take.
+    """
+
+    def __init__(self, known_shapes: KnownShapes, shared_by: int = 1) -> None:
         self._known_shapes = known_shapes
+        self._shared_by = shared_by
+        self.seconds_lost = 0.0
+        """The seconds that were lost to models that cannot be read."""
         self._models = ExitStack()
         self._reader: ModelReader | None = None
 
@@ -63,10 +69,9 @@ class Sources:
     def __exit__(self, *error: object) -> None:
         self._models.close()
 
-    @property
-    def dimension_names(self) -> frozenset[str]:
-        """The names that the ONNX models that were read so far give dimensions."""
-        return frozenset(self._reader.dimension_names if self._reader else ())
+    def new_dimension_names(self) -> frozenset[str]:
+        """The names that ONNX models give dimensions, of those that were read since this was last asked."""
+        return self._reader.new_dimension_names() if self._reader else frozenset()
 
     def parts(self, name: str) -> Iterator[JsonDescriptor | TileNode | Problem]:
         """Yield the tiles and problems of a file, or of standard input (``-``)."""
@@ -74,10 +79,13 @@ class Sources:
             yield from read_source(name)
             return
         if self._reader is None:
-            from dml_tile.readers.sandbox.parent import ModelReader  # with what a process takes
+            from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader  # with what a process takes
 
-            self._reader = self._models.enter_context(ModelReader(self._known_shapes))
+            memory = MAX_MEMORY_BYTES // self._shared_by
+            self._reader = self._models.enter_context(ModelReader(self._known_shapes, memory=memory))
+        self._reader.seconds_lost = self.seconds_lost
         yield from self._reader.parts(Path(name))
+        self.seconds_lost = self._reader.seconds_lost
 
 
 def expanded(name: str) -> Iterator[str]:

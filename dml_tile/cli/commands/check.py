@@ -102,6 +102,17 @@ def check(
     dims: DimsOption = None,
     input_shapes: InputShapesOption = None,
     infer: InferOption = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            metavar="N",
+            min=1,
+            max=64,
+            help="Check files in N processes; by default in one, or on all processors where files are many.",
+        ),
+    ] = None,
     via: Annotated[
         str | None,
         typer.Option(
@@ -153,7 +164,7 @@ def check(
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
         require_other_files(wanted, names)
         with reports_in(wanted, contract, threshold, with_statistics=statistics, is_quiet=quiet) as reports:
-            for results in checked_files(checking, names):
+            for results in checked_files(checking, names, jobs):
                 if not all(result.passes(threshold) for result in results):
                     status.count_findings()
                 for report in reports:

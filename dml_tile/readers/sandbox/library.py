@@ -15,7 +15,7 @@ from dml_tile.descriptors import OperatorDesc
 from dml_tile.input_errors import unreadable
 from dml_tile.operators import operator_name
 from dml_tile.readers.json.descriptors import JsonDescriptor
-from dml_tile.readers.sandbox.parent import NAMES_OF_STATUS, deadline, started
+from dml_tile.readers.sandbox.parent import deadline, name_of_status, started
 from dml_tile.text import json_pointer
 
 MAX_SECONDS: Final = 60
@@ -55,7 +55,7 @@ def library_descs(
     if has_passed.is_set():
         failure = f"took longer than {seconds:g} s"
     elif failure is None:
-        failure = f"crashed in {symbol} ({NAMES_OF_STATUS.get(status, f'status {status:#x}')})"
+        failure = f"crashed in {symbol} ({name_of_status(status)})"
     if failure:
         raise unreadable("", failure)
     return [_part(desc, json_pointer([i]) if capacity else "") for i, desc in enumerate(found)]

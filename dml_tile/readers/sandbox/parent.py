@@ -38,7 +38,7 @@ MAX_ANSWER_BYTES: Final = 2**24
 
 # -P: a package in the current folder must not pass for onnx or OpenVINO
 _COMMAND: Final = (sys.executable, "-P", "-m", "dml_tile.readers.sandbox.child")
-NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signals}
+_NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signals}
 
 
 class ModelReader:
@@ -61,9 +61,10 @@ class ModelReader:
         self._seconds = seconds
         self._memory = memory
         self._command = command
-        self._seconds_left = seconds_lost
-        self.dimension_names: set[str] = set()
-        """The names that the ONNX models that were read so far give dimensions."""
+        self._max_seconds_lost = seconds_lost
+        self.seconds_lost = 0.0
+        """The seconds that were lost to files whose reading failed."""
+        self._dimension_names: set[str] = set()
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -83,22 +84,29 @@ class ModelReader:
         except OSError as error:
             return [Problem("", error.strerror or str(error))]
         reader = "ONNX" if path.suffix.lower() == ".onnx" else "OpenVINO"
-        if self._seconds_left <= 0:
+        seconds_left = self._max_seconds_lost - self.seconds_lost
+        if seconds_left <= 0:
             return [Problem("", "not read: too much time was lost to models that cannot be read")]
-        seconds = min(self._seconds, self._seconds_left)
+        seconds = min(self._seconds, seconds_left)
         order = Order(str(path.absolute()), reader, self._known_shapes, seconds, self._memory)
         parts: list[Part] = []
         failure: str | None = "interrupted"
         started = time.monotonic()
         try:
-            failure = _read(self._running(), order, parts, self.dimension_names)
+            failure = _read(self._running(), order, parts, self._dimension_names)
         except OSError as error:
             failure = f"no process can be started to read it: {error.strerror}"
         finally:
             if failure is not None:
-                self._seconds_left -= time.monotonic() - started
+                self.seconds_lost += time.monotonic() - started
                 self._stop()
         return parts if failure is None else [*parts, Problem("", failure)]
+
+    def new_dimension_names(self) -> frozenset[str]:
+        """The names that ONNX models give dimensions, of those that were read since this was last asked."""
+        names = frozenset(self._dimension_names)
+        self._dimension_names.clear()
+        return names
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
@@ -191,4 +199,9 @@ def deadline(process: subprocess.Popen[bytes], seconds: float) -> Iterator[Event
 def _cause_of_death(status: int, order: Order) -> str:
     if status == OUT_OF_MEMORY:
         return f"reading ran out of its {order.memory / 2**30:.3g} GiB of memory"
-    return f"{order.reader}'s reader crashed ({NAMES_OF_STATUS.get(status, f'status {status:#x}')})"
+    return f"{order.reader}'s reader crashed ({name_of_status(status)})"
+
+
+def name_of_status(status: int) -> str:
+    """A process's exit status in words: the signal that ended it, or its number."""
+    return _NAMES_OF_STATUS.get(status, f"status {status:#x}")

@@ -1,0 +1,1 @@
+"""Checks many files: in several processes of this machine, or on a cluster."""
