@@ -96,9 +96,11 @@ def refused(samples: int) -> float:
     return median_ratio(lambda: dml_tile.check(wrong, LOWEST), lambda: dml_tile.check(right, LOWEST), 1000, samples)
 
 
-def batch(count: int, samples: int) -> float:
-    """Loading and checking many that are kept, to a loop that does so one by one."""
-    texts = [descriptor(1 + i % 1000) for i in range(count)]
+def batch(count: int, kinds: int, samples: int) -> float:
+    """Loading and checking many that are kept, of so many kinds, to a loop that does so one by one."""
+    texts = [descriptor(1 + i) for i in range(kinds)]
+    texts *= -(-count // kinds)
+    del texts[count:]
 
     def at_once() -> object:
         return dml_tile.check_texts(texts, TARGET)
@@ -144,6 +146,7 @@ def main(
 ) -> None:
     """Measure validation."""
     table = Table("what", "at most", "measured")
+    batches = {kinds: batch(count, kinds, samples) for kinds in (min(count, 1000), count)}
     measures = (
         ("from_input / numpy.tile", 2.0, from_input(samples)),
         ("check / numpy.tile", 0.8, checking(samples)),
@@ -151,7 +154,10 @@ def main(
             (f"one JSON descriptor, {spelling} spelling / numpy.tile", 2.5, one_descriptor(spelling, samples))
             for spelling in SPELLINGS
         ),
-        (f"{count} descriptors, loaded and checked / one by one", 0.3, batch(count, samples)),
+        *(
+            (f"{count} descriptors, {kinds} different, loaded and checked / one by one", 0.3, ratio)
+            for kinds, ratio in batches.items()
+        ),
         ("a refused check / an accepted one", 6.0, refused(samples)),
         ("import dml_tile / import numpy", 1.8, importing(samples)),
         ("dml-tile check / import numpy, pydantic", 2.0, checking_a_file(samples)),

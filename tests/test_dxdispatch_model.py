@@ -8,6 +8,7 @@ import pytest
 
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.errors import InputError
+from dml_tile.readers.dxdispatch.keys import MODEL_KEYS, is_dxdispatch_model
 from dml_tile.readers.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
 from tests.helpers.dxdispatch_models import Json, model, tile_json
 
@@ -120,3 +121,10 @@ def test_ten_problems_are_told_and_the_others_counted(changes: Json, last: str) 
         read_model(model(**changes))
     assert last in caught.value.problems[-1].message
     assert len(caught.value.problems) == (11 if "more" in last else 1)
+
+
+def test_a_model_is_known_by_its_keys() -> None:
+    assert set(MODEL_KEYS) == set(Model.model_fields)
+    assert is_dxdispatch_model({"commands": []})
+    assert not is_dxdispatch_model({"Repeats": []})
+    assert not is_dxdispatch_model(["commands"])

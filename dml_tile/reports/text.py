@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
-from rich.table import Table
 from rich.text import Text
 
 from dml_tile.checks.result import Result
@@ -19,6 +18,9 @@ from dml_tile.reports.report import Problems, ReportOptions
 from dml_tile.reports.wording import run_from
 from dml_tile.targets import Target
 from dml_tile.text import printable, shortened_within
+
+if TYPE_CHECKING:  # only some reports have tables
+    from rich.table import Table
 
 _FIXABLE: Final = ("InputTensor.Sizes", "InputTensor.DimensionCount")
 _LINES_BESIDE_MODELS: Final = 10
@@ -111,6 +113,8 @@ def _model_table(summaries: Iterable[SourceSummary], width: int) -> Table:
     if max(map(cell_len, names)) > room:
         columns = [column for column in columns if column[0] != "dynamic"]
         room = _room_for_names(columns, width)
+    from rich.table import Table
+
     table = Table()
     for heading, *_ in columns:
         table.add_column(heading, justify="right" if heading in ("tiles", "dynamic") else "left")

@@ -27,6 +27,7 @@ from dml_tile.errors import InputError, Problem
 from dml_tile.geometry.layout import calc_buffer_tensor_size, round_up_4
 from dml_tile.input_errors import MAX_PROBLEMS_COUNTED, ProblemList, unreadable
 from dml_tile.readers.dxdispatch.dxgi_formats import FORMATS
+from dml_tile.readers.dxdispatch.keys import is_dxdispatch_model
 from dml_tile.rules.dxdispatch import TENSORS, TILE_NAMES, operator_of
 from dml_tile.spellings import JSON_DOCUMENT, Flags
 from dml_tile.text import json_pointer, shown
@@ -288,11 +289,6 @@ _PARTS: Final[dict[str, tuple[type[dict[str, Any]] | type[list[Any]], TypeAdapte
     "dispatchables": (dict, _DISPATCHABLE),
     "commands": (list, TypeAdapter(Command)),
 }
-
-
-def is_dxdispatch_model(data: Any) -> bool:
-    """Return True if a JSON value has a key of a DxDispatch model."""
-    return isinstance(data, dict) and not data.keys().isdisjoint(Model.model_fields)
 
 
 def read_model(data: Any) -> Model:

@@ -18,8 +18,7 @@ from dml_tile.errors import InputError, Problem
 from dml_tile.files.reading import open_without_waiting
 from dml_tile.input_errors import MAX_PROBLEMS, MAX_PROBLEMS_COUNTED, ProblemList, problems_of, unreadable
 from dml_tile.operators import is_operator, nearest_operator
-from dml_tile.readers.dxdispatch.model import TileDispatchable, is_dxdispatch_model, read_dispatchables, read_model
-from dml_tile.readers.dxdispatch.parts import model_parts
+from dml_tile.readers.dxdispatch.keys import is_dxdispatch_model
 from dml_tile.readers.file_kinds import unread_kind
 from dml_tile.readers.json.captures import CapturedLine, is_capture
 from dml_tile.readers.json.positions import SourceText
@@ -220,7 +219,10 @@ def _parts(document: Document) -> Iterator[Part]:
 
 
 def _model_parts(document: Document) -> Iterator[Part]:
-    from dml_tile.readers.dxdispatch.resources import literal_problems  # with NumPy, which only models need
+    # which only models need, and which takes longer to import than all else that reads descriptors
+    from dml_tile.readers.dxdispatch.model import TileDispatchable, read_dispatchables, read_model
+    from dml_tile.readers.dxdispatch.parts import model_parts
+    from dml_tile.readers.dxdispatch.resources import literal_problems
 
     try:
         yield from literal_problems(read_model(document.value).resources)
