@@ -8,6 +8,7 @@ integer where there is no name. A known value becomes the enumeration's member, 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from functools import reduce
@@ -85,10 +86,15 @@ class Enumerator:
         )
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {"anyOf": [{"enum": self._json_names()}, {"type": "integer", "minimum": 0, "maximum": UINT_MAX}]}
+        return self.json_schema(self.names, {"type": "integer", "minimum": 0, "maximum": UINT_MAX})
 
-    def _json_names(self) -> list[str]:
-        return [*self.c_names.values(), *self.names]
+    def json_schema(self, names: Sequence[str], integers: dict[str, Any]) -> dict[str, Any]:
+        """The JSON Schema of some of the enumerators; an editor offers their short names alone.
+
+        ``integers`` is that of the values. The full C names are a pattern, which is offered nowhere.
+        """
+        full_names = {"type": "string", "pattern": f"^{self.prefix}({'|'.join(names)})$(?!\\n)"}
+        return {"anyOf": [{"enum": [*names]}, full_names, integers]}
 
     def _respelled(self, value: Any, info: core_schema.ValidationInfo) -> Any:
         """A spelling that is not one of the names as a key to look up. Raises ValueError for what is no spelling."""

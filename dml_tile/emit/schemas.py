@@ -6,12 +6,14 @@ Page: https://json-schema.org/draft/2020-12
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
-from dml_tile.descriptors import DATA_TYPE, OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors import DATA_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.enums import OperatorType, TensorDataType, TensorFlags, TensorType
 from dml_tile.pages import TILE_PAGE
 from dml_tile.readers.dxdispatch.model import Model
 from dml_tile.reports.json import CheckOutput
@@ -21,6 +23,29 @@ from dml_tile.webnn_limits import OpSupportLimits
 
 Schema = dict[str, Any]
 
+_C_NAMES: Final = {
+    name: str(field.alias)
+    for model in (TileOperatorDesc, TensorDesc, BufferTensorDesc)
+    for name, field in model.model_fields.items()
+}
+
+
+def _said_of(data_type: TensorDataType) -> str:
+    since = next((row.since.short for row in TILE_SUPPORT if data_type in row.data_types), None)
+    return f"Tile takes it from DML_FEATURE_LEVEL_{since} on." if since else "It is in no documented row of Tile."
+
+
+_ENUMERATORS: Final = {data_type.name: _said_of(data_type) for data_type in TensorDataType} | {
+    TensorFlags.NONE.name: "DirectML owns nothing of the tensor.",
+    TensorFlags.OWNED_BY_DML.name: "DirectML takes the tensor's contents when the operator is initialised.",
+    TensorType.INVALID.name: "DirectML refuses it.",
+    TensorType.BUFFER.name: "The tensor lies in a buffer.",
+    OperatorType.TILE.name: "DML_TILE_OPERATOR_DESC, the only operator that is checked.",
+}
+"""Descriptions of enumerators, by their short names."""
+
+_DEFAULTS: Final = {"Flags": TensorFlags.NONE.name, "Type": TensorType.BUFFER.name}
+_SCHEMA_KEY: Final = {"type": "string", "description": "The JSON Schema that an editor checks this file by."}
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -35,7 +60,10 @@ def schemas() -> dict[str, Schema]:
         "check_output": output_schema(),
         "webnn_op_support_limits": _generated(OpSupportLimits, "serialization"),
     }
-    return {name: {"$schema": _DIALECT, "$id": f"urn:dml-tile:{name}", **schema} for name, schema in made.items()}
+    return {
+        name: {"$schema": _DIALECT, "$id": f"urn:dml-tile:{name}", **_for_editors(schema)}
+        for name, schema in made.items()
+    }
 
 
 def tile_schema() -> Schema:
@@ -54,7 +82,7 @@ def operator_schema() -> Schema:
     beside["properties"]["Type"] = copy.deepcopy(schema["properties"]["Type"])
     beside["required"].append("Type")
     nested = {key: schema.pop(key) for key in ("properties", "required", "type", "additionalProperties")}
-    return schema | {"anyOf": [nested, beside]}
+    return schema | {"type": "object", **_nested_or_beside(nested, beside)}
 
 
 def narrowed_tile_schema(row: TileSupport) -> Schema:
@@ -62,12 +90,8 @@ def narrowed_tile_schema(row: TileSupport) -> Schema:
     schema = _generated(TileOperatorDesc)
     buffer = schema["$defs"]["BufferTensorDesc"]["properties"]
     types = sorted(row.data_types)
-    buffer["DataType"] |= {
-        "anyOf": [
-            {"enum": [spelling for data_type in types for spelling in (DATA_TYPE.write(data_type), data_type.name)]},
-            {"enum": [int(data_type) for data_type in types]},
-        ]
-    }
+    names = [data_type.name for data_type in types]
+    buffer["DataType"] |= DATA_TYPE.json_schema(names, {"enum": [int(data_type) for data_type in types]})
     counts = {"minimum": row.dimension_counts[0], "maximum": row.dimension_counts[-1]}
     array = {"type": "array", "minItems": counts["minimum"], "maxItems": counts["maximum"]}
     buffer["DimensionCount"] |= counts
@@ -94,11 +118,8 @@ def model_schema() -> Schema:
     schema = _generated(Model)
     definitions = schema["$defs"]
     _allow_flat_tensors(definitions)
-    for struct in (
-        definitions["TileOperatorDesc"],
-        *definitions["TensorDesc"]["anyOf"],
-        definitions["BufferTensorDesc"],
-    ):
+    tensor = definitions["TensorDesc"]
+    for struct in (definitions["TileOperatorDesc"], tensor["then"], tensor["else"], definitions["BufferTensorDesc"]):
         struct.pop("additionalProperties", None)
     definitions["TileOperatorDesc"]["required"].append("RepeatsCount")
     dispatchable = definitions["TileDispatchable"]
@@ -138,7 +159,52 @@ def _allow_flat_tensors(definitions: dict[str, Schema]) -> None:
         "Type": copy.deepcopy(nested["properties"]["Type"]),
         "NullDesc": {"type": "boolean", "description": "True stands for a null Desc, whatever else is given."},
     }
-    definitions["TensorDesc"] = {"description": nested.pop("description"), "anyOf": [nested, flat]}
+    description = nested.pop("description")
+    definitions["TensorDesc"] = {"description": description, "type": "object", **_nested_or_beside(nested, flat)}
+
+
+def _nested_or_beside(nested: Schema, beside: Schema) -> Schema:
+    """Choose by the key ``Desc``, so that an editor tells what is missing of the spelling that is used alone."""
+    offered = {"Desc": {"description": nested["properties"]["Desc"]["description"]}}
+    return {"properties": offered, "if": {"required": ["Desc"]}, "then": nested, "else": beside}
+
+
+def _for_editors(schema: Schema) -> Schema:
+    """A schema that lets ``$schema`` stand at the top of a document, and whose descriptions name the keys of JSON."""
+    for struct in (schema, schema.get("then", {}), schema.get("else", {})):
+        if "properties" in struct:
+            struct["properties"] = {"$schema": _SCHEMA_KEY, **struct["properties"]}
+    _describe(schema)
+    return schema
+
+
+def _describe(schema: Any) -> None:
+    """Put what a schema says in the words of JSON, and describe each data type, at any depth."""
+    if isinstance(schema, list):
+        for item in schema:
+            _describe(item)
+    if not isinstance(schema, dict):
+        return
+    if isinstance(schema.get("title"), str):  # a class of Python's
+        del schema["title"]
+    for key, value in schema.items():
+        if key == "description" and isinstance(value, str):
+            schema[key] = _in_words_of_json(value)
+        elif key == "properties":
+            for name, default in _DEFAULTS.items():
+                if "default" in value.get(name, {}):
+                    value[name]["default"] = default
+            _describe(value)
+        elif key != "enum":
+            _describe(value)
+    if set(schema.get("enum", [None])) <= _ENUMERATORS.keys():
+        schema["enumDescriptions"] = [_ENUMERATORS[name] for name in schema["enum"]]  # as VS Code calls them
+
+
+def _in_words_of_json(text: str) -> str:
+    """A docstring with C names in place of attributes, and without its line breaks."""
+    named = re.sub("``(.+?)``", lambda code: _C_NAMES.get(code[1], code[1]), text)
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", named)
 
 
 def _described_as(described: Schema, schema: Schema) -> Schema:

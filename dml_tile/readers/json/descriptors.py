@@ -207,6 +207,13 @@ def _located(parts: Iterable[Part], text: SourceText) -> Iterator[Part]:
             yield replace(part, position=text.position(part.pointer) if part.pointer else None)
 
 
+def _without_schema(data: Any) -> Any:
+    """A document without the key that names its JSON Schema to an editor."""
+    if isinstance(data, dict) and "$schema" in data:
+        return {key: value for key, value in data.items() if key != "$schema"}
+    return data
+
+
 def _parts(document: Document) -> Iterator[Part]:
     data = document.value
     if is_dxdispatch_model(data):
@@ -241,6 +248,7 @@ def _model_parts(document: Document) -> Iterator[Part]:
 
 def _descriptor(data: Any, pointer: str) -> Part:
     """A bare DML_TILE_OPERATOR_DESC, or a DML_OPERATOR_DESC with its Type."""
+    data = _without_schema(data)
     if data is None:
         return JsonDescriptor(pointer)
     if is_capture(data):

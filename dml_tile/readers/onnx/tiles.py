@@ -18,7 +18,7 @@ from pathlib import Path
 try:
     import onnx  # noqa: F401
 except ImportError as error:
-    raise ImportError("dml_tile.readers.onnx.tiles needs onnx: pip install 'onnx>=1.19'") from error
+    raise ImportError("reading an ONNX model needs onnx: pip install 'onnx>=1.19'") from error
 
 from onnx import ModelProto
 

@@ -1,0 +1,160 @@
+"""What an editor makes of the schemas: VS Code's own JSON language service is asked, where it is installed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+
+from dml_tile.emit.schemas import schemas
+from dml_tile.enums import TensorDataType
+from dml_tile.readers.json.syntax import parse_json
+from tests.helpers.check_files import FLAT as FLAT_TENSOR
+from tests.helpers.check_files import TILE, write
+from tests.helpers.command_line import Call
+from tests.helpers.node import npm_file
+from tests.helpers.paths import EXAMPLES, ROOT
+
+NODE = shutil.which("node")
+SERVICE = npm_file("vscode-json-languageservice/package.json")
+needs_the_service = pytest.mark.skipif(
+    NODE is None or SERVICE is None,
+    reason="needs node, and npm's vscode-json-languageservice in a folder that the variable NODE_PATH names",
+)
+TILE_SCHEMA = "dml_tile_operator_desc"
+SCHEMAS = schemas()
+
+
+def ask(text: str, name: str = TILE_SCHEMA) -> dict[str, Any]:
+    """The language service's completions and hover at the cursor, ¦ in the text, and its diagnostics."""
+    assert NODE
+    done = subprocess.run(
+        [NODE, ROOT / "tests" / "helpers" / "ask_language_service.cjs"],
+        input=json.dumps({"schema": SCHEMAS[name], "text": text}),
+        capture_output=True, check=True, text=True,
+    )  # fmt: skip
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def completions(text: str, name: str = TILE_SCHEMA) -> list[str]:
+    return [label for label, _ in ask(text, name)["completions"]]
+
+
+def diagnostics(text: str, name: str = TILE_SCHEMA) -> list[str]:
+    return [message for _, message in ask(text, name)["diagnostics"]]
+
+
+FLAT = '{"DataType": "INT64", "Sizes": [1, 1, 2, 3]}'
+WHOLE = f'{{"InputTensor": {FLAT}, "OutputTensor": {FLAT}, "Repeats": [1, 1, 1, 1]}}'
+
+
+@needs_the_service
+def test_the_keys_of_a_tile_and_of_a_tensor_are_offered() -> None:
+    assert completions("{¦}") == ["$schema", "InputTensor", "OutputTensor", "RepeatsCount", "Repeats"]
+    assert {"DataType", "Sizes", "Strides", "Desc", "Type"} <= set(completions('{"InputTensor": {¦}}'))
+    assert {"Type", "Desc", "InputTensor"} <= set(completions("{¦}", "dml_operator_desc"))
+
+
+@needs_the_service
+def test_short_names_are_offered_each_with_its_level_and_nothing_else_is() -> None:
+    answer = ask('{"InputTensor": {"DataType": ¦}}')["completions"]
+    assert [label for label, _ in answer] == [f'"{name}"' for name in TensorDataType.__members__]
+    said = dict(answer)
+    assert said['"INT64"'] == "Tile takes it from DML_FEATURE_LEVEL_4_1 on."
+    assert said['"FLOAT64"'] == "It is in no documented row of Tile."
+    assert completions('{"InputTensor": {"DataType": "INT8", "Sizes": [1], "Flags": ¦}}') == [
+        '"NONE"',
+        '"OWNED_BY_DML"',
+    ]
+
+
+@needs_the_service
+def test_a_value_and_a_key_say_what_they_are_in_the_words_of_json() -> None:
+    (value,) = ask(WHOLE.replace('INT64"', 'INT64¦"', 1))["hover"]
+    assert "`INT64`: Tile takes it from" in value
+    (key,) = ask(WHOLE.replace("Sizes", "Si¦zes", 1))["hover"]
+    assert key.startswith("The size of each dimension, in elements")
+
+
+@needs_the_service
+@pytest.mark.parametrize("spelling", ['"INT64"', '"DML_TENSOR_DATA_TYPE_INT64"', "11"])
+def test_every_spelling_is_valid(spelling: str) -> None:
+    assert diagnostics(WHOLE.replace('"INT64"', spelling)) == []
+
+
+@needs_the_service
+def test_what_is_missing_is_told_once_and_in_the_spelling_that_is_used() -> None:
+    assert diagnostics(WHOLE.replace(FLAT, '{"DataType": "INT64"}', 1)) == ['Missing property "Sizes".']
+    nested = '{"Type": "BUFFER", "Desc": {"DataType": "INT64"}}'
+    assert diagnostics(WHOLE.replace(FLAT, nested, 1)) == ['Missing property "Sizes".']
+    without_repeats = f'{{"InputTensor": {FLAT}, "OutputTensor": {FLAT}}}'
+    whole = f'{{"Type": "TILE", "Desc": {without_repeats}}}'
+    assert diagnostics(whole, "dml_operator_desc") == ['Missing property "Repeats".']
+
+
+@needs_the_service
+def test_a_wrong_value_and_an_unknown_key_are_underlined() -> None:
+    ((text, message),) = ask(WHOLE.replace('"INT64"', '"INT46"', 1))["diagnostics"]
+    assert text == '"INT46"'
+    assert message.startswith('Value is not accepted. Valid values: "UNKNOWN", "FLOAT32"')
+    assert diagnostics(WHOLE.replace('"Repeats"', '"RepeatCount": 4, "Repeats"')) == [
+        "Property RepeatCount is not allowed."
+    ]
+
+
+@needs_the_service
+@pytest.mark.parametrize("spelling", ['"INT64"', '"DML_TENSOR_DATA_TYPE_INT64"', "11"])
+def test_the_schema_of_a_documented_row_underlines_what_it_lacks(spelling: str) -> None:
+    text = WHOLE.replace('"INT64"', spelling)
+    assert [where for where, _ in ask(text, f"{TILE_SCHEMA}.3_1")["diagnostics"]] == [spelling] * 2
+    assert diagnostics(text, f"{TILE_SCHEMA}.4_1") == []
+
+
+@needs_the_service
+@pytest.mark.parametrize("name", ["tile.json", "strided.json", "int64.json"])
+def test_the_example_models_are_clean(name: str) -> None:
+    assert diagnostics((EXAMPLES / name).read_text(), "dxdispatch_model") == []
+
+
+# What the readers do about an editor's key
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_each_schema_lets_a_document_name_its_schema(name: str) -> None:
+    schema = SCHEMAS[name]
+    structs = [schema, schema.get("then", {}), schema.get("else", {})]
+    closed = [struct for struct in structs if struct.get("additionalProperties") is False]
+    assert all(struct["properties"]["$schema"]["type"] == "string" for struct in closed)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_descriptions_are_plain_text(name: str) -> None:
+    assert "``" not in json.dumps(SCHEMAS[name])
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        TILE,
+        {"Type": "TILE", "Desc": TILE},
+        {"Type": "TILE", **TILE},
+        parse_json((EXAMPLES / "tile.json").read_bytes()),
+    ],
+    ids=["tile", "nested", "beside", "model"],
+)
+def test_the_key_that_names_the_schema_is_ignored(check: Call, document: dict[str, Any]) -> None:
+    plain = check(write("a.json", document))
+    assert plain.exit_code == 0
+    named = check(write("a.json", {"$schema": "tile.schema.json", **document}))
+    assert (named.exit_code, named.stdout) == (0, plain.stdout)
+
+
+def test_within_a_tensor_the_key_is_unknown(check: Call) -> None:
+    wrong = TILE | {"InputTensor": FLAT_TENSOR | {"$schema": "x"}}
+    result = check(write("a.json", wrong))
+    assert result.exit_code == 2
+    assert "$schema is unknown" in result.stderr
