@@ -6,7 +6,7 @@
   + DialectError (ValueError)    a specification rules a tile out
   + InputError (ValueError)      a source cannot be read
   + OnnxModelError (ValueError)  the ONNX back end does not run a model, or an input does not match it
-  + ConfigError (ValueError)     a pyproject.toml cannot be read
+  + ConfigError (ValueError)     a pyproject.toml or a baseline cannot be read
   + OutputError                  a file cannot be written
 
 Arguments that Python itself has words for, such as an unknown target or a wrong type, raise ValueError or TypeError.
@@ -116,7 +116,7 @@ class OnnxModelError(DmlTileError, ValueError):
 
 
 class ConfigError(DmlTileError, ValueError):
-    """A pyproject.toml cannot be read, or has an unknown key or value; ``file`` is its name."""
+    """A pyproject.toml or a baseline cannot be read, or has an unknown key or value; ``file`` is its name."""
 
     def __init__(self, file: str, message: str) -> None:
         self.file = file

@@ -24,7 +24,7 @@ from tests.helpers.paths import ROOT
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 (HOOK,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
-README = (ROOT / "README.md").read_text().partition("## In your CI\n")[2].partition("\n## ")[0]
+README = (ROOT / "README.md").read_text().partition("## CI\n")[2].partition("\n## ")[0]
 PAGE = (ROOT / "docs" / "ci.md").read_text()
 STEPS = {step.get("name", step.get("uses")): step for step in ACTION["runs"]["steps"]}
 
@@ -45,7 +45,10 @@ def run_step(name: str, **environment: str) -> subprocess.CompletedProcess[str]:
     step = STEPS[name]
     defaults = dict.fromkeys(step["env"], "") | {
         "FORMATS": "github",
+        "FOLDER": ".",
         "RUNNER_TEMP": str(Path.cwd() / "temp"),
+        "GITHUB_STEP_SUMMARY": str(Path.cwd() / "summary.md"),
+        "GITHUB_OUTPUT": str(Path.cwd() / "outputs"),
     }
     Path("script.sh").write_text(step["run"])
     return subprocess.run(
@@ -59,13 +62,16 @@ def run_check(**environment: str) -> subprocess.CompletedProcess[str]:
     return run_step("Check", **environment)
 
 
+def outputs() -> dict[str, str]:
+    return dict(line.split("=", 1) for line in Path("outputs").read_text().splitlines())
+
+
 def test_the_action_s_scripts_have_no_expressions() -> None:
     """They get values that a pull request may choose in variables only."""
     for step in STEPS.values():
         assert "${{" not in step.get("run", "")
     assert ACTION["runs"]["using"] == "composite"
-    assert set(ACTION["inputs"]) == {"paths", "targets", "format", "arguments", "extras"}
-    used = re.findall(r"\$\{\{ inputs\.(\w+) \}\}", (ROOT / "action.yml").read_text())
+    used = re.findall(r"\$\{\{ inputs\.([\w-]+) \}\}", (ROOT / "action.yml").read_text())
     assert sorted(used) == sorted(ACTION["inputs"])
 
 
@@ -73,10 +79,57 @@ def test_the_action_annotates_what_it_finds() -> None:
     write("a b.json", INT64)
     done = run_check(PATHS="a b.json\n", TARGETS="windows-11-21h2\n6_4")
     assert (done.returncode, done.stderr) == (1, "")
+    assert outputs() == {"status": "1", "refused": "1", "sarif": ""}
     assert [line.split("::")[1] for line in done.stdout.splitlines()] == [
         "error file=a b.json,line=3,col=15,title=DML-TILE-DataType-level",
-        "error file=a b.json,line=9,col=15,title=DML-TILE-DataType-level",
     ]
+
+
+@pytest.mark.parametrize("targets", ["4_0 6_4", "4_0,6_4", "4_0\n6_4\n", " 4_0,\n 6_4 "])
+def test_the_action_takes_targets_separated_by_spaces_commas_or_lines(targets: str) -> None:
+    write("a.json", INT64)
+    done = run_check(PATHS="a.json", TARGETS=targets)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "| Tile | 4_0 | 6_4 |" in Path("summary.md").read_text()
+
+
+def test_the_action_appends_to_the_job_s_summary() -> None:
+    write("summary.md", "before\n")
+    write("a.json", [TILE, INT64])
+    run_check(PATHS="a.json", TARGETS="4_0")
+    assert Path("summary.md").read_text().startswith("before\n## Tiles on DirectML: 1 refused, 1 accepted\n")
+
+
+def test_the_action_works_in_a_folder_and_gives_its_log_and_its_page() -> None:
+    write("in/a.json", TILE)
+    done = run_check(PATHS="a.json", FOLDER="in", FORMATS="text\nsarif:out.sarif", REPORT="page.html")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert outputs() == {"status": "0", "refused": "0", "sarif": "in/out.sarif"}
+    assert Path("in/out.sarif").exists()
+    assert Path("in/page.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("TARGETS", "vista", "'vista'"),
+        ("FOLDER", "missing", "There is no folder"),
+        ("FORMATS", "100%", "100%25"),
+    ],
+)
+def test_the_action_says_what_is_wrong_with_an_input_in_an_annotation(variable: str, value: str, told: str) -> None:
+    write("a.json", TILE)
+    done = run_check(**{"PATHS": "a.json", variable: value})
+    assert done.returncode == 2
+    (annotation,) = (line for line in done.stdout.splitlines() if line.startswith("::error title=dml-tile::"))
+    assert told in annotation
+
+
+def test_the_action_says_that_it_cannot_be_installed_in_an_annotation() -> None:
+    executable(Path("python3"), 'mkdir -p "$3/bin"; echo "exit 1" > "$3/bin/python"; chmod +x "$3/bin/python"')
+    done = run_step("Install dml-tile", PYTHON=str(Path.cwd() / "python3"), PACKAGE="/the/action", EXTRAS="nonsense")
+    assert done.returncode == 2
+    assert done.stdout.startswith("::error title=dml-tile::It cannot be installed with the extras 'nonsense'")
 
 
 def test_the_action_takes_several_formats_and_further_arguments() -> None:
@@ -96,13 +149,20 @@ def test_the_action_takes_the_project_s_paths() -> None:
     assert run_check(TARGETS="vista").returncode == 2
 
 
-@pytest.mark.parametrize("variable", ["PATHS", "TARGETS", "ARGUMENTS", "FORMATS"])
+@pytest.mark.parametrize("variable", ["PATHS", "TARGETS", "ARGUMENTS", "FORMATS", "FOLDER"])
 @pytest.mark.parametrize("hostile", ["$(touch owned)", "`touch owned`", "; touch owned", '"; touch owned; "', "* ?"])
 def test_no_input_of_the_action_is_run_or_expanded(variable: str, hostile: str) -> None:
     write("a.json", TILE)
     done = run_check(**{"PATHS": "a.json"} | {variable: hostile})
     assert done.returncode == 2
     assert "dml_tile" not in done.stdout
+    assert not Path("owned").exists()
+
+
+def test_a_report_may_have_any_name() -> None:
+    write("a.json", TILE)
+    assert run_check(PATHS="a.json", REPORT="$(touch owned) *").returncode == 0
+    assert Path("$(touch owned) *").exists()
     assert not Path("owned").exists()
 
 
@@ -168,15 +228,33 @@ def test_a_shown_workflow_uses_what_the_action_has(text: str) -> None:
         assert workflow["permissions"]["security-events"] == "write"
 
 
-@BOTH
-def test_a_shown_configuration_of_pre_commit_takes_the_hook(text: str) -> None:
-    hooks = yaml.safe_load(files_in(text, "yaml")[1])
+def test_the_shown_configuration_of_pre_commit_takes_the_hook() -> None:
+    (hooks,) = (file for text in files_in(PAGE, "yaml") if "repos" in (file := yaml.safe_load(text)))
     assert [hook["id"] for hook in hooks["repos"][0]["hooks"]] == [HOOK["id"]]
 
 
-@BOTH
-def test_a_shown_pyproject_is_understood(text: str) -> None:
-    (shown,) = files_in(text, "toml")
+def test_the_shown_pipeline_of_azure_tells_what_it_finds_and_ends_with_its_status() -> None:
+    (pipeline,) = (file for text in files_in(PAGE, "yaml") if "pool" in (file := yaml.safe_load(text)))
+    (check,) = (step for step in pipeline["steps"] if step.get("displayName") == "Check tiles")
+    write("pyproject.toml", '[tool.dml-tile]\npaths = ["a.json"]\ntargets = ["4_0"]\n')
+    write("a.json", INT64)
+    executable(Path("agent/dml-tile/bin/dml-tile"), f'exec {shlex.quote(sys.executable)} -m dml_tile "$@"')
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-c", check["bash"]],
+        env=os.environ | {"AGENT_TEMPDIRECTORY": str(Path.cwd() / "agent")},
+        capture_output=True, check=False, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "")
+    issue, summary = done.stdout.splitlines()
+    assert issue.startswith("##vso[task.logissue type=error;sourcepath=a.json;linenumber=3;")
+    assert Path(summary.removeprefix("##vso[task.uploadsummary]")).read_text().startswith("## Tiles on DirectML: 1 ref")
+    for step in pipeline["steps"][-2:]:
+        assert step["condition"] == "succeededOrFailed()"
+        assert Path(step.get("publish") or step["inputs"]["testResultsFiles"]).exists()
+
+
+def test_the_shown_pyproject_is_understood() -> None:
+    (shown,) = files_in(PAGE, "toml")
     write("pyproject.toml", shown)
     write("models/a.json", TILE)
     assert nearest_config().settings.targets == ("windows-10-2004", "windows-11-21h2")

@@ -147,6 +147,7 @@ def test_the_json_output(call: Call) -> None:
         "note": "",
         "inferred_by": "",
         "deselected": 0,
+        "in_baseline": 0,
     }
     assert not bad["ok"]
     assert bad["lowest_level"] is None

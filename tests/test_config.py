@@ -128,7 +128,7 @@ def test_the_contract_is_the_file_s_unless_it_is_given(check: Call) -> None:
             "file = 'x'",
             (
                 "tool.dml-tile.file is unknown (the keys are targets, select, "
-                "ignore, against, via, dim, input-shape, exclude, fail-on, paths)"
+                "ignore, against, via, dim, input-shape, exclude, fail-on, baseline, paths)"
             ),
         ),
         ('targets = "6_4"', "tool.dml-tile.targets is '6_4'; an array was expected"),

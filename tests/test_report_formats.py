@@ -13,6 +13,8 @@ import pytest
 import xmlschema
 from jsonschema import Draft4Validator
 
+from dml_tile.pages import TILE_PAGE
+from dml_tile.reports.annotations import MAX_SHOWN
 from dml_tile.rules.catalogue import RULES
 from tests.helpers.check_files import BAD, INT64, TILE, model, write
 from tests.helpers.command_line import Call
@@ -23,6 +25,7 @@ from tests.helpers.paths import ROOT
 DATA = ROOT / "tests" / "data"
 SARIF = Draft4Validator(json.loads((DATA / "sarif-2.1.0-rtm.5.json").read_text()))
 JUNIT = xmlschema.XMLSchema(DATA / "junit-10.xsd")
+FLOAT64 = {"DataType": "FLOAT64", "Sizes": [2]}
 LEVEL_RULE = "DML-TILE-DataType-level"
 
 
@@ -42,6 +45,66 @@ def junit(check: Call, *arguments: str) -> ElementTree.Element:
 def places(run: Any) -> list[tuple[str, int]]:
     physical = [result["locations"][0]["physicalLocation"] for result in run["results"]]
     return [(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in physical]
+
+
+def test_a_field_of_both_tensors_at_several_targets_is_one_annotation(check: Call) -> None:
+    (line,) = check(
+        write("a.json", INT64), "--format", "github", "-t", "directml-1.5.0", "-t", "windows-11-21h2"
+    ).stdout.splitlines()
+    assert line.startswith(f"::error file=a.json,line=3,col=15,title={LEVEL_RULE}::InputTensor.DataType, OutputTensor.")
+    assert "directml-1.5.0 has 3_1%0AINT64 needs DML_FEATURE_LEVEL_4_1; windows-11-21h2 has 4_0%0A" in line
+    assert "at directml-1.5.0 (3_1), windows-11-21h2 (4_0)%0A" in line
+    assert len(sarif(check, "a.json", "-t", "directml-1.5.0", "-t", "windows-11-21h2")["results"]) == 1
+
+
+@pytest.mark.parametrize("row", ["github", "azure"])
+def test_as_many_annotations_as_are_shown_are_written_and_the_others_counted(check: Call, row: str) -> None:
+    assert len(check(write("ten.json", [BAD] * MAX_SHOWN), "--format", row).stdout.splitlines()) == MAX_SHOWN
+    lines = check(write("a.json", [BAD] * (MAX_SHOWN + 3)), "--format", row).stdout.splitlines()
+    assert len(lines) == MAX_SHOWN
+    assert lines[-2].count("/8 at 6_4") == 1
+    assert lines[-1].endswith("and 4 more errors, which `dml-tile check` prints")
+
+
+def test_what_cannot_be_read_comes_before_the_limit(check: Call) -> None:
+    write("a.json", [BAD] * 20)
+    lines = check("a.json", "missing.json", "--format", "github").stdout.splitlines()
+    assert lines[0] == "::error file=missing.json,title=unreadable::No such file or directory"
+    assert len(lines) == MAX_SHOWN
+    assert "and 12 more errors" in lines[-1]
+
+
+def test_each_severity_has_a_limit_of_its_own_and_errors_come_first(check: Call) -> None:
+    undocumented = write("b.json", [TILE | {"InputTensor": FLOAT64, "OutputTensor": FLOAT64}] * 20)
+    lines = check(undocumented, write("a.json", BAD), "--format", "github").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["::error", *["::warning"] * MAX_SHOWN]
+    assert "and 11 more warnings" in lines[-1]
+
+
+def test_an_issue_of_azure_names_file_line_column_and_rule(check: Call) -> None:
+    result = check(write("a.json", BAD), "missing.json", "--format", "azure")
+    assert result.exit_code == 2
+    unreadable, refused = result.stdout.splitlines()
+    assert unreadable == (
+        "##vso[task.logissue type=error;sourcepath=missing.json;code=unreadable;]No such file or directory"
+    )
+    assert refused == (
+        "##vso[task.logissue type=error;sourcepath=a.json;linenumber=11;columnnumber=4;"
+        "code=DML-TILE-OutputTensor-Sizes;]"
+        "OutputTensor.Sizes[0]: 2 was provided, but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected%0A"
+        "at 6_4%0AFLOAT32 {2} x {2} -> {2}%0Atry: set it to 4"
+    )
+
+
+def test_issues_of_azure_are_escaped_and_notes_are_plain_lines(check: Call) -> None:
+    name = "a;b]c%d\n.json"
+    write(name, model(**{"x%\ny": BAD}))
+    write("##vso[task.complete].json", {"Type": "DML_OPERATOR_GATHER", "Desc": {}})
+    refused, note = check(name, "##vso[task.complete].json", "--format", "azure").stdout.splitlines()
+    properties, _, message = refused.removeprefix("##vso[task.logissue ").partition("]")
+    assert properties.startswith("type=error;sourcepath=a%3Bb%5Dc%AZP25d%0A.json;linenumber=")
+    assert "%0A/dispatchables/x%AZP25\\ny at 6_4" in message
+    assert note.startswith("./#\\x23vso[task.complete].json: note: ")
 
 
 def test_an_annotation_names_rule_file_line_and_column(check: Call) -> None:
@@ -74,13 +137,17 @@ def test_a_file_is_named_from_the_current_folder_on(check: Call, tmp_path: Path)
 
 def test_what_is_no_json_has_no_line(check: Call) -> None:
     onnx.save(onnx_model(constant("r", [1, 2]), tile_node(name="widen"), inputs=[typed("x", [2, 3], 7)]), "a.onnx")
-    first, _ = check("a.onnx", "--format", "github", "-t", "windows-11-21h2").stdout.splitlines()
-    assert first.startswith(f"::error file=a.onnx,title={LEVEL_RULE}::InputTensor.DataType: INT64 needs")
+    (first,) = check("a.onnx", "--format", "github", "-t", "windows-11-21h2").stdout.splitlines()
+    fields = "InputTensor.DataType, OutputTensor.DataType"
+    assert first.startswith(f"::error file=a.onnx,title={LEVEL_RULE}::{fields}: INT64 needs")
     assert "%0Awiden at windows-11-21h2 (4_0)%0A" in first
     run = sarif(check, "a.onnx", "-t", "windows-11-21h2")
     assert run["results"][0]["locations"] == [
         {
-            "physicalLocation": {"artifactLocation": {"uri": "a.onnx"}},
+            "physicalLocation": {
+                "artifactLocation": {"uri": "a.onnx"},
+                "region": {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1},
+            },
             "logicalLocations": [{"fullyQualifiedName": "widen"}],
         }
     ]
@@ -107,6 +174,9 @@ def test_a_log_has_each_rule_once_with_its_help(check: Call) -> None:
     run = sarif(check, write("a.json", [BAD, BAD | {"RepeatsCount": 7}]))
     driver = run["tool"]["driver"]
     assert driver["name"] == "dml-tile"
+    assert driver["fullName"] == f"dml-tile {driver['version']}"
+    assert driver["informationUri"] == TILE_PAGE
+    assert run["automationDetails"] == {"id": "dml-tile/6_4/"}
     ids = [rule["id"] for rule in driver["rules"]]
     assert len(ids) == len(set(ids)) == 3
     for result in run["results"]:
@@ -115,6 +185,7 @@ def test_a_log_has_each_rule_once_with_its_help(check: Call) -> None:
     for rule in driver["rules"]:
         ours = RULES[rule["id"]]
         assert rule["helpUri"] == ours.url
+        assert re.fullmatch(r"Dml([A-Z]\w*)+", rule["name"])
         assert rule["shortDescription"]["text"] == ours.says
         assert ours.says in rule["help"]["text"]
         assert f"({ours.url})" in rule["help"]["markdown"]
@@ -157,11 +228,13 @@ def test_a_finding_at_several_targets_is_one_result(check: Call) -> None:
 
 def test_a_fingerprint_stays_when_lines_move_and_tells_fields_apart(check: Call) -> None:
     options = ("-t", "windows-11-21h2")
-    before = sarif(check, write("a.json", INT64), *options)
-    after = sarif(check, write("a.json", "\n\n" + json.dumps(INT64)), *options)
+    tile = INT64 | {"RepeatsCount": 7}
+    before = sarif(check, write("a.json", tile), *options)
+    after = sarif(check, write("a.json", "\n\n" + json.dumps(tile)), *options)
     prints = [[result["partialFingerprints"] for result in run["results"]] for run in (before, after)]
     assert prints[0] == prints[1]
     assert prints[0][0] != prints[0][1]
+    assert all(re.fullmatch("[0-9a-f]{16}:1", one["primaryLocationLineHash"]) for one in prints[0])
     assert places(before) != places(after)
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
+from importlib.metadata import version
 from itertools import repeat
 from pathlib import Path
 
@@ -16,8 +19,11 @@ from dml_tile.findings import Against
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.reports.markup.elements import hash_source
-from dml_tile.reports.page.model import MAX_LISTED
+from dml_tile.reports.page.tables import MAX_LISTED
+from dml_tile.reports.report import Origin
 from dml_tile.rules.catalogue import RULES
+from dml_tile.targets import Target
+from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES
 from tests.helpers.report_pages import (
@@ -39,21 +45,36 @@ from tests.helpers.report_pages import (
 DYNAMIC = TileNode("widen", DIALECTS["ONNX Tile-13"], "float32", ("batch", 3, 2, 2), (1, 1, 1, 2))
 
 
-def test_a_tile_has_a_row_for_each_target() -> None:
-    assert rows(page([checked(LONG, OLD, MIDDLE, NEW)]), "tiles") == [
-        ["✕ refused", "a.json", "/long", "windows-10-2004 (2_0)", "4_1", "windows-11-22h2", "1"],
-        ["✕ refused", "a.json", "/long", "windows-11-21h2 (4_0)", "4_1", "windows-11-22h2", "1"],
-        ["✓ accepted", "a.json", "/long", "6_4", "4_1", "windows-11-22h2", "0"],
+def test_a_tile_has_a_row_with_a_verdict_for_each_target() -> None:
+    html = page([checked(LONG, OLD, MIDDLE, NEW)])
+    tile = "a.json#/long INT64 {1,2,3,4} x {1,1,2,1} -> {1,2,6,4}"
+    assert [head.text for head in section(html, "tiles").all("thead")[0].all("th")] == [
+        *("Tile", "windows-10-2004 (2_0)", "windows-11-21h2 (4_0)", "6_4", "Lowest level", "Oldest Windows")
     ]
+    assert rows(html, "tiles") == [[tile, "✕ refused", "✕ refused", "✓ accepted", "4_1", "windows-11-22h2"]]
+
+
+def test_the_refused_come_first() -> None:
+    html = page([checked(SHORT), checked(DYNAMIC, source="a.onnx"), checked(WRONG), checked(SHORT, source="b.json")])
+    assert [row[1] for row in rows(html, "tiles")] == ["✕ refused", "◐ accepted so far", "✓ accepted", "✓ accepted"]
+
+
+def test_a_row_leads_to_its_findings() -> None:
+    html = page([checked(SHORT), checked(WRONG)])
+    links = [link.attributes["href"] for link in section(html, "tiles").all("a")]
+    (told,) = section(html, "findings").all("details")
+    assert links == [f"#{told.attributes['id']}"]
+    assert "/wrong" in told.all("summary")[0].text
 
 
 def test_what_passes_at_no_level_runs_on_no_windows() -> None:
-    assert rows(page([checked(WRONG)]), "tiles") == [["✕ refused", "a.json", "/wrong", "6_4", "none", "none", "1"]]
+    ((_, *cells),) = rows(page([checked(WRONG)]), "tiles")
+    assert cells == ["✕ refused", "none", "none"]
 
 
 def test_an_operator_that_is_no_tile_is_not_checked() -> None:
     html = page([checked(JsonDescriptor("/gather", other="DML_OPERATOR_GATHER"))])
-    assert rows(html, "tiles") == [["– not checked", "a.json", "/gather", "6_4", "", "", "1"]]
+    assert rows(html, "tiles") == [["a.json#/gather", "– not checked", "", ""]]
     assert "DML_OPERATOR_GATHER is not a tile" in details(html)[0]
 
 
@@ -64,7 +85,7 @@ def test_a_finding_is_told_whole() -> None:
     assert "DML-TILE-RepeatsCount E_INVALIDARG 0x80070057" in told
     assert "RepeatsCount: 3 was provided, but InputTensor.DimensionCount = 4 was expected" in told
     assert f"documented, runtime: {rule.says}" in told
-    assert rule.url in [link.attributes["href"] for link in section(html, "tiles").all("a")]
+    assert rule.url in [link.attributes["href"] for link in section(html, "findings").all("a")]
 
 
 def test_findings_that_differ_in_their_paths_only_are_told_once() -> None:
@@ -72,9 +93,22 @@ def test_findings_that_differ_in_their_paths_only_are_told_once() -> None:
     assert "InputTensor.DataType, OutputTensor.DataType: INT64 needs DML_FEATURE_LEVEL_4_1" in told
 
 
+def test_a_finding_at_several_targets_is_told_once_with_its_targets() -> None:
+    (told,) = details(page([checked(LONG, OLD, MIDDLE, NEW)]))
+    assert told.count("DML-TILE-DataType-level") == 1
+    assert "At windows-10-2004 (2_0), windows-11-21h2 (4_0)" in told
+    assert told.count("DML_FEATURE_LEVEL_4_1; windows-10-2004 has 2_0") == 1
+    assert told.count("DML_FEATURE_LEVEL_4_1; windows-11-21h2 has 4_0") == 1
+
+
+def test_a_finding_at_all_targets_says_so_and_one_at_the_only_target_says_nothing() -> None:
+    assert "At all targets" in details(page([checked(WRONG, MIDDLE, NEW)]))[0]
+    assert "At " not in details(page([checked(WRONG)]))[0]
+
+
 def test_the_lowering_stands_below_its_tile_with_its_command() -> None:
     (told,) = details(page([checked(LONG, OLD)]))
-    assert "lowered to 1 tile" in told
+    assert "Lowering for windows-10-2004 (2_0)" in told
     assert "Before INT64 {1,2,3,4} x {1,1,2,1} -> {1,2,6,4} input → output" in told
     assert re.search(r"Step 1 FLOAT32 \{.*\} input → output", told)
     assert "cost: 1 tile, 576 bytes read and written" in told
@@ -83,36 +117,48 @@ def test_the_lowering_stands_below_its_tile_with_its_command() -> None:
     assert "Try: lower it, or ship DirectML 1.7.0 or later with the application" in told
 
 
+def test_the_same_lowering_at_several_targets_is_told_once_with_each_command() -> None:
+    (told,) = details(page([checked(LONG, Target.parse("1_0"), OLD, MIDDLE)]))
+    assert "Lowering for 1_0, windows-10-2004 (2_0)" in told
+    assert "Lowering for windows-11-21h2 (4_0)" in told
+    assert told.count("Step 1") == 2
+    assert told.count("dml-tile lower a.json") == 3
+
+
 def test_what_has_no_lowering_tells_of_none() -> None:
     assert "Lowering" not in details(page([checked(WRONG)]))[0]
 
 
 def test_what_is_known_at_run_time_only_is_told() -> None:
     html = page([checked(DYNAMIC, source="a.onnx")])
-    assert rows(html, "tiles")[0][0] == "◐ accepted so far"
-    assert rows(html, "tiles")[0][4:6] == ["at least 1_0", "at least windows-10-1903"]
-    tile, unknown = section(html, "tiles").all("td")[-1].all("p")
+    assert rows(html, "tiles")[0][1:] == ["◐ accepted so far", "at least 1_0", "at least windows-10-1903"]
+    (told,) = section(html, "findings").all("details")
+    tile, unknown = told.all("p")
     assert tile.text == "FLOAT32 {batch,3,2,2} x {1,1,1,2} -> {batch,3,2,4}"
     assert unknown.text == "Known at run time only: InputTensor.Sizes[0] (batch)"
 
 
-def test_what_a_back_end_makes_of_a_tile_and_what_is_not_selected_is_told() -> None:
+def test_what_a_back_end_makes_of_a_tile_and_what_does_not_count_is_told() -> None:
     (result,) = checked(SHORT)
-    html = page([[replace(result, via="ort", note="a note", deselected=2)]])
-    assert rows(html, "tiles")[0][3] == "6_4 through ort"
-    assert [note.text for note in section(html, "tiles").all("td")[-1].all("p")] == [
+    html = page([[replace(result, via="ort", note="a note", deselected=2, known=checked(WRONG)[0].findings)]])
+    (told,) = section(html, "findings").all("details")
+    assert [note.text for note in told.all("p")] == [
         "FLOAT32 {1,1,2,3} x {1,1,3,3} -> {1,1,6,9}",
+        "Note: through ort",
         "Note: a note",
-        "Note: 2 findings not selected",
+        "Note: 2 findings not selected; 1 finding in the baseline",
     ]
 
 
-def test_verdicts_are_counted_by_target() -> None:
+def test_tiles_are_counted_once_by_their_worst_verdict_and_at_each_target() -> None:
     html = page([checked(LONG, OLD, NEW), checked(SHORT, OLD, NEW), checked(WRONG, OLD, NEW)])
     assert rows(html, "targets") == [["windows-10-2004 (2_0)", "2", "1"], ["6_4", "1", "2"]]
-    assert [head.text for head in section(html, "targets").all("th")] == ["Target", "Refused", "Accepted"]
-    assert [count.text for count in parsed(html).all("header")[0].all("li")] == ["3 ✕ refused", "3 ✓ accepted"]
-    assert parsed(html).all("title")[0].text == "Tiles on DirectML: 3 refused, 3 accepted"
+    assert [head.text for head in section(html, "targets").all("thead")[0].all("th")] == [
+        *("Target", "Refused", "Accepted")
+    ]
+    assert [count.text for count in parsed(html).all("header")[0].all("li")] == ["2 ✕ refused", "1 ✓ accepted"]
+    assert parsed(html).all("title")[0].text == "Tiles on DirectML: 2 refused, 1 accepted"
+    assert parsed(html).all("nav")[0].all("a")[0].text == "Tiles (3)"
 
 
 def test_what_is_inferred_of_a_target_is_told_once() -> None:
@@ -121,7 +167,7 @@ def test_what_is_inferred_of_a_target_is_told_once() -> None:
 
 
 def test_rules_are_counted_by_the_tiles_that_break_them() -> None:
-    html = page([checked(LONG, OLD, MIDDLE), checked(WRONG)])
+    html = page([checked(LONG, OLD, MIDDLE), checked(LONG, OLD, MIDDLE), checked(WRONG)])
     assert [row[:3] for row in rows(html, "rules-broken")] == [
         [rule, count, RULES[rule].says]
         for rule, count in (("DML-TILE-DataType-level", "2"), ("DML-TILE-RepeatsCount", "1"))
@@ -149,11 +195,40 @@ def test_what_cannot_be_read_is_told() -> None:
         "a.json#/1: is 3; an object was expected",
         "b.onnx: is truncated",
     ]
+    assert parsed(html).all("title")[0].text == "Tiles on DirectML: 2 files not read"
+    assert [count.text for count in parsed(html).all("header")[0].all("li")] == ["2 ⚠ files not read"]
+    assert [one.attributes["id"] for one in parsed(html).all("section")] == ["not-read"]
+
+
+def test_the_line_of_a_field_is_told_where_the_source_is_json(check: Call) -> None:
+    write("a.json", BAD)
+    Path("b.json").write_text('[\n{"InputTensor": 3}]')
+    check("a.json", "b.json", "--report", "report.html")
+    html = Path("report.html").read_text("utf-8")
+    assert "but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected (line 11)" in details(html)[0]
+    assert section(html, "not-read").text.endswith("(line 2)")
+
+
+def test_the_footer_names_the_command_the_time_the_version_and_the_commit() -> None:
+    origin = Origin("dml-tile check a.json", ("6_4",), "2030-01-02 03:04 UTC", "0123456789ab")
+    (footer,) = parsed(page([checked(SHORT)], origin=origin)).all("footer")
+    first, _ = footer.all("p")
+    assert first.text == f"dml-tile {version('dml-tile')} 2030-01-02 03:04 UTC, commit 0123456789ab"
+    assert footer.all("pre")[0].text == "dml-tile check a.json"
+    assert "commit" not in parsed(page([checked(SHORT)])).all("footer")[0].text
+
+
+def test_a_page_of_the_command_line_names_its_command(tmp_path: Path) -> None:
+    write(str(tmp_path / "a b.json"), TILE)
+    arguments = ["check", "a b.json", "--report", "report.html"]
+    subprocess.run([sys.executable, "-m", "dml_tile", *arguments], check=True, cwd=tmp_path, capture_output=True)
+    html = (tmp_path / "report.html").read_text("utf-8")
+    assert parsed(html).all("footer")[0].all("pre")[0].text == "dml-tile check 'a b.json' --report report.html"
 
 
 def test_without_results_there_is_a_page_all_the_same() -> None:
     html = page([])
-    assert parsed(html).all("title")[0].text == "Tiles on DirectML: none"
+    assert parsed(html).all("title")[0].text == "Tiles on DirectML: no tiles"
     assert not parsed(html).all("section")
 
 
@@ -175,7 +250,7 @@ def test_names_are_text_whatever_is_in_them() -> None:
     html = page([checked(hostile, source=HOSTILE)], [problem], [SourceSummary(HOSTILE, True)])
     harmless = page([checked(WRONG)], [("a", Problem("b", "c"))], [SourceSummary("a.onnx", True)])
     assert tags(html) == tags(harmless)
-    assert rows(html, "tiles")[0][1:3] == [HOSTILE, f"/{HOSTILE}"]
+    assert rows(html, "tiles")[0][0].startswith(f"{HOSTILE}#/{HOSTILE}")
     assert rows(html, "models")[0][0] == HOSTILE
     assert section(html, "not-read").all("li")[0].text == f"{HOSTILE}#{HOSTILE}: {HOSTILE}"
 
@@ -187,14 +262,13 @@ def tags(html: str) -> list[str]:
 
 
 def test_what_cannot_be_seen_is_written_as_escapes() -> None:
-    shown = rows(page([checked(SHORT, source="a\u202egnp.json\x1b\udcff\n")]), "tiles")[0][1]
-    assert shown == r"a\u202egnp.json\x1b\udcff\n"
+    shown = rows(page([checked(SHORT, source="a\u202egnp.json\x1b\udcff\n")]), "tiles")[0][0]
+    assert shown.startswith(r"a\u202egnp.json\x1b\udcff\n#/short")
 
 
 def test_a_long_name_is_cut_short() -> None:
-    shown = rows(page([checked(SHORT, source="n" * 100_000)]), "tiles")[0][1]
-    assert len(shown) == 500
-    assert shown.endswith("n…")
+    shown = rows(page([checked(SHORT, source="n" * 100_000)]), "tiles")[0][0]
+    assert shown.startswith("n" * 499 + "…#/short")
 
 
 def test_a_command_that_is_too_long_is_left_out_whole() -> None:
@@ -251,7 +325,7 @@ def test_the_page_is_written_beside_what_is_printed(check: Call) -> None:
     arguments = [str(EXAMPLES / "int64.json"), "--target", "4_0"]
     result = check(*arguments, "--report", "report.html")
     assert (result.exit_code, result.stdout) == (1, check(*arguments).stdout)
-    assert rows(Path("report.html").read_text("utf-8"), "tiles")[0][2:4] == ["/dispatchables/tile", "4_0"]
+    assert "#/dispatchables/tile" in rows(Path("report.html").read_text("utf-8"), "tiles")[0][0]
     assert [path.name for path in Path().iterdir()] == ["report.html"]
 
 

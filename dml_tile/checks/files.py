@@ -18,6 +18,7 @@ from dml_tile.targets import Target
 
 if TYPE_CHECKING:  # most checks need none
     from dml_tile.back_ends import BackEnd
+    from dml_tile.checks.baseline import Baseline
 
 Complain: TypeAlias = Callable[[str, Problem], None]
 """Takes the name of a source, and a reason why a part of it cannot be read."""
@@ -31,9 +32,9 @@ class Checking:
 
     Once all is checked, ``dimension_names`` are those of the ONNX models.
 
-    Findings count where the ``selection`` takes them; ``fail_on`` is the severity from which on a tile fails. With
-    ``skips_others``, files without tiles are passed over, as in folders; what the ``exclusion`` leaves out is
-    passed over everywhere. ``complain`` is called for each problem as it is found.
+    Findings count where the ``selection`` takes them and the ``baseline`` does not have them; ``fail_on`` is the
+    severity from which on a tile fails. With ``skips_others``, files without tiles are passed over, as in folders; what
+    the ``exclusion`` leaves out is passed over everywhere. ``complain`` is called for each problem as it is found.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Checking:
         via: BackEnd | None = None,
         *,
         selection: Selection = _ALL_RULES,
+        baseline: Baseline | None = None,
         fail_on: Severity | None = Severity.WARNING,
         skips_others: bool = False,
         exclusion: Exclusion = _NOTHING,
@@ -52,7 +54,8 @@ class Checking:
         self.problems: list[tuple[str, Problem]] = []
         self.sources: list[SourceSummary] = []
         self.dimension_names: frozenset[str] = frozenset()
-        self._check = FileCheck(tuple(targets), against, known_shapes, via, selection, fail_on)
+        self._check = FileCheck(tuple(targets), against, known_shapes, via, selection, baseline, fail_on)
+        self._baseline = baseline
         self._complain = complain
         self._skips_others = skips_others
         self._exclusion = exclusion
@@ -85,6 +88,8 @@ class Checking:
                     self.sources.append(event.summary)
                     self.dimension_names |= event.dimension_names
                 case _:
+                    if self._baseline:
+                        self._baseline.note(event)
                     yield event
 
     def _add_problem(self, file: str, problem: Problem) -> None:

@@ -19,6 +19,7 @@ from dml_tile.targets import Target
 
 if TYPE_CHECKING:  # most checks need none
     from dml_tile.back_ends import BackEnd
+    from dml_tile.checks.baseline import Baseline
 
 _ALL_RULES: Final = Selection()
 
@@ -43,7 +44,8 @@ Event: TypeAlias = tuple[Result, ...] | Problem | FileEnd
 class FileCheck:
     """The questions that each file is asked, and the findings that count.
 
-    Findings count where the ``selection`` takes them; ``fail_on`` is the severity from which on a tile fails.
+    Findings count where the ``selection`` takes them and the ``baseline`` does not have them; ``fail_on`` is the
+    severity from which on a tile fails.
     """
 
     targets: Sequence[Target]
@@ -51,6 +53,7 @@ class FileCheck:
     known_shapes: KnownShapes = field(default_factory=KnownShapes)
     via: BackEnd | None = None
     selection: Selection = _ALL_RULES
+    baseline: Baseline | None = None
     fail_on: Severity | None = Severity.WARNING
 
     def events(self, file: str, sources: Sources) -> Iterator[Event]:
@@ -64,7 +67,7 @@ class FileCheck:
                 summary.is_whole = False
                 yield part
                 continue
-            of_part = [self._selected(result) for result in results(file, part, self.targets, self.against, self.via)]
+            of_part = [self._counted(result) for result in results(file, part, self.targets, self.against, self.via)]
             summary.add(of_part, self.fail_on)
             if any(result.findings for result in of_part):
                 from dml_tile.checks.advice import with_back_end, with_lower_command  # with all that lowers tiles
@@ -76,6 +79,10 @@ class FileCheck:
                 ]
             yield tuple(of_part)
         yield FileEnd(summary, sources.new_dimension_names(), sources.seconds_lost - lost_before)
+
+    def _counted(self, result: Result) -> Result:
+        selected = self._selected(result)
+        return self.baseline.without_known(selected) if self.baseline else selected
 
     def _selected(self, result: Result) -> Result:
         selected = tuple(finding for finding in result.findings if self.selection.takes(finding.rule))

@@ -35,8 +35,9 @@ class Result:
     goes through, if one was asked for, and ``note`` a remark on what that hands over. ``inferred_by`` names the
     inference beyond the reader's own, if one was asked for, that a model's tile rests on. Where other tiles would do
     what a refused one does, they are its ``lowering``, and ``command`` prints them. ``deselected`` findings are left
-    out of ``findings``; the lowest level counts them. ``part`` names a part of a DxDispatch model that is no tile and
-    that the findings are about, such as a resource.
+    out of ``findings``; the lowest level counts them. So are ``known`` ones, which are in a baseline; the verdict
+    counts them too. ``part`` names a part of a DxDispatch model that is no tile and that the findings are about, such
+    as a resource.
     """
 
     source: str
@@ -53,6 +54,7 @@ class Result:
     lowering: Lowering | None = None
     command: str = ""
     deselected: int = 0
+    known: tuple[Finding, ...] = ()
     part: str = ""
     locate: Callable[[str, str], Position | None] | None = field(default=None, compare=False, repr=False)
     """Finds a field of the part at a JSON pointer in the source's text."""

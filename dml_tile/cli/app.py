@@ -34,8 +34,11 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+_EXIT_STATUS = "Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that cannot be read or written."
 
 
 def _show_version(wanted: bool) -> None:
@@ -55,8 +58,22 @@ def options(
     """Would DirectML accept this tile? Checks and runs DML_TILE_OPERATOR_DESC descriptors, anywhere."""
 
 
-for command in (check, lower, show, run, emit, levels, explain, schema, load, include_dir):
-    app.command()(command)
+_COMMANDS = (
+    (check, "Say which tiles DirectML would accept, and why not the others."),
+    (lower, "Find tiles that do the same at an older target."),
+    (show, "Draw a tile's tensors as they lie in memory."),
+    (run, "Check a DxDispatch model, then run it."),
+    (emit, "Print C++, JSON or Python that builds descriptors."),
+    (levels, "Show which Windows and which DirectML take which tile."),
+    (explain, "Print what a rule requires, and the page it follows."),
+    (schema, "Print the JSON Schema of a format."),
+    (load, "Call a function of a C or C++ library, and check what it gives."),
+    (include_dir, "Print the folder of dml_tile/capture.h."),
+)
+"""The commands, each with its line in the list of all."""
+
+for command, line in _COMMANDS:
+    app.command(short_help=line, epilog=_EXIT_STATUS)(command)
 
 
 def main() -> None:
@@ -69,7 +86,7 @@ def main() -> None:
     try:
         with ending_by_exceptions(), address_budget(MAX_ADDRESSES_OF_A_RUN):
             try:
-                app()
+                app(obj=sys.argv[1:])
             finally:
                 printed_output().flush()  # at exit, Python could no longer report that it fails
     except OSError as error:  # commands handle those of other files

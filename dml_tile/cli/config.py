@@ -45,7 +45,7 @@ def _inside(path: str, info: ValidationInfo) -> str:
 
 
 class Settings(BaseModel):
-    """Defaults for the options of ``check``. ``paths`` are relative to the current folder once they are read."""
+    """Defaults for the options of ``check``. ``paths`` and ``baseline`` are relative to the current folder."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -58,6 +58,7 @@ class Settings(BaseModel):
     input_shape: tuple[str, ...] = Field(default=(), alias="input-shape")
     exclude: tuple[str, ...] = ()
     fail_on: Literal["error", "warning", "note", "never"] | None = Field(default=None, alias="fail-on")
+    baseline: Annotated[str, AfterValidator(_inside)] = ""
     paths: tuple[Annotated[str, AfterValidator(_inside)], ...] = ()
 
 

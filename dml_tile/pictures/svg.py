@@ -1,4 +1,7 @@
-"""A picture as an SVG image that needs nothing else: its text is text, and each cell has a title."""
+"""A picture as an SVG image that needs nothing else: its text is text, and each cell has a title.
+
+Its colours are for a light page; a style that needs no more than classes makes them dark where the reader asks for it.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,17 @@ _LINE: Final = 21
 _MAX_LINES: Final = 20
 _CELL: Final = 28
 _MARGIN: Final = 20
-_WIDTH: Final = round(2 * _MARGIN + _COLUMNS * _CHARACTER)
 _FONT: Final = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-_BLACK, _GREY, _PALE, _RED = "#000000", "#555555", "#f2f2f2", "#8b0000"
+_BLACK, _GREY, _PALE, _RED, _WHITE = "#000000", "#555555", "#f2f2f2", "#8b0000", "#ffffff"
+_DARK: Final = {_BLACK: "#e6edf3", _GREY: "#9aa6b2", _PALE: "#1a2129", _RED: "#ffb3a7", _WHITE: "#0f1419"}
+"""The colour of a dark page that takes the place of each; those of copies stay, and so does the text on them."""
+
+_ON_COLOUR: Final = "black"
+_TO_THE_RIGHT: Final = {"start": 1.0, "middle": 0.5, "end": 0.0}
+"""The share of a text that lies to the right of its anchor."""
+
+_CLASSES: Final = {_BLACK: "text", _GREY: "faint", _PALE: "padding", _RED: "wrong", _WHITE: "page"}
+_STYLE: Final = "".join(f".{_CLASSES[light]} {{ fill: {dark}; }} " for light, dark in _DARK.items())
 
 
 def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
@@ -56,6 +67,7 @@ class _Image:
     def __init__(self) -> None:
         self._elements: list[str] = []
         self._y = float(_MARGIN)
+        self._right = 0.0
 
     def skip(self) -> None:
         self._y += _LINE / 2
@@ -98,14 +110,16 @@ class _Image:
 
     def written(self, title: str, description: str) -> str:
         height = round(self._y + _MARGIN)
-        whole = f'width="{_WIDTH}" height="{height}"'
+        width = round(2 * _MARGIN + self._right * _CHARACTER)
+        whole = f'width="{width}" height="{height}"'
         return "\n".join(
             (
-                f'<svg xmlns="http://www.w3.org/2000/svg" {whole} viewBox="0 0 {_WIDTH} {height}" font-size="14"',
+                f'<svg xmlns="http://www.w3.org/2000/svg" {whole} viewBox="0 0 {width} {height}" font-size="14"',
                 f'font-family="{_FONT}" role="img" aria-labelledby="title description">',
                 f'<title id="title">{escape(title)}</title>',
                 f'<desc id="description">{escape(description)}</desc>',
-                f'<rect {whole} fill="#ffffff"/>',
+                f"<style>@media (prefers-color-scheme: dark) {{ {_STYLE}}}</style>",
+                f"<rect {whole} {_filled(_WHITE)}/>",
                 *self._elements,
                 "</svg>\n",
             )
@@ -115,21 +129,30 @@ class _Image:
         if not mark.text:
             return
         if mark.is_wrong:
-            fill, stroke = "#ffffff", f'stroke="{_RED}" stroke-width="2.5" stroke-dasharray="5 2"'
+            fill, stroke = _WHITE, f'stroke="{_RED}" stroke-width="2.5" stroke-dasharray="5 2"'
         else:
-            fill = _PALE if mark.text == PADDING else "#ffffff" if mark.colour is None else COLOURS[mark.colour]
+            fill = _PALE if mark.text == PADDING else _WHITE if mark.colour is None else COLOURS[mark.colour]
             stroke = 'stroke="#767676"'
         x = _MARGIN + column * _CHARACTER
         self._elements.append(
             f'<g><title>{escape(mark.says)}</title><rect x="{x + 1.5:g}" y="{self._y + 1.5:g}" '
-            f'width="{wide * _CHARACTER - 3:g}" height="{_CELL - 3}" fill="{fill}" {stroke}/>'
+            f'width="{wide * _CHARACTER - 3:g}" height="{_CELL - 3}" {_filled(fill)} {stroke}/>'
         )
-        self._write(mark.text, column + wide / 2, 19, _RED if mark.is_wrong else _BLACK, "middle")
+        self._right = max(self._right, column + wide)
+        colour = _RED if mark.is_wrong else _BLACK if mark.colour is None else _ON_COLOUR
+        self._write(mark.text, column + wide / 2, 19, colour, "middle")
         self._elements.append("</g>")
 
     def _write(self, text: str, column: float, down: int, colour: str, anchor: str = "start", weight: str = "") -> None:
         if text:
             x, y = _MARGIN + column * _CHARACTER, self._y + down
             self._elements.append(
-                f'<text x="{x:g}" y="{y:g}" fill="{colour}" text-anchor="{anchor}"{weight}>{escape(text)}</text>'
+                f'<text x="{x:g}" y="{y:g}" {_filled(colour)} text-anchor="{anchor}"{weight}>{escape(text)}</text>'
             )
+            self._right = max(self._right, column + len(text) * _TO_THE_RIGHT[anchor])
+
+
+def _filled(colour: str) -> str:
+    """The attributes of a colour, which a dark page has its own of unless it is a copy's."""
+    named = f' class="{_CLASSES[colour]}"' if colour in _CLASSES else ""
+    return f'fill="{colour}"{named}'

@@ -37,7 +37,9 @@ class Format:
 _ALL: Final = (
     Format("text", "text", "TextReport", has_statistics=True, can_be_quiet=True, is_for_terminals=True),
     Format("json", "json", "JsonReport", has_statistics=True),
+    Format("markdown", "markdown", "MarkdownReport"),
     Format("github", "github", "GithubReport"),
+    Format("azure", "azure", "AzureReport"),
     Format("sarif", "sarif", "SarifReport"),
     Format("junit", "junit", "JunitReport"),
     Format("html", "page.report", "PageReport"),

@@ -79,6 +79,7 @@ class ResultRecord(_Record):
         description="The inference asked for by --infer, if the tile's type or sizes rest on it.",
     )
     deselected: int = Field(default=0, ge=0, description="How many findings there are of rules that are not selected.")
+    in_baseline: int = Field(default=0, ge=0, description="How many findings there are that the baseline has.")
 
 
 class ErrorRecord(_Record):
@@ -171,6 +172,7 @@ class JsonReport:
             note=result.note,
             inferred_by=result.inferred_by,
             deselected=result.deselected,
+            in_baseline=len(result.known),
         )
 
     def _finding(self, result: Result, finding: Finding) -> FindingRecord:

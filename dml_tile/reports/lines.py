@@ -11,16 +11,15 @@ from rich.text import Text
 
 from dml_tile.checks.result import Result
 from dml_tile.checks.verdicts import NOT_READ, SO_FAR, Verdict, alike, verdict_of
-from dml_tile.findings import Basis, Finding, Rule, Severity
+from dml_tile.findings import Finding, Rule, Severity
 from dml_tile.reports.wording import (
     AT_LEAST,
-    UNNOTICED,
     inference_of,
     kind_of,
     known_at_run_time_only,
-    not_selected,
-    outcome,
+    not_counted,
     outcome_of,
+    outcome_of_rule,
     target_of,
 )
 from dml_tile.targets import Target, oldest_windows
@@ -90,8 +89,8 @@ def result_lines(
     shown = verdict(result.source, result.pointer, result.verdict_words, target_of(result))
     if with_lowest_level and (lowest := _lowest(result)):
         shown.append(f"; {lowest}")
-    if result.deselected:
-        shown.append(f"; {not_selected(result)}")
+    if not_counting := not_counted(result):
+        shown.append(f"; {not_counting}")
     yield Line(0, shown)
     if with_tile and result.verdict is not Verdict.NOT_CHECKED:
         yield Line(2, Text(printable(result.tile)))
@@ -122,8 +121,7 @@ def rule_lines(rule: Rule[object]) -> Iterator[Line]:
     """A rule as lines of text, for ``explain``."""
     yield Line(0, Text(rule.id, "bold"))
     yield Line(2, Text(rule.says))
-    returned = UNNOTICED if rule.basis == Basis.DOCUMENTED and rule.hresult else outcome(rule.hresult, rule.crash)
-    yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {returned}"))
+    yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {outcome_of_rule(rule)}"))
     yield Line(2, Text(rule.url, "blue"), is_whole=True)
 
 

@@ -1,4 +1,4 @@
-"""The interface of reports, what they are made from, and what several formats need.
+"""The interface of reports, their options, and the names of files in them.
 
 A report takes the results tile by tile, and at the end the problems and the models.
 """
@@ -6,18 +6,15 @@ A report takes the results tile by tile, and at the end the problems and the mod
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
-from dml_tile.checks.verdicts import Verdict
 from dml_tile.errors import Problem
-from dml_tile.findings import Against, Finding, Severity
-from dml_tile.reports.wording import inference_of, known_at_run_time_only
-from dml_tile.text import printable
+from dml_tile.findings import Against, Severity
 
 if TYPE_CHECKING:  # only text has one
     from rich.console import Console
@@ -27,6 +24,19 @@ Problems: TypeAlias = Sequence[tuple[str, Problem]]
 
 Write: TypeAlias = Callable[[str], object]
 """Writes a part of a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The command that a report comes from as its user typed it, the targets, the time, and the commit checked out.
+
+    ``made`` is in words. What is not known is empty.
+    """
+
+    command: str = ""
+    targets: tuple[str, ...] = ()
+    made: str = ""
+    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,7 @@ class ReportOptions:
     with_statistics: bool = False
     fail_on: Severity | None = Severity.WARNING
     is_quiet: bool = False
+    origin: Origin = field(default_factory=Origin)
 
     @property
     def with_lowest_level(self) -> bool:
@@ -58,73 +69,6 @@ class Report(Protocol):
 
     def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
         """Write what is known when all is checked."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupedFinding:
-    """A finding of a tile, and the targets at which it is one."""
-
-    finding: Finding
-    result: Result
-    targets: tuple[str, ...]
-
-    def text(self) -> str:
-        """The text of an annotation: the field and its error, the tile, the targets, and the suggestion."""
-        finding = self.finding
-        path = f"{finding.path}: " if finding.path else ""
-        lines = [f"{path}{finding.message}", *_places(self.result, self.targets)]
-        if finding.suggestion:
-            lines.append(f"try: {finding.suggestion}")
-        return "\n".join(map(printable, lines))
-
-
-@dataclass(frozen=True, slots=True)
-class RunTimeNote:
-    """An annotation for a tile with fields known at run time only: its result, and the targets with that verdict."""
-
-    result: Result
-    targets: tuple[str, ...]
-
-    def text(self) -> str:
-        """The text of an annotation: the verdict, the fields, the tile, and the targets."""
-        result = self.result
-        fields = f"{result.verdict_words}; {known_at_run_time_only(result.unknown)}"
-        return "\n".join(map(printable, (fields, *_places(result, self.targets))))
-
-
-def run_time_notes(results: Sequence[Result]) -> Iterator[RunTimeNote]:
-    """Yield a note for each verdict of a tile with fields known at run time only, with the targets that share it."""
-    targets: dict[Verdict, list[str]] = {}
-    first: dict[Verdict, Result] = {}
-    for result in results:
-        if result.unknown:
-            first.setdefault(result.verdict, result)
-            targets.setdefault(result.verdict, []).append(result.target.label)
-    for verdict, result in first.items():
-        yield RunTimeNote(result, tuple(targets[verdict]))
-
-
-def _places(result: Result, targets: Sequence[str]) -> Iterator[str]:
-    pointer = f"{result.pointer} " if result.pointer else ""
-    through = f" through {result.via}" if result.via else ""
-    yield f"{pointer}at {', '.join(targets)}{through}"
-    if result.verdict is not Verdict.NOT_CHECKED:
-        yield result.tile
-    if result.inferred_by:
-        yield inference_of(result)
-
-
-def grouped_findings(results: Sequence[Result]) -> Iterator[GroupedFinding]:
-    """The findings of a tile, each once, whatever the number of its targets."""
-    targets: dict[tuple[str, str, str, Severity], list[str]] = {}
-    first: dict[tuple[str, str, str, Severity], tuple[Finding, Result]] = {}
-    for result in results:
-        for finding in result.findings:
-            key = (finding.rule, finding.path, finding.message, finding.severity)
-            first.setdefault(key, (finding, result))
-            targets.setdefault(key, []).append(result.target.label)
-    for key, (finding, result) in first.items():
-        yield GroupedFinding(finding, result, tuple(targets[key]))
 
 
 def from_here(source: str) -> PurePath:

@@ -17,16 +17,10 @@ from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Position
 from dml_tile.findings import Severity
-from dml_tile.reports.report import (
-    GroupedFinding,
-    Problems,
-    ReportOptions,
-    RunTimeNote,
-    from_here,
-    grouped_findings,
-    run_time_notes,
-)
-from dml_tile.reports.wording import outcome
+from dml_tile.pages import TILE_PAGE
+from dml_tile.reports.grouped import GroupedFinding, RunTimeNote, grouped_findings, run_time_notes
+from dml_tile.reports.report import Problems, ReportOptions, from_here
+from dml_tile.reports.wording import outcome_of_rule
 from dml_tile.rules.catalogue import RULES
 from dml_tile.text import printable, printable_json
 
@@ -34,12 +28,21 @@ Json = dict[str, Any]
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
+_HASH_LENGTH: Final = 16
+"""The hexadecimal digits of a fingerprint."""
+
+_BEGINNING: Final = Position(1, 1, 1, 1)
+"""The region of what has no lines, such as a model: readers of SARIF insist on one."""
+
 _RUN_TIME: Final = "known-at-run-time"
 """The id of the results that tell what is known at run time only; no rule of the catalogue has it."""
 
 
 class SarifReport:
-    """A log of one run: a result for each finding, each rule that has one, and notifications of what cannot be read."""
+    """A log of one run: a result for each tile, rule and field, the rules, and notifications of what cannot be read.
+
+    Code scanning tells runs apart by ``automationDetails.id``, so that it names the targets.
+    """
 
     def __init__(self, options: ReportOptions) -> None:
         self._options = options
@@ -67,8 +70,19 @@ class SarifReport:
                 for source, problem in problems
             ]
         rules = [_RUN_TIME_RULE if rule_id == _RUN_TIME else _rule(rule_id) for rule_id in self._rules]
-        driver = {"name": "dml-tile", "version": version("dml-tile"), "rules": rules}
-        rest = {"columnKind": "unicodeCodePoints", "invocations": [invocation], "tool": {"driver": driver}}
+        driver = {
+            "name": "dml-tile",
+            "fullName": f"dml-tile {version('dml-tile')}",
+            "version": version("dml-tile"),
+            "informationUri": TILE_PAGE,
+            "rules": rules,
+        }
+        rest = {
+            "automationDetails": {"id": f"dml-tile/{','.join(self._options.origin.targets)}/"},
+            "columnKind": "unicodeCodePoints",
+            "invocations": [invocation],
+            "tool": {"driver": driver},
+        }
         self._write(f"\n], {json.dumps(rest)[1:]}]}}\n")
 
     def _write_one(self, result: Json) -> None:
@@ -80,30 +94,32 @@ class SarifReport:
 
     def _result(self, told: GroupedFinding) -> Json:
         finding = told.finding
-        return self._told(told.result, finding.rule, finding.path, str(finding.severity), told.text())
+        return self._told(told.result, finding.rule, told.paths, str(finding.severity), told.text())
 
     def _note(self, note: RunTimeNote) -> Json:
-        return self._told(note.result, _RUN_TIME, "", str(Severity.NOTE), note.text())
+        return self._told(note.result, _RUN_TIME, (), str(Severity.NOTE), note.text())
 
-    def _told(self, of: Result, rule: str, path: str, level: str, text: str) -> Json:
+    def _told(self, of: Result, rule: str, paths: Sequence[str], level: str, text: str) -> Json:
         source, pointer = of.source, of.pointer
-        identity = "\n".join((rule, _uri(source), pointer, path))
+        identity = "\n".join((rule, _uri(source), pointer, *paths))
         return {
             "ruleId": rule,
             "ruleIndex": self._rules.setdefault(rule, len(self._rules)),
             "level": level,
             "message": {"text": text},
-            "locations": _locations(source, pointer, of.position(path)),
-            "partialFingerprints": {"tileAndField/v1": hashlib.sha256(identity.encode()).hexdigest()},
+            "locations": _locations(source, pointer, of.position(paths[0] if paths else "")),
+            # of the tile and the field: code scanning's own would be of a line, and move with it
+            "partialFingerprints": {
+                "primaryLocationLineHash": f"{hashlib.sha256(identity.encode()).hexdigest()[:_HASH_LENGTH]}:1"
+            },
         }
 
 
 def _locations(source: str, pointer: str, position: Position | None) -> list[Json]:
     location: Json = {}
     if source != "-":
-        location["physicalLocation"] = {"artifactLocation": {"uri": _uri(source)}}
-        if position:
-            location["physicalLocation"]["region"] = _region(position)
+        region = _region(position or _BEGINNING)
+        location["physicalLocation"] = {"artifactLocation": {"uri": _uri(source)}, "region": region}
     if pointer:
         location["logicalLocations"] = [{"fullyQualifiedName": printable(pointer)}]
     return [location] if location else []
@@ -126,19 +142,25 @@ def _uri(source: str) -> str:
 
 _RUN_TIME_RULE: Final[Json] = {
     "id": _RUN_TIME,
+    "name": "KnownAtRunTime",
     "shortDescription": {"text": "The tile is known before it runs."},
     "fullDescription": {"text": "The tile is known before it runs; what is not cannot be checked."},
     "defaultConfiguration": {"level": str(Severity.NOTE)},
 }
 
 
+def _in_words(rule_id: str) -> list[str]:
+    return [word.capitalize() if word.isupper() else word for word in rule_id.split("-")]
+
+
 def _rule(rule_id: str) -> Json:
     rule = RULES[rule_id]
     basis = ", ".join(rule.basis.names)
-    returned = outcome(rule.hresult, rule.crash)
+    returned = outcome_of_rule(rule)
     says = {"text": rule.says}
     return {
         "id": rule.id,
+        "name": "".join(f"{word[0].upper()}{word[1:]}" for word in _in_words(rule.id)),
         "shortDescription": says,
         "fullDescription": says,
         "help": {

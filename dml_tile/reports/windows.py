@@ -11,7 +11,7 @@ from rich.table import Table
 from dml_tile.enums import TensorDataType
 from dml_tile.pages import TILE_PAGE
 from dml_tile.reports.markup.document import html_page
-from dml_tile.reports.markup.elements import Markup, element
+from dml_tile.reports.markup.elements import Markup, element, region
 from dml_tile.reports.tables import KINDS, dimension_counts
 from dml_tile.targets import TILE_SUPPORT, WINDOWS_RELEASES, Target, WindowsRelease
 
@@ -76,9 +76,10 @@ def _body() -> Iterator[str]:
     headings = ("Windows", "DirectML in the box", "feature level", *(data_type.name for data_type in _TYPES))
     head = element("thead", element("tr", *(element("th", heading, scope="col") for heading in headings)), "\n")
     rows = (element("tr", *_cells(*pair)) for pair in zip(WINDOWS_RELEASES, matrix_rows(), strict=True))
-    table = element("table", element("caption", _TITLE), head, element("tbody", *rows))
+    table = element("table", head, element("tbody", *rows), class_="matrix")
     yield "<main>\n"
-    yield element("div", table, class_="matrix", tabindex="0", role="region", aria_label=_TITLE)
+    yield element("h1", _TITLE)
+    yield from region(_TITLE, [table])
     source = element("a", "Tile's tensor support", href=TILE_PAGE)
     yield element("p", f"{NOT_TAKEN}: not taken. The dimensions and data types are in ", source, ".")
     yield "\n</main>\n"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.descriptors import BufferTensorDesc, TensorDesc
 from dml_tile.enums import HRESULT, FeatureLevel
-from dml_tile.findings import Basis, Finding, Severity
+from dml_tile.findings import Basis, Finding, Rule, Severity
 from dml_tile.lowering.steps import Lowering, StepBuffer
 from dml_tile.rules.back_end import back_end_hands_over_a_tile
 from dml_tile.rules.lowering import LOWERING_RULES
@@ -34,9 +34,10 @@ def known_at_run_time_only(unknown: Iterable[str]) -> str:
     return f"known at run time only: {', '.join(unknown)}"
 
 
-def not_selected(result: Result) -> str:
-    """The number of a result's findings that are not selected; empty if there are none."""
-    return f"{result.deselected} finding{'s' * (result.deselected > 1)} not selected" if result.deselected else ""
+def not_counted(result: Result) -> str:
+    """The number of a result's findings that do not count, and why; empty if all do."""
+    reasons = ((result.deselected, "not selected"), (len(result.known), "in the baseline"))
+    return "; ".join(f"{count} finding{'s' * (count > 1)} {reason}" for count, reason in reasons if count)
 
 
 def run_from(summary: SourceSummary) -> tuple[str, str]:
@@ -82,6 +83,13 @@ def outcome(hresult: HRESULT | None, crash: bool) -> str:
     if hresult is not None:
         return str(hresult)
     return "no HRESULT, the process dies" if crash else "not known"
+
+
+def outcome_of_rule(rule: Rule[Any]) -> str:
+    """What DirectML does about a broken rule, in words."""
+    if rule.usual_severity is Severity.WARNING:
+        return "does not notice"
+    return outcome(rule.hresult, rule.crash)
 
 
 def place_name(place: StepBuffer) -> str:

@@ -10,6 +10,10 @@ from xml.etree import ElementTree
 from tests.helpers.report_pages import parsed
 
 _COMMAND: Final = re.compile(r"::(error|warning|notice) (file=[^,:]*,(line=[0-9]+,col=[0-9]+,)?)?title=[\w-]*::.*")
+_ISSUE: Final = re.compile(
+    r"##vso\[task\.logissue type=(error|warning);(sourcepath=[^;\]]*;(linenumber=\d+;columnnumber=\d+;)?)?"
+    r"code=[\w-]*;\]"
+)
 _LINE_OF_PATH: Final = re.compile(r"\s*(::|##)")
 _ANYWHERE: Final = re.compile(r"##vso\[|##\[", re.IGNORECASE)
 _MAX_SCRIPTS: Final = 1
@@ -35,6 +39,14 @@ def require_well_formed(form: str, text: str) -> None:
             for line in text.split("\n")[:-1]:
                 assert _COMMAND.fullmatch(line), ascii(line)
                 require_safe_log(line.removeprefix("::"))
+        case "azure":
+            for line in text.split("\n")[:-1]:
+                require_safe_log(_ISSUE.sub("", line, count=1))
+        case "markdown":
+            assert all(char.isprintable() or char == "\n" for char in text), ascii(text)
+            assert not _ANYWHERE.search(text), ascii(text)
+            plain = re.sub(r"\\[^\n]|\]\(https://learn\.microsoft\.com/[^)]*\)", "", text)
+            assert not re.search(r"[<`]|://", re.sub("^    .*$", "", plain, flags=re.MULTILINE)), ascii(text)
         case "junit":
             require_safe_log(text)
             ElementTree.fromstring(text)

@@ -17,7 +17,7 @@ from dml_tile.findings import Against
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.reports.page.report import PageReport
-from dml_tile.reports.report import ReportOptions
+from dml_tile.reports.report import Origin, ReportOptions
 from dml_tile.targets import Target
 from tests.helpers.descriptors import row
 
@@ -45,10 +45,11 @@ def page(
     problems: Sequence[tuple[str, Problem]] = (),
     models: Sequence[SourceSummary] = (),
     against: Against = "both",
+    origin: Origin | None = None,
 ) -> str:
     """The page of several tiles' results."""
     written: list[str] = []
-    report = PageReport(ReportOptions(written.append, Console, against))
+    report = PageReport(ReportOptions(written.append, Console, against, origin=origin or Origin()))
     for one in tiles:
         report.add(one)
     report.end(problems, models)
@@ -114,12 +115,11 @@ def section(html: str, identifier: str) -> Element:
 
 
 def rows(html: str, identifier: str) -> list[list[str]]:
-    """The texts of the table's cells in a part of the page, without what stands below a row."""
+    """The texts of the table's cells in a part of the page, each row's heading first."""
     bodies = section(html, identifier).all("tbody")
-    return [[cell.text for cell in body.all("tr")[0].all("td")] for body in bodies]
+    return [[cell.text for cell in body.all("tr")[0].children] for body in bodies]
 
 
 def details(html: str) -> list[str]:
-    """Returns the text below each row of the tiles."""
-    bodies = section(html, "tiles").all("tbody")
-    return [" ".join(below.text for below in body.all("tr")[1:]) for body in bodies]
+    """Returns the text told of each tile that has findings or notes."""
+    return [one.text for one in section(html, "findings").all("details")]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dml_tile.cli.commands.formats import FormatsOption, reports_in, require_other_files, wanted_formats
+from dml_tile.cli.commands.formats import FormatsOption, origin_of, reports_in, require_other_files, wanted_formats
 from dml_tile.cli.commands.options import (
     Against,
     DimsOption,
@@ -24,21 +24,28 @@ from dml_tile.cli.commands.options import (
     split,
 )
 from dml_tile.cli.console import ExitStatus, complain, exit_on_file_errors
+from dml_tile.cli.output_files import replaced
+from dml_tile.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from dml_tile.back_ends import BackEnd
+    from dml_tile.checks.baseline import Entry
     from dml_tile.checks.files import Checking
     from dml_tile.checks.selection import Selection
     from dml_tile.cli.config import Config
     from dml_tile.targets import Target
+
+MAX_LISTED_ENTRIES: Final = 10
+"""The entries of a baseline that a message lists."""
 
 MAX_LISTED_NAMES: Final = 8
 """The names of dimensions that a message lists."""
 
 
 def check(
+    context: typer.Context,
     files: Annotated[
         list[str] | None,
         typer.Argument(
@@ -50,7 +57,11 @@ def check(
     targets: TargetsOption = None,
     against: Annotated[
         Against | None,
-        typer.Option(help="The contract to check; both, the default, reports what breaks either."),
+        typer.Option(
+            metavar="CONTRACT",
+            help="documentation, runtime or both: the contract to check; both, the default, reports what breaks "
+            "either.",
+        ),
     ] = None,
     formats: FormatsOption = None,
     output: Annotated[
@@ -78,11 +89,20 @@ def check(
             autocompletion=rules_named,
         ),
     ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Findings that are in this file do not count; the others fail as ever."),
+    ] = None,
+    write_baseline: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write all findings that count to this file, and let them pass."),
+    ] = None,
     fail_on: Annotated[
         FailOn | None,
         typer.Option(
-            help="The severity of findings from which on the exit status is 1; by default warning. What is known at "
-            "run time only counts as a note.",
+            metavar="SEVERITY",
+            help="error, warning, note or never: the severity of findings from which on the exit status is 1; by "
+            "default warning. What is known at run time only counts as a note.",
         ),
     ] = None,
     require_tiles: Annotated[bool, typer.Option("--require-tiles", help="Exit with 2 if no tile was checked.")] = False,
@@ -125,17 +145,19 @@ def check(
     """Say which tiles DirectML would accept at each target, and why it would refuse the others.
 
     The table tool.dml-tile of the nearest pyproject.toml may set paths and, under the names of the options, targets,
-    select, ignore, against, via, dim, input-shape, exclude and fail-on; an option replaces its setting.
+    select, ignore, baseline, against, via, dim, input-shape, exclude and fail-on; an option replaces its setting.
     """
+    from dml_tile.checks.baseline import Baseline, BaselineWriter
     from dml_tile.checks.files import Checking
     from dml_tile.checks.named_files import Exclusion
     from dml_tile.cli.check_files import checked_files
     from dml_tile.cli.config import nearest_config
-    from dml_tile.errors import Problem
     from dml_tile.findings import Severity
     from dml_tile.readers.model_tile import KnownShapes
     from dml_tile.text import did_you_mean
 
+    if baseline and write_baseline:
+        raise typer.BadParameter("writes all findings, and takes no --baseline", param_hint="--write-baseline")
     wanted = wanted_formats(formats, output, page, with_statistics=statistics, is_quiet=quiet)
     status = ExitStatus()
     with exit_on_file_errors():
@@ -144,8 +166,13 @@ def check(
         contract = against.value if against else settings.against or "both"
         failing = (fail_on and fail_on.value) or settings.fail_on or "warning"
         threshold = None if failing == "never" else Severity[failing.upper()]
+        known_file = "" if write_baseline else baseline or settings.baseline
+        known = Baseline(known_file) if known_file else None
+        writer = BaselineWriter(write_baseline) if write_baseline else None
+        selection = _selection(split(select or ()), split(ignore or ()), config)
+        at = _targets(targets, config)
         checking = Checking(
-            _targets(targets, config),
+            at,
             contract,
             KnownShapes(
                 _chosen("dim", dims, settings.dim, named_sizes, config),
@@ -154,7 +181,8 @@ def check(
             ),
             status.complain,
             _chosen("via", [via] if via is not None else [], [settings.via or ""], _back_end, config),
-            selection=_selection(split(select or ()), split(ignore or ()), config),
+            selection=selection,
+            baseline=known,
             fail_on=threshold,
             skips_others=skip_others,
             exclusion=Exclusion(tuple(exclude)) if exclude else config.exclusion,
@@ -163,14 +191,22 @@ def check(
         if not names:
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
         require_other_files(wanted, names)
-        with reports_in(wanted, contract, threshold, with_statistics=statistics, is_quiet=quiet) as reports:
+        origin = origin_of(context, at)
+        with reports_in(wanted, contract, threshold, origin, with_statistics=statistics, is_quiet=quiet) as reports:
             for results in checked_files(checking, names, jobs):
-                if not all(result.passes(threshold) for result in results):
+                if writer:
+                    writer.add(results)
+                elif not all(result.passes(threshold) for result in results):
                     status.count_findings()
                 for report in reports:
                     report.add(results)
             for report in reports:
                 report.end(checking.problems, checking.sources)
+        if writer:
+            with replaced(writer.file) as file:
+                file.write(writer.text)
+    if known:
+        _tell_gone(known_file, [*known.gone(checking.sources, {target.name for target in at}, selection)])
     for name in _names_that_no_model_has(dims, checking):
         hint = did_you_mean(name, checking.dimension_names, _listed(checking.dimension_names))
         status.complain("--dim", Problem("", f"no model names a dimension {name!r}; {hint}"))
@@ -181,6 +217,14 @@ def check(
         else:
             complain("check", [no_tile])
     raise typer.Exit(status.code)
+
+
+def _tell_gone(file: str, gone: Sequence[Entry]) -> None:
+    """Tell which entries of a baseline no longer occur; they fail nothing."""
+    problems = [Problem("", f"no longer occurs: {entry}") for entry in gone[:MAX_LISTED_ENTRIES]]
+    if len(gone) > MAX_LISTED_ENTRIES:
+        problems.append(Problem("", f"and {len(gone) - MAX_LISTED_ENTRIES} more"))
+    complain(file, problems)
 
 
 def _targets(names: Sequence[str] | None, config: Config) -> list[Target]:

@@ -15,7 +15,8 @@ from dml_tile.reports.formats import FORMATS, Format
 
 if TYPE_CHECKING:
     from dml_tile.findings import Against, Severity
-    from dml_tile.reports.report import Report
+    from dml_tile.reports.report import Origin, Report
+    from dml_tile.targets import Target
 
 
 FormatsOption = Annotated[
@@ -76,9 +77,36 @@ def require_other_files(wanted: Sequence[Wanted], names: Sequence[str]) -> None:
             raise typer.BadParameter(f"{name} is checked; a report would take its place", param_hint="--format")
 
 
+def origin_of(context: typer.Context, targets: Sequence[Target]) -> Origin:
+    """The origin of a command's reports; the command is not known where another program calls this one's functions."""
+    from datetime import UTC, datetime
+    from pathlib import Path
+
+    from dml_tile.checks.advice import as_typed
+    from dml_tile.files.git_commit import commit_of
+    from dml_tile.reports.report import Origin
+
+    try:
+        here = Path.cwd()
+    except OSError:  # it was removed
+        here = None
+    return Origin(
+        command=as_typed(["dml-tile", *context.obj]) if context.obj else "",
+        targets=tuple(target.name for target in targets),
+        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        commit=commit_of(here) if here else "",
+    )
+
+
 @contextmanager
 def reports_in(
-    wanted: Sequence[Wanted], against: Against, fail_on: Severity | None, *, with_statistics: bool, is_quiet: bool
+    wanted: Sequence[Wanted],
+    against: Against,
+    fail_on: Severity | None,
+    origin: Origin,
+    *,
+    with_statistics: bool,
+    is_quiet: bool,
 ) -> Iterator[list[Report]]:
     """The reports in the wanted formats; their files exist once the block ends. Raises OutputError."""
     from dml_tile.cli.console import console_of
@@ -103,6 +131,7 @@ def reports_in(
                     with_statistics,
                     fail_on,
                     is_quiet,
+                    origin,
                 )
             )
             for one, output in zip(wanted, outputs, strict=True)

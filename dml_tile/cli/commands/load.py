@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from dml_tile.cli.commands.formats import FormatsOption, reports_in, wanted_formats
+from dml_tile.cli.commands.formats import FormatsOption, origin_of, reports_in, wanted_formats
 from dml_tile.cli.commands.options import Against, AgainstOption, FailOn, TargetsOption, chosen_targets
 from dml_tile.cli.console import UNREADABLE, ExitStatus, complain, exit_on_file_errors
 
 
 def load(
+    context: typer.Context,
     library: Annotated[Path, typer.Argument(metavar="LIBRARY", help="A shared library (.so, .dylib, .dll).")],
     symbol: Annotated[
         str,
@@ -32,7 +33,11 @@ def load(
     against: AgainstOption = Against.BOTH,
     formats: FormatsOption = None,
     fail_on: Annotated[
-        FailOn, typer.Option(help="The severity of findings from which on the exit status is 1.")
+        FailOn,
+        typer.Option(
+            metavar="SEVERITY",
+            help="error, warning, note or never: the severity of findings from which on the exit status is 1.",
+        ),
     ] = FailOn.WARNING,
 ) -> None:
     """Call a function of a C or C++ library, and check the descriptors that it gives.
@@ -58,7 +63,9 @@ def load(
     summary = SourceSummary(name, is_model=False)
     with (
         exit_on_file_errors(),
-        reports_in(wanted, against.value, threshold, with_statistics=False, is_quiet=False) as reports,
+        reports_in(
+            wanted, against.value, threshold, origin_of(context, chosen), with_statistics=False, is_quiet=False
+        ) as reports,
     ):
         for part in parts:
             of_part = tuple(results(name, part, chosen, against.value))

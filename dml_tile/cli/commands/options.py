@@ -72,7 +72,7 @@ DimsOption = Annotated[
 ]
 InputShapesOption = Annotated[
     list[str] | None,
-    typer.Option("--input-shape", metavar="INPUT=1,3,224,224", help="The shape of a model's input."),
+    typer.Option("--input-shape", metavar="NAME=SIZES", help="The shape of a model's input, as x=1,3,224,224."),
 ]
 InferOption = Annotated[
     Inference | None,
@@ -81,7 +81,13 @@ InferOption = Annotated[
         "pip install onnxruntime sympy.",
     ),
 ]
-AgainstOption = Annotated[Against, typer.Option(help="The contract to check; both reports what breaks either.")]
+AgainstOption = Annotated[
+    Against,
+    typer.Option(
+        metavar="CONTRACT",
+        help="documentation, runtime or both: the contract to check; both reports what breaks either.",
+    ),
+]
 
 
 def split(values: Sequence[str]) -> list[str]:

@@ -49,10 +49,16 @@ def hash_source(text: str) -> str:
 
 
 class Cell(NamedTuple):
-    """A table's cell, and what it is sorted by where that is not its text."""
+    """A table's cell, what it is sorted by where that is not its text, and its class."""
 
     content: str
     sort: str | None = None
+    class_: str | None = None
+
+
+def count_cell(count: int) -> Cell:
+    """A cell with a number, which lines up with those above it."""
+    return Cell(str(count), class_="count")
 
 
 def table(columns: Sequence[str], bodies: Iterable[Markup]) -> Iterator[Markup]:
@@ -63,11 +69,19 @@ def table(columns: Sequence[str], bodies: Iterable[Markup]) -> Iterator[Markup]:
     yield Markup("</table>\n")
 
 
-def body(columns: Sequence[str], cells: Sequence[Cell], *more: str, **attributes: str | None) -> Markup:
-    """A row, with ``more`` about it in a second row, as a body of its own, so that both are sorted as one."""
-    shown = (
-        element("td", cell.content, data_label=column, data_sort=cell.sort)
-        for column, cell in zip(columns, cells, strict=True)
-    )
-    below = [element("tr", element("td", *more, colspan=str(len(columns))), class_="more")] if more else []
-    return joined(element("tbody", element("tr", *shown), *below, **attributes), Markup("\n"))
+def body(columns: Sequence[str], cells: Sequence[Cell], **attributes: str | None) -> Markup:
+    """A row, as a body of its own; its first cell is its heading."""
+    shown = []
+    for i, (column, cell) in enumerate(zip(columns, cells, strict=True)):
+        tag, scope = ("td", None) if i else ("th", "row")
+        shown.append(
+            element(tag, cell.content, scope=scope, class_=cell.class_, data_label=column, data_sort=cell.sort)
+        )
+    return joined(element("tbody", element("tr", *shown), **attributes), Markup("\n"))
+
+
+def region(label: str, content: Iterable[Markup]) -> Iterator[Markup]:
+    """A part of a page that scrolls by itself where it is too wide, by the keyboard too."""
+    yield Markup(f'<div class="wide" role="region" aria-label="{escape(label)}" tabindex="0">\n')
+    yield from content
+    yield Markup("</div>\n")

@@ -10,14 +10,18 @@ from typing import Final
 
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.reports.markup.document import html_page
-from dml_tile.reports.markup.elements import Markup, element, table
-from dml_tile.reports.page.model import MAX_LISTED, PageModel
-from dml_tile.reports.page.overview import model_table, problem_list, rule_table, target_table
-from dml_tile.reports.page.tiles import COLUMNS, tile_body, verdict
-from dml_tile.reports.report import Problems
+from dml_tile.reports.markup.elements import Markup, element
+from dml_tile.reports.overview import Overview
+from dml_tile.reports.page.findings import tile_details
+from dml_tile.reports.page.matrix import has_details, matrix, verdict
+from dml_tile.reports.page.tables import MAX_LISTED, model_table, problem_list, rule_table, target_table
+from dml_tile.reports.report import Origin, Problems, ReportOptions
+from dml_tile.reports.tile_row import VERDICTS, TileRow, clipped
 
 _MAX_OPEN: Final = 20
 """The findings are unfolded on a page with at most so many tiles that have some."""
+
+_TITLE: Final = "Tiles on DirectML"
 
 _AGAINST: Final = {
     "documentation": "what the documentation says, alone; lowest levels pass the runtime too",
@@ -26,30 +30,24 @@ _AGAINST: Final = {
 }
 
 
-def document(page: PageModel, problems: Problems, models: Sequence[SourceSummary]) -> Iterator[str]:
-    """The page, in pieces; the same page make the same page."""
+def document(
+    overview: Overview, options: ReportOptions, problems: Problems, models: Sequence[SourceSummary]
+) -> Iterator[str]:
+    """The page, in pieces; the same results of the same origin make the same page."""
     script = files(__package__).joinpath("page.js").read_text("utf-8")
+    rows = overview.rows
+    told = sum(map(has_details, rows))
     sections = [
         _Section("Not read", len(problems), problem_list(problems)),
-        _Section("Targets", len(page.verdicts), target_table(page)),
+        _Section("Tiles", overview.counts.total(), _tiles(overview, rows)),
+        _Section("Findings", told, tile_details(rows, are_open=told <= _MAX_OPEN)),
+        _Section("Targets", len(overview.verdicts), target_table(overview)),
         _Section("Models", len(models), model_table(models)),
-        _Section("Rules broken", len(page.rules), rule_table(page)),
-        _Section("Tiles", page.counts.total(), _tiles(page)),
+        _Section("Rules broken", len(overview.rules), rule_table(overview)),
     ]
     shown = [section for section in sections if section.count]
-    yield from html_page(f"Tiles on DirectML: {_counted(page)}", _body(page, shown), script=script)
-
-
-def _body(page: PageModel, sections: Sequence[_Section]) -> Iterator[str]:
-    yield from _header(page, sections)
-    yield '<main class="report">\n'
-    for section in sections:
-        yield f'<section id="{section.identifier}">\n'
-        yield element("h2", section.title)
-        yield from section.content
-        yield "</section>\n"
-    yield "</main>\n"
-    yield from _footer()
+    title = f"{_TITLE}: {overview.headline(problems)}"
+    yield from html_page(title, _page(overview, options, problems, shown), script=script)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,43 +63,65 @@ class _Section:
         return self.title.lower().replace(" ", "-")
 
 
-def _header(page: PageModel, sections: Sequence[_Section]) -> Iterator[str]:
+def _page(
+    overview: Overview, options: ReportOptions, problems: Problems, sections: Sequence[_Section]
+) -> Iterator[str]:
+    yield from _header(overview, options, problems, sections)
+    yield '<main class="report">\n'
+    for section in sections:
+        yield f'<section id="{section.identifier}">\n'
+        yield element("h2", section.title)
+        yield from section.content
+        yield "</section>\n"
+    yield "</main>\n"
+    yield _footer(options.origin)
+
+
+def _header(
+    overview: Overview, options: ReportOptions, problems: Problems, sections: Sequence[_Section]
+) -> Iterator[str]:
     yield "<header>\n"
-    yield element("h1", "Tiles on DirectML")
-    verdicts = (element("li", element("b", str(page.counts[word])), " ", verdict(word)) for word in page.words)
-    yield element("ul", *verdicts, class_="counts")
-    count = len(page.verdicts)
-    at = "" if count < 2 else f", once for each of {count} targets"
-    yield element("p", f"Held to {_AGAINST[page.against]}{at}.")
+    yield element("h1", _TITLE)
+    yield element("ul", *_counts(overview, problems), class_="counts")
+    count = len(overview.verdicts)
+    at = f" A tile is counted by the worst of its verdicts at {count} targets." if count > 1 else ""
+    yield element("p", f"Held to {_AGAINST[options.against]}.{at}")
     links = (element("a", f"{section.title} ({section.count})", href=f"#{section.identifier}") for section in sections)
     yield element("nav", *links)
     yield "\n</header>\n"
 
 
-def _tiles(page: PageModel) -> Iterator[str]:
-    if page.left_out:
-        left_out = ", ".join(f"{page.left_out[word]} {word}" for word in page.words if page.left_out[word])
+def _counts(overview: Overview, problems: Problems) -> Iterator[Markup]:
+    unread = len({source for source, _ in problems})
+    if unread:
+        files_not_read = element("span", f"⚠ {'file' if unread == 1 else 'files'} not read", class_="verdict refused")
+        yield element("li", element("b", str(unread)), " ", files_not_read)
+    for word in VERDICTS:
+        if overview.counts[word]:
+            yield element("li", element("b", str(overview.counts[word])), " ", verdict(word))
+
+
+def _tiles(overview: Overview, rows: Sequence[TileRow]) -> Iterator[str]:
+    if overview.left_out:
         yield element(
             "p",
             f"The page lists the first {MAX_LISTED} tiles with findings and the first {MAX_LISTED} without. "
-            f"Counted above but not listed: {left_out}. ",
+            f"Counted above but not listed: {overview.left_out_words()}. ",
             element("code", "dml-tile check --format json"),
             " lists all.",
         )
-    yield from _filters(page)
-    is_open = sum(bool(row.findings) for row in page.listed) <= _MAX_OPEN
-    yield from table(COLUMNS, (tile_body(row, is_open=is_open) for row in page.listed))
+    yield from _filters(overview, rows)
+    yield from matrix(rows, overview.targets)
 
 
-def _filters(page: PageModel) -> Iterator[str]:
+def _filters(overview: Overview, rows: Sequence[TileRow]) -> Iterator[str]:
     """The form by which the script shows and hides tiles; it stays hidden without the script."""
     yield '<form id="filters" hidden>\n'
     yield element("label", "Text", Markup(' <input type="search" name="text" autocomplete="off" spellcheck="false">'))
-    words = [word for word in page.words if any(row.verdict == word for row in page.listed)]
-    choices = (_radio("all", "", is_checked=True), *(_radio(word, word) for word in words))
+    choices = (_radio("all", "", is_checked=True), *(_radio(word, word) for word in overview.words))
     yield element("fieldset", element("legend", "Verdict"), *choices)
-    yield from _select("Rule", "rule", sorted({rule for row in page.listed for rule in row.rules}))
-    yield from _select("Target", "target", list(dict.fromkeys(row.target for row in page.listed)))
+    yield from _select("at", "target", overview.targets, "any target")
+    yield from _select("Rule", "rule", sorted({rule for row in rows for rule in row.rules}), "all")
     yield '<p role="status"></p>\n<button type="button"></button>\n</form>\n'
 
 
@@ -110,22 +130,21 @@ def _radio(label: str, value: str, *, is_checked: bool = False) -> Markup:
     return element("label", Markup(f'<input type="radio" name="verdict" value="{value}"{checked}>'), f" {label}")
 
 
-def _select(label: str, field: str, values: Sequence[str]) -> Iterator[str]:
+def _select(label: str, field: str, values: Sequence[str], otherwise: str) -> Iterator[str]:
     if len(values) > 1:
-        options = (element("option", "all", value=""), *(element("option", value, value=value) for value in values))
+        options = element("option", otherwise, value=""), *(element("option", value, value=value) for value in values)
         yield element("label", f"{label} ", element("select", *options, name=field))
 
 
-def _footer() -> Iterator[str]:
-    yield element(
-        "footer",
-        f"dml-tile {version('dml-tile')}. ",
+def _footer(origin: Origin) -> Markup:
+    made = " ".join(filter(None, ("dml-tile", version("dml-tile"), origin.made)))
+    commit = [f", commit {clipped(origin.commit)}"] if origin.commit else []
+    command = [element("pre", element("code", clipped(origin.command)))] if origin.command else []
+    told = element(
+        "p",
         element("code", "dml-tile explain RULE"),
         " tells more of a rule, ",
         element("code", "dml-tile levels"),
         " what takes which tile.",
     )
-
-
-def _counted(page: PageModel) -> str:
-    return ", ".join(f"{page.counts[word]} {word}" for word in page.words) or "none"
+    return element("footer", element("p", made, *commit), *command, told)

@@ -14,6 +14,7 @@ function makeSortable(table) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = head.textContent;
+    button.title = "Sort";
     head.replaceChildren(button);
     button.addEventListener("click", () => {
       const descends = head.getAttribute("aria-sort") === "ascending";
@@ -27,16 +28,25 @@ function makeSortable(table) {
 }
 
 function makeFilterable(form, table) {
-  const tiles = [...table.tBodies].map((body) => ({ body, text: body.textContent.toLowerCase() }));
-  const fits = ({ body, text }, wanted) =>
+  const tiles = [...table.tBodies].map((body) => {
+    const details = document.getElementById(body.dataset.tile);
+    const text = (body.textContent + (details?.textContent ?? "")).toLowerCase();
+    return { body, details, text, verdicts: body.dataset.verdicts.split("|"), rules: body.dataset.rules.split(" ") };
+  });
+  const fits = ({ text, verdicts, rules }, wanted) =>
     text.includes(wanted.text.trim().toLowerCase()) &&
-    (!wanted.verdict || wanted.verdict === body.dataset.verdict) &&
-    (!wanted.target || wanted.target === body.dataset.target) &&
-    (!wanted.rule || body.dataset.rules.split(" ").includes(wanted.rule));
+    (!wanted.verdict || verdicts.includes(wanted.target ? `${wanted.verdict} at ${wanted.target}` : wanted.verdict)) &&
+    (!wanted.rule || rules.includes(wanted.rule));
   const filter = () => {
     const wanted = Object.fromEntries(new FormData(form));
-    const shown = tiles.filter((tile) => !(tile.body.hidden = !fits(tile, wanted)));
-    form.querySelector("[role=status]").textContent = `${shown.length} of ${tiles.length} shown`;
+    let shown = 0;
+    for (const tile of tiles) {
+      const isShown = fits(tile, wanted);
+      shown += isShown;
+      tile.body.hidden = !isShown;
+      if (tile.details) tile.details.hidden = !isShown;
+    }
+    form.querySelector("[role=status]").textContent = `${shown} of ${tiles.length} shown`;
   };
   form.addEventListener("input", filter);
   form.addEventListener("change", filter);
@@ -45,8 +55,7 @@ function makeFilterable(form, table) {
   filter();
 }
 
-function makeFoldable(button, table) {
-  const details = [...table.querySelectorAll("details")];
+function makeFoldable(button, details) {
   const areOpen = () => details.every((one) => one.open);
   const label = () => (button.textContent = areOpen() ? "Close all" : "Open all");
   button.addEventListener("click", () => {
@@ -54,9 +63,14 @@ function makeFoldable(button, table) {
     details.forEach((one) => (one.open = opens));
     label();
   });
-  table.addEventListener("toggle", label, true);
+  details.forEach((one) => one.addEventListener("toggle", label));
   button.hidden = details.length === 0;
   label();
+}
+
+function openTarget() {
+  const target = document.getElementById(location.hash.slice(1));
+  if (target instanceof HTMLDetailsElement) target.open = true;
 }
 
 document.querySelectorAll("table").forEach(makeSortable);
@@ -64,5 +78,7 @@ const tiles = document.querySelector("#tiles table");
 if (tiles) {
   const form = document.getElementById("filters");
   makeFilterable(form, tiles);
-  makeFoldable(form.querySelector("button"), tiles);
+  makeFoldable(form.querySelector("button"), [...document.querySelectorAll("#findings details")]);
 }
+addEventListener("hashchange", openTarget);
+openTarget();

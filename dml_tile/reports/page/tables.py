@@ -1,4 +1,4 @@
-"""The sections above the page's tiles: problems, and the targets, models and rules with their counts."""
+"""The sections of the page beside its tiles: problems, and the targets, models and rules with their counts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Final
 
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Problem
-from dml_tile.reports.markup.elements import Cell, Markup, body, element, link, name, table
-from dml_tile.reports.page.model import MAX_LISTED, PageModel
-from dml_tile.reports.page.tile_row import clipped
-from dml_tile.reports.page.tiles import level_key
+from dml_tile.reports.markup.elements import Cell, Markup, body, count_cell, element, link, name, table
+from dml_tile.reports.overview import Overview
+from dml_tile.reports.page.matrix import level_key
 from dml_tile.reports.report import Problems
+from dml_tile.reports.tile_row import clipped
 from dml_tile.reports.wording import run_from
 from dml_tile.rules.catalogue import RULES
+
+MAX_LISTED: Final = 1_000
+"""The limit for listed tiles with findings, for those without, for models and for problems."""
 
 _MODEL_COLUMNS: Final = ("Model", "Tiles", "Dynamic", "Lowest level", "Oldest Windows")
 _RULE_COLUMNS: Final = ("Rule", "Tiles", "It says", "Page")
@@ -26,18 +29,18 @@ def problem_list(problems: Problems) -> Iterator[Markup]:
     yield from _left_out("problems", len(problems))
 
 
-def target_table(page: PageModel) -> Iterator[Markup]:
+def target_table(overview: Overview) -> Iterator[Markup]:
     """The targets, with how many tiles came to which verdict there, and what is inferred of them."""
-    words = page.words
+    words = overview.words
     columns = ("Target", *map(str.capitalize, words))
     yield from table(
         columns,
         (
-            body(columns, [Cell(target.label), *(Cell(str(counts[word])) for word in words)])
-            for target, counts in page.verdicts.items()
+            body(columns, [Cell(target.label), *(count_cell(counts[word]) for word in words)])
+            for target, counts in overview.verdicts.items()
         ),
     )
-    for target in page.verdicts:
+    for target in overview.verdicts:
         if target.note:
             yield element("p", f"{target.name}: {target.note}", class_="note")
 
@@ -48,23 +51,24 @@ def model_table(models: Sequence[SourceSummary]) -> Iterator[Markup]:
     yield from _left_out("models", len(models))
 
 
-def rule_table(page: PageModel) -> Iterator[Markup]:
+def rule_table(overview: Overview) -> Iterator[Markup]:
     """The rules that are broken, those first that most tiles break."""
-    ordered = sorted(page.rules.items(), key=lambda counted: (-counted[1], counted[0]))
+    ordered = sorted(overview.rules.items(), key=lambda counted: (-counted[1], counted[0]))
     yield from table(_RULE_COLUMNS, (_rule(*counted) for counted in ordered))
 
 
 def _problem(source: str, problem: Problem) -> Markup:
     where = f"{source}#{problem.pointer}" if problem.pointer else source
-    return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.message)))
+    line = f" (line {problem.position.line})" if problem.position else ""
+    return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.message)), line)
 
 
 def _model(model: SourceSummary) -> Markup:
     level, windows = run_from(model)
     cells = (
         Cell(name(clipped(model.name))),
-        Cell(str(model.tiles)),
-        Cell(str(model.unknown)),
+        count_cell(model.tiles),
+        count_cell(model.unknown),
         Cell(level, level_key(level)),
         Cell(windows, level_key(level)),
     )
@@ -72,7 +76,7 @@ def _model(model: SourceSummary) -> Markup:
 
 
 def _rule(rule: str, count: int) -> Markup:
-    cells = Cell(element("code", rule)), Cell(str(count)), Cell(RULES[rule].says), Cell(link(RULES[rule].url))
+    cells = Cell(element("code", rule)), count_cell(count), Cell(RULES[rule].says), Cell(link(RULES[rule].url))
     return body(_RULE_COLUMNS, cells)
 
 

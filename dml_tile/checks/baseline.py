@@ -1,0 +1,159 @@
+"""Baselines: the findings that a project has already, so that a check fails on new ones only."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dml_tile.checks.result import Result
+from dml_tile.checks.selection import Selection
+from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.errors import ConfigError
+from dml_tile.findings import Finding
+from dml_tile.input_errors import problems_of
+from dml_tile.text import printable, printable_json
+
+MAX_BYTES: Final = 2**26
+"""The size of the largest baseline that is read."""
+
+_STANDARD_INPUT: Final = "-"
+_Text = Annotated[str, Field(strict=True)]
+
+
+class Entry(NamedTuple):
+    """A finding that is known again, whatever its line and its message.
+
+    ``source`` is its file, relative to the folder of the baseline; ``path`` is the field.
+    """
+
+    source: str
+    pointer: str
+    target: str
+    rule: str
+    path: str
+
+    def __str__(self) -> str:
+        where = f"{self.source}#{self.pointer}" if self.pointer else self.source
+        return printable(f"{where}: [{self.rule}] {f'{self.path} ' if self.path else ''}at {self.target}")
+
+
+class Baseline:
+    """The entries of a baseline's file. Raises ConfigError if it cannot be read."""
+
+    def __init__(self, file: str) -> None:
+        self._folder = Path(file).parent
+        self._entries = frozenset(_entries_of(file))
+        self._occurring: set[Entry] = set()
+
+    def without_known(self, result: Result) -> Result:
+        """A result whose ``known`` findings are those that are in the baseline; the verdict stays."""
+        new = tuple(finding for finding in result.findings if not self._knows(result, finding))
+        known = tuple(finding for finding in result.findings if self._knows(result, finding))
+        return replace(result, findings=new, known=known) if known else result
+
+    def note(self, results: Iterable[Result]) -> None:
+        """Remember which entries occur; ``without_known`` may have been called in another process."""
+        self._occurring |= {_entry(result, finding, self._folder) for result in results for finding in result.known}
+
+    def gone(self, sources: Iterable[SourceSummary], targets: Collection[str], selection: Selection) -> Iterator[Entry]:
+        """The entries that would have occurred in this run, and did not: of what was checked, or is no longer there."""
+        checked = {_place(source.name, self._folder): source.is_whole for source in sources}
+        for entry in sorted(self._entries - self._occurring):
+            is_missed = checked.get(entry.source, entry.source not in checked and not self._exists(entry.source))
+            if is_missed and entry.target in targets and selection.takes(entry.rule):
+                yield entry
+
+    def _knows(self, result: Result, finding: Finding) -> bool:
+        return _entry(result, finding, self._folder) in self._entries
+
+    def _exists(self, source: str) -> bool:
+        return source == _STANDARD_INPUT or os.path.lexists(self._folder / source)
+
+
+class BaselineWriter:
+    """Gathers the entries of a new baseline in ``file``."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._folder = Path(file).parent
+        self._entries: set[Entry] = set()
+
+    def add(self, results: Sequence[Result]) -> None:
+        """Take the findings of the next tile."""
+        self._entries |= {_entry(result, finding, self._folder) for result in results for finding in result.findings}
+
+    @property
+    def text(self) -> str:
+        """The baseline as JSON, an entry a line, in an order that does not change."""
+        lines = ",\n".join(json.dumps(dict(zip(_KEYS, entry, strict=True))) for entry in sorted(self._entries))
+        return printable_json(f'{{"version": 1, "findings": [\n{lines}\n]}}\n' if lines else _EMPTY)
+
+
+class _EntryRecord(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: _Text
+    pointer: _Text
+    target: _Text
+    rule: _Text
+    field: _Text
+
+
+class _BaselineRecord(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: Literal[1]
+    findings: tuple[_EntryRecord, ...]
+
+
+_KEYS: Final = tuple(_EntryRecord.model_fields)
+_EMPTY: Final = '{"version": 1, "findings": []}\n'
+
+
+def _entry(result: Result, finding: Finding, folder: Path) -> Entry:
+    source = _place(result.source, folder)
+    return Entry(source, _storable(result.pointer), result.target.name, finding.rule, finding.path)
+
+
+def _place(source: str, folder: Path) -> str:
+    """A source as a path from the baseline's folder on; from the root where it is on another drive."""
+    if source == _STANDARD_INPUT:
+        return source
+    try:
+        place = os.path.relpath(source, folder)
+    except ValueError:
+        place = os.path.abspath(source)  # noqa: PTH100 - links are not followed, as above
+    return _storable(Path(place).as_posix())
+
+
+def _storable(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _entries_of(file: str) -> Iterator[Entry]:
+    try:
+        with Path(file).open("rb") as opened:
+            text = opened.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise ConfigError(file, "there is no such file; --write-baseline writes it") from None
+    except OSError as error:
+        raise ConfigError(file, error.strerror or str(error)) from None
+    if len(text) > MAX_BYTES:
+        raise ConfigError(file, f"larger than {MAX_BYTES} bytes")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(file, f"unreadable JSON: {error}") from None
+    try:
+        record = _BaselineRecord.model_validate(data)
+    except ValidationError as error:
+        first, *_ = problems_of(error, data, names=("version", "findings", *_KEYS))
+        raise ConfigError(file, str(first)) from None
+    for entry in record.findings:
+        yield Entry(*(getattr(entry, key) for key in _KEYS))

@@ -1,0 +1,75 @@
+"""Annotations of files, as CI servers show them: the worst first, and no more than they show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from dml_tile.checks.result import Result
+from dml_tile.errors import Position
+from dml_tile.findings import Severity
+from dml_tile.reports.grouped import grouped_findings, run_time_notes
+from dml_tile.reports.report import Problems
+from dml_tile.text import printable
+
+MAX_SHOWN: Final = 10
+"""The annotations of one severity that GitHub and Azure Pipelines show of a step."""
+
+_NO_SOURCE: Final = "-"
+
+
+class Annotation(NamedTuple):
+    """A message about a place in a file; ``source`` is - where there is no file."""
+
+    severity: Severity
+    source: str
+    position: Position | None
+    title: str
+    text: str
+
+
+class Annotations:
+    """Gathers an annotation for each tile, rule and field, for what is known at run time only, and for problems.
+
+    Of each severity the first ``MAX_SHOWN`` are kept, and the others are counted.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Severity, list[Annotation]] = {severity: [] for severity in sorted(Severity, reverse=True)}
+        self._counts = Counter[Severity]()
+
+    def add(self, results: Sequence[Result]) -> None:
+        """Take the results of the next tile."""
+        for told in grouped_findings(results):
+            finding, result = told.finding, told.result
+            position = result.position(finding.path)
+            self._keep(Annotation(finding.severity, result.source, position, finding.rule, told.text()))
+        for note in run_time_notes(results):
+            self._keep(Annotation(Severity.NOTE, note.result.source, None, "known-at-run-time", note.text()))
+
+    def with_problems(self, problems: Problems) -> Iterator[Annotation]:
+        """The annotations to show, those of what cannot be read first.
+
+        Where there are more of a severity than are shown, the last one tells how many.
+        """
+        unreadable = [
+            Annotation(Severity.ERROR, source, problem.position, "unreadable", printable(str(problem)))
+            for source, problem in problems[:MAX_SHOWN]
+        ]
+        for severity, kept in self._kept.items():
+            shown, count = kept, self._counts[severity]
+            if severity is Severity.ERROR:
+                shown, count = unreadable + kept, count + len(problems)
+            if count <= MAX_SHOWN:
+                yield from shown
+                continue
+            yield from shown[: MAX_SHOWN - 1]
+            text = f"and {count - MAX_SHOWN + 1} more {severity}s, which `dml-tile check` prints"
+            yield Annotation(severity, _NO_SOURCE, None, "dml-tile", text)
+
+    def _keep(self, annotation: Annotation) -> None:
+        self._counts[annotation.severity] += 1
+        kept = self._kept[annotation.severity]
+        if len(kept) < MAX_SHOWN:
+            kept.append(annotation)

@@ -1,0 +1,60 @@
+"""Findings as logging commands of Azure Pipelines, which lists them with the run.
+
+Page: https://learn.microsoft.com/en-us/azure/devops/pipelines/scripts/logging-commands
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from dml_tile.checks.result import Result
+from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.findings import Severity
+from dml_tile.reports.annotations import Annotation, Annotations
+from dml_tile.reports.report import Problems, ReportOptions, from_here, in_text
+from dml_tile.text import at_line_start, printable
+
+_TYPES: Final = {Severity.ERROR: "error", Severity.WARNING: "warning"}
+
+
+class AzureReport:
+    """A command for each error and warning that Azure Pipelines shows, at the end; notes are lines of the log."""
+
+    def __init__(self, options: ReportOptions) -> None:
+        self._write = options.write
+        self._annotations = Annotations()
+
+    def add(self, results: Sequence[Result]) -> None:
+        """Take the results of the next tile."""
+        self._annotations.add(results)
+
+    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
+        """Write the commands, and the notes."""
+        for annotation in self._annotations.with_problems(problems):
+            self._write(_command(annotation) if annotation.severity in _TYPES else _line(annotation))
+
+
+def _command(annotation: Annotation) -> str:
+    properties: dict[str, object] = {"type": _TYPES[annotation.severity]}
+    if annotation.source != "-":
+        properties["sourcepath"] = in_text(from_here(annotation.source).as_posix())
+        if position := annotation.position:
+            properties |= {"linenumber": position.line, "columnnumber": position.column}
+    properties["code"] = annotation.title
+    listed = "".join(f"{name}={_in_a_property(str(value))};" for name, value in properties.items())
+    return f"##vso[task.logissue {listed}]{_escaped(annotation.text)}\n"
+
+
+def _line(annotation: Annotation) -> str:
+    where = "" if annotation.source == "-" else f"{at_line_start(annotation.source)}: "
+    text = annotation.text.replace("\n", "; ")
+    return f"{where}{annotation.severity}: {text}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _in_a_property(text: str) -> str:
+    return printable(_escaped(text).replace(";", "%3B").replace("]", "%5D"))

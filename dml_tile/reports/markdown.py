@@ -1,0 +1,107 @@
+"""Results as Markdown, for the summary of a CI run or a comment: a table of tiles and targets, then the findings.
+
+Page: https://github.github.com/gfm/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from dml_tile.checks.result import Result
+from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.errors import Problem
+from dml_tile.reports.overview import Overview
+from dml_tile.reports.report import Problems, ReportOptions
+from dml_tile.reports.tile_row import SIGNS, RowFinding, TileRow, clipped
+
+MAX_LISTED: Final = 50
+"""The limit for listed tiles with findings, for those without, and for problems: a summary holds 1 MiB."""
+
+_SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|&~@:$])")
+
+
+class MarkdownReport:
+    """A heading with the counts, what cannot be read, the table, and the findings of each tile; written at the end."""
+
+    def __init__(self, options: ReportOptions) -> None:
+        self._write = options.write
+        self._overview = Overview(MAX_LISTED)
+
+    def add(self, results: Sequence[Result]) -> None:
+        """Take the results of the next tile."""
+        self._overview.add(results)
+
+    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
+        """Write the summary."""
+        for line in _lines(self._overview, problems):
+            self._write(f"{line}\n")
+
+
+def _lines(overview: Overview, problems: Problems) -> Iterator[str]:
+    rows = overview.rows
+    yield f"## Tiles on DirectML: {overview.headline(problems)}"
+    if problems:
+        yield ""
+        yield from (_problem(*problem) for problem in islice(problems, MAX_LISTED))
+        if len(problems) > MAX_LISTED:
+            yield f"- and {len(problems) - MAX_LISTED} more that cannot be read"
+    if rows:
+        yield ""
+        yield from _table(rows, overview.targets)
+    if overview.left_out:
+        yield from ("", f"Not listed: {overview.left_out_words()}.")
+    for row in rows:
+        if row.findings or row.unknown or row.notes:
+            yield from ("", *_details(row))
+
+
+def _table(rows: Sequence[TileRow], targets: Sequence[str]) -> Iterator[str]:
+    heads = ["Tile", *targets, "Lowest level", "Oldest Windows"]
+    yield _table_row(heads)
+    yield _table_row(["---"] * len(heads))
+    for row in rows:
+        verdicts = (f"{SIGNS[word]} {word}" if (word := row.verdicts.get(target)) else "" for target in targets)
+        yield _table_row([_escaped(row.name), *verdicts, row.lowest_level, row.oldest_windows])
+
+
+def _table_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _problem(source: str, problem: Problem) -> str:
+    where = f"{source}#{problem.pointer}" if problem.pointer else source
+    return f"- **{_escaped(clipped(where))}** cannot be read: {_escaped(clipped(problem.message))}"
+
+
+def _details(row: TileRow) -> Iterator[str]:
+    yield f"### {SIGNS[row.verdict]} {_escaped(row.name)}"
+    yield ""
+    if row.tile:
+        yield f"{_escaped(row.tile)}\n"
+    if row.unknown:
+        yield f"- known at run time only: {_escaped(row.unknown)}"
+    yield from (f"- note: {_escaped(note)}" for note in row.notes)
+    for finding in row.findings:
+        yield from _finding(finding, row)
+    if row.findings_left_out:
+        yield f"- and {row.findings_left_out} more findings"
+    commands = [command for lowering in row.lowerings for command in lowering.commands]
+    if commands:
+        yield from ("", "Lowerings:", "", *(f"    {command}" for command in commands))
+
+
+def _finding(finding: RowFinding, row: TileRow) -> Iterator[str]:
+    first, *others = map(_escaped, finding.messages)
+    paths = f"{_escaped(finding.paths)}: " if finding.paths else ""
+    line = f" (line {finding.line})" if finding.line else ""
+    at = f" at {', '.join(finding.targets)}" if finding.targets else " at all targets" if len(row.verdicts) > 1 else ""
+    yield f"- {finding.kind} [{finding.rule}]({finding.url}){at}: {paths}{first}{line}"
+    yield from (f"  - {message}" for message in others)
+    yield from (f"  - try: {_escaped(suggestion)}" for suggestion in finding.suggestions)
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text)

@@ -1,0 +1,190 @@
+"""A tile at all its targets as the page and Markdown tell it: plain texts, short, and safe to show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dml_tile.checks.result import Result
+from dml_tile.checks.verdicts import SO_FAR, Verdict
+from dml_tile.lowering.steps import Lowering
+from dml_tile.reports.grouped import GroupedFinding, grouped_findings
+from dml_tile.reports.wording import (
+    cost_of,
+    inference_of,
+    kind_of,
+    not_counted,
+    outcome_of,
+    place_name,
+    run_from_level,
+)
+from dml_tile.rules.catalogue import RULES
+from dml_tile.text import printable, shortened
+
+VERDICTS: Final = (
+    Verdict.REFUSED.value,
+    f"{Verdict.UNDOCUMENTED} {SO_FAR}",
+    Verdict.UNDOCUMENTED.value,
+    Verdict.NOT_CHECKED.value,
+    Verdict.ELSEWHERE.value,
+    f"{Verdict.ACCEPTED} {SO_FAR}",
+    Verdict.ACCEPTED.value,
+)
+"""In the order in which they are shown and sorted, the worst first."""
+
+SIGNS: Final = dict(zip(VERDICTS, "✕!!–→◐✓", strict=True))
+"""A character for each verdict, beside the word."""
+
+_MAX_TEXT: Final = 500
+_MAX_FINDINGS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RowFinding:
+    """A finding, with the targets where it holds; ``targets`` is empty where these are all.
+
+    ``line`` is the line of the field in a source of JSON, else None.
+    """
+
+    rule: str
+    kind: str
+    outcome: str
+    targets: tuple[str, ...]
+    line: int | None
+    paths: str
+    messages: tuple[str, ...]
+    basis: str
+    says: str
+    url: str
+    suggestions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowLowering:
+    """The tile, its steps as (tile, reads, writes), their cost, the targets that take them, and a command for each.
+
+    A command that is too long is left out.
+    """
+
+    targets: tuple[str, ...]
+    before: str
+    steps: tuple[tuple[str, str, str], ...]
+    costs: tuple[str, ...]
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TileRow:
+    """A tile, with its verdict at each target and the worst of them.
+
+    ``tile`` is empty for another operator, ``lowest_level`` and ``oldest_windows`` for what was not checked.
+    """
+
+    source: str
+    pointer: str
+    tile: str
+    verdict: str
+    verdicts: dict[str, str]
+    lowest_level: str
+    oldest_windows: str
+    unknown: str
+    notes: tuple[str, ...]
+    rules: tuple[str, ...]
+    findings: tuple[RowFinding, ...]
+    findings_left_out: int
+    lowerings: tuple[RowLowering, ...]
+
+    @property
+    def name(self) -> str:
+        """The source, and the tile's place in it."""
+        return f"{self.source}#{self.pointer}" if self.pointer else self.source
+
+
+def clipped(text: str) -> str:
+    """A text with escapes for what cannot be seen, cut short."""
+    return shortened(printable(text[: _MAX_TEXT + 1]), _MAX_TEXT)
+
+
+def worst_verdict(results: Sequence[Result]) -> str:
+    """The worst verdict of a tile at its targets, in words."""
+    return min((result.verdict_words for result in results), key=VERDICTS.index)
+
+
+def tile_row(results: Sequence[Result]) -> TileRow:
+    """The results of a tile, one for each target, as a row."""
+    first = results[0]
+    findings = grouped_findings(results)
+    is_called = first.verdict not in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
+    is_judged = (first.lowest_level or is_called) and not first.part
+    lowest_level, oldest_windows = run_from_level(first.lowest_level, bool(first.unknown)) if is_judged else ("", "")
+    commands = [result.command for result in results if result.command]
+    return TileRow(
+        source=clipped(first.source),
+        pointer=clipped(first.pointer),
+        tile=clipped(first.tile) if first.is_a_tile else "",
+        verdict=worst_verdict(results),
+        verdicts={result.target.label: result.verdict_words for result in results},
+        lowest_level=lowest_level,
+        oldest_windows=oldest_windows,
+        unknown=clipped(", ".join(first.unknown)),
+        notes=tuple(dict.fromkeys(note for result in results for note in _notes(result))),
+        rules=tuple(dict.fromkeys(told.finding.rule for told in findings)),
+        findings=tuple(_row_finding(told, len(results), commands) for told in findings[:_MAX_FINDINGS]),
+        findings_left_out=len(findings[_MAX_FINDINGS:]),
+        lowerings=_row_lowerings(results),
+    )
+
+
+def _notes(result: Result) -> Iterator[str]:
+    if result.via:
+        yield f"through {result.via}"
+    yield from map(clipped, filter(None, (result.note, inference_of(result), not_counted(result))))
+
+
+def _row_finding(told: GroupedFinding, target_count: int, commands: Sequence[str]) -> RowFinding:
+    first = told.finding
+    suggestions = []
+    for suggestion in told.suggestions:
+        for command in commands:  # it stands with the lowering
+            suggestion = suggestion.replace(f" ({command})", "")
+        suggestions.append(clipped(suggestion))
+    position = told.result.position(first.path)
+    return RowFinding(
+        rule=first.rule,
+        kind=kind_of(first),
+        outcome=outcome_of(first),
+        targets=told.targets if len(told.targets) < target_count else (),
+        line=position.line if position else None,
+        paths=clipped(", ".join(told.paths)),
+        messages=tuple(map(clipped, told.messages)),
+        basis=", ".join(told.basis.names),
+        says=RULES[first.rule].says,
+        url=first.url,
+        suggestions=tuple(dict.fromkeys(suggestions)),
+    )
+
+
+def _row_lowerings(results: Sequence[Result]) -> tuple[RowLowering, ...]:
+    rows: dict[tuple[object, ...], RowLowering] = {}
+    for result in results:
+        if result.lowering:
+            row = _row_lowering(result.lowering, result)
+            same = rows.setdefault((row.before, row.steps, row.costs), row)
+            if same is not row:
+                merged = replace(same, targets=same.targets + row.targets, commands=same.commands + row.commands)
+                rows[row.before, row.steps, row.costs] = merged
+    return tuple(rows.values())
+
+
+def _row_lowering(lowering: Lowering, result: Result) -> RowLowering:
+    command = result.command
+    return RowLowering(
+        targets=(result.target.label,),
+        before=clipped(str(lowering.original)),
+        steps=tuple(
+            (clipped(str(step.desc)), place_name(step.reads), place_name(step.writes)) for step in lowering.steps
+        ),
+        costs=(cost_of(lowering), *(f"note: {note}" for note in lowering.notes)),
+        commands=(command,) if command and len(command) <= _MAX_TEXT else (),  # cut short, it would be another
+    )

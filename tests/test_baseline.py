@@ -1,0 +1,177 @@
+"""Baselines: findings that are known do not fail, new ones do, and what is gone is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.check_files import BAD, INT64, TILE, model, write
+from tests.helpers.command_line import Call
+
+RULE = "DML-TILE-OutputTensor-Sizes"
+
+
+def entries(file: str = "base.json") -> list[dict[str, str]]:
+    data = json.loads(Path(file).read_text())
+    assert data["version"] == 1
+    found: list[dict[str, str]] = data["findings"]
+    return found
+
+
+def written(check: Call, *arguments: str) -> None:
+    assert check(*arguments, "--write-baseline", "base.json").exit_code == 0
+
+
+def test_a_baseline_has_an_entry_for_each_finding_without_its_line(check: Call) -> None:
+    write("a.json", model(t=BAD))
+    written(check, "a.json", "-t", "6_4", "-t", "5_0")
+    assert entries() == [
+        {
+            "source": "a.json",
+            "pointer": "/dispatchables/t",
+            "target": target,
+            "rule": RULE,
+            "field": "OutputTensor.Sizes[0]",
+        }
+        for target in ("5_0", "6_4")
+    ]
+
+
+def test_what_is_in_the_baseline_passes_wherever_it_has_moved(check: Call) -> None:
+    write("a.json", BAD)
+    written(check, "a.json")
+    write("a.json", "\n\n" + json.dumps(BAD))
+    result = check("a.json", "--baseline", "base.json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("a.json: refused at 6_4; ")
+    assert result.stdout.splitlines()[0].endswith("; 1 finding in the baseline")
+    assert RULE not in result.stdout
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"a.json": BAD | {"RepeatsCount": 3}},  # another rule
+        {"a.json": BAD, "b.json": BAD},  # another source
+    ],
+)
+def test_what_is_not_in_the_baseline_fails(check: Call, change: dict[str, Any]) -> None:
+    write("a.json", BAD)
+    written(check, "a.json")
+    names = [write(name, data) for name, data in change.items()]
+    assert check(*names, "--baseline", "base.json").exit_code == 1
+
+
+def test_another_target_and_another_pointer_are_new(check: Call) -> None:
+    write("a.json", model(t=BAD))
+    written(check, "a.json")
+    assert check("a.json", "--baseline", "base.json", "-t", "6_4").exit_code == 0
+    assert check("a.json", "--baseline", "base.json", "-t", "5_0").exit_code == 1
+    write("a.json", model(u=BAD))
+    assert check("a.json", "--baseline", "base.json").exit_code == 1
+
+
+def test_sources_are_known_from_any_folder(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("models/a.json", BAD)
+    written(check, "models/a.json")
+    assert entries()[0]["source"] == "models/a.json"
+    monkeypatch.chdir("models")
+    assert check("a.json", "--baseline", "../base.json").exit_code == 0
+
+
+def test_json_counts_what_the_baseline_has(check: Call) -> None:
+    write("a.json", INT64)
+    written(check, "a.json", "-t", "4_0")
+    result = check("a.json", "-t", "4_0", "--baseline", "base.json", "--format", "json")
+    (record,) = json.loads(result.stdout)["results"]
+    assert (record["verdict"], record["ok"], record["findings"], record["in_baseline"]) == ("refused", True, [], 2)
+
+
+def test_entries_that_no_longer_occur_are_told_and_fail_nothing(check: Call) -> None:
+    write("a.json", [BAD, BAD])
+    write("b.json", BAD)
+    written(check, "a.json", "b.json")
+    write("a.json", [BAD, TILE])
+    Path("b.json").unlink()
+    result = check("a.json", "--baseline", "base.json")
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        f"dml-tile: base.json: no longer occurs: a.json#/1: [{RULE}] OutputTensor.Sizes[0] at 6_4",
+        f"dml-tile: base.json: no longer occurs: b.json: [{RULE}] OutputTensor.Sizes[0] at 6_4",
+    ]
+
+
+def test_entries_of_what_this_run_does_not_check_are_not_missed(check: Call) -> None:
+    for name in ("a.json", "b.json"):
+        write(name, BAD)
+    written(check, "a.json", "b.json", "-t", "6_4", "-t", "5_0")
+    assert check("a.json", "--baseline", "base.json", "-t", "6_4").stderr == ""
+    assert check("a.json", "--baseline", "base.json", "-t", "6_4", "--ignore", RULE).stderr == ""
+
+
+def test_many_entries_that_no_longer_occur_are_counted(check: Call) -> None:
+    write("a.json", [BAD] * 13)
+    written(check, "a.json")
+    write("a.json", [TILE])
+    lines = check("a.json", "--baseline", "base.json").stderr.splitlines()
+    assert len(lines) == 11
+    assert lines[-1] == "dml-tile: base.json: and 3 more"
+
+
+def test_an_unreadable_file_always_fails(check: Call) -> None:
+    write("a.json", BAD)
+    assert check("a.json", "missing.json", "--write-baseline", "base.json").exit_code == 2
+    assert len(entries()) == 1
+    assert check("a.json", "missing.json", "--baseline", "base.json").exit_code == 2
+
+
+def test_what_is_clean_has_an_empty_baseline_and_the_same_findings_the_same_one(check: Call) -> None:
+    written(check, write("a.json", TILE))
+    assert entries() == []
+    written(check, write("b.json", [BAD, INT64]), write("a.json", BAD), "-t", "4_0")
+    before = Path("base.json").read_text()
+    written(check, "a.json", "b.json", "-t", "4_0")
+    assert Path("base.json").read_text() == before
+
+
+def test_a_project_s_baseline_is_a_setting(check: Call) -> None:
+    write("pyproject.toml", '[tool.dml-tile]\nbaseline = "base.json"\n')
+    written(check, write("a.json", BAD))
+    assert check("a.json").exit_code == 0
+    assert check("a.json", "--baseline", write("empty.json", '{"version": 1, "findings": []}')).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "there is no such file; --write-baseline writes it"),
+        ("{", "unreadable JSON: Expecting property name"),
+        ("[" * 100_000, "unreadable JSON: "),
+        ("[]", "is an array of 0; an object was expected"),
+        ('{"version": 2, "findings": []}', "/version: version is 2; 1 was expected"),
+        ('{"version": 1, "findings": [{"source": 3}]}', "/findings/0/source: findings[0].source is 3; a string was"),
+        ('{"version": 1, "findings": [{"rul": "x"}]}', "findings[0]"),
+    ],
+)
+def test_a_baseline_that_cannot_be_read_is_told(check: Call, text: str | None, message: str) -> None:
+    if text is not None:
+        write("base.json", text)
+    result = check(write("a.json", BAD), "--baseline", "base.json")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("dml-tile: base.json: ")
+    assert message in result.stderr
+
+
+def test_a_baseline_is_read_or_written_not_both(check: Call) -> None:
+    result = check(write("a.json", BAD), "--baseline", "a", "--write-baseline", "b")
+    assert result.exit_code == 2
+    assert "--write-baseline" in result.stderr
+
+
+def test_a_baseline_that_cannot_be_written_is_told(check: Call) -> None:
+    result = check(write("a.json", BAD), "--write-baseline", "missing/base.json")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("dml-tile: missing/base.json: ")
