@@ -1,4 +1,4 @@
-"""Writes the generated pages of the documentation, and what the commands in the other pages print.
+"""Writes the generated pages and images of the documentation, and what the commands in the other pages print.
 
     python -m docs.generate
 
@@ -7,11 +7,13 @@ A test compares what it would write with what is there.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from docs.generator.api_page import api_page
+from docs.generator.images import write_images
 from docs.generator.rules_page import rules_page
 from tests.helpers.pages import executed
 
@@ -27,6 +29,8 @@ def main() -> None:
         with TemporaryDirectory() as folder:
             text = executed(path.read_text(encoding="utf-8"), Path(folder))
         path.write_text(text, encoding="utf-8")
+    with contextlib.chdir(DOCS.parent):
+        write_images(DOCS / "images")
 
 
 if __name__ == "__main__":

@@ -24,8 +24,10 @@ from dml_tile.rules.check import check
 from dml_tile.targets import TILE_SUPPORT, Target
 from docs.generate import DOCS, GENERATED
 from docs.generator import rules_page
+from docs.generator.api_page import TASKS
 from docs.generator.call_examples import PREPARED
 from docs.generator.examples import document_findings, example_pairs, findings_of
+from docs.generator.images import DRAWN, drawn
 from docs.generator.sources import Constant, definition, public_names, signature
 from docs.generator.terse import terse_json
 from tests.helpers.packages import skip_without_reader
@@ -58,6 +60,27 @@ def test_no_example_is_left_out(page: str) -> None:
 @pytest.mark.parametrize("page", GENERATED)
 def test_a_generated_page_is_what_the_code_tells(page: str) -> None:
     assert GENERATED[page]() == text_of(page), "run `python -m docs.generate`"
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_an_image_is_what_the_code_draws(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert drawn(DRAWN[name]) == (DOCS / "images" / name).read_text("utf-8"), "run `python -m docs.generate`"
+
+
+def test_each_image_is_shown_with_a_text_that_describes_it() -> None:
+    pages = [path.read_text("utf-8") for path in (ROOT / "README.md", *DOCS.glob("*.md"))]
+    shown = [image for page in pages for image in re.findall(r"!\[(.*?)\]\((?:docs/)?images/([\w.]+)\)", page)]
+    assert {name for _, name in shown} == {path.name for path in (DOCS / "images").iterdir()}
+    assert all(len(text) > 40 for text, _ in shown)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_begins_with_what_it_is_for(page: str) -> None:
+    heading, blank, first, *_ = text_of(page).splitlines()
+    assert heading.startswith("# ")
+    assert blank == ""
+    assert page in (*GENERATED, "dxdispatch.md") or first.startswith("This page")
 
 
 def test_the_index_names_each_page() -> None:
@@ -170,6 +193,10 @@ def test_an_untrue_example_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # The API
+
+
+def test_a_task_begins_with_public_names() -> None:
+    assert {name for names in TASKS.values() for name in names} <= set(dml_tile.__all__)
 
 
 def test_each_public_name_has_an_entry() -> None:

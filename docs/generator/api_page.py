@@ -25,18 +25,31 @@ from docs.generator.sources import (
 _ABOUT: Final = """\
 # The API
 
-Every public name, from the docstrings; everything else in the package is private and may change in any release. Sizes
-and strides are in elements, totals and offsets in bytes, unless stated otherwise. A `target` is anything that
-[`Target.parse`](#target) takes; see [the concepts](concepts.md).
+This page lists every public name by what it is for, from the docstrings; everything else in the package is private and
+may change in any release. Sizes and strides are in elements, totals and offsets in bytes, unless stated otherwise. A
+`target` is anything that [`Target.parse`](#target) takes; see [the concepts](concepts.md).
 """
+
+TASKS: Final = {
+    "describe a tile": ("TileOperatorDesc", "BufferTensorDesc", "data_type_of"),
+    "learn why it is refused": ("check", "require", "lowest_level", "RULES"),
+    "check the tiles of a model": ("check_model", "check_via"),
+    "choose whose DirectML is meant": ("Target", "simulate", "current_target"),
+    "tile an array as DirectML would": ("tile", "execute", "compile_tile"),
+    "find what an older DirectML takes": ("lower", "run_lowering"),
+    "read and check many descriptors": ("load_tiles", "check_texts"),
+    "exchange descriptors with C": ("read_operator_desc", "write_operator_desc"),
+    "test code that calls DirectML": ("Device", "Buffer", "BufferBinding"),
+}
+"""The names to begin with, by what they are for."""
 
 GROUPS: Final = {
     # the modules that the names of dml_tile come from
-    "Descriptors": ("descriptors", "dtypes"),
-    "Checking": ("rules.check", "checks.through_back_end", "findings", "errors", "rules.catalogue"),
-    "Models": ("checks.models", "checks.result", "checks.verdicts"),
-    "Targets": ("targets", "simulation", "webnn_limits"),
-    "Tiling": (
+    "Describe a tile": ("descriptors", "dtypes"),
+    "Check a descriptor": ("rules.check", "checks.through_back_end", "findings", "errors", "rules.catalogue"),
+    "Check a model": ("checks.models", "checks.result", "checks.verdicts"),
+    "Choose a target": ("targets", "simulation", "webnn_limits"),
+    "Tile arrays": (
         "arrays.numpy",
         "execution.executor",
         "execution.plan",
@@ -44,10 +57,10 @@ GROUPS: Final = {
         "bindings.memory",
         "geometry.layout",
     ),
-    "Lowering": ("lowering.lower", "lowering.run", "lowering.steps"),
-    "Many descriptors at once": ("readers.batches", "checks.batches"),
-    "C structs": ("readers.c_structs", "headers"),
-    "The device": ("device", "rules.device", "bindings.resources"),
+    "Lower a tile": ("lowering.lower", "lowering.run", "lowering.steps"),
+    "Check many descriptors": ("readers.batches", "checks.batches"),
+    "Exchange structs with C": ("readers.c_structs", "headers"),
+    "Test against a device": ("device", "rules.device", "bindings.resources"),
     "Enumerations": ("enums",),
 }
 
@@ -85,19 +98,29 @@ def api_page() -> str:
     if homeless := set(homes.values()) - {home for group in GROUPS.values() for home in group}:
         raise ValueError(f"no group for the names of {', '.join(sorted(homeless))}: see {__file__}")
     lines = [_ABOUT, "## dml_tile", "", _first_paragraph(dml_tile.__doc__), ""]
-    for title, group in GROUPS.items():
-        names = sorted((name for name in homes if homes[name] in group), key=lambda name: group.index(homes[name]))
-        lines.append(f"- {title}: {_links(names)}")
-    lines.append("")
+    lines += [
+        "| to | begin with |",
+        "|---|---|",
+        *(f"| {task} | {_links(names)} |" for task, names in TASKS.items()),
+        "",
+    ]
     listed: set[int] = set()  # the definitions that have an entry
     for title, group in GROUPS.items():
         lines += [f"## {title}", ""]
-        for home in group:
-            lines += _entries(f"dml_tile.{home}", [name for name in homes if homes[name] == home], listed)
+        ranks = {name: _rank(homes[name], name, group) for name in homes if homes[name] in group}
+        for name in sorted(ranks, key=ranks.__getitem__):
+            lines += _entries(f"dml_tile.{homes[name]}", [name], listed)
     for module in MODULES:
         lines += [f"## {module}", "", _first_paragraph(import_module(module).__doc__), ""]
         lines += _entries(module, public_names(module), listed)
     return "\n".join(lines)
+
+
+def _rank(home: str, name: str, group: Sequence[str]) -> tuple[int, int]:
+    """The place of a name in its group: functions first, then classes, then aliases and constants."""
+    defined = definition(f"dml_tile.{home}", name)
+    kind = 2 if isinstance(defined, Constant) else int(isinstance(defined, ast.ClassDef))
+    return kind, group.index(home)
 
 
 def _entries(module: str, names: Sequence[str], listed: set[int]) -> Iterator[str]:

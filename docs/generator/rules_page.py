@@ -36,7 +36,7 @@ FAMILIES: Final = {
     "TENSOR": Family("Tensors", "DML_TENSOR_DESC, which points to the description of a buffer."),
     "BUFFER": Family("Buffer tensors", "DML_BUFFER_TENSOR_DESC, for the input and the output alike."),
     "TILE": Family("Tile", "DML_TILE_OPERATOR_DESC: the support table, and how the fields belong together."),
-    "LOWER": Family("Lowering", "Why a tile has no [lowering](../README.md#what-an-older-windows-takes-instead)."),
+    "LOWER": Family("Lowering", "Why a tile has no [lowering](lowering.md)."),
     "DIALECT": Family(
         "Other specifications",
         "What keeps another specification's tile from being a descriptor; DirectML is not asked. The first two are what"

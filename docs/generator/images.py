@@ -1,0 +1,47 @@
+"""The images of the documentation: tiles as ``dml-tile show`` draws them, and the report page in a browser."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from typer.testing import CliRunner
+
+from dml_tile.cli.app import app
+
+DRAWN: Final = {f"{name}.svg": f"examples/{name}.json" for name in ("strided", "broadcast", "overlap")}
+"""The images of tiles, which are text, with the descriptors that they show."""
+
+_REPORT: Final = "report.png"
+_SIZE: Final = "1100,560"
+_TARGETS: Final = "windows-10-2004,windows-11-21h2,windows-11-24h2"
+
+
+def drawn(source: str) -> str:
+    """The image of a descriptor's memory."""
+    with TemporaryDirectory() as folder:
+        image = Path(folder) / "tile.svg"
+        CliRunner().invoke(app, ["show", source, "--output", str(image)], catch_exceptions=False)
+        return image.read_text("utf-8")
+
+
+def write_images(folder: Path) -> None:
+    """Write all images; that of the report page only where there is a chromium to draw it."""
+    for name, source in DRAWN.items():
+        (folder / name).write_text(drawn(source), "utf-8")
+    if browser := shutil.which("chromium"):
+        _write_report(browser, folder / _REPORT)
+
+
+def _write_report(browser: str, image: Path) -> None:
+    with TemporaryDirectory() as folder:
+        page = Path(folder) / "report.html"
+        examples = ["examples/int64.json", "examples/strided.json", "examples/models", "examples/tile.json"]
+        CliRunner().invoke(app, ["check", *examples, "--target", _TARGETS, "--report", str(page)])
+        options = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={_SIZE}")
+        profile = f"--user-data-dir={folder}/profile"
+        command = [browser, *options, profile, f"--screenshot={image}", page.as_uri()]
+        subprocess.run(command, check=True, capture_output=True)  # noqa: S603
