@@ -1,0 +1,103 @@
+"""What is published: the description, the files of the sdist, the forms of the repository, one version everywhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tomllib
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.helpers.paths import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+README = (ROOT / "README.md").read_text()
+LINKS = re.findall(r"\]\((?!https://)([^)\s#]+)", README)
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+
+
+@pytest.fixture(scope="module")
+def hook() -> Any:
+    """The build's module."""
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_links_of_the_description_lead_into_the_repository(hook: Any) -> None:
+    text = hook.described(README, "https://example.org/o/dml_tile/", "1.2.3")
+    assert "](https://example.org/o/dml_tile/blob/v1.2.3/docs/testing.md)" in text
+    assert "](https://example.org/o/dml_tile/raw/v1.2.3/docs/images/strided.svg)" in text
+    assert not re.search(r"\]\((?!https://)", text)
+    assert text.count("](") == README.count("](")
+
+
+def test_without_an_address_nothing_leads_nowhere(hook: Any) -> None:
+    text = hook.described(README, "", "1.2.3")
+    assert not re.search(r"\]\((?!https://)", text)
+    assert "![" not in text
+    assert "In your tests" in text
+
+
+def test_the_hook_takes_the_project_s_address(hook: Any) -> None:
+    metadata: dict[str, Any] = {"version": "1.2.3", "urls": {"Source": "https://example.org/o/r"}}
+    hook.DescriptionHook(str(ROOT), {}).update(metadata)
+    assert metadata["readme"]["content-type"] == "text/markdown"
+    assert "https://example.org/o/r/blob/v1.2.3/docs/" in metadata["readme"]["text"]
+    without: dict[str, Any] = {"version": "1.2.3"}
+    hook.DescriptionHook(str(ROOT), {}).update(without)
+    assert without["readme"]["text"] == hook.described(README, "", "")
+
+
+def test_the_sdist_has_what_the_readme_names() -> None:
+    included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    for name in (*LINKS, "pyproject.toml", "tests", "examples/tile.json", "hatch_build.py", ".ci/run", "action.yml"):
+        assert (ROOT / name).exists()
+        assert name == "pyproject.toml" or any(f"/{name}/".startswith(f"{path}/") for path in included), name
+    for path in included:
+        assert (ROOT / path.removeprefix("/")).exists(), path
+
+
+def test_there_is_a_classifier_for_each_version_of_python() -> None:
+    versions = re.findall(r"Python :: 3\.(\d+)", "\n".join(PROJECT["project"]["classifiers"]))
+    assert versions == [str(minor) for minor in range(int(versions[0]), int(versions[-1]) + 1)]
+    assert PROJECT["project"]["requires-python"] == f">=3.{versions[0]}"
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    version = PROJECT["project"]["version"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == version
+    assert citation["license"] == PROJECT["project"]["license"]
+    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_no_address_is_made_up() -> None:
+    """A publisher fills in the project's addresses and authors (CONTRIBUTING.md)."""
+    assert not {"authors", "maintainers", "urls"} & PROJECT["project"].keys()
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
+def test_an_issue_form_asks_for_the_version_and_the_descriptor(path: Any) -> None:
+    form = yaml.safe_load(path.read_text())
+    assert {"name", "description", "body"} <= form.keys()
+    asked = " ".join(f"{field['attributes']}" for field in form["body"])
+    assert "`dml-tile --version`" in asked
+    assert "descriptor" in asked
+    assert len({field["id"] for field in form["body"]}) == len(form["body"])
+
+
+def test_the_pull_request_template_is_short() -> None:
+    assert len((ROOT / ".github" / "pull_request_template.md").read_text().splitlines()) == 4
+
+
+def test_the_commit_hooks_are_ci_s() -> None:
+    ci = (ROOT / ".ci" / "run").read_text()
+    (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    for hook in local["hooks"]:
+        assert f"/{hook['entry'].split()[0]}" in ci
