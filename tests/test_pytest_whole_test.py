@@ -139,6 +139,48 @@ def test_new(wide): assert wide == "6_4"
     result.stdout.fnmatch_lines(["*::test_old[[]windows-10-2004]: the module-scoped fixture wide asked * for 6_4; *"])
 
 
+def test_a_wide_fixture_that_is_fetched_while_the_test_runs_is_held_to_the_same(pytester: pytest.Pytester) -> None:
+    source = """
+@pytest.fixture(scope="session")
+def wide(): return level()
+
+@pytest.fixture
+def fetched(request): return request.getfixturevalue("wide")
+
+@pytest.mark.dml
+def test_body(request): request.getfixturevalue("wide")
+
+@pytest.mark.dml
+def test_fixture(fetched): raise AssertionError
+
+@pytest.mark.dml(targets=["6_4"])
+def test_other(request): request.getfixturevalue("wide")
+
+def test_alone(request): request.getfixturevalue("wide")
+"""
+    result = run(pytester, LEVEL + source, *BOTH)
+    result.assert_outcomes(failed=6)
+    advice = "*let it take dml_target as an argument, with `dml_scope = session` in the ini file*"
+    for test, why in {
+        f"test_body[[]{OLD}]": "asks which target is simulated, but its tests run at several",
+        "test_fixture[[]6_4]": "asks which target is simulated, but its tests run at several",
+        "test_other[[]6_4]": f"asked which target is simulated when it was made for {OLD} (2_0)*",
+        "test_alone": f"asked which target is simulated when it was made for {OLD} (2_0)*",
+    }.items():
+        result.stdout.fnmatch_lines([f"*::{test}: the session-scoped fixture wide {why}: {advice}"])
+
+
+def test_a_wide_fixture_that_is_fetched_at_its_own_target_is_right(pytester: pytest.Pytester) -> None:
+    source = """
+@pytest.fixture(scope="module")
+def wide(dml_target): return level()
+
+@pytest.mark.dml
+def test_body(request): assert is_right(request.getfixturevalue("wide"), request)
+"""
+    assert len(passed(run(pytester, LEVEL + source, *BOTH, "-o", "dml_scope=module"))) == 2
+
+
 def test_a_wide_fixture_that_asks_nothing_serves_every_target(pytester: pytest.Pytester) -> None:
     source = WIDE.format(scope="session", arguments="").replace("return level()", "return current_target")
     source = source.replace("is_right(wide, request)", "is_right(wide().name, request)")

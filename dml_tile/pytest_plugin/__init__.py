@@ -153,6 +153,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     except BaseException:
         run.forget_removals()  # the test has failed, and says why
         raise
+    run.require_fixtures()
     run.require_devices(at_end_of_call=True)
     return result
 

@@ -155,19 +155,11 @@ class Run:
 
     def require_target(self) -> None:
         """Fail if what was set up keeps the test from its target."""
-        if self._running is None or not _is_simulation_loaded():
+        self.require_fixtures()
+        target = self.target
+        if self._running is None or target is None or not _is_simulation_loaded():
             return
-        from dml_tile.simulation import process_target
-
-        item, target = self._running.item, self._running.plan.target
-        names = _fixtures_of(item)
-        if self.wide_fixtures.have_asked(names):
-            several = self._has_several_targets()
-            at = target or process_target()
-            if misfit := self.wide_fixtures.misfit(item.nodeid, names, at, is_one_of_several=several):
-                self._fail(misfit)
-        if target is None:
-            return
+        names = _fixtures_of(self._running.item)
         for entered in self._foreign_simulations():
             name = self.wide_fixtures.owner(entered)
             if name not in names and simulated_by(entered.target) != simulated_by(target):
@@ -176,6 +168,20 @@ class Run:
                     f"this test is for {target.label}, but {whose} has entered simulate({entered.target.name!r}), "
                     "which is still open"
                 )
+
+    def require_fixtures(self) -> None:
+        """Fail if a wide fixture of the test, also one that it fetched while it ran, is for another target."""
+        if self._running is None or not _is_simulation_loaded():
+            return
+        from dml_tile.simulation import process_target
+
+        item = self._running.item
+        names = _fixtures_of(item)
+        if self.wide_fixtures.have_asked(names):
+            several = self._has_several_targets()
+            at = self.target or process_target()
+            if misfit := self.wide_fixtures.misfit(item.nodeid, names, at, is_one_of_several=several):
+                self._fail(misfit)
 
     def _foreign_simulations(self) -> list[Entered]:
         """The open simulations that neither the test that runs nor its own fixtures have entered."""
@@ -273,7 +279,9 @@ def _function_of(item: pytest.Item) -> Any:
 
 
 def _fixtures_of(item: pytest.Item) -> Collection[str]:
-    return getattr(item, "fixturenames", ())
+    """The names of a test's fixtures, with those fetched so far by ``request.getfixturevalue``."""
+    request = getattr(item, "funcargs", {}).get("request")
+    return getattr(item if request is None else request, "fixturenames", ())
 
 
 def _count_markers(item: pytest.Item) -> int:
