@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from glob import has_magic
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dml_tile.checks.named_files import Exclusion, globbed
@@ -11,6 +12,7 @@ from dml_tile.checks.result import Result
 from dml_tile.checks.selection import Selection
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Problem
+from dml_tile.files.urls import is_url
 from dml_tile.findings import Against, Severity
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sources import EMPTY_FOLDER, expanded, may_have_tiles
@@ -23,6 +25,7 @@ if TYPE_CHECKING:  # most checks need none
 Complain: TypeAlias = Callable[[str, Problem], None]
 """Takes the name of a source, and a reason why a part of it cannot be read."""
 
+_NO_MATCH: Final = Problem("", "no file matches the pattern")
 _ALL_RULES: Final = Selection()
 _NOTHING: Final = Exclusion()
 
@@ -65,7 +68,7 @@ class Checking:
         files: list[str] = []
         for name, matching in globbed(names):
             if not matching:
-                self._add_problem(name, Problem("", "no file matches the pattern"))
+                self._add_problem(name, _NO_MATCH)
             for match in matching:
                 files += self._files_of(match)
         return files
@@ -73,7 +76,7 @@ class Checking:
     def _files_of(self, name: str) -> list[str]:
         found = list(expanded(name))
         if not found:
-            self._add_problem(name, EMPTY_FOLDER)
+            self._add_problem(name, _NO_MATCH if is_url(name) and has_magic(name) else EMPTY_FOLDER)
         if found == [name] and self._skips_others and not may_have_tiles(name):
             return []
         return [file for file in found if not self._exclusion.leaves_out(file)]

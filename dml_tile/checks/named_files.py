@@ -9,6 +9,8 @@ from fnmatch import fnmatchcase
 from glob import has_magic, iglob
 from pathlib import Path, PurePath
 
+from dml_tile.files.urls import file_of, is_url
+
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
@@ -26,7 +28,7 @@ class Exclusion:
         if not self.patterns or file == "-":
             return False
         try:
-            path = PurePath(os.path.relpath(file, self.base))
+            path = PurePath(file_of(file) if is_url(file) else os.path.relpath(file, self.base))
         except ValueError:  # on Windows, of another drive
             path = PurePath(file)
         places = [place.as_posix() for place in (path, *path.parents)]
@@ -41,7 +43,7 @@ def globbed(names: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Each name with the files that it stands for: itself, or, of a pattern that is no file, those that match it."""
     for name in names:
         pattern = os.path.splitdrive(name)[1]  # without the question mark of \\?\C:
-        if name != "-" and has_magic(pattern) and not Path(name).exists():
+        if name != "-" and not is_url(name) and has_magic(pattern) and not Path(name).exists():
             yield name, sorted(iglob(name, recursive=True))  # noqa: PTH207  # a pathlib pattern cannot be absolute
         else:
             yield name, [name]

@@ -8,6 +8,11 @@ from typing import Final
 SAVED_MODEL: Final = "saved_model.pb"
 """The file that makes a folder a TensorFlow SavedModel; it stands for the folder, which is read as one model."""
 
+SAVED_MODEL_PARTS: Final = frozenset(
+    ("assets", "assets.extra", "debug", "fingerprint.pb", "keras_metadata.pb", "variables")
+)
+"""Files and folders that TensorFlow writes next to a saved_model.pb, which stands for them all."""
+
 READ_KINDS: Final = (
     "ONNX models (.onnx), OpenVINO IR (.xml), TensorFlow Lite (.tflite), frozen TensorFlow graphs (.pb), TensorFlow "
     "SavedModel folders, Paddle models (.pdmodel) and JSON are read"

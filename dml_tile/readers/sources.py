@@ -11,9 +11,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from dml_tile.errors import Problem
-from dml_tile.readers.file_kinds import SAVED_MODEL
-from dml_tile.readers.json.descriptors import JsonDescriptor, read_source
+from dml_tile.errors import InputError, Problem
+from dml_tile.files.urls import file_of, is_url
+from dml_tile.readers.file_kinds import SAVED_MODEL, SAVED_MODEL_PARTS
+from dml_tile.readers.json.descriptors import JsonDescriptor, read_source, read_stream
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 
 if TYPE_CHECKING:
@@ -36,17 +37,12 @@ _KINDS: Final = {
 }
 _BEGINNING: Final = 2**16
 
-_SAVED_MODEL_PARTS: Final = frozenset(
-    ("assets", "assets.extra", "debug", "fingerprint.pb", "keras_metadata.pb", "variables")
-)
-"""Files and folders that TensorFlow writes next to a saved_model.pb, which stands for them all."""
-
 _LEADS_NOWHERE: Final = (errno.ENOENT, errno.ELOOP)
 
 
 def is_model_file(name: str) -> bool:
     """Return True if a file's suffix is that of an ONNX or OpenVINO model."""
-    return name.lower().endswith(MODEL_SUFFIXES)
+    return file_of(name).lower().endswith(MODEL_SUFFIXES)
 
 
 class Sources:
@@ -74,28 +70,50 @@ class Sources:
         return self._reader.new_dimension_names() if self._reader else frozenset()
 
     def parts(self, name: str) -> Iterator[JsonDescriptor | TileNode | Problem]:
-        """Yield the tiles and problems of a file, or of standard input (``-``)."""
-        if not is_model_file(name):
+        """Yield the tiles and problems of a file, which may be a URL, or of standard input (``-``)."""
+        if is_url(name):
+            yield from self._remote_parts(name)
+        elif is_model_file(name):
+            yield from self._parts_of_a_model(Path(name))
+        else:
             yield from read_source(name)
-            return
+
+    def _remote_parts(self, url: str) -> Iterator[JsonDescriptor | TileNode | Problem]:
+        from dml_tile.readers.remote.files import local_copy, opened
+
+        try:
+            if is_model_file(url):
+                with local_copy(url) as copy:
+                    yield from self._parts_of_a_model(copy)
+            else:
+                with opened(url) as file:
+                    yield from read_stream(file, file_of(url))
+        except InputError as error:
+            yield from error.problems
+
+    def _parts_of_a_model(self, path: Path) -> Iterator[TileNode | Problem]:
         if self._reader is None:
             from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader  # with what a process takes
 
             memory = MAX_MEMORY_BYTES // self._shared_by
             self._reader = self._models.enter_context(ModelReader(self._known_shapes, memory=memory))
         self._reader.seconds_lost = self.seconds_lost
-        yield from self._reader.parts(Path(name))
+        yield from self._reader.parts(path)
         self.seconds_lost = self._reader.seconds_lost
 
 
 def expanded(name: str) -> Iterator[str]:
-    """Yield a file itself; for a folder, the files at any depth that may have tiles, ordered by name.
+    """Yield a file itself; for a folder, the files at any depth that may have tiles, ordered by name; so of URLs.
 
     A TensorFlow SavedModel's folder is one source, its saved_model.pb; other models next to that are sources too. Skips
     hidden folders, links that leave the folder or lead nowhere, and XML, JSON and .pb files of other kinds.
     Yields files and folders that cannot be opened, so that their reader reports why.
     """
-    if name != "-" and _is_folder(name):
+    if is_url(name):
+        from dml_tile.readers.remote.folders import files_of_a_url
+
+        yield from files_of_a_url(name, dict.fromkeys(MODEL_SUFFIXES) | _KINDS, _BEGINNING)
+    elif name != "-" and _is_folder(name):
         yield from _files_below(Path(name))
     else:
         yield name
@@ -118,7 +136,7 @@ def _files_below(folder: Path) -> Iterator[str]:
     root = folder.resolve()
     unopened: list[OSError] = []
     for path, folders, files in os.walk(folder, onerror=unopened.append):
-        parts = _SAVED_MODEL_PARTS if SAVED_MODEL in files else frozenset()
+        parts = SAVED_MODEL_PARTS if SAVED_MODEL in files else frozenset()
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in parts)
         found = (Path(path, name) for name in sorted(files) if name not in parts)
         yield from (str(file) for file in found if _may_have_tiles(file, root))

@@ -10,6 +10,7 @@ from typing import Final
 
 from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.files.urls import is_url
 from dml_tile.findings import Severity
 from dml_tile.reports.annotations import Annotation, Annotations
 from dml_tile.reports.report import Problems, ReportOptions, from_here, in_text
@@ -38,7 +39,9 @@ class GithubReport:
 def _command(annotation: Annotation) -> str:
     properties: dict[str, object] = {}
     if annotation.source != "-":
-        properties["file"] = in_text(from_here(annotation.source).as_posix())
+        properties["file"] = in_text(
+            annotation.source if is_url(annotation.source) else from_here(annotation.source).as_posix()
+        )
         if position := annotation.position:
             properties |= {"line": position.line, "col": position.column}
     properties["title"] = annotation.title

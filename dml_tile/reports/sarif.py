@@ -16,6 +16,7 @@ from urllib.parse import quote
 from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Position
+from dml_tile.files.urls import is_url
 from dml_tile.findings import Severity
 from dml_tile.pages import TILE_PAGE
 from dml_tile.reports.grouped import GroupedFinding, RunTimeNote, grouped_findings, run_time_notes
@@ -136,6 +137,8 @@ def _region(position: Position) -> Json:
 
 def _uri(source: str) -> str:
     """A reference relative to the current folder, or the URI of what is not in it."""
+    if is_url(source):
+        return quote(source, safe="/:@!$&'()*+,;=?%~")
     path = from_here(source)
     return path.as_uri() if path.is_absolute() else quote(path.as_posix(), errors="surrogateescape")
 

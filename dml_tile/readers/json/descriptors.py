@@ -80,14 +80,19 @@ def read_source(name: str) -> Iterator[Part]:
     """
     try:
         with _opened(name) as file:
-            if name.lower().endswith(LINES_SUFFIXES):
-                yield from read_lines(_lines_of(file))
-            else:
-                yield from read_document(_whole(file, name), name)
+            yield from read_stream(file, name)
     except InputError as error:
         yield from error.problems
     except OSError as error:
         yield Problem("", error.strerror or str(error))
+
+
+def read_stream(file: BinaryIO, name: str) -> Iterator[Part]:
+    """The descriptors of an open file, which has this name, and what of it cannot be read. Raises InputError."""
+    if name.lower().endswith(LINES_SUFFIXES):
+        yield from read_lines(_lines_of(file))
+    else:
+        yield from read_document(_whole(file, name), name)
 
 
 def read_one(name: str) -> Document:

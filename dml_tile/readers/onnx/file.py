@@ -12,27 +12,14 @@ from pathlib import Path
 from typing import Final
 
 import onnx
-from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
 
 from dml_tile.errors import InputError
 from dml_tile.input_errors import unreadable
+from dml_tile.readers.onnx.light import MalformedError, lightened
 
 MAX_MODEL_BYTES: Final = 2**31 - 1
 """The largest message that protobuf reads."""
-
-LARGE: Final = 2**16
-"""The bytes from which a tensor's data are dropped; no shape and no repeats have as many."""
-
-_DATA: Final = {"raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data"}
-_MAX_DEPTH: Final = 100
-"""The nesting of messages; protobuf's own limit."""
-
-# Protobuf's wire types: how a field is written.
-_VARINT: Final = 0
-_DELIMITED: Final = 2
-_FIXED: Final = {1: 8, 5: 4}
-"""Wire types of as many bytes."""
 
 
 def load(path: Path) -> onnx.ModelProto:
@@ -41,7 +28,7 @@ def load(path: Path) -> onnx.ModelProto:
         data = _light(path)
     except OSError as error:
         raise unreadable("", f"cannot be read: {error.strerror}") from None
-    except _MalformedError:
+    except MalformedError:
         raise _no_model("it is truncated, or another format") from None
     try:
         model = onnx.load_model_from_string(data)
@@ -56,10 +43,6 @@ def load(path: Path) -> onnx.ModelProto:
     if not all(isinstance(text, str) for text in _texts(model)):
         raise unreadable("", "has a text that is not UTF-8")
     return model
-
-
-class _MalformedError(ValueError):
-    """Bytes are not a protobuf message."""
 
 
 def _no_model(reason: str) -> InputError:
@@ -86,57 +69,4 @@ def _light(path: Path) -> bytes:
     if status.st_size > MAX_MODEL_BYTES:
         raise unreadable("", f"has {status.st_size} bytes; protobuf reads at most {MAX_MODEL_BYTES}")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return _lightened(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, _MAX_DEPTH)
-
-
-def _lightened(data: mmap.mmap, start: int, end: int, message: Descriptor, depth: int) -> bytes:
-    """The message at ``start`` without large data in it, at any depth."""
-    if not depth:
-        raise _MalformedError
-    parts = []
-    position = copied = start
-    while position < end:
-        field_start = position
-        tag, position = _varint(data, position, end)
-        wire = tag & 7
-        if wire == _VARINT:
-            _, position = _varint(data, position, end)
-        elif wire in _FIXED:
-            position += _FIXED[wire]
-        elif wire == _DELIMITED:
-            length, begin = _varint(data, position, end)
-            position = begin + length
-        else:
-            raise _MalformedError
-        if position > end or not tag >> 3:
-            raise _MalformedError
-        field = message.fields_by_number.get(tag >> 3)
-        if wire != _DELIMITED or length <= LARGE or field is None:
-            continue
-        if message.name == "TensorProto" and field.name in _DATA:
-            parts.append(data[copied:field_start])
-            copied = position
-        elif field.message_type:
-            light = _lightened(data, begin, position, field.message_type, depth - 1)
-            parts += [data[copied:field_start], _encoded(tag), _encoded(len(light)), light]
-            copied = position
-    return b"".join([*parts, data[copied:end]])
-
-
-def _varint(data: mmap.mmap, position: int, end: int) -> tuple[int, int]:
-    """Decode the number at a position; return it and the position after it."""
-    value = 0
-    for shift, place in zip(range(0, 70, 7), range(position, end), strict=False):
-        byte = data[place]
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, place + 1
-    raise _MalformedError
-
-
-def _encoded(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*encoded, value])
+        return lightened(data)

@@ -1,0 +1,1 @@
+"""Reads files that URLs name, through fsspec."""
