@@ -5,39 +5,64 @@ from __future__ import annotations
 import json
 import os
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from ctypes import Structure, addressof, c_uint32, pointer
 from dataclasses import dataclass
+from functools import partial
+from io import StringIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
+from xml.etree import ElementTree
 
 import atheris
 import numpy as np
+from rich.console import Console
 from typer.testing import CliRunner
 
+from dml_tile.checks.advice import with_lower_command
+from dml_tile.checks.lowering_result import lower_part
+from dml_tile.checks.result import results
+from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.cli.app import app
-from dml_tile.errors import InputError, Problem
+from dml_tile.dxdispatch_runner import run_model
+from dml_tile.emit.lowering import lowering_model, lowering_source
+from dml_tile.emit.source import LanguageName, other_operator, source_text
+from dml_tile.errors import DmlError, InputError, Problem
+from dml_tile.files.paths import AllowedFolders
+from dml_tile.findings import Severity
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
+from dml_tile.pictures.html import picture_html
+from dml_tile.pictures.svg import picture_svg
+from dml_tile.pictures.tile import picture_of
 from dml_tile.readers import c_structs
 from dml_tile.readers.dxdispatch import resources
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.dxdispatch.model import read_model
+from dml_tile.readers.json.descriptors import JsonDescriptor, read_document
+from dml_tile.readers.json.syntax import parse_json
+from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.npy import open_npy
 from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.readers.sandbox.parent import ModelReader
 from dml_tile.readers.sandbox.protocol import answer_line, read_answer
 from dml_tile.reports.formats import FORMATS
+from dml_tile.reports.lines import result_lines
+from dml_tile.reports.report import ReportOptions
 from dml_tile.rules.check import check
+from dml_tile.targets import Target
 from tests.fuzz import seeds
 from tests.fuzz.json_mutator import mutated
 from tests.helpers.outputs import require_safe_log, require_well_formed
+from tests.helpers.report_pages import parsed
 
+_TARGETS: Final = (Target.parse("6_4"), Target.parse("4_0"))
 _TILE: Final = (seeds.EXAMPLES / "tile.json").read_bytes()
 _FORMATS: Final = (*FORMATS,)
+_LANGUAGES: Final[tuple[LanguageName, ...]] = get_args(LanguageName)
 _MAX_RESOURCE_BYTES: Final = 2**24
 """Of the resources of a model that is run here; the package allows more, which would only take longer."""
 _READER_SECONDS: Final = 20
 _READER_BYTES: Final = 2**31
-_OF_NO_FILE_NAME: Final = bytes.maketrans(b"/\0", b"__")
 _CARELESS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, UnboundLocalError)
 
 
@@ -64,23 +89,67 @@ def _called(*arguments: str, stdin: bytes | None = None) -> str:
     return result.stdout
 
 
+def _reported(form: str, source: str, parts: Iterable[JsonDescriptor | TileNode | Problem]) -> str:
+    """What ``check`` writes of a source's parts in a format, at two targets."""
+    written = StringIO()
+    report = FORMATS[form].report(ReportOptions(written.write, partial(_console, written)))
+    problems: list[tuple[str, Problem]] = []
+    summary = SourceSummary(source, is_model=False)
+    for part in parts:
+        if isinstance(part, Problem):
+            problems.append((source, part))
+            continue
+        found = [*results(source, part, _TARGETS, "both")]
+        summary.add(found, Severity.WARNING)
+        report.add([with_lower_command(result, part, KnownShapes(), is_alone=False) for result in found])
+    report.end(problems, [summary])
+    return written.getvalue()
+
+
+def _console(stream: StringIO) -> Console:
+    return Console(file=stream, width=120, highlight=False, markup=False, emoji=False)
+
+
 def _check_document(data: bytes) -> None:
     form = _FORMATS[len(data) % len(_FORMATS)]
-    require_well_formed(form, _called("check", "-", "--format", form, "-t", "6_4,4_1", stdin=data))
+    with address_budget(MAX_ADDRESSES_OF_A_RUN):
+        require_well_formed(form, _reported(form, "-", read_document(data)))
 
 
 def _use_document(data: bytes) -> None:
-    require_safe_log(_called("lower", "-", "-t", "4_1", "--max-steps", "8", stdin=data))
-    _called("show", "-", stdin=data)
-    for language in ("cpp", "json", "python"):
-        _called("emit", "-", "--lang", language, stdin=data)
+    """Lowers the tiles of a document, draws them, and writes source text for them."""
+    parts = [part for part in read_document(data) if isinstance(part, JsonDescriptor)]
+    with address_budget(MAX_ADDRESSES_OF_A_RUN):
+        lowered = [lower_part("-", part, _TARGETS[1], max_steps=8) for part in parts]
+    tiles = [part for part in parts if not other_operator(part)]
+    for language in _LANGUAGES:
+        require_safe_log("".join(source_text(language, "-", tiles)))
+    require_safe_log("".join(lowering_source("cpp", lowered)))
+    for tile in lowered:
+        if tile.lowering:
+            json.dumps(lowering_model(tile.lowering), allow_nan=False)
+    for part in tiles:
+        picture = picture_of(part.desc)
+        if picture.tensors:
+            (result,) = results("-", part, _TARGETS[1:], "both")
+            lines = [*result_lines(result, with_lowest_level=True, with_tile=False)]
+            ElementTree.fromstring(picture_svg(picture, lines))
+            parsed(picture_html(picture, lines))
 
 
 def _run_model(data: bytes) -> None:
     resources.MAX_RESOURCE_BYTES = _MAX_RESOURCE_BYTES  # type: ignore[misc]
     Path("in.bin").write_bytes(bytes(64))
-    require_safe_log(_called("check", "-", stdin=data))
-    require_safe_log(_called("run", "-", "--output-dir", "out", "--overwrite", stdin=data))
+    require_safe_log(_reported("text", "-", read_document(data)))
+    printed: list[str] = []
+    folders = AllowedFolders((Path(),), Path("out"), overwrite=True)
+    with suppress(DmlError, InputError, OSError):
+        try:
+            value = parse_json(data)
+        except ValueError:
+            return
+        run_model(read_model(value), folders, printed.append)
+    require_safe_log("".join(printed))
     assert {path.name for path in Path().iterdir()} <= {"in.bin", "out"}
 
 
@@ -166,7 +235,7 @@ def _read_npy(data: bytes) -> None:
 
 
 def _tell_names(data: bytes) -> None:
-    """Checks and runs a model in a file of any name, whose resources and dispatchables have it too."""
+    """Reports on a model of any name, whose resources, dispatchables and tensors have it too."""
     name = data.decode(errors="replace")
     tensors = {tensor: {"DataType": 1, "Sizes": [2]} for tensor in ("InputTensor", "OutputTensor")}
     tile = {"type": "TILE", "RepeatsCount": 1, "Repeats": [3], **tensors}
@@ -176,14 +245,11 @@ def _tell_names(data: bytes) -> None:
         "dispatchables": {name: tile, f"{name}2": {"type": name}},
         "commands": [{"type": name}, {"type": "dispatch", "dispatchable": name, "bindings": bindings}],
     }
-    file = Path(os.fsdecode(data[:40].translate(_OF_NO_FILE_NAME) + b".json"))
-    file.write_text(json.dumps(model))
+    file = os.fsdecode(data[:40])
     form = _FORMATS[len(data) % len(_FORMATS)]
-    try:
-        require_well_formed(form, _called("check", "--format", form, "--", str(file)))
-        require_safe_log(_called("run", "--", str(file)))
-    finally:
-        file.unlink()
+    require_well_formed(form, _reported(form, file, [*read_document(json.dumps(model).encode()), Problem(name, name)]))
+    node = TileNode(name, DIALECTS["ONNX Tile-13"], "float64", (name, 2), (1, 2), "", name, name, name)
+    require_well_formed(form, _reported(form, file, [read_answer(answer_line(node)), Problem("", name)]))
 
 
 TARGETS: Final[dict[str, FuzzTarget]] = {
