@@ -1,9 +1,10 @@
 """Samples mutants of the package, and tells which of them no test notices.
 
-    coverage run -m pytest -n auto && coverage combine
+    coverage run --rcfile=tests/mutants/coverage.toml -m pytest -n auto -m "long or not long"
+    coverage combine --rcfile=tests/mutants/coverage.toml
     python -m tests.mutants --count 500 --seed 1
 
-The first command records which test runs which line (``[tool.coverage.run]`` in pyproject.toml). Exits with 1 if fewer
+The first two record which test runs which line. Exits with 1 if fewer
 than 95 % of the mutants are killed, or a survivor has no reason in ``tests/data/surviving_mutants.json``.
 """
 

@@ -19,8 +19,8 @@ from typing import Final, Self
 
 _COPIED: Final = ("dml_tile", "tests", "docs", "examples", "benchmarks", "schemas", ".github", ".ci")
 _LIBRARIES: Final = (
-    "_pytest.assertion.rewrite",
-    "hypothesis.strategies",
+    # without those that have plugins for pytest, which imports these itself
+    "jsonschema",
     "numpy",
     "onnx.helper",
     "onnx.reference",
@@ -32,8 +32,8 @@ _WAITING: Final = 5
 """Times as many seconds as tests may compute, they may take, on a machine that has other work too."""
 _ALL_TESTS: Final = ("-p", "no:cacheprovider", "-m", "long or not long")
 _OPTIONS: Final = (
-    *(*_ALL_TESTS, "-x", "--hypothesis-profile=mutants"),
-    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # the libraries are imported before pytest could rewrite them
+    *(*_ALL_TESTS, "-x"),
+    *("-p", "tests.mutants.without_shrinking", "--hypothesis-profile=mutants"),
 )
 
 
@@ -114,13 +114,5 @@ def _run(folder: Path, tests: Sequence[str]) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
         del sys.modules[name]
     import pytest
-    from hypothesis import Phase, settings
 
-    settings.register_profile(
-        "mutants",
-        settings.get_profile("default"),
-        deadline=None,
-        database=None,
-        phases=[Phase.explicit, Phase.generate],
-    )
     os._exit(int(pytest.main([*_OPTIONS, *tests])))

@@ -1,7 +1,7 @@
 """The mutants of a module: one operator, number, condition or statement changed.
 
-Strings and annotations stay as they are, for what they say is mostly prose; so do assertions, blocks for type checkers,
-and ``slots``, without which everything works the same.
+Strings and annotations stay as they are, for what they say is mostly prose; so do assertions, also those of ``zip``,
+blocks for type checkers, and ``slots``, without which everything works the same.
 """
 
 from __future__ import annotations
@@ -188,6 +188,14 @@ class _Finder(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         for part in _evaluated(node):
             self.visit(part)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        for argument in node.args:
+            self.visit(argument)
+        if not (isinstance(node.func, ast.Name) and node.func.id == "zip"):
+            self.visit(node.func)
+            for keyword in node.keywords:
+                self.visit(keyword)
 
     def visit_keyword(self, node: ast.keyword) -> None:
         if node.arg not in _LEFT_AS_THEY_ARE:
