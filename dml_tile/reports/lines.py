@@ -93,7 +93,7 @@ def result_lines(
         shown.append(f"; {not_counting}")
     yield Line(0, shown)
     if with_tile and result.verdict is not Verdict.NOT_CHECKED:
-        yield Line(2, Text(printable(result.tile)))
+        yield Line(2, Text(at_line_start(result.tile)))
         if result.inferred_by:
             yield Line(2, Text(f"note: {inference_of(result)}", "dim"))
     if result.note:

@@ -14,6 +14,11 @@ _ISSUE: Final = re.compile(
     r"##vso\[task\.logissue type=(error|warning);(sourcepath=[^;\]]*;(linenumber=\d+;columnnumber=\d+;)?)?"
     r"code=[\w-]*;\]"
 )
+_LOGGING_COMMAND: Final = re.compile(
+    r"##vso\[task\.logissue type=(error|warning);"
+    r"(sourcepath=[^;\]]*;(linenumber=[0-9]+;columnnumber=[0-9]+;)?)?code=[\w-]+;\](.*)"
+)
+_RAW_MARKDOWN: Final = re.compile(r"(?<!\\)<|\]\((?!https://)")
 _LINE_OF_PATH: Final = re.compile(r"\s*(::|##)")
 _ANYWHERE: Final = re.compile(r"##vso\[|##\[", re.IGNORECASE)
 _MAX_SCRIPTS: Final = 1
@@ -47,6 +52,14 @@ def require_well_formed(form: str, text: str) -> None:
             assert not _ANYWHERE.search(text), ascii(text)
             plain = re.sub(r"\\[^\n]|\]\(https://learn\.microsoft\.com/[^)]*\)", "", text)
             assert not re.search(r"[<`]|://", re.sub("^    .*$", "", plain, flags=re.MULTILINE)), ascii(text)
+        case "azure":
+            for line in text.split("\n")[:-1]:
+                command = _LOGGING_COMMAND.fullmatch(line)
+                require_safe_log(command[4] if command else line)
+        case "markdown":
+            require_safe_log(text)
+            for line in text.split("\n"):
+                assert line.startswith("    ") or not _RAW_MARKDOWN.search(line), ascii(line)
         case "junit":
             require_safe_log(text)
             ElementTree.fromstring(text)
@@ -57,3 +70,5 @@ def require_well_formed(form: str, text: str) -> None:
                 assert not any(name.startswith("on") for name in element.attributes), element
                 assert element.tag not in ("img", "iframe")
                 assert "javascript:" not in element.attributes.get("href", "")
+        case _:
+            raise NotImplementedError(form)
