@@ -249,7 +249,9 @@ def _tell_names(data: bytes) -> None:
     form = _FORMATS[len(data) % len(_FORMATS)]
     require_well_formed(form, _reported(form, file, [*read_document(json.dumps(model).encode()), Problem(name, name)]))
     node = TileNode(name, DIALECTS["ONNX Tile-13"], "float64", (name, 2), (1, 2), "", name, name, name)
-    require_well_formed(form, _reported(form, file, [read_answer(answer_line(node)), Problem("", name)]))
+    told = read_answer(answer_line(node))
+    assert isinstance(told, TileNode)
+    require_well_formed(form, _reported(form, file, [told, Problem("", name)]))
 
 
 TARGETS: Final[dict[str, FuzzTarget]] = {
