@@ -14,10 +14,11 @@ import pytest
 
 from dml_tile.execution import threads as execution_threads
 from dml_tile.execution.numpy_calls import Region
-from dml_tile.execution.threads import MANY_BYTES, MAX_THREADS, VARIABLE, Work, run, thread_count
+from dml_tile.execution.threads import MAX_THREADS, VARIABLE, Work, run, thread_count
+from dml_tile.execution.thresholds import LARGE
 from tests.helpers.tilings import Tiling, assert_equal, executed
 
-BIG = Tiling(4, (2200, 1001), (1, 2))
+BIG = Tiling(4, (4400, 1001), (1, 2))
 SMALL = Tiling(4, (2, 3), (3, 3))
 TILINGS = {
     "one copy": BIG,
@@ -31,7 +32,7 @@ TILINGS = {
 @pytest.mark.parametrize("tiling", TILINGS.values(), ids=TILINGS)
 def test_any_number_of_threads_writes_the_same(tiling: Tiling, threads: int) -> None:
     assert len(tiling.plan.blocks) > 1
-    assert tiling.plan.size >= MANY_BYTES
+    assert tiling.plan.size > LARGE
     assert_equal(tiling, tiling.plan, threads)
 
 

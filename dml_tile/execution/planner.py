@@ -40,9 +40,9 @@ def plan_axes(element_size: int, axes: Sequence[Axis]) -> Plan:
     """Plan a copy along axes, those with the larger destination strides first; all strides are in bytes."""
     size, axes = joined(element_size, axes)
     total = size * math.prod(axis.length for axis in axes)
-    if size >= _LONG and total > 2 * BLOCK:
+    if size >= _LONG and total > LARGE:
         size, axes = in_lanes(size, axes)
-    if not axes or (total <= 2 * BLOCK and total <= FEW * size):
+    if not axes or (total <= LARGE and total <= FEW * size):
         return Plan(total, (), Axis(1, 0, 0), 1, (Copy(size, tuple(axes)),))
     runs, held = _runs(total, size, axes)
     end, run = runs[-1] if runs else (len(axes), size)
@@ -103,7 +103,7 @@ class _Chunks(NamedTuple):
 def _chunks(total: int, axes: Sequence[Axis], run: int, *, has_scratch: bool) -> _Chunks:
     """Blocks that write about BLOCK bytes of the output, and read at most SCRATCH bytes again and again."""
     read = run * math.prod(axis.length for axis in axes if axis.source)
-    if total <= 2 * BLOCK and (read <= SCRATCH or not has_scratch):
+    if total <= LARGE and (read <= SCRATCH or (axes[0].source and not has_scratch)):
         return _Chunks(0, axes[0].length)
     loops: list[int] = []
     written = total  # for each index of the axis, and of the repeats around it

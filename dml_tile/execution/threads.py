@@ -19,15 +19,13 @@ from numpy.typing import NDArray
 from dml_tile.execution.numpy_calls import Region, make
 from dml_tile.execution.plan import Plan
 from dml_tile.execution.scratch import MAX_KEPT_SCRATCH, StagedBlock, give_scratch, take_scratch
+from dml_tile.execution.thresholds import LARGE
 from dml_tile.processors import processor_count
 
 Progress = Callable[[int, int], object]
 """Is told how many of how many bytes are written: in the calling thread, after blocks that it wrote, and at the end."""
 
 VARIABLE: Final = "DML_TILE_THREADS"
-
-MANY_BYTES: Final = 8 * 2**20
-"""From so many bytes on threads share the blocks of a plan: one takes 85 to 200 µs, and the other 30 to wake up."""
 
 MAX_THREADS: Final = 64
 MAX_KEPT_BLOCKS: Final = 256
@@ -146,7 +144,7 @@ def thread_count(plan: Plan, threads: int | None) -> int:
     """
     if threads is not None and threads < 1:
         raise ValueError(f"threads is {threads}; a positive integer was expected")
-    if plan.size < MANY_BYTES:
+    if plan.size <= LARGE:
         return 1
     return min(threads or _threads_by_default(), len(plan.blocks), MAX_THREADS)
 

@@ -91,7 +91,7 @@ def compare_many(count: int, seed: int) -> None:
                 patch.setattr(planner, "BLOCK", 64)
                 patch.setattr(planner, "_LONG", 32)
                 patch.setattr(planner, "LARGE", int(random.choice([0, 2**24])))
-                patch.setattr(threads, "MANY_BYTES", 0)
+                patch.setattr(threads, "LARGE", 0)
             compare(drawn_tiling(random), random, 1 + i % 3)
 
 

@@ -21,7 +21,7 @@ CONSTANTS: list[tuple[tuple[Any, ...], dict[str, list[Any]]]] = [
         (planner,),
         {"SCRATCH": [64, 1024, 2**18], "BLOCK": [128, 4096, 2**20], "LARGE": [0, 2**24], "_LONG": [64, 2**16]},
     ),
-    ((threads,), {"MANY_BYTES": [0, 4096, 2**22]}),
+    ((threads,), {"LARGE": [0, 4096, 2**24]}),
 ]
 MAX_BYTES = 2**20
 
