@@ -108,6 +108,7 @@ def test_entries_of_what_this_run_does_not_check_are_not_missed(check: Call) -> 
     for name in ("a.json", "b.json"):
         write(name, BAD)
     written(check, "a.json", "b.json", "-t", "6_4", "-t", "5_0")
+    assert check("a.json", "b.json", "--baseline", "base.json", "-t", "6_4", "--jobs", "2").stderr == ""
     assert check("a.json", "--baseline", "base.json", "-t", "6_4").stderr == ""
     assert check("a.json", "--baseline", "base.json", "-t", "6_4", "--ignore", RULE).stderr == ""
 
