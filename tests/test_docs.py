@@ -29,6 +29,7 @@ from docs.generator.call_examples import PREPARED
 from docs.generator.examples import document_findings, example_pairs, findings_of
 from docs.generator.images import DRAWN, drawn
 from docs.generator.sources import Constant, definition, public_names, signature
+from docs.generator.speed_plot import speed_plot
 from docs.generator.terse import terse_json
 from tests.helpers.packages import skip_without_reader
 from tests.helpers.pages import Block, blocks_of, executed, run_python
@@ -66,6 +67,16 @@ def test_a_generated_page_is_what_the_code_tells(page: str) -> None:
 def test_an_image_is_what_the_code_draws(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert drawn(DRAWN[name]) == (DOCS / "images" / name).read_text("utf-8"), "run `python -m docs.generate`"
+
+
+def test_the_plot_is_of_the_table() -> None:
+    plot = (DOCS / "images" / "speed.svg").read_text("utf-8")
+    assert speed_plot(text_of("speed.md")) == plot, "run `python -m docs.generate`"
+    assert (
+        plot.count("<rect class=") == len(re.findall(r"^\| (?:bound|tile|execute) \|", text_of("speed.md"), re.M)) + 1
+    )
+    with pytest.raises(ValueError, match="no table"):
+        speed_plot("no rows")
 
 
 def test_each_image_is_shown_with_a_text_that_describes_it() -> None:
