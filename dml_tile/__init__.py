@@ -109,6 +109,8 @@ if TYPE_CHECKING:
     from dml_tile.simulation import Simulation as Simulation
     from dml_tile.simulation import current_target as current_target
     from dml_tile.simulation import simulate as simulate
+    from dml_tile.sweeps.sweep import CheckedFile as CheckedFile
+    from dml_tile.sweeps.sweep import sweep as sweep
     from dml_tile.targets import Target as Target
     from dml_tile.targets import TargetLike as TargetLike
     from dml_tile.targets import TileSupport as TileSupport
@@ -199,6 +201,7 @@ _NAMES = {
     "rules.catalogue": ("RULES",),
     "rules.check": ("check", "lowest_level", "require"),
     "rules.device": ("Removal",),
+    "sweeps.sweep": ("CheckedFile", "sweep"),
     "simulation": ("Simulation", "current_target", "simulate"),
     "targets": ("Target", "TargetLike", "TileSupport"),
     "webnn_limits": ("op_support_limits",),

@@ -15,8 +15,9 @@ from typing import Final
 import pytest
 
 from dml_tile.checks.one_file import FileCheck, FileEnd, in_this_process
-from dml_tile.cli.check_files import _engine
+from dml_tile.cli.check_files import engine_for, engine_of
 from dml_tile.errors import Problem
+from dml_tile.processors import processor_count
 from dml_tile.sweeps.processes import MIN_FILES, in_processes
 from dml_tile.targets import Target
 from tests.helpers.check_files import BAD, INT64, TILE, write
@@ -96,9 +97,10 @@ def test_processes_that_end_at_once_cost_every_file(zoo: list[str]) -> None:
 
 
 def test_one_process_checks_until_more_pay() -> None:
-    assert _engine(None, MIN_FILES - 1) is in_this_process
-    assert _engine(1, MIN_FILES) is in_this_process
-    assert _engine(2, 1) is not in_this_process
+    assert engine_for(MIN_FILES - 1) is in_this_process
+    assert (engine_for(MIN_FILES) is in_this_process) == (processor_count() == 1)
+    assert engine_of(1) is in_this_process
+    assert engine_of(2) is not in_this_process
 
 
 @pytest.mark.posix

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
+
+import typer
 
 from dml_tile.checks.files import Checking
 from dml_tile.checks.one_file import Engine, Event, FileCheck, FileEnd, in_this_process
@@ -15,15 +18,19 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 _FILES_WORTH_A_PROGRESS_BAR: Final = 20
+MAX_SECONDS_TO_CONNECT: Final = 10
+"""Seconds that a cluster's scheduler may take to answer."""
 
 
-def checked_files(checking: Checking, names: Sequence[str], jobs: int | None = None) -> Iterator[tuple[Result, ...]]:
+def checked_files(
+    checking: Checking, names: Sequence[str], engine: Engine | None = None
+) -> Iterator[tuple[Result, ...]]:
     """The results of all files and folders, tile by tile, one for each target.
 
-    They are checked in so many processes; by default in one, or on all processors where that takes less time.
+    The engine checks them; by default one process, or all processors where that takes less time.
     """
     files = checking.files(names)
-    engine = _engine(jobs, len(files))
+    engine = engine or engine_for(len(files))
     if len(files) < _FILES_WORTH_A_PROGRESS_BAR or not sys.stderr.isatty():
         yield from checking.results(files, engine)
         return
@@ -37,12 +44,41 @@ def checked_files(checking: Checking, names: Sequence[str], jobs: int | None = N
     yield from collected
 
 
-def _engine(jobs: int | None, count: int) -> Engine:
+def engine_for(count: int) -> Engine:
+    """The engine that checks so many files in the least time."""
     from dml_tile.processors import processor_count
-    from dml_tile.sweeps.processes import MIN_FILES, in_processes
+    from dml_tile.sweeps.processes import MIN_FILES
 
-    jobs = jobs or (processor_count() if count >= MIN_FILES else 1)
+    return engine_of(processor_count() if count >= MIN_FILES else 1)
+
+
+def engine_of(jobs: int) -> Engine:
+    """The engine of so many processes."""
+    from dml_tile.sweeps.processes import in_processes
+
     return in_this_process if jobs == 1 else in_processes(jobs)
+
+
+@contextmanager
+def chosen_engine(jobs: int | None, dask: str | None) -> Iterator[Engine | None]:
+    """The engine of so many processes, or of a Dask cluster; None if neither is asked for. Raises OutputError."""
+    if dask is not None and jobs is not None:
+        raise typer.BadParameter("a cluster has processes of its own; --jobs is of this machine", param_hint="--dask")
+    if dask is None:
+        yield engine_of(jobs) if jobs else None
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise typer.BadParameter("needs dask.distributed: pip install distributed", param_hint="--dask") from None
+    from dml_tile.sweeps.cluster import on_cluster
+
+    try:
+        client = Client(dask, timeout=MAX_SECONDS_TO_CONNECT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"no scheduler answers at {dask}: {error}", param_hint="--dask") from None
+    with client:
+        yield on_cluster(client)
 
 
 def _progress() -> Progress:

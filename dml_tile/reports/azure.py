@@ -12,7 +12,7 @@ from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.findings import Severity
 from dml_tile.reports.annotations import Annotation, Annotations
-from dml_tile.reports.report import Problems, ReportOptions, from_here, in_text
+from dml_tile.reports.report import Problems, ReportOptions, shown_from_here
 from dml_tile.text import at_line_start, printable
 
 _TYPES: Final = {Severity.ERROR: "error", Severity.WARNING: "warning"}
@@ -38,7 +38,7 @@ class AzureReport:
 def _command(annotation: Annotation) -> str:
     properties: dict[str, object] = {"type": _TYPES[annotation.severity]}
     if annotation.source != "-":
-        properties["sourcepath"] = in_text(from_here(annotation.source).as_posix())
+        properties["sourcepath"] = shown_from_here(annotation.source)
         if position := annotation.position:
             properties |= {"linenumber": position.line, "columnnumber": position.column}
     properties["code"] = annotation.title

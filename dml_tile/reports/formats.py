@@ -37,6 +37,7 @@ class Format:
 _ALL: Final = (
     Format("text", "text", "TextReport", has_statistics=True, can_be_quiet=True, is_for_terminals=True),
     Format("json", "json", "JsonReport", has_statistics=True),
+    Format("jsonl", "jsonl", "JsonLinesReport"),
     Format("markdown", "markdown", "MarkdownReport"),
     Format("github", "github", "GithubReport"),
     Format("azure", "azure", "AzureReport"),

@@ -10,10 +10,9 @@ from typing import Final
 
 from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
-from dml_tile.files.urls import is_url
 from dml_tile.findings import Severity
 from dml_tile.reports.annotations import Annotation, Annotations
-from dml_tile.reports.report import Problems, ReportOptions, from_here, in_text
+from dml_tile.reports.report import Problems, ReportOptions, shown_from_here
 from dml_tile.text import printable
 
 _COMMANDS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
@@ -39,9 +38,7 @@ class GithubReport:
 def _command(annotation: Annotation) -> str:
     properties: dict[str, object] = {}
     if annotation.source != "-":
-        properties["file"] = in_text(
-            annotation.source if is_url(annotation.source) else from_here(annotation.source).as_posix()
-        )
+        properties["file"] = shown_from_here(annotation.source)
         if position := annotation.position:
             properties |= {"line": position.line, "col": position.column}
     properties["title"] = annotation.title

@@ -12,7 +12,8 @@ from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.checks.statistics import Statistics
 from dml_tile.enums import FeatureLevel
-from dml_tile.findings import Finding
+from dml_tile.errors import Problem
+from dml_tile.findings import Finding, Severity
 from dml_tile.reports.report import Problems, ReportOptions, in_text
 from dml_tile.text import printable_json
 
@@ -124,7 +125,7 @@ class JsonReport:
         if self._statistics:
             self._statistics.add(results)
         for result in results:
-            self._write_one(self._record(result))
+            self._write_one(result_record(result, self._fail_on))
 
     def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
         """Write the sources, and what cannot be read."""
@@ -132,11 +133,7 @@ class JsonReport:
         records = (SourceRecord(source=in_text(source.name), tiles=source.tiles) for source in sources)
         self._write_list("sources", records)
         if problems:
-            errors = (
-                ErrorRecord(source=in_text(source), pointer=problem.pointer, message=problem.message)
-                for source, problem in problems
-            )
-            self._write_list("errors", errors)
+            self._write_list("errors", (error_record(source, problem) for source, problem in problems))
         if self._statistics:
             self._write(f', "statistics": {json.dumps(self._statistics.most_common())}')
         self._write("}\n")
@@ -155,40 +152,48 @@ class JsonReport:
         self._write(f"{self._separator}{record.model_dump_json()}")
         self._separator = ",\n"
 
-    def _record(self, result: Result) -> ResultRecord:
-        return ResultRecord(
-            source=in_text(result.source),
-            pointer=result.pointer,
-            tile=result.tile,
-            target=result.target.name,
-            feature_level=result.target.feature_level.short,
-            verdict=result.verdict.value,
-            so_far=result.so_far,
-            ok=result.passes(self._fail_on),
-            lowest_level=result.lowest_level.short if result.lowest_level else None,
-            unknown=result.unknown,
-            findings=tuple(self._finding(result, finding) for finding in result.findings),
-            via=result.via,
-            note=result.note,
-            inferred_by=result.inferred_by,
-            deselected=result.deselected,
-            in_baseline=len(result.known),
-        )
 
-    def _finding(self, result: Result, finding: Finding) -> FindingRecord:
-        position = result.position(finding.path)
-        return FindingRecord.model_validate(
-            {
-                "rule": finding.rule,
-                "path": finding.path,
-                "message": finding.message,
-                "severity": str(finding.severity),
-                "basis": finding.basis.names,
-                "hresult": finding.hresult.hex if finding.hresult is not None else None,
-                "crash": finding.crash,
-                "url": finding.url,
-                "suggestion": finding.suggestion,
-                "line": position and position.line,
-                "column": position and position.column,
-            }
-        )
+def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
+    """The record of a result; ``fail_on`` is the severity from which on it fails."""
+    return ResultRecord(
+        source=in_text(result.source),
+        pointer=result.pointer,
+        tile=result.tile,
+        target=result.target.name,
+        feature_level=result.target.feature_level.short,
+        verdict=result.verdict.value,
+        so_far=result.so_far,
+        ok=result.passes(fail_on),
+        lowest_level=result.lowest_level.short if result.lowest_level else None,
+        unknown=result.unknown,
+        findings=tuple(_finding_record(result, finding) for finding in result.findings),
+        via=result.via,
+        note=result.note,
+        inferred_by=result.inferred_by,
+        deselected=result.deselected,
+        in_baseline=len(result.known),
+    )
+
+
+def error_record(source: str, problem: Problem) -> ErrorRecord:
+    """The record of a part of a source that cannot be read."""
+    return ErrorRecord(source=in_text(source), pointer=problem.pointer, message=problem.message)
+
+
+def _finding_record(result: Result, finding: Finding) -> FindingRecord:
+    position = result.position(finding.path)
+    return FindingRecord.model_validate(
+        {
+            "rule": finding.rule,
+            "path": finding.path,
+            "message": finding.message,
+            "severity": str(finding.severity),
+            "basis": finding.basis.names,
+            "hresult": finding.hresult.hex if finding.hresult is not None else None,
+            "crash": finding.crash,
+            "url": finding.url,
+            "suggestion": finding.suggestion,
+            "line": position and position.line,
+            "column": position and position.column,
+        }
+    )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Problem
+from dml_tile.files.urls import is_url
 from dml_tile.findings import Against, Severity
 
 if TYPE_CHECKING:  # only text has one
@@ -69,6 +70,11 @@ class Report(Protocol):
 
     def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
         """Write what is known when all is checked."""
+
+
+def shown_from_here(source: str) -> str:
+    """A file's name from the current folder, with slashes, as text; a URL as it is."""
+    return in_text(source if is_url(source) else from_here(source).as_posix())
 
 
 def from_here(source: str) -> PurePath:

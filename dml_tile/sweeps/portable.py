@@ -27,5 +27,5 @@ def portable(event: Event) -> Event:
 def _without_text(result: Result) -> Result:
     if result.locate is None:
         return result
-    positions = {finding.path: result.position(finding.path) for finding in result.findings}
+    positions = {finding.path: result.position(finding.path) for finding in (*result.findings, *result.known)}
     return replace(result, locate=FoundPositions(positions) if positions else None)

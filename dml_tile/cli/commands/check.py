@@ -133,6 +133,15 @@ def check(
             help="Check files in N processes; by default in one, or on all processors where files are many.",
         ),
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            metavar="ADDRESS",
+            help="Check files on a Dask cluster, by its scheduler's address, such as tcp://scheduler:8786; "
+            "pip install distributed.",
+        ),
+    ] = None,
     via: Annotated[
         str | None,
         typer.Option(
@@ -150,7 +159,7 @@ def check(
     from dml_tile.checks.baseline import Baseline, BaselineWriter
     from dml_tile.checks.files import Checking
     from dml_tile.checks.named_files import Exclusion
-    from dml_tile.cli.check_files import checked_files
+    from dml_tile.cli.check_files import checked_files, chosen_engine
     from dml_tile.cli.config import nearest_config
     from dml_tile.findings import Severity
     from dml_tile.readers.model_tile import KnownShapes
@@ -192,8 +201,11 @@ def check(
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
         require_other_files(wanted, names)
         origin = origin_of(context, at)
-        with reports_in(wanted, contract, threshold, origin, with_statistics=statistics, is_quiet=quiet) as reports:
-            for results in checked_files(checking, names, jobs):
+        with (
+            chosen_engine(jobs, dask) as engine,
+            reports_in(wanted, contract, threshold, origin, with_statistics=statistics, is_quiet=quiet) as reports,
+        ):
+            for results in checked_files(checking, names, engine):
                 if writer:
                     writer.add(results)
                 elif not all(result.passes(threshold) for result in results):
