@@ -47,7 +47,7 @@ GROUPS: Final = {
     # the modules that the names of dml_tile come from
     "Describe a tile": ("descriptors", "dtypes"),
     "Check a descriptor": ("rules.check", "checks.through_back_end", "findings", "errors", "rules.catalogue"),
-    "Check a model": ("checks.models", "checks.result", "checks.verdicts"),
+    "Check models": ("checks.models", "checks.result", "checks.verdicts", "sweeps.sweep"),
     "Choose a target": ("targets", "simulation", "webnn_limits"),
     "Tile arrays": (
         "arrays.numpy",
