@@ -190,6 +190,22 @@ def test_what_is_no_list_is_a_type_error() -> None:
         life.recorder.record_dispatch(life.compiled, life.table, 3)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("removes_direct3d_device", [True, False])
+def test_what_was_recorded_before_the_removal_writes_nothing(removes_direct3d_device: bool) -> None:
+    direct3d_device = Direct3DDevice()
+    device = Device(direct3d_device=direct3d_device)
+    compiled, table, output = prepared(device)
+    commands = CommandList()
+    device.create_command_recorder().record_dispatch(compiled, table, commands)
+    if removes_direct3d_device:
+        direct3d_device.remove(HRESULT.DXGI_ERROR_DEVICE_HUNG)
+    else:
+        device.create_binding_table(BindingTableDesc(compiled)).bind_inputs([BindingDesc()])
+    assert device.get_device_removed_reason() != HRESULT.S_OK
+    commands.execute()
+    assert output.memory.tolist() == [0] * 8
+
+
 def test_a_removed_direct3d_device_executes_nothing() -> None:
     direct3d_device = Direct3DDevice()
     device = Device(direct3d_device=direct3d_device)
@@ -252,6 +268,6 @@ def prepared(device: Device) -> tuple[CompiledOperator, BindingTable, Buffer]:
     recorder: CommandRecorder = device.create_command_recorder()
     recorder.record_dispatch(made, device.create_binding_table(BindingTableDesc(made)))
     table, output = device.create_binding_table(BindingTableDesc(compiled)), Buffer(8)
-    table.bind_inputs([BufferBinding(Buffer(4))])
+    table.bind_inputs([BufferBinding(Buffer.wrap(SOURCE.copy()))])
     table.bind_outputs([BufferBinding(output)])
     return compiled, table, output

@@ -18,6 +18,7 @@ class CoverageMap:
     """
 
     def __init__(self, data_file: Path, collected: set[str]) -> None:
+        self._collected = collected
         data = CoverageData(str(data_file))
         data.read()
         self._tests: dict[str, dict[int, set[str]]] = {}
@@ -38,6 +39,7 @@ class CoverageMap:
         if not found:
             found = set().union(*by_line.values())
         own = f"test_{Path(file).stem}.py"
+        found |= {test for test in self._collected if own in test}
         return sorted(found, key=lambda test: (_OWN_TESTS_FIRST if own in test else 0, self._lines_run[test], test))
 
 
