@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -37,3 +38,11 @@ def cost_of(*arguments: str, folder: Path) -> Cost:
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     seconds, peak_bytes = (folder / "cost").read_text().split()
     return Cost(done.returncode, done.stdout, float(seconds), int(peak_bytes))
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        cost = cost_of(
+            *(str(Path(word).resolve()) if Path(word).exists() else word for word in sys.argv[1:]), folder=Path(made)
+        )
+    sys.stdout.write(f"status {cost.status}, {cost.seconds:.1f} s, {cost.peak_bytes / 2**20:.0f} MiB\n")
