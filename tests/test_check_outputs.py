@@ -13,6 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dml_tile.emit.schemas import schemas
+from dml_tile.reports.formats import FORMATS
 from tests.helpers.check_files import BAD, INT64, TILE, model, write
 from tests.helpers.command_line import Call
 
@@ -92,7 +93,7 @@ def test_a_report_beside_what_is_checked_is_not_checked_the_next_time(check: Cal
     ("options", "message"),
     [
         (["--format", "text", "--format", "json"], "text and json would both be printed"),
-        (["--format", "xml"], "'xml' is not one of text, json, github, sarif, junit"),
+        (["--format", "xml"], f"'xml' is not one of {', '.join(FORMATS)}"),
         (["--format", "sarif:"], "'sarif:' is not one of"),
         (["--format", "json:x", "--format", "sarif:x"], "several formats have the same file"),
         (["--format", "json:x", "--format", "sarif:./x"], "several formats have the same file"),

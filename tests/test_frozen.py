@@ -26,7 +26,11 @@ def classes() -> Iterator[tuple[str, Any]]:
     """The classes of all modules, by their whole names."""
     for module in pkgutil.walk_packages(dml_tile.__path__, "dml_tile."):
         if not module.name.endswith("__main__"):
-            for value in vars(import_module(module.name)).values():
+            try:
+                imported = import_module(module.name)
+            except ImportError:  # of a reader whose package is not installed
+                continue
+            for value in vars(imported).values():
                 if isinstance(value, type) and value.__module__ == module.name:
                     yield f"{module.name}.{value.__qualname__}", value
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 try:
     import openvino as ov
 except ImportError as error:
-    raise ImportError("dml_tile.readers.openvino needs openvino: pip install openvino") from error
+    raise ImportError("reading this model needs openvino: pip install openvino") from error
 
 from openvino.frontend import FrontEndManager
 from openvino.op import Constant

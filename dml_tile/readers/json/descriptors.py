@@ -251,9 +251,9 @@ def _model_parts(document: Document) -> Iterator[Part]:
     yield from (JsonDescriptor(pointer, part=part) for pointer, part in parts.items() if part_findings(part))
 
 
-def _descriptor(data: Any, pointer: str) -> Part:
+def _descriptor(document: Any, pointer: str) -> Part:
     """A bare DML_TILE_OPERATOR_DESC, or a DML_OPERATOR_DESC with its Type."""
-    data = _without_schema(data)
+    data = _without_schema(document)
     if data is None:
         return JsonDescriptor(pointer)
     if is_capture(data):
@@ -262,13 +262,13 @@ def _descriptor(data: Any, pointer: str) -> Part:
     if is_dxdispatch_model(data):
         return Problem(pointer, "a DxDispatch model was provided, which has to be the whole document")
     if not isinstance(data, dict) or (typed is None and not data.keys() & {*_TILE_FIELDS, *_TILE_FIELDS.values()}):
-        return Problem(pointer, _no_descriptor(data))
+        return Problem(pointer, _no_descriptor(document))
     if typed is None:
         return _validated(TileOperatorDesc, data, pointer)
     operator = _operator_type(data[typed])
     if isinstance(operator, str):
         if not (_may_be_operator(data[typed]) or data.keys() & {"Desc", "desc"}):
-            return Problem(pointer, _no_descriptor(data))
+            return Problem(pointer, _no_descriptor(document))
         return JsonDescriptor(pointer, other=operator)
     if operator is not None and operator != OperatorType.TILE:
         return _validated(OperatorDesc, {"Type": operator, "Desc": None}, pointer)
