@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from dml_tile.device import RecordedDispatch as RecordedDispatch
     from dml_tile.dtypes import data_type_of as data_type_of
     from dml_tile.dtypes import dtype_of as dtype_of
+    from dml_tile.emit.cpp import cpp_text as cpp_text
     from dml_tile.enums import HRESULT as HRESULT
     from dml_tile.enums import BindingType as BindingType
     from dml_tile.enums import CommandListType as CommandListType
@@ -94,6 +95,8 @@ if TYPE_CHECKING:
     from dml_tile.lowering.steps import Lowering as Lowering
     from dml_tile.lowering.steps import LoweringStep as LoweringStep
     from dml_tile.lowering.steps import StepBuffer as StepBuffer
+    from dml_tile.pictures.picture import Picture as Picture
+    from dml_tile.pictures.picture import show as show
     from dml_tile.readers.batches import load_tiles as load_tiles
     from dml_tile.readers.c_structs import DML_OPERATOR_DESC as DML_OPERATOR_DESC
     from dml_tile.readers.c_structs import DML_TILE_OPERATOR_DESC as DML_TILE_OPERATOR_DESC
@@ -185,6 +188,8 @@ _NAMES = {
     "execution.executor": ("POISON", "BoundTile", "CompiledTile", "Padding", "compile_tile", "execute"),
     "findings": ("Against", "Basis", "Finding", "Rule", "Severity", "Violation"),
     "headers": ("get_include",),
+    "pictures.picture": ("Picture", "show"),
+    "emit.cpp": ("cpp_text",),
     "geometry.layout": ("calc_buffer_tensor_size",),
     "lowering.lower": ("lower", "lower_request"),
     "lowering.run": ("run_lowering",),

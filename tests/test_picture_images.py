@@ -126,7 +126,7 @@ def test_findings_stand_in_the_files_too(show: Call) -> None:
         assert "error[DML-BUFFER-Strides-overlap]" in result.stderr
         assert "error[DML-BUFFER-Strides-overlap]" in Path(name).read_text()
     page = Page(Path("shared.html").read_text())
-    assert page.texts("td", **{"class": "wrong"}) == ["0B+1!", "1B+1!", "2B+1!"]
+    assert page.texts("td", **{"class": "wrong"}) == ["0B=3A!", "1B=4A!", "2B=5A!"]
     (link,) = (attributes["href"] for tag, attributes, _ in page.elements if tag == "a")
     assert page.texts("a") == [link]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tracemalloc
-from itertools import islice
+from collections.abc import Iterator
+from itertools import islice, pairwise
+from random import Random
 from typing import Any
 
 import pytest
@@ -160,7 +162,7 @@ def marks(table: MemoryTable) -> list[Mark]:
 def test_elements_at_one_address_are_marked_and_named() -> None:
     source, _ = drawn(picture([2, 3], [1, 1], "FLOAT16", strides=[0, 1]))
     first = marks(source)[0]
-    assert first.text == "0+1"
+    assert first.text == "0=3"
     assert first.says == "bytes 0 to 1: InputTensor[0, 0], InputTensor[1, 0]"
     assert not first.is_wrong
 
@@ -168,7 +170,7 @@ def test_elements_at_one_address_are_marked_and_named() -> None:
 def test_an_output_s_shared_bytes_are_an_error() -> None:
     _, output = drawn(picture([2, 3], [1, 2], output_strides=[3, 1]))
     shared = marks(output)[3]
-    assert (shared.text, shared.is_wrong) == ("0B+1!", True)
+    assert (shared.text, shared.is_wrong) == ("0B=3A!", True)
     assert shared.says == (
         "byte 3: OutputTensor[0, 3], OutputTensor[1, 0] shows InputTensor[0, 0], copy B; "
         "an error: elements of an output share bytes"
@@ -231,9 +233,49 @@ def test_a_copy_has_one_colour_everywhere() -> None:
     by_letter: dict[str, set[int | None]] = {}
     for mark in output.marks:
         by_letter.setdefault(mark.text[-1], set()).add(mark.colour)
-    named = {entry.symbol: {entry.colour} for entry in copies(shown)}
+    named = {entry.symbol: {entry.colour} for entry in copies(drawn(shown))}
     assert by_letter == named
     assert len({colour for (colour,) in named.values()}) == 4
+
+
+def touching(table: MemoryTable) -> Iterator[tuple[Mark, Mark]]:
+    """The marks beside and above each other."""
+    rows = [row.marks for row in table.rows]
+    for row in rows:
+        yield from pairwise(row)
+    for row, below in pairwise(rows):
+        yield from zip(row, below, strict=False)
+
+
+def copy_of(mark: Mark) -> str:
+    return mark.says.rpartition(", copy ")[2]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_two_copies_that_touch_share_a_colour(seed: int) -> None:
+    random = Random(seed)
+    rank = random.choice((1, 2, 3, 4))
+    sizes = [random.choice((1, 1, 2, 3)) for _ in range(rank)]
+    repeats = [random.choice((1, 2, 3, 8, 9)) for _ in range(rank)]
+    strides = None
+    if random.random() < 0.4:  # padded rows
+        strides, reach = [], 1
+        for size, repeat in zip(reversed(sizes), reversed(repeats), strict=True):
+            strides.insert(0, reach)
+            reach = reach * size * repeat + random.choice((0, 0, 1, 2))
+    for width in (40, 76, 112):
+        *_, output = drawn(picture(sizes, repeats, "INT8", output_strides=strides), width=width)
+        for one, other in touching(output):
+            if one.colour is not None and other.colour is not None and copy_of(one) != copy_of(other):
+                assert one.colour != other.colour
+
+
+def test_the_copies_at_the_ends_of_rows_have_other_colours() -> None:
+    """The last copy of eight and the first one of the next row, which lie side by side in memory."""
+    _, output = drawn(picture([2, 3], [1, 8]), width=300)
+    assert len({mark.colour for mark in output.rows[0].marks}) > 2
+    flat = [mark for row in output.rows for mark in row.marks]
+    assert all(one.colour != other.colour for one, other in pairwise(flat) if copy_of(one) != copy_of(other))
 
 
 @pytest.mark.parametrize(("number", "expected"), [(0, "A"), (7, "H"), (8, "J"), (23, "Z"), (24, "AA"), (48, "BA")])
@@ -271,12 +313,12 @@ def test_the_legend_tells_what_is_drawn_and_nothing_else() -> None:
     plain = {entry.symbol for entry in legend(drawn(picture([2, 3], [1, 2], "FLOAT32")))}
     assert plain == {"0", "0A"}
     padded = {entry.symbol for entry in legend(drawn(picture([2, 3], [1, 2], strides=[0, 2], output_strides=[8, 1])))}
-    assert padded == {"0", "0A", ".", "+1"}
+    assert padded == {"0", "0A", ".", "=1"}
     assert list(legend([])) == []
 
 
 def test_the_copies_in_the_legend_are_few() -> None:
-    entries = copies(picture([1], [200]))
+    entries = copies(drawn(picture([1], [200])))
     assert [entry.symbol for entry in entries[:2]] == ["A", "B"]
     assert (entries[-1].symbol, entries[-1].means) == ("and 188 more", f"to {letters(199)}")
     assert len(entries) == 13

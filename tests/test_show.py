@@ -50,14 +50,14 @@ def test_the_tensors_are_drawn_as_memory(show: Call) -> None:
 def test_broadcast_elements_are_counted(show: Call) -> None:
     result = show(BROADCAST)
     assert result.exit_code == 0
-    assert "       0  0+1 1+1 2+1   .\n" in result.stdout
+    assert "       0  0=3 1=4 2=5   .\n" in result.stdout
 
 
 def test_findings_stand_below_and_exit_1(show: Call) -> None:
     result = show(write("shared.json", SHARED))
     assert result.exit_code == 1
     drawn, _, findings = result.stdout.partition("  error[")
-    assert "0B+1! 1B+1! 2B+1!" in drawn
+    assert "0B=3A! 1B=4A! 2B=5A!" in drawn
     assert "!: an error: elements of the output share these bytes" in drawn
     assert findings.startswith("DML-BUFFER-Strides-overlap] E_INVALIDARG")
 

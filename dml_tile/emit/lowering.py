@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from dml_tile.checks.lowering_result import LoweringResult
 from dml_tile.descriptors import DATA_TYPE, BufferTensorDesc, TensorDesc
-from dml_tile.emit.source import Commented, commented_text
+from dml_tile.emit.cpp import cpp_text
+from dml_tile.emit.source import Commented, comment_line, commented_text, names_of
 from dml_tile.enums import TensorDataType, TensorFlags
 from dml_tile.geometry.layout import ELEMENT_SIZES, extent, round_up_4
+from dml_tile.headers import get_include
 from dml_tile.lowering.steps import Lowering, LoweringStep, StepBuffer
 from dml_tile.reports.wording import place_name
+from dml_tile.text import braced
 from dml_tile.tile_request import Request
 
 
@@ -55,6 +59,48 @@ def lowering_source(language: Literal["cpp", "python"], tiles: Iterable[Lowering
         for i, (name, step) in enumerate(_named(tile.lowering.steps))
     ]
     yield from commented_text(language, parts)
+
+
+def lowering_program(tiles: Iterable[LoweringResult]) -> Iterator[str]:
+    """C++ that runs each tile that has a lowering by DirectML's own calls, in parts: a class, then tables for it.
+
+    For each tile there is ``create_NAME``; the class records its initialisation and its steps.
+    """
+    yield Path(get_include(), "dml_tile", "tile_chain.h").read_text(encoding="utf-8")
+    lowered = [tile for tile in tiles if tile.lowering]
+    steps = [
+        (tile, i, name) for tile in lowered if tile.lowering for i, (name, _) in enumerate(_named(tile.lowering.steps))
+    ]
+    names = names_of(f"{tile.pointer} {name}" for tile, _, name in steps)
+    for chain, tile in zip(names_of(tile.pointer for tile in lowered), lowered, strict=True):
+        assert tile.lowering
+        operators = []
+        for i, step in enumerate(tile.lowering.steps):
+            operators.append(name := next(names))
+            yield f"\n{comment_line('//', _comment(tile, tile.lowering, i))}\n{cpp_text(step.desc, name)}"
+        yield "\n" + "".join(f"{line}\n" for line in _tables(tile.lowering, chain, operators))
+
+
+def _tables(lowering: Lowering, chain: str, operators: Sequence[str]) -> Iterator[str]:
+    yield f"const TileStep {chain}_steps[] = {{"
+    for name, step in zip(operators, lowering.steps, strict=True):
+        owns = str(bool(_buffer(step.desc.input_tensor).flags & TensorFlags.OWNED_BY_DML)).lower()
+        yield f"    {{&{name}_operator, {_number(step.reads)}, {_number(step.writes)}, {owns}}},"
+    yield "};"
+    scratch = "nullptr"
+    if lowering.scratch_sizes:
+        scratch = f"{chain}_scratch_sizes"
+        yield f"const UINT64 {scratch}[] = {braced(f'{size}ULL' for size in lowering.scratch_sizes)};"
+    yield f"inline HRESULT create_{chain}(TileChain& chain, ID3D12Device* d3d12, IDMLDevice* dml)"
+    yield "{"
+    counts = f"{chain}_steps, {len(operators)}, {scratch}, {len(lowering.scratch_sizes)}"
+    yield f"    return chain.create(d3d12, dml, {counts});"
+    yield "}"
+
+
+def _number(place: StepBuffer) -> int:
+    """A buffer's number in TileChain."""
+    return {"input": 0, "output": 1}[place] if isinstance(place, str) else place + 2
 
 
 def _named(steps: Sequence[LoweringStep]) -> Iterator[tuple[str, LoweringStep]]:

@@ -54,8 +54,8 @@ def commented_text(language: Literal["cpp", "python"], parts: Sequence[Commented
     """A file that builds each descriptor, in parts."""
     chosen = _LANGUAGES[language]
     yield f"{chosen.prelude}\n"
-    for part, name in zip(parts, _names(part.pointer for part in parts), strict=True):
-        yield f"\n{_comment(chosen.comment, part.comment)}\n{chosen.text(part.desc, name)}"
+    for part, name in zip(parts, names_of(part.pointer for part in parts), strict=True):
+        yield f"\n{comment_line(chosen.comment, part.comment)}\n{chosen.text(part.desc, name)}"
 
 
 def other_operator(part: JsonDescriptor) -> str | None:
@@ -84,7 +84,7 @@ _LANGUAGES: Final = {
 }
 
 
-def _names(pointers: Iterable[str]) -> Iterator[str]:
+def names_of(pointers: Iterable[str]) -> Iterator[str]:
     """A name for each JSON pointer, all different: its last step's letters and digits."""
     taken = set[str]()
     repeated = Counter[str]()
@@ -99,6 +99,6 @@ def _names(pointers: Iterable[str]) -> Iterator[str]:
         yield name
 
 
-def _comment(mark: str, text: str) -> str:
+def comment_line(mark: str, text: str) -> str:
     """A line of comment; it ends in a colon, since what ends in a backslash would go on with the next line."""
     return f"{mark} {printable(text).encode('ascii', 'backslashreplace').decode()}:"

@@ -33,7 +33,7 @@ def _body(picture: TilePicture, verdict: str, details: Sequence[Line]) -> Iterat
         yield element("p", why)
     yield element("h2", "Legend")
     yield _list(legend(tables))
-    if named := copies(picture):
+    if named := copies(tables):
         yield element("p", COPIES)
         yield element("ul", *map(_copy, named))
     if details:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from dml_tile.pictures.marks import CUT, MORE, NO_COPY, OUTSIDE, PADDING, SHARED, Marks
+from dml_tile.pictures.marks import CUT, MORE, NO_COPY, OUTSIDE, PADDING, SAME, SHARED
 from dml_tile.pictures.memory import TensorMemory
 from dml_tile.pictures.table import MemoryTable
 from dml_tile.pictures.tile import TilePicture
@@ -17,6 +17,7 @@ COPIES: Final = "copies of the input, by their index:"
 _MAX_COPIES: Final = 12
 _SYMBOLS: Final = (
     (PADDING, "padding: no element lies there"),
+    (f"{SAME}1", "element 1 lies at the same address"),
     (f"{MORE}1", "1 more element at the same address, or as many as the number tells"),
     (SHARED, "an error: elements of the output share these bytes"),
     (OUTSIDE, "an error: the element ends beyond TotalTensorSizeInBytes"),
@@ -65,9 +66,9 @@ def legend(tables: Sequence[MemoryTable]) -> Iterator[Entry]:
             yield Entry(symbol, means)
 
 
-def copies(picture: TilePicture) -> list[Entry]:
+def copies(tables: Sequence[MemoryTable]) -> list[Entry]:
     """The first copies that are shown, by their letters, with their indices; the last entry may stand for the rest."""
-    named = [(name, *copy) for memory in picture.tensors for name, copy in Marks(picture, memory).copies().items()]
+    named = [(name, *copy) for table in tables for name, copy in table.copies.items()]
     entries = [Entry(name, braced(index), colour) for name, index, colour in named[:_MAX_COPIES]]
     more = len(named) - len(entries)
     return [*entries, Entry(f"and {more} more", f"to {named[-1][0]}")] if more else entries

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from dml_tile.pictures.addresses import Index
+from dml_tile.pictures.colours import colours_of
 from dml_tile.pictures.memory import MemoryCell, TensorMemory
 from dml_tile.pictures.rows import MemoryRow
 from dml_tile.pictures.tile import Origin, TilePicture, row_major
@@ -15,6 +16,7 @@ COLOURS: Final = ("#e69f00", "#9ad4f5", "#35b58c", "#f0e442", "#5a9fd4", "#e8763
 """Of the copies: Okabe and Ito's, also for those who cannot tell red from green, and light enough for black text."""
 
 PADDING: Final = "."
+SAME: Final = "="
 MORE: Final = "+"
 SHARED: Final = "!"
 OUTSIDE: Final = ">"
@@ -23,7 +25,7 @@ CUT: Final = "~"
 
 _LETTERS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # without I and O, which look like digits
 _MAX_MARK: Final = 10
-_STEPS: Final = (1, 3, 2, 6, 4, 5, 1, 3)  # 3**i modulo 7, so that neighbouring copies differ in colour
+_STEPS: Final = (1, 3, 2, 6, 4, 5, 1, 3)  # 3**i modulo 7, so that copies beside each other differ in colour
 
 
 class Mark(NamedTuple):
@@ -41,10 +43,11 @@ NOTHING: Final = Mark("", "")
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The marks of a tensor's cells."""
+    """The marks of a tensor's cells; ``colours`` are those of the copies, by their numbers."""
 
     picture: TilePicture
     memory: TensorMemory
+    colours: Mapping[int, int] = field(default_factory=dict)
 
     def of(self, row: MemoryRow) -> Iterator[Mark]:
         """The marks of a row, one for each cell."""
@@ -63,7 +66,18 @@ class Marks:
             origin = self.picture.origin(self.memory, cell.indices[0])
             if origin and origin.number is not None:
                 found[origin.number] = origin
-        return {letters(number): (found[number].copy, self._colour(found[number])) for number in sorted(found)}
+        return {letters(number): (found[number].copy, self.colours[number]) for number in sorted(found)}
+
+    def coloured(self, rows: Iterable[MemoryRow]) -> Marks:
+        """The same marks with colours, of which no two copies that touch in these rows share one."""
+        copies = [[self._copy(cell) for cell in row.cells] for row in rows]
+        origins = {origin.number: origin for row in copies for origin in row if origin and origin.number is not None}
+        numbers = [[origin.number if origin else None for origin in row] for row in copies]
+        colours = colours_of(numbers, lambda number: self._preferred(origins[number]), len(COLOURS))
+        return replace(self, colours=colours)
+
+    def _copy(self, cell: MemoryCell | None) -> Origin | None:
+        return self.picture.origin(self.memory, cell.indices[0]) if cell else None
 
     def _of_padding(self, offset: int) -> Mark:
         if self.memory.byte(offset) >= self.memory.total:
@@ -72,16 +86,21 @@ class Marks:
 
     def _of_elements(self, cell: MemoryCell) -> Mark:
         memory = self.memory
-        index = cell.indices[0]
-        origin = self.picture.origin(memory, index)
-        if origin is None:
-            text, says, colour = cut(str(row_major(index, memory.sizes))), "", None
-        else:
-            text, says, colour = self._of_origin(origin)
+        origin = self._copy(cell)
+        text, says, colour = self._element(cell.indices[0]), "", None
+        if origin is not None:
+            says = f" shows InputTensor{list(origin.source)}"
+            if origin.number is None:
+                says += "; an error: Repeats has no such copy"
+            else:
+                says += f", copy {letters(origin.number)}"
+                colour = self.colours.get(origin.number)
         says = f"{self._bytes(cell.offset)}: {self._names(cell)}{says}"
-        if cell.count > 1:
-            text += cut(f"{MORE}{cell.count - 1}")
         wrong = NO_COPY if text.endswith(NO_COPY) else ""
+        if cell.count > 1:
+            text += f"{SAME}{self._element(cell.indices[1])}"
+        if cell.count > 2:
+            text += cut(f"{MORE}{cell.count - 2}")
         if memory.operand.is_output and cell.count > 1:
             wrong = SHARED
             text, says = text + SHARED, f"{says}; an error: elements of an output share bytes"
@@ -90,14 +109,13 @@ class Marks:
             text, says = text + OUTSIDE, f"{says}; an error: beyond TotalTensorSizeInBytes"
         return Mark(text, says, colour, bool(wrong))
 
-    def _of_origin(self, origin: Origin) -> tuple[str, str, int | None]:
-        """An element of the output's text, what is said of it, and its colour."""
+    def _element(self, index: Index) -> str:
+        """An element's number in its tensor; of an output, the input's number and the copy's letters."""
+        origin = self.picture.origin(self.memory, index)
+        if origin is None:
+            return cut(str(row_major(index, self.memory.sizes)))
         number = cut(str(row_major(origin.source, self.picture.tensors[0].sizes)))
-        says = f" shows InputTensor{list(origin.source)}"
-        if origin.number is None:
-            return f"{number}{NO_COPY}", f"{says}; an error: Repeats has no such copy", None
-        letter = letters(origin.number)
-        return f"{number}{letter}", f"{says}, copy {letter}", self._colour(origin)
+        return f"{number}{NO_COPY if origin.number is None else letters(origin.number)}"
 
     def _bytes(self, offset: int) -> str:
         first, last = self.memory.byte(offset), self.memory.byte(offset + 1) - 1
@@ -108,7 +126,7 @@ class Marks:
         more = cell.count - len(cell.indices)
         return f"{named} and {more} more" if more else named
 
-    def _colour(self, origin: Origin) -> int:
+    def _preferred(self, origin: Origin) -> int:
         repeated = [i for i, repeat in zip(origin.copy, self.picture.repeats, strict=False) if repeat > 1]
         return sum(i * step for i, step in zip(reversed(repeated), _STEPS, strict=False)) % len(COLOURS)
 

@@ -52,7 +52,7 @@ def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
         image.text(why)
     for symbol, means, _ in legend(tables):
         image.text(f"{symbol}: {means}", _GREY)
-    if named := copies(picture):
+    if named := copies(tables):
         image.text(COPIES, _GREY)
         image.entries(named)
     image.skip()

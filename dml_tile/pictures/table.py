@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from dml_tile.pictures.addresses import Index
 from dml_tile.pictures.marks import Mark, Marks, cut
 from dml_tile.pictures.memory import TensorMemory
-from dml_tile.pictures.rows import Gap, row_length, rows_of
+from dml_tile.pictures.rows import Gap, MemoryRow, row_length, rows_of
 from dml_tile.pictures.tile import TilePicture
 
 BYTE: Final = "byte"
@@ -35,6 +36,8 @@ class MemoryTable:
     wide: int
     distances: tuple[str, ...]
     rows: tuple[MemoryTableRow, ...]
+    copies: dict[str, tuple[Index, int]]
+    """The copies of the input that are shown, by their letters, with their indices and colours."""
 
     @property
     def marks(self) -> Iterator[Mark]:
@@ -51,15 +54,19 @@ def table_of(picture: TilePicture, memory: TensorMemory, width: int, *, spaces: 
     last = min(memory.end, memory.cells[-1].offset + width)
     margin = max(len(BYTE), len(str(memory.byte(last))))
     wide, most = _columns(marks, max(width - margin - 1, _MIN_WIDTH), spaces)
+    shown = list(rows_of(memory, most))
+    marks = marks.coloured(row for row in shown if isinstance(row, MemoryRow))
     rows = []
-    for row in rows_of(memory, most):
+    for row in shown:
         address = str(memory.byte(row.offset))
         if isinstance(row, Gap):
             rows.append(MemoryTableRow(address, (), _of_gap(memory, row)))
         else:
             rows.append(MemoryTableRow(address, tuple(_cut(mark, wide) for mark in marks.of(row)), ""))
     longest = max(len(row.marks) for row in rows)
-    return MemoryTable(memory, margin, wide, tuple(_distance(memory, i) for i in range(longest)), tuple(rows))
+    return MemoryTable(
+        memory, margin, wide, tuple(_distance(memory, i) for i in range(longest)), tuple(rows), marks.copies()
+    )
 
 
 def _columns(marks: Marks, width: int, spaces: int) -> tuple[int, int]:

@@ -31,7 +31,7 @@ def picture_lines(picture: TilePicture, width: int) -> Iterator[Line]:
     yield from undrawn_lines(picture)
     for symbol, means, _ in legend(tables):
         yield Line(_INDENT, Text(f"{symbol}: {means}", "dim"))
-    if named := copies(picture):
+    if named := copies(tables):
         yield Line(_INDENT, Text(COPIES, "dim"))
         for line in _flowed(named, width - 2 * _INDENT):
             yield Line(2 * _INDENT, line)

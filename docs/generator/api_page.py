@@ -60,6 +60,7 @@ GROUPS: Final = {
     "Lower a tile": ("lowering.lower", "lowering.run", "lowering.steps"),
     "Check many descriptors": ("readers.batches", "checks.batches"),
     "Exchange structs with C": ("readers.c_structs", "headers"),
+    "Draw a tile, and write its code": ("pictures.picture", "emit.cpp"),
     "Test against a device": ("device", "rules.device", "bindings.resources"),
     "Enumerations": ("enums",),
 }

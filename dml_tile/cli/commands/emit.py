@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, complain
+from dml_tile.cli.commands.options import named_targets, one_target
+from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, ExitStatus, complain
 from dml_tile.cli.output_files import print_text
 
 
@@ -28,8 +29,21 @@ def emit(
     language: Annotated[
         Language, typer.Option("--lang", "--format", help="C++ for DirectML.h, DirectML's names in JSON, Python.")
     ],
+    targets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="TARGET",
+            help="Build the tiles that do the same at this target, as lower finds them.",
+            autocompletion=named_targets,
+        ),
+    ] = None,
 ) -> None:
-    """Print source text that builds each descriptor; exits with 1 if it leaves out other operators."""
+    """Print source text that builds each descriptor; exits with 1 if it leaves out other operators.
+
+    With --target, also if a tile has no lowering there.
+    """
     from dml_tile.emit.source import other_operator, source_text
     from dml_tile.errors import Problem
     from dml_tile.readers.json.descriptors import JsonDescriptor, read_source
@@ -53,6 +67,16 @@ def emit(
     complain(file, problems + left_out)
     if problems:
         raise typer.Exit(UNREADABLE)
+    if targets:
+        from dml_tile.checks.lowering_result import lower_part
+        from dml_tile.cli.lower_files import print_steps
+
+        target = one_target(targets, "tiles are lowered for one target")
+        status = ExitStatus()
+        if left_out:
+            status.count_findings()
+        print_steps(language.value, [lower_part(file, part, target) for part in described], status)
+        raise typer.Exit(status.code)
     for text in source_text(language.value, file, described):
         print_text(text)
     raise typer.Exit(FINDINGS if left_out else CLEAN)

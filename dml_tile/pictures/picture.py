@@ -1,0 +1,49 @@
+"""A descriptor's picture, for Python and for notebooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dml_tile.checks.result import results
+from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.pictures.html import picture_html
+from dml_tile.pictures.svg import picture_svg
+from dml_tile.pictures.tile import picture_of
+from dml_tile.readers.c_structs import read_operator_desc
+from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.reports.lines import result_lines
+from dml_tile.simulation import resolve
+from dml_tile.targets import TargetLike
+
+if TYPE_CHECKING:
+    from dml_tile.readers.c_structs import CSource
+
+_NAME = "descriptor"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture of a tile's tensors in memory, below its verdict and above its findings; a notebook draws it.
+
+    ``svg`` is an image and ``html`` a page; each is whole, and needs nothing else.
+    """
+
+    svg: str
+    html: str
+
+    def _repr_html_(self) -> str:
+        return f'<div style="overflow-x: auto">{self.svg}</div>'
+
+
+def show(desc: OperatorDesc | TileOperatorDesc | CSource, target: TargetLike | None = None) -> Picture:
+    """Draw a descriptor, or the DML_OPERATOR_DESC at an address or in a ctypes structure, and its findings.
+
+    ``target`` None means the simulated one, else 6_4. Raises ValueError for an unknown target, TypeError for what is
+    neither a descriptor nor a struct.
+    """
+    read = desc if isinstance(desc, OperatorDesc | TileOperatorDesc) else read_operator_desc(desc)
+    (result,) = results(_NAME, JsonDescriptor("", read), [resolve(target)], "both")
+    said = list(result_lines(result, with_lowest_level=True, with_tile=False))
+    picture = picture_of(read)
+    return Picture(picture_svg(picture, said), picture_html(picture, said))
