@@ -221,7 +221,10 @@ def test_a_wrong_name_of_a_type_is_a_problem_still() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}', "a JSON Schema was provided"),
+        (
+            '{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {}}',
+            "a JSON Schema was provided",
+        ),
         ('{"name": "package", "type": "module"}', "an object was provided, but a tile"),
         ('{"Type": 67, "Desc": null}', "DML_OPERATOR_GATHER is not a tile"),
         ('{"Type": "DML_OPERATOR_SLICE", "Desc": {}}', "DML_OPERATOR_SLICE is not a tile; only tiles are checked\n"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -20,7 +21,7 @@ def test_a_notebook_draws_a_tile() -> None:
     assert isinstance(picture, Picture)
     assert ElementTree.fromstring(picture.svg).tag.endswith("svg")
     assert picture.svg in picture._repr_html_()
-    assert picture.html.startswith("<!doctype html>")
+    assert picture.html.startswith("<!DOCTYPE html>")
 
 
 def test_a_picture_is_what_the_command_line_draws(show: Call, example: TileOperatorDesc) -> None:
@@ -44,7 +45,7 @@ def test_a_picture_tells_the_findings_at_its_target() -> None:
 @pytest.mark.parametrize("source", ["structure", "address", "pointer"])
 def test_a_struct_is_drawn_where_it_lies(source: str) -> None:
     struct = write_operator_desc(OPERATOR)
-    given = {"structure": struct, "address": ctypes.addressof(struct), "pointer": ctypes.pointer(struct)}[source]
+    given: Any = {"structure": struct, "address": ctypes.addressof(struct), "pointer": ctypes.pointer(struct)}[source]
     assert show(given) == show(OPERATOR)
 
 

@@ -259,7 +259,7 @@ def test_no_two_copies_that_touch_share_a_colour(seed: int) -> None:
     repeats = [random.choice((1, 2, 3, 8, 9)) for _ in range(rank)]
     strides = None
     if random.random() < 0.4:  # padded rows
-        strides, reach = [], 1
+        strides, reach = list[int](), 1
         for size, repeat in zip(reversed(sizes), reversed(repeats), strict=True):
             strides.insert(0, reach)
             reach = reach * size * repeat + random.choice((0, 0, 1, 2))

@@ -23,7 +23,7 @@ Descriptor: TypeAlias = OperatorDesc | TileOperatorDesc | None
 _INT64_MAX: Final = 2**63 - 1
 
 
-def cpp_text(desc: Descriptor, name: str) -> str:
+def cpp_text(desc: OperatorDesc | TileOperatorDesc | None, name: str) -> str:
     """Return C++11 for namespace or function scope, after DirectML.h; the last line defines ``NAME_operator``.
 
     ``name`` is an identifier. An array that is shorter than its count is filled with zeros, since DirectML would read

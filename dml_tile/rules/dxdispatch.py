@@ -282,7 +282,8 @@ def bind_points_are_the_tile_s(part: ModelPart, target: Target) -> Iterator[Viol
     for point in _object(part.fields.get("bindings")):
         if point not in known:
             when = "when it initialises a tile" if point in TENSORS else "for a tile"
-            yield Violation(f"bindings.{point}", f"is ignored: DxDispatch binds {' and '.join(known)} {when}")
+            message = f"{shown(point)} is ignored: DxDispatch binds {' and '.join(known)} {when}"
+            yield Violation("bindings", message)
 
 
 @rule(

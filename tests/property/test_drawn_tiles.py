@@ -25,7 +25,7 @@ from dml_tile.pictures.tile import TilePicture, picture_of
 from dml_tile.testing import strategies
 from tests.helpers.drawn_tiles import said
 
-MARK: Final = re.compile(r"(\d+)([A-Z]*)(?:\+(\d+))?")
+MARK: Final = re.compile(r"(\d+)([A-Z]*)(=\d+[A-Z]*)?(?:\+(\d+))?")
 Elements = dict[int, list[tuple[int, ...]]]
 
 widths = st.sampled_from([16, 40, 80, 120])
@@ -69,7 +69,7 @@ def test_each_element_is_drawn_where_it_lies(desc: TileOperatorDesc, width: int)
         for address, indices in shown.items():
             counted = MARK.fullmatch(marks[address])
             assert counted
-            assert int(counted[3] or 0) + 1 == len(indices)
+            assert 1 + bool(counted[3]) + int(counted[4] or 0) == len(indices)
         assert table.memory.shown == sum(map(len, shown.values()))
         assert table.memory.is_whole == (len(lies) <= MAX_CELLS)
 

@@ -289,7 +289,7 @@ def _captured(data: dict[str, Any], pointer: str) -> Part:
 
 
 def _no_descriptor(data: Any) -> str:
-    is_schema = isinstance(data, dict) and "$schema" in data and "type" in data
+    is_schema = isinstance(data, dict) and data.get("type") == "object" and "properties" in data
     return (
         f"{'a JSON Schema' if is_schema else shown(data)} was provided, but a tile (an object with "
         f"{', '.join(_TILE_FIELDS.values())}), a DML_OPERATOR_DESC (with Type and Desc) or a DxDispatch model (with "
