@@ -19,6 +19,7 @@ CHANGING: Final = {
     "dml_tile.pytest_plugin.running.Running",
     "dml_tile.pytest_plugin.wide_fixtures.Made",
     "dml_tile.simulation.Entered",
+    "dml_tile.sweeps.processes._Batch",
 }
 
 

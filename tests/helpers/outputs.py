@@ -35,6 +35,10 @@ def require_well_formed(form: str, text: str) -> None:
         case "json" | "sarif":
             require_safe_log(text)
             json.loads(text)
+        case "jsonl":
+            require_safe_log(text)
+            for line in text.split("\n")[:-1]:
+                json.loads(line)
         case "github":
             for line in text.split("\n")[:-1]:
                 assert _COMMAND.fullmatch(line), ascii(line)
