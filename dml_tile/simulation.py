@@ -102,7 +102,7 @@ def current_target() -> Target:
 def resolve(target: TargetLike | None) -> Target:
     """The target meant by an argument; None means the current one. Raises ValueError for an unknown target."""
     if target is not None:
-        return Target.parse(target)
+        return target if isinstance(target, Target) else Target.parse(target)
     if _stack.get() and (simulated := _in_context()) is not None:
         return simulated
     _process.asked += 1
