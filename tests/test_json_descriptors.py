@@ -205,6 +205,13 @@ def test_a_line_as_long_as_the_limit_is_read(tmp_path: Path, monkeypatch: pytest
     assert [type(part) for part in read_source(str(tmp_path / "a.jsonl"))] == [JsonDescriptor] * 2
 
 
+@pytest.mark.parametrize("text", [b"", b"\n", b"\n\n", b" \n\t\r\n", b"\x0b\n", b"\xef\xbb\xbf\n"])
+def test_a_document_of_blanks_is_a_problem(text: bytes) -> None:
+    (problem,) = read_document(text)
+    assert isinstance(problem, Problem)
+    assert problem.message.startswith("unreadable JSON")
+
+
 @pytest.mark.parametrize("form", ["list", "lines"])
 def test_so_many_problems_of_a_source_are_told_and_the_others_counted(form: str) -> None:
     text = b"[%s]" % b",".join([b"[[]]"] * 250) if form == "list" else b"[]\n" * 250

@@ -143,7 +143,7 @@ def read_document(text: bytes, name: str = "-") -> Iterator[Part]:
     except ValueError as error:
         blank = text.count(b"\n", 0, len(text) - len(text.lstrip()))
         lines = text.rstrip().split(b"\n")[blank:]
-        is_list = lines[0].lstrip().removeprefix(codecs.BOM_UTF8).startswith(b"[")
+        is_list = b"".join(lines[:1]).lstrip().removeprefix(codecs.BOM_UTF8).startswith(b"[")
         if len(lines) > 1 and not is_list and any(line.startswith(b"{") and _is_json(line) for line in lines):
             yield from read_lines(lines, blank + 1)
         else:
