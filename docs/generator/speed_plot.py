@@ -1,4 +1,4 @@
-"""The plot of docs/speed.md: the geometric means of its table as bars, on a logarithmic scale."""
+"""The plot of docs/speed.md: the geometric means of its table's first seed as bars, on a logarithmic scale."""
 
 from __future__ import annotations
 
