@@ -21,7 +21,7 @@ from tests.helpers.paths import EXAMPLES
 
 distributed = pytest.importorskip("distributed")
 
-pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 CHECK: Final = FileCheck((Target.parse("2_0"), Target.parse("6_4")), "both")
 
@@ -57,6 +57,7 @@ def zoo(call: Call) -> list[str]:
     return [str(Path(name).absolute()) for name in names]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["text", "json", "jsonl", "sarif"])
 def test_a_cluster_writes_the_bytes_of_one_process(form: str, zoo: list[str], cluster: Any, call: Call) -> None:
     arguments = ["check", *zoo, "-t", "windows-11-21h2,6_4", "--format", form]
@@ -66,6 +67,7 @@ def test_a_cluster_writes_the_bytes_of_one_process(form: str, zoo: list[str], cl
     assert together.exit_code == alone.exit_code == 2
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_costs_nothing(zoo: list[str], client: Any) -> None:
     from dml_tile.sweeps.cluster import on_cluster
 
@@ -90,6 +92,7 @@ if not hasattr(FileCheck, "harmless"):
 """
 
 
+@pytest.mark.long
 def test_a_file_that_kills_its_workers_is_lost_alone(zoo: list[str]) -> None:
     class Deadly(distributed.WorkerPlugin):  # type: ignore[misc, name-defined]  # distributed has no types
         def setup(self, worker: Any) -> None:

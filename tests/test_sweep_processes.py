@@ -24,8 +24,6 @@ from tests.helpers.check_files import BAD, INT64, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES
 
-pytestmark = pytest.mark.long
-
 CHECK: Final = FileCheck((Target.parse("2_0"), Target.parse("6_4")), "both")
 
 DEADLY: Final = """
@@ -56,7 +54,12 @@ def zoo(call: Call) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("form", ["text", "json", "sarif", "junit", "github", "html"])
+LONG_FORMS: Final = [
+    pytest.param(form, marks=pytest.mark.long) for form in ("text", "sarif", "junit", "github", "html")
+]
+
+
+@pytest.mark.parametrize("form", ["json", *LONG_FORMS])
 def test_two_processes_write_the_bytes_of_one(form: str, zoo: list[str], call: Call) -> None:
     arguments = ["check", *zoo, "-t", "windows-11-21h2,6_4", "--format", form, "--dim", "nowhere=1"]
     alone, together = call(*arguments, "--jobs", "1"), call(*arguments, "--jobs", "2")
@@ -65,12 +68,13 @@ def test_two_processes_write_the_bytes_of_one(form: str, zoo: list[str], call: C
     assert together.exit_code == alone.exit_code == 2
 
 
+@pytest.mark.long
 def test_more_processes_than_files_do_no_harm(zoo: list[str]) -> None:
     assert list(in_processes(5)(CHECK, zoo[:1])) == list(in_this_process(CHECK, zoo[:1]))
     assert list(in_processes(2)(CHECK, [])) == []
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_a_process_that_dies_costs_its_file(jobs: int, zoo: list[str]) -> None:
     files = [*zoo[:3], write("dies.json", TILE), *zoo[3:12], write("dies too.json", TILE), *zoo[12:]]
     others = [pair for pair in in_this_process(CHECK, files) if "dies" not in pair[0]]
@@ -90,6 +94,7 @@ def test_processes_that_cannot_be_started_say_so(zoo: list[str]) -> None:
     assert [problem.message[:40] for problem in problems] == ["no process can be started to check it: ["] * 3
 
 
+@pytest.mark.long
 def test_processes_that_end_at_once_cost_every_file(zoo: list[str]) -> None:
     told = list(in_processes(2, (sys.executable, "-c", "raise SystemExit(3)"))(CHECK, zoo[:3]))
     problems = [event for _, event in told if isinstance(event, Problem)]
@@ -103,6 +108,7 @@ def test_one_process_checks_until_more_pay() -> None:
     assert engine_of(2) is not in_this_process
 
 
+@pytest.mark.long
 @pytest.mark.posix
 def test_a_check_that_is_left_ends_its_processes(zoo: list[str]) -> None:
     events = in_processes(2)(CHECK, [*zoo] * 50)
@@ -114,6 +120,7 @@ def test_a_check_that_is_left_ends_its_processes(zoo: list[str]) -> None:
     assert not _children(os.getpid())
 
 
+@pytest.mark.long
 @pytest.mark.posix
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_all_processes(number: signal.Signals, tmp_path: Path) -> None:
