@@ -24,7 +24,7 @@ from dml_tile.checks.one_file import Engine, Event, FileCheck, FileEnd, lost
 from dml_tile.readers.sandbox.parent import name_of_status
 from dml_tile.sweeps.worker import Order, Setup
 
-MIN_FILES: Final = 1000
+MIN_FILES: Final = 5000
 """From so many files on several processes take less time than one, by default."""
 
 FILES_OF_A_BATCH: Final = 8
