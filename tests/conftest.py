@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -32,6 +33,9 @@ collect_ignore = [] if IS_POSIX else ["recorder", "test_cli_process.py", "test_f
 
 _POSIX_ONLY: Final = re.compile(r"mkfifo|bash\b|/dev/|preexec_fn|\bfork\(|SIGALRM|SIGHUP|sched_getaffinity")
 """What a test that only POSIX systems can run has in its source."""
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a shell's background jobs, whose children ignore it too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # importing OpenVINO would tell Intel
 
