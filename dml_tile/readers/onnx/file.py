@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError, Message
 
 from dml_tile.errors import InputError
 from dml_tile.input_errors import unreadable
-from dml_tile.readers.onnx.light import MalformedError, lightened
+from dml_tile.readers.onnx.light import lightened
 
 MAX_MODEL_BYTES: Final = 2**31 - 1
 """The largest message that protobuf reads."""
@@ -28,8 +28,8 @@ def load(path: Path) -> onnx.ModelProto:
         data = _light(path)
     except OSError as error:
         raise unreadable("", f"cannot be read: {error.strerror}") from None
-    except MalformedError:
-        raise _no_model("it is truncated, or another format") from None
+    if data is None:
+        raise _no_model("it is truncated, or another format")
     try:
         model = onnx.load_model_from_string(data)
     except DecodeError:
@@ -59,8 +59,8 @@ def _texts(message: Message) -> Iterator[object]:
             yield from (value,) if isinstance(value, str | bytes) else value
 
 
-def _light(path: Path) -> bytes:
-    """Read the file's bytes, without large data."""
+def _light(path: Path) -> bytes | None:
+    """Read the file's bytes, without large data; None where they are no model's."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise unreadable("", "is not a regular file")

@@ -54,19 +54,22 @@ class ByteSequence(Protocol):
     def __getitem__(self, place: slice, /) -> bytes: ...
 
 
-class MalformedError(ValueError):
+class _MalformedError(Exception):
     """Bytes are not a protobuf message."""
 
 
-def lightened(data: ByteSequence) -> bytes:
-    """Return a model without the data of its large tensors. Raises MalformedError."""
-    return _lightened(data, 0, len(data), "ModelProto", _MAX_DEPTH)
+def lightened(data: ByteSequence) -> bytes | None:
+    """Return a model without the data of its large tensors; None where the bytes are not a protobuf message."""
+    try:
+        return _lightened(data, 0, len(data), "ModelProto", _MAX_DEPTH)
+    except _MalformedError:
+        return None
 
 
 def _lightened(data: ByteSequence, start: int, end: int, message: str, depth: int) -> bytes:
     """The message at ``start`` without large data in it, at any depth."""
     if not depth:
-        raise MalformedError
+        raise _MalformedError
     parts = []
     position = copied = start
     while position < end:
@@ -81,10 +84,10 @@ def _lightened(data: ByteSequence, start: int, end: int, message: str, depth: in
             length, begin = _varint(data, position, end)
             position = begin + length
         else:
-            raise MalformedError
+            raise _MalformedError
         field = tag >> 3
         if position > end or not field:
-            raise MalformedError
+            raise _MalformedError
         if wire != _DELIMITED or length <= LARGE:
             continue
         if message == TENSOR and field in TENSOR_DATA:
@@ -105,7 +108,7 @@ def _varint(data: ByteSequence, position: int, end: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, place + 1
-    raise MalformedError
+    raise _MalformedError
 
 
 def _encoded(value: int) -> bytes:

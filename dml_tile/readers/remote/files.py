@@ -14,7 +14,7 @@ from dml_tile.errors import InputError
 from dml_tile.files.urls import file_of
 from dml_tile.input_errors import unreadable
 from dml_tile.readers.file_kinds import SAVED_MODEL
-from dml_tile.readers.onnx.light import LARGE, MalformedError, lightened
+from dml_tile.readers.onnx.light import LARGE, lightened
 from dml_tile.readers.remote.parts import RemoteParts
 from dml_tile.text import shortened
 
@@ -126,10 +126,10 @@ def _url_of(path: str, url: str) -> str:
 def _light(parts: RemoteParts) -> bytes:
     if len(parts) > MAX_BYTES:
         raise unreadable("", f"has {len(parts)} bytes; protobuf reads at most {MAX_BYTES}")
-    try:
-        return lightened(parts)
-    except MalformedError:
-        raise unreadable("", "is not an ONNX model: it is truncated, or another format") from None
+    light = lightened(parts)
+    if light is None:
+        raise unreadable("", "is not an ONNX model: it is truncated, or another format")
+    return light
 
 
 def _deadline() -> Callable[[], None]:
