@@ -186,7 +186,7 @@ def test_the_status_is_2_also_where_nobody_can_be_told(tmp_path: Path, command: 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_few_descriptors_give_no_traceback(tmp_path: Path, command: str) -> None:
     (tmp_path / "a.json").write_text(json.dumps(TILE))
-    for count in (4, 5, 6):
+    for count in (6, 7, 8):  # with fewer, Python itself may not start where a package hooks into its start
         limits = (count, count)
         process = started(
             *COMMANDS[command],
