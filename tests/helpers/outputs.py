@@ -45,7 +45,7 @@ def require_well_formed(form: str, text: str) -> None:
                 require_safe_log(line.removeprefix("::"))
         case "azure":
             for line in text.split("\n")[:-1]:
-                require_safe_log(_ISSUE.sub("", line, count=1))
+                require_safe_log(_ISSUE.sub("told: ", line, count=1))
         case "markdown":
             assert all(char.isprintable() or char == "\n" for char in text), ascii(text)
             assert not _ANYWHERE.search(text), ascii(text)
