@@ -177,7 +177,7 @@ FAULTS: Final[tuple[Fault, ...]] = (
     _field(
         "GuaranteedBaseOffsetAlignment", st.integers(1, 15) | st.integers(8, UINT_MAX // 2).map(lambda n: 2 * n + 1)
     ),
-    _field("Type", st.just(0) | st.integers(2, UINT_MAX)),
+    _field("Type", st.sampled_from([0, 2**31]) | st.integers(2, UINT_MAX)),
     _field("NullDesc", st.just(value=True)),
     null_tensor,
     owned_output,
