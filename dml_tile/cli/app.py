@@ -10,7 +10,7 @@ import os
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -76,6 +76,10 @@ for command, line in _COMMANDS:
     app.command(short_help=line, epilog=_EXIT_STATUS)(command)
 
 
+_INTERRUPTED: Final = 130
+"""The exit status after Ctrl-C, as a shell's."""
+
+
 def main() -> None:
     """Run the command line."""
     if sys.stdout is None:  # closed by the caller
@@ -87,8 +91,14 @@ def main() -> None:
         with ending_by_exceptions(), address_budget(MAX_ADDRESSES_OF_A_RUN):
             try:
                 app(obj=sys.argv[1:])
-            finally:
+            except (SystemExit, Exception) as ended:
+                if isinstance(ended, SystemExit) and ended.code == _INTERRUPTED:
+                    drop_output()
                 printed_output().flush()  # at exit, Python could no longer report that it fails
+                raise
+            except BaseException:
+                drop_output()  # whoever reads it may never do so, and the process is to end
+                raise
     except OSError as error:  # commands handle those of other files
         tell(f"dml-tile: {error.filename or 'standard output'}: {error.strerror}")
         drop_output()
