@@ -115,7 +115,6 @@ def test_uncommon_tiles_occur(condition: Callable[..., bool]) -> None:
 DESCRIPTOR_RULE_IDS = sorted(rule.id for rule in DESCRIPTOR_RULES if not rule.id.startswith("DML-OPERATOR-"))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("rule", DESCRIPTOR_RULE_IDS)
 def test_nearly_valid_tiles_break_each_rule(rule: str) -> None:
     target = WEAK if rule == "DML-TILE-DataType-adapter" else at("1_0" if rule.endswith("-level") else "6_4")
