@@ -200,6 +200,21 @@ def test_a_note_keeps_no_model_from_running(run: Callable[..., str]) -> None:
     assert run(data, found=found) == "Resource 'Out': 1, 2, 1, 2\n"
 
 
+def test_of_many_findings_of_one_rule_the_rest_is_counted() -> None:
+    bindings = {f"T{i}": "In" for i in range(1000)}
+    found = model_findings(Document(bound(**bindings)))["/commands/0"]
+    assert [(each.path, each.message.partition(":")[0]) for each in found] == [
+        *(("bindings", f"'T{i}' is ignored") for i in range(10)),
+        ("bindings", "990 more are like these"),
+    ]
+    few = {f"T{i}": "In" for i in range(10)}
+    assert len(model_findings(Document(bound(**few)))["/commands/0"]) == 10
+    halves = {"initialValues": [{"type": "FLOAT16", "value": 1}] * 11}
+    *_, last = model_findings(Document(with_input(halves)))["/resources/In"]
+    assert (last.rule, last.path) == ("DML-DXDISPATCH-typed-value", "initialValues")
+    assert last.message == "1 more are like these"
+
+
 def test_what_the_parser_refuses_is_not_run(run: Callable[..., str]) -> None:
     data = with_input(values(1, 2, sizeInBytes=None))
     with pytest.raises(RefusedModelError, match="DML-DXDISPATCH-null"):

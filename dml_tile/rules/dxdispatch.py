@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Any, Final
 
-from dml_tile.findings import Basis, Finding, Rule, Severity, Violation, found_by, rule
+from dml_tile.findings import Basis, Finding, Rule, Severity, Violation, rule
+from dml_tile.input_errors import MAX_PROBLEMS
 from dml_tile.operators import is_operator, nearest_operator
 from dml_tile.pages import DXDISPATCH_PAGE, DXDISPATCH_PARSER
 from dml_tile.simulation import DEFAULT_TARGET
@@ -314,8 +316,17 @@ DXDISPATCH_RULES: Final[tuple[Rule[ModelPart], ...]] = (
 
 
 def part_findings(part: ModelPart) -> tuple[Finding, ...]:
-    """The findings on a part of a model, which are the same at any target."""
-    return tuple(found_by(DXDISPATCH_RULES, part, DEFAULT_TARGET))
+    """The findings on a part of a model, which are the same at any target; of one rule, few, and how many more."""
+    return tuple(finding for each in DXDISPATCH_RULES for finding in _few_findings(each, part))
+
+
+def _few_findings(each: Rule[ModelPart], part: ModelPart) -> Iterator[Finding]:
+    violations = iter(each.violations(part, DEFAULT_TARGET))
+    for violation in islice(violations, MAX_PROBLEMS):
+        yield each.finding(violation)
+    for violation in violations:
+        more = 1 + sum(1 for _ in violations)
+        yield each.finding(Violation(violation.path.partition("[")[0], f"{more} more are like these"))
 
 
 def _joined(path: str, key: str) -> str:
