@@ -203,7 +203,8 @@ def plot(rows: list[Row], peers: list[str], path: Path) -> None:
     figure, axes = pyplot.subplots(figsize=(9, 0.3 * len(rows) + 2), layout="constrained")
     for name, marker in zip(peers, "os^Dv*", strict=False):
         points = [(ratio, i) for i, row in enumerate(rows) if (ratio := row.ratio("bound", name)) is not None]
-        axes.scatter(*zip(*points, strict=True), label=name, marker=marker, s=28)
+        ratios, places = zip(*points, strict=True)
+        axes.scatter(ratios, places, label=name, marker=marker, s=28)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xscale("log")
     axes.set_yticks(range(len(rows)), [row.shape.name for row in rows])
