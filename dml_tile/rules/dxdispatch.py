@@ -317,6 +317,8 @@ DXDISPATCH_RULES: Final[tuple[Rule[ModelPart], ...]] = (
 
 def part_findings(part: ModelPart) -> tuple[Finding, ...]:
     """The findings on a part of a model, which are the same at any target; of one rule, few, and how many more."""
+    if part.kind is not Kind.MODEL and not part.fields:
+        return ()  # of many values that are no objects, none costs much
     return tuple(finding for each in DXDISPATCH_RULES for finding in _few_findings(each, part))
 
 

@@ -21,6 +21,9 @@ finally:
     Path("cost").write_text(f"{times.user + times.system} {int(peak.split()[1]) * 1024}")
 """
 
+_PACE: Final = "import os; sum(i * i for i in range(10**7)); print(os.times().user)"
+_PACE_SECONDS: Final = 0.8
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -38,6 +41,12 @@ def cost_of(*arguments: str, folder: Path) -> Cost:
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     seconds, peak_bytes = (folder / "cost").read_text().split()
     return Cost(done.returncode, done.stdout, float(seconds), int(peak_bytes))
+
+
+def pace() -> float:
+    """How many times as long as on the machine where the bounds were set a computation takes now; 1 at least."""
+    done = subprocess.run([sys.executable, "-c", _PACE], stdout=subprocess.PIPE, check=True)
+    return max(1.0, float(done.stdout) / _PACE_SECONDS)
 
 
 if __name__ == "__main__":
