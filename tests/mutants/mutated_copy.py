@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -19,21 +19,24 @@ from typing import Final, Self
 
 _COPIED: Final = ("dml_tile", "tests", "docs", "examples", "benchmarks", "schemas", ".github", ".ci")
 _LIBRARIES: Final = (
-    # without those that have plugins for pytest, which imports these itself
+    "hypothesis.extra.numpy",
+    "hypothesis.stateful",
     "jsonschema",
     "numpy",
     "onnx.helper",
     "onnx.reference",
     "pydantic",
+    "pytest",
     "rich.console",
     "typer.testing",
 )
 _WAITING: Final = 5
 """Times as many seconds as tests may compute, they may take, on a machine that has other work too."""
-_ALL_TESTS: Final = ("-p", "no:cacheprovider", "-m", "long or not long")
+_POLL: Final = 0.02
+_MEMORY: Final = 8 << 30
 _OPTIONS: Final = (
-    *(*_ALL_TESTS, "-x"),
-    *("-p", "tests.mutants.without_shrinking", "--hypothesis-profile=mutants"),
+    *("-x", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"),  # nobody reads why a test fails
+    *("-p", "tests.mutants.profile", "--hypothesis-profile=mutants"),
 )
 
 
@@ -41,17 +44,24 @@ class MutatedCopy:
     """A copy of the project in a folder, in which one file at a time is changed; the copy goes with the block."""
 
     def __init__(self, root: Path, folder: Path) -> None:
-        self._folder = folder
+        self._folder = folder / "copy"
+        self._running = folder / "running"
+        self._folder.mkdir()
         for path in root.iterdir():
             if path.is_file():
-                shutil.copy2(path, folder)
+                shutil.copy2(path, self._folder)
             elif path.name in _COPIED:
-                shutil.copytree(path, folder / path.name, ignore=shutil.ignore_patterns("__pycache__"))
-        os.environ["PYTHONPATH"] = str(folder)  # commands that tests start import the copy too
+                shutil.copytree(path, self._folder / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+        self._environment = os.environ.copy()
+        os.environ["PYTHONPATH"] = str(self._folder)  # commands that tests start import the copy too
         os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a fork has one thread
+        os.environ["MUTANTS_RUNNING"] = str(self._running)
         for library in _LIBRARIES:
             if importlib.util.find_spec(library.partition(".")[0]):
                 importlib.import_module(library)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        subprocess.run([sys.executable, "-m", "compileall", "-q", "dml_tile", "tests"], cwd=self._folder, check=True)
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # a mutant is as long as the original at times, and as new
 
     def __enter__(self) -> Self:
         return self
@@ -59,48 +69,58 @@ class MutatedCopy:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.environ.pop("PYTHONPATH")
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ.clear()
+        os.environ.update(self._environment)
 
     def collected(self) -> set[str]:
-        """The ids of all tests, without their parameters. Compiles all modules, once for all."""
-        command = [sys.executable, "-m", "pytest", "--collect-only", *_ALL_TESTS]
+        """The ids of all tests but the long ones, without their parameters."""
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider"]
         done = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, check=True)
-        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # a mutant is as long as the original at times, and as new
         return {line.partition("[")[0] for line in done.stdout.splitlines() if "::" in line}
 
-    def is_killed(self, file: str, text: bytes, tests: Sequence[str], seconds: int) -> bool:
-        """Return True if one of the tests fails, or they take longer, with another text in one file."""
+    def failing(self, file: str, text: bytes, seconds: Mapping[str, float]) -> str | None:
+        """The first test that fails, or takes longer than some seconds of a processor, with another text in one file.
+
+        It is an empty string if the tests cannot be imported, and None if all of them pass.
+        """
         path = self._folder / file
-        original = path.read_bytes()
-        for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
-            compiled.unlink()
+        original, times = path.read_bytes(), path.stat()
+        compiled = {cached: cached.read_bytes() for cached in (path.parent / "__pycache__").glob(f"{path.stem}.*")}
+        for cached in compiled:
+            cached.unlink()
         path.write_bytes(text)
+        self._running.write_text("")
         try:
-            return self._fails(tests, seconds)
+            return self._running.read_text() if self._fails(seconds) else None
         finally:
             path.write_bytes(original)
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+            for cached, content in compiled.items():
+                cached.write_bytes(content)
 
-    def _fails(self, tests: Sequence[str], seconds: int) -> bool:
+    def _fails(self, seconds: Mapping[str, float]) -> bool:
         child = os.fork()
         if not child:
             try:
                 os.setsid()
-                resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-                _run(self._folder, tests)
+                os.environ["MUTANTS_SECONDS"] = str(max(seconds.values()))
+                resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+                _run(self._folder, [*seconds])
             finally:
                 os._exit(1)
-        deadline = time.monotonic() + seconds * _WAITING
-        while time.monotonic() < deadline:
+        status = 1
+        for _ in range(
+            int(sum(seconds.values()) * _WAITING / _POLL)
+        ):  # not by the clock, which goes on while this process is stopped
             finished, status = os.waitpid(child, os.WNOHANG)
             if finished:
-                with suppress(ProcessLookupError):
-                    os.killpg(child, signal.SIGKILL)  # what it left behind
-                return status != 0
-            time.sleep(0.02)
-        os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        return True
+                break
+            time.sleep(_POLL)
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # it, or what it left behind
+        if not finished:
+            os.waitpid(child, 0)
+        return not finished or status != 0
 
 
 def _run(folder: Path, tests: Sequence[str]) -> None:
