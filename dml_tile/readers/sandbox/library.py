@@ -15,7 +15,8 @@ from dml_tile.descriptors import OperatorDesc
 from dml_tile.input_errors import unreadable
 from dml_tile.operators import operator_name
 from dml_tile.readers.json.descriptors import JsonDescriptor
-from dml_tile.readers.sandbox.parent import deadline, name_of_status, started
+from dml_tile.readers.sandbox.parent import name_of_status, started
+from dml_tile.readers.sandbox.watchdog import Watchdog
 from dml_tile.text import json_pointer
 
 MAX_SECONDS: Final = 60
@@ -44,7 +45,7 @@ def library_descs(
     arguments = (str(library.absolute()), symbol, str(capacity), str(seconds), str(memory))
     process = started((sys.executable, "-P", "-m", "dml_tile.readers.sandbox.library_child", *arguments))
     found: list[OperatorDesc | None] = []
-    with process, deadline(process, seconds) as has_passed:
+    with process, Watchdog() as watchdog, watchdog.deadline(process, seconds) as deadline:
         try:
             failure = _read(cast("IO[bytes]", process.stdout), found, capacity or 1)
         except (ValueError, TypeError, KeyError):
@@ -52,7 +53,7 @@ def library_descs(
         finally:
             process.kill()
         status = process.wait()
-    if has_passed.is_set():
+    if deadline.has_passed:
         failure = f"took longer than {seconds:g} s"
     elif failure is None:
         failure = f"crashed in {symbol} ({name_of_status(status)})"

@@ -12,14 +12,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from threading import Event, Timer
 from typing import IO, Final, Self, cast
 
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, End, Order, Part, read_answer
+from dml_tile.readers.sandbox.watchdog import Watchdog
 
 MAX_SECONDS: Final = 60
 """Seconds that reading one file may take."""
@@ -66,12 +66,14 @@ class ModelReader:
         """The seconds that were lost to files whose reading failed."""
         self._dimension_names: set[str] = set()
         self._process: subprocess.Popen[bytes] | None = None
+        self._watchdog = Watchdog()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._stop()
+        self._watchdog.__exit__()
 
     def parts(self, path: Path) -> list[Part]:
         """Return the Tiles and problems of a file; if reading fails, those before the failure, and a problem for it.
@@ -93,7 +95,11 @@ class ModelReader:
         failure: str | None = "interrupted"
         started = time.monotonic()
         try:
-            failure = _read(self._running(), order, parts, self._dimension_names)
+            process = self._running()
+            with self._watchdog.deadline(process, seconds) as deadline:
+                failure = _read(process, order, parts, self._dimension_names)
+            if deadline.has_passed:
+                failure = f"reading took longer than {seconds:.3g} s"
         except OSError as error:
             failure = f"no process can be started to read it: {error.strerror}"
         finally:
@@ -138,17 +144,15 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part], dim
 
     Return why the answer is incomplete, None if it is whole; the child cannot be used again after an incomplete one.
     """
-    with deadline(process, order.seconds) as has_passed:
-        try:
-            parts.extend(_answers(process, order, dimensions))
-            failure = None
-        except EOFError:
-            failure = _cause_of_death(process.wait(), order)
-        except ValueError:
-            failure = f"{order.reader}'s reader sent a malformed reply"
-        except OverflowError:
-            failure = f"has more Tiles than {MAX_ANSWER_BYTES} bytes can tell"
-    return f"reading took longer than {order.seconds:.3g} s" if has_passed.is_set() else failure
+    try:
+        parts.extend(_answers(process, order, dimensions))
+    except EOFError:
+        return _cause_of_death(process.wait(), order)
+    except ValueError:
+        return f"{order.reader}'s reader sent a malformed reply"
+    except OverflowError:
+        return f"has more Tiles than {MAX_ANSWER_BYTES} bytes can tell"
+    return None
 
 
 def _answers(process: subprocess.Popen[bytes], order: Order, dimensions: set[str]) -> Iterator[Part]:
@@ -176,24 +180,6 @@ def _answers(process: subprocess.Popen[bytes], order: Order, dimensions: set[str
             return
         yield part
     raise EOFError
-
-
-@contextmanager
-def deadline(process: subprocess.Popen[bytes], seconds: float) -> Iterator[Event]:
-    """Kill the child if the block takes longer; the event is then set."""
-    has_passed = Event()
-
-    def end() -> None:
-        has_passed.set()
-        process.kill()
-
-    timer = Timer(seconds, end)
-    timer.start()
-    try:
-        yield has_passed
-    finally:
-        timer.cancel()
-        timer.join()
 
 
 def _cause_of_death(status: int, order: Order) -> str:
