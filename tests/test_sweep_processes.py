@@ -88,6 +88,57 @@ def test_a_process_that_dies_costs_its_file(jobs: int, zoo: list[str]) -> None:
         assert not end.summary.is_whole
 
 
+ONCE: Final = """
+import os
+from dml_tile.checks.one_file import FileCheck
+from dml_tile.sweeps import worker
+events = FileCheck.events
+def deadly_once(check, file, sources):
+    if "011" in file:
+        try:
+            os.close(os.open("died", os.O_CREAT | os.O_EXCL))
+            os._exit(7)
+        except FileExistsError:
+            pass
+    yield from events(check, file, sources)
+FileCheck.events = deadly_once
+worker.main()
+"""
+
+
+def test_a_process_that_dies_once_costs_nothing(zoo: list[str]) -> None:
+    told = list(in_processes(1, (sys.executable, "-c", ONCE))(CHECK, zoo))
+    assert Path("died").exists()
+    assert told == list(in_this_process(CHECK, zoo))
+
+
+WITHIN: Final = """
+import os
+from dml_tile.checks.one_file import FileCheck
+from dml_tile.sweeps import worker
+events = FileCheck.events
+def deadly(check, file, sources):
+    for i, event in enumerate(events(check, file, sources)):
+        yield event
+        if "dies" in file and i == 400:
+            os._exit(7)
+FileCheck.events = deadly
+worker.main()
+"""
+
+
+def test_what_was_told_of_a_file_before_its_process_died_is_told_once(zoo: list[str]) -> None:
+    tiles = "".join(f"{json.dumps(TILE)}\n" for _ in range(600))
+    files = [*zoo[:12], write("dies.jsonl", tiles), *zoo[12:]]
+    told = list(in_processes(1, (sys.executable, "-c", WITHIN))(CHECK, files))
+    assert [pair for pair in told if "dies" not in pair[0]] == list(in_this_process(CHECK, zoo))
+    *results, problem, end = (event for file, event in told if "dies" in file)
+    assert 200 < len(results) <= 400
+    assert results == [event for _, event in in_this_process(CHECK, ["dies.jsonl"])][: len(results)]
+    assert problem == Problem("", "the process that checked it ended (status 0x7)")
+    assert isinstance(end, FileEnd)
+
+
 def test_processes_that_cannot_be_started_say_so(zoo: list[str]) -> None:
     told = list(in_processes(2, ("/no/such/program",))(CHECK, zoo[:3]))
     problems = [event for _, event in told if isinstance(event, Problem)]

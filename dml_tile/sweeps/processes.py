@@ -1,7 +1,7 @@
 """Checks files in several processes of this machine.
 
-Each process has a thread here, which hands it batches of files and keeps its answers until their turn comes. A process
-that dies costs the file it was at; another one takes its place.
+Each process has a thread here, which hands it batches of files and keeps its answers until their turn comes. Another
+process takes the place of one that dies, and checks the files that are left, one by one; one that it dies of is lost.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -27,7 +28,10 @@ from dml_tile.sweeps.worker import Order, Setup
 MIN_FILES: Final = 5000
 """From so many files on several processes take less time than one, by default."""
 
-FILES_OF_A_BATCH: Final = 8
+MAX_FILES_OF_A_BATCH: Final = 32
+SECONDS_OF_A_BATCH: Final = 0.1
+"""Batches have as many files as take about so long: a few milliseconds are lost with each, and large models should be
+spread."""
 _BATCHES_AHEAD: Final = 4
 """The batches for each process that may be under way before the first of them is passed on."""
 _MESSAGES_AHEAD: Final = 16
@@ -76,6 +80,7 @@ class _State:
         self.batches: SimpleQueue[_Batch | None] = SimpleQueue()
         self.is_over = Flag()
         self.seconds_lost = 0.0
+        self._seconds_of_a_file = SECONDS_OF_A_BATCH
         self._running: set[_Worker] = set()
         self._lock = Lock()
 
@@ -98,6 +103,13 @@ class _State:
         with self._lock:
             self.seconds_lost += seconds
 
+    @property
+    def files_of_a_batch(self) -> int:
+        return max(1, min(MAX_FILES_OF_A_BATCH, int(SECONDS_OF_A_BATCH / self._seconds_of_a_file)))
+
+    def note_speed(self, files: int, seconds: float) -> None:
+        self._seconds_of_a_file = max(seconds, 1e-6) / files
+
     def stop(self) -> None:
         """End all processes at once."""
         with self._lock:
@@ -110,7 +122,7 @@ def _in_order(state: _State, files: Iterator[str], ahead: int) -> Iterator[tuple
     pending: deque[_Batch] = deque()
 
     def hand_out() -> None:
-        if names := list(islice(files, FILES_OF_A_BATCH)):
+        if names := list(islice(files, state.files_of_a_batch)):
             pending.append(_Batch(names))
             state.batches.put(pending[-1])
 
@@ -134,18 +146,21 @@ def _serve(state: _State) -> None:
     worker: _Worker | None = None
     try:
         while (batch := state.batches.get()) is not None:
-            left = deque(batch.files)
+            left, at_once, is_begun = deque(batch.files), len(batch.files), False
             while left and not state.is_over.is_set():
                 try:
                     if worker is None or worker.has_ended:
                         worker = state.started()
-                    for told in worker.told(left, state):
+                    for told in worker.told(left, at_once, state):
                         _put(state, batch, told)
+                        is_begun = not isinstance(told[-1][1], FileEnd)
                 except (EOFError, OSError, pickle.UnpicklingError) as error:
                     why = f"no process can be started to check it: {error}" if worker is None else _death(state, worker)
                     worker = None
-                    file = left.popleft()
-                    _put(state, batch, [(file, event) for event in lost(file, why)])
+                    if at_once == 1 or is_begun:
+                        file, is_begun = left.popleft(), False
+                        _put(state, batch, [(file, event) for event in lost(file, why)])
+                    at_once = 1  # the file that the process died of is then known
             _put(state, batch, None)
     finally:
         if worker is not None:
@@ -182,19 +197,23 @@ class _Worker:
     def has_ended(self) -> bool:
         return self._process.poll() is not None
 
-    def told(self, files: deque[str], state: _State) -> Iterator[_Told]:
-        """Yield the events of the files, and take each file away before its last ones.
+    def told(self, files: deque[str], count: int, state: _State) -> Iterator[_Told]:
+        """Yield the events of the first so many files, each of which is taken away before its last ones.
 
         Raises EOFError, OSError or UnpicklingError if the process ends first.
         """
-        self._send(Order(tuple(files), state.seconds_lost))
-        while files:
+        self._send(Order(tuple(islice(files, count)), state.seconds_lost))
+        left, started = len(files) - count, time.monotonic()
+        while len(files) > left:
             events: list[Event] = pickle.load(self._answers)  # noqa: S301  # a process of ours
-            file = files[0]
-            if isinstance(end := events[-1], FileEnd):
-                files.popleft()
-                state.count_lost(end.seconds_lost)
-            yield [(file, event) for event in events]
+            told: _Told = []
+            for event in events:
+                told.append((files[0], event))
+                if isinstance(event, FileEnd):
+                    files.popleft()
+                    state.count_lost(event.seconds_lost)
+            yield told
+        state.note_speed(count, time.monotonic() - started)
 
     def kill(self) -> None:
         self._process.kill()

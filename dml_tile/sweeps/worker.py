@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +19,8 @@ from dml_tile.readers.sources import Sources
 from dml_tile.sweeps.portable import portable
 
 MAX_EVENTS_OF_A_MESSAGE: Final = 256
+SECONDS_OF_A_MESSAGE: Final = 0.1
+"""The time for which files that are done may wait for those behind them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +50,10 @@ def main() -> None:
     with budget, Sources(setup.check.known_shapes, shared_by=setup.jobs) as sources:
         for order in _orders(orders):
             sources.seconds_lost = order.seconds_lost
-            for file in order.files:
-                for message in _messages(setup.check.events(file, sources)):
-                    pickle.dump(message, answers, pickle.HIGHEST_PROTOCOL)
-                    answers.flush()
+            events = (event for file in order.files for event in setup.check.events(file, sources))
+            for message in _messages(events):
+                pickle.dump(message, answers, pickle.HIGHEST_PROTOCOL)
+                answers.flush()
 
 
 def _orders(stream: object) -> Iterator[Order]:
@@ -62,13 +65,24 @@ def _orders(stream: object) -> Iterator[Order]:
 
 
 def _messages(events: Iterator[Event]) -> Iterator[list[Event]]:
-    """The events of a file in messages, of which the last one ends with the file."""
+    """The events of several files in messages: to pickle, send and receive one for each file would cost more.
+
+    A message that goes on with a file ends with it, or before. The process may thus have died at the file that the last
+    message broke off in, or at one of which nothing was told.
+    """
     message: list[Event] = []
+    began, goes_on = 0.0, False
     for event in events:
+        if not message:
+            began = time.monotonic()
         message.append(portable(event))
-        if len(message) == MAX_EVENTS_OF_A_MESSAGE or isinstance(event, FileEnd):
+        ends_file = isinstance(event, FileEnd)
+        is_due = ends_file and (goes_on or time.monotonic() - began >= SECONDS_OF_A_MESSAGE)
+        if is_due or len(message) == MAX_EVENTS_OF_A_MESSAGE:
             yield message
-            message = []
+            message, goes_on = [], not ends_file
+    if message:
+        yield message
 
 
 if __name__ == "__main__":
