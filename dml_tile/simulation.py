@@ -30,6 +30,8 @@ DEFAULT_TARGET: Final = Target(FeatureLevel.DML_FEATURE_LEVEL_6_4)
 VARIABLE: Final = "DML_TILE_TARGET"
 """The environment variable that names the default target of a process; commands and the plugin take several."""
 
+_VARIABLE_KEY: Final = os.environ.encodekey(VARIABLE)
+
 Decorated = TypeVar("Decorated")
 
 
@@ -52,6 +54,8 @@ class _Process:
         self.entered: list[Entered] = []
         """The process-wide simulations; the last one counts."""
         self.test_target: Target | None = None
+        self.target: Target | None = None
+        """The target of the process-wide simulation, or of the test."""
         self.test = 0
         """The number of the running test; 0 where none runs."""
         self.tests = count(1)
@@ -59,20 +63,15 @@ class _Process:
         """The number of times that the target of the process was asked for."""
         self._variable: str | None = None
 
-    @property
-    def target(self) -> Target | None:
-        """The target of the process-wide simulation, or of the test."""
-        entered = self.entered
-        return entered[-1].target if entered else self.test_target
-
     def change(self, change: Callable[[], object]) -> None:
         """Make a change of the target, and let the variable follow."""
         with self.lock:
             if self.target is None:
                 self._variable = os.environ.get(VARIABLE)
             change()
-            if (target := self.target) is not None:
-                os.environ[VARIABLE] = target.spelling
+            self.target = self.entered[-1].target if self.entered else self.test_target
+            if self.target is not None:
+                os.environ[VARIABLE] = self.target.spelling
             elif self._variable is None:
                 os.environ.pop(VARIABLE, None)
             else:
@@ -140,14 +139,21 @@ def process_target() -> Target:
     """The target of threads that simulate nothing of their own. Raises ValueError as ``current_target`` does."""
     if (target := _process.target) is not None:
         return target
-    try:
-        named = _parsed_variable(os.environ[VARIABLE])
-    except KeyError:
+    if not _is_variable_set():
         return DEFAULT_TARGET
+    named = targets_of_variable()
     if len(named) > 1:
         names = ", ".join(target.name for target in named)
         raise ValueError(f"{VARIABLE} names {len(named)} targets ({names}); one is needed here: name it as the target")
     return named[0] if named else DEFAULT_TARGET
+
+
+def _is_variable_set() -> bool:
+    """As ``VARIABLE in os.environ``, which raises two errors inside where it is not: longer than a small tile takes."""
+    try:
+        return _VARIABLE_KEY in os.environ._data  # type: ignore[attr-defined]
+    except AttributeError:  # another mapping stands in its place
+        return VARIABLE in os.environ
 
 
 @lru_cache(maxsize=16)

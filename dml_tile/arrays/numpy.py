@@ -20,6 +20,7 @@ from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dialects import numpy as dialect
 from dml_tile.dtypes import DTYPES, require_native, require_unmasked
 from dml_tile.enums import TensorDataType
+from dml_tile.execution.assignment import MAX_STARTS, MAX_STRIDED_STARTS, Assignment, assignment_of, starts
 from dml_tile.execution.executor import keep, require_executable
 from dml_tile.execution.numpy_calls import Region
 from dml_tile.execution.plan import Plan
@@ -27,8 +28,8 @@ from dml_tile.execution.planner import plan_tile
 from dml_tile.execution.threads import run, run_once
 from dml_tile.execution.thresholds import SCRATCH
 from dml_tile.findings import Against
-from dml_tile.geometry.axes import Axis, coalesce, tile_axes
-from dml_tile.geometry.layout import packed_strides, shares_addresses
+from dml_tile.geometry.axes import Axis, tile_axes
+from dml_tile.geometry.layout import lie_alike, packed_strides, shares_addresses
 from dml_tile.simulation import resolve
 from dml_tile.targets import Target, TargetLike
 from dml_tile.tile_request import Request
@@ -83,27 +84,28 @@ def tile(
     """
     if type(array) is not ndarray:
         array = _as_array(array)
-    layout = None
-    if out is not None:
-        if type(out) is not ndarray:
-            _require_array(out)
-        if not out.flags.writeable:
-            raise ValueError("out is read-only; a writable array was expected")
-        layout = out.dtype, out.shape, out.strides
     target = resolve(target)
     counts = tuple(map(index, repeats)) if type(repeats) is tuple else _counts(repeats)
-    key = array.dtype, array.shape, array.strides, counts, id(target), against, layout
-    prepared = _kept.get(key)
-    if prepared is None:  # what is kept holds its target, so that no other has its id
-        prepared = _prepared(array.dtype, array.shape, array.strides, counts, target, against, layout)
-        keep(_kept, key, prepared)
-    desc, target, shape, (pairs, plan, is_contiguous, is_packed_first) = prepared
+    dtype, shape, strides = array.dtype, array.shape, array.strides
+    key: tuple[object, ...]  # what is kept holds its target, so that no other has its id
     if out is None:
-        out = empty(shape, array.dtype)
-    elif may_share_memory(out, array) and _share_memory(out, array):
-        raise ValueError("out shares memory with the array; Tile has no in-place form")
-    if pairs is not None:
-        out.reshape(pairs[0])[...] = array.reshape(pairs[1])
+        key = dtype, shape, strides, counts, id(target), against
+        prepared = _kept.get(key) or _keep(key, dtype, shape, strides, counts, target, against)
+        out = empty(prepared.shape, dtype)
+    else:
+        if type(out) is not ndarray:
+            _require_array(out)
+        flags = out.flags
+        if not flags.writeable:
+            raise ValueError("out is read-only; a writable array was expected")
+        key = dtype, shape, strides, counts, id(target), against, out.dtype, out.shape, out.strides
+        prepared = _kept.get(key) or _keep(key, dtype, shape, strides, counts, target, against, out)
+        have_memory_of_their_own = flags.owndata and array.flags.owndata and out is not array
+        if not have_memory_of_their_own and may_share_memory(out, array) and _share_memory(out, array):
+            raise ValueError("out shares memory with the array; Tile has no in-place form")
+    desc, target, _, assignment, plan, is_contiguous, is_packed_first = prepared
+    if assignment is not None:
+        assignment.make(array, out)
     elif is_contiguous:
         run_once(plan, array.copy() if is_packed_first else array, out)
     else:
@@ -131,105 +133,87 @@ def _as_array(array: Any) -> NDArray[Any]:
         raise TypeError(f"the {type(array).__name__} cannot be read through DLPack: {error}") from None
 
 
-class _Route(NamedTuple):
-    """The fastest way to write a tile between arrays that lie in memory alike.
+class _Prepared(NamedTuple):
+    """A tile that DirectML accepts at a target, and the fastest way to write it between arrays that lie alike.
 
-    If there are ``pairs``, it is one assignment: they are shapes of output and input with axes for repeats and sizes,
-    a repeat's being 1 in the input's. Else the plan says it, between contiguous arrays, of which the input is copied to
-    one beforehand if it ``is_packed_first``, or between any.
+    That is the assignment, if there is one. Else it is the plan, between contiguous arrays, of which the input is
+    copied to one beforehand if it ``is_packed_first``, or between any.
     """
 
-    pairs: tuple[tuple[int, ...], tuple[int, ...]] | None
+    desc: TileOperatorDesc
+    target: Target
+    shape: tuple[int, ...]
+    assignment: Assignment | None
     plan: Plan
     is_contiguous: bool
     is_packed_first: bool
 
 
-class _Prepared(NamedTuple):
-    """A tile that DirectML accepts at a target, and its route."""
-
-    desc: TileOperatorDesc
-    target: Target
-    shape: tuple[int, ...]
-    route: _Route
-
-
-_MAX_STARTS: Final = 64
-"""The loops of NumPy that one assignment may start: 0.4 µs, which it takes to make views of longer elements."""
-_MAX_STRIDED_STARTS: Final = 1000
-"""The loops of one assignment of a strided array: 7 µs, which it takes to find the memory that two of them span."""
 _MAX_PACKED_FIRST: Final = SCRATCH
 """The bytes of a strided input that is packed before it is repeated."""
 
 
-_Layout = tuple[np.dtype[Any], tuple[int, ...], tuple[int, ...]]
-_kept: Final[dict[tuple[Any, ...], _Prepared]] = {}
+_kept: Final[dict[tuple[object, ...], _Prepared]] = {}
 
 
-def _prepared(
+def _keep(
+    key: tuple[object, ...],
     dtype: np.dtype[Any],
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     repeats: tuple[int, ...],
     target: Target,
     against: Against,
-    out: _Layout | None,
+    out: NDArray[Any] | None = None,
 ) -> _Prepared:
-    """Check and plan the tile of arrays that lie in memory alike; ``out`` is the output's dtype, shape and strides."""
+    """Check and plan the tile of arrays that lie in memory alike, and keep it for the next call."""
     require_native(dtype, "the array", "array")
     data_type = DATA_TYPES.get(dtype.str[1:])
     if data_type is None:
         raise TypeError(f"DirectML has no tensor data type for {dtype}")
     request = dialect.tile(dtype.name, shape, repeats)
-    described = TileOperatorDesc.from_input(
+    desc = TileOperatorDesc.from_input(
         data_type=data_type, sizes=request.shape or (1,), repeats=request.repeats or (1,)
     )
-    require_executable("tile", described, target, against)
-    out_strides = None if out is None else _fitting_strides(*out, dtype, request.output_shape)
+    require_executable("tile", desc, target, against)
+    if out is not None:
+        _require_fit(out, dtype, request.output_shape)
+    out_strides = None if out is None else out.strides
+    prepared = _prepared(desc, target, dtype.itemsize, request, (shape, strides), out_strides)
+    keep(_kept, key, prepared)
+    return prepared
+
+
+def _prepared(
+    desc: TileOperatorDesc,
+    target: Target,
+    size: int,
+    request: Request,
+    layout: tuple[tuple[int, ...], tuple[int, ...]],
+    out_strides: tuple[int, ...] | None,
+) -> _Prepared:
+    """Choose the way between arrays of these strides, in bytes; ``size`` is an element's, None a contiguous output."""
+    shape, strides = layout
     strides = (0,) * (len(request.shape) - len(shape)) + strides
-    return _Prepared(described, target, request.output_shape, _route(dtype, request, strides, out_strides))
-
-
-def _route(
-    dtype: np.dtype[Any], request: Request, strides: tuple[int, ...], out_strides: tuple[int, ...] | None
-) -> _Route:
-    """The route between arrays of these strides, in bytes; None for a contiguous output."""
-    packed, packed_output = _packed(dtype, request.shape), _packed(dtype, request.output_shape)
-    if out_strides is None or _lie_alike(request.output_shape, out_strides, packed_output):
+    packed, packed_output = packed_strides(request.shape, size), packed_strides(request.output_shape, size)
+    if out_strides is None or lie_alike(request.output_shape, out_strides, packed_output):
         out_strides = packed_output
-    is_packed_first = False
-    if is_contiguous := out_strides == packed_output:
-        size = dtype.itemsize * math.prod(request.shape)
-        is_packed = _lie_alike(request.shape, strides, packed)
-        is_packed_first = not is_packed and size <= _MAX_PACKED_FIRST and max(request.repeats) > 1
-        is_packed_first &= _starts(map(Axis, request.shape, strides, packed)) <= _MAX_STRIDED_STARTS
+    is_packed = is_contiguous = is_packed_first = False
+    if out_strides == packed_output:
+        is_packed = lie_alike(request.shape, strides, packed)
+        is_packed_first = (
+            not is_packed
+            and size * math.prod(request.shape) <= _MAX_PACKED_FIRST
+            and max(request.repeats) > 1
+            and starts(map(Axis, request.shape, strides, packed)) <= MAX_STRIDED_STARTS
+        )
         is_contiguous = is_packed or is_packed_first
-    axes = tile_axes(request.shape, request.repeats, strides, out_strides)
-    pairs = [axis.length for axis in axes], [length for size in request.shape for length in (1, size)]
-    if is_contiguous and not is_packed_first:
-        axes = coalesce(axes)
-        pairs = [axis.length for axis in axes], [axis.length if axis.source else 1 for axis in axes]
-    plan = plan_tile(dtype.itemsize, request.shape, request.repeats, packed if is_contiguous else strides, out_strides)
-    most = _MAX_STARTS if is_contiguous else _MAX_STRIDED_STARTS
-    is_one_assignment = len(plan.blocks) == 1 and _starts(axes) <= most
-    return _Route(
-        (tuple(pairs[0]), tuple(pairs[1])) if is_one_assignment else None, plan, is_contiguous, is_packed_first
-    )
-
-
-def _starts(axes: Iterable[Axis]) -> int:
-    """The number of NumPy's inner loops along axes."""
-    return math.prod(axis.length for axis in coalesce(axes)[:-1])
-
-
-def _lie_alike(shape: tuple[int, ...], strides: tuple[int, ...], others: tuple[int, ...]) -> bool:
-    """Whether the strides of all dimensions that have several elements are the same."""
-    return all(size == 1 or a == b for size, a, b in zip(shape, strides, others, strict=True))
-
-
-def _packed(dtype: np.dtype[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a contiguous array, in bytes."""
-    return tuple(stride * dtype.itemsize for stride in packed_strides(shape))
+    plan = plan_tile(size, request.shape, request.repeats, packed if is_contiguous else strides, out_strides)
+    axes = tile_axes(request.shape, request.repeats, packed if is_packed else strides, out_strides)
+    whole = None
+    if len(plan.blocks) == 1 and starts(axes) <= (MAX_STARTS if is_contiguous else MAX_STRIDED_STARTS):
+        whole = assignment_of(request.shape, request.repeats, is_packed=is_packed).between(shape, request.output_shape)
+    return _Prepared(desc, target, request.output_shape, whole, plan, is_contiguous, is_packed_first)
 
 
 def _region(array: NDArray[Any]) -> Region:
@@ -273,18 +257,11 @@ def _counts(repeats: int | Iterable[int]) -> tuple[int, ...]:
         return tuple(map(index, repeats))
 
 
-def _fitting_strides(
-    dtype: np.dtype[Any],
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    wanted_dtype: np.dtype[Any],
-    wanted_shape: tuple[int, ...],
-) -> tuple[int, ...]:
-    if shape != wanted_shape or dtype != wanted_dtype:
-        raise ValueError(f"out is {dtype} of shape {shape}; {wanted_dtype} of shape {wanted_shape} was expected")
-    if shares_addresses((*shape, dtype.itemsize), (*map(abs, strides), 1)) is not False:  # byte by byte
-        raise ValueError(f"the strides {strides} let elements of out share memory")
-    return strides
+def _require_fit(out: NDArray[Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    if out.shape != shape or out.dtype != dtype:
+        raise ValueError(f"out is {out.dtype} of shape {out.shape}; {dtype} of shape {shape} was expected")
+    if shares_addresses((*shape, dtype.itemsize), (*map(abs, out.strides), 1)) is not False:  # byte by byte
+        raise ValueError(f"the strides {out.strides} let elements of out share memory")
 
 
 def _share_memory(out: NDArray[Any], array: NDArray[Any]) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import mul
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy import may_share_memory, ndarray
@@ -17,12 +18,14 @@ from dml_tile.calls import record
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.dtypes import DTYPES
 from dml_tile.errors import DmlError
+from dml_tile.execution.assignment import MAX_STARTS, Assignment, assignment_of, starts
 from dml_tile.execution.numpy_calls import Region
 from dml_tile.execution.plan import Plan
 from dml_tile.execution.planner import plan_tile
 from dml_tile.execution.threads import Progress, Work, run_once
 from dml_tile.findings import Against, Finding
-from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
+from dml_tile.geometry.axes import tile_axes
+from dml_tile.geometry.layout import ELEMENT_SIZES, lie_alike, packed_strides
 from dml_tile.rules.binding import output_is_apart, range_is_large_enough
 from dml_tile.rules.check import findings_of
 from dml_tile.rules.tensor import output_elements_are_apart, total_is_large_enough
@@ -80,8 +83,10 @@ class CompiledTile:
     plan: Plan
     sizes_in_bytes: tuple[int, int]
     """The TotalTensorSizeInBytes of input and output."""
-    dtypes: frozenset[np.dtype[Any]]
+    dtypes: tuple[np.dtype[Any], ...]
     """The dtypes that arrays mostly have: that of the tensors, and uint8 for raw memory."""
+    assignment: Assignment | None
+    """The quickest way between arrays of the tensors' dtype, where there is one; it leaves no byte of them out."""
 
     def bind(self, input: BufferLike, output: BufferLike) -> BoundTile:  # noqa: A002
         """The tile between two buffers, of which each has at least the tensor's TotalTensorSizeInBytes.
@@ -98,21 +103,27 @@ class CompiledTile:
     def execute(self, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
         """Tile ``input`` into ``output``, once; raises what ``bind`` raises."""
         read, written = self.sizes_in_bytes
-        is_plainly_fit = (
+        if (
             type(input) is ndarray
             and type(output) is ndarray
+            and input is not output
             and input.dtype in self.dtypes
             and output.dtype in self.dtypes
             and input.nbytes == read
             and output.nbytes == written
-            and input.flags.c_contiguous
-            and output.flags.carray
-            and not may_share_memory(input, output)
-        )
-        source, destination = (input, output) if is_plainly_fit else self._memory("execute", input, output)
-        if self.padding == "poison":
-            byte_view(destination).fill(POISON)
-        run_once(self.plan, source, destination)  # type: ignore[arg-type]
+            and (input_flags := input.flags).c_contiguous
+            and (output_flags := output.flags).carray
+            and ((input_flags.owndata and output_flags.owndata) or not may_share_memory(input, output))
+        ):
+            source, destination = input, output
+        else:
+            source, destination = self._memory("execute", input, output)
+        if self.assignment is not None and source.dtype is destination.dtype is self.dtypes[0]:
+            self.assignment.make(source, destination)
+        else:
+            if self.padding == "poison":
+                byte_view(destination).fill(POISON)
+            run_once(self.plan, source, destination)
         record("execute", self.target, self.desc)
 
     def _memory(
@@ -123,10 +134,9 @@ class CompiledTile:
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """The memory of the two tensors; raises what ``bind`` raises."""
         source, destination = contiguous(input), contiguous(output, writable=True)
-        if type(input) is not ndarray or input.dtype not in self.dtypes:
-            self._require_its_elements(input, "input")
-        if type(output) is not ndarray or output.dtype not in self.dtypes:
-            self._require_its_elements(output, "output")
+        for buffer, name in (input, "input"), (output, "output"):
+            if type(buffer) is not ndarray or buffer.dtype not in self.dtypes:
+                require_data_type(element_dtype(buffer, name), described(self.desc)[0].data_type, name)
         read, written = self.sizes_in_bytes
         if source.nbytes != read:
             source = byte_view(source)[:read]
@@ -138,9 +148,6 @@ class CompiledTile:
             del source, destination  # else the traceback would keep the caller from closing an mmap
             raise DmlError(findings)
         return source, destination
-
-    def _require_its_elements(self, buffer: BufferLike, name: str) -> None:
-        require_data_type(element_dtype(buffer, name), described(self.desc)[0].data_type, name)
 
     def _buffer_findings(self, source: NDArray[Any], destination: NDArray[Any]) -> list[Finding]:
         findings: list[Finding] = []
@@ -180,8 +187,23 @@ def _compile(call: str, desc: TileOperatorDesc, target: Target, against: Against
     require_executable(call, desc, target, against)
     source, destination = described(desc)
     totals = source.total_tensor_size_in_bytes, destination.total_tensor_size_in_bytes
-    dtypes = frozenset({DTYPES[source.data_type], np.dtype(np.uint8)})
-    return CompiledTile(desc, target, padding, plan_of(desc), totals, dtypes)
+    dtypes = DTYPES[source.data_type], np.dtype(np.uint8)
+    plan = plan_of(desc)
+    return CompiledTile(desc, target, padding, plan, totals, dtypes, _assignment(desc, plan, totals))
+
+
+def _assignment(desc: TileOperatorDesc, plan: Plan, totals: tuple[int, int]) -> Assignment | None:
+    """The assignment for arrays that have just the elements of both tensors, if those are packed and it pays."""
+    size, sizes, repeats, read, written = _walk(desc)
+    produced = tuple(map(mul, sizes, repeats))
+    is_packed = (
+        totals == (size * math.prod(sizes), plan.size)
+        and lie_alike(sizes, read, packed_strides(sizes, size))
+        and lie_alike(produced, written, packed_strides(produced, size))
+    )
+    if not is_packed or len(plan.blocks) > 1 or starts(tile_axes(sizes, repeats, read, written)) > MAX_STARTS:
+        return None
+    return assignment_of(sizes, repeats, is_packed=True)
 
 
 MAX_KEPT_TILES: Final = 256
@@ -234,19 +256,33 @@ def execute(
 
 def plan_of(desc: TileOperatorDesc) -> Plan:
     """The plan of a tile that is known to be executable."""
+    return plan_tile(*_walk(desc))
+
+
+class _Walk(NamedTuple):
+    """The size of an element and the strides of both tensors, in bytes, and the sizes and repeats between them."""
+
+    size: int
+    sizes: tuple[int, ...]
+    repeats: tuple[int, ...]
+    read: tuple[int, ...]
+    written: tuple[int, ...]
+
+
+def _walk(desc: TileOperatorDesc) -> _Walk:
     source, destination = described(desc)
     size = ELEMENT_SIZES[source.data_type]
     sizes, produced = ((buffer.sizes or ())[: buffer.dimension_count] for buffer in (source, destination))
     repeats = (desc.repeats or ())[: desc.repeats_count]
     assert produced == tuple(map(mul, sizes, repeats)), "the plan would leave the output"
-    return plan_tile(size, sizes, repeats, _strides(source, size), _strides(destination, size))
+    return _Walk(size, sizes, repeats, _strides(source, sizes, size), _strides(destination, produced, size))
 
 
-def _strides(buffer: BufferTensorDesc, element_size: int) -> tuple[int, ...]:
+def _strides(buffer: BufferTensorDesc, sizes: tuple[int, ...], element_size: int) -> tuple[int, ...]:
     """In bytes; C arrays, and so these, may go on behind the count."""
-    count = buffer.dimension_count
-    strides = packed_strides((buffer.sizes or ())[:count]) if buffer.strides is None else buffer.strides[:count]
-    return tuple(stride * element_size for stride in strides)
+    if buffer.strides is None:
+        return packed_strides(sizes, element_size)
+    return tuple(stride * element_size for stride in buffer.strides[: buffer.dimension_count])
 
 
 def require_padding(padding: Padding) -> None:

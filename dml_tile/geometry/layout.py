@@ -41,9 +41,14 @@ MAX_ADDRESSES_OF_A_RUN: Final = 2**24
 _DENSE: Final = 8  # times as many addresses as elements, or fewer
 
 
-def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
-    """The strides, in elements, of a tensor without padding: the last dimension is contiguous."""
-    return tuple(accumulate(reversed(sizes[1:]), mul, initial=1))[::-1] if sizes else ()
+def packed_strides(sizes: Sequence[int], element_size: int = 1) -> tuple[int, ...]:
+    """The strides, in the unit of the element size, of a tensor without padding: the last dimension is contiguous."""
+    return tuple(accumulate(reversed(sizes[1:]), mul, initial=element_size))[::-1] if sizes else ()
+
+
+def lie_alike(sizes: Sequence[int], strides: Sequence[int], others: Sequence[int]) -> bool:
+    """Return True if the strides of all dimensions that have several elements are the same."""
+    return all(size == 1 or a == b for size, a, b in zip(sizes, strides, others, strict=True))
 
 
 def extent(sizes: Sequence[int], strides: Sequence[int] | None) -> int:
