@@ -85,22 +85,24 @@ def tile(
     if type(array) is not ndarray:
         array = _as_array(array)
     target = resolve(target)
-    counts = tuple(map(index, repeats)) if type(repeats) is tuple else _counts(repeats)
-    dtype, shape, strides = array.dtype, array.shape, array.strides
+    counts = known if (known := _integers.get(id(repeats), ())) is repeats else _counts(repeats)
+    dtype, shape, flags = array.dtype, array.shape, array.flags
+    layout = flags.c_contiguous or array.strides
     key: tuple[object, ...]  # what is kept holds its target, so that no other has its id
     if out is None:
-        key = dtype, shape, strides, counts, id(target), against
-        prepared = _kept.get(key) or _keep(key, dtype, shape, strides, counts, target, against)
+        key = dtype, shape, layout, counts, id(target), against
+        prepared = _kept.get(key) or _keep(key, array, repeats, counts, target, against)
         out = empty(prepared.shape, dtype)
     else:
         if type(out) is not ndarray:
             _require_array(out)
-        flags = out.flags
-        if not flags.writeable:
+        out_flags = out.flags
+        if not out_flags.writeable:
             raise ValueError("out is read-only; a writable array was expected")
-        key = dtype, shape, strides, counts, id(target), against, out.dtype, out.shape, out.strides
-        prepared = _kept.get(key) or _keep(key, dtype, shape, strides, counts, target, against, out)
-        have_memory_of_their_own = flags.owndata and array.flags.owndata and out is not array
+        out_layout = out_flags.c_contiguous or out.strides
+        key = dtype, shape, layout, counts, id(target), against, out.dtype, out.shape, out_layout
+        prepared = _kept.get(key) or _keep(key, array, repeats, counts, target, against, out)
+        have_memory_of_their_own = flags.owndata and out_flags.owndata and out is not array
         if not have_memory_of_their_own and may_share_memory(out, array) and _share_memory(out, array):
             raise ValueError("out shares memory with the array; Tile has no in-place form")
     desc, target, _, assignment, plan, is_contiguous, is_packed_first = prepared
@@ -154,50 +156,49 @@ _MAX_PACKED_FIRST: Final = SCRATCH
 
 
 _kept: Final[dict[tuple[object, ...], _Prepared]] = {}
+_integers: Final[dict[int, tuple[int, ...]]] = {}
+"""Repeats that are tuples of Python's integers, and so need not be converted, by their ids."""
 
 
 def _keep(
     key: tuple[object, ...],
-    dtype: np.dtype[Any],
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    repeats: tuple[int, ...],
+    array: NDArray[Any],
+    repeats: int | Iterable[int],
+    counts: tuple[int, ...],
     target: Target,
     against: Against,
     out: NDArray[Any] | None = None,
 ) -> _Prepared:
     """Check and plan the tile of arrays that lie in memory alike, and keep it for the next call."""
+    dtype = array.dtype
     require_native(dtype, "the array", "array")
     data_type = DATA_TYPES.get(dtype.str[1:])
     if data_type is None:
         raise TypeError(f"DirectML has no tensor data type for {dtype}")
-    request = dialect.tile(dtype.name, shape, repeats)
+    request = dialect.tile(dtype.name, array.shape, counts)
     desc = TileOperatorDesc.from_input(
         data_type=data_type, sizes=request.shape or (1,), repeats=request.repeats or (1,)
     )
     require_executable("tile", desc, target, against)
     if out is not None:
         _require_fit(out, dtype, request.output_shape)
-    out_strides = None if out is None else out.strides
-    prepared = _prepared(desc, target, dtype.itemsize, request, (shape, strides), out_strides)
+    prepared = _prepared(desc, target, request, array, out)
     keep(_kept, key, prepared)
+    if type(repeats) is tuple and {int}.issuperset(map(type, repeats)):
+        keep(_integers, id(repeats), repeats)
     return prepared
 
 
 def _prepared(
-    desc: TileOperatorDesc,
-    target: Target,
-    size: int,
-    request: Request,
-    layout: tuple[tuple[int, ...], tuple[int, ...]],
-    out_strides: tuple[int, ...] | None,
+    desc: TileOperatorDesc, target: Target, request: Request, array: NDArray[Any], out: NDArray[Any] | None
 ) -> _Prepared:
-    """Choose the way between arrays of these strides, in bytes; ``size`` is an element's, None a contiguous output."""
-    shape, strides = layout
-    strides = (0,) * (len(request.shape) - len(shape)) + strides
+    """Choose the way between such arrays; None stands for a contiguous output."""
+    size = array.itemsize
+    strides = (0,) * (len(request.shape) - array.ndim) + array.strides
     packed, packed_output = packed_strides(request.shape, size), packed_strides(request.output_shape, size)
-    if out_strides is None or lie_alike(request.output_shape, out_strides, packed_output):
-        out_strides = packed_output
+    out_strides = packed_output
+    if out is not None and not lie_alike(request.output_shape, out.strides, packed_output):
+        out_strides = out.strides
     is_packed = is_contiguous = is_packed_first = False
     if out_strides == packed_output:
         is_packed = lie_alike(request.shape, strides, packed)
@@ -210,10 +211,11 @@ def _prepared(
         is_contiguous = is_packed or is_packed_first
     plan = plan_tile(size, request.shape, request.repeats, packed if is_contiguous else strides, out_strides)
     axes = tile_axes(request.shape, request.repeats, packed if is_packed else strides, out_strides)
-    whole = None
+    assignment = None
     if len(plan.blocks) == 1 and starts(axes) <= (MAX_STARTS if is_contiguous else MAX_STRIDED_STARTS):
-        whole = assignment_of(request.shape, request.repeats, is_packed=is_packed).between(shape, request.output_shape)
-    return _Prepared(desc, target, request.output_shape, whole, plan, is_contiguous, is_packed_first)
+        assignment = assignment_of(request.shape, request.repeats, is_packed=is_packed)
+        assignment = assignment.between(array.shape, request.output_shape)
+    return _Prepared(desc, target, request.output_shape, assignment, plan, is_contiguous, is_packed_first)
 
 
 def _region(array: NDArray[Any]) -> Region:

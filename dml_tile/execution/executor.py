@@ -109,8 +109,8 @@ class CompiledTile:
             and input is not output
             and input.dtype in self.dtypes
             and output.dtype in self.dtypes
-            and input.nbytes == read
-            and output.nbytes == written
+            and input.nbytes >= read
+            and output.nbytes >= written
             and (input_flags := input.flags).c_contiguous
             and (output_flags := output.flags).carray
             and ((input_flags.owndata and output_flags.owndata) or not may_share_memory(input, output))
@@ -118,11 +118,12 @@ class CompiledTile:
             source, destination = input, output
         else:
             source, destination = self._memory("execute", input, output)
-        if self.assignment is not None and source.dtype is destination.dtype is self.dtypes[0]:
+        is_exact = source.nbytes == read and destination.nbytes == written
+        if self.assignment is not None and is_exact and source.dtype is destination.dtype is self.dtypes[0]:
             self.assignment.make(source, destination)
         else:
             if self.padding == "poison":
-                byte_view(destination).fill(POISON)
+                byte_view(destination)[:written].fill(POISON)
             run_once(self.plan, source, destination)
         record("execute", self.target, self.desc)
 
@@ -138,9 +139,9 @@ class CompiledTile:
             if type(buffer) is not ndarray or buffer.dtype not in self.dtypes:
                 require_data_type(element_dtype(buffer, name), described(self.desc)[0].data_type, name)
         read, written = self.sizes_in_bytes
-        if source.nbytes != read:
+        if source.nbytes > read:  # what lies behind may overlap
             source = byte_view(source)[:read]
-        if destination.nbytes != written:
+        if destination.nbytes > written:
             destination = byte_view(destination)[:written]
         if source.nbytes < read or destination.nbytes < written or may_share_memory(source, destination):
             findings = self._buffer_findings(source, destination)
