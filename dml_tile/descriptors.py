@@ -12,12 +12,22 @@ Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
 from operator import index, mul
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, TypeAlias
 
 from pydantic import Field, TypeAdapter, model_validator
 
-from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorDataType, TensorFlags, TensorType
+from dml_tile.enums import (
+    DML_TENSOR_DIMENSION_COUNT_MAX1,
+    UINT64_MAX,
+    UINT_MAX,
+    OperatorType,
+    TensorDataType,
+    TensorFlags,
+    TensorType,
+)
 from dml_tile.geometry.layout import ELEMENT_SIZES, wrapping_size_in_bytes
 from dml_tile.operators import operator_name
 from dml_tile.spellings import DataTypes, Enumerator, Flags, Unsigned
@@ -56,9 +66,12 @@ _OUTPUT_IS_INFERRED: Final = "output_is_inferred"
 _TYPE_KEYS: Final = ("Type", "type")
 
 
-def _not_given() -> int:
-    """Stands for a count or a total that the input leaves out, until the model's validator has worked it out."""
-    return -1
+_LEFT_OUT: Final = -1
+"""Stands for a count or a total that the input leaves out, until the model's validator has worked it out."""
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default")
 
 
 class BufferTensorDesc(Struct):
@@ -71,7 +84,8 @@ class BufferTensorDesc(Struct):
     data_type: Annotated[TensorDataType | int, DATA_TYPE] = Field(description="The type of the tensor's values.")
     flags: Annotated[TensorFlags | int, TENSOR_FLAGS] = Field(default=TensorFlags.NONE, description="DML_TENSOR_FLAGS.")
     dimension_count: UINT = Field(
-        default_factory=_not_given,
+        default=_LEFT_OUT,
+        json_schema_extra=_without_default,
         description="The number of dimensions; it is the length of Sizes, and of Strides where given.",
     )
     sizes: UINTS | None = Field(description="The size of each dimension, in elements; none may be 0.")
@@ -80,7 +94,8 @@ class BufferTensorDesc(Struct):
         description="How far apart neighbours along each dimension lie, in elements, not bytes; null means packed.",
     )
     total_tensor_size_in_bytes: UINT64 = Field(
-        default_factory=_not_given,
+        default=_LEFT_OUT,
+        json_schema_extra=_without_default,
         description="At least the size that Sizes, Strides and DataType imply, rounded up to a multiple of 4 bytes.",
     )
     guaranteed_base_offset_alignment: UINT = Field(
@@ -177,7 +192,8 @@ class TileOperatorDesc(Struct):
         description="The tensor to write to: OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]."
     )
     repeats_count: UINT = Field(
-        default_factory=_not_given,
+        default=_LEFT_OUT,
+        json_schema_extra=_without_default,
         description="The length of Repeats; it is the same as InputTensor.DimensionCount.",
     )
     repeats: UINTS | None = Field(description="The number of tiled copies of each dimension; all are larger than 0.")
@@ -219,6 +235,21 @@ class TileOperatorDesc(Struct):
         """
         if len(sizes) != len(repeats):
             raise ValueError(f"{len(sizes)} sizes take as many repeats; {len(repeats)} were provided")
+        if strides is None and output_strides is None and len(sizes) <= DML_TENSOR_DIMENSION_COUNT_MAX1:
+            with suppress(TypeError):  # something that is not hashable
+                return _packed_tile(cls, data_type, flags, *sizes, *repeats)  # type: ignore[arg-type,return-value]
+        return cls._from_input(data_type, sizes, repeats, flags, strides, output_strides)
+
+    @classmethod
+    def _from_input(
+        cls,
+        data_type: DataTypeLike,
+        sizes: IntegersLike,
+        repeats: IntegersLike,
+        flags: TensorFlagsLike,
+        strides: IntegersLike | None = None,
+        output_strides: IntegersLike | None = None,
+    ) -> Self:
         source: dict[str, Any] = {"DataType": data_type, "Sizes": sizes}
         output: dict[str, Any] = {"DataType": data_type, "Sizes": _products(sizes, repeats)}
         if strides is not None:
@@ -300,6 +331,18 @@ class TileOperatorDesc(Struct):
             return arguments if type(self).from_input(**arguments) == self else None
         except (TypeError, ValueError):  # it takes no such argument, or cannot infer
             return None
+
+
+@lru_cache(maxsize=256, typed=True)
+def _packed_tile(
+    kind: type[TileOperatorDesc], data_type: DataTypeLike, flags: TensorFlagsLike, *lengths: SupportsIndex
+) -> TileOperatorDesc:
+    """A tile of packed tensors; ``lengths`` are as many sizes as repeats.
+
+    Programs describe the same few tiles again and again. They get one object each, for which plans are kept too.
+    """
+    rank = len(lengths) // 2
+    return kind._from_input(data_type, lengths[:rank], lengths[rank:], flags)
 
 
 class OperatorDesc(Struct):

@@ -179,6 +179,18 @@ def test_out_must_not_share_memory_with_the_array() -> None:
     memory = np.zeros((2, 6), np.float32)
     with pytest.raises(ValueError, match="out shares memory"):
         tile(memory[:, :3], 2, out=memory)
+    with pytest.raises(ValueError, match="out shares memory"):
+        tile(memory, 1, out=memory)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (6,), (1, 6), (1, 1, 2, 3)])
+@pytest.mark.parametrize("repeats", [(1,), (1, 1), (3, 1), (1, 3), (2, 1, 1, 1, 3)])
+def test_leading_ones_make_no_difference_to_what_is_written(shape: tuple[int, ...], repeats: tuple[int, ...]) -> None:
+    array = np.arange(math.prod(shape), dtype=np.uint16).reshape(shape)
+    out = np.zeros_like(np.tile(array, repeats))
+    for _ in range(2):  # the second time by what is kept
+        assert np.array_equal(tile(array, repeats), np.tile(array, repeats))
+        assert np.array_equal(tile(array, repeats, out=out), np.tile(array, repeats))
 
 
 def test_arrays_that_lie_in_memory_alike_are_tiled_alike_by_their_own_values() -> None:
@@ -191,6 +203,20 @@ def test_a_float_is_no_repeat_even_where_its_value_is_known() -> None:
     tile(ARRAY, (2, 3))
     with pytest.raises(TypeError):
         tile(ARRAY, (2.0, 3.0))  # type: ignore[arg-type]
+
+
+def test_what_tells_no_number_may_change_between_calls() -> None:
+    class Count:
+        def __init__(self) -> None:
+            self.value = 2
+
+        def __index__(self) -> int:
+            return self.value
+
+    repeats = (count := Count(), Count())
+    assert tile(ARRAY, repeats).shape == (4, 6)
+    count.value = 3
+    assert tile(ARRAY, repeats).shape == (6, 6)
 
 
 def test_the_simulated_target_counts_each_time() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,10 @@ def test_an_unknown_target_of_the_variable_is_told_by_commands(
 def test_a_target_s_name_tells_what_its_adapter_lacks(check: Call, file: str) -> None:
     result = check(file, "--target", "5_2+no-typed-uav-loads", "--format", "json")
     assert [one["target"] for one in json.loads(result.stdout)["results"]] == ["5_2+no-typed-uav-loads"]
+
+
+def test_another_mapping_may_stand_in_for_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"DML_TILE_TARGET": "2_0"})
+    assert current_target().name == "2_0"
+    monkeypatch.setattr(os, "environ", {})
+    assert current_target().name == "6_4"

@@ -227,6 +227,22 @@ def test_sizes_and_repeats_of_different_lengths_cannot_be_tiled() -> None:
         TileOperatorDesc.from_input(data_type="UINT8", sizes=[1, 2, 3], repeats=[2, 2])
 
 
+def test_equal_descriptions_of_an_input_give_one_object() -> None:
+    first, second = (TileOperatorDesc.from_input(data_type="INT8", sizes=[2, 3], repeats=(1, 2)) for _ in range(2))
+    assert first is second
+    assert first is not TileOperatorDesc.from_input(data_type="INT8", sizes=[2, 3], repeats=(2, 1))
+    assert first != TileOperatorDesc.from_input(data_type="INT8", sizes=[2, 3], repeats=(1, 2), flags="OWNED_BY_DML")
+
+
+@pytest.mark.parametrize("two", [2.0, np.float64(2), "2", [2], None])
+def test_what_equals_a_number_that_is_known_is_no_number(two: Any) -> None:
+    TileOperatorDesc.from_input(data_type="INT8", sizes=[2], repeats=[2])
+    with pytest.raises(ValidationError):
+        TileOperatorDesc.from_input(data_type="INT8", sizes=[2], repeats=[two])
+    with pytest.raises(ValidationError):
+        TileOperatorDesc.from_input(data_type="INT8", sizes=[two], repeats=[2])
+
+
 def test_an_operator_is_read_nested_or_flat() -> None:
     tile = {"InputTensor": FLOATS, "OutputTensor": FLOATS, "Repeats": [1, 1]}
     nested = OperatorDesc.model_validate({"Type": "DML_OPERATOR_TILE", "Desc": tile})

@@ -112,6 +112,25 @@ def test_overlapping_buffers_are_refused(example: TileOperatorDesc, offset: int)
     assert finding.rule == "DML-BINDING-overlap"
 
 
+def test_an_array_is_no_output_of_its_own(example: TileOperatorDesc) -> None:
+    desc = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2, 3], repeats=[1, 1])
+    array = np.arange(6, dtype=np.float32)
+    with pytest.raises(DmlError, match="DML-BINDING-overlap"):
+        execute(desc, array, array)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.float16, np.int32, np.int64])
+@pytest.mark.parametrize("behind", [0, 1, 4])
+def test_arrays_have_any_shape_that_holds_the_tensors(dtype: type, behind: int) -> None:
+    desc = TileOperatorDesc.from_input(data_type=dtype, sizes=[2, 3, 4], repeats=[2, 1, 3])
+    array = np.arange(2 * 3 * 4 + behind).astype(dtype)
+    output = np.full(4 * 3 * 12 + behind, 7, dtype)
+    shape = (6, 4) if not behind else (24 + behind,)
+    execute(desc, array.reshape(shape), output)
+    assert np.array_equal(output[:144].reshape(4, 3, 12), np.tile(array[:24].reshape(2, 3, 4), (2, 1, 3)))
+    assert (output[144:] == 7).all()
+
+
 def test_what_lies_behind_the_tensors_may_overlap(example: TileOperatorDesc) -> None:
     memory = np.zeros(300, np.uint8)
     memory[240:264] = np.ones(6, np.float32).view(np.uint8)
