@@ -213,7 +213,7 @@ def test_what_tells_no_number_may_change_between_calls() -> None:
         def __index__(self) -> int:
             return self.value
 
-    repeats = (count := Count(), Count())
+    repeats: Any = (count := Count(), Count())
     assert tile(ARRAY, repeats).shape == (4, 6)
     count.value = 3
     assert tile(ARRAY, repeats).shape == (6, 6)

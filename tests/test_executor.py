@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dtypes import DTYPES
@@ -123,8 +124,8 @@ def test_an_array_is_no_output_of_its_own(example: TileOperatorDesc) -> None:
 @pytest.mark.parametrize("behind", [0, 1, 4])
 def test_arrays_have_any_shape_that_holds_the_tensors(dtype: type, behind: int) -> None:
     desc = TileOperatorDesc.from_input(data_type=dtype, sizes=[2, 3, 4], repeats=[2, 1, 3])
-    array = np.arange(2 * 3 * 4 + behind).astype(dtype)
-    output = np.full(4 * 3 * 12 + behind, 7, dtype)
+    array: NDArray[Any] = np.arange(2 * 3 * 4 + behind).astype(dtype)
+    output: NDArray[Any] = np.full(4 * 3 * 12 + behind, 7, dtype)
     shape = (6, 4) if not behind else (24 + behind,)
     execute(desc, array.reshape(shape), output)
     assert np.array_equal(output[:144].reshape(4, 3, 12), np.tile(array[:24].reshape(2, 3, 4), (2, 1, 3)))

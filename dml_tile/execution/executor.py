@@ -83,9 +83,9 @@ class CompiledTile:
     plan: Plan
     sizes_in_bytes: tuple[int, int]
     """The TotalTensorSizeInBytes of input and output."""
-    dtypes: tuple[np.dtype[Any], ...]
+    _dtypes: tuple[np.dtype[Any], ...]
     """The dtypes that arrays mostly have: that of the tensors, and uint8 for raw memory."""
-    assignment: Assignment | None
+    _assignment: Assignment | None
     """The quickest way between arrays of the tensors' dtype, where there is one; it leaves no byte of them out."""
 
     def bind(self, input: BufferLike, output: BufferLike) -> BoundTile:  # noqa: A002
@@ -107,8 +107,8 @@ class CompiledTile:
             type(input) is ndarray
             and type(output) is ndarray
             and input is not output
-            and input.dtype in self.dtypes
-            and output.dtype in self.dtypes
+            and input.dtype in self._dtypes
+            and output.dtype in self._dtypes
             and input.nbytes >= read
             and output.nbytes >= written
             and (input_flags := input.flags).c_contiguous
@@ -119,8 +119,8 @@ class CompiledTile:
         else:
             source, destination = self._memory("execute", input, output)
         is_exact = source.nbytes == read and destination.nbytes == written
-        if self.assignment is not None and is_exact and source.dtype is destination.dtype is self.dtypes[0]:
-            self.assignment.make(source, destination)
+        if self._assignment is not None and is_exact and source.dtype is destination.dtype is self._dtypes[0]:
+            self._assignment.make(source, destination)
         else:
             if self.padding == "poison":
                 byte_view(destination)[:written].fill(POISON)
@@ -136,7 +136,7 @@ class CompiledTile:
         """The memory of the two tensors; raises what ``bind`` raises."""
         source, destination = contiguous(input), contiguous(output, writable=True)
         for buffer, name in (input, "input"), (output, "output"):
-            if type(buffer) is not ndarray or buffer.dtype not in self.dtypes:
+            if type(buffer) is not ndarray or buffer.dtype not in self._dtypes:
                 require_data_type(element_dtype(buffer, name), described(self.desc)[0].data_type, name)
         read, written = self.sizes_in_bytes
         if source.nbytes > read:  # what lies behind may overlap
