@@ -5,7 +5,6 @@ Page: https://numpy.org/doc/stable/reference/generated/numpy.tile.html
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from operator import index, mul
 from typing import Any, Final, NamedTuple, Protocol
@@ -105,11 +104,15 @@ def tile(
         have_memory_of_their_own = flags.owndata and out_flags.owndata and out is not array
         if not have_memory_of_their_own and may_share_memory(out, array) and _share_memory(out, array):
             raise ValueError("out shares memory with the array; Tile has no in-place form")
-    desc, target, _, assignment, plan, is_contiguous, is_packed_first = prepared
+    desc, target, _, assignment, plan, is_contiguous, is_packed_first, order = prepared
     if assignment is not None:
         assignment.make(array, out)
     elif is_contiguous:
-        run_once(plan, array.copy() if is_packed_first else array, out)
+        if order is not None:
+            array = array.transpose(order)
+        elif is_packed_first:
+            array = array.copy()
+        run_once(plan, array, out)
     else:
         run(plan, _region(array), _region(out))
     record("tile", target, desc)
@@ -138,8 +141,8 @@ def _as_array(array: Any) -> NDArray[Any]:
 class _Prepared(NamedTuple):
     """A tile that DirectML accepts at a target, and the fastest way to write it between arrays that lie alike.
 
-    That is the assignment, if there is one. Else it is the plan, between contiguous arrays, of which the input is
-    copied to one beforehand if it ``is_packed_first``, or between any.
+    That is the assignment, if there is one. Else it is the plan: between contiguous arrays, where the input is copied
+    to one beforehand if it ``is_packed_first``, or is one with its axes in another ``order``; or between any.
     """
 
     desc: TileOperatorDesc
@@ -149,6 +152,7 @@ class _Prepared(NamedTuple):
     plan: Plan
     is_contiguous: bool
     is_packed_first: bool
+    order: tuple[int, ...] | None
 
 
 _MAX_PACKED_FIRST: Final = SCRATCH
@@ -199,23 +203,35 @@ def _prepared(
     out_strides = packed_output
     if out is not None and not lie_alike(request.output_shape, out.strides, packed_output):
         out_strides = out.strides
-    is_packed = is_contiguous = is_packed_first = False
+    is_packed = is_packed_first = False
+    order = None
     if out_strides == packed_output:
         is_packed = lie_alike(request.shape, strides, packed)
+        order = None if is_packed else _order_in_memory(array)
         is_packed_first = (
             not is_packed
-            and size * math.prod(request.shape) <= _MAX_PACKED_FIRST
+            and order is None
+            and array.nbytes <= _MAX_PACKED_FIRST
             and max(request.repeats) > 1
             and starts(map(Axis, request.shape, strides, packed)) <= MAX_STRIDED_STARTS
         )
-        is_contiguous = is_packed or is_packed_first
-    plan = plan_tile(size, request.shape, request.repeats, packed if is_contiguous else strides, out_strides)
-    axes = tile_axes(request.shape, request.repeats, packed if is_packed else strides, out_strides)
+    is_contiguous = is_packed or is_packed_first or order is not None
+    if is_packed_first:
+        plan = plan_tile(size, request.shape, request.repeats, packed, out_strides)
+    else:
+        plan = plan_tile(size, request.shape, request.repeats, strides, out_strides)
+    axes = tile_axes(request.shape, request.repeats, strides, out_strides)
     assignment = None
     if len(plan.blocks) == 1 and starts(axes) <= (MAX_STARTS if is_contiguous else MAX_STRIDED_STARTS):
         assignment = assignment_of(request.shape, request.repeats, is_packed=is_packed)
         assignment = assignment.between(array.shape, request.output_shape)
-    return _Prepared(desc, target, request.output_shape, assignment, plan, is_contiguous, is_packed_first)
+    return _Prepared(desc, target, request.output_shape, assignment, plan, is_contiguous, is_packed_first, order)
+
+
+def _order_in_memory(array: NDArray[Any]) -> tuple[int, ...] | None:
+    """The order of axes in which an array is contiguous; None if there is none."""
+    order = tuple(sorted(range(array.ndim), key=array.strides.__getitem__, reverse=True))
+    return order if array.transpose(order).flags.c_contiguous else None
 
 
 def _region(array: NDArray[Any]) -> Region:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from dml_tile.execution.numpy_calls import Call, Region
 from dml_tile.execution.thresholds import LINE
 
-MAX_SPARE: Final = 4
-"""The pieces of scratch memory that are kept for any plan, each of SPARE_BYTES."""
+MAX_SPARE: Final = 64
+"""The pieces of scratch memory that are kept, each of SPARE_BYTES: as many as threads ever needed at once."""
 SPARE_BYTES: Final = 2**19
-MAX_KEPT_SCRATCH: Final = 2**16
-"""The most bytes of scratch memory that a plan keeps for itself."""
 
 _spare: Final[deque[NDArray[np.uint8]]] = deque()
 
@@ -45,10 +43,9 @@ def aligned(size: int) -> NDArray[np.uint8]:
 
 
 class StagedBlock:
-    """The only block of a plan, with scratch memory of its own and all views of it; for one thread at a time."""
+    """The calls for a block, with their views of the scratch memory that they pass; for one thread at a time."""
 
-    def __init__(self, copies: Sequence[Sequence[Call]], starts: Sequence[int]) -> None:
-        memory = aligned(starts[-1])
+    def __init__(self, copies: Sequence[Sequence[Call]], starts: Sequence[int], memory: NDArray[np.uint8]) -> None:
         regions = [Region(memory, start) for start in starts[:-1]]
         first, *between, last = copies
         self._first = [(call, call.written_in(*regions[0])) for call in first]
@@ -60,11 +57,21 @@ class StagedBlock:
         ]
         self._last = [(call, call.read_in(*regions[-1])) for call in last]
 
-    def run(self, source: NDArray[Any], output: NDArray[Any]) -> None:
-        """Move the bytes between contiguous arrays, from their first bytes on."""
+    def fill(self, source: NDArray[Any], offset: int = 0) -> None:
+        """Move the bytes from a contiguous array, from the offset on, to where they are written from."""
         for call, target in self._first:
-            call.move(call.read_in(source), target)
+            call.move(call.read_in(source, offset), target)
         for step in self._between:
             step()
+
+    def write(self, output: NDArray[Any], offset: int = 0) -> None:
+        """Move the bytes to a contiguous array, from the offset on."""
         for call, values in self._last:
-            call.move(values, call.written_in(output))
+            call.move(values, call.written_in(output, offset))
+
+
+class Staging(NamedTuple):
+    """The staged blocks of a plan, by their lengths, in a piece of scratch memory."""
+
+    memory: NDArray[np.uint8]
+    blocks: dict[int, StagedBlock]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dml_tile.execution.numpy_calls import Region, make
 from dml_tile.execution.plan import Plan
-from dml_tile.execution.scratch import MAX_KEPT_SCRATCH, StagedBlock, give_scratch, take_scratch
+from dml_tile.execution.scratch import give_scratch, take_scratch
 from dml_tile.execution.thresholds import LARGE
 from dml_tile.processors import processor_count
 
@@ -108,33 +108,32 @@ def run(
         work.run(threads, progress)
         work.free()
         return
-    scratch = take_scratch(plan.scratch[-1])
-    previous = None
-    for block in plan.blocks:
-        memory, offset = source.memory, source.offset + block.read
-        *before, last = plan.calls[block.length]
-        is_in_scratch, previous = previous == (block.read, block.length), (block.read, block.length)
-        for calls, start in zip(before, plan.scratch, strict=False):
-            if not is_in_scratch:
-                make(calls, memory, scratch, offset, start)
-            memory, offset = scratch, start
-        make(last, memory, output.memory, offset, output.offset + block.written)
-    give_scratch(scratch)
+    _run_alone(plan, source, output)
 
 
 def run_once(plan: Plan, source: NDArray[Any], output: NDArray[Any]) -> None:
     """Move the bytes of a plan between contiguous arrays that do not overlap, from their first bytes on."""
     if plan.only_calls is not None:
         make(plan.only_calls, source, output)
-    elif len(plan.blocks) == 1 and plan.scratch[-1] <= MAX_KEPT_SCRATCH:
-        try:
-            block = plan.spare.pop()
-        except IndexError:
-            block = StagedBlock(plan.calls[plan.blocks[0].length], plan.scratch)
-        block.run(source, output)
-        plan.spare.append(block)
     else:
         run(plan, Region(source), Region(output))
+
+
+def _run_alone(plan: Plan, source: Region, output: Region) -> None:
+    (memory, start), (written_memory, written_start) = source, output
+    if len(plan.copies) == 1:
+        for read, written, length in plan.blocks:
+            make(plan.calls[length][0], memory, written_memory, start + read, written_start + written)
+        return
+    scratch = take_scratch(plan.scratch[-1])
+    staged = plan.staged_in(scratch)
+    previous = None
+    for read, written, length in plan.blocks:
+        if previous != (read, length):
+            staged[length].fill(memory, start + read)
+            previous = read, length
+        staged[length].write(written_memory, written_start + written)
+    give_scratch(scratch)
 
 
 def thread_count(plan: Plan, threads: int | None) -> int:
