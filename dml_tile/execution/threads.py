@@ -108,31 +108,33 @@ def run(
         work.run(threads, progress)
         work.free()
         return
-    _run_alone(plan, source, output)
+    _run_alone(plan, *source, *output)
 
 
 def run_once(plan: Plan, source: NDArray[Any], output: NDArray[Any]) -> None:
     """Move the bytes of a plan between contiguous arrays that do not overlap, from their first bytes on."""
     if plan.only_calls is not None:
         make(plan.only_calls, source, output)
+    elif plan.size <= LARGE:
+        _run_alone(plan, source, 0, output, 0)
     else:
         run(plan, Region(source), Region(output))
 
 
-def _run_alone(plan: Plan, source: Region, output: Region) -> None:
-    (memory, start), (written_memory, written_start) = source, output
+def _run_alone(plan: Plan, source: NDArray[Any], read_from: int, output: NDArray[Any], written_to: int) -> None:
     if len(plan.copies) == 1:
         for read, written, length in plan.blocks:
-            make(plan.calls[length][0], memory, written_memory, start + read, written_start + written)
+            make(plan.calls[length][0], source, output, read_from + read, written_to + written)
         return
     scratch = take_scratch(plan.scratch[-1])
     staged = plan.staged_in(scratch)
     previous = None
     for read, written, length in plan.blocks:
+        block = staged[length]
         if previous != (read, length):
-            staged[length].fill(memory, start + read)
+            block.fill(source, read_from + read)
             previous = read, length
-        staged[length].write(written_memory, written_start + written)
+        block.write(output, written_to + written)
     give_scratch(scratch)
 
 
