@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -82,32 +83,67 @@ def test_a_worker_that_is_killed_costs_nothing(zoo: list[str], client: Any) -> N
 DEADLY: Final = """
 import os
 from dml_tile.checks.one_file import FileCheck
-if not hasattr(FileCheck, "harmless"):
-    FileCheck.harmless = FileCheck.events
-    def deadly(check, file, sources):
-        if "deadly" in file:
-            os._exit(7)
-        yield from FileCheck.harmless(check, file, sources)
-    FileCheck.events = deadly
+from dml_tile.sweeps import worker
+events = FileCheck.events
+def deadly(check, file, sources):
+    if "deadly" in file:
+        os._exit(7)
+    yield from events(check, file, sources)
+FileCheck.events = deadly
+worker.main()
 """
 
 
 @pytest.mark.long
-def test_a_file_that_kills_its_workers_is_lost_alone(zoo: list[str]) -> None:
-    class Deadly(distributed.WorkerPlugin):  # type: ignore[misc, name-defined]  # distributed has no types
-        def setup(self, worker: Any) -> None:
-            exec(DEADLY, {})
-
+def test_a_file_that_ends_its_process_is_lost_alone_and_ends_no_worker(zoo: list[str], client: Any) -> None:
     from dml_tile.sweeps.cluster import on_cluster
 
     files = [*zoo[:20], write("deadly.json", TILE), *zoo[20:60]]
-    with two_workers() as local, distributed.Client(local, set_as_default=False) as client:
-        client.register_plugin(Deadly(), name="deadly")
-        told = list(on_cluster(client)(CHECK, files))
+    workers = set(client.run(os.getpid).values())
+    told = list(on_cluster(client, (sys.executable, "-c", DEADLY))(CHECK, files))
     assert [pair for pair in told if "deadly" not in pair[0]] == list(in_this_process(CHECK, zoo[:60]))
     problem, _ = (event for file, event in told if "deadly" in file)
-    assert isinstance(problem, Problem)
-    assert problem.message.startswith("the workers that checked it died")
+    assert problem == Problem("", "the process that checked it ended (status 0x7)")
+    assert set(client.run(os.getpid).values()) == workers
+
+
+class DyingCluster:
+    """A client of a cluster whose workers die of a file: what they were asked beside it is lost with it."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        self.plugin: Any = None
+
+    def nthreads(self) -> dict[str, int]:
+        return {"a worker": 2}
+
+    def register_plugin(self, plugin: Any, name: str) -> None:
+        self.plugin = plugin
+
+    def unregister_worker_plugin(self, name: str) -> None:
+        self.plugin.teardown(None)
+
+    def cancel(self, futures: list[Any]) -> None: ...
+
+    def submit(self, function: object, name: str, files: list[str], pure: bool) -> Any:
+        client = DyingCluster()
+        client.files, client.plugin = files, self.plugin
+        return client
+
+    def result(self) -> Any:
+        if "deadly" in "".join(self.files):
+            raise distributed.KilledWorker("a task", None, 3)
+        return self.plugin.told(self.files)
+
+
+def test_a_file_that_workers_die_of_is_lost_alone(zoo: list[str]) -> None:
+    from dml_tile.sweeps.cluster import on_cluster
+
+    files = [*zoo[:20], "deadly.json", *zoo[20:60]]
+    told = list(on_cluster(DyingCluster())(CHECK, files))
+    assert [pair for pair in told if "deadly" not in pair[0]] == list(in_this_process(CHECK, zoo[:60]))
+    problem, _ = (event for file, event in told if "deadly" in file)
+    assert problem == Problem("", "the workers that checked it died (4 of them)")
 
 
 def test_a_sweep_is_the_same_with_and_without_a_cluster(zoo: list[str], client: Any) -> None:

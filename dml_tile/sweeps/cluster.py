@@ -1,26 +1,30 @@
-"""Checks files on a Dask cluster. Its workers must have dml_tile, and reach the files by the same names."""
+"""Checks files on a Dask cluster. Its workers must have dml_tile, and reach the files by the same names.
+
+Each thread of a worker has a process of its own that checks files, so that a file that ends it does not end the worker:
+Dask has the task of a worker that dies done by the others, until none is left.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 from uuid import uuid4
 
 from distributed import Client, Future, KilledWorker, Worker, WorkerPlugin, get_worker
 
 from dml_tile.checks.one_file import Engine, Event, FileCheck, lost
-from dml_tile.readers.sources import Sources
-from dml_tile.sweeps.portable import portable
+from dml_tile.sweeps.process import COMMAND, Process, TimeLost, Told
+from dml_tile.sweeps.worker import Setup
 
 FILES_OF_A_BATCH: Final = 16
 _BATCHES_AHEAD: Final = 4
 """The batches for each thread of the cluster that may be under way before the first of them is passed on."""
 
 
-def on_cluster(client: Client) -> Engine:
-    """The engine that checks files on a client's cluster.
+def on_cluster(client: Client, command: Sequence[str] = COMMAND) -> Engine:
+    """The engine that checks files on a client's cluster; ``command`` starts a process that checks them.
 
     A batch whose worker dies is checked by another one. Where several die of it, its files are checked one by one, and
     the one that they die of is lost.
@@ -28,53 +32,55 @@ def on_cluster(client: Client) -> Engine:
 
     def engine(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
         sweep = _Sweep(client)
-        client.register_plugin(_Readers(check), name=sweep.readers)
+        client.register_plugin(_Processes(check, command), name=sweep.processes)
         try:
             yield from sweep.told(iter(files))
         finally:
             sweep.stop()
-            client.unregister_worker_plugin(sweep.readers)
+            client.unregister_worker_plugin(sweep.processes)
 
     return engine
 
 
-class _Readers(WorkerPlugin):  # type: ignore[misc]  # distributed has no types
-    """Keeps what reads models on a worker, for each thread that needs one."""
+class _Processes(WorkerPlugin):  # type: ignore[misc]  # distributed has no types
+    """Keeps the processes of a worker that check files, one for each thread that needs one."""
 
-    def __init__(self, check: FileCheck) -> None:
+    def __init__(self, check: FileCheck, command: Sequence[str]) -> None:
         self.check = check
-        self._all: list[Sources] = []
-        self._idle: deque[Sources] = deque()
+        self.command = command
+        self._all: list[Process] = []
+        self._idle: deque[Process] = deque()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Readers, (self.check,)
+        return _Processes, (self.check, self.command)
 
     def teardown(self, worker: Worker) -> None:
-        for sources in self._all:
-            sources.__exit__()
+        for process in self._all:
+            process.stop()
+            process.__exit__()
 
-    def events(self, files: Sequence[str]) -> list[list[Event]]:
-        """The events of each file."""
+    def told(self, files: Sequence[str]) -> Told:
+        """The files with their events."""
         try:
-            sources = self._idle.pop()
+            process = self._idle.pop()
         except IndexError:
-            sources = Sources(self.check.known_shapes)
-            self._all.append(sources)
+            process = Process(Setup(self.check, jobs=1), self.command, TimeLost())
+            self._all.append(process)
         try:
-            return [[portable(event) for event in self.check.events(file, sources)] for file in files]
+            return [*chain.from_iterable(process.told(files))]
         finally:
-            self._idle.append(sources)
+            self._idle.append(process)
 
 
-def _events_of(readers: str, files: Sequence[str]) -> list[list[Event]]:
-    """Check files on a worker, by the readers that it keeps."""
-    events: list[list[Event]] = get_worker().plugins[readers].events(files)
-    return events
+def _told_of(processes: str, files: Sequence[str]) -> Told:
+    """Check files on a worker, by the processes that it keeps."""
+    told: Told = get_worker().plugins[processes].told(files)
+    return told
 
 
 class _Sweep:
     def __init__(self, client: Client) -> None:
-        self.readers = f"dml_tile-{uuid4()}"
+        self.processes = f"dml_tile-{uuid4()}"
         self._client = client
         self._pending: deque[tuple[list[str], Future]] = deque()
 
@@ -84,10 +90,7 @@ class _Sweep:
         for _ in range(ahead):
             self._hand_out(files)
         while self._pending:
-            batch, future = self._pending.popleft()
-            for file, events in zip(batch, self._result(batch, future), strict=True):
-                for event in events:
-                    yield file, event
+            yield from self._result(*self._pending.popleft())
             self._hand_out(files)
 
     def stop(self) -> None:
@@ -99,15 +102,14 @@ class _Sweep:
             self._pending.append((batch, self._submit(batch)))
 
     def _submit(self, batch: list[str]) -> Future:
-        return self._client.submit(_events_of, self.readers, batch, pure=False)
+        return self._client.submit(_told_of, self.processes, batch, pure=False)
 
-    def _result(self, batch: list[str], future: Future) -> list[list[Event]]:
+    def _result(self, batch: list[str], future: Future) -> Told:
         try:
-            events: list[list[Event]] = future.result()
+            told: Told = future.result()
         except KilledWorker as error:
             if len(batch) == 1:
-                return [
-                    list(lost(batch[0], f"the workers that checked it died ({error.allowed_failures + 1} of them)"))
-                ]
-            return [events for file in batch for events in self._result([file], self._submit([file]))]
-        return events
+                why = f"the workers that checked it died ({error.allowed_failures + 1} of them)"
+                return [(batch[0], event) for event in lost(batch[0], why)]
+            return [pair for file in batch for pair in self._result([file], self._submit([file]))]
+        return told
