@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from dml_tile.checks.result import Result
+from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Position
 from dml_tile.findings import Severity
 from dml_tile.reports.grouped import grouped_findings, run_time_notes
-from dml_tile.reports.report import Problems
+from dml_tile.reports.report import Problems, ReportOptions
 from dml_tile.text import printable
 
 MAX_SHOWN: Final = 10
@@ -29,13 +31,14 @@ class Annotation(NamedTuple):
     text: str
 
 
-class Annotations:
-    """Gathers an annotation for each tile, rule and field, for what is known at run time only, and for problems.
+class AnnotationReport(ABC):
+    """Writes, at the end, annotations for tiles, rules and fields, what is known at run time only, and problems.
 
     Of each severity the first ``MAX_SHOWN`` are kept, and the others are counted.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, options: ReportOptions) -> None:
+        self._write = options.write
         self._kept: dict[Severity, list[Annotation]] = {severity: [] for severity in sorted(Severity, reverse=True)}
         self._counts = Counter[Severity]()
 
@@ -48,11 +51,18 @@ class Annotations:
         for note in run_time_notes(results):
             self._keep(Annotation(Severity.NOTE, note.result.source, None, "known-at-run-time", note.text()))
 
-    def with_problems(self, problems: Problems) -> Iterator[Annotation]:
-        """The annotations to show, those of what cannot be read first.
+    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
+        """Write the annotations."""
+        for annotation in self._shown(problems):
+            self._write(self.line(annotation))
 
-        Where there are more of a severity than are shown, the last one tells how many.
-        """
+    @staticmethod
+    @abstractmethod
+    def line(annotation: Annotation) -> str:
+        """The line from which the server makes an annotation."""
+
+    def _shown(self, problems: Problems) -> Iterator[Annotation]:
+        """Those of what cannot be read first; of a severity that has more than are shown, the last tells how many."""
         unreadable = [
             Annotation(Severity.ERROR, source, problem.position, "unreadable", printable(str(problem)))
             for source, problem in problems[:MAX_SHOWN]

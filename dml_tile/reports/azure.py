@@ -5,34 +5,23 @@ Page: https://learn.microsoft.com/en-us/azure/devops/pipelines/scripts/logging-c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from dml_tile.checks.result import Result
-from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.findings import Severity
-from dml_tile.reports.annotations import Annotation, Annotations
-from dml_tile.reports.report import Problems, ReportOptions, shown_from_here
+from dml_tile.reports.annotations import Annotation, AnnotationReport
+from dml_tile.reports.report import shown_from_here
 from dml_tile.text import at_line_start, printable
 
 _TYPES: Final = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 
 
-class AzureReport:
-    """A command for each error and warning that Azure Pipelines shows, at the end; notes are lines of the log."""
+class AzureReport(AnnotationReport):
+    """A command for each error and warning that Azure Pipelines shows; notes are lines of the log."""
 
-    def __init__(self, options: ReportOptions) -> None:
-        self._write = options.write
-        self._annotations = Annotations()
-
-    def add(self, results: Sequence[Result]) -> None:
-        """Take the results of the next tile."""
-        self._annotations.add(results)
-
-    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
-        """Write the commands, and the notes."""
-        for annotation in self._annotations.with_problems(problems):
-            self._write(_command(annotation) if annotation.severity in _TYPES else _line(annotation))
+    @staticmethod
+    def line(annotation: Annotation) -> str:
+        """A logging command, or the text of a note."""
+        return _command(annotation) if annotation.severity in _TYPES else _log_line(annotation)
 
 
 def _command(annotation: Annotation) -> str:
@@ -46,7 +35,7 @@ def _command(annotation: Annotation) -> str:
     return f"##vso[task.logissue {listed}]{_escaped(annotation.text)}\n"
 
 
-def _line(annotation: Annotation) -> str:
+def _log_line(annotation: Annotation) -> str:
     where = "" if annotation.source == "-" else f"{at_line_start(annotation.source)}: "
     text = annotation.text.replace("\n", "; ")
     return f"{where}{annotation.severity}: {text}\n"

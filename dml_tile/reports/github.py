@@ -5,34 +5,23 @@ Page: https://docs.github.com/en/actions/reference/workflow-commands-for-github-
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from dml_tile.checks.result import Result
-from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.findings import Severity
-from dml_tile.reports.annotations import Annotation, Annotations
-from dml_tile.reports.report import Problems, ReportOptions, shown_from_here
+from dml_tile.reports.annotations import Annotation, AnnotationReport
+from dml_tile.reports.report import shown_from_here
 from dml_tile.text import printable
 
 _COMMANDS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
-class GithubReport:
+class GithubReport(AnnotationReport):
     """A command for each annotation that GitHub shows, written at the end."""
 
-    def __init__(self, options: ReportOptions) -> None:
-        self._write = options.write
-        self._annotations = Annotations()
-
-    def add(self, results: Sequence[Result]) -> None:
-        """Take the results of the next tile."""
-        self._annotations.add(results)
-
-    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
-        """Write the commands."""
-        for annotation in self._annotations.with_problems(problems):
-            self._write(_command(annotation))
+    @staticmethod
+    def line(annotation: Annotation) -> str:
+        """A workflow command."""
+        return _command(annotation)
 
 
 def _command(annotation: Annotation) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from dml_tile.cli.commands.formats import FormatsOption, origin_of, reports_in, wanted_formats
 from dml_tile.cli.commands.options import Against, AgainstOption, FailOn, TargetsOption, chosen_targets
 from dml_tile.cli.console import UNREADABLE, ExitStatus, complain, exit_on_file_errors
+
+_MAX_CAPACITY: Final = 10_000
 
 
 def load(
@@ -23,7 +25,7 @@ def load(
         int,
         typer.Option(
             min=0,
-            max=10_000,
+            max=_MAX_CAPACITY,
             metavar="CAPACITY",
             help="The function takes (DML_OPERATOR_DESC* descs, UINT capacity) instead, fills the array, and returns "
             "how many it filled.",

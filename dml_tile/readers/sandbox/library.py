@@ -25,9 +25,6 @@ MAX_SECONDS: Final = 60
 MAX_MEMORY_BYTES: Final = 2**32
 """Bytes that the child may allocate, where RLIMIT_DATA exists."""
 
-MAX_DESCRIPTORS: Final = 10_000
-"""The most descriptors that a function may fill an array with."""
-
 _MAX_LINE_BYTES: Final = 2**16
 
 
