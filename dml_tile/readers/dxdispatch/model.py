@@ -2,118 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     Tag,
     TypeAdapter,
     ValidationError,
-    WithJsonSchema,
     model_validator,
 )
-from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from dml_tile.descriptors import DATA_TYPE, UINT, UINT64, BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.enums import UINT_MAX, ExecutionFlags, TensorDataType
+from dml_tile.descriptors import DATA_TYPE, UINT, UINT64, TileOperatorDesc
+from dml_tile.enums import ExecutionFlags, TensorDataType
 from dml_tile.errors import InputError, Problem
-from dml_tile.geometry.layout import calc_buffer_tensor_size, round_up_4
 from dml_tile.input_errors import MAX_PROBLEMS_COUNTED, ProblemList, unreadable
 from dml_tile.readers.dxdispatch.dxgi_formats import FORMATS
+from dml_tile.readers.dxdispatch.initial_values import InitialValues, PositiveUINT
+from dml_tile.readers.dxdispatch.json_object import JsonObject
 from dml_tile.readers.dxdispatch.keys import is_dxdispatch_model
+from dml_tile.readers.dxdispatch.known_fields import known_fields_of_tile, pick
 from dml_tile.rules.dxdispatch import TENSORS, TILE_NAMES, operator_of
 from dml_tile.spellings import JSON_DOCUMENT, Flags
 from dml_tile.text import json_pointer, shown
 
 IMAGE_SUFFIXES: Final = (".jpg", ".jpeg", ".png")
-_TILE_FIELDS: Final = tuple(str(field.alias) for field in TileOperatorDesc.model_fields.values())
-_TYPES_OF_4_BITS: Final = ("UINT4", "INT4", "DML_TENSOR_DATA_TYPE_UINT4", "DML_TENSOR_DATA_TYPE_INT4")
-_BUFFER_FIELDS: Final = tuple(str(field.alias) for field in BufferTensorDesc.model_fields.values())
-_TENSOR_FIELDS: Final = tuple(str(field.alias) for field in TensorDesc.model_fields.values())
 
 MAX_BIND_POINTS: Final = 1000
 """The most tensors that one ``bindings`` may name; no operator of DirectML has nearly as many."""
 
-PositiveUINT = Annotated[int, Field(strict=True, ge=1, le=UINT_MAX)]
-
-Number = Annotated[Any, WithJsonSchema({"type": ["number", "string"]})]
-"""A JSON number, or one of the strings "nan", "inf" and "-inf" where the type is a floating-point one.
-
-What it must be depends on the data type, so it is looked at where the values are made."""
-
-
 # Tags of unions are in brackets, so that they are never taken for keys of the data.
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel)
-
-
-class TypedValue(_Part):
-    """One value of a resource that mixes types."""
-
-    name: Any = Field(default=None, description="A comment.")
-    type: Annotated[TensorDataType | int, DATA_TYPE] = Field(description="The value's type.")
-    value: Number
-
-
-class ConstantValues(_Part):
-    """One value, repeated."""
-
-    value_count: PositiveUINT
-    value: Number
-
-
-class SequenceValues(_Part):
-    """valueStart, valueStart + valueDelta, and so on."""
-
-    value_count: PositiveUINT
-    value_start: Number
-    value_delta: Number
-
-
-class FileValues(_Part):
-    """The contents of a file: an array (.npy), or raw bytes."""
-
-    source_path: str = Field(min_length=1, description="Relative to the model's folder, or to the current one.")
-
-
-def _kind_of_values(values: Any) -> str | None:
-    if isinstance(values, list | str):
-        return "(list)" if isinstance(values, list) else "(deferred)"
-    if isinstance(values, dict):
-        kinds = [kind for kind in ("value", "valueStart", "sourcePath") if kind in values]
-        return f"({kinds[0]})" if len(kinds) == 1 or kinds == ["valueStart", "sourcePath"] else None
-    return None
-
-
-Values = Annotated[
-    list[Any], WithJsonSchema({"type": "array", "minItems": 1, "items": {"type": ["number", "string", "object"]}})
-]
-
-InitialValues = Annotated[
-    Annotated[Values, Field(min_length=1), Tag("(list)")]
-    | Annotated[ConstantValues, Tag("(value)")]
-    | Annotated[SequenceValues, Tag("(valueStart)")]
-    | Annotated[FileValues, Tag("(sourcePath)")]
-    | Annotated[Literal["deferred"], Tag("(deferred)")],
-    Discriminator(
-        _kind_of_values,
-        custom_error_type="initial_values",
-        custom_error_message='Input should be an array, "deferred", or an object with exactly one of value, valueStart '
-        "and sourcePath",
-    ),
-]
-
-
-class Resource(_Part):
+class Resource(JsonObject):
     """A buffer, and what is in it before the first command."""
 
     initial_values: InitialValues
@@ -132,7 +57,7 @@ class Resource(_Part):
     def _leave_out_what_is_deferred(cls, data: Any) -> Any:
         """Of a deferred resource, DxDispatch reads the data type only."""
         if isinstance(data, dict) and data.get("initialValues") == "deferred":
-            return _pick(data, ("initialValues", "initialValuesDataType"))
+            return pick(data, ("initialValues", "initialValuesDataType"))
         return data
 
 
@@ -142,7 +67,7 @@ def _format(name: str) -> str:
     return name
 
 
-class BindingSource(_Part):
+class BindingSource(JsonObject):
     """A resource from an element on."""
 
     name: str
@@ -197,7 +122,7 @@ Bindings = Annotated[
 ]
 
 
-class TileDispatchable(_Part):
+class TileDispatchable(JsonObject):
     """A tile; the operator's fields stand under ``desc`` or beside ``type``."""
 
     type: Literal["DML_OPERATOR_TILE", "TILE"]
@@ -214,11 +139,11 @@ class TileDispatchable(_Part):
         desc = next((data[key] for key in ("Desc", "desc") if key in data), data)
         bindings = data.get("bindings")  # anything but an object is ignored there
         known = {"bindings": bindings} if isinstance(bindings, dict) else {}
-        options = _pick(data, ("dmlCompileType", "executionFlags"))
-        return {"type": operator_of(data), "desc": _known_fields_of_tile(desc), **options, **known}
+        options = pick(data, ("dmlCompileType", "executionFlags"))
+        return {"type": operator_of(data), "desc": known_fields_of_tile(desc), **options, **known}
 
 
-class OtherDispatchable(_Part):
+class OtherDispatchable(JsonObject):
     """Any other operator, a shader or a model: it can be named, not run."""
 
     type: str
@@ -235,7 +160,7 @@ Dispatchable = Annotated[
 ]
 
 
-class DispatchCommand(_Part):
+class DispatchCommand(JsonObject):
     """Bind resources to a dispatchable's tensors, and run it."""
 
     type: Literal["dispatch"]
@@ -244,7 +169,7 @@ class DispatchCommand(_Part):
     thread_group_count: tuple[UINT, UINT, UINT] = Field(default=(1, 1, 1), description="For shaders only.")
 
 
-class PrintCommand(_Part):
+class PrintCommand(JsonObject):
     """Print a resource's elements."""
 
     type: Literal["print"]
@@ -252,7 +177,7 @@ class PrintCommand(_Part):
     verbose: bool = Field(default=False, strict=True, description="One element a line, with its index and its bits.")
 
 
-class WriteFileCommand(_Part):
+class WriteFileCommand(JsonObject):
     """Write a resource to a file: an array (.npy), or raw bytes."""
 
     type: Literal["writefile"]
@@ -275,7 +200,7 @@ Command = Annotated[
 ]
 
 
-class Model(_Part):
+class Model(JsonObject):
     """A DxDispatch model, of which the dispatchables that are tiles can be run."""
 
     resources: dict[str, Resource]
@@ -382,47 +307,3 @@ def _several_resources(bindings: Bindings, steps: list[str | int]) -> Iterator[P
             yield Problem(
                 json_pointer([*steps, "bindings", point]), f"{len(sources)} resources are bound; a tensor takes one"
             )
-
-
-def _known_fields_of_tile(desc: Any) -> Any:
-    """A tile's fields without the unknown keys, which DxDispatch ignores, and with what it takes from empty ones."""
-    if not isinstance(desc, dict):
-        return desc
-    tile = _pick(desc, _TILE_FIELDS)
-    if "RepeatsCount" not in tile:
-        raise PydanticCustomError("required", "RepeatsCount is missing; DxDispatch requires it")
-    for tensor in ("InputTensor", "OutputTensor"):
-        if isinstance(tile.get(tensor), dict):
-            tile[tensor] = _known_fields_of_tensor(tile[tensor])
-    if tile.get("Repeats") == []:
-        tile["Repeats"] = None
-    return tile
-
-
-def _known_fields_of_tensor(tensor: dict[str, Any]) -> dict[str, Any]:
-    if isinstance(tensor.get("Desc"), dict):
-        return {**_pick(tensor, _TENSOR_FIELDS), "Desc": _known_fields_of_buffer(tensor["Desc"])}
-    return {**_pick(tensor, _TENSOR_FIELDS), **_known_fields_of_buffer(tensor)}
-
-
-def _known_fields_of_buffer(buffer: dict[str, Any]) -> dict[str, Any]:
-    known = _pick(buffer, _BUFFER_FIELDS)
-    if known.get("TotalTensorSizeInBytes") == 0:
-        del known["TotalTensorSizeInBytes"]  # worked out as if it were missing
-    if known.get("DataType") in _TYPES_OF_4_BITS and "TotalTensorSizeInBytes" not in known:
-        known["TotalTensorSizeInBytes"] = _size_of_4_bits(known)
-    return known
-
-
-def _size_of_4_bits(buffer: dict[str, Any]) -> int:
-    """The size of a tensor of 4-bit integers: DxDispatch's helper knows them, that of the reference page does not."""
-    try:
-        tensor = BufferTensorDesc.model_validate(buffer | {"DataType": "UINT8"}, context=JSON_DOCUMENT)
-    except ValidationError:
-        return 0  # the tensor itself cannot be read
-    elements = calc_buffer_tensor_size(TensorDataType.UINT64, tensor.sizes or (), tensor.strides) // 8
-    return round_up_4((elements + 1) // 2)
-
-
-def _pick(data: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    return {key: data[key] for key in keys if key in data}

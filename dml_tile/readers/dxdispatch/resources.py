@@ -21,14 +21,8 @@ from dml_tile.files.reading import read_into
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.input_errors import problems_of, unreadable
 from dml_tile.readers.dxdispatch.halves import fill_halves, halves
-from dml_tile.readers.dxdispatch.model import (
-    IMAGE_SUFFIXES,
-    ConstantValues,
-    FileValues,
-    Resource,
-    SequenceValues,
-    TypedValue,
-)
+from dml_tile.readers.dxdispatch.initial_values import ConstantValues, FileValues, SequenceValues, TypedValue
+from dml_tile.readers.dxdispatch.model import IMAGE_SUFFIXES, Resource
 from dml_tile.readers.npy import open_npy
 from dml_tile.spellings import JSON_DOCUMENT
 from dml_tile.text import json_pointer, shown
