@@ -25,7 +25,9 @@ MAX_KEY_PARTS: Final = 100
 """The parts of the longest dotted key: tomllib takes quadratic time for them."""
 
 _KEY_PART: Final = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_LONG_KEY: Final = re.compile(rf"{_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART}){{{MAX_KEY_PARTS}}}")
+_NEXT_PART: Final = rf"[ \t]*+\.[ \t]*+{_KEY_PART}"
+_KEY: Final = re.compile(rf"{_KEY_PART}(?:{_NEXT_PART}){{0,{MAX_KEY_PARTS - 1}}}+({_NEXT_PART})?+")
+"""A key, or a word, with a group if it has too many parts. Matched as a whole, so that no part is looked at again."""
 
 _FILE: Final = "pyproject.toml"
 _TABLE: Final = "tool.dml-tile"
@@ -121,7 +123,7 @@ def _table(path: Path, file: str) -> dict[str, Any]:
         raise ConfigError(file, f"larger than {MAX_BYTES} bytes")
     try:
         decoded = text.decode()
-        if _LONG_KEY.search(decoded):
+        if any(key[1] for key in _KEY.finditer(decoded)):
             raise ConfigError(file, f"a key has more than {MAX_KEY_PARTS} parts")
         tool = tomllib.loads(decoded).get("tool")
     except (ValueError, RecursionError) as error:
