@@ -9,12 +9,9 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dml_tile.execution.moves import copy
 from dml_tile.execution.numpy_calls import Call
-from dml_tile.execution.scratch import StagedBlock, Staging
+from dml_tile.execution.scratch import Staging
 from dml_tile.execution.thresholds import LINE
 from dml_tile.geometry.axes import Axis
 
@@ -104,19 +101,10 @@ class Plan:
         sizes = (-(-part.bytes_written(self.chunk) // LINE) * LINE for part in self.copies[:-1])
         return tuple(accumulate(sizes, initial=0))
 
-    def staged_in(self, memory: NDArray[np.uint8]) -> dict[int, StagedBlock]:
-        """The blocks that pass this scratch memory, by their lengths; kept for the next time."""
-        last = self._last_staging
-        staging = last[0] if last else None
-        if staging is None or staging.memory is not memory:
-            blocks = {length: StagedBlock(copies, self.scratch, memory) for length, copies in self.calls.items()}
-            staging = Staging(memory, blocks)
-            last[:] = [staging]
-        return staging.blocks
-
     @cached_property
-    def _last_staging(self) -> list[Staging]:
-        return []
+    def staging(self) -> Staging:
+        """The blocks by way of scratch memory, for the next run too."""
+        return Staging(self.calls, self.scratch)
 
     def __str__(self) -> str:
         count = len(self.blocks)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,8 +70,17 @@ class StagedBlock:
             call.move(values, call.written_in(output, offset))
 
 
-class Staging(NamedTuple):
-    """The staged blocks of a plan, by their lengths, in a piece of scratch memory."""
+class Staging:
+    """The blocks of a plan that passes scratch memory, with the views of the piece that it passed last."""
 
-    memory: NDArray[np.uint8]
-    blocks: dict[int, StagedBlock]
+    def __init__(self, calls: Mapping[int, Sequence[Sequence[Call]]], starts: Sequence[int]) -> None:
+        self._calls, self._starts = calls, starts
+        self._last: tuple[NDArray[np.uint8], dict[int, StagedBlock]] | None = None
+
+    def blocks_in(self, memory: NDArray[np.uint8]) -> dict[int, StagedBlock]:
+        """The blocks that pass this piece, by their lengths."""
+        last = self._last
+        if last is None or last[0] is not memory:
+            blocks = {length: StagedBlock(copies, self._starts, memory) for length, copies in self._calls.items()}
+            last = self._last = memory, blocks
+        return last[1]

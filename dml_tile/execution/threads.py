@@ -127,10 +127,10 @@ def _run_alone(plan: Plan, source: NDArray[Any], read_from: int, output: NDArray
             make(plan.calls[length][0], source, output, read_from + read, written_to + written)
         return
     scratch = take_scratch(plan.scratch[-1])
-    staged = plan.staged_in(scratch)
+    blocks = plan.staging.blocks_in(scratch)
     previous = None
     for read, written, length in plan.blocks:
-        block = staged[length]
+        block = blocks[length]
         if previous != (read, length):
             block.fill(source, read_from + read)
             previous = read, length
