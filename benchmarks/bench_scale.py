@@ -6,6 +6,7 @@ Each row is a process; its start, as the check of one item takes it, is not part
 python benchmarks/bench_scale.py descriptors [--most 1000000]
 python benchmarks/bench_scale.py models [--most 10000]
 python benchmarks/bench_scale.py engines [--count 10000]
+python benchmarks/bench_scale.py jobs [--most 1600]
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -138,32 +139,53 @@ def models(most: int = 10_000, form: str = "jsonl") -> None:
         show(f"models, as {form}", rows(), start)
 
 
+@app.command()
+def jobs(most: int = 1600) -> None:
+    """Measure from how many models, or descriptors in a file each, two processes take less time than one."""
+    table = Table("files", "kind", "seconds, one process", f"seconds, --jobs {JOBS}", "times as fast")
+    with tempfile.TemporaryDirectory() as name:
+        count = 50
+        while count <= most:
+            models = Path(name, f"models{count}")
+            write_models(models, count)
+            descriptors = Path(name, f"descriptors{count}")
+            descriptors.mkdir()
+            for i in range(count):
+                write_descriptors(descriptors / f"{i:07}.jsonl", 1)
+            for kind, folder in (("ONNX models", models), ("descriptors", descriptors)):
+                alone, together = (best(3, str(folder), "--jobs", str(number))[0] for number in (1, JOBS))
+                table.add_row(f"{count:,}", kind, f"{alone:.2f}", f"{together:.2f}", f"{alone / together:.2f}")
+            count *= 2
+    Console(width=None if sys.stdout.isatty() else 100).print(table)
+
+
 @contextmanager
-def a_cluster() -> Iterator[str]:
-    """The address of a Dask cluster of this machine with two processes."""
+def a_cluster() -> Iterator[tuple[str, str]]:
+    """The options for a Dask cluster of this machine with two processes."""
     from distributed import LocalCluster
 
     with LocalCluster(
         n_workers=JOBS, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
     ) as cluster:
-        yield cluster.scheduler_address
+        yield "--dask", cluster.scheduler_address
 
 
 @app.command()
 def engines(count: int = 10_000) -> None:
     """Measure one process, two, and a Dask cluster of two on the same models, and compare the bytes that they write."""
-    with tempfile.TemporaryDirectory() as name, a_cluster() as address:
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name, "zoo")
         write_models(folder, count)
         table = Table("engine", "seconds", "models a second", "times as fast", "peak MB", "same bytes")
         alone = 0.0
         for engine, options in (
-            ("one process", ("--jobs", "1")),
-            (f"--jobs {JOBS}", ("--jobs", str(JOBS))),
-            (f"--dask, {JOBS} workers", ("--dask", address)),
+            ("one process", nullcontext(("--jobs", "1"))),
+            (f"--jobs {JOBS}", nullcontext(("--jobs", str(JOBS)))),
+            (f"--dask, {JOBS} workers", a_cluster()),
         ):
             output = Path(name, f"{engine}.jsonl")
-            seconds, peak = measured(str(folder), *options, "--format", f"jsonl:{output}")
+            with options as chosen:
+                seconds, peak = measured(str(folder), *chosen, "--format", f"jsonl:{output}")
             alone = alone or seconds
             is_same = filecmp.cmp(Path(name, "one process.jsonl"), output, shallow=False)
             row = (engine, f"{seconds:.1f}", f"{count / seconds:.0f}", f"{alone / seconds:.2f}", f"{peak:.0f}")

@@ -17,7 +17,7 @@ import pytest
 
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
-from dml_tile.readers.sandbox.parent import MAX_ANSWER_BYTES, ModelReader
+from dml_tile.readers.sandbox.parent import MAX_ANSWER_BYTES, MAX_MEMORY_BYTES, ModelReader
 from dml_tile.readers.sandbox.protocol import End, Order, answer_line, read_answer
 from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, nested_ifs, tensorflow_tile
 
@@ -95,6 +95,10 @@ def test_a_model_that_wants_too_much_memory_costs_that_file(tmp_path: Path) -> N
     bad, good = read(many_repeats(tmp_path / "many.xml", 2**28), BURN_XML, memory=2**30)
     assert bad == [Problem("", "reading ran out of its 1 GiB of memory")]
     assert good == [BURN]
+
+
+def test_the_smallest_part_of_the_memory_that_jobs_share_is_enough_for_the_readers() -> None:
+    assert [type(part) for (part,) in read(BURN_XML, BURN_ONNX, LITE, memory=MAX_MEMORY_BYTES // 32)] == [TileNode] * 3
 
 
 def test_weights_are_mapped_not_loaded(tmp_path: Path) -> None:

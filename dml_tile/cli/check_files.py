@@ -27,7 +27,7 @@ def checked_files(
 ) -> Iterator[tuple[Result, ...]]:
     """The results of all files and folders, tile by tile, one for each target.
 
-    The engine checks them; by default one process, or all processors where that takes less time.
+    The engine checks them; by default one process, or several where that takes less time.
     """
     files = checking.files(names)
     engine = engine or engine_for(len(files))
@@ -47,9 +47,9 @@ def checked_files(
 def engine_for(count: int) -> Engine:
     """The engine that checks so many files in the least time."""
     from dml_tile.processors import processor_count
-    from dml_tile.sweeps.processes import MIN_FILES
+    from dml_tile.sweeps.processes import MAX_JOBS, MIN_FILES
 
-    return engine_of(processor_count() if count >= MIN_FILES else 1)
+    return engine_of(min(processor_count(), MAX_JOBS) if count >= MIN_FILES else 1)
 
 
 def engine_of(jobs: int) -> Engine:

@@ -129,8 +129,8 @@ def check(
             "-j",
             metavar="N",
             min=1,
-            max=64,
-            help="Check files in N processes; by default in one, or on all processors where files are many.",
+            max=32,  # each reads models in its part of 4 GiB, and must be able to import onnx
+            help="Check files in N processes; by default in one, or up to 8 where files are many.",
         ),
     ] = None,
     dask: Annotated[
