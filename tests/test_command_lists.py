@@ -21,6 +21,7 @@ from dml_tile.device import (
 from dml_tile.enums import HRESULT, CommandListType, ExecutionFlags
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against
+from dml_tile.testing import record_calls
 from tests.helpers.descriptors import row
 
 TILE = row("UINT8", [4], [2])
@@ -70,6 +71,14 @@ def test_nothing_is_written_before_the_list_is_executed() -> None:
     assert life.written == [0] * 8
     commands.execute()
     assert life.written == DONE
+
+
+def test_a_recorded_dispatch_is_a_call_with_its_descriptor() -> None:
+    life = Life()
+    life.bind()
+    with record_calls() as calls:
+        life.record()
+    assert [(call.name, call.desc, call.findings) for call in calls] == [("RecordDispatch", TILE, ())]
 
 
 def test_a_list_may_be_executed_again_until_it_is_reset() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dml_tile.device import Buffer, Device
+from dml_tile.device import BindingTableDesc, Buffer, BufferBinding, Device
 from dml_tile.errors import DmlError
 from dml_tile.testing import record_calls
 from tests.helpers.descriptors import GOOD, page_tile, row
@@ -64,3 +64,20 @@ def test_calls_are_recorded_while_they_are_asked_for() -> None:
     assert inner == calls[-1:]
     assert (inner[0].desc, inner[0].target) == (refused, device.target)
     assert [finding.crash for finding in inner[0].findings] == [True]
+
+
+def test_a_refused_compilation_and_a_binding_are_recorded_with_their_descriptor() -> None:
+    device = Device()
+    operator = device.create_operator(GOOD)
+    table = device.create_binding_table(BindingTableDesc(device.compile_operator(operator)))
+    with record_calls() as calls:
+        with pytest.raises(DmlError):
+            device.compile_operator(operator, 2**31)
+        table.bind_inputs([BufferBinding(Buffer(24))])
+        table.bind_outputs([BufferBinding(Buffer(4))])
+    assert device.removal is not None
+    assert [(call.name, call.desc, bool(call.findings)) for call in calls] == [
+        ("CompileOperator", GOOD, True),
+        ("BindInputs", GOOD, False),
+        ("BindOutputs", GOOD, True),
+    ]

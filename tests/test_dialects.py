@@ -258,6 +258,12 @@ def test_more_than_8_dimensions_are_merged() -> None:
     assert not check(desc)
 
 
+def test_8_dimensions_stay_as_they_are() -> None:
+    request = onnx_dialect.tile_13("int8", [2, 1, 1, 1, 2, 2, 1, 2], [1] * 8)
+    desc = directml.tile_desc(request)
+    assert desc.repeats == (1,) * 8
+
+
 def test_merging_leaves_the_values_where_they_were() -> None:
     rng = np.random.default_rng(11)
     for _ in range(300):

@@ -139,6 +139,13 @@ def test_what_lies_behind_the_tensors_may_overlap(example: TileOperatorDesc) -> 
     assert memory[:216].view(np.float32).tolist() == [1] * 54
 
 
+def test_the_output_may_lie_behind_the_input_in_its_buffer(example: TileOperatorDesc) -> None:
+    memory = np.ones(60, np.float32).view(np.uint8)
+    memory[24:] = 0
+    execute(example, memory, memory[24:])
+    assert memory.view(np.float32).tolist() == [1] * 60
+
+
 def test_neighbours_in_one_buffer_do_not_overlap(example: TileOperatorDesc) -> None:
     memory = bytearray(np.ones(6, np.float32).tobytes() + bytes(216))
     execute(example, memoryview(memory)[:24], memoryview(memory)[24:])

@@ -6,12 +6,18 @@ from typing import Any
 
 import pytest
 
+from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
+from dml_tile.enums import UINT_MAX
 from dml_tile.readers.dxdispatch.parts import model_findings
 from dml_tile.readers.json.syntax import parse_document
 from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import DESCRIPTOR_RULES, check
 from dml_tile.rules.dxdispatch import DXDISPATCH_RULES
 from tests.helpers.rule_cases import CASES, DXDISPATCH_CASES, Case
+
+
+def _tensor(sizes: list[int], **fields: Any) -> BufferTensorDesc:
+    return BufferTensorDesc(data_type="FLOAT32", sizes=sizes, **({"total_tensor_size_in_bytes": 8} | fields))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.target.name}-{case.path}")
@@ -21,6 +27,27 @@ def test_a_rule_refuses_and_accepts(case: Case) -> None:
     assert next(finding for finding in refusals if finding.path == case.path).basis == case.basis
     accepted = check(case.accepted, case.accepted_at or case.target)
     assert case.rule not in [finding.rule for finding in accepted]
+
+
+@pytest.mark.parametrize(
+    ("tensor", "rule", "suggestion"),
+    [
+        (_tensor([]), "DML-BUFFER-DimensionCount", "give a scalar the Sizes {1}"),
+        (_tensor([1] * 9), "DML-BUFFER-DimensionCount", None),
+        (_tensor([2], total_tensor_size_in_bytes=4), "DML-BUFFER-TotalTensorSizeInBytes-minimum", "set it to 8"),
+        (
+            _tensor([2, 1], strides=[UINT_MAX - 1, 1]),
+            "DML-BUFFER-TotalTensorSizeInBytes-minimum",
+            "set it to 17179869180",
+        ),
+        (_tensor([3, 1], strides=[UINT_MAX, 1]), "DML-BUFFER-TotalTensorSizeInBytes-minimum", None),
+    ],
+)
+def test_only_what_would_be_accepted_is_suggested(tensor: BufferTensorDesc, rule: str, suggestion: str | None) -> None:
+    repeats = [1] * len(tensor.sizes or ())
+    desc = TileOperatorDesc(input_tensor=tensor, output_tensor=tensor, repeats=repeats)
+    found = [finding for finding in check(desc) if finding.rule == rule and finding.path.startswith("InputTensor")]
+    assert [finding.suggestion for finding in found] == [suggestion]
 
 
 @pytest.mark.parametrize(("rule", "refused", "accepted"), DXDISPATCH_CASES)

@@ -68,6 +68,7 @@ def test_an_output_stays_while_there_is_nothing_to_infer_it_from() -> None:
     assert output_of(broken) == output_of(TILE)
     assert [finding.rule for finding in check(broken)] == ["DML-TENSOR-null"]
     assert broken.replace(input_tensor=TILE.input_tensor) == TILE
+    assert repr(broken).startswith("TileOperatorDesc(input_tensor=None, output_tensor=")
     assert output_of(TILE.replace(repeats=[1, 2, 3])) == output_of(TILE)
 
 
