@@ -168,10 +168,10 @@ class TensorDesc(Struct):
 
 def _nested_tensor(data: Any) -> Any:
     """Put a buffer's fields that stand beside ``Type`` under ``Desc``; ``NullDesc`` stands for a null one."""
-    if isinstance(data, BufferTensorDesc):
-        return {"Desc": data}
-    if not isinstance(data, dict):
+    if type(data) is TensorDesc:  # asking a model's class whether something else is one takes half a microsecond
         return data
+    if not isinstance(data, dict):
+        return {"Desc": data} if isinstance(data, BufferTensorDesc) else data
     match data.get("NullDesc"):
         case True:
             return _with_desc(data, None)
