@@ -230,8 +230,10 @@ class TileOperatorDesc(Struct):
         """Describe the tile of an input; the output's sizes are inferred, its data type is the input's.
 
         ``sizes``, ``strides`` and ``output_strides`` are in elements; ``flags`` are the input's. ``data_type`` may be a
-        NumPy dtype. Raises pydantic's ValidationError where a C field cannot hold a value, so also where an output size
-        exceeds a UINT, and ValueError where there are not as many repeats as sizes.
+        NumPy dtype. Of the last few hundred packed tiles, equal ones are the same object.
+
+        Raises pydantic's ValidationError where a C field cannot hold a value, so also where an output size exceeds a
+        UINT, and ValueError where there are not as many repeats as sizes.
         """
         if len(sizes) != len(repeats):
             raise ValueError(f"{len(sizes)} sizes take as many repeats; {len(repeats)} were provided")
