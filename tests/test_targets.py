@@ -87,6 +87,7 @@ def test_a_patch_release_that_was_not_read_is_taken_for_the_nearest() -> None:
     target = Target.parse("onnxruntime-directml-1.14.9")
     assert target.feature_level == FeatureLevel.parse("5_2")
     assert "1.14.9 was not read; taken to carry what 1.14.1 carries" in target.note
+    assert not Target.parse("onnxruntime-directml-1.14.0").note, "this one was read"
     assert Target.parse("onnxruntime-directml-1.16").feature_level == FeatureLevel.parse("6_1")
 
 
