@@ -81,3 +81,13 @@ def test_a_refused_compilation_and_a_binding_are_recorded_with_their_descriptor(
         ("BindInputs", GOOD, False),
         ("BindOutputs", GOOD, True),
     ]
+
+
+@pytest.mark.parametrize(("offset", "is_noticed"), [(4, True), (2**64 - 4, False)])
+def test_a_range_beyond_its_buffer_says_whether_directml_notices(offset: int, is_noticed: bool) -> None:
+    device = Device()
+    table = device.create_binding_table(BindingTableDesc(device.compile_operator(device.create_operator(GOOD))))
+    table.bind_inputs([BufferBinding(Buffer(24), offset, 24)])
+    assert device.removal is not None
+    (message,) = (each.message for each in device.removal.findings if each.rule == "DML-BINDING-range")
+    assert ("does not notice" in message) is not is_noticed
