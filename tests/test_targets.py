@@ -199,3 +199,8 @@ def test_a_target_of_another_name_is_spelled_by_its_level() -> None:
     assert Target("5_0", name="weak", typed_uav_loads=False).spelling == "5_0+no-typed-uav-loads"  # type: ignore[arg-type]
     assert Target.parse("5_2", typed_uav_loads=False).spelling == "5_2+no-typed-uav-loads"
     assert Target.parse("windows-10-22h2").spelling == "windows-10-22h2"
+
+
+def test_a_target_is_told_by_its_label() -> None:
+    assert str(Target.parse("windows-11-21h2")) == "windows-11-21h2 (4_0)"
+    assert str(Target.parse("4_1")) == "4_1"
