@@ -69,7 +69,7 @@ def test_scratch_memory_is_bounded_and_large_outputs_are_parted(tiling: Tiling) 
 @pytest.mark.parametrize(("run", "repeat"), [(3, 9_000_001), (12, 2**21), (37, 1000), (64, 300_007), (1999, 11_003)])
 def test_a_run_that_is_repeated_is_written_from_a_pattern(run: int, repeat: int) -> None:
     tiling = Tiling(1, (run,), (repeat,))
-    assert bool(tiling.plan.scratch[-1]) == (run < (SHORT if tiling.plan.size <= LARGE else SCRATCH // 4))
+    assert bool(tiling.plan.scratch[-1]) == (run < SHORT)
     assert_equal(tiling, tiling.plan)
 
 

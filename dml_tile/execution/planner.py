@@ -62,15 +62,14 @@ def _runs(total: int, size: int, axes: Sequence[Axis]) -> tuple[list[_Run], int]
     """The runs that are made in scratch memory, one of another, and how many repeats of its own the last one holds."""
     runs: list[_Run] = []
     place = len(axes)
-    wanted = SHORT if total <= LARGE else _LONG
-    while place and size < wanted and total > FEW * size and axes[place - 1].destination == size:
+    while place and size < SHORT and total > FEW * size and axes[place - 1].destination == size:
         axis = axes[place - 1]
         is_last = all(outer.source for outer in axes[: place - 1])
-        is_fast = not axis.source and size in _LANES and size * axis.length >= (LINE if is_last else wanted)
+        is_fast = not axis.source and size in _LANES and size * axis.length >= (LINE if is_last else SHORT)
         if is_fast or axis.source == size:
             break
         if not axis.source and (is_last or size * axis.length > SCRATCH):
-            held = _held(size, axis.length, wanted if place > 1 else _LONG) if size not in _LANES else 1
+            held = _held(size, axis.length) if size not in _LANES else 1
             return ([*runs, _Run(place, size * held)], held) if held > 1 else (runs, 1)
         if is_last or size * axis.length > SCRATCH:
             break
@@ -83,9 +82,9 @@ def _runs(total: int, size: int, axes: Sequence[Axis]) -> tuple[list[_Run], int]
     return runs, 1
 
 
-def _held(size: int, length: int, wanted: int) -> int:
-    """The number of a repeat's runs that make about so many bytes, and whole lines of the cache; 1 if none pays."""
-    held = min(wanted, size * length // 8) // size
+def _held(size: int, length: int) -> int:
+    """The number of a repeat's runs that make SHORT bytes, and whole lines of the cache; 1 if none pays."""
+    held = min(SHORT, size * length // 8) // size
     whole_lines = LINE // math.gcd(size, LINE)
     if held > whole_lines:
         held -= held % whole_lines
