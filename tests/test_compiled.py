@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dml_tile.calls import record_calls
 from dml_tile.cli import console as terminal
 from dml_tile.cli.console import run_tile
 from dml_tile.errors import DmlError
@@ -39,6 +40,15 @@ def test_a_bound_tile_reads_what_its_input_holds_then() -> None:
     source += 7
     bound.run()
     np.testing.assert_array_equal(output, TILED + 7)
+
+
+def test_each_step_is_recorded_under_its_name() -> None:
+    with record_calls() as calls:
+        compiled = compile_tile(GOOD, "windows-10-2004")
+        compiled.bind(INPUT, np.zeros(54, np.float32)).run()
+        compiled.execute(INPUT, np.zeros(54, np.float32))
+    assert [call.name for call in calls] == ["compile_tile", "bind", "execute"]
+    assert all(call.desc is GOOD and call.target is compiled.target and not call.findings for call in calls)
 
 
 def test_what_a_target_refuses_is_not_compiled() -> None:

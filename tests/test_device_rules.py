@@ -351,6 +351,15 @@ def test_a_rule_refuses_and_accepts(case: Case) -> None:
     assert not list(rule.findings(case.accepted, at(case.level)))
 
 
+@pytest.mark.parametrize(("desc", "suggestion"), [(OWNED, None), (PLAIN, "bind an array of one empty buffer binding")])
+def test_an_empty_binding_is_suggested_where_there_is_nothing_to_bind(
+    desc: BufferTensorDesc, suggestion: str | None
+) -> None:
+    (finding,) = RULES["DML-BINDING-BindingCount"].findings(initialised(desc), at("6_4"))
+    assert (finding.suggestion or "").startswith(suggestion or "")
+    assert bool(finding.suggestion) == bool(suggestion)
+
+
 def test_each_rule_of_the_device_has_its_cases() -> None:
     others = {rule.id for rule in DESCRIPTOR_RULES}
     without_a_device = ("DML-CAPTURE-", "DML-DIALECT-", "DML-DXDISPATCH-", "DML-VIA-", "DML-LOWER-")
