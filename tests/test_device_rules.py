@@ -360,6 +360,22 @@ def test_an_empty_binding_is_suggested_where_there_is_nothing_to_bind(
     assert bool(finding.suggestion) == bool(suggestion)
 
 
+@pytest.mark.parametrize(("size", "allowed"), [(0, True), (8, False)])
+def test_a_null_binding_is_said_to_be_allowed_where_nothing_is_needed(size: int, allowed: bool) -> None:
+    bound = Bound(Slot.of_resource("PersistentResource", PERSISTENT, size), None)
+    (finding,) = RULES["DML-BINDING-null"].findings(bound, at("6_4"))
+    assert ("which the documentation allows" in finding.message) == allowed
+
+
+@pytest.mark.parametrize(
+    ("dimension", "words"), [(ResourceDimension.TEXTURE2D, "D3D12_RESOURCE_DIMENSION_TEXTURE2D"), (9, "dimension 9")]
+)
+def test_a_resource_s_dimension_is_named_if_it_has_a_name(dimension: int, words: str) -> None:
+    bound = of_buffer(Buffer(64, dimension=dimension))
+    (finding,) = RULES["DML-BINDING-Dimension"].findings(bound, at("6_4"))
+    assert finding.message.startswith(f"the resource has {words}, but")
+
+
 def test_each_rule_of_the_device_has_its_cases() -> None:
     others = {rule.id for rule in DESCRIPTOR_RULES}
     without_a_device = ("DML-CAPTURE-", "DML-DIALECT-", "DML-DXDISPATCH-", "DML-VIA-", "DML-LOWER-")
