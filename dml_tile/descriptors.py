@@ -12,7 +12,6 @@ Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import lru_cache
 from operator import index, mul
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, TypeAlias
@@ -238,8 +237,10 @@ class TileOperatorDesc(Struct):
         if len(sizes) != len(repeats):
             raise ValueError(f"{len(sizes)} sizes take as many repeats; {len(repeats)} were provided")
         if strides is None and output_strides is None and len(sizes) <= DML_TENSOR_DIMENSION_COUNT_MAX1:
-            with suppress(TypeError):  # something that is not hashable
+            try:  # suppress() takes a tenth as long as all of this
                 return _packed_tile(cls, data_type, flags, *sizes, *repeats)  # type: ignore[arg-type,return-value]
+            except TypeError:  # something is not hashable
+                pass
         return cls._from_input(data_type, sizes, repeats, flags, strides, output_strides)
 
     @classmethod
