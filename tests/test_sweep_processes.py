@@ -9,20 +9,24 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from dml_tile.checks.one_file import FileCheck, FileEnd, in_this_process
+from dml_tile.checks.one_file import Event, FileCheck, FileEnd, in_this_process, pipes_here
 from dml_tile.cli.check_files import engine_for, engine_of
 from dml_tile.errors import Problem
 from dml_tile.processors import processor_count
 from dml_tile.sweeps.processes import MIN_FILES, in_processes
 from dml_tile.targets import Target
 from tests.helpers.check_files import BAD, INT64, TILE, write
-from tests.helpers.command_line import Call
+from tests.helpers.command_line import Call, bash
 from tests.helpers.paths import EXAMPLES
+
+pytestmark = pytest.mark.long
 
 CHECK: Final = FileCheck((Target.parse("2_0"), Target.parse("6_4")), "both")
 
@@ -54,12 +58,7 @@ def zoo(call: Call) -> list[str]:
     return names
 
 
-LONG_FORMS: Final = [
-    pytest.param(form, marks=pytest.mark.long) for form in ("text", "sarif", "junit", "github", "html")
-]
-
-
-@pytest.mark.parametrize("form", ["json", *LONG_FORMS])
+@pytest.mark.parametrize("form", ["json", "text", "sarif", "junit", "github", "html"])
 def test_two_processes_write_the_bytes_of_one(form: str, zoo: list[str], call: Call) -> None:
     arguments = ["check", *zoo, "-t", "windows-11-21h2,6_4", "--format", form, "--dim", "nowhere=1"]
     alone, together = call(*arguments, "--jobs", "1"), call(*arguments, "--jobs", "2")
@@ -68,13 +67,12 @@ def test_two_processes_write_the_bytes_of_one(form: str, zoo: list[str], call: C
     assert together.exit_code == alone.exit_code == 2
 
 
-@pytest.mark.long
 def test_more_processes_than_files_do_no_harm(zoo: list[str]) -> None:
     assert list(in_processes(5)(CHECK, zoo[:1])) == list(in_this_process(CHECK, zoo[:1]))
     assert list(in_processes(2)(CHECK, [])) == []
 
 
-@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.long), 2])
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_a_process_that_dies_costs_its_file(jobs: int, zoo: list[str]) -> None:
     files = [*zoo[:3], write("dies.json", TILE), *zoo[3:12], write("dies too.json", TILE), *zoo[12:]]
     others = [pair for pair in in_this_process(CHECK, files) if "dies" not in pair[0]]
@@ -145,7 +143,6 @@ def test_processes_that_cannot_be_started_say_so(zoo: list[str]) -> None:
     assert [problem.message[:40] for problem in problems] == ["no process can be started to check it: ["] * 3
 
 
-@pytest.mark.long
 def test_processes_that_end_at_once_cost_every_file(zoo: list[str]) -> None:
     told = list(in_processes(2, (sys.executable, "-c", "raise SystemExit(3)"))(CHECK, zoo[:3]))
     problems = [event for _, event in told if isinstance(event, Problem)]
@@ -159,7 +156,6 @@ def test_one_process_checks_until_more_pay() -> None:
     assert engine_of(2) is not in_this_process
 
 
-@pytest.mark.long
 @pytest.mark.posix
 def test_a_check_that_is_left_ends_its_processes(zoo: list[str]) -> None:
     events = in_processes(2)(CHECK, [*zoo] * 50)
@@ -171,7 +167,6 @@ def test_a_check_that_is_left_ends_its_processes(zoo: list[str]) -> None:
     assert not _children(os.getpid())
 
 
-@pytest.mark.long
 @pytest.mark.posix
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_all_processes(number: signal.Signals, tmp_path: Path) -> None:
@@ -213,3 +208,28 @@ def _is_running(process: str) -> bool:
         return b"sweeps.worker" in Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return False
+
+
+def test_what_only_the_command_can_read_is_checked_by_itself(zoo: list[str], tmp_path: Path) -> None:
+    write("a.json", TILE)
+    piped = json.dumps(BAD).encode()
+    for jobs in ("", "--jobs 2"):
+        ran = bash(f"dml-tile check a.json - <(cat a.json) {jobs} --format jsonl", tmp_path, piped)
+        told = [json.loads(line) for line in ran.stdout.splitlines()]
+        assert [(one["source"].rstrip("0123456789"), one["verdict"]) for one in told if "verdict" in one] == [
+            ("a.json", "accepted"), ("-", "refused"), ("/dev/fd/", "accepted"),
+        ]  # fmt: skip
+
+
+def test_pipes_are_checked_in_their_turn(zoo: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere: list[list[str]] = []
+
+    def engine(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
+        elsewhere.append(list(files))
+        yield from in_this_process(check, elsewhere[-1])
+
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(json.dumps(BAD).encode())))
+    files = [zoo[0], zoo[1], "-", zoo[2], "memory://a.json", "missing.json", os.devnull]
+    told = [file for file, event in pipes_here(engine)(CHECK, files) if isinstance(event, FileEnd)]
+    assert told == files
+    assert elsewhere == [zoo[:2], [zoo[2], "memory://a.json", "missing.json"]]

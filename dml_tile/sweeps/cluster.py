@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from distributed import Client, Future, KilledWorker, Worker, WorkerPlugin, get_worker
 
-from dml_tile.checks.one_file import Engine, Event, FileCheck, lost
+from dml_tile.checks.one_file import Engine, Event, FileCheck, lost, pipes_here
 from dml_tile.sweeps.process import COMMAND, Process, TimeLost, Told
 from dml_tile.sweeps.worker import Setup
 
@@ -39,7 +39,7 @@ def on_cluster(client: Client, command: Sequence[str] = COMMAND) -> Engine:
             sweep.stop()
             client.unregister_worker_plugin(sweep.processes)
 
-    return engine
+    return pipes_here(engine)
 
 
 class _Processes(WorkerPlugin):  # type: ignore[misc]  # distributed has no types

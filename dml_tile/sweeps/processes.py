@@ -16,7 +16,7 @@ from threading import Event as Flag
 from threading import Thread
 from typing import Final
 
-from dml_tile.checks.one_file import Engine, Event, FileCheck
+from dml_tile.checks.one_file import Engine, Event, FileCheck, pipes_here
 from dml_tile.sweeps.process import COMMAND, Process, TimeLost, Told
 from dml_tile.sweeps.worker import Setup
 
@@ -57,7 +57,7 @@ def in_processes(jobs: int, command: Sequence[str] = COMMAND) -> Engine:
             for thread in threads:
                 thread.join()
 
-    return engine
+    return pipes_here(engine)
 
 
 @dataclass(slots=True)

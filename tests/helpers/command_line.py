@@ -13,7 +13,7 @@ from typer.testing import Result
 Call: TypeAlias = Callable[..., Result]
 
 
-def bash(command: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
+def bash(command: str, folder: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Runs a shell command in which ``dml-tile`` is the command line."""
     function = f'dml-tile() {{ "{sys.executable}" -m dml_tile "$@"; }}; '
-    return subprocess.run(["bash", "-c", function + command], capture_output=True, check=False, cwd=folder)
+    return subprocess.run(["bash", "-c", function + command], input=stdin, capture_output=True, check=False, cwd=folder)
