@@ -19,6 +19,8 @@ import pytest
 from tests.helpers.command_line import bash
 from tests.helpers.ir_models import MODELS, burn_tile
 
+pytestmark = pytest.mark.long
+
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
 COMMANDS = {
@@ -50,7 +52,6 @@ def wait_until_it_reads(process: subprocess.Popen[bytes], pipe: Path) -> int:
     raise AssertionError("it never opened the pipe")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_signal_ends_a_command_that_reads(tmp_path: Path, command: str, number: signal.Signals) -> None:
@@ -80,7 +81,6 @@ def wait_until_it_sleeps(process: subprocess.Popen[bytes]) -> None:
     raise AssertionError("it never waited")
 
 
-@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process does")
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("command", ["levels", "explain", "schema"])
@@ -307,7 +307,6 @@ def test_a_file_larger_than_allowed_leaves_nothing(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["m.json"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("python", [("-OO",), ("-I",), ("-OO", "-I"), ("-X", "utf8=0")])
 @pytest.mark.parametrize("locale", ["C", "tr_TR.UTF-8", "xx_YY"])
 def test_the_surroundings_do_not_change_the_answer(tmp_path: Path, python: tuple[str, ...], locale: str) -> None:
@@ -317,3 +316,40 @@ def test_the_surroundings_do_not_change_the_answer(tmp_path: Path, python: tuple
     shown, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (1, b"")
     assert b"DML-TILE-OutputTensor-Sizes" in shown
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "told"),
+    [
+        ("check -", 0, "-: accepted at 6_4"),
+        ("check - --format html", 0, "<title>"),
+        ("check - --format sarif --format github", 2, "would both be printed"),
+        ("check - --jobs 2", 0, "-: accepted at 6_4"),
+        ("check {elsewhere} --format github", 1, "::error file={elsewhere},"),
+        ("check {elsewhere} --format markdown", 1, "1 refused"),
+        ("check a.json", 2, "dml-tile: a.json: No such file or directory"),
+        ("check ../a.json --format github", 2, "::error file=../a.json,"),
+        ("check .", 2, "dml-tile: .: "),
+        ("check - --output a.json --format json", 2, "dml-tile: a.json: No such file or directory"),
+        ("check - --write-baseline a.json", 2, "dml-tile: a.json: No such file or directory"),
+        ("lower -", 0, "-: accepted at 6_4"),
+        ("show -", 0, "copies of the input"),
+        ("show - --output a.svg", 2, "dml-tile: a.svg: No such file or directory"),
+        ("emit - --lang json", 0, "InputTensor"),
+    ],
+)
+def test_a_current_folder_that_was_removed_is_no_fault_of_standard_output(
+    tmp_path: Path, command: str, status: int, told: str
+) -> None:
+    elsewhere = tmp_path / "wrong.json"
+    elsewhere.write_text(json.dumps(TILE | {"Repeats": [2]}))
+    (tmp_path / "gone").mkdir()
+    ran = bash(
+        f"cd gone && rmdir ../gone && dml-tile {command.format(elsewhere=elsewhere)}",
+        tmp_path,
+        json.dumps(TILE).encode(),
+    )
+    assert ran.returncode == status
+    assert told.format(elsewhere=elsewhere) in (ran.stdout + ran.stderr).decode()
+    assert b"Traceback" not in ran.stderr
+    assert b"standard output" not in ran.stderr

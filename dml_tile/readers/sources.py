@@ -133,7 +133,11 @@ def _is_folder(name: str) -> bool:
 
 
 def _files_below(folder: Path) -> Iterator[str]:
-    root = folder.resolve()
+    try:
+        root = folder.resolve()
+    except OSError:  # the current folder was removed
+        yield str(folder)
+        return
     unopened: list[OSError] = []
     for path, folders, files in os.walk(folder, onerror=unopened.append):
         parts = SAVED_MODEL_PARTS if SAVED_MODEL in files else frozenset()

@@ -63,7 +63,7 @@ def wanted_formats(
         raise typer.BadParameter("names no file", param_hint="--report")
     if page:
         wanted.append(Wanted(FORMATS["html"], page))
-    files = [os.path.realpath(one.file) for one in wanted if one.file]
+    files = [_real_path(one.file) for one in wanted if one.file]
     if len(set(files)) < len(files):
         raise typer.BadParameter("several formats have the same file", param_hint="--format")
     return wanted
@@ -71,10 +71,18 @@ def wanted_formats(
 
 def require_other_files(wanted: Sequence[Wanted], names: Sequence[str]) -> None:
     """Refuse to write a report over a file that is checked."""
-    files = {os.path.realpath(one.file) for one in wanted if one.file}
+    files = {_real_path(one.file) for one in wanted if one.file}
     for name in names:
-        if os.path.realpath(name) in files:
+        if _real_path(name) in files:
             raise typer.BadParameter(f"{name} is checked; a report would take its place", param_hint="--format")
+
+
+def _real_path(name: str) -> str:
+    """The path without links; the name itself where the current folder was removed."""
+    try:
+        return os.path.realpath(name)
+    except OSError:
+        return name
 
 
 def origin_of(context: typer.Context, targets: Sequence[Target]) -> Origin:
