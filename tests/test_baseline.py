@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dml_tile.checks.baseline import MAX_BYTES
 from tests.helpers.check_files import BAD, INT64, TILE, model, write
 from tests.helpers.command_line import Call
 
@@ -164,6 +165,23 @@ def test_a_baseline_that_cannot_be_read_is_told(check: Call, text: str | None, m
     assert result.exit_code == 2
     assert result.stderr.startswith("dml-tile: base.json: ")
     assert message in result.stderr
+
+
+def test_a_baseline_that_is_a_folder_or_too_large_is_told(check: Call) -> None:
+    write("a.json", BAD)
+    Path("folder").mkdir()
+    result = check("a.json", "--baseline", "folder")
+    assert (result.exit_code, result.stderr) == (2, "dml-tile: folder: Is a directory\n")
+    with Path("large.json").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    result = check("a.json", "--baseline", "large.json")
+    assert (result.exit_code, result.stderr) == (2, f"dml-tile: large.json: larger than {MAX_BYTES} bytes\n")
+
+
+def test_findings_on_standard_input_have_entries_too(check: Call) -> None:
+    assert check("-", "--write-baseline", "base.json", stdin=json.dumps(BAD)).exit_code == 0
+    assert [entry["source"] for entry in entries()] == ["-"]
+    assert check("-", "--baseline", "base.json", stdin=json.dumps(BAD)).exit_code == 0
 
 
 def test_a_baseline_is_read_or_written_not_both(check: Call) -> None:

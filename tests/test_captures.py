@@ -78,6 +78,7 @@ def test_other_operators_are_counted_and_not_checked(check: Call) -> None:
     [
         (line(TILE, "80070057"), "hresult is '80070057'"),
         (line(TILE, level="high"), "feature_level"),
+        (line(TILE, hresult="0xnone"), "hresult"),
         (line(TILE, operator=7), "operator is 7; an object was expected"),
         (line(TILE, dml_tile_capture=2), "dml_tile_capture is 2"),
         (line(TILE | {"Repeats": [-1]}), "Repeats[0] is -1"),
@@ -88,6 +89,13 @@ def test_a_line_that_is_none_is_told(check: Call, captured: str, told: str) -> N
     result = check("-", stdin=captured)
     assert told in result.stderr
     assert result.exit_code == 2
+
+
+def test_a_crash_that_an_application_survived_is_told(check: Call) -> None:
+    told = check("-", "--target", "6_2", stdin=line(TILE | {"Repeats": None})).stdout
+    assert "CreateOperator returned S_OK 0x00000000 at feature level 6_2; the emulator gives a crash" in " ".join(
+        told.split()
+    )
 
 
 def test_the_header_s_folder_is_printed(call: Call) -> None:

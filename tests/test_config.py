@@ -89,6 +89,14 @@ def test_a_folder_that_may_not_be_looked_into_has_no_file(check: Call, monkeypat
         assert nearest_config() == Config()
 
 
+@pytest.mark.posix
+def test_a_folder_that_was_removed_has_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, check: Call) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert nearest_config() == Config()
+
+
 def test_the_nearest_file_alone_counts(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     configure('targets = ["5_0"]')
     configure('targets = ["4_1"]', "sub")

@@ -9,6 +9,7 @@ import pytest
 
 from dml_tile.errors import InputError
 from dml_tile.readers.sandbox.library import library_descs
+from dml_tile.readers.sandbox.library_child import answers
 from tests.helpers.command_line import Call
 from tests.helpers.compilers import COMPILERS, compiled, needs_compiler, stand_in_headers
 
@@ -77,6 +78,22 @@ def test_what_a_function_fills_an_array_with_is_checked(call: Call, library: Pat
 
 def test_a_null_pointer_is_a_null_descriptor(call: Call, library: Path) -> None:
     assert "error[DML-OPERATOR-null]" in call("load", str(library), "nothing").stdout
+
+
+def test_the_child_answers_with_an_operator_each_and_their_number(library: Path, tmp_path: Path) -> None:
+    described, end = answers(str(library), "describe", 0)
+    assert described["operator"]["Type"] == "DML_OPERATOR_TILE"
+    assert end == {"count": 1}
+    assert list(answers(str(library), "nothing", 0)) == [{"operator": None}, {"count": 1}]
+    *filled, end = answers(str(library), "fill", 8)
+    assert (len(filled), end) == (3, {"count": 3})
+    (refused,) = answers(str(library), "overfull", 4)
+    assert refused == {"error": "overfull returned 5; it was given room for 4 descriptors"}
+    (refused,) = answers(str(library), "absent", 0)
+    assert refused == {"error": "has no function 'absent'"}
+    (tmp_path / "text.so").write_text("no library")
+    (refused,) = answers(str(tmp_path / "text.so"), "describe", 0)
+    assert refused["error"].startswith("cannot be loaded: ")
 
 
 @pytest.mark.parametrize(

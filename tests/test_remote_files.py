@@ -20,6 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from dml_tile.files.urls import file_of, is_url
 from dml_tile.readers.onnx.light import MESSAGES, TENSOR, TENSOR_DATA, lightened
+from dml_tile.readers.remote import files
 from dml_tile.readers.remote.files import beginning, local_copy, opened
 from dml_tile.readers.remote.parts import PART_BYTES, RemoteParts
 from tests.helpers.check_files import BAD, TILE
@@ -56,6 +57,32 @@ def heavy_model(megabytes: int = 8) -> bytes:
     graph = helper.make_graph([node], "g", [], [output], [weights, repeats])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     return bytes(model.SerializeToString())
+
+
+def test_a_model_over_the_bound_is_not_fetched(memory: Any, check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(memory, "/a.onnx", heavy_model(1))
+    put(memory, "/frozen.pb", b"x" * 100)
+    monkeypatch.setattr(files, "MAX_BYTES", 99)
+    result = check("memory://a.onnx")
+    assert result.exit_code == 2
+    assert f"has {len(heavy_model(1))} bytes; protobuf reads at most 99" in result.stderr
+    assert "has 100 bytes; at most 99 are fetched" in check("memory://frozen.pb").stderr
+    monkeypatch.setattr(type(memory), "size", lambda *_: None)
+    assert "has more than 99 bytes" in check("memory://frozen.pb").stderr
+
+
+def test_fetching_has_only_so_long(memory: Any, check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(memory, "/frozen.pb", b"x" * 100)
+    monkeypatch.setattr(files, "MAX_SECONDS", -1)
+    assert "fetching it took longer than -1 s" in check("memory://frozen.pb").stderr
+
+
+def test_a_file_that_shrinks_while_its_parts_are_read_is_told(memory: Any) -> None:
+    put(memory, "/a.bin", b"x" * (PART_BYTES + 1))
+    with RemoteParts(memory, "/a.bin", lambda: None) as parts:
+        memory.store["/a.bin"].truncate(1)
+        with pytest.raises(OSError, match="it changed while it was read"):
+            parts[PART_BYTES : PART_BYTES + 1]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from html import escape
 from typing import Any
 from xml.etree import ElementTree
 
@@ -183,6 +184,18 @@ def test_what_is_known_at_run_time_only_is_told_in_every_format(check: Call) -> 
     (case,) = ElementTree.fromstring(check("a.onnx", "--format", "junit").stdout).iter("testcase")
     assert "accepted so far" in (case.findtext("system-out") or "")
     assert "◐</span> accepted so far" in check("a.onnx", "--format", "html").stdout
+
+
+def test_a_tile_that_no_descriptor_can_hold_is_told_in_every_format(check: Call) -> None:
+    save("s.onnx", data_type=8)
+    tile = "string {2,3} x {1,2} -> {2,6}"
+    assert f"\n  {tile}\n" in check("s.onnx").stdout
+    assert only(check("s.onnx", "--format", "json").stdout)["tile"] == tile
+    for format_ in ("html", "markdown", "github", "azure", "sarif", "junit", "jsonl"):
+        result = check("s.onnx", "--format", format_)
+        assert result.exit_code == 1, format_
+        assert "no DirectML data type can carry string" in result.stdout, format_
+    assert escape(tile) in check("s.onnx", "--format", "html").stdout
 
 
 @pytest.mark.parametrize(

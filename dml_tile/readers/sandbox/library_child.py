@@ -21,13 +21,13 @@ def main() -> None:
     library, symbol, capacity, seconds, memory = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     end_with_parent()
-    _, answers = own_streams()
-    with answers, bounds(float(seconds), int(memory)):
-        for answer in _answers(library, symbol, int(capacity)):
-            answers.write(json.dumps(answer).encode() + b"\n")
+    _, stream = own_streams()
+    with stream, bounds(float(seconds), int(memory)):
+        for answer in answers(library, symbol, int(capacity)):
+            stream.write(json.dumps(answer).encode() + b"\n")
 
 
-def _answers(library: str, symbol: str, capacity: int) -> Iterator[dict[str, Any]]:
+def answers(library: str, symbol: str, capacity: int) -> Iterator[dict[str, Any]]:
     """An operator each, then how many there are; or why there are none."""
     try:
         function = getattr(ctypes.CDLL(library), symbol)
