@@ -21,7 +21,9 @@ from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dxdispatch_runner import run_model
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.readers.dxdispatch.model import read_model
+from dml_tile.readers.sandbox import parent
 from tests.helpers.command_line import Call
+from tests.helpers.model_process import ModelProcess
 
 # Shared machines are slow at times; what is tested is what comes out, not how soon.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -61,8 +63,12 @@ def example() -> TileOperatorDesc:
 
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Calls the command line in a folder of its own; an exception but the exit itself is an error."""
+    """Calls the command line in a folder of its own; an exception but the exit itself is an error.
+
+    Models are read without a process of its own.
+    """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(parent, "started", ModelProcess)
 
     def called(*arguments: str, stdin: str | bytes | None = None) -> Result:
         return CliRunner().invoke(app, list(arguments), input=stdin, catch_exceptions=False)

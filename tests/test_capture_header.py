@@ -30,7 +30,7 @@ from tests.helpers.compilers import (
 
 SOURCE: Final = CPP_TESTS / "capture_random.cpp"
 SHORT, LONG = 500, 20_000
-pytestmark = needs_compiler
+pytestmark = [pytest.mark.long, needs_compiler]
 
 USES: Final = """\
 #include <dml_tile/capture.h>
@@ -116,7 +116,6 @@ def test_lines_hold_what_is_read_in_place(compiler: str, tmp_path: Path) -> None
     assert sum(part.other is None and part.desc is not None for part in found.values()) > SHORT // 2
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "sanitizers", ["-fsanitize=address,undefined", "-fsanitize=thread", "-fsanitize=undefined -fsanitize-trap=all"]
 )

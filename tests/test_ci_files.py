@@ -22,6 +22,8 @@ from tests.helpers.check_files import INT64, TILE, write
 from tests.helpers.pages import blocks_of
 from tests.helpers.paths import ROOT
 
+pytestmark = pytest.mark.long
+
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 (HOOK,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
 README = (ROOT / "README.md").read_text().partition("## CI\n")[2].partition("\n## ")[0]

@@ -15,6 +15,8 @@ import pytest
 
 from tests.helpers.command_line import bash
 
+pytestmark = pytest.mark.long
+
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
 BAD = TILE | {"Repeats": [2]}

@@ -12,6 +12,8 @@ import pytest
 
 from tests.helpers.paths import ROOT
 
+pytestmark = pytest.mark.long
+
 COMMAND_LINE = """
 import sys
 from dml_tile.cli.app import main

@@ -17,6 +17,8 @@ from dml_tile.errors import InputError
 from dml_tile.readers.model_tile import ONNXRUNTIME, KnownShapes, TileNode
 from dml_tile.readers.onnx.operators import MICROSOFT, Operator
 from dml_tile.readers.onnx.values import Value, dimensions
+from dml_tile.readers.sandbox import parent
+from dml_tile.readers.sandbox.parent import started
 from tests.helpers.command_line import Call
 from tests.helpers.onnx_graphs import FLOAT, INT64, constant, graph, model, node, tile_in, tile_node, typed
 
@@ -276,6 +278,7 @@ def test_check_names_what_is_not_installed(tmp_path: Path, monkeypatch: pytest.M
     lacking.mkdir()
     (lacking / "sympy.py").write_text("raise ImportError('there is no sympy')")
     monkeypatch.syspath_prepend(str(lacking))
+    monkeypatch.setattr(parent, "started", started)  # this process may have imported it
     onnx.save(behind_gelu(2, 3), tmp_path / "a.onnx")
     result = check(str(tmp_path / "a.onnx"), *OPTION)
     assert result.exit_code == 2

@@ -28,10 +28,13 @@ CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 MIN_TARGET = 24  # pixels, by WCAG 2.2
 SECONDS = 60  # for a page or a script, on a machine however slow
 
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM or not DRIVER,
-    reason="needs chromium and chromedriver on the PATH",
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        not CHROMIUM or not DRIVER,
+        reason="needs chromium and chromedriver on the PATH",
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,8 @@ from dml_tile.readers.sandbox.parent import MAX_ANSWER_BYTES, MAX_MEMORY_BYTES, 
 from dml_tile.readers.sandbox.protocol import End, Order, answer_line, read_answer
 from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, nested_ifs, tensorflow_tile
 
+pytestmark = pytest.mark.long
+
 BURN_XML, BURN_ONNX, LITE = (MODELS / name for name in ("burn_tile.ir.xml", "burn_tile.onnx", "tile.tflite"))
 BURN = TileNode("output_tensor", DIALECTS["OpenVINO Tile-1"], "f32", (2, 2), (2, 2))
 LONG = 300  # seconds, on a machine that has much else to do
@@ -187,7 +189,6 @@ def test_the_process_leaves_interrupts_to_its_parent() -> None:
     assert process.returncode == 0
 
 
-@pytest.mark.long
 def test_the_process_ends_in_time_where_nobody_is_left_to_end_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "m.xml")
     with started() as process, pytest.raises(ValueError, match="validation error"):  # of the end of its answers
@@ -270,7 +271,6 @@ def test_a_process_that_fails_costs_one_file(tmp_path: Path, deed: str, message:
     assert is_gone(after)
 
 
-@pytest.mark.long
 def test_a_process_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     before, slow, after = obey(tmp_path, TELL, "problem('so far')\ntime.sleep(1000)", TELL, seconds=5)
     assert slow == [Problem("", "so far"), Problem("", "reading took longer than 5 s")]

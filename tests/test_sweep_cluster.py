@@ -22,7 +22,7 @@ from tests.helpers.paths import EXAMPLES
 
 distributed = pytest.importorskip("distributed")
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]
 
 CHECK: Final = FileCheck((Target.parse("2_0"), Target.parse("6_4")), "both")
 
@@ -58,7 +58,6 @@ def zoo(call: Call) -> list[str]:
     return [str(Path(name).absolute()) for name in names]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("form", ["text", "json", "jsonl", "sarif"])
 def test_a_cluster_writes_the_bytes_of_one_process(form: str, zoo: list[str], cluster: Any, call: Call) -> None:
     arguments = ["check", *zoo, "-t", "windows-11-21h2,6_4", "--format", form]
@@ -68,7 +67,6 @@ def test_a_cluster_writes_the_bytes_of_one_process(form: str, zoo: list[str], cl
     assert together.exit_code == alone.exit_code == 2
 
 
-@pytest.mark.long
 def test_a_worker_that_is_killed_costs_nothing(zoo: list[str], client: Any) -> None:
     from dml_tile.sweeps.cluster import on_cluster
 
@@ -94,7 +92,6 @@ worker.main()
 """
 
 
-@pytest.mark.long
 def test_a_file_that_ends_its_process_is_lost_alone_and_ends_no_worker(zoo: list[str], client: Any) -> None:
     from dml_tile.sweeps.cluster import on_cluster
 

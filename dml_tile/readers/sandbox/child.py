@@ -29,12 +29,13 @@ def main() -> None:
         for line in orders:
             order = Order.read(line)
             with bounds(order.seconds, order.memory):
-                for part in _answer(order):
+                for part in answer(order):
                     answers.write(answer_line(part))
                     answers.flush()
 
 
-def _answer(order: Order) -> Iterator[Part | End]:
+def answer(order: Order) -> Iterator[Part | End]:
+    """The parts of a file, and the end of the answer."""
     dimensions = yield from _parts(order)
     yield End(dimensions)
 
