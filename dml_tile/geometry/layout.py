@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, reduce
-from itertools import accumulate, combinations, pairwise
+from itertools import accumulate, combinations
 from operator import index, mul
 from typing import Any, Final
 
@@ -164,8 +164,6 @@ def shares_addresses(sizes: Sequence[int], strides: Sequence[int]) -> bool | Non
     dimensions are decided by arithmetic. What is left is enumerated, up to 2^22 addresses and the ``address_budget``.
     """
     dimensions = sorted((stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1)
-    if any(inner[0] == outer[0] for inner, outer in pairwise(dimensions)):
-        return True
     if dimensions and dimensions[0][0] == 0:
         return True
     answers = [_group_shares(group) for group in _independent(dimensions)]
