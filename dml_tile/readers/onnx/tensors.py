@@ -73,15 +73,6 @@ def dense(sparse: SparseTensorProto) -> TensorProto:
         return whole
 
 
-def internalise(graph: GraphProto, folder: Path) -> None:
-    """Put small external data into the tensors themselves, at any depth, for onnx's inference to see."""
-    for tensor in _tensors(graph):
-        if tensor.data_location == TensorProto.EXTERNAL:
-            values = small(tensor, folder)
-            if isinstance(values, np.ndarray):
-                tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
-
-
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
     """The graphs that are attributes of a node, each with its place."""
     for attribute in node.attribute:
@@ -89,14 +80,6 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
             yield attribute.name, attribute.g
         for i, graph in enumerate(attribute.graphs):
             yield f"{attribute.name}[{i}]", graph
-
-
-def _tensors(graph: GraphProto) -> Iterator[TensorProto]:
-    yield from graph.initializer
-    for node in graph.node:
-        yield from (attribute.t for attribute in node.attribute if attribute.HasField("t"))
-        for _, inner in subgraphs(node):
-            yield from _tensors(inner)
 
 
 def _external(tensor: TensorProto, folder: Path) -> Array:

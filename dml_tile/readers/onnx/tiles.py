@@ -32,7 +32,6 @@ from dml_tile.readers.onnx.further_inference import FurtherInference, onnxruntim
 from dml_tile.readers.onnx.inference import nodes, with_types
 from dml_tile.readers.onnx.loops import take_declared
 from dml_tile.readers.onnx.operators import MICROSOFT, default_opset
-from dml_tile.readers.onnx.tensors import internalise
 from dml_tile.readers.onnx.values import Value
 from dml_tile.readers.onnx.walk import Found, Walk
 
@@ -56,7 +55,6 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Pr
     fix(model.graph, known_shapes)
     inline(model)
     if any(node.op_type == "Tile" for node in nodes(model.graph)):
-        internalise(model.graph, path.parent)
         declared = take_declared(model.graph)
         further = _further_inference(model, known_shapes)
         walk = Walk(path.parent, default_opset(model.opset_import), declared, further)
