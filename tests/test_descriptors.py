@@ -295,3 +295,17 @@ def tile(**fields: Any) -> TileOperatorDesc:
 )
 def test_a_descriptor_prints_as_one_line(desc: TileOperatorDesc | OperatorDesc, line: str) -> None:
     assert str(desc) == line
+
+
+@pytest.mark.parametrize("model", [TensorDesc, TileOperatorDesc])
+def test_pydantic_s_options_reach_it(model: type[TensorDesc | TileOperatorDesc]) -> None:
+    desc = TileOperatorDesc.from_input(data_type="INT8", sizes=[2], repeats=[3])
+    expected = desc.input_tensor if model is TensorDesc else desc
+    assert expected is not None
+    dumped = expected.model_dump(mode="json", by_alias=True) | {"more": 1}
+    assert model.model_validate(dumped, extra="ignore") == expected
+    assert model.model_validate_json(json.dumps(dumped), extra="ignore") == expected
+    with pytest.raises(ValidationError, match="more"):
+        model.model_validate(dumped)
+    with pytest.raises(ValidationError, match="more"):
+        model.model_validate_json(json.dumps(dumped))

@@ -15,6 +15,7 @@ from dml_tile.enums import TensorDataType
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
 from dml_tile.geometry.axes import Axis
+from dml_tile.lowering.choice import chains_of
 from dml_tile.lowering.cover import covering_tiles
 from dml_tile.lowering.lower import lower, lower_request
 from dml_tile.lowering.run import run_lowering
@@ -195,6 +196,35 @@ def test_parts_are_read_from_scratch_memory_where_that_takes_fewer_steps() -> No
     desc = strided("FLOAT32", [2] * 5, None, [2] * 5, [5**i * 4 ** (4 - i) * 4**i for i in range(4, -1, -1)])
     places = [(step.reads, step.writes) for step in lower(desc, "1_0").steps]
     assert places == [("input", 0), (0, 1), *[(1, "output")] * 9]
+
+
+@pytest.mark.parametrize(
+    ("desc", "target", "steps", "moved"),
+    [
+        (strided("INT64", [2, 1, 2, 5, 4], [3, 185, 1, 9, 46], [2, 1, 1, 1, 2], [1, 4, 32, 64, 4]), "1_0", 2, 4480),
+        (strided("INT64", [3, 3, 2, 1, 4], [31, 22, 11, 12, 6], [1] * 5, [60, 1, 43, 42, 24]), "2_1", 2, 5568),
+        (strided("INT64", [2, 2, 3, 2, 1], [5, 41, 13, 1, 3], [1, 1, 2, 1, 3], [1, 5, 36, 216, 12]), "1_0", 3, 2880),
+        (
+            strided("UINT16", [3, 2, 4, 2, 2, 3], [20, 15, 18, 28, 20, 16], [1] * 6, [108, 54, 13, 6, 3, 1]),
+            "1_0",
+            2,
+            6432,
+        ),
+    ],
+)
+def test_a_search_keeps_the_cheapest_of_the_shortest_chains(
+    desc: TileOperatorDesc, target: str, steps: int, moved: int
+) -> None:
+    found = lower(desc, target).steps
+    assert len(found) == steps
+    assert sum(step.bytes_read + step.bytes_written for step in found) <= moved
+
+
+def test_each_data_type_that_does_it_in_one_tile_is_offered() -> None:
+    axes = (Axis(2, 12, 24), Axis(2, 0, 12), Axis(12, 1, 1))
+    types = (TensorDataType.FLOAT32, TensorDataType.FLOAT16, TensorDataType.INT8)
+    chains = chains_of(axes, types, 8, 4)
+    assert [tile.carrier for chain in chains for tile in chain.tiles] == list(types)
 
 
 def test_a_chain_has_as_many_steps_as_are_allowed() -> None:

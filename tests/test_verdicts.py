@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto
 
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.result import Result, results
@@ -196,6 +197,14 @@ def test_a_tile_that_no_descriptor_can_hold_is_told_in_every_format(check: Call)
         assert result.exit_code == 1, format_
         assert "no DirectML data type can carry string" in result.stdout, format_
     assert escape(tile) in check("s.onnx", "--format", "html").stdout
+
+
+def test_a_request_that_is_lowered_stands_before_its_steps_on_the_page(check: Call) -> None:
+    save("c.onnx", data_type=TensorProto.COMPLEX64)
+    page = check("c.onnx", "--format", "html").stdout
+    assert page.count(escape("complex64 {2,3} x {1,2} -> {2,6}")) == 3
+    assert escape("UINT64 {2,3} x {1,2} -> {2,6}") in page
+    assert "Request(" not in page
 
 
 @pytest.mark.parametrize(
