@@ -73,7 +73,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
             shutil.copy(source, root / name)
     for step in steps():
         take(step, root)
-    environment = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {"PYTHONPATH": str(root)}
     environment.pop("PYTEST_ADDOPTS", None)
 
     def run_it(command: str) -> str:

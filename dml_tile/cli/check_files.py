@@ -13,11 +13,19 @@ from dml_tile.checks.files import Checking
 from dml_tile.checks.one_file import Engine, Event, FileCheck, FileEnd, in_this_process
 from dml_tile.checks.result import Result
 from dml_tile.cli.console import console_of
+from dml_tile.processors import processor_count
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 _FILES_WORTH_A_PROGRESS_BAR: Final = 20
+MIN_FILES: Final = 2000
+"""From so many files on there are several processes by default: from about 300 models on, or 1,600 files of one
+descriptor each, two take less time than one (``benchmarks/bench_scale.py jobs``)."""
+
+MAX_JOBS: Final = 8
+"""The most processes by default: more would leave each too little of the memory that reading models may take."""
+
 MAX_SECONDS_TO_CONNECT: Final = 10
 """Seconds that a cluster's scheduler may take to answer."""
 
@@ -46,17 +54,16 @@ def checked_files(
 
 def engine_for(count: int) -> Engine:
     """The engine that checks so many files in the least time."""
-    from dml_tile.processors import processor_count
-    from dml_tile.sweeps.processes import MAX_JOBS, MIN_FILES
-
     return engine_of(min(processor_count(), MAX_JOBS) if count >= MIN_FILES else 1)
 
 
 def engine_of(jobs: int) -> Engine:
     """The engine of so many processes."""
-    from dml_tile.sweeps.processes import in_processes
+    if jobs == 1:
+        return in_this_process
+    from dml_tile.sweeps.processes import in_processes  # with all that starts processes
 
-    return in_this_process if jobs == 1 else in_processes(jobs)
+    return in_processes(jobs)
 
 
 @contextmanager

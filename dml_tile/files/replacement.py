@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -33,7 +32,7 @@ def replacement(path: Path) -> Iterator[BinaryIO]:
                 written.close()
         return
     path = Path(os.path.realpath(path))
-    beside = path.with_name(f".dml-tile-{secrets.token_hex(8)}")
+    beside = path.with_name(f".dml-tile-{os.urandom(8).hex()}")
     file = _unnamed(path.parent)
     has_name = file is None
     if file is None:

@@ -20,13 +20,6 @@ from dml_tile.checks.one_file import Engine, Event, FileCheck, pipes_here
 from dml_tile.sweeps.process import COMMAND, Process, TimeLost, Told
 from dml_tile.sweeps.worker import Setup
 
-MIN_FILES: Final = 2000
-"""From so many files on there are several processes by default: from about 300 models on, or 1,600 files of one
-descriptor each, two take less time than one (``benchmarks/bench_scale.py jobs``)."""
-
-MAX_JOBS: Final = 8
-"""The most processes by default: more would leave each too little of the memory that reading models may take."""
-
 MAX_FILES_OF_A_BATCH: Final = 32
 SECONDS_OF_A_BATCH: Final = 0.1
 """Batches have as many files as take about so long: a few milliseconds are lost with each, and large models should be
