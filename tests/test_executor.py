@@ -146,6 +146,24 @@ def test_the_output_may_lie_behind_the_input_in_its_buffer(example: TileOperator
     assert memory.view(np.float32).tolist() == [1] * 60
 
 
+@pytest.mark.parametrize("of_the_whole", [slice(0, 216), slice(4, 220)])
+def test_a_part_of_an_array_overlaps_it(example: TileOperatorDesc, of_the_whole: slice) -> None:
+    whole = np.zeros(240, np.uint8)
+    part = whole[of_the_whole]
+    for source, destination in ((whole, part), (part, whole)):
+        with pytest.raises(DmlError, match="DML-BINDING-overlap"):
+            execute(example, source, destination)
+    assert not whole.any()
+
+
+def test_what_lies_behind_an_output_of_elements_stays(example: TileOperatorDesc) -> None:
+    elements = np.arange(6, dtype=np.float32)
+    out = np.full(60, 7, np.float32)
+    execute(example, elements, out)
+    assert out[:54].reshape(6, 9).tolist() == np.tile(elements.reshape(2, 3), (3, 3)).tolist()
+    assert (out[54:] == 7).all()
+
+
 def test_neighbours_in_one_buffer_do_not_overlap(example: TileOperatorDesc) -> None:
     memory = bytearray(np.ones(6, np.float32).tobytes() + bytes(216))
     execute(example, memoryview(memory)[:24], memoryview(memory)[24:])
