@@ -78,7 +78,7 @@ def test_other_operators_are_counted_and_not_checked(check: Call) -> None:
     [
         (line(TILE, "80070057"), "hresult is '80070057'"),
         (line(TILE, level="high"), "feature_level"),
-        (line(TILE, hresult="0xnone"), "hresult"),
+        (line(TILE, "0xnone"), "hresult is '0xnone'"),
         (line(TILE, operator=7), "operator is 7; an object was expected"),
         (line(TILE, dml_tile_capture=2), "dml_tile_capture is 2"),
         (line(TILE | {"Repeats": [-1]}), "Repeats[0] is -1"),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dml_tile.checks.result import Result, results
@@ -14,7 +12,6 @@ from dml_tile.checks.selection import Selection
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.checks.verdicts import Verdict, verdict_of
 from dml_tile.errors import Problem
-from dml_tile.files.urls import is_url
 from dml_tile.findings import Against, Severity
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sources import Sources, is_model_file
@@ -107,25 +104,6 @@ def in_this_process(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[st
         for file in files:
             for event in check.events(file, sources):
                 yield file, event
-
-
-def pipes_here(engine: Engine) -> Engine:
-    """The engine, but what another process could not read is checked in this one: standard input, pipes, /dev/fd/3."""
-
-    def mixed(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
-        for is_here, some in groupby(files, _is_here):
-            yield from (in_this_process if is_here else engine)(check, some)
-
-    return mixed
-
-
-def _is_here(file: str) -> bool:
-    if file == "-" or file.startswith(("/dev/", "/proc/")):
-        return True
-    try:
-        return not is_url(file) and not stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116  # a tenth of Path's time
-    except (OSError, ValueError):
-        return False
 
 
 def lost(file: str, why: str) -> tuple[Problem, FileEnd]:

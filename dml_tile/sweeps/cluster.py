@@ -14,7 +14,8 @@ from uuid import uuid4
 
 from distributed import Client, Future, KilledWorker, Worker, WorkerPlugin, get_worker
 
-from dml_tile.checks.one_file import Engine, Event, FileCheck, lost, pipes_here
+from dml_tile.checks.one_file import Engine, Event, FileCheck, lost
+from dml_tile.sweeps.pipes import pipes_here
 from dml_tile.sweeps.process import COMMAND, Process, TimeLost, Told
 from dml_tile.sweeps.worker import Setup
 

@@ -16,7 +16,8 @@ from threading import Event as Flag
 from threading import Thread
 from typing import Final
 
-from dml_tile.checks.one_file import Engine, Event, FileCheck, pipes_here
+from dml_tile.checks.one_file import Engine, Event, FileCheck
+from dml_tile.sweeps.pipes import pipes_here
 from dml_tile.sweeps.process import COMMAND, Process, TimeLost, Told
 from dml_tile.sweeps.worker import Setup
 
