@@ -1,5 +1,5 @@
 """The command line: ``dml-tile check``, ``lower``, ``show``, ``run``, ``emit``, ``levels``, ``explain``, ``schema``,
-``load``, ``include-dir``.
+``include-dir``.
 
 Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that cannot be read or written.
 """
@@ -19,7 +19,6 @@ from dml_tile.cli.commands.emit import emit
 from dml_tile.cli.commands.explain import explain
 from dml_tile.cli.commands.include_dir import include_dir
 from dml_tile.cli.commands.levels import levels
-from dml_tile.cli.commands.load import load
 from dml_tile.cli.commands.lower import lower
 from dml_tile.cli.commands.run import run
 from dml_tile.cli.commands.schema import schema
@@ -67,7 +66,6 @@ _COMMANDS = (
     (levels, "Show which Windows and which DirectML take which tile."),
     (explain, "Print what a rule requires, and the page it follows."),
     (schema, "Print the JSON Schema of a format."),
-    (load, "Call a function of a C or C++ library, and check what it gives."),
     (include_dir, "Print the folder of dml_tile/capture.h."),
 )
 """The commands, each with its line in the list of all."""
