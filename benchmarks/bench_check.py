@@ -1,6 +1,6 @@
-"""Measures validation, as ratios side by side in one run: to numpy.tile, to a plain loop, and to importing NumPy.
+"""Measures validation, as ratios side by side in one run: to numpy.tile and to importing NumPy.
 
-    python benchmarks/bench_check.py [--count 100000] [--goals]
+    python benchmarks/bench_check.py [--goals]
 
 Times are of the processor, those of processes with their children's, so that other programs count for little.
 """
@@ -107,22 +107,6 @@ def refused(samples: int) -> float:
     return median_ratio(lambda: dml_tile.check(wrong, LOWEST), lambda: dml_tile.check(right, LOWEST), 1000, samples)
 
 
-def batch(count: int, kinds: int, samples: int) -> float:
-    """Loading and checking many that are kept, of so many kinds, to a loop that does so one by one."""
-    texts = [descriptor(1 + i) for i in range(kinds)]
-    texts *= -(-count // kinds)
-    del texts[count:]
-
-    def at_once() -> object:
-        return dml_tile.check_texts(texts, TARGET)
-
-    def one_by_one() -> object:
-        tiles = [TileOperatorDesc.model_validate_json(text) for text in texts]
-        return tiles, [dml_tile.check(tile, TARGET) for tile in tiles]
-
-    return median_ratio(at_once, one_by_one, 1, min(samples, 3))
-
-
 def importing(samples: int) -> float:
     """Importing dml_tile with what check() takes, to importing NumPy, each in a process of its own."""
 
@@ -151,13 +135,11 @@ def checking_a_file(samples: int) -> float:
 
 
 def main(
-    count: Annotated[int, typer.Option(help="The descriptors of the batch.")] = 100_000,
     goals: Annotated[bool, typer.Option("--goals", help="Exit 1 where a goal is missed.")] = False,
     samples: int = SAMPLES,
 ) -> None:
     """Measure validation."""
     table = Table("what", "at most", "measured")
-    batches = {kinds: batch(count, kinds, samples) for kinds in (min(count, 1000), count)}
     measures = (
         ("from_input, known / numpy.tile", 2.0, from_input(samples)),
         ("from_input, new / numpy.tile", 2.0, new_from_input(samples)),
@@ -165,10 +147,6 @@ def main(
         *(
             (f"one JSON descriptor, {spelling} spelling / numpy.tile", 2.5, one_descriptor(spelling, samples))
             for spelling in SPELLINGS
-        ),
-        *(
-            (f"{count} descriptors, {kinds} different, loaded and checked / one by one", 0.3, ratio)
-            for kinds, ratio in batches.items()
         ),
         ("a refused check / an accepted one", 6.0, refused(samples)),
         ("import dml_tile / import numpy", 1.8, importing(samples)),

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from dml_tile.bindings.resources import BufferBinding as BufferBinding
     from dml_tile.bindings.resources import Direct3DDevice as Direct3DDevice
     from dml_tile.bindings.resources import Span as Span
-    from dml_tile.checks.batches import check_texts as check_texts
     from dml_tile.checks.models import check_model as check_model
     from dml_tile.checks.result import Result as Result
     from dml_tile.checks.through_back_end import check_via as check_via
@@ -97,7 +96,6 @@ if TYPE_CHECKING:
     from dml_tile.lowering.steps import StepBuffer as StepBuffer
     from dml_tile.pictures.picture import Picture as Picture
     from dml_tile.pictures.picture import show as show
-    from dml_tile.readers.batches import load_tiles as load_tiles
     from dml_tile.readers.c_structs import DML_OPERATOR_DESC as DML_OPERATOR_DESC
     from dml_tile.readers.c_structs import DML_TILE_OPERATOR_DESC as DML_TILE_OPERATOR_DESC
     from dml_tile.readers.c_structs import read_operator_desc as read_operator_desc
@@ -133,7 +131,6 @@ _NAMES = {
         "Direct3DDevice",
         "Span",
     ),
-    "checks.batches": ("check_texts",),
     "checks.models": ("check_model",),
     "checks.result": ("Result",),
     "checks.through_back_end": ("check_via",),
@@ -194,7 +191,6 @@ _NAMES = {
     "lowering.lower": ("lower", "lower_request"),
     "lowering.run": ("run_lowering",),
     "lowering.steps": ("Lowering", "LoweringStep", "StepBuffer"),
-    "readers.batches": ("load_tiles",),
     "readers.c_structs": (
         "DML_OPERATOR_DESC",
         "DML_TILE_OPERATOR_DESC",

@@ -1,13 +1,12 @@
 """The exceptions of the package. Each pickles, so that it travels between processes.
 
 * DmlTileError
-  + DmlError (ValueError)        a descriptor, a binding or a call has findings
-    - RefusedModelError          tiles or bindings of a DxDispatch model have findings
-  + DialectError (ValueError)    a specification rules a tile out
-  + InputError (ValueError)      a source cannot be read
-  + OnnxModelError (ValueError)  the ONNX back end does not run a model, or an input does not match it
-  + ConfigError (ValueError)     a pyproject.toml or a baseline cannot be read
-  + OutputError                  a file cannot be written
+  + DmlError (ValueError)      a descriptor, a binding or a call has findings
+    - RefusedModelError        tiles or bindings of a DxDispatch model have findings
+  + DialectError (ValueError)  a specification rules a tile out
+  + InputError (ValueError)    a source cannot be read
+  + ConfigError (ValueError)   a pyproject.toml or a baseline cannot be read
+  + OutputError                a file cannot be written
 
 Arguments that Python itself has words for, such as an unknown target or a wrong type, raise ValueError or TypeError.
 """
@@ -109,10 +108,6 @@ class InputError(DmlTileError, ValueError):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
-
-
-class OnnxModelError(DmlTileError, ValueError):
-    """The ONNX back end does not run a model, or an input does not match it; the message names the node."""
 
 
 class ConfigError(DmlTileError, ValueError):

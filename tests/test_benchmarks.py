@@ -68,8 +68,7 @@ assert {{shape.name.split(", ")[-1] for shape in shapes}} == set(LAYOUTS)
 
 @pytest.mark.long
 def test_validation_is_measured() -> None:
-    shown = run("bench_check.py", "--count", "100", "--samples", "1")
-    assert "100 descriptors, 100 different" in shown
+    shown = run("bench_check.py", "--samples", "1")
     assert "import dml_tile / import numpy" in shown
     assert "a refused check / an accepted one" in shown
 

@@ -18,7 +18,6 @@ from dml_tile.errors import (
     DmlError,
     DmlTileError,
     InputError,
-    OnnxModelError,
     OutputError,
     Problem,
     RefusedModelError,
@@ -39,7 +38,6 @@ INSTANCES = (
     DialectError("ONNX Tile-13", "repeats", "is null"),
     DialectError(dialect="ONNX Tile-13", field="repeats", message="is null"),
     InputError([Problem("/a", "b"), Problem("", "c")]),
-    OnnxModelError("a node"),
     ConfigError("pyproject.toml", "a key"),
     OutputError("a.json", "no space"),
 )

@@ -37,7 +37,6 @@ TASKS: Final = {
     "choose whose DirectML is meant": ("Target", "simulate", "current_target"),
     "tile an array as DirectML would": ("tile", "execute", "compile_tile"),
     "find what an older DirectML takes": ("lower", "run_lowering"),
-    "read and check many descriptors": ("load_tiles", "check_texts"),
     "exchange descriptors with C": ("read_operator_desc", "write_operator_desc"),
     "test code that calls DirectML": ("Device", "Buffer", "BufferBinding"),
 }
@@ -58,7 +57,6 @@ GROUPS: Final = {
         "geometry.layout",
     ),
     "Lower a tile": ("lowering.lower", "lowering.run", "lowering.steps"),
-    "Check many descriptors": ("readers.batches", "checks.batches"),
     "Exchange structs with C": ("readers.c_structs", "headers"),
     "Draw a tile, and write its code": ("pictures.picture", "emit.cpp"),
     "Test against a device": ("device", "rules.device", "bindings.resources"),
@@ -81,11 +79,10 @@ MODULES: Final = (
     "dml_tile.arrays.onnx",
     "dml_tile.arrays.openvino",
     "dml_tile.arrays.webnn",
-    "dml_tile.arrays.onnx_backend",
 )
 
 MADE_BY_OTHERS: Final = {
-    *("BindingTable", "CommandRecorder", "CompiledOperator", "Operator", "OperatorInitializer", "Result", "TileModel"),
+    *("BindingTable", "CommandRecorder", "CompiledOperator", "Operator", "OperatorInitializer", "Result"),
 }
 """Classes that are made by calls of others, not by their own."""
 

@@ -17,8 +17,7 @@ from dml_tile.cli.console import FINDINGS, UNREADABLE, complain, console_of, run
 from dml_tile.cli.output_files import print_bytes, print_text
 
 _NO_DXDISPATCH_MODEL: Final = (
-    "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file, and in Python "
-    "dml_tile.arrays.onnx_backend runs an ONNX model of tiles"
+    "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file"
 )
 
 
