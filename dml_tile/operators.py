@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from dml_tile.text import nearest
-
 PREFIX: Final = "DML_OPERATOR_"
 
 # One paragraph for each feature level that adds operators.
@@ -85,12 +83,3 @@ def is_operator(name: str) -> bool:
     """Return True for the name of an operator, in full or without its prefix."""
     full = f"{PREFIX}{name.removeprefix(PREFIX)}"
     return full in OPERATORS[1:] or full in _ALIASES
-
-
-def nearest_operator(name: str) -> str:
-    """The operator that a misspelt name means, spelled as it is: with the prefix or without; empty if there is none."""
-    prefix = PREFIX if name.upper().startswith(PREFIX) else ""
-    bare = name.upper().removeprefix(PREFIX)
-    known = [operator.removeprefix(PREFIX) for operator in OPERATORS[1:]]
-    found = [bare] if bare in known else nearest(bare, known, cutoff=0.75)
-    return f"{prefix}{found[0]}" if found else ""

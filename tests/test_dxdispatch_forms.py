@@ -86,8 +86,8 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
         (with_tile(tile() | {"type": "GEMM", "Type": "TILE"}), ("run",), "Resource 'Out': 1, 2, 1, 2\n"),
     ],
     '`"type": "Tile"`': [
-        (with_tile({"type": "Tile"}), ("check",), "try: did you mean TILE?"),
-        (with_tile({"type": "DML_OPERATOR_Tile"}), ("check",), "try: did you mean DML_OPERATOR_TILE?"),
+        (with_tile({"type": "Tile"}), ("check",), "'Tile' is no operator of DirectML's"),
+        (with_tile({"type": "DML_OPERATOR_Tile"}), ("check",), "try: write a tile as DML_OPERATOR_TILE or TILE"),
     ],
     "a byte order mark": [
         (f"\ufeff{json.dumps(model())}", ("check",), "error[DML-DXDISPATCH-byte-order-mark]"),
@@ -251,7 +251,8 @@ def test_a_wrong_name_of_a_type_is_a_problem_still() -> None:
         ('{"name": "package", "type": "module"}', "an object was provided, but a tile"),
         ('{"Type": 67, "Desc": null}', "DML_OPERATOR_GATHER is not a tile"),
         ('{"Type": "DML_OPERATOR_SLICE", "Desc": {}}', "DML_OPERATOR_SLICE is not a tile; only tiles are checked\n"),
-        ('{"Type": "Tile", "Desc": {}}', "did you mean DML_OPERATOR_TILE?"),
+        ('{"Type": "Tile", "Desc": {}}', "DML_OPERATOR_Tile is not a tile; only tiles are checked\n"),
+        ('{"Type": "Tile", "Repeats": []}', "an object was provided, but a tile"),
     ],
 )
 def test_what_is_no_tile_is_told_as_what_it_is(check: Call, text: str, told: str) -> None:

@@ -209,13 +209,12 @@ def test_the_line_of_a_field_is_told_where_the_source_is_json(check: Call) -> No
     assert section(html, "not-read").text.endswith("(line 2)")
 
 
-def test_the_footer_names_the_command_the_time_the_version_and_the_commit() -> None:
-    origin = Origin("dml-tile check a.json", ("6_4",), "2030-01-02 03:04 UTC", "0123456789ab")
+def test_the_footer_names_the_command_the_time_and_the_version() -> None:
+    origin = Origin("dml-tile check a.json", ("6_4",), "2030-01-02 03:04 UTC")
     (footer,) = parsed(page([checked(SHORT)], origin=origin)).all("footer")
     first, _ = footer.all("p")
-    assert first.text == f"dml-tile {version('dml-tile')} 2030-01-02 03:04 UTC, commit 0123456789ab"
+    assert first.text == f"dml-tile {version('dml-tile')} 2030-01-02 03:04 UTC"
     assert footer.all("pre")[0].text == "dml-tile check a.json"
-    assert "commit" not in parsed(page([checked(SHORT)])).all("footer")[0].text
 
 
 def test_a_page_of_the_command_line_names_its_command(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ Write: TypeAlias = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The command that a report comes from as its user typed it, the targets, the time, and the commit checked out.
+    """The command that a report comes from as its user typed it, the targets and the time.
 
     ``made`` is in words. What is not known is empty.
     """
@@ -37,7 +37,6 @@ class Origin:
     command: str = ""
     targets: tuple[str, ...] = ()
     made: str = ""
-    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from dml_tile.enums import (
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
 from dml_tile.geometry.layout import ELEMENT_SIZES, round_up_4
-from dml_tile.operators import is_operator, nearest_operator
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
@@ -86,9 +85,7 @@ def lowest_level(desc: OperatorDesc | TileOperatorDesc | None) -> FeatureLevel |
 def not_a_tile(operator: str) -> Finding:
     """The finding for an operator that is known by its C name only."""
     rule = operator_is_a_tile
-    meant = "" if is_operator(operator) else nearest_operator(operator)
-    question = f"; did you mean {meant}?" if meant.endswith("TILE") else ""
-    message = f"{operator} is not a tile; only tiles are checked{question}"
+    message = f"{operator} is not a tile; only tiles are checked"
     return Finding(rule.id, "Type", message, Severity.NOTE, rule.basis, rule.hresult, rule.crash, rule.url, None)
 
 

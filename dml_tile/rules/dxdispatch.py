@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dml_tile.findings import Basis, Finding, Rule, Severity, Violation, rule
 from dml_tile.input_errors import MAX_PROBLEMS
-from dml_tile.operators import is_operator, nearest_operator
+from dml_tile.operators import is_operator
 from dml_tile.pages import DXDISPATCH_PAGE, DXDISPATCH_PARSER
 from dml_tile.simulation import DEFAULT_TARGET
 from dml_tile.targets import Target
@@ -239,8 +239,7 @@ def the_operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation
     key = "Type" if "Type" in part.fields else "type"
     name = part.fields.get(key)
     if isinstance(name, str) and not is_operator(name):
-        meant = nearest_operator(name)
-        yield Violation(key, f"{shown(name)} is no operator of DirectML's", f"did you mean {meant}?" if meant else None)
+        yield Violation(key, f"{shown(name)} is no operator of DirectML's", "write a tile as DML_OPERATOR_TILE or TILE")
 
 
 @rule(

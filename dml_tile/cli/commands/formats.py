@@ -88,21 +88,14 @@ def _real_path(name: str) -> str:
 def origin_of(context: typer.Context, targets: Sequence[Target]) -> Origin:
     """The origin of a command's reports; the command is not known where another program calls this one's functions."""
     from datetime import UTC, datetime
-    from pathlib import Path
 
     from dml_tile.checks.advice import as_typed
-    from dml_tile.files.git_commit import commit_of
     from dml_tile.reports.report import Origin
 
-    try:
-        here = Path.cwd()
-    except OSError:  # it was removed
-        here = None
     return Origin(
         command=as_typed(["dml-tile", *context.obj]) if context.obj else "",
         targets=tuple(target.name for target in targets),
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        commit=commit_of(here) if here else "",
     )
 
 

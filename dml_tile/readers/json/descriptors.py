@@ -17,7 +17,7 @@ from dml_tile.enums import OperatorType
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.reading import open_without_waiting
 from dml_tile.input_errors import MAX_PROBLEMS, MAX_PROBLEMS_COUNTED, ProblemList, problems_of, unreadable
-from dml_tile.operators import is_operator, nearest_operator
+from dml_tile.operators import is_operator
 from dml_tile.readers.dxdispatch.keys import is_dxdispatch_model
 from dml_tile.readers.file_kinds import unread_kind
 from dml_tile.readers.json.captures import CapturedLine, is_capture
@@ -298,7 +298,7 @@ def _no_descriptor(data: Any) -> str:
 
 
 def _may_be_operator(name: str) -> bool:
-    return name.startswith(OPERATOR_TYPE.prefix) or is_operator(name) or bool(nearest_operator(name))
+    return name.startswith(OPERATOR_TYPE.prefix) or is_operator(name)
 
 
 def _operator_type(spelling: Any) -> int | str | None:

@@ -138,7 +138,6 @@ def _select(label: str, field: str, values: Sequence[str], otherwise: str) -> It
 
 def _footer(origin: Origin) -> Markup:
     made = " ".join(filter(None, ("dml-tile", version("dml-tile"), origin.made)))
-    commit = [f", commit {clipped(origin.commit)}"] if origin.commit else []
     command = [element("pre", element("code", clipped(origin.command)))] if origin.command else []
     told = element(
         "p",
@@ -147,4 +146,4 @@ def _footer(origin: Origin) -> Markup:
         element("code", "dml-tile levels"),
         " what takes which tile.",
     )
-    return element("footer", element("p", made, *commit), *command, told)
+    return element("footer", element("p", made), *command, told)

@@ -8,7 +8,7 @@ import sys
 
 MODULES = ("fcntl", "grp", "pty", "pwd", "resource", "termios", "tty")
 OF_OS = (
-    "O_NOFOLLOW", "O_NONBLOCK", "O_TMPFILE", "fchmod", "fork", "forkpty", "killpg", "mkfifo",
+    "O_NOFOLLOW", "O_NONBLOCK", "fchmod", "fork", "forkpty", "killpg", "mkfifo",
     "openpty", "register_at_fork", "sched_getaffinity", "set_blocking",
 )  # fmt: skip
 OF_SIGNAL = ("SIGALRM", "SIGHUP", "SIGPIPE", "SIGUSR1", "alarm", "pthread_sigmask", "setitimer")
