@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,16 @@ from dml_tile.lowering.lower import lower, lower_request
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.reports.lowering import cost_lines, lowering_table, print_lowered
 from dml_tile.targets import Target
+from tests.helpers.compilers import (
+    COMPILERS,
+    REAL_HEADERS,
+    STANDARDS,
+    WARNINGS,
+    compiled,
+    needs_compiler,
+    real_headers,
+    stand_in_headers,
+)
 from tests.helpers.descriptors import row
 
 LONG = row("INT64", [1, 2, 3, 4, 5], [1, 1, 2, 1, 2])
@@ -130,11 +142,42 @@ def lowered_tiles(**tiles: TileOperatorDesc) -> list[LoweringResult]:
     ]
 
 
-def test_cpp_builds_each_step_and_tells_the_buffers() -> None:
-    text = "".join(lowering_source("cpp", lowered_tiles(eight=EIGHT)))
+def test_cpp_builds_each_step_and_says_which_buffers_it_reads_and_writes() -> None:
+    text = "".join(lowering_source("cpp", lowered_tiles(eight=EIGHT, short=row("INT64", [3], [2]))))
     assert text.count("#include") == 1
-    assert "// tiles.json#/eight at 2_1, step 2 of 3, from scratch1 (1024 bytes) to scratch2 (8192 bytes):\n" in text
+    assert [line for line in text.splitlines() if line.startswith("//")] == [
+        (
+            "// tiles.json#/eight at 2_1; cost: 3 tiles, 150016 bytes read and written, 1.14 times the direct tile's; "
+            "9216 bytes of scratch memory:"
+        ),
+        "// scratch1 has 1024 bytes:",
+        "// scratch2 has 8192 bytes:",
+        "// step 1 of 3 reads 512 bytes at offset 0 of input, writes 1024 bytes at offset 0 of scratch1:",
+        "// step 2 of 3 reads 1024 bytes at offset 0 of scratch1, writes 8192 bytes at offset 0 of scratch2:",
+        "// step 3 of 3 reads 8192 bytes at offset 0 of scratch2, writes 131072 bytes at offset 0 of output:",
+        "// tiles.json#/short at 2_1; cost: 1 tile, 72 bytes read and written, 1.00 times the direct tile's:",
+        "// step 1 of 1 reads 24 bytes at offset 0 of input, writes 48 bytes at offset 0 of output:",
+    ]
     assert "eight_step3_operator = {DML_OPERATOR_TILE, &eight_step3_desc};" in text
+
+
+def test_a_scratch_buffer_has_room_for_each_step_that_writes_it() -> None:
+    lowering = lower_request(onnx.tile_13("float32", [2] * 12, [2] * 12), "2_1")
+    text = "".join(lowering_source("cpp", [LoweringResult("a.onnx", "t", Target.parse("2_1"), lowering)]))
+    assert "// scratch1 has 4194304 bytes:\n" in text
+    written = re.findall(r"writes (\d+) bytes at offset 0 of (\w+)", text)
+    assert written == [("65536", "scratch1"), ("524288", "scratch2"), ("4194304", "scratch1"), ("67108864", "output")]
+
+
+@needs_compiler
+@pytest.mark.parametrize("headers", [stand_in_headers(), *([real_headers()] if REAL_HEADERS else [])])
+@pytest.mark.parametrize("standard", STANDARDS)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_cpp_compiles_without_a_warning(tmp_path: Path, compiler: str, standard: str, headers: list[str]) -> None:
+    tiles = lowered_tiles(eight=EIGHT, long=LONG, owned=row("FLOAT32", [2, 3], [2, 2], InputTensor__Flags=1))
+    (tmp_path / "tiles.h").write_text("".join(lowering_source("cpp", tiles)))
+    (tmp_path / "use.cpp").write_text('#include "tiles.h"\n')
+    compiled(compiler, f"-std={standard}", *WARNINGS, *headers, "-fsyntax-only", tmp_path / "use.cpp")
 
 
 def test_python_builds_each_step() -> None:
@@ -150,8 +193,8 @@ def test_code_tells_the_notes_once() -> None:
     assert "".join(lowering_source("cpp", [tile])) == "#include <DirectML.h>\n"
     tile = lower_part("tiles.json", JsonDescriptor("", EIGHT), Target.parse("2_0"))
     text = "".join(lowering_source("cpp", [tile]))
-    first = "// tiles.json at 2_0, step 1 of 3, from input to scratch1 (1024 bytes); INT16 travels as FLOAT16: its bits"
-    assert f"{first} arrive only where nothing normalises NaNs or denormals:\nconst UINT step1_input_sizes[]" in text
+    note = "INT16 travels as FLOAT16: its bits arrive only where nothing normalises NaNs or denormals"
+    assert f"9216 bytes of scratch memory; {note}:\n// scratch1 has 1024 bytes:\n" in text
     assert text.count("travels") == 1
 
 

@@ -10,7 +10,7 @@ from dml_tile.checks.chosen_tiles import ChosenTiles, listed
 from dml_tile.checks.lowering_result import LoweringResult, lower_part
 from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of
 from dml_tile.cli.output_files import print_text
-from dml_tile.emit.lowering import lowering_model, lowering_program, lowering_source
+from dml_tile.emit.lowering import lowering_model, lowering_source
 from dml_tile.emit.source import json_text
 from dml_tile.errors import Problem
 from dml_tile.reports.lowering import print_lowered, print_not_lowered
@@ -36,7 +36,7 @@ def lower_file(
     elif form == "json":
         _print_model(name, list(tiles), status)
     else:
-        _print_code(form, list(tiles), status)
+        print_steps(form, list(tiles), status)
 
 
 def _lowered(
@@ -67,15 +67,8 @@ def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> 
         print_text(f"{json.dumps(lowering_model(tile.lowering), indent=2)}\n")
 
 
-def _print_code(language: Literal["cpp", "python"], tiles: list[LoweringResult], status: ExitStatus) -> None:
-    """Print source text that builds the steps of all tiles that have a lowering."""
-    if lowerings := _with_a_lowering(tiles, status):
-        for text in lowering_program(lowerings) if language == "cpp" else lowering_source(language, lowerings):
-            print_text(text)
-
-
 def print_steps(language: Literal["cpp", "json", "python"], tiles: list[LoweringResult], status: ExitStatus) -> None:
-    """Print source text, or JSON, that describes the steps of all tiles that have a lowering, and nothing more."""
+    """Print source text, or JSON, that builds the steps of all tiles that have a lowering."""
     lowerings = _with_a_lowering(tiles, status)
     if language == "json":
         descs = [step.desc for tile in lowerings if tile.lowering for step in tile.lowering.steps]

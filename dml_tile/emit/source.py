@@ -36,26 +36,27 @@ def source_text(language: LanguageName, source: str, described: Sequence[JsonDes
     yield from commented_text(
         language,
         [
-            Commented(part.pointer, part.desc, f"{source}#{part.pointer}" if part.pointer else source)
+            Commented(part.pointer, part.desc, (f"{source}#{part.pointer}" if part.pointer else source,))
             for part in described
         ],
     )
 
 
 class Commented(NamedTuple):
-    """A descriptor, the comment before it, and a JSON pointer whose last step it is named by."""
+    """A descriptor, the lines of comment before it, and a JSON pointer whose last step it is named by."""
 
     pointer: str
     desc: Descriptor
-    comment: str
+    comments: tuple[str, ...]
 
 
 def commented_text(language: Literal["cpp", "python"], parts: Sequence[Commented]) -> Iterator[str]:
     """A file that builds each descriptor, in parts."""
     chosen = _LANGUAGES[language]
     yield f"{chosen.prelude}\n"
-    for part, name in zip(parts, names_of(part.pointer for part in parts), strict=True):
-        yield f"\n{comment_line(chosen.comment, part.comment)}\n{chosen.text(part.desc, name)}"
+    for part, name in zip(parts, _names_of(part.pointer for part in parts), strict=True):
+        yield "".join(f"\n{_comment_line(chosen.comment, comment)}" for comment in part.comments)
+        yield f"\n{chosen.text(part.desc, name)}"
 
 
 def other_operator(part: JsonDescriptor) -> str | None:
@@ -84,7 +85,7 @@ _LANGUAGES: Final = {
 }
 
 
-def names_of(pointers: Iterable[str]) -> Iterator[str]:
+def _names_of(pointers: Iterable[str]) -> Iterator[str]:
     """A name for each JSON pointer, all different: its last step's letters and digits."""
     taken = set[str]()
     repeated = Counter[str]()
@@ -99,6 +100,6 @@ def names_of(pointers: Iterable[str]) -> Iterator[str]:
         yield name
 
 
-def comment_line(mark: str, text: str) -> str:
+def _comment_line(mark: str, text: str) -> str:
     """A line of comment; it ends in a colon, since what ends in a backslash would go on with the next line."""
     return f"{mark} {printable(text).encode('ascii', 'backslashreplace').decode()}:"

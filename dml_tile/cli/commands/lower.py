@@ -36,8 +36,7 @@ def lower(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="text: tables; json: a DxDispatch model of one tile; cpp: a program of DirectML's calls; python: code "
-            "that builds the steps.",
+            help="text: tables; json: a DxDispatch model of one tile; cpp, python: code that builds the steps.",
         ),
     ] = LoweringFormat.TEXT,
     pointer: Annotated[
