@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 from dml_tile.descriptors import DATA_TYPE, UINT, UINT64, TileOperatorDesc
 from dml_tile.enums import ExecutionFlags, TensorDataType
 from dml_tile.errors import InputError, Problem
-from dml_tile.input_errors import MAX_PROBLEMS_COUNTED, ProblemList, unreadable
+from dml_tile.input_errors import ProblemList, unreadable
 from dml_tile.readers.dxdispatch.dxgi_formats import FORMATS
 from dml_tile.readers.dxdispatch.initial_values import InitialValues, PositiveUINT
 from dml_tile.readers.dxdispatch.json_object import JsonObject
@@ -208,10 +208,9 @@ class Model(JsonObject):
     commands: tuple[Command, ...]
 
 
-_DISPATCHABLE: Final[TypeAdapter[TileDispatchable | OtherDispatchable]] = TypeAdapter(Dispatchable)
 _PARTS: Final[dict[str, tuple[type[dict[str, Any]] | type[list[Any]], TypeAdapter[Any]]]] = {
     "resources": (dict, TypeAdapter(Resource)),
-    "dispatchables": (dict, _DISPATCHABLE),
+    "dispatchables": (dict, TypeAdapter(Dispatchable)),
     "commands": (list, TypeAdapter(Command)),
 }
 
@@ -221,31 +220,36 @@ def read_model(data: Any) -> Model:
     if not is_dxdispatch_model(data):
         expected = "a DxDispatch model (with resources, dispatchables and commands) was expected"
         raise unreadable("", f"{shown(data)} was provided, but {expected}; `dml-tile check` takes bare descriptors too")
+    model, problems = read_parts(data)
+    if problems:
+        raise InputError(problems)
+    return model
+
+
+def read_parts(data: dict[str, Any]) -> tuple[Model, list[Problem]]:
+    """Return those parts of a model that can be read, and all that is wrong with it."""
     problems = ProblemList(data)
-    parts = {name: _validated_parts(data, name, problems) for name in _PARTS}
+    shells = {name: kind() for name, (kind, _) in _PARTS.items() if isinstance(data.get(name), kind)}
+    parts = {name: _validated_parts(data.get(name), name, problems) for name in _PARTS}
+    model = Model.model_construct(
+        resources=parts["resources"], dispatchables=parts["dispatchables"], commands=tuple(parts["commands"].values())
+    )
     try:
-        shells = {name: type(data[name])() for name, part in parts.items() if part is not None}
         Model.model_validate({**data, **shells}, context=JSON_DOCUMENT)
     except ValidationError as error:
         problems.add_error(error)
     if not problems.told():
-        model = Model.model_construct(None, **parts)
         for problem in _dangling_names(model):
             problems.add(problem)
-    if told := problems.told():
-        raise InputError(told)
-    return model
+    return model, problems.told()
 
 
-def _validated_parts(
-    data: dict[str, Any], name: str, problems: ProblemList
-) -> dict[str | int, Any] | tuple[Any, ...] | None:
-    """The resources, dispatchables or commands, one by one, so that errors do not add up; None if they are no list."""
+def _validated_parts(values: Any, name: str, problems: ProblemList) -> dict[str | int, Any]:
+    """Validate resources, dispatchables or commands one by one, so that errors do not add up."""
     kind, adapter = _PARTS[name]
-    values = data.get(name)
-    if not isinstance(values, kind):
-        return None
     parts: dict[str | int, Any] = {}
+    if not isinstance(values, kind):
+        return parts
     for key, value in values.items() if isinstance(values, dict) else enumerate(values):
         try:
             parts[key] = adapter.validate_python(value, context=JSON_DOCUMENT)
@@ -253,24 +257,7 @@ def _validated_parts(
             problems.add_error(error, (name, key))
             if problems.is_full:
                 break
-    return parts if kind is dict else tuple(parts.values())
-
-
-def read_dispatchables(data: dict[str, Any]) -> dict[str, TileDispatchable | OtherDispatchable]:
-    """Those dispatchables of a model that can be read, also where the rest of it cannot."""
-    dispatchables = data.get("dispatchables")
-    if not isinstance(dispatchables, dict):
-        return {}
-    readable = {}
-    failures = 0
-    for name, dispatchable in dispatchables.items():
-        try:
-            readable[name] = _DISPATCHABLE.validate_python(dispatchable, context=JSON_DOCUMENT)
-        except ValidationError:  # read_model tells why
-            failures += 1
-            if failures > MAX_PROBLEMS_COUNTED:
-                break
-    return readable
+    return parts
 
 
 def _dangling_names(model: Model) -> Iterator[Problem]:

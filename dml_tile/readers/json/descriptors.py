@@ -232,16 +232,14 @@ def _parts(document: Document) -> Iterator[Part]:
 
 def _model_parts(document: Document) -> Iterator[Part]:
     # which only models need, and which takes longer to import than all else that reads descriptors
-    from dml_tile.readers.dxdispatch.model import TileDispatchable, read_dispatchables, read_model
+    from dml_tile.readers.dxdispatch.model import TileDispatchable, read_parts
     from dml_tile.readers.dxdispatch.parts import model_parts
     from dml_tile.readers.dxdispatch.resources import literal_problems
 
-    try:
-        yield from literal_problems(read_model(document.value).resources)
-    except InputError as error:
-        yield from error.problems
+    model, problems = read_parts(document.value)
+    yield from problems or literal_problems(model.resources)
     parts = dict(model_parts(document))
-    for name, dispatchable in read_dispatchables(document.value).items():
+    for name, dispatchable in model.dispatchables.items():
         pointer = json_pointer(["dispatchables", name])
         part = parts.pop(pointer)
         if isinstance(dispatchable, TileDispatchable):
