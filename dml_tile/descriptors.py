@@ -29,8 +29,9 @@ from dml_tile.enums import (
 )
 from dml_tile.geometry.layout import ELEMENT_SIZES, wrapping_size_in_bytes
 from dml_tile.operators import operator_name
-from dml_tile.spellings import DataTypes, Enumerator, Flags, Unsigned
+from dml_tile.spellings import SEQUENCE, DataTypes, Enumerator, Flags, Ordered, Unsigned, is_sequence
 from dml_tile.structs import Respelled, Struct
+from dml_tile.text import MAX_SHOWN, shortened
 from dml_tile.tile_line import array_text, tensor_text, tile_line
 
 if TYPE_CHECKING:  # importing NumPy takes longer than checking a descriptor
@@ -53,15 +54,15 @@ UINT = Annotated[int, Unsigned(UINT_MAX)]
 """An integer from 0 to 2^32-1."""
 UINT64 = Annotated[int, Unsigned(UINT64_MAX)]
 """An integer from 0 to 2^64-1."""
-UINTS = Annotated[tuple[UINT, ...], Field(fail_fast=True)]
-"""Several UINTs; of wrong values the first is told."""
+UINTS = Annotated[tuple[UINT, ...], Field(fail_fast=True), Ordered()]
+"""A sequence of UINTs. Reports the first wrong value only."""
 
 DATA_TYPE = DataTypes(TensorDataType, "DML_TENSOR_DATA_TYPE_")
 TENSOR_TYPE = Enumerator(TensorType, "DML_TENSOR_TYPE_")
 OPERATOR_TYPE = Enumerator(OperatorType, "DML_OPERATOR_")
 TENSOR_FLAGS = Flags(TensorFlags, "DML_TENSOR_FLAG_")
 
-_OUTPUT_IS_INFERRED: Final = "output_is_inferred"
+_ORDINARY_SEQUENCES: Final = (list, tuple)
 _TYPE_KEYS: Final = ("Type", "type")
 
 
@@ -76,7 +77,8 @@ def _without_default(schema: dict[str, Any]) -> None:
 class BufferTensorDesc(Struct):
     """DML_BUFFER_TENSOR_DESC: a tensor in a buffer.
 
-    Only ``data_type`` and ``sizes`` are required. ``dimension_count`` is by default the length of ``sizes``,
+    ``sizes`` and ``strides`` are in elements, ``total_tensor_size_in_bytes`` and ``guaranteed_base_offset_alignment``
+    in bytes. Only ``data_type`` and ``sizes`` are required. ``dimension_count`` is by default the length of ``sizes``,
     ``total_tensor_size_in_bytes`` what Microsoft's DMLCalcBufferTensorSize gives.
     """
 
@@ -105,16 +107,19 @@ class BufferTensorDesc(Struct):
     @model_validator(mode="after")
     def _work_out_what_is_left_out(self) -> Self:
         values = self.__dict__
-        sizes, count = values["sizes"] or (), values["dimension_count"]
-        strides = values["strides"] = values["strides"] or None  # DxDispatch passes an empty list on as a null pointer
-        if count < 0:
-            count = values["dimension_count"] = len(sizes)
+        values["strides"] = values["strides"] or None  # DxDispatch passes an empty list on as a null pointer
+        if values["dimension_count"] < 0:
+            values["dimension_count"] = len(values["sizes"] or ())
         if values["total_tensor_size_in_bytes"] < 0:
-            element_size = ELEMENT_SIZES.get(values["data_type"], 0)
-            values["total_tensor_size_in_bytes"] = (
-                wrapping_size_in_bytes(element_size, sizes[:count], strides) if sizes and count else 0
-            )
+            values["total_tensor_size_in_bytes"] = self._worked_out_total()
         return self
+
+    def _worked_out(self) -> dict[str, Any]:
+        return {"dimension_count": len(self.sizes or ()), "total_tensor_size_in_bytes": self._worked_out_total()}
+
+    def _worked_out_total(self) -> int:
+        sizes = (self.sizes or ())[: self.dimension_count]
+        return wrapping_size_in_bytes(ELEMENT_SIZES.get(self.data_type, 0), sizes, self.strides) if sizes else 0
 
     if TYPE_CHECKING:
 
@@ -204,6 +209,9 @@ class TileOperatorDesc(Struct):
             values["repeats_count"] = len(values["repeats"] or ())
         return self
 
+    def _worked_out(self) -> dict[str, Any]:
+        return {"repeats_count": len(self.repeats or ())}
+
     if TYPE_CHECKING:
 
         def __init__(
@@ -234,6 +242,10 @@ class TileOperatorDesc(Struct):
         Raises pydantic's ValidationError where a C field cannot hold a value, so also where an output size exceeds a
         UINT, and ValueError where there are not as many repeats as sizes.
         """
+        if type(sizes) not in _ORDINARY_SEQUENCES:
+            sizes = _in_order("sizes", sizes)
+        if type(repeats) not in _ORDINARY_SEQUENCES:
+            repeats = _in_order("repeats", repeats)
         if len(sizes) != len(repeats):
             raise ValueError(f"{len(sizes)} sizes take as many repeats; {len(repeats)} were provided")
         if strides is None and output_strides is None and len(sizes) <= DML_TENSOR_DIMENSION_COUNT_MAX1:
@@ -261,7 +273,9 @@ class TileOperatorDesc(Struct):
             source["Flags"] = flags
         if output_strides is not None:
             output["Strides"] = output_strides
-        return cls._inferred({"InputTensor": {"Desc": source}, "OutputTensor": {"Desc": output}, "Repeats": repeats})
+        return cls.model_validate(
+            {"InputTensor": {"Desc": source}, "OutputTensor": {"Desc": output}, "Repeats": repeats}
+        )
 
     @classmethod
     def from_array(cls, array: NDArray[Any], repeats: IntegersLike) -> Self:
@@ -279,25 +293,21 @@ class TileOperatorDesc(Struct):
             data_type=data_type, sizes=sizes, repeats=repeats if array.ndim else (1,), strides=strides
         )
 
-    @classmethod
-    def _inferred(cls, data: dict[str, Any]) -> Self:
-        """A tile whose output was worked out, which pickling and copying keep in mind, and comparing does not."""
-        tile = cls.model_validate(data)
-        tile.__dict__[_OUTPUT_IS_INFERRED] = True
-        return tile
-
     def _with(self, changes: dict[str, Any]) -> Self:
-        if _OUTPUT_IS_INFERRED not in self.__dict__ or "output_tensor" in changes:
-            return super()._with(changes)
         tile = super()._with(changes)
-        source = tile.input_tensor.desc if tile.input_tensor is not None else None
-        output = tile.output_tensor.desc if tile.output_tensor is not None else None
-        # Where there is nothing to infer from, the output stays.
-        if source and output and source.sizes is not None and len(source.sizes) == len(tile.repeats or ()):
-            sizes = _products(source.sizes, tile.repeats or ())
-            tile = super()._with(changes | {"output_tensor": output.replace(data_type=source.data_type, sizes=sizes)})
-        tile.__dict__[_OUTPUT_IS_INFERRED] = True
-        return tile
+        output = None if "output_tensor" in changes or tile.output_tensor is None else tile.output_tensor.desc
+        before, after = self._inferred_output(), tile._inferred_output()
+        if output is None or not before or not after or before != {name: getattr(output, name) for name in before}:
+            return tile
+        assert tile.output_tensor is not None
+        return super()._with(changes | {"output_tensor": tile.output_tensor.replace(desc=output.replace(**after))})
+
+    def _inferred_output(self) -> dict[str, Any]:
+        """Return the data type and sizes of the output that the input has; empty if there is nothing to infer from."""
+        source = self.input_tensor.desc if self.input_tensor is not None else None
+        if source is None or source.sizes is None or len(source.sizes) != len(self.repeats or ()):
+            return {}
+        return {"data_type": source.data_type, "sizes": tuple(map(mul, source.sizes, self.repeats or ()))}
 
     def __str__(self) -> str:
         """The tile in one line: ``INT64 {2,3,4} x {1,2,1} -> {2,6,4}``, with strides if there are any.
@@ -313,8 +323,8 @@ class TileOperatorDesc(Struct):
         return tile_line(texts[0], repeats, texts[1])
 
     def __repr__(self) -> str:
-        """The call that makes an equal descriptor: ``from_input`` where the output was inferred, and it tells all."""
-        arguments = self._arguments_of_from_input() if _OUTPUT_IS_INFERRED in self.__dict__ else None
+        """Return the call that makes an equal descriptor: that of ``from_input`` if it can."""
+        arguments = self._arguments_of_from_input()
         if arguments is None:
             return super().__repr__()
         return (
@@ -399,6 +409,13 @@ def _nested(data: dict[str, Any]) -> dict[str, Any]:
 
 def _with_desc(data: dict[str, Any], desc: dict[str, Any] | None) -> dict[str, Any]:
     return {**{key: data[key] for key in _TYPE_KEYS if key in data}, "Desc": desc}
+
+
+def _in_order(name: str, values: Any) -> tuple[Any, ...]:
+    """Return the values of a sequence. Raises TypeError for anything else."""
+    if not is_sequence(values):
+        raise TypeError(f"{name} is {shortened(repr(values), MAX_SHOWN)}; {SEQUENCE} was expected")
+    return tuple(values)
 
 
 def _products(sizes: IntegersLike, repeats: IntegersLike) -> IntegersLike:

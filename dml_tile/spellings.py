@@ -8,7 +8,7 @@ integer where there is no name. A known value becomes the enumeration's member, 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from functools import reduce
@@ -45,6 +45,35 @@ class Unsigned:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"type": "integer", "minimum": 0, "maximum": self.maximum}
+
+
+SEQUENCE: Final = "a list or a tuple of integers, or an array of one dimension"
+
+
+def is_sequence(values: object) -> bool:
+    """Return True for values in an order: not for a set, a dictionary, or the bytes or characters of something."""
+    if isinstance(values, str | bytes | bytearray | memoryview | Set | Mapping):
+        return False
+    try:
+        iter(values)  # type: ignore[call-overload]
+    except TypeError:
+        return False
+    return True
+
+
+class Ordered:
+    """Annotation of an array's field: a sequence is required, where pydantic itself takes sets too."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        array = handler(source)
+        return core_schema.json_or_python_schema(
+            array, core_schema.no_info_before_validator_function(self._require, array)
+        )
+
+    def _require(self, values: Any) -> Any:
+        if type(values) is list or type(values) is tuple or is_sequence(values):
+            return values
+        raise PydanticCustomError("tuple_type", f"Input should be {SEQUENCE}")
 
 
 class Enumerator:

@@ -16,16 +16,16 @@ from dml_tile.text import did_you_mean
 class Struct(BaseModel):
     """A frozen C struct. Attributes are snake_case, JSON keys the C names; both are accepted on input.
 
-    A field that is left out is worked out, or has its default; ``model_fields_set`` are those that were given. ``repr``
-    leaves out the others, and reads back; ``str`` is one line.
+    A field that is left out is worked out, or has its default. ``repr`` leaves out what the constructor would supply,
+    and reads back; ``str`` is one line. Equal structs print and copy equally.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, alias_generator=to_pascal)
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with other values, checked as the constructor checks them; names are Python's or C's.
+        """Return a copy with other values, checked as the constructor checks them; names are Python's or C's.
 
-        What was given stays; what had been worked out, such as counts and totals, is worked out anew. Raises TypeError
+        What is as the constructor would work it out, such as counts and totals, is worked out anew. Raises TypeError
         for a name that is no field's, with the nearest, and pydantic's ValidationError for a value that no C field can
         hold.
         """
@@ -34,12 +34,29 @@ class Struct(BaseModel):
     __replace__ = replace
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy; with ``update``, what ``replace`` makes of it. It shares no mutable value in any case."""
-        return self.replace(**update) if update else super().model_copy(deep=deep)
+        """Return a copy in which the fields of ``update`` are changed, and no others; raises what ``replace`` raises.
+
+        It shares no mutable value in any case.
+        """
+        if not update:
+            return super().model_copy(deep=deep)
+        return self.model_validate(self.__dict__ | self._by_attribute(update))
 
     def _with(self, changes: dict[str, Any]) -> Self:
-        given = {name: value for name, value in self.__dict__.items() if name in self.model_fields_set}
-        return self.model_validate(given | changes)
+        return self.model_validate(self._own_values() | changes)
+
+    def _worked_out(self) -> dict[str, Any]:
+        """Return what the constructor would work out of the other fields."""
+        return {}
+
+    def _own_values(self) -> dict[str, Any]:
+        """Return the values that the constructor would not supply."""
+        supplied = self._defaults() | self._worked_out()
+        return {name: value for name, value in self.__dict__.items() if name not in supplied or value != supplied[name]}
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        return {name: field.default for name, field in cls.model_fields.items() if not field.is_required()}
 
     @classmethod
     def _by_attribute(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,10 +75,9 @@ class Struct(BaseModel):
         return found
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
-        """Yield the given fields as the constructor takes them, with enumerators by name."""
-        for name in type(self).model_fields:
-            if name in self.model_fields_set:
-                yield name, _by_name(getattr(self, name))
+        """Yield the values of its own as the constructor takes them, with enumerators by name."""
+        for name, value in self._own_values().items():
+            yield name, _by_name(value)
 
 
 class Respelled:

@@ -187,6 +187,14 @@ class Target:
     def __str__(self) -> str:
         return self.label
 
+    def __repr__(self) -> str:
+        """Return the call that makes an equal target, as short as it can be."""
+        if Target.parse(self.spelling) == self:
+            return f"Target.parse({self.spelling!r})"
+        supplied = {"name": self.feature_level.short} | dict.fromkeys(_LACKS, True) | {"note": ""}
+        given = [f"{name}={getattr(self, name)!r}" for name, value in supplied.items() if getattr(self, name) != value]
+        return f"Target({', '.join([repr(self.feature_level.short), *given])})"
+
     @cached_property
     def tile_support(self) -> TileSupport:
         """Tile's documented row at this level."""

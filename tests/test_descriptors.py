@@ -227,6 +227,17 @@ def test_sizes_and_repeats_of_different_lengths_cannot_be_tiled() -> None:
         TileOperatorDesc.from_input(data_type="UINT8", sizes=[1, 2, 3], repeats=[2, 2])
 
 
+@pytest.mark.parametrize("wrong", [3, {2, 3}, {2: 1}, b"23", "23", np.array(3), None])
+def test_what_is_no_sequence_is_an_error_that_says_what_was_expected(wrong: Any) -> None:
+    expected = "a list or a tuple of integers, or an array of one dimension"
+    for name in ("sizes", "repeats"):
+        with pytest.raises(TypeError, match=f"^{name} is .*; {expected} was expected$"):
+            TileOperatorDesc.from_input(**{"data_type": "INT8", "sizes": [2, 3], "repeats": [1, 1]} | {name: wrong})
+    if wrong is not None:
+        with pytest.raises(ValidationError, match=f"Strides\n  Input should be {expected}"):
+            buffer(Strides=wrong)
+
+
 def test_equal_descriptions_of_an_input_give_one_object() -> None:
     first, second = (TileOperatorDesc.from_input(data_type="INT8", sizes=[2, 3], repeats=(1, 2)) for _ in range(2))
     assert first is second

@@ -74,7 +74,7 @@ def test_what_is_not_contiguous_is_refused() -> None:
 
 
 def test_what_is_read_only_is_refused_for_writing(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="the bytes is read-only; a writable buffer was expected"):
+    with pytest.raises(ValueError, match=r"^the buffer is read-only; a writable buffer was expected"):
         byte_view(b"1234", writable=True)
     path = tmp_path / "data.bin"
     path.write_bytes(ZEROS)

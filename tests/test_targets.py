@@ -204,3 +204,22 @@ def test_a_target_of_another_name_is_spelled_by_its_level() -> None:
 def test_a_target_is_told_by_its_label() -> None:
     assert str(Target.parse("windows-11-21h2")) == "windows-11-21h2 (4_0)"
     assert str(Target.parse("4_1")) == "4_1"
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        (Target.parse("windows-10-2004"), "Target.parse('windows-10-2004')"),
+        (Target.parse("directml-1.14"), "Target.parse('directml-1.14')"),
+        (Target.parse("6_4"), "Target.parse('6_4')"),
+        (Target.parse("5_2+no-typed-uav-loads"), "Target.parse('5_2+no-typed-uav-loads')"),
+        (Target("5_0", name="weak", typed_uav_loads=False), "Target('5_0', name='weak', typed_uav_loads=False)"),  # type: ignore[arg-type]
+        (
+            Target.parse("windows-10-2004", double_precision=False),
+            "Target('2_0', name='windows-10-2004', double_precision=False)",
+        ),
+    ],
+)
+def test_a_target_s_repr_is_short_and_reads_back(target: Target, text: str) -> None:
+    assert repr(target) == text
+    assert eval(text) == target

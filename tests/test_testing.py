@@ -77,6 +77,13 @@ def test_a_rule_that_there_is_not_is_an_error_whatever_the_descriptor(desc: Tile
         assert_rejects(desc, "4_0", ["DML-TILE-DataType-level", "zz"])
 
 
+def test_a_rule_in_the_target_s_place_is_recognised() -> None:
+    with pytest.raises(
+        ValueError, match=r"^the target is 'DML-TILE-DataType-level', which is a rule; pass it as rule='"
+    ):
+        assert_rejects(INT64, "DML-TILE-DataType-level")
+
+
 def test_none_is_the_simulated_target() -> None:
     assert simulate is simulation.simulate
     with simulate("windows-11-21h2"):

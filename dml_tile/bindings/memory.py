@@ -24,24 +24,25 @@ Bytes: TypeAlias = NDArray[np.uint8]
 _RAW_FORMATS: Final = ("B", "<B", "@B", "=B", ">B", "c")
 
 
-def byte_view(buffer: BufferLike, *, writable: bool = False) -> Bytes:
+def byte_view(buffer: BufferLike, name: str = "the buffer", *, writable: bool = False) -> Bytes:
     """The bytes of a buffer (bytes, bytearray, memoryview, ndarray, mmap, shared memory), not copied.
 
-    Raises TypeError for an object without the buffer protocol, and for one that holds Python objects, ValueError for
-    one that is not C-contiguous, or that is read-only where ``writable`` is asked for.
+    ``name`` is the argument's, for messages. Raises TypeError for an object without the buffer protocol, and for one
+    that holds Python objects, ValueError for one that is not C-contiguous, or that is read-only where ``writable`` is
+    asked for.
     """
-    if _holds_objects(buffer):
-        raise TypeError(f"the {type(buffer).__name__} holds Python objects, whose bytes are pointers")
+    if _holds_objects(buffer, name):
+        raise TypeError(f"{name} holds Python objects, whose bytes are pointers")
     try:
         view: Bytes = np.frombuffer(cast("bytes", buffer), np.uint8)
-    except BufferError as error:
-        raise ValueError(str(error)) from None
+    except (BufferError, ValueError) as error:
+        raise ValueError(f"{name}: {error}") from None
     if writable and not view.flags.writeable:
-        raise ValueError(f"the {type(buffer).__name__} is read-only; a writable buffer was expected")
+        raise ValueError(f"{name} is read-only; a writable buffer was expected")
     return view
 
 
-def contiguous(buffer: BufferLike, *, writable: bool = False) -> NDArray[Any]:
+def contiguous(buffer: BufferLike, name: str, *, writable: bool = False) -> NDArray[Any]:
     """A C-contiguous array over the bytes of a buffer: the buffer itself if it is one, else its ``byte_view``.
 
     Raises what ``byte_view`` raises.
@@ -50,7 +51,7 @@ def contiguous(buffer: BufferLike, *, writable: bool = False) -> NDArray[Any]:
         flags = buffer.flags
         if flags.c_contiguous and (not writable or flags.writeable):
             return buffer
-    return byte_view(buffer, writable=writable)
+    return byte_view(buffer, name, writable=writable)
 
 
 def element_dtype(buffer: BufferLike, name: str = "array") -> np.dtype[Any] | None:
@@ -82,10 +83,14 @@ def require_data_type(dtype: np.dtype[Any] | None, data_type: int, name: str) ->
     )
 
 
-def _holds_objects(buffer: BufferLike) -> bool:
+def _holds_objects(buffer: BufferLike, name: str) -> bool:
     if isinstance(buffer, np.ndarray):
         return buffer.dtype.hasobject
-    return "O" in (memoryview(buffer).format or "")
+    try:
+        return "O" in (memoryview(buffer).format or "")
+    except TypeError:
+        kind = type(buffer).__name__
+        raise TypeError(f"{name} is of type {kind}; an object with the buffer protocol was expected") from None
 
 
 def region_of(array: NDArray[Any]) -> tuple[Bytes, int]:

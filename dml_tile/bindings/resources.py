@@ -82,9 +82,9 @@ class Buffer:
         """
         from dml_tile.bindings.memory import byte_view, element_dtype
 
-        view = byte_view(memory, writable=True)
+        view = byte_view(memory, "memory", writable=True)
         buffer = cls(view.nbytes, heap=heap, flags=flags)
-        buffer.dtype = element_dtype(memory)
+        buffer.dtype = element_dtype(memory, "memory")
         buffer._take(view)
         return buffer
 

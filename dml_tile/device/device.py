@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from operator import index
 from typing import Final, Literal, SupportsIndex, overload
 
-from dml_tile.bindings.memory import BufferLike, byte_view, element_dtype
+from dml_tile.bindings.memory import BufferLike, Bytes, byte_view, element_dtype
 from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, uint
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer
@@ -205,7 +205,7 @@ class Device:
         device raises its removal, TypeError and ValueError as ``Buffer.wrap`` does.
         """
         compiled = self.compile_operator(self.create_operator(desc), flags)
-        source, destination = BufferBinding(_readable(input)), BufferBinding(_writable(output))
+        source, destination = BufferBinding(_readable("input", input)), BufferBinding(_writable("output", output))
         initializer = self.create_operator_initializer((compiled,))
         table = self.create_binding_table(BindingTableDesc(initializer))
         recorder = self.create_command_recorder()
@@ -226,19 +226,22 @@ class Device:
         self._lifetime.raise_if_removed()
 
 
-def _writable(memory: BufferLike | Buffer) -> Buffer:
-    return memory if isinstance(memory, Buffer) else Buffer.wrap(memory)
+def _writable(name: str, memory: BufferLike | Buffer) -> Buffer:
+    return memory if isinstance(memory, Buffer) else _wrapped(name, memory, byte_view(memory, name, writable=True))
 
 
-def _readable(memory: BufferLike | Buffer) -> Buffer:
+def _readable(name: str, memory: BufferLike | Buffer) -> Buffer:
     """A buffer to read from; of memory that is read-only, a copy, since buffers can be written to."""
     if isinstance(memory, Buffer):
         return memory
-    view = byte_view(memory)
-    if view.flags.writeable:
-        return Buffer.wrap(memory)
-    buffer = Buffer.wrap(view.copy())
-    buffer.dtype = element_dtype(memory)
+    view = byte_view(memory, name)
+    return _wrapped(name, memory, view if view.flags.writeable else view.copy())
+
+
+def _wrapped(name: str, memory: BufferLike, view: Bytes) -> Buffer:
+    dtype = element_dtype(memory, name)
+    buffer = Buffer.wrap(view)
+    buffer.dtype = dtype
     return buffer
 
 

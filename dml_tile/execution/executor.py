@@ -134,7 +134,7 @@ class CompiledTile:
         output: BufferLike,
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """The memory of the two tensors; raises what ``bind`` raises."""
-        source, destination = contiguous(input), contiguous(output, writable=True)
+        source, destination = contiguous(input, "input"), contiguous(output, "output", writable=True)
         for buffer, name in (input, "input"), (output, "output"):
             if type(buffer) is not ndarray or buffer.dtype not in self._dtypes:
                 require_data_type(element_dtype(buffer, name), described(self.desc)[0].data_type, name)

@@ -18,8 +18,8 @@ def run_lowering(lowering: Lowering, input: BufferLike, output: BufferLike) -> N
         require_data_type(element_dtype(output, "output"), carrier, "output")
     scratch = [np.full(size, POISON, np.uint8) for size in lowering.scratch_sizes]
     buffers: dict[StepBuffer, BufferLike] = {
-        "input": byte_view(input),
-        "output": byte_view(output, writable=True),
+        "input": byte_view(input, "input"),
+        "output": byte_view(output, "output", writable=True),
         **dict(enumerate(scratch)),
     }
     prepared = [

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable
 from dml_tile.calls import Call, record_calls
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.findings import Against, Finding
-from dml_tile.rules.catalogue import rule_named
+from dml_tile.rules.catalogue import RULES, rule_named
 from dml_tile.rules.check import check
 from dml_tile.simulation import resolve, simulate
 from dml_tile.targets import Target, TargetLike
@@ -45,6 +45,8 @@ def assert_rejects(
     Raises ValueError, with the nearest ids, for a rule that there is not, and what ``check`` raises.
     """
     __tracebackhide__ = True
+    if target in RULES:
+        raise ValueError(f"the target is {target!r}, which is a rule; pass it as rule={target!r}")
     rules = [rule_named(one).id for one in ([rule] if isinstance(rule, str) else rule or ())]
     target = resolve(target)
     findings = check(desc, target, against)
