@@ -1,29 +1,27 @@
-"""Files that URLs name: read in parts, models without their weights, and what cannot be read told as of any file."""
+"""Files that URLs name: folders and patterns, models fetched whole, and what cannot be read reported as of any file."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, Final
 
 import fsspec
-import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 from dml_tile.files.urls import file_of, is_url
-from dml_tile.readers.onnx.light import MESSAGES, TENSOR, TENSOR_DATA, lightened
-from dml_tile.readers.remote import files
-from dml_tile.readers.remote.files import beginning, local_copy, opened
-from dml_tile.readers.remote.parts import PART_BYTES, RemoteParts
-from tests.helpers.check_files import BAD, TILE
+from dml_tile.readers import remote
+from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES
 
@@ -42,47 +40,73 @@ def memory() -> Iterator[Any]:
     system.store.clear()
 
 
+class SilentHandler(SimpleHTTPRequestHandler):
+    """Serves a folder, and logs nothing."""
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
 def put(system: Any, path: str, content: bytes | str | dict[str, Any]) -> None:
     text = json.dumps(content) if isinstance(content, dict) else content
     system.makedirs(path.rpartition("/")[0], exist_ok=True)
     system.pipe_file(path, text.encode() if isinstance(text, str) else text)
 
 
-def heavy_model(megabytes: int = 8) -> bytes:
-    """A model with a Tile behind so many megabytes of weights."""
-    weights = numpy_helper.from_array(np.ones((megabytes, 2**18), np.float32), "w")
-    repeats = numpy_helper.from_array(np.array([2, 3], np.int64), "r")
-    node = helper.make_node("Tile", ["w", "r"], ["y"], name="tile")
-    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    graph = helper.make_graph([node], "g", [], [output], [weights, repeats])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return bytes(model.SerializeToString())
-
-
-def test_a_model_over_the_bound_is_not_fetched(memory: Any, check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(memory, "/a.onnx", heavy_model(1))
-    put(memory, "/frozen.pb", b"x" * 100)
-    monkeypatch.setattr(files, "MAX_BYTES", 99)
-    result = check("memory://a.onnx")
+@pytest.mark.parametrize(
+    ("sizes", "problem"),
+    [
+        ({"m.onnx": 100}, "m.onnx: has 100 bytes; at most 99 are fetched of a model and its weights"),
+        ({"m.xml": 50, "m.bin": 50}, "m.xml: has 50 bytes; at most 99 are fetched of a model and its weights"),
+        ({"m.pb": 99}, "m.pb: OpenVINO"),
+    ],
+)
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_model_over_the_bound_is_not_fetched(
+    memory: Any, check: Call, monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int], problem: str, is_known: bool
+) -> None:
+    for name, size in sizes.items():
+        put(memory, f"/{name}", b"x" * size)
+    monkeypatch.setattr(remote, "MAX_BYTES", 99)
+    if not is_known:
+        monkeypatch.setattr(type(memory), "info", lambda _, path: {"name": path, "type": "file", "size": None})
+        problem = re.sub("has .*", "has more than 99 bytes, which are fetched of a model and its weights", problem)
+    result = check(f"memory://{next(iter(sizes))}")
     assert result.exit_code == 2
-    assert f"has {len(heavy_model(1))} bytes; protobuf reads at most 99" in result.stderr
-    assert "has 100 bytes; at most 99 are fetched" in check("memory://frozen.pb").stderr
-    monkeypatch.setattr(type(memory), "size", lambda *_: None)
-    assert "has more than 99 bytes" in check("memory://frozen.pb").stderr
+    assert result.stderr.startswith(f"dml-tile: memory://{problem}")
 
 
-def test_fetching_has_only_so_long(memory: Any, check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(memory, "/frozen.pb", b"x" * 100)
-    monkeypatch.setattr(files, "MAX_SECONDS", -1)
-    assert "fetching it took longer than -1 s" in check("memory://frozen.pb").stderr
+def test_a_model_is_given_up_when_a_client_waits_too_long(
+    memory: Any, check: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(memory, "/m.onnx", (MODELS / "two_tiles.onnx").read_bytes())
+    answers = Event()
+    monkeypatch.setattr(remote, "MAX_SECONDS", 0.1)
+    monkeypatch.setattr(type(memory), "info", lambda *_: answers.wait())
+    try:
+        assert check("memory://m.onnx").stderr == "dml-tile: memory://m.onnx: fetching it took longer than 0.1 s\n"
+    finally:
+        answers.set()
 
 
-def test_a_file_that_shrinks_while_its_parts_are_read_is_told(memory: Any) -> None:
-    put(memory, "/a.bin", b"x" * (PART_BYTES + 1))
-    with RemoteParts(memory, "/a.bin", lambda: None) as parts:
-        memory.store["/a.bin"].truncate(1)
-        with pytest.raises(OSError, match="it changed while it was read"):
-            parts[PART_BYTES : PART_BYTES + 1]
+def test_a_copy_has_the_files_beside_a_model_and_goes_with_its_block(memory: Any) -> None:
+    for path in (
+        "m.xml",
+        "m.bin",
+        "saved/saved_model.pb",
+        "saved/variables/variables.index",
+        "saved/assets/vocabulary",
+    ):
+        put(memory, f"/{path}", path)
+    for url, names in (
+        ("memory://m.xml", ["m.bin", "m.xml"]),
+        ("memory://m.bin", ["m.bin"]),
+        ("memory://saved/saved_model.pb", ["saved_model.pb", "variables.index"]),
+    ):
+        with remote.local_copy(url) as copy:
+            assert copy.read_text() == url.removeprefix("memory://")
+            assert sorted(path.name for path in copy.parent.rglob("*") if path.is_file()) == names
+        assert not copy.parent.exists()
 
 
 @pytest.mark.parametrize(
@@ -104,15 +128,6 @@ def test_a_url_is_told_from_a_path(name: str, file: str | None) -> None:
     assert is_url(name) == (file is not None or name.startswith("simplecache"))
     if not name.startswith("simplecache"):
         assert file_of(name) == (file or name)
-
-
-def test_what_is_lightened_is_what_onnx_says_may_hold_tensors() -> None:
-    for name, fields in MESSAGES.items():
-        descriptor = getattr(onnx, name).DESCRIPTOR
-        holding = {field.number: field.message_type.name for field in descriptor.fields if field.message_type}
-        assert fields == {number: inner for number, inner in holding.items() if inner in MESSAGES}
-    data = {field.number for field in getattr(onnx, TENSOR).DESCRIPTOR.fields if field.name.endswith("_data")}
-    assert data - {13} == TENSOR_DATA  # external_data names files
 
 
 def test_a_model_in_memory_is_checked_as_a_file_is(memory: Any, check: Call) -> None:
@@ -165,39 +180,24 @@ def test_an_archive_s_files_are_checked(check: Call) -> None:
     assert "errors" not in output
 
 
+def test_a_server_s_files_are_checked(check: Call, tmp_path: Path) -> None:
+    shutil.copy(MODELS / "two_tiles.onnx", tmp_path)
+    write(str(tmp_path / "a.json"), BAD)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SilentHandler, directory=str(tmp_path))) as server:
+        Thread(target=server.serve_forever).start()
+        root = f"http://127.0.0.1:{server.server_port}"
+        result = check(f"{root}/a.json", f"{root}/*.onnx", f"{root}/b.json", "--format", "json")
+        server.shutdown()
+    output = json.loads(result.stdout)
+    names = [(source["source"], source["tiles"]) for source in output["sources"]]
+    assert names == [(f"{root}/a.json", 1), (f"{root}/two_tiles.onnx", 2), (f"{root}/b.json", 0)]
+    assert result.stderr == f"dml-tile: {root}/b.json: there is no such file\n"
+
+
 def test_reports_give_the_url(memory: Any, check: Call) -> None:
     put(memory, "/zoo/a b.json", BAD)
     assert '"uri": "memory://zoo/a%20b.json"' in check("memory://zoo/a b.json", "--format", "sarif").stdout
     assert "file=memory%3A//zoo/a b.json" in check("memory://zoo/a b.json", "--format", "github").stdout
-
-
-def test_large_weights_are_not_fetched(memory: Any, tmp_path: Path) -> None:
-    heavy = heavy_model()
-    put(memory, "/heavy.onnx", heavy)
-    with RemoteParts(memory, "/heavy.onnx", lambda: None) as parts:
-        assert lightened(parts) == lightened(heavy)
-        assert parts.fetched <= 3 * PART_BYTES < len(heavy)
-    with local_copy("memory://heavy.onnx") as copy:
-        assert copy.stat().st_size < 2000
-        assert onnx.load(copy).graph.node[0].op_type == "Tile"
-    assert not copy.exists()
-
-
-def test_an_ir_s_large_constants_are_not_fetched(memory: Any) -> None:
-    put(memory, "/m.xml", '<net><data shape="1" offset="8" size="4"/><data offset="16" size="70000"/></net>')
-    put(memory, "/m.bin", bytes(range(1, 17)) + b"\xff" * 70000)
-    with local_copy("memory://m.xml") as copy:
-        assert copy.with_suffix(".bin").read_bytes() == bytes(8) + bytes(range(9, 13)) + bytes(70004)
-
-
-@pytest.mark.parametrize(("begin", "end"), [(0, 1), (5, 5), (PART_BYTES - 1, PART_BYTES + 1), (0, 10**9), (9, 3)])
-def test_parts_are_those_of_the_file(begin: int, end: int, memory: Any) -> None:
-    data = np.random.default_rng(1).bytes(3 * PART_BYTES + 17)
-    put(memory, "/a.bin", data)
-    with RemoteParts(memory, "/a.bin", lambda: None) as parts:
-        assert len(parts) == len(data)
-        assert parts[begin:end] == data[begin:end]
-        assert parts[begin] == data[begin]
 
 
 @pytest.mark.parametrize(
@@ -277,13 +277,13 @@ def test_a_bucket_is_checked(
 ) -> None:
     bucket("in/two_tiles.onnx", (MODELS / "two_tiles.onnx").read_bytes())
     bucket("in/a.json", json.dumps(BAD).encode())
-    bucket("heavy.onnx", heavy_model())
+    bucket("top.onnx", (MODELS / "two_tiles.onnx").read_bytes())
     for names in (["s3://zoo"], ["s3://zoo/**/*.json", "s3://zoo/*.onnx", "s3://zoo/in/*.onnx"]):
         output = json.loads(check(*names, "--format", "json").stdout)
         assert sorted((source["source"], source["tiles"]) for source in output["sources"]) == [
-            ("s3://zoo/heavy.onnx", 1),
             ("s3://zoo/in/a.json", 1),
             ("s3://zoo/in/two_tiles.onnx", 2),
+            ("s3://zoo/top.onnx", 2),
         ]
         assert "errors" not in output
     result = check("s3://zoo/none.onnx", "s3://nobucket/a.onnx", "s3://zoo/in/a.json", "--jobs", "2")
@@ -304,10 +304,3 @@ def test_a_bucket_that_asks_for_credentials_is_a_problem(bucket: object, monkeyp
     assert done.returncode == 2
     assert done.stderr.startswith("dml-tile: s3://zoo/a.onnx: cannot be read: NoCredentialsError")
     assert "Traceback" not in done.stderr
-
-
-def test_a_beginning_and_a_whole_are_read(memory: Any) -> None:
-    put(memory, "/a.json", "0123456789")
-    assert beginning("memory://a.json", 4) == b"0123"
-    with opened("memory://a.json") as file:
-        assert file.read() == b"0123456789"

@@ -8,13 +8,13 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, Self
 
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.urls import file_of, is_url
 from dml_tile.readers.file_kinds import SAVED_MODEL, SAVED_MODEL_PARTS
-from dml_tile.readers.json.descriptors import JsonDescriptor, read_source, read_stream
+from dml_tile.readers.json.descriptors import JsonDescriptor, read_source
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 
 if TYPE_CHECKING:
@@ -74,24 +74,24 @@ class Sources:
         if is_url(name):
             yield from self._remote_parts(name)
         elif is_model_file(name):
-            yield from self._parts_of_a_model(Path(name))
+            yield from self._model_parts(Path(name))
         else:
             yield from read_source(name)
 
     def _remote_parts(self, url: str) -> Iterator[JsonDescriptor | TileNode | Problem]:
-        from dml_tile.readers.remote.files import local_copy, opened
+        from dml_tile.readers.remote import local_copy, opened
 
         try:
             if is_model_file(url):
                 with local_copy(url) as copy:
-                    yield from self._parts_of_a_model(copy)
+                    yield from self._model_parts(copy)
             else:
                 with opened(url) as file:
-                    yield from read_stream(file, file_of(url))
+                    yield from read_source(file_of(url), file)
         except InputError as error:
             yield from error.problems
 
-    def _parts_of_a_model(self, path: Path) -> Iterator[TileNode | Problem]:
+    def _model_parts(self, path: Path) -> Iterator[TileNode | Problem]:
         if self._reader is None:
             from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader  # with what a process takes
 
@@ -110,9 +110,7 @@ def expanded(name: str) -> Iterator[str]:
     Yields files and folders that cannot be opened, so that their reader reports why.
     """
     if is_url(name):
-        from dml_tile.readers.remote.folders import files_of_a_url
-
-        yield from files_of_a_url(name, dict.fromkeys(MODEL_SUFFIXES) | _KINDS, _BEGINNING)
+        yield from _remote_files(name)
     elif name != "-" and _is_folder(name):
         yield from _files_below(Path(name))
     else:
@@ -123,6 +121,39 @@ def may_have_tiles(name: str) -> bool:
     """Return True if a file would be read when found in a folder, and for anything that is not a regular file."""
     file = Path(name)
     return not file.is_file() or _may_have_tiles(file, file.resolve().parent)
+
+
+def _remote_files(url: str) -> Iterator[str]:
+    from dml_tile.readers.remote import found_in
+
+    try:
+        found, are_of_folder = found_in(url)
+    except InputError:  # which its reader reports
+        found, are_of_folder = [url], False
+    if not are_of_folder:
+        yield from found
+        return
+    root = file_of(url).strip("/")
+    paths = {file: PurePosixPath(file_of(file).strip("/").removeprefix(root)) for file in found}
+    saved_models = {path.parent for path in paths.values() if path.name == SAVED_MODEL}
+    for file, path in paths.items():
+        is_hidden = any(part.startswith(".") for part in path.parent.parts)
+        is_part = any(each.parent in saved_models and each.name in SAVED_MODEL_PARTS for each in (path, *path.parents))
+        if not is_hidden and not is_part and _remote_may_have_tiles(file, path):
+            yield file
+
+
+def _remote_may_have_tiles(url: str, path: PurePosixPath) -> bool:
+    from dml_tile.readers.remote import opened
+
+    suffix = path.suffix.lower()
+    if suffix not in _KINDS or path.name == SAVED_MODEL:
+        return suffix in MODEL_SUFFIXES
+    try:
+        with opened(url) as file:
+            return _KINDS[suffix].search(file.read(_BEGINNING)) is not None
+    except InputError:
+        return True
 
 
 def _is_folder(name: str) -> bool:

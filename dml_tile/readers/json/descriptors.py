@@ -73,26 +73,23 @@ class JsonDescriptor:
 Part = JsonDescriptor | Problem
 
 
-def read_source(name: str) -> Iterator[Part]:
-    """The descriptors of a file, or of standard input (``-``), and what of it cannot be read.
+def read_source(name: str, file: BinaryIO | None = None) -> Iterator[Part]:
+    """Yield the descriptors of a file, or of standard input (``-``), and what of it cannot be read.
 
-    Lines of a .jsonl or .ndjson file are read one by one.
+    Lines of a .jsonl or .ndjson file are read one by one. Where the ``file`` is open, its errors are the caller's.
     """
     try:
-        with _opened(name) as file:
-            yield from read_stream(file, name)
+        with nullcontext(file) if file else _opened(name) as stream:
+            if name.lower().endswith(LINES_SUFFIXES):
+                yield from read_lines(_lines_of(stream))
+            else:
+                yield from read_document(_whole(stream, name), name)
     except InputError as error:
         yield from error.problems
     except OSError as error:
+        if file:
+            raise
         yield Problem("", error.strerror or str(error))
-
-
-def read_stream(file: BinaryIO, name: str) -> Iterator[Part]:
-    """The descriptors of an open file, which has this name, and what of it cannot be read. Raises InputError."""
-    if name.lower().endswith(LINES_SUFFIXES):
-        yield from read_lines(_lines_of(file))
-    else:
-        yield from read_document(_whole(file, name), name)
 
 
 def read_one(name: str) -> Document:

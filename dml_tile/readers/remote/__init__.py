@@ -1,1 +1,0 @@
-"""Reads files that URLs name, through fsspec."""
