@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dml_tile.checks.result import Result as Result
     from dml_tile.checks.through_back_end import check_via as check_via
     from dml_tile.checks.verdicts import Verdict as Verdict
+    from dml_tile.data_types import TensorDataType as TensorDataType
     from dml_tile.descriptors import UINT as UINT
     from dml_tile.descriptors import UINT64 as UINT64
     from dml_tile.descriptors import UINTS as UINTS
@@ -68,7 +69,6 @@ if TYPE_CHECKING:
     from dml_tile.enums import OperatorType as OperatorType
     from dml_tile.enums import ResourceDimension as ResourceDimension
     from dml_tile.enums import ResourceFlags as ResourceFlags
-    from dml_tile.enums import TensorDataType as TensorDataType
     from dml_tile.enums import TensorFlags as TensorFlags
     from dml_tile.enums import TensorType as TensorType
     from dml_tile.errors import DmlError as DmlError
@@ -162,6 +162,7 @@ _NAMES = {
         "OperatorInitializer",
         "RecordedDispatch",
     ),
+    "data_types": ("TensorDataType",),
     "dtypes": ("data_type_of", "dtype_of"),
     "enums": (
         "HRESULT",
@@ -175,7 +176,6 @@ _NAMES = {
         "OperatorType",
         "ResourceDimension",
         "ResourceFlags",
-        "TensorDataType",
         "TensorFlags",
         "TensorType",
     ),

@@ -18,16 +18,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, Ty
 
 from pydantic import Field, TypeAdapter, model_validator
 
-from dml_tile.enums import (
-    DML_TENSOR_DIMENSION_COUNT_MAX1,
-    UINT64_MAX,
-    UINT_MAX,
-    OperatorType,
-    TensorDataType,
-    TensorFlags,
-    TensorType,
-)
-from dml_tile.geometry.layout import ELEMENT_SIZES, wrapping_size_in_bytes
+from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT64_MAX, UINT_MAX, OperatorType, TensorFlags, TensorType
+from dml_tile.geometry.layout import wrapping_size_in_bytes
 from dml_tile.operators import operator_name
 from dml_tile.spellings import SEQUENCE, DataTypes, Enumerator, Flags, Ordered, Unsigned, is_sequence
 from dml_tile.structs import Respelled, Struct

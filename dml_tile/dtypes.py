@@ -8,28 +8,20 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from dml_tile.element_types import CARRIERS
-from dml_tile.enums import TensorDataType
+from dml_tile.data_types import CARRIERS, ELEMENT_SIZES, TensorDataType
 
 DTYPES: Final[dict[int, np.dtype[Any]]] = {
-    TensorDataType.FLOAT32: np.dtype(np.float32),
-    TensorDataType.FLOAT16: np.dtype(np.float16),
-    TensorDataType.UINT32: np.dtype(np.uint32),
-    TensorDataType.UINT16: np.dtype(np.uint16),
-    TensorDataType.UINT8: np.dtype(np.uint8),
-    TensorDataType.INT32: np.dtype(np.int32),
-    TensorDataType.INT16: np.dtype(np.int16),
-    TensorDataType.INT8: np.dtype(np.int8),
-    TensorDataType.FLOAT64: np.dtype(np.float64),
-    TensorDataType.UINT64: np.dtype(np.uint64),
-    TensorDataType.INT64: np.dtype(np.int64),
+    data_type: np.dtype(data_type.onnx) for data_type in TensorDataType if data_type in ELEMENT_SIZES
 }
 """Those of NumPy itself; DirectML's 4-bit types have theirs in ml_dtypes."""
 
-_DATA_TYPES: Final = {dtype.name: TensorDataType(data_type) for data_type, dtype in DTYPES.items()} | {
-    "int4": TensorDataType.INT4,  # of ml_dtypes
-    "uint4": TensorDataType.UINT4,
+DATA_TYPES: Final = {data_type.onnx: data_type for data_type in TensorDataType if data_type.bits}
+"""The data types by the names of dtypes, those of ml_dtypes among them."""
+
+ARRAY_TYPES: Final = {dtype.name: TensorDataType(data_type) for data_type, dtype in DTYPES.items()} | {
+    "bool": TensorDataType.UINT8
 }
+"""The data types that describe arrays, by the names of dtypes; a bool's byte is tiled as it is."""
 
 
 def data_type_of(dtype: DTypeLike) -> TensorDataType:
@@ -40,7 +32,7 @@ def data_type_of(dtype: DTypeLike) -> TensorDataType:
     """
     found = np.dtype(dtype)
     require_native(found, "the dtype", "dtype")
-    data_type = _DATA_TYPES.get(found.name)
+    data_type = DATA_TYPES.get(found.name)
     if data_type is None:
         carrier = carrier_of(found)
         meant = f"; {carrier.name} carries its bits" if carrier is not None else ""
@@ -55,17 +47,15 @@ def dtype_of(data_type: TensorDataType | int | str) -> np.dtype[Any]:
     for a type without a dtype, ImportError where ml_dtypes is needed and not installed.
     """
     if isinstance(data_type, str):
-        name = data_type.upper().removeprefix("DML_TENSOR_DATA_TYPE_")
+        found = TensorDataType.__members__.get(data_type.upper().removeprefix("DML_TENSOR_DATA_TYPE_"))
     else:
-        name = TensorDataType(data_type).name
-    if name in ("INT4", "UINT4"):
-        ml_dtypes = import_module("ml_dtypes")
-        small: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name.lower()))
-        return small
-    dtype = DTYPES.get(TensorDataType[name]) if name in TensorDataType.__members__ else None
-    if dtype is None:
-        raise ValueError(f"{data_type!r} has no NumPy dtype; expected one of {', '.join(_DATA_TYPES)}")
-    return dtype
+        found = TensorDataType(data_type)
+    if found is None or not found.bits:
+        raise ValueError(f"{data_type!r} has no NumPy dtype; expected one of {', '.join(DATA_TYPES)}")
+    if found in DTYPES:
+        return DTYPES[found]
+    small: np.dtype[Any] = np.dtype(getattr(import_module("ml_dtypes"), found.onnx))
+    return small
 
 
 def carrier_of(dtype: np.dtype[Any]) -> TensorDataType | None:
@@ -83,7 +73,7 @@ def array_layout(array: NDArray[Any]) -> tuple[TensorDataType, tuple[int, ...], 
         raise TypeError(f"a NumPy array was expected, not a {type(array).__name__}")
     require_unmasked(array, "the array")
     require_native(array.dtype, "the array", "array")
-    data_type = TensorDataType.UINT8 if array.dtype == np.bool_ else data_type_of(array.dtype)
+    data_type = ARRAY_TYPES.get(array.dtype.name) or data_type_of(array.dtype)
     if data_type not in DTYPES:
         raise TypeError(f"an element of {array.dtype} takes a byte in NumPy, but {data_type.name} half of one")
     sizes = array.shape or (1,)

@@ -1,4 +1,4 @@
-"""DirectML's enumerations and constants, with their C names and values.
+"""DirectML's enumerations and constants, with their C names and values; TensorDataType is in ``data_types``.
 
 Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (DirectML.h)
 """
@@ -16,25 +16,6 @@ DML_TENSOR_DIMENSION_COUNT_MAX1: Final = 8
 DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: Final = 16
 DML_TEMPORARY_BUFFER_ALIGNMENT: Final = 256
 DML_PERSISTENT_BUFFER_ALIGNMENT: Final = 256
-
-
-class TensorDataType(IntEnum):
-    """DML_TENSOR_DATA_TYPE."""
-
-    UNKNOWN = 0
-    FLOAT32 = 1
-    FLOAT16 = 2
-    UINT32 = 3
-    UINT16 = 4
-    UINT8 = 5
-    INT32 = 6
-    INT16 = 7
-    INT8 = 8
-    FLOAT64 = 9
-    UINT64 = 10
-    INT64 = 11
-    UINT4 = 12
-    INT4 = 13
 
 
 class TensorType(IntEnum):

@@ -14,23 +14,12 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
-from dml_tile.enums import FeatureLevel, TensorDataType
+from dml_tile.data_types import TensorDataType, of_kinds
+from dml_tile.enums import FeatureLevel
 from dml_tile.pages import LEVELS_PAGE, RELEASES_PAGE, TILE_PAGE, VERSION_PAGE
 from dml_tile.text import did_you_mean
 
 _L = FeatureLevel.parse
-_FLOATS = frozenset({TensorDataType.FLOAT32, TensorDataType.FLOAT16})
-_INTEGERS = frozenset(
-    {
-        TensorDataType.INT32,
-        TensorDataType.INT16,
-        TensorDataType.INT8,
-        TensorDataType.UINT32,
-        TensorDataType.UINT16,
-        TensorDataType.UINT8,
-    }
-)
-_LONGS = frozenset({TensorDataType.INT64, TensorDataType.UINT64})
 
 
 class TileSupport(NamedTuple):
@@ -43,18 +32,18 @@ class TileSupport(NamedTuple):
 
 
 TILE_SUPPORT: Final = (
-    TileSupport(_L("1_0"), range(4, 5), _FLOATS, TILE_PAGE),
-    TileSupport(_L("2_1"), range(4, 5), _FLOATS | _INTEGERS, TILE_PAGE),
-    TileSupport(_L("3_1"), range(1, 9), _FLOATS | _INTEGERS, TILE_PAGE),
-    TileSupport(_L("4_1"), range(1, 9), _FLOATS | _INTEGERS | _LONGS, TILE_PAGE),
+    TileSupport(_L("1_0"), range(4, 5), of_kinds("float"), TILE_PAGE),
+    TileSupport(_L("2_1"), range(4, 5), of_kinds("float", "int"), TILE_PAGE),
+    TileSupport(_L("3_1"), range(1, 9), of_kinds("float", "int"), TILE_PAGE),
+    TileSupport(_L("4_1"), range(1, 9), of_kinds("float", "int", "int64"), TILE_PAGE),
 )
 
 
 DATA_TYPES: Final = (
     # the feature level that introduced them, for whichever operators
-    (_L("1_0"), _FLOATS | _INTEGERS, LEVELS_PAGE),
-    (_L("3_0"), _LONGS | {TensorDataType.FLOAT64}, LEVELS_PAGE),
-    (_L("6_3"), frozenset({TensorDataType.UINT4, TensorDataType.INT4}), LEVELS_PAGE),
+    (_L("1_0"), of_kinds("float", "int"), LEVELS_PAGE),
+    (_L("3_0"), of_kinds("float64", "int64"), LEVELS_PAGE),
+    (_L("6_3"), of_kinds("int4"), LEVELS_PAGE),
 )
 
 
@@ -295,8 +284,8 @@ _LACKS: Final[Mapping[str, str]] = {
 }
 """The capabilities of an adapter, and the suffixes of a target's name, after ``+``, where it lacks them."""
 
-_TYPES_OF_8_BITS: Final = (TensorDataType.UINT8, TensorDataType.INT8)
-_TYPES_OF_16_BITS: Final = (TensorDataType.FLOAT16, TensorDataType.UINT16, TensorDataType.INT16)
+_TYPES_OF_8_BITS: Final = frozenset(data_type for data_type in TensorDataType if data_type.bits == 8)
+_TYPES_OF_16_BITS: Final = frozenset(data_type for data_type in TensorDataType if data_type.bits == 16)
 
 
 @lru_cache(maxsize=256)

@@ -15,8 +15,7 @@ from enum import Enum
 from operator import index, mul
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
-from dml_tile.element_types import CARRIERS, ONNX_NAMES
-from dml_tile.enums import TensorDataType
+from dml_tile.data_types import CARRIERS, ONNX_NAMES, TensorDataType
 from dml_tile.errors import DialectError
 from dml_tile.tile_line import array_text, tensor_text, tile_line
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.back_ends.chromium import DATA_TYPES, DataType
-from dml_tile.element_types import CARRIERS
+from dml_tile.data_types import CARRIERS
 from dml_tile.errors import DialectError
 from dml_tile.simulation import resolve
 from dml_tile.targets import TargetLike

@@ -7,12 +7,13 @@ import pytest
 
 import dml_tile
 from dml_tile import device as device_package
+from dml_tile.data_types import TensorDataType
 from dml_tile.device import (
     Buffer,
     BufferBinding,
     Device,
 )
-from dml_tile.enums import HRESULT, Feature, FeatureLevel, TensorDataType
+from dml_tile.enums import HRESULT, Feature, FeatureLevel
 from dml_tile.errors import DmlError
 from dml_tile.simulation import simulate
 from tests.helpers.descriptors import GOOD, at, page_tile, row

@@ -11,13 +11,13 @@ import pytest
 from numpy.typing import NDArray
 
 from dml_tile.arrays import onnx, openvino, webnn
+from dml_tile.data_types import CARRIERS, TensorDataType
 from dml_tile.dialects import directml
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx as onnx_dialect
 from dml_tile.dialects import openvino as openvino_dialect
 from dml_tile.dialects import webnn as webnn_dialect
-from dml_tile.element_types import CARRIERS
-from dml_tile.enums import UINT_MAX, TensorDataType
+from dml_tile.enums import UINT_MAX
 from dml_tile.errors import DialectError, DmlError
 from dml_tile.findings import Rule
 from dml_tile.rules.catalogue import RULES

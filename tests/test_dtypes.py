@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from dml_tile import BufferTensorDesc, TileOperatorDesc, check, data_type_of, dtype_of, execute
-from dml_tile.enums import TensorDataType
+from dml_tile.data_types import TensorDataType
 from dml_tile.spellings import JSON_DOCUMENT
 
 SHARED = [member for member in TensorDataType if member not in (0, TensorDataType.INT4, TensorDataType.UINT4)]

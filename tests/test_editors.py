@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from dml_tile.data_types import TensorDataType
 from dml_tile.emit.schemas import schemas
-from dml_tile.enums import TensorDataType
 from dml_tile.readers.json.syntax import parse_json
 from tests.helpers.check_files import FLAT as FLAT_TENSOR
 from tests.helpers.check_files import TILE, write

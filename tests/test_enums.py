@@ -7,6 +7,7 @@ from enum import IntEnum, IntFlag
 import pytest
 
 from dml_tile import enums
+from dml_tile.data_types import TensorDataType
 from dml_tile.enums import HRESULT, FeatureLevel
 
 
@@ -14,7 +15,7 @@ from dml_tile.enums import HRESULT, FeatureLevel
     ("enum", "names"),
     [
         (
-            enums.TensorDataType,
+            TensorDataType,
             "UNKNOWN FLOAT32 FLOAT16 UINT32 UINT16 UINT8 INT32 INT16 INT8 FLOAT64 UINT64 INT64 UINT4 INT4",
         ),
         (enums.TensorType, "INVALID BUFFER"),

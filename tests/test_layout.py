@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dml_tile.enums import UINT_MAX, TensorDataType
+from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.enums import UINT_MAX
 from dml_tile.geometry import layout
 from dml_tile.geometry.layout import (
-    ELEMENT_SIZES,
     calc_buffer_tensor_size,
     extent,
     minimum_size_in_bytes,

@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from dml_tile.data_types import TensorDataType
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx, openvino
-from dml_tile.enums import TensorDataType
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
 from dml_tile.geometry.axes import Axis

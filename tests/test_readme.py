@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from dml_tile import check
-from dml_tile.enums import TensorDataType
+from dml_tile.data_types import TensorDataType
 from dml_tile.readers.json.descriptors import JsonDescriptor, read_document
 from dml_tile.reports.tables import dimension_counts
 from dml_tile.targets import WINDOWS_RELEASES, Target

@@ -14,7 +14,7 @@ PACKAGE: Final = Path(dml_tile.__file__).parent
 ROOMS: Final = (
     # each may import those before it
     ("enums",),
-    ("element_types",),
+    ("data_types",),
     ("pages",),
     ("processors",),
     ("headers",),

@@ -14,9 +14,10 @@ from rich.console import Console
 
 from dml_tile.checks.result import Result
 from dml_tile.checks.result import results as results_of
+from dml_tile.data_types import TensorDataType
 from dml_tile.descriptors import DATA_TYPE, TileOperatorDesc
 from dml_tile.emit.schemas import schemas
-from dml_tile.enums import FeatureLevel, TensorDataType
+from dml_tile.enums import FeatureLevel
 from dml_tile.readers.dxdispatch.model import read_model
 from dml_tile.readers.json.descriptors import JsonDescriptor
 from dml_tile.readers.json.syntax import parse_json

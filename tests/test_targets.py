@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from dml_tile.enums import FeatureLevel, TensorDataType
+from dml_tile.data_types import TensorDataType
+from dml_tile.enums import FeatureLevel
 from dml_tile.targets import (
     DIRECTML_VERSIONS,
     ONNXRUNTIME_DIRECTML,

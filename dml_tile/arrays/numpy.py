@@ -17,8 +17,7 @@ from dml_tile.bindings.memory import region_of
 from dml_tile.calls import record
 from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.dialects import numpy as dialect
-from dml_tile.dtypes import DTYPES, require_native, require_unmasked
-from dml_tile.enums import TensorDataType
+from dml_tile.dtypes import ARRAY_TYPES, require_native, require_unmasked
 from dml_tile.execution.assignment import MAX_STARTS, MAX_STRIDED_STARTS, Assignment, assignment_of, starts
 from dml_tile.execution.executor import keep, require_executable
 from dml_tile.execution.numpy_calls import Region
@@ -41,11 +40,6 @@ _DLPACK_CPU: Final = 1
 
 _MAX_WORK: Final[Any] = 10_000
 """The most candidates that NumPy tries to tell two strided arrays apart; beyond that they are taken to overlap."""
-
-# by NumPy's kind and size of the elements
-DATA_TYPES: Final = {dtype.str[1:]: TensorDataType(data_type) for data_type, dtype in DTYPES.items()} | {
-    "b1": TensorDataType.UINT8  # DirectML has no bool; its bytes are tiled as they are
-}
 
 
 class SupportsDLPack(Protocol):
@@ -176,7 +170,7 @@ def _keep(
     """Check and plan the tile of arrays that lie in memory alike, and keep it for the next call."""
     dtype = array.dtype
     require_native(dtype, "the array", "array")
-    data_type = DATA_TYPES.get(dtype.str[1:])
+    data_type = ARRAY_TYPES.get(dtype.name)
     if data_type is None:
         raise TypeError(f"DirectML has no tensor data type for {dtype}")
     request = dialect.tile(dtype.name, array.shape, counts)

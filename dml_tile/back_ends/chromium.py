@@ -16,10 +16,9 @@ from operator import mul
 from typing import Final, Literal, get_args
 
 from dml_tile.back_ends.tensors import refused, tensor, tile, written_strides
+from dml_tile.data_types import CARRIERS, ELEMENT_SIZES
 from dml_tile.descriptors import TensorDesc
-from dml_tile.element_types import CARRIERS
 from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
-from dml_tile.geometry.layout import ELEMENT_SIZES
 from dml_tile.rules.back_end import Fate, Handover
 from dml_tile.targets import Target
 from dml_tile.tile_request import Request

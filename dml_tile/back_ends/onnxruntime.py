@@ -25,9 +25,8 @@ from dml_tile.back_ends.tensors import (
     uints,
     written_strides,
 )
+from dml_tile.data_types import CARRIERS, TensorDataType
 from dml_tile.descriptors import TensorDesc
-from dml_tile.element_types import CARRIERS
-from dml_tile.enums import TensorDataType
 from dml_tile.rules.back_end import Fate, Handover
 from dml_tile.targets import Target
 from dml_tile.tile_request import Request

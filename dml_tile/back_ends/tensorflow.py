@@ -23,7 +23,7 @@ from dml_tile.back_ends.tensors import (
     uints,
     written_strides,
 )
-from dml_tile.element_types import CARRIERS
+from dml_tile.data_types import CARRIERS
 from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
 from dml_tile.rules.back_end import Fate, Handover
 from dml_tile.rules.dialect import merged

@@ -11,19 +11,13 @@ from typing import Final, Literal, SupportsIndex, overload
 
 from dml_tile.bindings.memory import BufferLike, Bytes, byte_view, element_dtype
 from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, uint
+from dml_tile.data_types import TensorDataType
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.device.recorder import CommandRecorder
 from dml_tile.device.table import BindingTable, BindingTableDesc
-from dml_tile.enums import (
-    HRESULT,
-    CreateDeviceFlags,
-    ExecutionFlags,
-    Feature,
-    FeatureLevel,
-    TensorDataType,
-)
+from dml_tile.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
 from dml_tile.execution.executor import Padding, require_padding
 from dml_tile.findings import Against
 from dml_tile.rules.check import findings_of

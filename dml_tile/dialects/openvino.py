@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from dml_tile.element_types import OPENVINO_NAMES
+from dml_tile.data_types import OPENVINO_NAMES
 from dml_tile.tile_request import (
     Dialect,
     Integers,

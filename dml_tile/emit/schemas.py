@@ -12,8 +12,9 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
+from dml_tile.data_types import TensorDataType
 from dml_tile.descriptors import DATA_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.enums import OperatorType, TensorDataType, TensorFlags, TensorType
+from dml_tile.enums import OperatorType, TensorFlags, TensorType
 from dml_tile.pages import TILE_PAGE
 from dml_tile.readers.dxdispatch.model import Model
 from dml_tile.reports.json import CheckOutput

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dml_tile.bindings.memory import BufferLike, Bytes, byte_view, contiguous, element_dtype, require_data_type
 from dml_tile.bindings.slots import TENSOR, Binding, BindingPair, Slot
 from dml_tile.calls import record
+from dml_tile.data_types import ELEMENT_SIZES
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.dtypes import DTYPES
 from dml_tile.errors import DmlError
@@ -25,7 +26,7 @@ from dml_tile.execution.planner import plan_tile
 from dml_tile.execution.threads import Progress, Work, run_once
 from dml_tile.findings import Against, Finding
 from dml_tile.geometry.axes import tile_axes
-from dml_tile.geometry.layout import ELEMENT_SIZES, lie_alike, packed_strides
+from dml_tile.geometry.layout import lie_alike, packed_strides
 from dml_tile.rules.binding import output_is_apart, range_is_large_enough
 from dml_tile.rules.check import findings_of
 from dml_tile.rules.tensor import output_elements_are_apart, total_is_large_enough

@@ -17,22 +17,8 @@ from itertools import accumulate, combinations
 from operator import index, mul
 from typing import Any, Final
 
-from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT64_MAX, UINT_MAX, TensorDataType
-
-ELEMENT_SIZES: Final[dict[int, int]] = {
-    # bytes; the 4-bit types have no whole number of them, nor has Microsoft's helper
-    TensorDataType.FLOAT32: 4,
-    TensorDataType.FLOAT16: 2,
-    TensorDataType.UINT32: 4,
-    TensorDataType.UINT16: 2,
-    TensorDataType.UINT8: 1,
-    TensorDataType.INT32: 4,
-    TensorDataType.INT16: 2,
-    TensorDataType.INT8: 1,
-    TensorDataType.FLOAT64: 8,
-    TensorDataType.UINT64: 8,
-    TensorDataType.INT64: 8,
-}
+from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT64_MAX, UINT_MAX
 
 MAX_ENUMERATED_ADDRESSES: Final = 2**22
 MAX_ADDRESSES_OF_A_RUN: Final = 2**24

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from dml_tile.enums import TensorDataType
-from dml_tile.geometry.layout import ELEMENT_SIZES
+from dml_tile.data_types import ELEMENT_SIZES, FLOATS, TensorDataType
 from dml_tile.targets import Target
 
-FLOATS: Final = frozenset({TensorDataType.FLOAT32, TensorDataType.FLOAT16, TensorDataType.FLOAT64})
-
-_CARRIERS: Final = (
-    # the first of each size that the target accepts is used; floats come last, since hardware may normalise them
-    TensorDataType.UINT64,
-    TensorDataType.UINT32,
-    TensorDataType.UINT16,
-    TensorDataType.UINT8,
-    TensorDataType.FLOAT32,
-    TensorDataType.FLOAT16,
-)
+_CARRIERS: Final = tuple(sorted(map(TensorDataType, ELEMENT_SIZES), key=FLOATS.__contains__))
+"""The first of each size that the target accepts is used; floats come last, since hardware may normalise them."""
 
 
 def carriers(

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dml_tile.enums import TensorDataType
+from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.geometry.axes import Axis
 from dml_tile.geometry.byte_walk import Dimension, dimensions_of, in_units
-from dml_tile.geometry.layout import ELEMENT_SIZES
 
 
 class CarriedTile(NamedTuple):

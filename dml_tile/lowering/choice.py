@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from dml_tile.enums import TensorDataType
+from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.geometry.axes import Axis, coalesce
 from dml_tile.geometry.byte_walk import in_units, unpacking
-from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
+from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.chain import Chain, as_one_tile
 from dml_tile.lowering.cover import covering_tiles
 from dml_tile.lowering.search import search_chain

@@ -13,10 +13,9 @@ import math
 from collections.abc import Sequence
 from itertools import islice, product
 
-from dml_tile.enums import TensorDataType
+from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.geometry.axes import Axis, coalesce
 from dml_tile.geometry.byte_walk import dimensions_of, in_units
-from dml_tile.geometry.layout import ELEMENT_SIZES
 from dml_tile.lowering.chain import CarriedTile, as_one_tile
 
 

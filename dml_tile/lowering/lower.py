@@ -11,15 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from dml_tile.data_types import ELEMENT_SIZES, FLOATS, NAMED_SIZES, TensorDataType
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
-from dml_tile.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorDataType
+from dml_tile.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding, found_by
 from dml_tile.geometry.byte_walk import ByteWalk
 from dml_tile.geometry.chain import MAX_STEPS
-from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides, round_up_4
-from dml_tile.lowering.carriers import FLOATS, carriers
+from dml_tile.geometry.layout import packed_strides, round_up_4
+from dml_tile.lowering.carriers import carriers
 from dml_tile.lowering.chain import Chain
 from dml_tile.lowering.choice import chains_of
 from dml_tile.lowering.steps import Lowering, LoweringStep, StepBuffer
@@ -43,7 +44,6 @@ from dml_tile.simulation import resolve
 from dml_tile.targets import Target, TargetLike
 from dml_tile.tile_request import Request
 
-COMPLEX_SIZES: Final = {"complex64": 8, "complex128": 16}
 """Element sizes, in bytes, of the data types for which DirectML has no type of that size."""
 
 _DATA_TYPE_RULES: Final = frozenset(
@@ -126,7 +126,7 @@ def lower_request(
     _require_a_step(max_steps)
     target = resolve(target)
     own = request.carrier
-    element_size = COMPLEX_SIZES.get(request.data_type) if own is None else ELEMENT_SIZES.get(own)
+    element_size = NAMED_SIZES.get(request.data_type)
     findings = [*there_is_something_to_tile.findings(request, target)]
     if element_size is None:
         findings += elements_can_be_held.findings(request, target)

@@ -16,10 +16,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dml_tile.enums import UINT_MAX, TensorDataType
+from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.enums import UINT_MAX
 from dml_tile.geometry.axes import Axis, coalesce
 from dml_tile.geometry.byte_walk import dimensions_of
-from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
+from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.chain import Chain, as_one_tile
 
 MAX_BUFFERS: Final = 8

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from dml_tile.data_types import ELEMENT_SIZES
 from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.geometry.layout import ELEMENT_SIZES
 from dml_tile.targets import Target
 from dml_tile.tile_request import Request
 

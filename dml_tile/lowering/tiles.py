@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import mul
 
+from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.enums import TensorDataType, TensorFlags
+from dml_tile.enums import TensorFlags
 from dml_tile.errors import DmlError
 from dml_tile.geometry.axes import Axis
 from dml_tile.geometry.byte_walk import ByteWalk, Dimension, dimensions_of, in_units
 from dml_tile.geometry.chain import can_be_chained, shortest_chain
-from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
+from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.chain import CarriedTile, Chain
 from dml_tile.rules.check import require
 from dml_tile.rules.lowering import Carried, limits_are_kept

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from dml_tile.data_types import CARRIERS
 from dml_tile.dialects import onnx, openvino
-from dml_tile.element_types import CARRIERS
 from dml_tile.errors import DialectError
 from dml_tile.tile_line import array_text, tensor_text, tile_line
 from dml_tile.tile_request import Dialect, Request, promoted

@@ -7,16 +7,11 @@ from typing import Final
 
 from rich.table import Table
 
-from dml_tile.enums import FeatureLevel, TensorDataType
+from dml_tile.data_types import TensorDataType, of_kinds
+from dml_tile.enums import FeatureLevel
 from dml_tile.targets import DIRECTML_VERSIONS, TILE_SUPPORT, WINDOWS_RELEASES, Target, TileSupport
 
-_T = TensorDataType
-
-KINDS: Final = {
-    "float": (_T.FLOAT32, _T.FLOAT16),
-    "int": (_T.UINT32, _T.UINT16, _T.UINT8, _T.INT32, _T.INT16, _T.INT8),
-    "int64": (_T.UINT64, _T.INT64),
-}
+KINDS: Final = {kind: of_kinds(kind) for kind in dict.fromkeys(row.kind for row in sorted(TILE_SUPPORT[-1].data_types))}
 """The data types that Tile has in the same rows."""
 
 

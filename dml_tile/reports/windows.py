@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from rich import box
 from rich.table import Table
 
-from dml_tile.enums import TensorDataType
+from dml_tile.data_types import TensorDataType
 from dml_tile.pages import TILE_PAGE
 from dml_tile.reports.markup.document import html_page
 from dml_tile.reports.markup.elements import Markup, element, region
@@ -48,7 +48,7 @@ def matrix_table(width: int) -> Table:
     if width >= _WIDTH:
         columns = {data_type.name.replace("T", "T\n"): data_type for data_type in _TYPES}
     else:
-        columns = {kind: types[0] for kind, types in KINDS.items()}
+        columns = {kind: min(types) for kind, types in KINDS.items()}
     table = Table(title=_TITLE, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("Windows", no_wrap=True)
     for heading in columns:

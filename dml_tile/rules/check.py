@@ -13,6 +13,7 @@ from operator import mul
 from typing import Final
 
 from dml_tile.calls import record
+from dml_tile.data_types import ELEMENT_SIZES
 from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.enums import (
     DML_TENSOR_DIMENSION_COUNT_MAX1,
@@ -24,7 +25,7 @@ from dml_tile.enums import (
 )
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
-from dml_tile.geometry.layout import ELEMENT_SIZES, round_up_4
+from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dml_tile.enums import UINT_MAX, TensorDataType
+from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.enums import UINT_MAX
 from dml_tile.findings import Basis, Rule, Violation, rule
 from dml_tile.geometry.axes import Axis
 from dml_tile.geometry.byte_walk import breaks_elements, in_units, packing, unpacking
 from dml_tile.geometry.chain import MAX_STEPS
-from dml_tile.geometry.layout import ELEMENT_SIZES, extent
+from dml_tile.geometry.layout import extent
 from dml_tile.pages import BUFFER_PAGE, STRIDES_PAGE, TILE_PAGE
 from dml_tile.targets import Target
 

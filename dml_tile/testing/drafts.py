@@ -12,8 +12,9 @@ from typing import Any, Final, TypeAlias
 
 from hypothesis import strategies as st
 
-from dml_tile.enums import TensorDataType, TensorFlags
-from dml_tile.geometry.layout import ELEMENT_SIZES, minimum_size_in_bytes
+from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.enums import TensorFlags
+from dml_tile.geometry.layout import minimum_size_in_bytes
 from dml_tile.simulation import resolve
 from dml_tile.targets import Target
 

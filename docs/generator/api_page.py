@@ -60,7 +60,7 @@ GROUPS: Final = {
     "Exchange structs with C": ("readers.c_structs", "headers"),
     "Draw a tile, and write its code": ("pictures.picture", "emit.cpp"),
     "Test against a device": ("device", "rules.device", "bindings.resources"),
-    "Enumerations": ("enums",),
+    "Enumerations": ("enums", "data_types"),
 }
 
 MODULES: Final = (
@@ -169,12 +169,13 @@ def _class(defined: ast.ClassDef) -> Iterator[str]:
     if defined.name in OPAQUE:
         return
     fields = [one for one in constants(defined) if not one.name.startswith("_") and one.name != "model_config"]
-    if any(not one.annotation for one in fields):  # an enumeration
-        yield from (", ".join(f"`{one.name}` {one.value}" for one in fields) + ".", "")
-        told = [f"- `{one.name}`: {_line(one.doc)}" for one in fields if one.doc]
-        yield from (*told, "") if told else ()
-    elif fields:
-        yield from (*map(_field, fields), "")
+    if members := [one for one in fields if not one.annotation]:  # an enumeration; of several values, the first is C's
+        values = (one.value.removeprefix("(").partition(",")[0] for one in members)
+        yield from (", ".join(f"`{one.name}` {value}" for one, value in zip(members, values, strict=True)) + ".", "")
+        described = [f"- `{one.name}`: {_line(one.doc)}" for one in members if one.doc]
+        yield from (*described, "") if described else ()
+    if attributes := [one for one in fields if one.annotation]:
+        yield from (*map(_field, attributes), "")
     for function in functions.values():
         if not function.name.startswith("_"):
             yield from _method(function)

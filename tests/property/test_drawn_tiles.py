@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dml_tile.data_types import ELEMENT_SIZES
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
-from dml_tile.geometry.layout import ELEMENT_SIZES
 from dml_tile.pictures.html import picture_html
 from dml_tile.pictures.memory import MAX_CELLS
 from dml_tile.pictures.svg import picture_svg

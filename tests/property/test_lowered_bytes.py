@@ -10,14 +10,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
-from dml_tile.enums import TensorDataType
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
 from dml_tile.geometry.axes import Axis
 from dml_tile.geometry.byte_walk import ByteWalk, dimensions_of
 from dml_tile.geometry.chain import can_be_chained, shortest_chain
-from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
+from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.carriers import carriers
 from dml_tile.lowering.lower import lower
 from dml_tile.lowering.run import run_lowering

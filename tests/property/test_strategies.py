@@ -13,9 +13,10 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dml_tile.data_types import TensorDataType
 from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
 from dml_tile.dtypes import DTYPES
-from dml_tile.enums import FeatureLevel, TensorDataType
+from dml_tile.enums import FeatureLevel
 from dml_tile.execution.executor import described, execute
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.rules.check import DESCRIPTOR_RULES, check

@@ -12,12 +12,12 @@ from typing import Final
 import numpy as np
 import pytest
 
+from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.enums import TensorDataType
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described
 from dml_tile.geometry.byte_walk import ByteWalk, dimensions_of, in_units, unpacking
-from dml_tile.geometry.layout import ELEMENT_SIZES, packed_strides
+from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.choice import chains_of
 from dml_tile.lowering.lower import lower
 from dml_tile.rules.check import check

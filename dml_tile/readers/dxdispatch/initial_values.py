@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, WithJsonSchema
 
+from dml_tile.data_types import TensorDataType
 from dml_tile.descriptors import DATA_TYPE
-from dml_tile.enums import UINT_MAX, TensorDataType
+from dml_tile.enums import UINT_MAX
 from dml_tile.readers.dxdispatch.json_object import JsonObject
 
 PositiveUINT = Annotated[int, Field(strict=True, ge=1, le=UINT_MAX)]

@@ -8,8 +8,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
+from dml_tile.data_types import TensorDataType
 from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.enums import TensorDataType
 from dml_tile.geometry.layout import calc_buffer_tensor_size, round_up_4
 from dml_tile.spellings import JSON_DOCUMENT
 

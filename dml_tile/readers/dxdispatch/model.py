@@ -17,8 +17,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from dml_tile.data_types import TensorDataType
 from dml_tile.descriptors import DATA_TYPE, UINT, UINT64, TileOperatorDesc
-from dml_tile.enums import ExecutionFlags, TensorDataType
+from dml_tile.enums import ExecutionFlags
 from dml_tile.errors import InputError, Problem
 from dml_tile.input_errors import ProblemList, unreadable
 from dml_tile.readers.dxdispatch.dxgi_formats import FORMATS

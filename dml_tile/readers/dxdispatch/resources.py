@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from dml_tile.bindings.memory import Bytes
+from dml_tile.data_types import TensorDataType
 from dml_tile.descriptors import DATA_TYPE
-from dml_tile.dtypes import DTYPES
-from dml_tile.enums import TensorDataType
+from dml_tile.dtypes import DATA_TYPES, DTYPES
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.reading import read_into
@@ -29,8 +29,6 @@ from dml_tile.text import json_pointer, shown
 
 MAX_RESOURCE_BYTES: Final = 2**32
 """The most memory that the resources of one model may take, with the copies of them that tiles own."""
-
-_DATA_TYPES: Final = {dtype: TensorDataType(data_type) for data_type, dtype in DTYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +172,7 @@ def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFo
             file = open_npy(path)
         except (OSError, ValueError) as error:
             raise unreadable(here, f"{name!r} cannot be read as .npy: {error}") from None
-        held = _DATA_TYPES.get(file.dtype.newbyteorder("="))
+        held = DATA_TYPES.get(file.dtype.name)
         if held is None:
             raise unreadable(here, f"{name!r} holds {file.dtype}, which is no tensor data type")
         if data_type not in (TensorDataType.UNKNOWN, held):
