@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import math
-import tokenize
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,15 +20,12 @@ from numpy.typing import NDArray
 from dml_tile.files.reading import read_into
 
 _HEADER_BYTES: Final = 2**16
+"""The most that is read of a file for its header: NumPy makes room for whatever length a header promises."""
+
 _READERS: Final[dict[tuple[int, int], Callable[[io.BytesIO], Any]]] = {
     (1, 0): npy.read_array_header_1_0,
     (2, 0): npy.read_array_header_2_0,
 }
-# NumPy's reader, and the Python parser behind it, raise these for malformed headers.
-_READER_ERRORS: Final = (
-    *(AttributeError, EOFError, IndexError, KeyError, MemoryError, OverflowError, RecursionError, SyntaxError),
-    *(TypeError, UserWarning, ValueError, tokenize.TokenError),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +40,12 @@ class NpyFile:
 
     @property
     def nbytes(self) -> int:
+        """The size of the values."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     @property
     def scratch_bytes(self) -> int:
-        """The bytes that ``read_into`` takes for the time that it runs: those of values in another order."""
+        """The memory that ``read_into`` takes while it runs, for values in Fortran order."""
         return self.nbytes if self.fortran_order else 0
 
     def read_into(self, place: NDArray[np.uint8]) -> None:
@@ -56,14 +53,14 @@ class NpyFile:
 
         Raises OSError, and ValueError if the file has changed since its header was read.
         """
-        read = np.empty(place.shape, np.uint8) if self.fortran_order else place
-        read_into(self.path, read, self.offset)
+        values = np.empty(place.shape, np.uint8) if self.fortran_order else place
+        read_into(self.path, values, self.offset)
         if not self.dtype.isnative:
-            read.view(self.dtype).byteswap(inplace=True)
+            values.view(self.dtype).byteswap(inplace=True)
         if self.fortran_order:
             sizes = [size for size in self.shape if size != 1]  # NumPy limits their number
             native = self.dtype.newbyteorder("=")
-            place.view(native).reshape(sizes)[...] = read.view(native).reshape(sizes, order="F")
+            place.view(native).reshape(sizes)[...] = values.view(native).reshape(sizes, order="F")
 
 
 def open_npy(path: Path) -> NpyFile:
@@ -71,11 +68,10 @@ def open_npy(path: Path) -> NpyFile:
     with path.open("rb") as stream:
         start = io.BytesIO(stream.read(_HEADER_BYTES))
     try:
-        version = npy.read_magic(start)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about headers written by Python 2
-            shape, fortran_order, dtype = _READERS[version](start)
-    except _READER_ERRORS:
+            shape, fortran_order, dtype = _READERS[npy.read_magic(start)](start)
+    except Exception:  # of any class: NumPy's reader leaves the header to Python's parser
         raise ValueError("it has no header of .npy format 1.0 or 2.0") from None
     if not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError("the shape in its header is none")
