@@ -24,8 +24,8 @@ from dml_tile.findings import Against, Finding, Severity, found_by
 from dml_tile.input_errors import unreadable
 from dml_tile.readers.dxdispatch.model import (
     IMAGE_SUFFIXES,
-    Bindings,
     BindingSource,
+    BoundSources,
     DispatchCommand,
     Model,
     OtherDispatchable,
@@ -34,7 +34,7 @@ from dml_tile.readers.dxdispatch.model import (
     WriteFileCommand,
 )
 from dml_tile.readers.dxdispatch.print_form import printed
-from dml_tile.readers.dxdispatch.resources import Memory, allocate, require_memory
+from dml_tile.readers.dxdispatch.resources import Contents, allocate, require_memory
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES
 from dml_tile.rules.check import check, not_a_tile
 from dml_tile.rules.dxdispatch import INITIALIZED
@@ -46,8 +46,8 @@ _MAX_NPY_DIMENSIONS: Final = 32
 """NumPy's limit, of its older versions too."""
 
 
-def operator_of(dispatchable: TileDispatchable) -> OperatorDesc:
-    """The DML_OPERATOR_DESC that DxDispatch makes of a dispatchable."""
+def operator_desc(dispatchable: TileDispatchable) -> OperatorDesc:
+    """Return the DML_OPERATOR_DESC that DxDispatch makes of a dispatchable."""
     return OperatorDesc(type=OperatorType.TILE, desc=dispatchable.desc)
 
 
@@ -76,9 +76,9 @@ def run_model(
     target = resolve(target)
     _require_tiles(model, target, against, found)
     memory = allocate(model.resources, folders)
-    bound = _Bound(model, memory, target, against)
+    bound = _BoundTiles(model, memory, target, against)
     steps = [
-        _step(i, command, bound, memory, folders, write, dispatch, as_dxdispatch=as_dxdispatch)
+        _prepared(i, command, bound, memory, folders, write, dispatch, as_dxdispatch=as_dxdispatch)
         for i, command in enumerate(model.commands)
     ]
     if bound.results:
@@ -97,7 +97,7 @@ def _require_tiles(model: Model, target: Target, against: Against, found: Mappin
         if isinstance(dispatchable, OtherDispatchable):
             findings: tuple[Finding, ...] = (not_a_tile(dispatchable.type),)
         else:
-            findings = check(operator_of(dispatchable), target, against)
+            findings = check(operator_desc(dispatchable), target, against)
         if findings:
             pointer = json_pointer(["dispatchables", name])
             results[pointer] = results.get(pointer, ()) + findings
@@ -105,13 +105,13 @@ def _require_tiles(model: Model, target: Target, against: Against, found: Mappin
         raise RefusedModelError(results)
 
 
-class _Bound:
+class _BoundTiles:
     """The model's tiles with their resources; ``results`` collects the findings of the bindings.
 
     Raises InputError if the inputs that tiles own need too much memory.
     """
 
-    def __init__(self, model: Model, memory: Mapping[str, Memory], target: Target, against: Against) -> None:
+    def __init__(self, model: Model, memory: Mapping[str, Contents], target: Target, against: Against) -> None:
         self.results: dict[str, tuple[Finding, ...]] = {}
         self._memory = memory
         self._target = target
@@ -126,11 +126,11 @@ class _Bound:
         require_memory(needed + sum(each.nbytes for each in owned.values()), "/dispatchables")
         self._persistent = {name: each.copy() for name, each in owned.items()}
 
-    def _initialize(self, name: str, tile: TileOperatorDesc, bindings: Bindings, owned: dict[str, Bytes]) -> None:
-        """As DirectML's initializer does: before the first command, and never again."""
+    def _initialize(self, name: str, tile: TileOperatorDesc, bindings: BoundSources, owned: dict[str, Bytes]) -> None:
+        """Check what a tile is initialised with: that happens before the first command, and never again."""
         self._tiles[name] = tile
         bound = {point: bindings[point] for point in INITIALIZED if point in bindings}  # others are ignored
-        findings = tuple(self._binding_findings(tile, "initialisation", bound))
+        findings = tuple(self._findings(tile, "initialisation", bound))
         if findings:
             self.results[json_pointer(["dispatchables", name])] = findings
         elif bound:
@@ -141,7 +141,7 @@ class _Bound:
         tile = self._tiles[command.dispatchable]
         if json_pointer(["dispatchables", command.dispatchable]) in self.results:
             return None  # it was never initialised
-        findings = tuple(self._binding_findings(tile, "execution", command.bindings))
+        findings = tuple(self._findings(tile, "execution", command.bindings))
         if not findings:
             source = self._persistent.get(command.dispatchable)
             if source is None:
@@ -161,7 +161,7 @@ class _Bound:
             self._compiled[name] = compile_tile(self._tiles[name], self._target, self._against)
         return self._compiled[name].bind(source, destination)
 
-    def _binding_findings(self, tile: TileOperatorDesc, stage: BindingStage, bindings: Bindings) -> Iterator[Finding]:
+    def _findings(self, tile: TileOperatorDesc, stage: BindingStage, bindings: BoundSources) -> Iterator[Finding]:
         for name, buffer in zip(("InputTensor", "OutputTensor"), described(tile), strict=True):
             point = BindPoint(name, bool(buffer.flags & TensorFlags.OWNED_BY_DML), stage, name in bindings)
             yield from found_by(BIND_POINT_RULES, point, self._target)
@@ -181,18 +181,18 @@ class _Bound:
         return source.element_offset * (source.element_size_in_bytes or (dtype.itemsize if dtype else 0))
 
 
-def _step(
+def _prepared(
     i: int,
     command: DispatchCommand | PrintCommand | WriteFileCommand,
-    bound: _Bound,
-    memory: Mapping[str, Memory],
+    bound: _BoundTiles,
+    memory: Mapping[str, Contents],
     folders: AllowedFolders,
     write: Callable[[str], object],
     dispatch: Callable[[str, BoundTile], object],
     *,
     as_dxdispatch: bool,
 ) -> Callable[[], object]:
-    """Prepare a command: refuse whatever can be refused now, and return the function that runs it."""
+    """Refuse what can be refused before the run, and return the function that runs the command."""
     pointer = json_pointer(["commands", i])
     match command:
         case DispatchCommand():
@@ -200,21 +200,21 @@ def _step(
             return (lambda: dispatch(command.dispatchable, bind())) if bind else lambda: None
         case PrintCommand():
             shown = memory[command.resource]
-            _values(shown, f"{pointer}/resource", shown.shown_bytes)
+            _elements(shown, f"{pointer}/resource", shown.shown_bytes)
             return lambda: _print(command, shown, write, as_dxdispatch=as_dxdispatch)
         case WriteFileCommand():
-            return _file_writer(command, pointer, memory[command.resource], folders, write)
+            return _prepared_file(command, pointer, memory[command.resource], folders, write)
 
 
-def _values(memory: Memory, pointer: str, size_in_bytes: int) -> NDArray[Any]:
+def _elements(memory: Contents, pointer: str, size_in_bytes: int) -> NDArray[Any]:
     dtype = DTYPES.get(memory.data_type)
     if dtype is None:
         raise unreadable(pointer, "the resource mixes types, so it has no elements to print or to save")
     return memory.bytes[: size_in_bytes // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
-def _print(command: PrintCommand, memory: Memory, write: Callable[[str], object], *, as_dxdispatch: bool) -> None:
-    """``Resource 'Out': 1, 2, 3``; or, as DxDispatch writes it, up to the first character that is zero."""
+def _print(command: PrintCommand, memory: Contents, write: Callable[[str], object], *, as_dxdispatch: bool) -> None:
+    """Print ``Resource 'Out': 1, 2, 3``; as DxDispatch does, up to the first character that is zero."""
     write(f"Resource '{printable(command.resource)}':{chr(10) if command.verbose else ' '}")
     shown = memory.bytes[: memory.shown_bytes]
     for part in printed(memory.data_type, shown, verbose=command.verbose, as_dxdispatch=as_dxdispatch):
@@ -226,8 +226,8 @@ def _print(command: PrintCommand, memory: Memory, write: Callable[[str], object]
         write("\n")
 
 
-def _file_writer(
-    command: WriteFileCommand, pointer: str, memory: Memory, folders: AllowedFolders, write: Callable[[str], object]
+def _prepared_file(
+    command: WriteFileCommand, pointer: str, memory: Contents, folders: AllowedFolders, write: Callable[[str], object]
 ) -> Callable[[], object]:
     path = folders.writable(command.target_path, f"{pointer}/targetPath")
     suffix = path.suffix.lower()
@@ -237,7 +237,7 @@ def _file_writer(
             f"{pointer}/targetPath", f"{command.target_path!r} is an image; only .npy and raw bytes are written"
         )
     if suffix == ".npy":
-        contents = _values(memory, f"{pointer}/resource", memory.bytes.nbytes)
+        contents = _elements(memory, f"{pointer}/resource", memory.bytes.nbytes)
         if command.dimensions:
             if len(command.dimensions) > _MAX_NPY_DIMENSIONS:
                 raise unreadable(f"{pointer}/dimensions", f"at most {_MAX_NPY_DIMENSIONS} were expected")

@@ -53,7 +53,7 @@ class ProblemList:
     """Collects the problems of an input, of which the first MAX_PROBLEMS are kept and the others counted.
 
     ``data`` is the JSON value that was read and ``pointer`` its place in the source. ``names`` are the known fields:
-    an unknown one is told with the nearest, or with all if they are few.
+    an unknown key's message suggests the nearest known one, or lists all if there are few.
     """
 
     def __init__(self, data: Any, pointer: str = "", names: Sequence[str] = _C_NAMES) -> None:
@@ -71,20 +71,20 @@ class ProblemList:
             self._more += 1
 
     def add_error(self, error: ValidationError, location: tuple[str | int, ...] = ()) -> None:
-        """Add what a pydantic error tells of the value at a location: the field, the value, and what was expected."""
+        """Add the problems of a pydantic error on the value at a location."""
         if len(self._kept) == MAX_PROBLEMS:
             self._more += error.error_count()
             return
         found = [_found(self._data, location, details) for details in error.errors(include_url=False)]
         unknown = [path for details, _, path in found if details["type"] == "extra_forbidden"]
         misspelt = {(*path[:-1], *nearest(str(path[-1]), self._names)) for path in unknown[:MAX_PROBLEMS]}
-        told = [entry for entry in found if entry[0]["type"] != "missing" or tuple(entry[2]) not in misspelt]
+        relevant = [entry for entry in found if entry[0]["type"] != "missing" or tuple(entry[2]) not in misspelt]
         room = MAX_PROBLEMS - len(self._kept)
-        for details, steps, path in told[:room]:
+        for details, steps, path in relevant[:room]:
             if path[:1] in (["resources"], ["dispatchables"]):  # the pointer names these
                 path = path[2:] or path[-1:]
             self.add(Problem(self._pointer + json_pointer(steps), _described(details, path, self._names)))
-        self.leave_out(len(told) - len(told[:room]))
+        self.leave_out(max(0, len(relevant) - room))
 
     def leave_out(self, count: int) -> None:
         """Count problems that are not kept."""
@@ -95,8 +95,8 @@ class ProblemList:
         """True once MAX_PROBLEMS_COUNTED problems are found; the rest of the input need not be read."""
         return self._more >= MAX_PROBLEMS_COUNTED
 
-    def told(self) -> list[Problem]:
-        """The problems that are kept, and how many more there are."""
+    def reported(self) -> list[Problem]:
+        """Return the problems that are kept, and how many more there are."""
         if not self._more:
             return self._kept
         more = f"at least {MAX_PROBLEMS_COUNTED}" if self.is_full else str(self._more)
@@ -104,22 +104,22 @@ class ProblemList:
 
 
 def problems_of(error: ValidationError, data: Any, pointer: str = "", names: Sequence[str] = _C_NAMES) -> list[Problem]:
-    """The problems that a pydantic error tells of; the parameters are those of ProblemList."""
+    """Return the problems of a pydantic error; the parameters are those of ProblemList."""
     problems = ProblemList(data, pointer, names)
     problems.add_error(error)
-    return problems.told()
+    return problems.reported()
 
 
 def _found(
     data: Any, location: tuple[str | int, ...], details: ErrorDetails
 ) -> tuple[ErrorDetails, list[str | int], list[str | int]]:
-    """An error of pydantic's, the steps to what is wrong, and the path to the field, which may be missing."""
+    """Return an error of pydantic's, the steps to what is wrong, and the path to the field, which may be missing."""
     steps, rest = _followed(data, location + details["loc"])
     return details, steps, [*steps, *rest] if details["type"] == "missing" else steps
 
 
 def _followed(data: Any, location: Sequence[str | int]) -> tuple[list[str | int], list[str | int]]:
-    """The steps of pydantic's location that exist in the data, and those after them; the tags of unions are neither."""
+    """Return the steps of a location that exist in the data, and those after them; the tags of unions are neither."""
     steps: list[str | int] = []
     rest: list[str | int] = []
     for step in location:

@@ -11,7 +11,7 @@ import pytest
 from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
 from dml_tile.errors import InputError, Problem
 from dml_tile.readers.json import descriptors as documents
-from dml_tile.readers.json.descriptors import JsonDescriptor, read_document, read_lines, read_one, read_source
+from dml_tile.readers.json.descriptors import JsonDescriptor, parse_source, read_document, read_lines, read_source
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
@@ -19,7 +19,7 @@ BARE = TileOperatorDesc.model_validate(TILE)
 OPERATOR = OperatorDesc(type=70, desc=BARE)
 
 
-def parts(value: Any) -> list[documents.Part]:
+def parts(value: Any) -> list[documents.DescriptorOrProblem]:
     return list(read_document(value if isinstance(value, bytes) else json.dumps(value).encode()))
 
 
@@ -43,7 +43,7 @@ def parts(value: Any) -> list[documents.Part]:
         ([], []),
     ],
 )
-def test_descriptors_are_found_with_their_pointers(value: Any, expected: list[documents.Part]) -> None:
+def test_descriptors_are_found_with_their_pointers(value: Any, expected: list[documents.DescriptorOrProblem]) -> None:
     assert parts(value) == expected
 
 
@@ -163,7 +163,7 @@ def test_a_file_that_cannot_be_opened_is_a_problem(tmp_path: Path) -> None:
     assert list(read_source(str(tmp_path / "missing.json"))) == [Problem("", "No such file or directory")]
     assert list(read_source(str(tmp_path))) == [Problem("", "Is a directory")]
     with pytest.raises(InputError, match="No such file or directory"):
-        read_one(str(tmp_path / "missing.json"))
+        parse_source(str(tmp_path / "missing.json"))
 
 
 def test_a_document_is_limited_and_lines_are_not_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +175,7 @@ def test_a_document_is_limited_and_lines_are_not_together(tmp_path: Path, monkey
     assert isinstance(problem, Problem)
     assert f"larger than {len(line) + 2} bytes" in problem.message
     with pytest.raises(InputError, match="larger than"):
-        read_one(str(path))
+        parse_source(str(path))
     lines = path.rename(tmp_path / "tiles.jsonl")
     assert list(read_source(str(lines))) == [JsonDescriptor("/0", BARE), JsonDescriptor("/1", BARE)]
 

@@ -27,7 +27,7 @@ class AllowedFolders:
     allow_hidden: bool = False
     overwrite: bool = False
     follow_links: bool = False
-    _read: set[tuple[int, int]] = field(default_factory=set)
+    _protected: set[tuple[int, int]] = field(default_factory=set)
 
     def readable(self, name: str, pointer: str) -> Path:
         """Return the regular file called ``name`` in the first source folder that has one.
@@ -43,7 +43,7 @@ class AllowedFolders:
                 continue
             if not stat.S_ISREG(status.st_mode):
                 raise unreadable(pointer, f"{name!r} is not a regular file")
-            self.keep(status)
+            self.protect(status)
             return path
         raise unreadable(pointer, f"{name!r} does not exist, neither in the model's folder nor in the current one")
 
@@ -65,15 +65,15 @@ class AllowedFolders:
             raise unreadable(pointer, f"{name!r} cannot be written: {reason}")
         return path
 
-    def keep(self, read: os.stat_result) -> None:
+    def protect(self, status: os.stat_result) -> None:
         """Never let the file of that status be written to: it was read."""
-        self._read.add((read.st_dev, read.st_ino))
+        self._protected.add((status.st_dev, status.st_ino))
 
     def _require_replaceable(self, path: Path, name: str, pointer: str) -> None:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             raise unreadable(pointer, f"{name!r} is not a regular file")
-        if (status.st_dev, status.st_ino) in self._read:
+        if (status.st_dev, status.st_ino) in self._protected:
             raise unreadable(pointer, f"{name!r} is read by this run, which never writes to what it reads")
         if status.st_mode & _EXECUTABLE:
             raise unreadable(pointer, f"{name!r} is executable; no such file is ever written")
@@ -82,8 +82,8 @@ class AllowedFolders:
         if not os.access(path, os.W_OK):
             raise unreadable(pointer, f"{name!r} is read-only")
 
-    def _path_below(self, allowed: tuple[Path, ...], folder: Path, name: str, pointer: str, told: str) -> Path:
-        """``name``, relative to a folder, as a path below one of the allowed folders, which messages call ``told``."""
+    def _path_below(self, allowed: tuple[Path, ...], folder: Path, name: str, pointer: str, label: str) -> Path:
+        """Return the path of ``name``, relative to a folder; ``label`` is what messages call the allowed folders."""
         try:
             path = Path(os.path.normpath(folder.resolve() / name))
             resolved = path.resolve()
@@ -91,7 +91,7 @@ class AllowedFolders:
         except (OSError, RuntimeError, ValueError) as error:  # a loop of links, or a NUL in the name
             raise unreadable(pointer, f"{name!r} is no usable path: {error}") from None
         if not all(any(map(each.is_relative_to, roots)) for each in (path, resolved)):
-            raise unreadable(pointer, f"{name!r} leads outside {told}")
+            raise unreadable(pointer, f"{name!r} leads outside {label}")
         if resolved != path and not self.follow_links:
             raise unreadable(pointer, f"{name!r} leads through a link, which is not followed")
         below = [path.relative_to(root).parts for root in roots if path.is_relative_to(root)]

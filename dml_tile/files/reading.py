@@ -23,7 +23,7 @@ def read_into(path: Path, place: NDArray[np.uint8], offset: int = 0) -> None:
 
     Raises OSError, and ValueError if the file has become shorter than that, or anything but a regular file.
     """
-    with open(path, "rb", opener=_without_waiting) as file:  # Path.open takes no opener
+    with open(path, "rb", opener=_open_nonblocking) as file:  # Path.open takes no opener
         file.seek(offset)
         read = file.readinto(place.data)
     if read < place.nbytes:
@@ -46,6 +46,6 @@ def open_without_waiting(path: Path) -> BinaryIO:
     return file
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     """Open a file without waiting for the other end, should it have become a pipe, and without following a link."""
     return os.open(path, flags | _NONBLOCK | getattr(os, "O_NOFOLLOW", 0))

@@ -38,7 +38,7 @@ _NAMES_OF_TENSORS: Final = ("Type", "DataType", "Flags")
 _SIZES_OF_RESOURCES: Final = ("sizeInBytes", "initialValuesOffsetInBytes")
 
 
-class Kind(StrEnum):
+class PartKind(StrEnum):
     """The parts of a model, in the words of reports."""
 
     MODEL = "model"
@@ -51,16 +51,16 @@ class Kind(StrEnum):
 class ModelPart:
     """A part of a model, as its JSON value.
 
-    Of the whole model, ``rest`` is the text that follows it, and ``has_mark`` tells of a byte order mark before it.
+    Of the whole model, ``rest`` is the text that follows it; ``has_mark`` is True if a byte order mark precedes it.
     """
 
-    kind: Kind
+    kind: PartKind
     value: Any
     rest: str = ""
     has_mark: bool = False
 
     @property
-    def operator(self) -> dict[str, Any]:
+    def operator_fields(self) -> dict[str, Any]:
         """The fields of a dispatchable's operator; empty where there are none."""
         data = self.fields
         return _object(next((data[key] for key in ("Desc", "desc") if key in data), data))
@@ -73,23 +73,23 @@ class ModelPart:
     @property
     def is_tile(self) -> bool:
         """True for a dispatchable whose operator is Tile."""
-        return self.kind is Kind.DISPATCHABLE and operator_of(self.value) in TILE_NAMES
+        return self.kind is PartKind.DISPATCHABLE and operator_of(self.value) in TILE_NAMES
 
     @property
-    def sized(self) -> dict[str, Any]:
+    def fields_with_sizes(self) -> dict[str, Any]:
         """The fields of a resource whose sizes are read: it is not deferred."""
-        data = self.fields if self.kind is Kind.RESOURCE else {}
+        data = self.fields if self.kind is PartKind.RESOURCE else {}
         return {} if data.get("initialValues") == "deferred" else data
 
     def tensors(self) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-        """The tensors of a dispatchable's operator: the name, the DML_TENSOR_DESC and the DML_BUFFER_TENSOR_DESC."""
-        for name in TENSORS if self.kind is Kind.DISPATCHABLE else ():
-            tensor = _object(self.operator.get(name))
+        """Yield an operator's tensors: the name, the DML_TENSOR_DESC and the DML_BUFFER_TENSOR_DESC."""
+        for name in TENSORS if self.kind is PartKind.DISPATCHABLE else ():
+            tensor = _object(self.operator_fields.get(name))
             yield name, tensor, _object(tensor.get("Desc", tensor))
 
 
 def operator_of(dispatchable: Any) -> Any:
-    """The operator of a dispatchable, for which Type comes before type; what is no operator stands under type."""
+    """Return the operator of a dispatchable: that under Type, if any, unless type is one of NO_OPERATORS."""
     data = _object(dispatchable)
     spelled = data.get("type")
     return spelled if isinstance(spelled, str) and spelled.lower() in NO_OPERATORS else data.get("Type", spelled)
@@ -108,10 +108,10 @@ def _object(value: Any) -> dict[str, Any]:
     severity=Severity.ERROR,
 )
 def keys_are_not_null(part: ModelPart, target: Target) -> Iterator[Violation]:
-    yield from _nulls(part.sized, _SIZES_OF_RESOURCES)
-    if part.kind is Kind.DISPATCHABLE:
+    yield from _nulls(part.fields_with_sizes, _SIZES_OF_RESOURCES)
+    if part.kind is PartKind.DISPATCHABLE:
         yield from _nulls(part.fields, ("Desc", "desc"))
-        yield from _nulls(part.operator, (*TENSORS, "RepeatsCount", "Repeats"))
+        yield from _nulls(part.operator_fields, (*TENSORS, "RepeatsCount", "Repeats"))
         for name, tensor, buffer in part.tensors():
             yield from _nulls(tensor, ("Desc",), name)
             yield from _nulls(buffer, _NUMBERS_OF_TENSORS, name)
@@ -133,12 +133,12 @@ def _nulls(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> It
     severity=Severity.ERROR,
 )
 def enumerators_are_named(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.kind is Kind.RESOURCE:
+    if part.kind is PartKind.RESOURCE:
         yield from _unnamed(part.fields, ("initialValuesDataType",))
         values = part.fields.get("initialValues")
         for i, value in enumerate(values if isinstance(values, list) else ()):
             yield from _unnamed(_object(value), ("type",), f"initialValues[{i}]")
-    if part.kind is Kind.DISPATCHABLE:
+    if part.kind is PartKind.DISPATCHABLE:
         yield from _unnamed(part.fields, ("executionFlags",))
         for name, tensor, buffer in part.tensors():
             yield from _unnamed(tensor | buffer, _NAMES_OF_TENSORS, name)
@@ -159,8 +159,8 @@ def _unnamed(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> 
     hresult=None,
     severity=Severity.ERROR,
 )
-def typed_values_are_no_halves(part: ModelPart, target: Target) -> Iterator[Violation]:
-    values = part.fields.get("initialValues") if part.kind is Kind.RESOURCE else None
+def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Violation]:
+    values = part.fields.get("initialValues") if part.kind is PartKind.RESOURCE else None
     for i, value in enumerate(values if isinstance(values, list) else ()):
         if str(_object(value).get("type")).removeprefix("DML_TENSOR_DATA_TYPE_") == "FLOAT16":
             message = "is FLOAT16, which DxDispatch's parser refuses in a list of typed values"
@@ -176,7 +176,7 @@ def typed_values_are_no_halves(part: ModelPart, target: Target) -> Iterator[Viol
     severity=Severity.ERROR,
 )
 def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.kind is not Kind.RESOURCE:
+    if part.kind is not PartKind.RESOURCE:
         return
     values = part.fields.get("initialValues")
     data_type = str(part.fields.get("initialValuesDataType"))
@@ -192,7 +192,7 @@ def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
     for path, number, of_type in numbers:
         if type(number) not in (int, float) or "FLOAT" not in of_type:
             continue
-        if not math.isfinite(_as_double(number)):
+        if not math.isfinite(_float64(number)):
             yield Violation(path, f"is {shown(number)}, which is beyond a FLOAT64", 'write "inf"')
         elif type(number) is int and -(2**63) <= number < 2**64 and not _is_lossless(number):
             yield Violation(
@@ -200,7 +200,7 @@ def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
             )
 
 
-def _as_double(number: float) -> float:
+def _float64(number: float) -> float:
     try:
         return float(number)
     except OverflowError:
@@ -208,7 +208,7 @@ def _as_double(number: float) -> float:
 
 
 def _is_lossless(number: int) -> bool:
-    """True for what RapidJSON calls a lossless double."""
+    """Return True for what RapidJSON calls a lossless double."""
     return int(float(number)) == number < 2**64
 
 
@@ -220,8 +220,8 @@ def _is_lossless(number: int) -> bool:
     hresult=None,
     severity=Severity.ERROR,
 )
-def the_operator_is_under_type(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.kind is Kind.DISPATCHABLE and "type" not in part.fields and "Type" in part.fields:
+def operator_is_under_type(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.kind is PartKind.DISPATCHABLE and "type" not in part.fields and "Type" in part.fields:
         yield Violation("Type", "is written with a capital; DxDispatch's parser wants type", "write type")
 
 
@@ -233,8 +233,8 @@ def the_operator_is_under_type(part: ModelPart, target: Target) -> Iterator[Viol
     hresult=None,
     severity=Severity.ERROR,
 )
-def the_operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.kind is not Kind.DISPATCHABLE or str(part.fields.get("type")).lower() in NO_OPERATORS:
+def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.kind is not PartKind.DISPATCHABLE or str(part.fields.get("type")).lower() in NO_OPERATORS:
         return
     key = "Type" if "Type" in part.fields else "type"
     name = part.fields.get(key)
@@ -250,8 +250,8 @@ def the_operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation
     hresult=None,
     severity=Severity.ERROR,
 )
-def there_is_no_byte_order_mark(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.kind is Kind.MODEL and part.has_mark:
+def byte_order_mark_is_absent(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.kind is PartKind.MODEL and part.has_mark:
         yield Violation("", "begins with a byte order mark", "save it as UTF-8 without one")
 
 
@@ -263,7 +263,7 @@ def there_is_no_byte_order_mark(part: ModelPart, target: Target) -> Iterator[Vio
     hresult=None,
     severity=Severity.NOTE,
 )
-def nothing_follows_the_model(part: ModelPart, target: Target) -> Iterator[Violation]:
+def trailing_text_is_absent(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.rest:
         yield Violation("", f"{shown(part.rest)} follows the model, and is ignored")
 
@@ -276,10 +276,10 @@ def nothing_follows_the_model(part: ModelPart, target: Target) -> Iterator[Viola
     hresult=None,
     severity=Severity.NOTE,
 )
-def bind_points_are_the_tile_s(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.kind is Kind.DISPATCHABLE and not part.is_tile:
+def bind_points_belong_to_tile(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.kind is PartKind.DISPATCHABLE and not part.is_tile:
         return
-    known = TENSORS if part.kind is Kind.COMMAND else INITIALIZED
+    known = TENSORS if part.kind is PartKind.COMMAND else INITIALIZED
     for point in _object(part.fields.get("bindings")):
         if point not in known:
             when = "when it initialises a tile" if point in TENSORS else "for a tile"
@@ -295,28 +295,28 @@ def bind_points_are_the_tile_s(part: ModelPart, target: Target) -> Iterator[Viol
     hresult=None,
     severity=Severity.NOTE,
 )
-def values_begin_at_the_beginning(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if offset := part.sized.get("initialValuesOffsetInBytes"):
+def values_have_no_offset(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if offset := part.fields_with_sizes.get("initialValuesOffsetInBytes"):
         yield Violation("initialValuesOffsetInBytes", f"is {shown(offset)}, which moves nothing")
 
 
 DXDISPATCH_RULES: Final[tuple[Rule[ModelPart], ...]] = (
     keys_are_not_null,
     enumerators_are_named,
-    typed_values_are_no_halves,
+    typed_values_are_not_halves,
     integers_are_exact,
-    the_operator_is_under_type,
-    the_operator_is_known,
-    there_is_no_byte_order_mark,
-    nothing_follows_the_model,
-    bind_points_are_the_tile_s,
-    values_begin_at_the_beginning,
+    operator_is_under_type,
+    operator_is_known,
+    byte_order_mark_is_absent,
+    trailing_text_is_absent,
+    bind_points_belong_to_tile,
+    values_have_no_offset,
 )
 
 
 def part_findings(part: ModelPart) -> tuple[Finding, ...]:
-    """The findings on a part of a model, which are the same at any target; of one rule, few, and how many more."""
-    if part.kind is not Kind.MODEL and not part.fields:
+    """Return the findings on a part of a model, at any target; of one rule, few, and how many more."""
+    if part.kind is not PartKind.MODEL and not part.fields:
         return ()  # of many values that are no objects, none costs much
     return tuple(finding for each in DXDISPATCH_RULES for finding in _few_findings(each, part))
 

@@ -14,7 +14,7 @@ from dml_tile.findings import Severity
 from dml_tile.readers.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
 from dml_tile.readers.dxdispatch.parts import model_findings
 from dml_tile.readers.dxdispatch.print_form import printed
-from dml_tile.readers.dxdispatch.resources import Memory, allocate
+from dml_tile.readers.dxdispatch.resources import Contents, allocate
 from dml_tile.readers.json.descriptors import read_document
 from dml_tile.readers.json.syntax import parse_document
 
@@ -67,13 +67,13 @@ def _parser_errors(text: str) -> list[str]:
     return [str(each) for findings in found.values() for each in findings if each.severity is Severity.ERROR]
 
 
-def _resource(memory: Memory) -> list[Any]:
+def _resource(memory: Contents) -> list[Any]:
     data = memory.bytes[: memory.shown_bytes]
     texts = [_text(memory, verbose=verbose) if memory.data_type else None for verbose in (False, True)]
     return [int(memory.data_type), memory.bytes.nbytes, digest(data.tobytes().hex()), *texts]
 
 
-def _text(memory: Memory, *, verbose: bool) -> str:
+def _text(memory: Contents, *, verbose: bool) -> str:
     parts = printed(memory.data_type, memory.bytes[: memory.shown_bytes], verbose=verbose, as_dxdispatch=True)
     return digest("".join(parts).encode(errors="surrogateescape").decode("latin-1"))
 

@@ -50,7 +50,7 @@ def run(
     from dml_tile.input_errors import unreadable
     from dml_tile.readers.dxdispatch.model import read_model
     from dml_tile.readers.dxdispatch.parts import model_findings
-    from dml_tile.readers.json.descriptors import read_one
+    from dml_tile.readers.json.descriptors import parse_source
     from dml_tile.readers.sources import is_model_file
     from dml_tile.reports.lines import print_refusals
 
@@ -59,12 +59,12 @@ def run(
     try:
         if is_model_file(model):
             raise unreadable("", _NO_DXDISPATCH_MODEL)
-        document = read_one(model)
+        document = parse_source(model)
         read = read_model(document.value)
         found = model_findings(document)
         folders = AllowedFolders((folder, Path()), output_dir, allow_hidden, overwrite)
         with suppress(UnsupportedOperation):  # by a stream that is no file
-            folders.keep(os.fstat(sys.stdin.fileno()) if model == "-" else Path(model).stat())
+            folders.protect(os.fstat(sys.stdin.fileno()) if model == "-" else Path(model).stat())
         run_model(
             read,
             folders,

@@ -12,8 +12,8 @@ _BIAS: Final = 127 - 15
 _INFINITY: Final = 31
 
 
-def halves(singles: NDArray[np.float32]) -> NDArray[np.float16]:
-    """Round FLOAT32 numbers toward zero; from 65536 on they are infinite, and a NaN keeps its upper bits."""
+def round_to_halves(singles: NDArray[np.float32]) -> NDArray[np.float16]:
+    """Round FLOAT32 numbers to FLOAT16 toward zero; from 65536 on they are infinite, and a NaN keeps its upper bits."""
     bits = singles.view(np.uint32)
     sign = (bits & _SIGN) >> 16
     exponent = ((bits & _EXPONENT) >> 23).astype(np.int32) - _BIAS
@@ -31,8 +31,9 @@ def fill_halves(steps: NDArray[Any], start: NDArray[Any], delta: NDArray[Any]) -
 
     A step depends on the one before alone, of which there are 65536: after as many at most, the steps repeat.
     """
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
     with np.errstate(all="ignore"):
-        following = halves(np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32) + np.float32(delta[0]))
+        following = round_to_halves(every + np.float32(delta[0]))
     after = following.view(np.uint16).tolist()
     places: dict[int, int] = {}
     path: list[int] = []

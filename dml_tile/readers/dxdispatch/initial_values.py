@@ -51,7 +51,7 @@ class FileValues(JsonObject):
     source_path: str = Field(min_length=1, description="Relative to the model's folder, or to the current one.")
 
 
-def _kind_of_values(values: Any) -> str | None:
+def _values_tag(values: Any) -> str | None:
     if isinstance(values, list | str):
         return "(list)" if isinstance(values, list) else "(deferred)"
     if isinstance(values, dict):
@@ -60,18 +60,18 @@ def _kind_of_values(values: Any) -> str | None:
     return None
 
 
-Values = Annotated[
+ListedValues = Annotated[
     list[Any], WithJsonSchema({"type": "array", "minItems": 1, "items": {"type": ["number", "string", "object"]}})
 ]
 
 InitialValues = Annotated[
-    Annotated[Values, Field(min_length=1), Tag("(list)")]
+    Annotated[ListedValues, Field(min_length=1), Tag("(list)")]
     | Annotated[ConstantValues, Tag("(value)")]
     | Annotated[SequenceValues, Tag("(valueStart)")]
     | Annotated[FileValues, Tag("(sourcePath)")]
     | Annotated[Literal["deferred"], Tag("(deferred)")],
     Discriminator(
-        _kind_of_values,
+        _values_tag,
         custom_error_type="initial_values",
         custom_error_message='Input should be an array, "deferred", or an object with exactly one of value, valueStart '
         "and sourcePath",

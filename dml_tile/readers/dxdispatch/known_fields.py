@@ -20,7 +20,7 @@ _TYPES_OF_4_BITS: Final = ("UINT4", "INT4", "DML_TENSOR_DATA_TYPE_UINT4", "DML_T
 
 
 def known_fields_of_tile(desc: Any) -> Any:
-    """A tile's fields without the unknown keys, which DxDispatch ignores, and with what it takes from empty ones."""
+    """Return a tile's fields as DxDispatch takes them, without unknown keys."""
     if not isinstance(desc, dict):
         return desc
     tile = pick(desc, _TILE_FIELDS)
@@ -50,7 +50,7 @@ def _known_fields_of_buffer(buffer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _size_of_4_bits(buffer: dict[str, Any]) -> int:
-    """The size of a tensor of 4-bit integers: DxDispatch's helper knows them, that of the reference page does not."""
+    """Return the size of 4-bit integers as DxDispatch's helper does; that of the reference page does not know them."""
     try:
         tensor = BufferTensorDesc.model_validate(buffer | {"DataType": "UINT8"}, context=JSON_DOCUMENT)
     except ValidationError:
@@ -60,5 +60,5 @@ def _size_of_4_bits(buffer: dict[str, Any]) -> int:
 
 
 def pick(data: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """The items with these keys."""
+    """Return the items with these keys."""
     return {key: data[key] for key in keys if key in data}

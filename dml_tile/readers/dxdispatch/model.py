@@ -55,14 +55,15 @@ class Resource(JsonObject):
 
     @model_validator(mode="before")
     @classmethod
-    def _leave_out_what_is_deferred(cls, data: Any) -> Any:
-        """Of a deferred resource, DxDispatch reads the data type only."""
+    def _drop_sizes_of_deferred(cls, data: Any) -> Any:
+        """Drop what DxDispatch does not read of a deferred resource: all but its data type."""
         if isinstance(data, dict) and data.get("initialValues") == "deferred":
             return pick(data, ("initialValues", "initialValuesDataType"))
         return data
 
 
-def _format(name: str) -> str:
+def _require_format(name: str) -> str:
+    """Refuse what names no DXGI_FORMAT."""
     if name.removeprefix("DXGI_FORMAT_") not in FORMATS:
         raise PydanticCustomError("format", "The name of a DXGI_FORMAT was expected")
     return name
@@ -77,7 +78,7 @@ class BindingSource(JsonObject):
         default=0, description="By default the size of the resource's initialValuesDataType."
     )
     element_offset: UINT64 = Field(default=0, description="The first element, in units of elementSizeInBytes.")
-    format: Annotated[str, AfterValidator(_format)] = Field(
+    format: Annotated[str, AfterValidator(_require_format)] = Field(
         default="UNKNOWN", description="A DXGI_FORMAT; read, and not used for a tile."
     )
     counter: str = Field(default="", description="A resource; read, and not used for a tile.")
@@ -87,21 +88,21 @@ class BindingSource(JsonObject):
     )
 
 
-def _as_sources(sources: Any) -> Any:
-    """A bind point's resources as a list of objects; one may stand alone, by its name."""
+def _list_sources(sources: Any) -> Any:
+    """Return a bind point's resources as a list of objects; one may stand alone, by its name."""
     sources = sources if isinstance(sources, list) else [sources]
-    return [{"name": source} if isinstance(source, str) else _without_offset(source) for source in sources]
+    return [{"name": source} if isinstance(source, str) else _drop_unused_offset(source) for source in sources]
 
 
-def _without_offset(source: Any) -> Any:
-    """A source without counterOffsetBytes where it has no counter: it is not looked at then."""
+def _drop_unused_offset(source: Any) -> Any:
+    """Drop counterOffsetBytes where there is no counter: DxDispatch does not read it then."""
     if not isinstance(source, dict) or "counter" in source:
         return source
     return {key: value for key, value in source.items() if key != "counterOffsetBytes"}
 
 
-def _of_few_points(bindings: Any) -> Any:
-    """The bindings, unless they are so many that looking at each would take long."""
+def _require_few_points(bindings: Any) -> Any:
+    """Refuse bindings that are so many that looking at each would take long."""
     if isinstance(bindings, dict) and len(bindings) > MAX_BIND_POINTS:
         raise PydanticCustomError(
             "required", f"{len(bindings)} tensors are bound; at most {MAX_BIND_POINTS} were expected"
@@ -110,16 +111,16 @@ def _of_few_points(bindings: Any) -> Any:
 
 
 _Source = str | BindingSource
-Bindings = Annotated[
+BoundSources = Annotated[
     dict[
         str,
         Annotated[
             tuple[BindingSource, ...],
             Field(fail_fast=True),
-            BeforeValidator(_as_sources, json_schema_input_type=_Source | list[_Source]),
+            BeforeValidator(_list_sources, json_schema_input_type=_Source | list[_Source]),
         ],
     ],
-    BeforeValidator(_of_few_points),
+    BeforeValidator(_require_few_points),
 ]
 
 
@@ -130,7 +131,7 @@ class TileDispatchable(JsonObject):
     desc: TileOperatorDesc | None
     dml_compile_type: Literal["DmlCompileOp", "DmlCompileGraph"] = "DmlCompileOp"
     execution_flags: Annotated[ExecutionFlags | int, Flags(ExecutionFlags, "DML_EXECUTION_FLAG_")] = ExecutionFlags.NONE
-    bindings: Bindings = Field(default_factory=dict, description="Bound at initialisation: tensors OWNED_BY_DML.")
+    bindings: BoundSources = Field(default_factory=dict, description="Bound at initialisation: tensors OWNED_BY_DML.")
 
     @model_validator(mode="before")
     @classmethod
@@ -155,7 +156,7 @@ class OtherDispatchable(JsonObject):
         return {**data, "type": operator_of(data)} if isinstance(data, dict) and "Type" in data else data
 
 
-Dispatchable = Annotated[
+_Dispatchable = Annotated[
     Annotated[TileDispatchable, Tag("(tile)")] | Annotated[OtherDispatchable, Tag("(other)")],
     Discriminator(lambda data: "(tile)" if operator_of(data) in TILE_NAMES else "(other)"),
 ]
@@ -166,7 +167,7 @@ class DispatchCommand(JsonObject):
 
     type: Literal["dispatch"]
     dispatchable: str
-    bindings: Bindings
+    bindings: BoundSources
     thread_group_count: tuple[UINT, UINT, UINT] = Field(default=(1, 1, 1), description="For shaders only.")
 
 
@@ -205,13 +206,13 @@ class Model(JsonObject):
     """A DxDispatch model, of which the dispatchables that are tiles can be run."""
 
     resources: dict[str, Resource]
-    dispatchables: dict[str, Dispatchable]
+    dispatchables: dict[str, _Dispatchable]
     commands: tuple[Command, ...]
 
 
 _PARTS: Final[dict[str, tuple[type[dict[str, Any]] | type[list[Any]], TypeAdapter[Any]]]] = {
     "resources": (dict, TypeAdapter(Resource)),
-    "dispatchables": (dict, TypeAdapter(Dispatchable)),
+    "dispatchables": (dict, TypeAdapter(_Dispatchable)),
     "commands": (list, TypeAdapter(Command)),
 }
 
@@ -239,10 +240,10 @@ def read_parts(data: dict[str, Any]) -> tuple[Model, list[Problem]]:
         Model.model_validate({**data, **shells}, context=JSON_DOCUMENT)
     except ValidationError as error:
         problems.add_error(error)
-    if not problems.told():
+    if not problems.reported():
         for problem in _dangling_names(model):
             problems.add(problem)
-    return model, problems.told()
+    return model, problems.reported()
 
 
 def _validated_parts(values: Any, name: str, problems: ProblemList) -> dict[str | int, Any]:
@@ -265,7 +266,7 @@ def _dangling_names(model: Model) -> Iterator[Problem]:
     for name, dispatchable in model.dispatchables.items():
         if isinstance(dispatchable, TileDispatchable):
             yield from _dangling_resources(dispatchable.bindings, model, ["dispatchables", name])
-            yield from _several_resources(dispatchable.bindings, ["dispatchables", name])
+            yield from _ambiguous_resources(dispatchable.bindings, ["dispatchables", name])
     for i, command in enumerate(model.commands):
         if isinstance(command, DispatchCommand):
             if command.dispatchable not in model.dispatchables:
@@ -274,12 +275,12 @@ def _dangling_names(model: Model) -> Iterator[Problem]:
                 )
             yield from _dangling_resources(command.bindings, model, ["commands", i])
             if isinstance(model.dispatchables.get(command.dispatchable), TileDispatchable):
-                yield from _several_resources(command.bindings, ["commands", i])
+                yield from _ambiguous_resources(command.bindings, ["commands", i])
         elif command.resource not in model.resources:
             yield Problem(json_pointer(["commands", i, "resource"]), f"no resource is called {command.resource!r}")
 
 
-def _dangling_resources(bindings: Bindings, model: Model, steps: list[str | int]) -> Iterator[Problem]:
+def _dangling_resources(bindings: BoundSources, model: Model, steps: list[str | int]) -> Iterator[Problem]:
     for point, sources in bindings.items():
         for source in sources:
             if source.name not in model.resources:
@@ -288,7 +289,7 @@ def _dangling_resources(bindings: Bindings, model: Model, steps: list[str | int]
                 yield Problem(json_pointer([*steps, "bindings", point]), f"no resource is called {source.counter!r}")
 
 
-def _several_resources(bindings: Bindings, steps: list[str | int]) -> Iterator[Problem]:
+def _ambiguous_resources(bindings: BoundSources, steps: list[str | int]) -> Iterator[Problem]:
     for point in TENSORS:
         sources = bindings.get(point, ())
         if point in bindings and len(sources) != 1:

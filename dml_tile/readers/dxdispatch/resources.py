@@ -20,7 +20,7 @@ from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.reading import read_into
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.input_errors import problems_of, unreadable
-from dml_tile.readers.dxdispatch.halves import fill_halves, halves
+from dml_tile.readers.dxdispatch.halves import fill_halves, round_to_halves
 from dml_tile.readers.dxdispatch.initial_values import ConstantValues, FileValues, SequenceValues, TypedValue
 from dml_tile.readers.dxdispatch.model import IMAGE_SUFFIXES, Resource
 from dml_tile.readers.npy import open_npy
@@ -32,8 +32,8 @@ MAX_RESOURCE_BYTES: Final = 2**32
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """One resource's buffer.
+class Contents:
+    """The buffer of a resource.
 
     ``data_type`` is that of its initial values; ``shown_bytes`` is how many bytes those take, which is what DxDispatch
     prints.
@@ -45,10 +45,10 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class _Values:
-    """Initial values that are known to be good: their type, their size in bytes, and how to write them to so many.
+class _CheckedValues:
+    """Initial values that are known to be good: their type, their size in bytes, and a function that writes them.
 
-    ``scratch_bytes`` are what writing them takes besides.
+    ``scratch_bytes`` is the memory that writing them takes besides.
     """
 
     data_type: int
@@ -57,12 +57,12 @@ class _Values:
     scratch_bytes: int = 0
 
 
-def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict[str, Memory]:
+def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict[str, Contents]:
     """Allocate all resources. Raises InputError for values that do not fit their type, and for unusable files.
 
     Memory is allocated once all sizes are known, and at most MAX_RESOURCE_BYTES together.
     """
-    values = {name: _values(resource, _pointer(name), folders) for name, resource in resources.items()}
+    values = {name: _initial_values(resource, _pointer(name), folders) for name, resource in resources.items()}
     sizes = {name: _size(resource, values[name].nbytes, _pointer(name)) for name, resource in resources.items()}
     require_memory(sum(sizes.values()) + max((each.scratch_bytes for each in values.values()), default=0), "/resources")
     return {name: _filled(values[name], sizes[name]) for name in resources}
@@ -103,35 +103,35 @@ def _size(resource: Resource, needed: int, pointer: str) -> int:
     return size
 
 
-def _filled(values: _Values, size: int) -> Memory:
+def _filled(values: _CheckedValues, size: int) -> Contents:
     memory = np.zeros(size, np.uint8)
     values.write(memory[: values.nbytes])  # DxDispatch checks initialValuesOffsetInBytes, and does not use it
-    return Memory(values.data_type, values.nbytes, memory)
+    return Contents(values.data_type, values.nbytes, memory)
 
 
-def _values(resource: Resource, pointer: str, folders: AllowedFolders) -> _Values:
+def _initial_values(resource: Resource, pointer: str, folders: AllowedFolders) -> _CheckedValues:
     if isinstance(resource.initial_values, FileValues):
         return _file_values(resource, resource.initial_values.source_path, pointer, folders)
     return _literal_values(resource, f"{pointer}/initialValues")
 
 
-def _literal_values(resource: Resource, pointer: str) -> _Values:
+def _literal_values(resource: Resource, pointer: str) -> _CheckedValues:
     values, data_type = resource.initial_values, resource.initial_values_data_type
     if isinstance(values, str):
         raise unreadable(pointer, "deferred resources are made by ONNX models only; a tile cannot fill them")
     assert not isinstance(values, FileValues)
     if isinstance(values, list) and data_type == TensorDataType.UNKNOWN:
         mixed = _typed_values(values, pointer)
-        return _Values(data_type, mixed.nbytes, lambda place: np.copyto(place, mixed))
+        return _CheckedValues(data_type, mixed.nbytes, lambda place: np.copyto(place, mixed))
     dtype = _dtype(data_type, f"{pointer}DataType")
     if isinstance(values, list):
         array = _array(values, dtype, pointer)
-        return _Values(data_type, array.nbytes, lambda place: np.copyto(place.view(dtype), array))
+        return _CheckedValues(data_type, array.nbytes, lambda place: np.copyto(place.view(dtype), array))
     nbytes = values.value_count * dtype.itemsize
     if isinstance(values, ConstantValues):
         constant = _array([values.value], dtype, f"{pointer}/value")
-        return _Values(data_type, nbytes, lambda place: np.copyto(place.view(dtype), constant))
-    return _Values(data_type, nbytes, _sequence(values, dtype, pointer))
+        return _CheckedValues(data_type, nbytes, lambda place: np.copyto(place.view(dtype), constant))
+    return _CheckedValues(data_type, nbytes, _sequence(values, dtype, pointer))
 
 
 def _sequence(values: SequenceValues, dtype: np.dtype[Any], pointer: str) -> Callable[[Bytes], None]:
@@ -161,7 +161,7 @@ def _typed_values(values: list[Any], pointer: str) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(parts), np.uint8)
 
 
-def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFolders) -> _Values:
+def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFolders) -> _CheckedValues:
     here, data_type = f"{pointer}/initialValues/sourcePath", resource.initial_values_data_type
     path = folders.readable(name, here)
     suffix = path.suffix.lower()
@@ -176,22 +176,22 @@ def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFo
         if held is None:
             raise unreadable(here, f"{name!r} holds {file.dtype}, which is no tensor data type")
         if data_type not in (TensorDataType.UNKNOWN, held):
-            raise unreadable(here, f"{name!r} holds {held.name}, but initialValuesDataType is {_name(data_type)}")
-        values = _Values(held, file.nbytes, _checked(file.read_into, name, here), file.scratch_bytes)
+            raise unreadable(here, f"{name!r} holds {held.name}, but initialValuesDataType is {_type_name(data_type)}")
+        values = _CheckedValues(held, file.nbytes, _file_reader(file.read_into, name, here), file.scratch_bytes)
     else:
         _dtype(data_type, f"{pointer}/initialValuesDataType")
         try:
             size = path.stat().st_size
         except OSError as error:
             raise unreadable(here, f"{name!r} cannot be read: {error.strerror}") from None
-        values = _Values(data_type, size, _checked(partial(read_into, path), name, here))
+        values = _CheckedValues(data_type, size, _file_reader(partial(read_into, path), name, here))
     if values.nbytes == 0:
         raise unreadable(here, f"{name!r} holds no values")
     return values
 
 
-def _checked(read: Callable[[Bytes], None], name: str, pointer: str) -> Callable[[Bytes], None]:
-    """Reading a file's bytes to a place, with an InputError if the file has changed since it was looked at."""
+def _file_reader(read: Callable[[Bytes], None], name: str, pointer: str) -> Callable[[Bytes], None]:
+    """Return a function that reads a file to a place, and raises InputError if the file has changed."""
 
     def write(place: Bytes) -> None:
         try:
@@ -203,7 +203,7 @@ def _checked(read: Callable[[Bytes], None], name: str, pointer: str) -> Callable
 
 
 def _array(values: list[Any], dtype: np.dtype[Any], pointer: str) -> NDArray[Any]:
-    """JSON values as an array of a type; floats are rounded to it, integers must fit."""
+    """Return JSON values as an array of a type; floats are rounded to it, integers must fit."""
     floating = dtype.kind == "f"
     numbers = []
     for i, value in enumerate(values):
@@ -215,7 +215,7 @@ def _array(values: list[Any], dtype: np.dtype[Any], pointer: str) -> NDArray[Any
         numbers.append(number)
     with np.errstate(over="ignore"):  # what is too large for a float is infinite, as in C++
         if dtype == np.float16:
-            return halves(np.array(numbers, np.float32))
+            return round_to_halves(np.array(numbers, np.float32))
         return np.array(numbers, np.float64 if floating else dtype).astype(dtype)
 
 
@@ -232,9 +232,9 @@ def _float(value: Any) -> float | None:
 def _dtype(data_type: int, pointer: str) -> np.dtype[Any]:
     dtype = DTYPES.get(data_type)
     if dtype is None:
-        raise unreadable(pointer, f"{_name(data_type)} was provided, but a type with whole bytes was expected")
+        raise unreadable(pointer, f"{_type_name(data_type)} was provided, but a type with whole bytes was expected")
     return dtype
 
 
-def _name(data_type: int) -> str:
+def _type_name(data_type: int) -> str:
     return str(DATA_TYPE.write(data_type))

@@ -11,17 +11,17 @@ from dml_tile.enums import UINT_MAX, FeatureLevel
 _MARK: Final = "dml_tile_capture"
 
 
-def _from_hexadecimal(text: Any) -> Any:
-    """The number that a text such as ``0x80070057`` spells; anything else as it is, which is refused."""
+def _parse_hexadecimal(text: Any) -> Any:
+    """Return the number that a text such as ``0x80070057`` spells; anything else as it is, which is refused."""
     try:
         return int(text, 16) if isinstance(text, str) and text.startswith("0x") else text
     except ValueError:
         return text
 
 
-def _known_level(text: Any) -> Any:
-    """The feature level; None for one that is not known yet."""
-    number = _from_hexadecimal(text)
+def _parse_level(text: Any) -> Any:
+    """Return the feature level; None for one that is not known yet."""
+    number = _parse_hexadecimal(text)
     return None if isinstance(number, int) and number not in {*FeatureLevel} else number
 
 
@@ -31,8 +31,8 @@ class CapturedLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dml_tile_capture: Literal[1]
-    hresult: Annotated[int, BeforeValidator(_from_hexadecimal), Field(strict=True, ge=0, le=UINT_MAX)]
-    feature_level: Annotated[FeatureLevel | None, BeforeValidator(_known_level)]
+    hresult: Annotated[int, BeforeValidator(_parse_hexadecimal), Field(strict=True, ge=0, le=UINT_MAX)]
+    feature_level: Annotated[FeatureLevel | None, BeforeValidator(_parse_level)]
     operator: dict[str, Any] | None
 
 

@@ -1,4 +1,4 @@
-"""Finding the descriptors in a JSON document: a DxDispatch model, a bare descriptor, a list of them, or JSON lines."""
+"""Finds the descriptors in JSON: a DxDispatch model, a bare descriptor, a list of them, or JSON lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dml_tile.readers.json.captures import CapturedLine, is_capture
 from dml_tile.readers.json.positions import SourceText
 from dml_tile.readers.json.syntax import Document, parse_document, parse_json
 from dml_tile.rules.capture import Capture
-from dml_tile.rules.dxdispatch import Kind, ModelPart, part_findings
+from dml_tile.rules.dxdispatch import ModelPart, PartKind, part_findings
 from dml_tile.spellings import JSON_DOCUMENT
 from dml_tile.text import json_pointer, shown
 
@@ -66,24 +66,24 @@ class JsonDescriptor:
 
     @property
     def is_operator(self) -> bool:
-        """False for a part of a model that holds no operator, such as a resource."""
-        return self.part is None or self.part.kind is Kind.DISPATCHABLE
+        """True unless it is a part of a model that holds no operator, such as a resource."""
+        return self.part is None or self.part.kind is PartKind.DISPATCHABLE
 
 
-Part = JsonDescriptor | Problem
+DescriptorOrProblem = JsonDescriptor | Problem
 
 
-def read_source(name: str, file: BinaryIO | None = None) -> Iterator[Part]:
+def read_source(name: str, file: BinaryIO | None = None) -> Iterator[DescriptorOrProblem]:
     """Yield the descriptors of a file, or of standard input (``-``), and what of it cannot be read.
 
     Lines of a .jsonl or .ndjson file are read one by one. Where the ``file`` is open, its errors are the caller's.
     """
     try:
-        with nullcontext(file) if file else _opened(name) as stream:
+        with nullcontext(file) if file else _open(name) as stream:
             if name.lower().endswith(LINES_SUFFIXES):
-                yield from read_lines(_lines_of(stream))
+                yield from read_lines(_bounded_lines(stream))
             else:
-                yield from read_document(_whole(stream, name), name)
+                yield from read_document(_read_whole(stream, name), name)
     except InputError as error:
         yield from error.problems
     except OSError as error:
@@ -92,25 +92,25 @@ def read_source(name: str, file: BinaryIO | None = None) -> Iterator[Part]:
         yield Problem("", error.strerror or str(error))
 
 
-def read_one(name: str) -> Document:
-    """The JSON document that a file, or standard input (``-``), begins with. Raises InputError."""
+def parse_source(name: str) -> Document:
+    """Parse the JSON document that a file, or standard input (``-``), begins with. Raises InputError."""
     try:
-        with _opened(name) as file:
-            text = _whole(file, name)
+        with _open(name) as file:
+            text = _read_whole(file, name)
             return parse_document(text)
     except OSError as error:
         raise unreadable("", error.strerror or str(error)) from None
     except InputError:
         raise
     except ValueError as error:
-        raise unreadable("", _why_unreadable(name, text, error)) from None
+        raise unreadable("", _unreadable_message(name, text, error)) from None
 
 
-def _why_unreadable(name: str, text: bytes, error: ValueError) -> str:
+def _unreadable_message(name: str, text: bytes, error: ValueError) -> str:
     return unread_kind(name, text) or f"unreadable JSON: {error}"
 
 
-def _opened(name: str) -> AbstractContextManager[BinaryIO]:
+def _open(name: str) -> AbstractContextManager[BinaryIO]:
     if name != "-":
         return open_without_waiting(Path(name))
     if sys.stdin is None:
@@ -118,7 +118,7 @@ def _opened(name: str) -> AbstractContextManager[BinaryIO]:
     return nullcontext(sys.stdin.buffer)
 
 
-def _whole(file: BinaryIO, name: str) -> bytes:
+def _read_whole(file: BinaryIO, name: str) -> bytes:
     text = file.read(MAX_DOCUMENT_BYTES + 1)
     if len(text) > MAX_DOCUMENT_BYTES:
         if kind := unread_kind(name, text):
@@ -127,16 +127,16 @@ def _whole(file: BinaryIO, name: str) -> bytes:
     return text
 
 
-def read_document(text: bytes, name: str = "-") -> Iterator[Part]:
-    """The descriptors of one document, and what of it cannot be read; ``name`` is its file's.
+def read_document(text: bytes, name: str = "-") -> Iterator[DescriptorOrProblem]:
+    """Yield the descriptors of one document, and what of it cannot be read; ``name`` is its file's.
 
-    What is no document is read as JSON lines if one of several lines is an object of its own, unless it begins as a
-    list.
+    A text that is no document is read as JSON lines if one of several lines is an object of its own, unless it begins
+    as a list.
     """
     try:
         document = parse_document(text)
         if document.rest and not is_dxdispatch_model(document.value):
-            parse_json(text)  # raises an error that tells where the rest begins
+            parse_json(text)  # raises an error that says where the rest begins
     except ValueError as error:
         blank = text.count(b"\n", 0, len(text) - len(text.lstrip()))
         lines = text.rstrip().split(b"\n")[blank:]
@@ -144,26 +144,26 @@ def read_document(text: bytes, name: str = "-") -> Iterator[Part]:
         if len(lines) > 1 and not is_list and any(line.startswith(b"{") and _is_json(line) for line in lines):
             yield from read_lines(lines, blank + 1)
         else:
-            yield Problem("", _why_unreadable(name, text, error))
+            yield Problem("", _unreadable_message(name, text, error))
         return
-    yield from _located(_limited(_parts(document)), SourceText(text))
+    yield from _locate(_limit_problems(_read_parts(document)), SourceText(text))
 
 
-def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[Part]:
-    """The descriptors of JSON lines, of which the ``first`` has this number in its file.
+def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrProblem]:
+    """Yield the descriptors of JSON lines, of which the ``first`` has this number in its file.
 
     Their pointers begin with the index of the line, from 0.
     """
-    yield from _limited(
+    yield from _limit_problems(
         part
         for i, line in enumerate(lines)
         if line.strip()
-        for part in _located([_line(line, json_pointer([i]), first + i)], SourceText(line, first + i))
+        for part in _locate([_read_line(line, json_pointer([i]), first + i)], SourceText(line, first + i))
     )
 
 
-def _limited(parts: Iterable[Part]) -> Iterator[Part]:
-    """The parts, of which so many problems are told one by one, and the others counted until they are too many."""
+def _limit_problems(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
+    """Yield MAX_PROBLEMS_OF_A_SOURCE problems at most, and count the others until they are too many."""
     problems = 0
     for part in parts:
         problems += isinstance(part, Problem)
@@ -179,8 +179,8 @@ def _limited(parts: Iterable[Part]) -> Iterator[Part]:
         yield Problem("", f"and {problems - MAX_PROBLEMS_OF_A_SOURCE} more problems")
 
 
-def _lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file; one that is longer than MAX_DOCUMENT_BYTES is cut, which makes it too long to be read."""
+def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file; a line longer than MAX_DOCUMENT_BYTES is cut one byte beyond."""
     while line := file.readline(MAX_DOCUMENT_BYTES + 1):
         if len(line) > MAX_DOCUMENT_BYTES:
             rest = line
@@ -189,7 +189,7 @@ def _lines_of(file: BinaryIO) -> Iterator[bytes]:
         yield line
 
 
-def _line(line: bytes, pointer: str, number: int) -> Part:
+def _read_line(line: bytes, pointer: str, number: int) -> DescriptorOrProblem:
     if len(line) > MAX_DOCUMENT_BYTES:
         return Problem(pointer, f"line {number} is larger than {MAX_DOCUMENT_BYTES} bytes")
     try:
@@ -197,11 +197,11 @@ def _line(line: bytes, pointer: str, number: int) -> Part:
     except ValueError as error:
         place = str(error).replace("at line 1 column", f"at line {number} column")
         return Problem(pointer, f"unreadable JSON: {place}")
-    return _descriptor(data, pointer)
+    return _read_descriptor(data, pointer)
 
 
-def _located(parts: Iterable[Part], text: SourceText) -> Iterator[Part]:
-    """The parts of a text, which is asked at once where the problems lie, and where the findings lie when there are."""
+def _locate(parts: Iterable[DescriptorOrProblem], text: SourceText) -> Iterator[DescriptorOrProblem]:
+    """Yield problems with their positions in a text, and descriptors with the text, for the positions of findings."""
     for part in parts:
         if isinstance(part, JsonDescriptor):
             yield replace(part, text=text)
@@ -209,25 +209,25 @@ def _located(parts: Iterable[Part], text: SourceText) -> Iterator[Part]:
             yield replace(part, position=text.position(part.pointer) if part.pointer else None)
 
 
-def _without_schema(data: Any) -> Any:
-    """A document without the key that names its JSON Schema to an editor."""
+def _drop_schema_key(data: Any) -> Any:
+    """Return a document without the key that names its JSON Schema to an editor."""
     if isinstance(data, dict) and "$schema" in data:
         return {key: value for key, value in data.items() if key != "$schema"}
     return data
 
 
-def _parts(document: Document) -> Iterator[Part]:
+def _read_parts(document: Document) -> Iterator[DescriptorOrProblem]:
     data = document.value
     if is_dxdispatch_model(data):
-        yield from _model_parts(document)
+        yield from _read_model_parts(document)
     elif isinstance(data, list):
         for i, item in enumerate(data):
-            yield _descriptor(item, json_pointer([i]))
+            yield _read_descriptor(item, json_pointer([i]))
     else:
-        yield _descriptor(data, "")
+        yield _read_descriptor(data, "")
 
 
-def _model_parts(document: Document) -> Iterator[Part]:
+def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
     # which only models need, and which takes longer to import than all else that reads descriptors
     from dml_tile.readers.dxdispatch.model import TileDispatchable, read_parts
     from dml_tile.readers.dxdispatch.parts import model_parts
@@ -246,44 +246,44 @@ def _model_parts(document: Document) -> Iterator[Part]:
     yield from (JsonDescriptor(pointer, part=part) for pointer, part in parts.items() if part_findings(part))
 
 
-def _descriptor(document: Any, pointer: str) -> Part:
-    """A bare DML_TILE_OPERATOR_DESC, or a DML_OPERATOR_DESC with its Type."""
-    data = _without_schema(document)
+def _read_descriptor(document: Any, pointer: str) -> DescriptorOrProblem:
+    """Read a bare DML_TILE_OPERATOR_DESC, or a DML_OPERATOR_DESC with its Type."""
+    data = _drop_schema_key(document)
     if data is None:
         return JsonDescriptor(pointer)
     if is_capture(data):
-        return _captured(data, pointer)
+        return _read_capture(data, pointer)
     typed = next((key for key in ("Type", "type") if isinstance(data, dict) and key in data), None)
     if is_dxdispatch_model(data):
         return Problem(pointer, "a DxDispatch model was provided, which has to be the whole document")
     if not isinstance(data, dict) or (typed is None and not data.keys() & {*_TILE_FIELDS, *_TILE_FIELDS.values()}):
-        return Problem(pointer, _no_descriptor(document))
+        return Problem(pointer, _no_descriptor_message(document))
     if typed is None:
         return _validated(TileOperatorDesc, data, pointer)
     operator = _operator_type(data[typed])
     if isinstance(operator, str):
         if not (_may_be_operator(data[typed]) or data.keys() & {"Desc", "desc"}):
-            return Problem(pointer, _no_descriptor(document))
+            return Problem(pointer, _no_descriptor_message(document))
         return JsonDescriptor(pointer, other=operator)
     if operator is not None and operator != OperatorType.TILE:
         return _validated(OperatorDesc, {"Type": operator, "Desc": None}, pointer)
     return _validated(OperatorDesc, data, pointer)
 
 
-def _captured(data: dict[str, Any], pointer: str) -> Part:
-    """A line of dml_tile/capture.h."""
+def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
+    """Read a line of dml_tile/capture.h."""
     try:
         captured = CapturedLine.model_validate(data)
     except ValidationError as error:
         return Problem(pointer, "; ".join(problem.message for problem in problems_of(error, data, pointer)))
-    part = _descriptor(captured.operator, f"{pointer}/operator")
+    part = _read_descriptor(captured.operator, f"{pointer}/operator")
     if not isinstance(part, JsonDescriptor) or part.other is not None:
         return part
     desc = part.desc if isinstance(part.desc, OperatorDesc) else None
     return replace(part, capture=Capture(desc, captured.hresult, captured.feature_level))
 
 
-def _no_descriptor(data: Any) -> str:
+def _no_descriptor_message(data: Any) -> str:
     is_schema = isinstance(data, dict) and data.get("type") == "object" and "properties" in data
     return (
         f"{'a JSON Schema' if is_schema else shown(data)} was provided, but a tile (an object with "
@@ -297,7 +297,7 @@ def _may_be_operator(name: str) -> bool:
 
 
 def _operator_type(spelling: Any) -> int | str | None:
-    """The type's value, or the C name of an operator that is no tile; None if it is neither a name nor an integer."""
+    """Return the type's value, or the C name of another operator; None for neither a name nor an integer."""
     if not isinstance(spelling, str):
         return spelling if type(spelling) is int else None
     try:
@@ -306,19 +306,19 @@ def _operator_type(spelling: Any) -> int | str | None:
         return f"{OPERATOR_TYPE.prefix}{spelling.removeprefix(OPERATOR_TYPE.prefix)}"
 
 
-def _validated(model: type[OperatorDesc | TileOperatorDesc], data: dict[str, Any], pointer: str) -> Part:
-    data, left_out = _trimmed(data)
+def _validated(model: type[OperatorDesc | TileOperatorDesc], data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
+    data, left_out = _drop_unknown_keys(data)
     try:
         return JsonDescriptor(pointer, model.model_validate(data, context=JSON_DOCUMENT))
     except ValidationError as error:
         problems = ProblemList(data, pointer)
         problems.add_error(error)
         problems.leave_out(left_out)
-        return Problem(pointer, "; ".join(problem.message for problem in problems.told()))
+        return Problem(pointer, "; ".join(problem.message for problem in problems.reported()))
 
 
-def _trimmed(data: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """A struct without most of its unknown keys, if they are many, and how many are left out: each makes an error."""
+def _drop_unknown_keys(data: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """Leave out most unknown keys if they are many, as each makes an error, and count those left out."""
     left_out = 0
     if len(data) > MAX_KEYS:
         unknown = [key for key in data if key not in _KNOWN_KEYS]
@@ -327,7 +327,7 @@ def _trimmed(data: dict[str, Any]) -> tuple[dict[str, Any], int]:
         data = {key: value for key, value in data.items() if key not in trimmed}
     for key, value in data.items():
         if isinstance(value, dict) and key in _KNOWN_KEYS:
-            inner, more = _trimmed(value)
+            inner, more = _drop_unknown_keys(value)
             if more:
                 data, left_out = {**data, key: inner}, left_out + more
     return data, left_out

@@ -16,7 +16,7 @@ _TOKEN: Final = re.compile(rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+
 _CONTAINERS_REMEMBERED: Final = 32
 
 
-class Values:
+class Children:
     """The offsets of a container's values, by name or index; the container is scanned only as far as is asked for."""
 
     def __init__(self, entries: Iterator[tuple[str, int]]) -> None:
@@ -43,7 +43,7 @@ class JsonText:
         self._text = text
         tokens = _TOKEN.finditer(text)
         self.root = next((token.start() for token in tokens if not token[0].startswith("/")), None)
-        self.children = lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: Values(self._children(offset)))
+        self.children = lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: Children(self._children(offset)))
         """The values of the container at an offset; none for anything else."""
 
     def follow(self, steps: Iterable[str]) -> int | None:
@@ -55,11 +55,11 @@ class JsonText:
 
     def position(self, offset: int) -> Position:
         """Return the position of the value at an offset."""
-        end = self._end(offset) or len(self._text)
+        end = self._end_offset(offset) or len(self._text)
         return Position(*self._line_and_column(offset), *self._line_and_column(end))
 
-    def _end(self, offset: int) -> int | None:
-        """The offset after the value at ``offset``; None if it never ends."""
+    def _end_offset(self, offset: int) -> int | None:
+        """Return the offset after the value at ``offset``; None if it never ends."""
         depth = 0
         for token in _TOKEN.finditer(self._text, offset):
             depth += (token[0] in "[{") - (token[0] in "]}")

@@ -45,7 +45,7 @@ class SourceText:
         for field in _STEP.findall(path):
             inner = self._field(offset, field)
             if inner is None:
-                return self._text.position(self._within_desc(offset, field))
+                return self._text.position(self._struct_offset(offset, field))
             offset = inner
         return self._text.position(offset)
 
@@ -54,11 +54,11 @@ class SourceText:
         return JsonText(self._content.decode("utf-8-sig", errors="replace"))
 
     def _field(self, offset: int, name: str) -> int | None:
-        children = self._text.children(self._within_desc(offset, name))
+        children = self._text.children(self._struct_offset(offset, name))
         return next((found for key in (name, to_snake(name)) if (found := children.get(key)) is not None), None)
 
-    def _within_desc(self, offset: int, name: str) -> int:
-        """The object with a struct's fields: the one under ``Desc`` if there is one, else the struct's own."""
+    def _struct_offset(self, offset: int, name: str) -> int:
+        """Return the offset of the object with a struct's fields, which may be under ``Desc``."""
         if name in _BESIDE_DESC:
             return offset
         children = self._text.children(offset)
