@@ -71,14 +71,14 @@ _TENSOR_TYPES: Final = frozenset(TensorType)
 
 
 def read_operator_desc(source: CSource) -> OperatorDesc | None:
-    """The DML_OPERATOR_DESC at ``source``; None for a null pointer.
+    """Return the DML_OPERATOR_DESC at ``source``; None for a null pointer.
 
     ``source`` is an address, a ctypes structure of at least 16 bytes, whoever declared it, or a pointer to one. Its
     Desc is read only where Type is DML_OPERATOR_TILE.
 
     Raises TypeError for anything else, and for what has fewer bytes; ValueError for what is no address.
     """
-    operator = _at(source, DML_OPERATOR_DESC)
+    operator = _structure(source, DML_OPERATOR_DESC)
     if operator is None:
         return None
     tile = read_tile_operator_desc(operator.Desc) if operator.Type == OperatorType.TILE else None
@@ -86,12 +86,12 @@ def read_operator_desc(source: CSource) -> OperatorDesc | None:
 
 
 def read_tile_operator_desc(source: CSource) -> TileOperatorDesc | None:
-    """The DML_TILE_OPERATOR_DESC, of 32 bytes, at ``source``; None for a null pointer.
+    """Return the DML_TILE_OPERATOR_DESC, of 32 bytes, at ``source``; None for a null pointer.
 
     A tensor's Desc is read only where its Type is DML_TENSOR_TYPE_BUFFER, or 0, which is a Type that was forgotten.
     Takes and raises what ``read_operator_desc`` does.
     """
-    tile = _at(source, DML_TILE_OPERATOR_DESC)
+    tile = _structure(source, DML_TILE_OPERATOR_DESC)
     if tile is None:
         return None
     return TileOperatorDesc(
@@ -103,7 +103,7 @@ def read_tile_operator_desc(source: CSource) -> TileOperatorDesc | None:
 
 
 def write_operator_desc(desc: OperatorDesc | TileOperatorDesc) -> DML_OPERATOR_DESC:
-    """A new DML_OPERATOR_DESC, also of a bare tile; it keeps alive all memory that it points to.
+    """Return a new DML_OPERATOR_DESC, also of a bare tile; it keeps alive all memory that it points to.
 
     ``ctypes.addressof`` gives its address. Counts are written as they are, also where they lie. C keeps no other
     length, so what reads the struct finds an array that is longer than its count cut; one that is shorter has zeros to
@@ -115,7 +115,7 @@ def write_operator_desc(desc: OperatorDesc | TileOperatorDesc) -> DML_OPERATOR_D
 
 
 def write_tile_operator_desc(desc: TileOperatorDesc) -> DML_TILE_OPERATOR_DESC:
-    """A new DML_TILE_OPERATOR_DESC, written as ``write_operator_desc`` does it."""
+    """Return a new DML_TILE_OPERATOR_DESC, written as ``write_operator_desc`` does it."""
     return DML_TILE_OPERATOR_DESC(
         pointer(_written_tensor(desc.input_tensor)) if desc.input_tensor else None,
         pointer(_written_tensor(desc.output_tensor)) if desc.output_tensor else None,
@@ -125,14 +125,14 @@ def write_tile_operator_desc(desc: TileOperatorDesc) -> DML_TILE_OPERATOR_DESC:
 
 
 def _read_tensor(source: Pointer[DML_TENSOR_DESC]) -> TensorDesc | None:
-    tensor = _at(source, DML_TENSOR_DESC)
+    tensor = _structure(source, DML_TENSOR_DESC)
     if tensor is None:
         return None
     return TensorDesc(type=tensor.Type, desc=_read_buffer(tensor.Desc) if tensor.Type in _TENSOR_TYPES else None)
 
 
 def _read_buffer(source: int | None) -> BufferTensorDesc | None:
-    buffer = _at(source, DML_BUFFER_TENSOR_DESC)
+    buffer = _structure(source, DML_BUFFER_TENSOR_DESC)
     if buffer is None:
         return None
     return BufferTensorDesc(
@@ -147,7 +147,7 @@ def _read_buffer(source: int | None) -> BufferTensorDesc | None:
 
 
 def _read_array(values: Pointer[c_uint32], count: int) -> tuple[int, ...] | None:
-    """An array's entries; none where DirectML refuses their count, since there may be no memory behind them."""
+    """Return an array's entries; none where DirectML refuses their count, since there may be no memory behind them."""
     if not bool(values):
         return None
     return tuple(values[:count]) if count <= DML_TENSOR_DIMENSION_COUNT_MAX1 else ()
@@ -176,18 +176,18 @@ def _written_array(values: Sequence[int] | None) -> Any:
 
 
 def _void(struct: Structure) -> c_void_p:
-    """A void pointer that keeps alive what it points to, as ctypes' own pointers do, and whatever it is copied into."""
+    """Return a void pointer that keeps alive what it points to, as ctypes' own pointers do, also where it is copied."""
     return c_void_p.from_buffer(pointer(struct))
 
 
-def _at(source: object, struct: type[_Struct]) -> _Struct | None:
-    """The structure at ``source``, in place."""
+def _structure(source: object, struct: type[_Struct]) -> _Struct | None:
+    """Return the structure at ``source``, in place."""
     address = _address(source, struct)
     return struct.from_address(address) if address else None
 
 
 def _address(source: object, struct: type[Structure]) -> int:
-    """The address meant by ``source``, with room for the structure behind it; 0 is a null pointer's."""
+    """Return the address meant by ``source``, with room for the structure behind it; 0 is a null pointer's."""
     match source:
         case None:
             return 0
@@ -213,7 +213,7 @@ def _address(source: object, struct: type[Structure]) -> int:
 
 
 def _address_within(held: Structure | Union, address: int, struct: type[Structure]) -> int:
-    """``address``, if what ``held`` has from there on is large enough for the structure."""
+    """Return ``address``, if what ``held`` has from there on is large enough for the structure."""
     size = addressof(held) + sizeof(held) - address
     if size < sizeof(struct):
         raise TypeError(f"{type(held).__name__} gives {size} bytes, but {struct.__name__} takes {sizeof(struct)}")

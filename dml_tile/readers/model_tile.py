@@ -65,7 +65,7 @@ class TileNode:
     inferred_by: str = ""
 
     def __str__(self) -> str:
-        """The tile in one line, with DirectML's name of the data type: ``FLOAT32 {N,3} x {2,1} -> {2*N,3}``.
+        """Return the tile in one line, with DirectML's name of the data type: ``FLOAT32 {N,3} x {2,1} -> {2*N,3}``.
 
         A size that is known at run time only has its name, if the file gives one; what has none is a question mark.
         """
@@ -118,7 +118,7 @@ def tile_node(
     shape: Sequence[Dimension] | None,
     arguments: Sequence[NDArray[Any] | None],
 ) -> TileNode:
-    """The Tile of a node, checked and promoted by its dialect.
+    """Return the Tile of a node, checked and promoted by its dialect.
 
     ``arguments`` are the dialect's own; None stands for one that is computed at run time, and in a masked array the
     masked elements are.
@@ -141,18 +141,18 @@ def tile_node(
     if sizes is None or not is_known:
         return TileNode(pointer, dialect, data_type, sizes, None)
     shape, _ = promoted(sizes, request.repeats)
-    return TileNode(pointer, dialect, data_type, shape, _without(request.repeats, unknown))
+    return TileNode(pointer, dialect, data_type, shape, _masked(request.repeats, unknown))
 
 
-def _without(repeats: tuple[int, ...], unknown: Any) -> tuple[int | None, ...]:
-    """The repeats with None for the unknown ones; ``unknown`` has a bool for each, or for the last, or is False."""
+def _masked(repeats: tuple[int, ...], unknown: Any) -> tuple[int | None, ...]:
+    """Return the repeats, None for unknown ones; ``unknown`` has a bool for each, or for the last, or is False."""
     flags = [False] * len(repeats) if unknown is False else unknown.ravel().tolist()
     padding = [False] * (len(repeats) - len(flags))  # the promotion's repeats of 1 come first
     return tuple(None if flag else repeat for repeat, flag in zip(repeats, padding + flags, strict=False))
 
 
 def _filled(argument: NDArray[Any] | None) -> NDArray[Any] | None:
-    """The argument with 1, which breaks no rule, for what is unknown; None for one of which nothing is known."""
+    """Return the argument with 1, which breaks no rule, for what is unknown; None for one of which nothing is known."""
     mask = getattr(argument, "mask", None)
     if argument is None or mask is None:
         return argument

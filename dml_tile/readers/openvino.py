@@ -63,7 +63,7 @@ _NATIVE_ERRORS: Final = (IndexError, OSError, RuntimeError, TypeError, ValueErro
 
 
 def read_nodes(path: Path, known_shapes: KnownShapes) -> Iterator[TileNode]:
-    """The Tiles of the model, then those of the graphs inside its operators, such as ``Loop_3/body/Tile_1``.
+    """Yield the Tiles of the model, then those of the graphs inside its operators, such as ``Loop_3/body/Tile_1``.
 
     TensorFlow Lite's operators have no names; their pointers name the output, as in ``Tile->y``. Known shapes may use
     any name of an input; named dimensions are ignored, since OpenVINO has none.
@@ -118,7 +118,7 @@ def _require_file(weights: Path) -> None:
 
 
 def _shapes(model: ov.Model, known_shapes: KnownShapes) -> dict[Any, Any]:
-    """The known shapes, keyed by the inputs themselves."""
+    """Return the known shapes, keyed by the inputs themselves."""
     inputs = {
         name: port for port in model.inputs for name in sorted({*port.get_names(), port.get_node().get_friendly_name()})
     }
@@ -169,7 +169,7 @@ def _dimension(size: Any) -> Dimension:
 
 
 def _values(output: Any) -> NDArray[Any] | None:
-    """The elements of a constant, or of an output whose lower and upper bounds agree; else None."""
+    """Return the elements of a constant, or of an output whose lower and upper bounds agree; else None."""
     node = output.get_node()
     if node.get_type_name() != "Constant":
         tensor = output.get_tensor()
@@ -185,7 +185,7 @@ def _values(output: Any) -> NDArray[Any] | None:
 
 
 def _reason(text: str) -> str:
-    """OpenVINO's message without the lines about OpenVINO itself."""
+    """Return OpenVINO's message without the lines about OpenVINO itself."""
     lines = [line.strip() for line in text.splitlines() if not _PASSED_OVER.match(line)]
     reason = " ".join(filter(None, lines)) or "it gives no reason"
     return shortened(reason, _MAX_REASON_LENGTH)

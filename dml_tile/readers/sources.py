@@ -66,7 +66,7 @@ class Sources:
         self._models.close()
 
     def new_dimension_names(self) -> frozenset[str]:
-        """The names that ONNX models give dimensions, of those that were read since this was last asked."""
+        """Return the names of dimensions in the ONNX models that were read since the last call."""
         return self._reader.new_dimension_names() if self._reader else frozenset()
 
     def parts(self, name: str) -> Iterator[JsonDescriptor | TileNode | Problem]:

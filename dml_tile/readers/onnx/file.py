@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError, Message
 
 from dml_tile.errors import InputError
 from dml_tile.input_errors import unreadable
-from dml_tile.readers.onnx.light import lightened
+from dml_tile.readers.onnx.light import without_large_tensors
 
 MAX_MODEL_BYTES: Final = 2**31 - 1
 """The largest message that protobuf reads."""
@@ -50,7 +50,7 @@ def _no_model(reason: str) -> InputError:
 
 
 def _texts(message: Message) -> Iterator[object]:
-    """All strings in a message; protobuf gives bytes for those that are not UTF-8."""
+    """Yield all strings in a message; protobuf gives bytes for those that are not UTF-8."""
     for field, value in message.ListFields():
         if field.message_type:
             for part in (value,) if isinstance(value, Message) else value:
@@ -69,4 +69,4 @@ def _light(path: Path) -> bytes | None:
     if status.st_size > MAX_MODEL_BYTES:
         raise unreadable("", f"has {status.st_size} bytes; protobuf reads at most {MAX_MODEL_BYTES}")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return lightened(data)
+        return without_large_tensors(data)

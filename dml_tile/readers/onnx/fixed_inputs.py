@@ -37,7 +37,7 @@ def fix(graph: GraphProto, known_shapes: KnownShapes) -> None:
 
 
 def dimension_names(graph: GraphProto) -> tuple[str, ...]:
-    """The names that the graph gives dimensions, at any depth."""
+    """Return the names that the graph gives dimensions, at any depth."""
     tensors = (value.type.tensor_type for value in _values(graph))
     return tuple(sorted({dim.dim_param for tensor in tensors for dim in tensor.shape.dim if dim.dim_param}))
 
@@ -54,8 +54,8 @@ def _fix_shape(value: ValueInfoProto, shape: Sequence[int], sizes: dict[str, int
         for i, (known, size) in enumerate(zip(declared, shape, strict=True)):
             wanted = sizes.setdefault(known, size) if isinstance(known, str) else known
             if wanted not in (None, size):
-                told = f", {known}," if isinstance(known, str) else ""
-                raise unreadable(value.name, f"dimension {i}{told} is {wanted}; {size} was given")
+                named = f", {known}," if isinstance(known, str) else ""
+                raise unreadable(value.name, f"dimension {i}{named} is {wanted}; {size} was given")
     for size in shape:
         _require_size(value.name, size)
     tensor.shape.CopyFrom(TensorShapeProto(dim=[TensorShapeProto.Dimension(dim_value=size) for size in shape]))

@@ -92,7 +92,7 @@ def may_fold(node: NodeProto, operator: Operator) -> bool:
     )
 
 
-class Folder:
+class ConstantFolding:
     """Folds the nodes of one model, as many as its bounds allow."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Folder:
     def folded(
         self, node: NodeProto, operator: Operator, inputs: Sequence[Value], types: Mapping[str, TypeProto]
     ) -> Mapping[str, Value]:
-        """The outputs of which elements are known; none if no element is, or there are too many.
+        """Return the outputs of which elements are known; none if no element is, or there are too many.
 
         ``inputs`` has an unknown value for one that is left out; ``types`` are those inferred for the outputs.
         """
@@ -129,14 +129,14 @@ def _folded(
     known = _moved_masks(node, operator, inputs) or _elementwise_mask(node, operator, list(given.values()))
     arrays = _evaluated(node, operator, elements) if known else {}
     return {
-        name: Value(type_, _with_ones(arrays[name], known[name]), known[name])
+        name: Value(type_, _ones_for_unknown(arrays[name], known[name]), known[name])
         for name, type_ in _agreed(arrays, types).items()
         if arrays[name].shape == known[name].shape
     }
 
 
 def _attribute(node: NodeProto, name: str) -> object:
-    """The value of an attribute; None if the node has none of the name."""
+    """Return the value of an attribute; None if the node has none of the name."""
     return next((helper.get_attribute_value(each) for each in node.attribute if each.name == name), None)
 
 
@@ -147,7 +147,7 @@ def _pads(node: NodeProto) -> bool:
 
 
 def _measured(node: NodeProto, value: Value, type_: TypeProto) -> Value:
-    """The output of a Shape or Size."""
+    """Return the output of a Shape or Size."""
     if value.shape is None:
         return Value(type_)
     known = np.array([isinstance(size, int) for size in value.shape], bool)
@@ -216,13 +216,13 @@ def _elementwise_mask(node: NodeProto, operator: Operator, inputs: Sequence[Valu
     return {node.output[0]: known}
 
 
-def _with_ones(elements: Array, known: Mask) -> Array:
-    """The elements with 1 for those that are unknown, a value that most operators can go on with."""
+def _ones_for_unknown(elements: Array, known: Mask) -> Array:
+    """Return the elements with 1, a value that most operators accept, for those that are unknown."""
     return np.where(known, elements, np.ones((), elements.dtype))
 
 
 def _agreed(arrays: Mapping[str, Array], types: Mapping[str, TypeProto]) -> Mapping[str, TypeProto]:
-    """The types of the arrays, without those that contradict what was inferred."""
+    """Return the types of the arrays, without those that contradict what was inferred."""
     agreed = {}
     for name, array in arrays.items():
         inferred = types.get(name)
@@ -240,7 +240,7 @@ def _agreed(arrays: Mapping[str, Array], types: Mapping[str, TypeProto]) -> Mapp
 
 
 def _evaluated(node: NodeProto, operator: Operator, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
-    """The outputs by name; none where the reference implementation fails, overflows, or gives no tensors."""
+    """Return the outputs by name; none where the reference implementation fails, overflows, or gives no tensors."""
     plain = NodeProto()
     plain.CopyFrom(node)
     plain.domain = ""

@@ -1,6 +1,6 @@
 """Model-local functions, put in the place of their calls, and each node named by its place.
 
-onnx's own inliner tells no place, and leaves functions of another opset than the model's alone.
+onnx's own inliner keeps no place, and leaves functions of another opset than the model's alone.
 
 Page: https://onnx.ai/onnx/repo-docs/IR.html#functions
 """
@@ -40,11 +40,11 @@ def inline(model: ModelProto) -> None:
 
 
 def place(*steps: str) -> str:
-    """The steps as a path, cut in the middle if it is long."""
+    """Return the steps as a path, cut in the middle if it is long."""
     return shortened_within("/".join(filter(None, steps)), _LONGEST)
 
 
-class _Values(dict[str, str]):
+class _ValueNames(dict[str, str]):
     """The names in the model of a function's values: those that its call gives, and its own with a prefix."""
 
     def __init__(self, prefix: str) -> None:
@@ -92,9 +92,9 @@ class _Inliner:
         return self._functions.get((node.domain, node.op_type, node.overload))
 
     def _body(self, function: FunctionProto, call: NodeProto) -> list[NodeProto]:
-        """The function's nodes, with what the call gives; values of their own are named as nobody else's."""
+        """Return the function's nodes, with what the call gives; values of their own are named as nobody else's."""
         self._calls += 1
-        values = _Values(f"#{self._calls}/")
+        values = _ValueNames(f"#{self._calls}/")
         for i, name in enumerate(function.input):
             values[name] = call.input[i] if i < len(call.input) else ""
         passed_on = []
@@ -111,7 +111,7 @@ class _Inliner:
         return list(body.node)
 
     def _adapt(
-        self, graph: GraphProto, values: _Values, attributes: Mapping[str, AttributeProto], call: str = ""
+        self, graph: GraphProto, values: _ValueNames, attributes: Mapping[str, AttributeProto], call: str = ""
     ) -> None:
         self._nodes_left -= len(graph.node)
         if self._nodes_left < 0:

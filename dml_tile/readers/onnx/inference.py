@@ -12,7 +12,7 @@ from dml_tile.readers.onnx.values import Value
 
 
 def with_types(model: ModelProto) -> ModelProto:
-    """The model with the types that onnx infers, or without where it fails."""
+    """Return the model with the types that onnx infers, or without where it fails."""
     opset = default_opset(model.opset_import)
     for node in nodes(model.graph):
         _spell_out_defaults(node, operator(node, opset))
@@ -26,7 +26,7 @@ def with_types(model: ModelProto) -> ModelProto:
 
 
 def inferred(node: NodeProto, operator: Operator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
-    """The types of the outputs; none where onnx has no inference, or it fails. ``values`` are those of the inputs."""
+    """Return the types of the outputs; none where onnx's inference fails. ``values`` are those of the inputs."""
     schema = operator.schema
     types = {name: value.type for name, value in values.items() if value.type is not None}
     if schema is None or operator.opset is None or len(types) < len(values):
@@ -41,7 +41,7 @@ def inferred(node: NodeProto, operator: Operator, values: Mapping[str, Value]) -
 
 
 def nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    """The nodes of a graph, at any depth."""
+    """Yield the nodes of a graph, at any depth."""
     for node in graph.node:
         yield node
         for _, inner in subgraphs(node):

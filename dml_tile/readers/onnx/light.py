@@ -5,7 +5,8 @@ It needs neither onnx nor protobuf, and looks at no byte of what it leaves out.
 
 from __future__ import annotations
 
-from typing import Final, Protocol, overload
+import mmap
+from typing import Final, TypeAlias
 
 LARGE: Final = 2**16
 """The bytes from which a tensor's data are dropped; no shape and no repeats have as many."""
@@ -43,31 +44,23 @@ _DELIMITED: Final = 2
 _FIXED: Final = {1: 8, 5: 4}
 """Wire types of as many bytes."""
 
-
-class ByteSequence(Protocol):
-    """The bytes of a file, of which those are read that are asked for."""
-
-    def __len__(self) -> int: ...
-    @overload
-    def __getitem__(self, place: int, /) -> int: ...
-    @overload
-    def __getitem__(self, place: slice, /) -> bytes: ...
+_Bytes: TypeAlias = bytes | mmap.mmap
 
 
 class _MalformedError(Exception):
     """Bytes are not a protobuf message."""
 
 
-def lightened(data: ByteSequence) -> bytes | None:
+def without_large_tensors(data: _Bytes) -> bytes | None:
     """Return a model without the data of its large tensors; None where the bytes are not a protobuf message."""
     try:
-        return _lightened(data, 0, len(data), "ModelProto", _MAX_DEPTH)
+        return _stripped(data, 0, len(data), "ModelProto", _MAX_DEPTH)
     except _MalformedError:
         return None
 
 
-def _lightened(data: ByteSequence, start: int, end: int, message: str, depth: int) -> bytes:
-    """The message at ``start`` without large data in it, at any depth."""
+def _stripped(data: _Bytes, start: int, end: int, message: str, depth: int) -> bytes:
+    """Return the message at ``start`` without large data in it, at any depth."""
     if not depth:
         raise _MalformedError
     parts = []
@@ -94,13 +87,13 @@ def _lightened(data: ByteSequence, start: int, end: int, message: str, depth: in
             parts.append(data[copied:field_start])
             copied = position
         elif (inner := MESSAGES[message].get(field)) is not None:
-            light = _lightened(data, begin, position, inner, depth - 1)
+            light = _stripped(data, begin, position, inner, depth - 1)
             parts += [data[copied:field_start], _encoded(tag), _encoded(len(light)), light]
             copied = position
     return b"".join([*parts, data[copied:end]])
 
 
-def _varint(data: ByteSequence, position: int, end: int) -> tuple[int, int]:
+def _varint(data: _Bytes, position: int, end: int) -> tuple[int, int]:
     """Decode the number at a position; return it and the position after it."""
     value = 0
     for shift, place in zip(range(0, 70, 7), range(position, end), strict=False):

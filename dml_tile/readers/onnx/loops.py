@@ -1,7 +1,7 @@
-"""Types of the values that a Loop carries from one iteration to the next.
+"""Types of the loop-carried values: those that an iteration of a Loop takes from the one before.
 
-A body may declare sizes that hold in the first iteration only. The values that are carried keep a size if the body,
-given it, provably hands it on; else it is unknown.
+A body may declare sizes that hold in the first iteration only. A loop-carried value keeps a size if the body, given it,
+provably returns it; else it is unknown.
 
 Page: https://onnx.ai/onnx/operators/onnx__Loop.html
 """
@@ -18,7 +18,7 @@ from dml_tile.readers.onnx.inference import nodes
 from dml_tile.readers.onnx.values import common, dimensions
 
 FIRST_CARRIED: Final = 2
-"""The inputs of a Loop, and of its body, that come before those that are carried."""
+"""The inputs of a Loop, and of its body, that come before the loop-carried ones."""
 
 Declared: TypeAlias = Mapping[str, TypeProto]
 """The types that a Loop's body declares, by the values' names."""
@@ -41,39 +41,41 @@ def take_declared(graph: GraphProto) -> dict[str, Declared]:
 
 
 def body_of(node: NodeProto) -> GraphProto | None:
-    """The body of a Loop; None for another node, and for a Loop without."""
+    """Return the body of a Loop; None for another node, and for a Loop without."""
     if node.op_type != "Loop":
         return None
     return next((attribute.g for attribute in node.attribute if attribute.name == "body"), None)
 
 
-class Carried(NamedTuple):
-    """The names of a value that is carried: given to the Loop, in the body, handed on by the body, and the output."""
+class LoopCarried(NamedTuple):
+    """The names of a loop-carried value: the Loop's input, the body's input and output, and the Loop's output."""
 
-    given: str
+    initial: str
     inner: str
-    handed_on: str
+    updated: str
     output: str
 
 
-def carried(node: NodeProto, body: GraphProto) -> list[Carried]:
-    """The values that are carried; an output that is left out is empty.
+def loop_carried(node: NodeProto, body: GraphProto) -> list[LoopCarried]:
+    """Return the loop-carried values; an output that is left out is empty.
 
     The body's first output is the condition.
     """
     given, results = node.input[FIRST_CARRIED:], body.output[FIRST_CARRIED - 1 :]
     inner = [value.name for value in body.input[FIRST_CARRIED:]]
     outputs = chain(node.output, repeat(""))
-    return [Carried(*names) for names in zip(given, inner, (value.name for value in results), outputs, strict=False)]
+    return [
+        LoopCarried(*names) for names in zip(given, inner, (value.name for value in results), outputs, strict=False)
+    ]
 
 
 def is_kept(before: Sequence[TypeProto | None], after: Sequence[TypeProto | None]) -> bool:
-    """Return True if an iteration hands on values of the types that it began with."""
+    """Return True if an iteration returns values of the types that it began with."""
     return all(map(_is_the_same, before, after))
 
 
 def without_shape(type_: TypeProto | None) -> TypeProto | None:
-    """The type of a tensor of any shape."""
+    """Return the type of a tensor of any shape."""
     if type_ is None:
         return None
     shapeless = TypeProto()

@@ -38,12 +38,12 @@ class Operator(NamedTuple):
 
 
 def default_opset(imports: Iterable[OperatorSetIdProto]) -> int | None:
-    """The version of onnx's own operators that is imported."""
+    """Return the version of onnx's own operators that is imported."""
     return next((entry.version for entry in imports if entry.domain in ("", "ai.onnx")), None)
 
 
 def operator(node: NodeProto, opset: int | None) -> Operator:
-    """A node's operator in a graph whose default opset is ``opset``, unless the node was moved there."""
+    """Return a node's operator in a graph whose default opset is ``opset``, unless the node was moved there."""
     if node.domain.startswith(_OTHER):
         return Operator("", node.op_type, int(node.domain.removeprefix(_OTHER)))
     return Operator("" if node.domain == "ai.onnx" else node.domain, node.op_type, opset)
@@ -52,7 +52,7 @@ def operator(node: NodeProto, opset: int | None) -> Operator:
 def move(node: NodeProto, source: int | None, target: int | None) -> None:
     """Make a node of one opset mean the same in a graph of another.
 
-    Where the operator differs, its domain tells its opset, so that nothing takes it for the other version.
+    Where the operator differs, its domain names its opset, so that nothing takes it for the other version.
     """
     here, there = operator(node, source), operator(node, target)
     if not here.domain and here.opset is not None and here.since != there.since:

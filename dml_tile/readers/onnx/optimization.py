@@ -36,7 +36,7 @@ def is_folded(node: NodeProto, operator: Operator, inputs: Mapping[str, Value], 
 
 
 def removed(graph: GraphProto, values: Mapping[str, Value]) -> set[int]:
-    """The positions of the nodes that are used by nodes alone that onnxruntime folds or removes."""
+    """Return the positions of the nodes that are used by nodes alone that onnxruntime folds or removes."""
     needed = {value.name for value in graph.output} | _used_inside(graph)
     used: set[str] = set()
     found = set()
@@ -53,7 +53,7 @@ def removed(graph: GraphProto, values: Mapping[str, Value]) -> set[int]:
 
 
 def _used_inside(graph: GraphProto) -> set[str]:
-    """The names that the graphs inside the nodes use."""
+    """Return the names that the graphs inside the nodes use."""
     names: set[str] = set()
     for node in graph.node:
         for _, inner in subgraphs(node):

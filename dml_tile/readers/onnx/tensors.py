@@ -40,8 +40,8 @@ class Unread:
 
 
 def small(tensor: TensorProto, folder: Path) -> Array | Unread | None:
-    """The tensor's values; None for a large one, one whose data are malformed, or external of another type than int64
-    and int32. ``folder`` is the model's, which external data do not leave.
+    """Return the tensor's values; None for a large one, one whose data are malformed, or external of another type than
+    int64 and int32. ``folder`` is the model's, which external data do not leave.
     """
     if any(size < 0 for size in tensor.dims) or math.prod(tensor.dims) > MAX_ELEMENTS:
         return None
@@ -59,7 +59,7 @@ def small(tensor: TensorProto, folder: Path) -> Array | Unread | None:
 
 
 def dense(sparse: SparseTensorProto) -> TensorProto:
-    """The sparse tensor as a whole; without data if it is large, malformed or external."""
+    """Return the sparse tensor as a whole; without data if it is large, malformed or external."""
     whole = TensorProto(name=sparse.values.name, data_type=sparse.values.data_type, dims=sparse.dims)
     is_inside = TensorProto.EXTERNAL not in (sparse.values.data_location, sparse.indices.data_location)
     if not is_inside or any(size < 0 for size in sparse.dims) or math.prod(sparse.dims) > MAX_ELEMENTS:
@@ -74,7 +74,7 @@ def dense(sparse: SparseTensorProto) -> TensorProto:
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
-    """The graphs that are attributes of a node, each with its place."""
+    """Yield the graphs that are attributes of a node, each with its place."""
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield attribute.name, attribute.g
@@ -83,7 +83,7 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
 
 
 def _external(tensor: TensorProto, folder: Path) -> Array:
-    """Raises InputError for data outside the model's folder, missing, or of another length than the tensor's."""
+    """Read external data. Raises InputError where they are outside the folder, missing, or of another length."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     where = f"the data of {tensor.name!r}"

@@ -1,4 +1,4 @@
-"""The Tiles of an ONNX model, at any depth, with as much as the file tells of their inputs.
+"""The Tiles of an ONNX model, at any depth, with as much as the file says of their inputs.
 
 Types and shapes are onnx's inference, first of the whole model with data propagation, then of each node with what is
 constant: initialisers, Constants, known shapes, and what small tensors of these are computed to. Weights are not read.
@@ -28,20 +28,20 @@ from dml_tile.readers.model_tile import KnownShapes, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.fixed_inputs import dimension_names, fix
 from dml_tile.readers.onnx.functions import inline, place
-from dml_tile.readers.onnx.further_inference import FurtherInference, onnxruntime_inference
 from dml_tile.readers.onnx.inference import nodes, with_types
 from dml_tile.readers.onnx.loops import take_declared
+from dml_tile.readers.onnx.onnxruntime_inference import Inference, onnxruntime_inference
 from dml_tile.readers.onnx.operators import MICROSOFT, default_opset
 from dml_tile.readers.onnx.values import Value
 from dml_tile.readers.onnx.walk import Found, Walk
 
 
 def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Problem, None, tuple[str, ...]]:
-    """The Tiles in the order in which they run, and what keeps one of them from being read.
+    """Yield the Tiles in the order in which they run, and the reasons why one cannot be read.
 
     A pointer is the way to the node, such as ``If_3/then_branch/Tile_1``; a node without a name, or one that shares it,
-    is told by its output, ``Tile->y``. A Tile of a model-local function comes once for each call, behind its name. The
-    data that a Tile needs are read from other files of the model's folder alone, else a Problem tells why not.
+    is named by its output, ``Tile->y``. A Tile of a model-local function comes once for each call, behind its name. The
+    data that a Tile needs are read from other files of the model's folder alone, else a Problem says why not.
 
     Raises InputError for a file that is not an ONNX model or cannot be read, and for known shapes that contradict the
     model; names of dimensions that the model lacks are ignored. Raises ImportError if onnxruntime's inference is asked
@@ -56,15 +56,16 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Pr
     inline(model)
     if any(node.op_type == "Tile" for node in nodes(model.graph)):
         declared = take_declared(model.graph)
-        further = _further_inference(model, known_shapes)
-        walk = Walk(path.parent, default_opset(model.opset_import), declared, further)
+        walk = Walk(
+            path.parent, default_opset(model.opset_import), declared, _inference_beyond_onnx(model, known_shapes)
+        )
         for found in walk.tiles(with_types(model).graph):
             yield from _tile(found)
     return names
 
 
-def _further_inference(model: ModelProto, known_shapes: KnownShapes) -> FurtherInference | None:
-    """The inference that was asked for beyond onnx's; it is loaded only if the model has nodes for it."""
+def _inference_beyond_onnx(model: ModelProto, known_shapes: KnownShapes) -> Inference | None:
+    """Return the inference that was asked for beyond onnx's; it is loaded only if the model has nodes for it."""
     if not known_shapes.infer:
         return None
     return onnxruntime_inference() if any(node.domain == MICROSOFT for node in nodes(model.graph)) else lambda *_: {}

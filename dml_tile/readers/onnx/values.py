@@ -24,7 +24,7 @@ _WHOLE: Final = frozenset({TensorProto.BOOL, TensorProto.INT32, TensorProto.INT6
 """The types of shapes, indices and conditions."""
 
 
-class Origin(NamedTuple):
+class ValueOrigin(NamedTuple):
     """The cause of an unknown value: the node that computes it, and the source of its inputs; either may be empty.
 
     ``advice`` says how more may be known.
@@ -35,11 +35,11 @@ class Origin(NamedTuple):
     advice: str = ""
 
     def __str__(self) -> str:
-        told = " from ".join(filter(None, (self.node and f"computed by {self.node}", self.source)))
-        return f"{told} ({self.advice})" if self.advice else told
+        origin = " from ".join(filter(None, (self.node and f"computed by {self.node}", self.source)))
+        return f"{origin} ({self.advice})" if self.advice else origin
 
 
-_NO_ORIGIN: Final = Origin()
+_NO_ORIGIN: Final = ValueOrigin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Value:
     known: Mask | None = None
     is_folded: bool = False
     unread: str = ""
-    elements_origin: Origin = _NO_ORIGIN
-    sizes_origin: Origin = _NO_ORIGIN
+    elements_origin: ValueOrigin = _NO_ORIGIN
+    sizes_origin: ValueOrigin = _NO_ORIGIN
     inferred_by: str = ""
 
     @property
@@ -109,7 +109,7 @@ class Value:
 
 
 def dimensions(type_: TypeProto) -> tuple[Dimension, ...] | None:
-    """The sizes of a tensor; a name that onnx's inference made up tells nothing, nor does a negative size."""
+    """Return the sizes of a tensor; None for a negative one, and for a name that onnx's inference made up."""
     tensor = type_.tensor_type
     return tuple(map(_dimension, tensor.shape.dim)) if tensor.HasField("shape") else None
 

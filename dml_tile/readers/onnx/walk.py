@@ -12,16 +12,16 @@ from typing import Final, NamedTuple, TypeAlias
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper
 
 from dml_tile.readers.model_tile import ONNXRUNTIME
-from dml_tile.readers.onnx.folding import Folder
+from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import place
-from dml_tile.readers.onnx.further_inference import FurtherInference
 from dml_tile.readers.onnx.inference import inferred
-from dml_tile.readers.onnx.loops import Declared, body_of, carried, is_kept, without_shape
+from dml_tile.readers.onnx.loops import Declared, body_of, is_kept, loop_carried, without_shape
+from dml_tile.readers.onnx.onnxruntime_inference import Inference
 from dml_tile.readers.onnx.operators import Operator, operator
 from dml_tile.readers.onnx.optimization import is_folded, removed
 from dml_tile.readers.onnx.origins import input_origin, node_origin, with_origins
 from dml_tile.readers.onnx.tensors import Unread, dense, small, subgraphs
-from dml_tile.readers.onnx.values import Origin, Value, common, merged
+from dml_tile.readers.onnx.values import Value, ValueOrigin, common, merged
 
 Scope: TypeAlias = ChainMap[str, Value]
 
@@ -41,8 +41,8 @@ class Found(NamedTuple):
 class Walk:
     """Remembers what is known of a model's values.
 
-    ``declared`` are the types that Loops' bodies declare, by the bodies' names. ``further`` infers what onnx does not,
-    if it was asked for.
+    ``declared`` are the types that Loops' bodies declare, by the bodies' names. ``inference`` infers what onnx does
+    not, if it was asked for.
     """
 
     def __init__(
@@ -50,20 +50,20 @@ class Walk:
         folder: Path,
         opset: int | None,
         declared: Mapping[str, Declared],
-        further: FurtherInference | None,
+        inference: Inference | None,
     ) -> None:
         self._folder = folder
         self._opset = opset
         self._declared = declared
-        self._further = further
-        self._folder_of_nodes = Folder()
+        self._inference = inference
+        self._folding = ConstantFolding()
 
     def tiles(self, graph: GraphProto) -> list[Found]:
-        """The Tiles of the model's graph, at any depth, in the order in which they run."""
+        """Return the Tiles of the model's graph, at any depth, in the order in which they run."""
         inputs = {}
         for value in graph.input:
             origin = input_origin(value.name)
-            inputs[value.name] = replace(_of_type(value.type), elements_origin=origin, sizes_origin=origin)
+            inputs[value.name] = replace(_typed(value.type), elements_origin=origin, sizes_origin=origin)
         return self._graph(graph, Scope(), inputs, "", "")[0]
 
     def _graph(
@@ -75,18 +75,18 @@ class Walk:
         skipped: str,
         declared: Mapping[str, TypeProto] | None = None,
     ) -> tuple[list[Found], Scope]:
-        """The Tiles of a graph, and what is known of its values; ``skipped`` is why it does not run, if it does not."""
+        """Return the Tiles of a graph, and the known values; ``skipped`` is why it does not run, if it does not."""
         scope = outer.new_child()
         for value in chain(graph.value_info, graph.output):
             if value.name not in outer:
-                scope[value.name] = _of_type(value.type)
+                scope[value.name] = _typed(value.type)
         for name, type_ in (declared or {}).items():
             scope[name] = Value(merged(scope.get(name, _UNKNOWN).type, type_))
         scope.update(inputs)
         for tensor in graph.initializer:
-            scope[tensor.name] = self._of_tensor(tensor)
+            scope[tensor.name] = self._tensor_value(tensor)
         for sparse in graph.sparse_initializer:
-            scope[sparse.values.name] = self._of_tensor(dense(sparse))
+            scope[sparse.values.name] = self._tensor_value(dense(sparse))
         found: list[tuple[int, Found]] = []
         for i, node in enumerate(graph.node):
             kind = operator(node, self._opset)
@@ -105,7 +105,7 @@ class Walk:
     def _inside(
         self, node: NodeProto, kind: Operator, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
     ) -> tuple[list[Found], Mapping[str, Value]]:
-        """The Tiles of the graphs inside a node, and what these tell of the node's outputs."""
+        """Return the Tiles of the graphs inside a node, and what is known of the node's outputs from these."""
         where = place(where, node.name)
         if not kind.domain and kind.type == "If":
             return self._if(node, inputs, scope, where, skipped)
@@ -114,7 +114,7 @@ class Walk:
         origin = node_origin(node, kind)
         found = []
         for attribute, graph in subgraphs(node):
-            found += self._graph(graph, scope, _of_inside(graph, origin), place(where, attribute), skipped)[0]
+            found += self._graph(graph, scope, _subgraph_inputs(graph, origin), place(where, attribute), skipped)[0]
         return found, {}
 
     def _if(
@@ -147,14 +147,14 @@ class Walk:
         if body is None:
             return [], {}
         where, declared = place(where, "body"), self._declared.get(body.name, {})
-        names = carried(node, body)
-        types = {each.inner: merged(scope.get(each.given, _UNKNOWN).type, declared.get(each.inner)) for each in names}
-        inside = _of_inside(body, node_origin(node, kind))
-        found, values = self._graph(body, scope, _of_types(inside, types), where, skipped, declared)
-        handed_on = [values.get(each.handed_on, _UNKNOWN).type for each in names]
-        if not is_kept(list(types.values()), handed_on):
+        names = loop_carried(node, body)
+        types = {each.inner: merged(scope.get(each.initial, _UNKNOWN).type, declared.get(each.inner)) for each in names}
+        inside = _subgraph_inputs(body, node_origin(node, kind))
+        found, values = self._graph(body, scope, _retyped(inside, types), where, skipped, declared)
+        updated = [values.get(each.updated, _UNKNOWN).type for each in names]
+        if not is_kept(list(types.values()), updated):
             types = {name: without_shape(type_) for name, type_ in types.items()}
-            found, _ = self._graph(body, scope, _of_types(inside, types), where, skipped)
+            found, _ = self._graph(body, scope, _retyped(inside, types), where, skipped)
         return found, {each.output: Value(types[each.inner]) for each in names if each.output}
 
     def _outputs(
@@ -163,59 +163,61 @@ class Walk:
         """Yield the known value of each output of a node; ``values`` and the scope already have some."""
         given = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
         types = inferred(node, kind, given)
-        constants = self._of_constant(node, kind)
-        values = constants or values or self._folder_of_nodes.folded(node, kind, inputs, types)
+        constants = self._constant_values(node, kind)
+        values = constants or values or self._folding.folded(node, kind, inputs, types)
         folds = bool(constants) or is_folded(node, kind, given, types)
-        further = self._further(node, kind, given) if self._further else {}
+        more = self._inference(node, kind, given) if self._inference else {}
         for name in filter(None, node.output):
             value = values.get(name, _UNKNOWN)
             type_ = merged(value.type or types.get(name), scope.get(name, _UNKNOWN).type)
             value = replace(value, type=type_, is_folded=folds or value.is_folded)
-            value = _with_reason(_with_more(value, further.get(name), inputs), inputs)
-            yield name, with_origins(value, node, kind, inputs, is_inferred_further=self._further is not None)
+            value = _explained(_extended(value, more.get(name), inputs), inputs)
+            yield name, with_origins(value, node, kind, inputs, is_inferred_by_onnxruntime=self._inference is not None)
 
-    def _of_tensor(self, tensor: TensorProto) -> Value:
+    def _tensor_value(self, tensor: TensorProto) -> Value:
         type_ = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
         values = small(tensor, self._folder)
         if isinstance(values, Unread):
             return Value(type_, unread=values.reason, is_folded=True)
-        return Value(type_, values, is_folded=True, elements_origin=Origin(source=f"the tensor {place(tensor.name)!r}"))
+        return Value(
+            type_, values, is_folded=True, elements_origin=ValueOrigin(source=f"the tensor {place(tensor.name)!r}")
+        )
 
-    def _of_constant(self, node: NodeProto, kind: Operator) -> Mapping[str, Value]:
+    def _constant_values(self, node: NodeProto, kind: Operator) -> Mapping[str, Value]:
         """Return the value of a Constant by its tensor; nothing for other nodes, and for one without a tensor."""
         if kind.domain or kind.type != "Constant":
             return {}
         tensors = [attribute.t for attribute in node.attribute if attribute.HasField("t")]
         sparse = [attribute.sparse_tensor for attribute in node.attribute if attribute.HasField("sparse_tensor")]
         tensors += map(dense, sparse)
-        return {name: self._of_tensor(tensor) for name, tensor in zip(node.output, tensors, strict=False)}
+        return {name: self._tensor_value(tensor) for name, tensor in zip(node.output, tensors, strict=False)}
 
 
-def _of_type(type_: TypeProto) -> Value:
+def _typed(type_: TypeProto) -> Value:
     return Value(type_) if type_.WhichOneof("value") else _UNKNOWN
 
 
-def _of_inside(graph: GraphProto, origin: Origin) -> dict[str, Value]:
-    """The inputs of a graph inside a node, which gives them values that are not known."""
+def _subgraph_inputs(graph: GraphProto, origin: ValueOrigin) -> dict[str, Value]:
+    """Return the inputs of a graph inside a node, whose values are unknown."""
     return {
-        value.name: replace(_of_type(value.type), elements_origin=origin, sizes_origin=origin) for value in graph.input
+        value.name: replace(_typed(value.type), elements_origin=origin, sizes_origin=origin) for value in graph.input
     }
 
 
-def _of_types(values: Mapping[str, Value], types: Mapping[str, TypeProto | None]) -> dict[str, Value]:
-    """The values, those that ``types`` has with these."""
+def _retyped(values: Mapping[str, Value], types: Mapping[str, TypeProto | None]) -> dict[str, Value]:
+    """Return the values with the types that ``types`` has for them."""
     return {name: replace(value, type=types.get(name, value.type)) for name, value in values.items()}
 
 
-def _with_more(value: Value, further: TypeProto | None, inputs: Iterable[Value]) -> Value:
-    """The value with the type that the further inference gives it, which its inputs' types may be from as well."""
-    type_ = merged(value.type, further)
-    is_further = type_ != value.type or (type_ is not None and any(each.inferred_by for each in inputs))
-    return replace(value, type=type_, inferred_by=ONNXRUNTIME if is_further else "")
+def _extended(value: Value, more: TypeProto | None, inputs: Iterable[Value]) -> Value:
+    """Return the value with what inference beyond onnx's knows of its type; that of its inputs may rest on it too."""
+    type_ = merged(value.type, more)
+    is_extended = type_ != value.type or (type_ is not None and any(each.inferred_by for each in inputs))
+    return replace(value, type=type_, inferred_by=ONNXRUNTIME if is_extended else "")
 
 
-def _with_reason(value: Value, inputs: Sequence[Value]) -> Value:
-    """The value with the reason why external data were not read, if it is unknown for want of these."""
+def _explained(value: Value, inputs: Sequence[Value]) -> Value:
+    """Return the value with the reason why external data were not read, if it is unknown for want of these."""
     unread = value.unread or next((each.unread for each in inputs if each.unread), "")
     is_run_time = any(each.constant is None and not each.unread for each in inputs)
     is_known = value.constant is not None or (value.is_static and is_run_time)

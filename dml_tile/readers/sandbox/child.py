@@ -35,13 +35,13 @@ def main() -> None:
 
 
 def answer(order: Order) -> Iterator[Part | End]:
-    """The parts of a file, and the end of the answer."""
+    """Yield the parts of a file, and the end of the answer."""
     dimensions = yield from _parts(order)
     yield End(dimensions)
 
 
 def _parts(order: Order) -> Generator[Part, None, tuple[str, ...]]:
-    """The parts of a file; returns the names of its dimensions."""
+    """Yield the parts of a file; return the names of its dimensions."""
     try:
         if order.reader == "ONNX":
             from dml_tile.readers.onnx.tiles import read_nodes

@@ -109,7 +109,7 @@ class ModelReader:
         return parts if failure is None else [*parts, Problem("", failure)]
 
     def new_dimension_names(self) -> frozenset[str]:
-        """The names that ONNX models give dimensions, of those that were read since this was last asked."""
+        """Return the names of dimensions in the ONNX models that were read since the last call."""
         names = frozenset(self._dimension_names)
         self._dimension_names.clear()
         return names
@@ -189,5 +189,5 @@ def _cause_of_death(status: int, order: Order) -> str:
 
 
 def name_of_status(status: int) -> str:
-    """A process's exit status in words: the signal that ended it, or its number."""
+    """Return a process's exit status in words: the signal that ended it, or its number."""
     return _NAMES_OF_STATUS.get(status, f"status {status:#x}")

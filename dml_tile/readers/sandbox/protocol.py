@@ -111,7 +111,7 @@ class _Node(_Answer):
     inferred_by: str
 
     @model_validator(mode="after")
-    def _of_one_rank(self) -> Self:
+    def _have_one_rank(self) -> Self:
         if self.repeats is not None and (self.shape is None or len(self.shape) != len(self.repeats)):
             raise ValueError("shape and repeats must have the same length")
         return self

@@ -18,8 +18,8 @@ from dml_tile.readers.model_tile import ONNXRUNTIME
 from dml_tile.readers.onnx.operators import MICROSOFT, Operator
 from dml_tile.readers.onnx.values import Value, dimensions
 
-FurtherInference: TypeAlias = Callable[[NodeProto, Operator, Mapping[str, Value]], Mapping[str, TypeProto]]
-"""Gives the types of a node's outputs that it knows; the values are those of the node's inputs."""
+Inference: TypeAlias = Callable[[NodeProto, Operator, Mapping[str, Value]], Mapping[str, TypeProto]]
+"""Returns the types of a node's outputs that it knows; the values are those of the node's inputs."""
 
 _PLAIN: Final = {
     AttributeProto.FLOAT,
@@ -44,8 +44,8 @@ _ASSUMING: Final = "Attention"
 """The last word of operators of which it assumes that a cache, their later outputs, keeps its length."""
 
 
-def onnxruntime_inference() -> FurtherInference:
-    """The symbolic shape inference of onnxruntime's tools. Raises ImportError, with what to install.
+def onnxruntime_inference() -> Inference:
+    """Return the symbolic shape inference of onnxruntime's tools. Raises ImportError, with what to install.
 
     It writes a file into the current folder where it fails, so that folder is changed meanwhile.
     """
@@ -61,7 +61,7 @@ def onnxruntime_inference() -> FurtherInference:
             return {}
         try:
             with TemporaryDirectory() as folder, chdir(folder):
-                model = SymbolicShapeInference.infer_shapes(_model_of(node, operator.opset, values))
+                model = SymbolicShapeInference.infer_shapes(_single_node_model(node, operator.opset, values))
         except MemoryError:
             raise
         except Exception:  # of any class: assertions, sympy's, what the attributes of a hostile node lead to
@@ -85,8 +85,8 @@ def _is_mistaken(operator: Operator, values: Mapping[str, Value]) -> bool:
     return operator.type in _MISTAKEN or (operator.type == "MultiHeadAttention" and _SPLIT_INTO_HEADS in ranks)
 
 
-def _model_of(node: NodeProto, opset: int, values: Mapping[str, Value]) -> ModelProto:
-    """A model of the node alone; its inputs are those that are not constant."""
+def _single_node_model(node: NodeProto, opset: int, values: Mapping[str, Value]) -> ModelProto:
+    """Return a model of the node alone; its inputs are those that are not constant."""
     inputs = [ValueInfoProto(name=name, type=value.type) for name, value in values.items() if value.constant is None]
     constants = ((name, value.constant) for name, value in values.items())
     initializers = [numpy_helper.from_array(array, name) for name, array in constants if array is not None]
@@ -96,7 +96,7 @@ def _model_of(node: NodeProto, opset: int, values: Mapping[str, Value]) -> Model
 
 
 def _types(node: NodeProto, model: ModelProto, inputs: Iterable[Value]) -> dict[str, TypeProto]:
-    """The types of the node's outputs in the model, without the names of sizes that no input has."""
+    """Return the types of the node's outputs in the model, without the names of sizes that no input has."""
     named = {size for value in inputs for size in value.shape or () if isinstance(size, str)}
     known = {value.name: value.type for value in [*model.graph.value_info, *model.graph.output]}
     outputs = node.output[:1] if node.op_type.endswith(_ASSUMING) else node.output

@@ -25,7 +25,7 @@ from tests.helpers.onnx_graphs import FLOAT, INT64, constant, graph, model, node
 ort = pytest.importorskip("onnxruntime")
 pytest.importorskip("sympy")
 
-from dml_tile.readers.onnx.further_inference import onnxruntime_inference  # noqa: E402  # the packages are there
+from dml_tile.readers.onnx.onnxruntime_inference import onnxruntime_inference  # noqa: E402  # the packages are there
 
 INT32: Final = TensorProto.INT32
 UINT8: Final = TensorProto.UINT8
