@@ -1,7 +1,7 @@
 """The target that is simulated where none is named.
 
 It is the first of these that there is: that of the innermost ``simulate`` block; that of the running test, as the
-pytest plugin sets it; that of the variable DML_TILE_TARGET; 6_4.
+pytest plugin sets it; that of the variable DML_TILE_TARGET; DEFAULT_TARGET.
 
 A ``simulate`` block holds in its context (contextvars): in the thread that entered it, and in asyncio's tasks that are
 made within. All else, including the process-wide form, holds in every thread, and in child processes.
@@ -23,10 +23,8 @@ from threading import Lock
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, TypeVar
 
-from dml_tile.enums import FeatureLevel
-from dml_tile.targets import Target, TargetLike
+from dml_tile.targets import DEFAULT_TARGET, Target, TargetLike
 
-DEFAULT_TARGET: Final = Target(FeatureLevel.DML_FEATURE_LEVEL_6_4)
 VARIABLE: Final = "DML_TILE_TARGET"
 """The environment variable that names the default target of a process; commands and the plugin take several."""
 

@@ -255,6 +255,9 @@ class Target:
         return replace(target, **changes) if changes else target
 
 
+DEFAULT_TARGET: Final = Target(FeatureLevel.DML_FEATURE_LEVEL_6_4)
+"""The target where none is simulated, named or configured."""
+
 TargetLike = Target | FeatureLevel | str | int
 """The types that ``Target.parse`` takes."""
 

@@ -53,8 +53,7 @@ def op_support_limits(target: TargetLike | None = None) -> dict[str, Any]:
 
     The limits are ``{"dataTypes": […], "rankRange": {"min": …, "max": …}}``: the data types that both Chromium and
     Tile's documented row at the target support, and that row's ranks. Chromium itself grants 64-bit integers from 4_0
-    on, although Tile supports them from 4_1, and rank 0, which DirectML refuses. None means the simulated target, else
-    6_4.
+    on, although Tile supports them from 4_1, and rank 0, which DirectML refuses. None means the current target.
 
     Raises DialectError below 4_0, where Chromium creates no context on DirectML, and ValueError for an unknown target.
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dml_tile.simulation import DEFAULT_TARGET
+from dml_tile.targets import DEFAULT_TARGET
 from tests.helpers.plugin_runs import passed, run
 
 TESTS = """

@@ -18,8 +18,8 @@ import pytest
 import dml_tile
 from dml_tile.enums import FeatureLevel
 from dml_tile.errors import DmlError
-from dml_tile.simulation import DEFAULT_TARGET, Simulation, current_target, resolve, simulate
-from dml_tile.targets import Target
+from dml_tile.simulation import Simulation, current_target, resolve, simulate
+from dml_tile.targets import DEFAULT_TARGET, Target
 from tests.helpers.descriptors import row
 
 INT64 = row("INT64", [2, 3], [1, 2])

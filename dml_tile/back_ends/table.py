@@ -127,7 +127,7 @@ def back_end_named(name: str) -> BackEnd:
 
 
 def hand_over(request: Request, target: TargetLike | None, back_end: str) -> Handover:
-    """Return the named back end's handover of a tile at a target; None means the simulated target, else 6_4.
+    """Return the named back end's handover of a tile at a target; None means the current target.
 
     Raises ValueError for an unknown target or back end.
     """

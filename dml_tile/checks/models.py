@@ -35,8 +35,8 @@ def check_model(
     """The result of each tile of a model: its verdict, its findings, and what is known at run time only.
 
     ``model`` is a file of any kind that ``dml-tile check`` reads, a SavedModel's folder, or an onnx.ModelProto, of
-    which tensors in other files are not read. ``target`` None means the simulated one, else 6_4. ``via`` names the back
-    end that the tiles go through. ``dims`` are the sizes of named dimensions, ``input_shapes`` the shapes of inputs, in
+    which tensors in other files are not read. ``target`` None means the current target. ``via`` names the back end that
+    the tiles go through. ``dims`` are the sizes of named dimensions, ``input_shapes`` the shapes of inputs, in
     elements. ``infer="onnxruntime"`` has onnxruntime infer what its own operators give; it must be installed, and
     sympy.
 

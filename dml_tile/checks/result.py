@@ -18,8 +18,7 @@ from dml_tile.rules.capture import the_emulator_agrees
 from dml_tile.rules.check import check, lowest_level, not_a_tile
 from dml_tile.rules.dialect import SPECIFICATION_RULES
 from dml_tile.rules.dxdispatch import part_findings
-from dml_tile.simulation import DEFAULT_TARGET
-from dml_tile.targets import Target
+from dml_tile.targets import DEFAULT_TARGET, Target
 
 if TYPE_CHECKING:  # most checks need neither
     from dml_tile.back_ends import BackEnd

@@ -34,9 +34,9 @@ def check_via(
 ) -> tuple[Finding, ...]:
     """All findings of a tile that goes through the named back end: the back end's own, else those of its descriptor.
 
-    ``target`` None means the simulated target, else 6_4. ``against`` applies to the descriptor, not to the back end's
-    own findings. A tile that another operator replaces, and one that is not handed to DirectML, have a note.
-    Raises ValueError for an unknown target, back end or ``against``.
+    ``target`` None means the current target. ``against`` applies to the descriptor, not to the back end's own findings.
+    A tile that another operator replaces, and one that is not handed to DirectML, have a note. Raises ValueError for an
+    unknown target, back end or ``against``.
     """
     bases_of(against)
     chosen, target = back_end_named(back_end), resolve(target)

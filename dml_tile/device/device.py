@@ -38,7 +38,7 @@ LevelLike = FeatureLevel | int | str
 
 
 class Device:
-    """IDMLDevice, of the DirectML that ``target`` names; None means the simulated one, else 6_4.
+    """IDMLDevice, of the DirectML that ``target`` names; None means the current target.
 
     If DirectML's feature level is below ``minimum_feature_level``, creation fails; it has no other effect. ``against``
     is the contract that is enforced: the default is stricter than any real device, since it includes documented

@@ -6,7 +6,7 @@ from dml_tile.descriptors import TileOperatorDesc
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding, found_by
 from dml_tile.rules.dialect import DIALECT_RULES, expressed
-from dml_tile.simulation import DEFAULT_TARGET
+from dml_tile.targets import DEFAULT_TARGET
 from dml_tile.tile_request import Request
 
 

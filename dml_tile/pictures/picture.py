@@ -39,8 +39,8 @@ class Picture:
 def show(desc: OperatorDesc | TileOperatorDesc | CSource, target: TargetLike | None = None) -> Picture:
     """Draw a descriptor, or the DML_OPERATOR_DESC at an address or in a ctypes structure, and its findings.
 
-    ``target`` None means the simulated one, else 6_4. Raises ValueError for an unknown target, TypeError for what is
-    neither a descriptor nor a struct.
+    ``target`` None means the current target. Raises ValueError for an unknown target, TypeError for what is neither a
+    descriptor nor a struct.
     """
     read = desc if isinstance(desc, OperatorDesc | TileOperatorDesc) else read_operator_desc(desc)
     (result,) = results(_NAME, JsonDescriptor("", read), [resolve(target)], "both")

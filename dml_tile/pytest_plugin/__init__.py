@@ -6,9 +6,9 @@ dml_device    a fixture: a Device at that target
 dml_calls     a fixture: the list of calls that were made during the test
 
 Targets are chosen with ``--dml-target``, the variable ``DML_TILE_TARGET`` or the ini setting ``dml_target``, the first
-of these that names any; without one, 6_4 is simulated. A test's target holds in the whole process while the test runs,
-fixtures and threads included, and in child processes. Importing this imports pytest, the standard library and
-``dml_tile.calls`` only.
+of these that names any; without one, the default is simulated. A test's target holds in the whole process while the
+test runs, fixtures and threads included, and in child processes. Importing this imports pytest, the standard library
+and ``dml_tile.calls`` only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from dml_tile.pytest_plugin.choice import (
-    DEFAULT,
     VARIABLE,
     Chosen,
     bounds_of,
@@ -73,7 +72,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str:
     chosen = config.stash[CHOSEN]
     if chosen is None:
-        return f"dml-tile: simulating {DEFAULT} (choose others with --dml-target)"
+        from dml_tile.targets import DEFAULT_TARGET
+
+        return f"dml-tile: simulating {DEFAULT_TARGET} (choose others with --dml-target)"
     return f"dml-tile: simulating {', '.join(target.label for target in chosen.targets)} (from {chosen.source})"
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from dml_tile.targets import Target, TargetLike
 
 VARIABLE: Final = "DML_TILE_TARGET"
-DEFAULT: Final = "6_4"
 KEYWORDS: Final = ("targets", "minimum", "maximum", "expects_removal")
 
 
@@ -90,7 +89,7 @@ def simulated_by(target: Target) -> tuple[object, ...]:
 
 def targets_for(chosen: Chosen | None, bounds: Sequence[Bounds]) -> tuple[Target, ...]:
     """The targets to choose from: those of the run; without any, those of the closest marker, or the default."""
-    from dml_tile.simulation import DEFAULT_TARGET
+    from dml_tile.targets import DEFAULT_TARGET
 
     if chosen:
         return chosen.targets

@@ -49,10 +49,9 @@ def check(
 ) -> tuple[Finding, ...]:
     """All findings of a descriptor at a target, those of InputTensor first, then OutputTensor's, then the operator's.
 
-    ``target`` is whatever ``Target.parse`` takes; None means the simulated one, else 6_4. ``against`` is the contract
-    to hold it to: what the ``"documentation"`` says, what the ``"runtime"`` was measured to do, or ``"both"``, the
-    default: what breaks either.
-    Raises ValueError for an unknown target or ``against``, TypeError for what is no descriptor.
+    ``target`` is whatever ``Target.parse`` takes; None means the current target. ``against`` is the contract to hold it
+    to: what the ``"documentation"`` says, what the ``"runtime"`` was measured to do, or ``"both"``, the default: what
+    breaks either. Raises ValueError for an unknown target or ``against``, TypeError for what is no descriptor.
     """
     target = resolve(target)
     findings = findings_of(desc, target, against)

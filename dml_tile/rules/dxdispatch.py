@@ -13,8 +13,7 @@ from dml_tile.findings import Basis, Finding, Rule, Severity, Violation, rule
 from dml_tile.input_errors import MAX_PROBLEMS
 from dml_tile.operators import is_operator
 from dml_tile.pages import DXDISPATCH_PAGE, DXDISPATCH_PARSER
-from dml_tile.simulation import DEFAULT_TARGET
-from dml_tile.targets import Target
+from dml_tile.targets import DEFAULT_TARGET, Target
 from dml_tile.text import shown
 
 TENSORS: Final = ("InputTensor", "OutputTensor")

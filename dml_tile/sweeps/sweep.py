@@ -42,9 +42,9 @@ def sweep(
     """Yield the results of files in their order, as they come.
 
     ``names`` are files, folders, patterns, and URLs that fsspec opens (extra ``remote``). ``targets`` None means the
-    simulated target, else 6_4. With a ``client`` of dask.distributed (extra ``dask``) its cluster checks them: its
-    workers must have dml_tile, and reach the files by the same names. A file whose workers die is retried, and has a
-    problem if they die each time. The other parameters are those of ``check_model``.
+    current target. With a ``client`` of dask.distributed (extra ``dask``) its cluster checks them: its workers must
+    have dml_tile, and reach the files by the same names. A file whose workers die is retried, and has a problem if they
+    die each time. The other parameters are those of ``check_model``.
 
     Raises ValueError for an unknown target, back end or ``against``.
     """

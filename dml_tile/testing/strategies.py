@@ -4,7 +4,7 @@
     @given(desc=strategies.tiles())
     def test_every_tile_is_taken(desc): ...
 
-A target is whatever ``Target.parse`` takes; None means the one that is simulated when a tile is drawn, else 6_4.
+A target is whatever ``Target.parse`` takes; None means the current target when a tile is drawn.
 """
 
 from __future__ import annotations

@@ -21,8 +21,7 @@ from dml_tile.readers.json.descriptors import JsonDescriptor, read_document
 from dml_tile.readers.model_tile import DIALECTS
 from dml_tile.rules.check import check
 from dml_tile.rules.dialect import SPECIFICATION_RULES
-from dml_tile.simulation import DEFAULT_TARGET
-from dml_tile.targets import Target
+from dml_tile.targets import DEFAULT_TARGET, Target
 from docs.generator.call_examples import CALLS, PREPARED
 from docs.generator.terse import Descriptor, terse_json
 from tests.helpers.rule_cases import CAPTURE_CASES, CASES, DXDISPATCH_CASES, LOWERING_CASES

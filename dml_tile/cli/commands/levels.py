@@ -10,6 +10,7 @@ import typer
 from dml_tile.cli.commands.options import named_targets, one_target
 from dml_tile.cli.console import console_of
 from dml_tile.cli.output_files import print_text
+from dml_tile.targets import DEFAULT_TARGET
 
 
 class LevelsFormat(StrEnum):
@@ -35,7 +36,7 @@ def levels(
             "--target",
             "-t",
             metavar="TARGET",
-            help="For --format webnn; by default that of DML_TILE_TARGET, or 6_4.",
+            help=f"For --format webnn; by default that of DML_TILE_TARGET, or {DEFAULT_TARGET}.",
             autocompletion=named_targets,
         ),
     ] = None,

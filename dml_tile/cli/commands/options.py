@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from dml_tile.targets import DEFAULT_TARGET
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -63,7 +65,7 @@ TargetsOption = Annotated[
         "-t",
         metavar="TARGET",
         help="A feature level (4_1), directml-1.6.0, windows-11-21h2 or onnxruntime-directml-1.16.3; check takes "
-        "several, also as 4_1,5_0. By default that of DML_TILE_TARGET, or 6_4.",
+        f"several, also as 4_1,5_0. By default that of DML_TILE_TARGET, or {DEFAULT_TARGET}.",
         autocompletion=named_targets,
     ),
 ]
@@ -96,12 +98,10 @@ def split(values: Sequence[str]) -> list[str]:
 
 
 def chosen_targets(names: Sequence[str] | None, configured: Callable[[], list[Target]] = list) -> list[Target]:
-    """The targets that an option names, else those of the variable DML_TILE_TARGET, else the configured ones, else 6_4.
+    """Return the targets of an option, else those of the variable DML_TILE_TARGET, the configured ones or the default.
 
     In a test that calls the command line, the target that is simulated goes before the variable.
     """
-    from dml_tile.simulation import DEFAULT_TARGET
-
     return _named_targets(names) or configured() or [DEFAULT_TARGET]
 
 
