@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dml_tile.arrays.numpy import tile as tile
+    from dml_tile.back_ends.webnn_limits import op_support_limits as op_support_limits
     from dml_tile.bindings.memory import BufferLike as BufferLike
     from dml_tile.bindings.memory import Bytes as Bytes
     from dml_tile.bindings.memory import tensor_view as tensor_view
@@ -27,21 +28,21 @@ if TYPE_CHECKING:
     from dml_tile.bindings.resources import BufferBinding as BufferBinding
     from dml_tile.bindings.resources import Direct3DDevice as Direct3DDevice
     from dml_tile.bindings.resources import Span as Span
+    from dml_tile.checks.catalogue import RULES as RULES
     from dml_tile.checks.models import check_model as check_model
     from dml_tile.checks.result import Result as Result
     from dml_tile.checks.through_back_end import check_via as check_via
     from dml_tile.checks.verdicts import Verdict as Verdict
-    from dml_tile.data_types import TensorDataType as TensorDataType
-    from dml_tile.descriptors import UINT as UINT
-    from dml_tile.descriptors import UINT64 as UINT64
-    from dml_tile.descriptors import UINTS as UINTS
-    from dml_tile.descriptors import BufferTensorDesc as BufferTensorDesc
-    from dml_tile.descriptors import DataTypeLike as DataTypeLike
-    from dml_tile.descriptors import IntegersLike as IntegersLike
-    from dml_tile.descriptors import OperatorDesc as OperatorDesc
-    from dml_tile.descriptors import TensorDesc as TensorDesc
-    from dml_tile.descriptors import TensorFlagsLike as TensorFlagsLike
-    from dml_tile.descriptors import TileOperatorDesc as TileOperatorDesc
+    from dml_tile.descriptors.tile import UINT as UINT
+    from dml_tile.descriptors.tile import UINT64 as UINT64
+    from dml_tile.descriptors.tile import UINTS as UINTS
+    from dml_tile.descriptors.tile import BufferTensorDesc as BufferTensorDesc
+    from dml_tile.descriptors.tile import DataTypeLike as DataTypeLike
+    from dml_tile.descriptors.tile import IntegersLike as IntegersLike
+    from dml_tile.descriptors.tile import OperatorDesc as OperatorDesc
+    from dml_tile.descriptors.tile import TensorDesc as TensorDesc
+    from dml_tile.descriptors.tile import TensorFlagsLike as TensorFlagsLike
+    from dml_tile.descriptors.tile import TileOperatorDesc as TileOperatorDesc
     from dml_tile.device import BindingProperties as BindingProperties
     from dml_tile.device import Bindings as Bindings
     from dml_tile.device import BindingTable as BindingTable
@@ -55,22 +56,27 @@ if TYPE_CHECKING:
     from dml_tile.device import Operator as Operator
     from dml_tile.device import OperatorInitializer as OperatorInitializer
     from dml_tile.device import RecordedDispatch as RecordedDispatch
-    from dml_tile.dtypes import data_type_of as data_type_of
-    from dml_tile.dtypes import dtype_of as dtype_of
+    from dml_tile.directml.data_types import TensorDataType as TensorDataType
+    from dml_tile.directml.dtypes import data_type_of as data_type_of
+    from dml_tile.directml.dtypes import dtype_of as dtype_of
+    from dml_tile.directml.enums import HRESULT as HRESULT
+    from dml_tile.directml.enums import BindingType as BindingType
+    from dml_tile.directml.enums import CommandListType as CommandListType
+    from dml_tile.directml.enums import CreateDeviceFlags as CreateDeviceFlags
+    from dml_tile.directml.enums import ExecutionFlags as ExecutionFlags
+    from dml_tile.directml.enums import Feature as Feature
+    from dml_tile.directml.enums import FeatureLevel as FeatureLevel
+    from dml_tile.directml.enums import HeapType as HeapType
+    from dml_tile.directml.enums import OperatorType as OperatorType
+    from dml_tile.directml.enums import ResourceDimension as ResourceDimension
+    from dml_tile.directml.enums import ResourceFlags as ResourceFlags
+    from dml_tile.directml.enums import TensorFlags as TensorFlags
+    from dml_tile.directml.enums import TensorType as TensorType
+    from dml_tile.directml.targets import Target as Target
+    from dml_tile.directml.targets import TargetLike as TargetLike
+    from dml_tile.directml.targets import TileSupport as TileSupport
     from dml_tile.emit.cpp import cpp_text as cpp_text
-    from dml_tile.enums import HRESULT as HRESULT
-    from dml_tile.enums import BindingType as BindingType
-    from dml_tile.enums import CommandListType as CommandListType
-    from dml_tile.enums import CreateDeviceFlags as CreateDeviceFlags
-    from dml_tile.enums import ExecutionFlags as ExecutionFlags
-    from dml_tile.enums import Feature as Feature
-    from dml_tile.enums import FeatureLevel as FeatureLevel
-    from dml_tile.enums import HeapType as HeapType
-    from dml_tile.enums import OperatorType as OperatorType
-    from dml_tile.enums import ResourceDimension as ResourceDimension
-    from dml_tile.enums import ResourceFlags as ResourceFlags
-    from dml_tile.enums import TensorFlags as TensorFlags
-    from dml_tile.enums import TensorType as TensorType
+    from dml_tile.emit.headers import get_include as get_include
     from dml_tile.errors import DmlError as DmlError
     from dml_tile.execution.executor import POISON as POISON
     from dml_tile.execution.executor import BoundTile as BoundTile
@@ -87,10 +93,9 @@ if TYPE_CHECKING:
     from dml_tile.findings import Severity as Severity
     from dml_tile.findings import Violation as Violation
     from dml_tile.geometry.layout import calc_buffer_tensor_size as calc_buffer_tensor_size
-    from dml_tile.headers import get_include as get_include
     from dml_tile.lowering.lower import lower as lower
     from dml_tile.lowering.lower import lower_request as lower_request
-    from dml_tile.lowering.run import run_lowering as run_lowering
+    from dml_tile.lowering.lower import run_lowering as run_lowering
     from dml_tile.lowering.steps import Lowering as Lowering
     from dml_tile.lowering.steps import LoweringStep as LoweringStep
     from dml_tile.lowering.steps import StepBuffer as StepBuffer
@@ -102,26 +107,26 @@ if TYPE_CHECKING:
     from dml_tile.readers.c_structs import read_tile_operator_desc as read_tile_operator_desc
     from dml_tile.readers.c_structs import write_operator_desc as write_operator_desc
     from dml_tile.readers.c_structs import write_tile_operator_desc as write_tile_operator_desc
-    from dml_tile.rules.catalogue import RULES as RULES
     from dml_tile.rules.check import check as check
     from dml_tile.rules.check import lowest_level as lowest_level
     from dml_tile.rules.check import require as require
     from dml_tile.rules.device import Removal as Removal
-    from dml_tile.simulation import Simulation as Simulation
-    from dml_tile.simulation import current_target as current_target
-    from dml_tile.simulation import simulate as simulate
+    from dml_tile.simulation.target import Simulation as Simulation
+    from dml_tile.simulation.target import current_target as current_target
+    from dml_tile.simulation.target import simulate as simulate
     from dml_tile.sweeps.sweep import CheckedFile as CheckedFile
     from dml_tile.sweeps.sweep import sweep as sweep
-    from dml_tile.targets import Target as Target
-    from dml_tile.targets import TargetLike as TargetLike
-    from dml_tile.targets import TileSupport as TileSupport
-    from dml_tile.webnn_limits import op_support_limits as op_support_limits
 
     __version__: str
 
 _NAMES = {
     "arrays.numpy": ("tile",),
-    "bindings.memory": ("BufferLike", "Bytes", "tensor_view"),
+    "back_ends.webnn_limits": ("op_support_limits",),
+    "bindings.memory": (
+        "BufferLike",
+        "Bytes",
+        "tensor_view",
+    ),
     "bindings.resources": (
         "BindingDesc",
         "BindingLike",
@@ -131,11 +136,12 @@ _NAMES = {
         "Direct3DDevice",
         "Span",
     ),
+    "checks.catalogue": ("RULES",),
     "checks.models": ("check_model",),
     "checks.result": ("Result",),
     "checks.through_back_end": ("check_via",),
     "checks.verdicts": ("Verdict",),
-    "descriptors": (
+    "descriptors.tile": (
         "UINT",
         "UINT64",
         "UINTS",
@@ -162,9 +168,12 @@ _NAMES = {
         "OperatorInitializer",
         "RecordedDispatch",
     ),
-    "data_types": ("TensorDataType",),
-    "dtypes": ("data_type_of", "dtype_of"),
-    "enums": (
+    "directml.data_types": ("TensorDataType",),
+    "directml.dtypes": (
+        "data_type_of",
+        "dtype_of",
+    ),
+    "directml.enums": (
         "HRESULT",
         "BindingType",
         "CommandListType",
@@ -179,18 +188,47 @@ _NAMES = {
         "TensorFlags",
         "TensorType",
     ),
+    "directml.targets": (
+        "Target",
+        "TargetLike",
+        "TileSupport",
+    ),
+    "emit.cpp": ("cpp_text",),
+    "emit.headers": ("get_include",),
     "errors": ("DmlError",),
+    "execution.executor": (
+        "POISON",
+        "BoundTile",
+        "CompiledTile",
+        "Padding",
+        "compile_tile",
+        "execute",
+    ),
     "execution.plan": ("Plan",),
     "execution.threads": ("Progress",),
-    "execution.executor": ("POISON", "BoundTile", "CompiledTile", "Padding", "compile_tile", "execute"),
-    "findings": ("Against", "Basis", "Finding", "Rule", "Severity", "Violation"),
-    "headers": ("get_include",),
-    "pictures.picture": ("Picture", "show"),
-    "emit.cpp": ("cpp_text",),
+    "findings": (
+        "Against",
+        "Basis",
+        "Finding",
+        "Rule",
+        "Severity",
+        "Violation",
+    ),
     "geometry.layout": ("calc_buffer_tensor_size",),
-    "lowering.lower": ("lower", "lower_request"),
-    "lowering.run": ("run_lowering",),
-    "lowering.steps": ("Lowering", "LoweringStep", "StepBuffer"),
+    "lowering.lower": (
+        "lower",
+        "lower_request",
+        "run_lowering",
+    ),
+    "lowering.steps": (
+        "Lowering",
+        "LoweringStep",
+        "StepBuffer",
+    ),
+    "pictures.picture": (
+        "Picture",
+        "show",
+    ),
     "readers.c_structs": (
         "DML_OPERATOR_DESC",
         "DML_TILE_OPERATOR_DESC",
@@ -199,13 +237,21 @@ _NAMES = {
         "write_operator_desc",
         "write_tile_operator_desc",
     ),
-    "rules.catalogue": ("RULES",),
-    "rules.check": ("check", "lowest_level", "require"),
+    "rules.check": (
+        "check",
+        "lowest_level",
+        "require",
+    ),
     "rules.device": ("Removal",),
-    "sweeps.sweep": ("CheckedFile", "sweep"),
-    "simulation": ("Simulation", "current_target", "simulate"),
-    "targets": ("Target", "TargetLike", "TileSupport"),
-    "webnn_limits": ("op_support_limits",),
+    "simulation.target": (
+        "Simulation",
+        "current_target",
+        "simulate",
+    ),
+    "sweeps.sweep": (
+        "CheckedFile",
+        "sweep",
+    ),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 

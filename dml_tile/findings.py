@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Flag, IntEnum
 from typing import Final, Generic, Literal, TypeVar
 
-from dml_tile.enums import HRESULT
-from dml_tile.targets import Target
+from dml_tile.directml.enums import HRESULT
+from dml_tile.directml.targets import Target
 
 Against = Literal["documentation", "runtime", "both"]
 """The contract that a descriptor is held to: what is documented, what the runtime was measured to do, or both."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
+from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
 from dml_tile.errors import InputError, Problem
 from dml_tile.text import did_you_mean, json_pointer, nearest, shown
 

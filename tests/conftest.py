@@ -17,10 +17,10 @@ from hypothesis import HealthCheck, settings
 from typer.testing import CliRunner, Result
 
 from dml_tile.cli.app import app
-from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.dxdispatch_runner import run_model
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.dxdispatch.model import read_model
+from dml_tile.dxdispatch.runner import run_model
 from dml_tile.files.paths import AllowedFolders
-from dml_tile.readers.dxdispatch.model import read_model
 from dml_tile.readers.sandbox import parent
 from tests.helpers.command_line import Call
 from tests.helpers.model_process import ModelProcess

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dml_tile.arrays.numpy import tile
 from dml_tile.errors import DmlError
-from dml_tile.simulation import simulate
+from dml_tile.simulation.target import simulate
 
 ARRAY = np.arange(6, dtype=np.float32).reshape(2, 3)
 

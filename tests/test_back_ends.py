@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from dml_tile.back_ends import BACK_ENDS, BackEnd, back_end_named, hand_over
+from dml_tile.back_ends.rules import BACK_END_RULES, Fate
+from dml_tile.checks.catalogue import RULES, rule_named
 from dml_tile.checks.through_back_end import check_node, check_via, lowest_level_through
-from dml_tile.data_types import TensorDataType
-from dml_tile.descriptors import TensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx, openvino, webnn
-from dml_tile.enums import UINT_MAX, FeatureLevel
+from dml_tile.dialects.request import Request
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import UINT_MAX, FeatureLevel
+from dml_tile.directml.targets import Target
 from dml_tile.findings import Against, Basis
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
-from dml_tile.rules.back_end import BACK_END_RULES, Fate
-from dml_tile.rules.catalogue import RULES, rule_named
 from dml_tile.rules.check import check
-from dml_tile.targets import Target
-from dml_tile.tile_request import Request
 from tests.helpers.descriptors import at
 
 

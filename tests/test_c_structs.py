@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TileOperatorDesc
-from dml_tile.enums import UINT_MAX, OperatorType
+from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TileOperatorDesc
+from dml_tile.directml.enums import UINT_MAX, OperatorType
 from dml_tile.readers.c_structs import (
     DML_BUFFER_TENSOR_DESC,
     DML_OPERATOR_DESC,

@@ -11,11 +11,11 @@ from typing import Final
 
 import pytest
 
-from dml_tile.descriptors import OperatorDesc
-from dml_tile.enums import FeatureLevel
-from dml_tile.operators import operator_name
+from dml_tile.descriptors.tile import OperatorDesc
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.operators import operator_name
 from dml_tile.readers.c_structs import read_operator_desc
-from dml_tile.readers.json.descriptors import JsonDescriptor, read_source
+from dml_tile.readers.descriptors import JsonDescriptor, read_source
 from tests.helpers.compilers import (
     COMPILERS,
     CPP_TESTS,

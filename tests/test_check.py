@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from dml_tile.data_types import TensorDataType
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
-from dml_tile.enums import HRESULT, FeatureLevel
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import execute
 from dml_tile.findings import Basis, Severity

@@ -15,10 +15,10 @@ from typer.testing import Result
 
 from dml_tile.checks.files import Checking
 from dml_tile.cli.check_files import checked_files
+from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.onnx.tiles import read_nodes
-from dml_tile.targets import DEFAULT_TARGET
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import page_tile
 from tests.helpers.onnx_graphs import constant, model, tile_node, typed

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from dml_tile.checks.source_summary import SourceSummary
-from dml_tile.enums import FeatureLevel
+from dml_tile.directml.enums import FeatureLevel
 from dml_tile.reports.report import ReportOptions
 from dml_tile.reports.text import TextReport
 from tests.helpers.command_line import Call

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from dml_tile.checks.catalogue import RULES
 from dml_tile.emit.schemas import schemas
-from dml_tile.rules.catalogue import RULES
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES
 

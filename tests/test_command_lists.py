@@ -18,7 +18,7 @@ from dml_tile.device import (
     Device,
     Direct3DDevice,
 )
-from dml_tile.enums import HRESULT, CommandListType, ExecutionFlags
+from dml_tile.directml.enums import HRESULT, CommandListType, ExecutionFlags
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against
 from dml_tile.testing import record_calls

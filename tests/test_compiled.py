@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dml_tile.calls import record_calls
 from dml_tile.cli import console as terminal
 from dml_tile.cli.console import run_tile
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import compile_tile
+from dml_tile.simulation.calls import record_calls
 from tests.helpers.descriptors import GOOD, row
 
 INPUT = np.arange(6, dtype=np.float32)

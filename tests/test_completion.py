@@ -21,7 +21,7 @@ sys.argv[0] = "dml-tile"
 try:
     main()
 finally:
-    print(sorted({"numpy", "dml_tile.descriptors"} & set(sys.modules)), file=sys.stderr)
+    print(sorted({"numpy", "dml_tile.descriptors.tile"} & set(sys.modules)), file=sys.stderr)
 """
 COMMANDS = ["check", "emit", "explain", "levels", "lower", "run", "schema"]
 

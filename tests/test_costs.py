@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from dml_tile.dxdispatch.model import MAX_BIND_POINTS, read_model
 from dml_tile.errors import InputError, Problem
 from dml_tile.input_errors import MAX_PROBLEMS_COUNTED
-from dml_tile.readers.dxdispatch.model import MAX_BIND_POINTS, read_model
-from dml_tile.readers.json.descriptors import read_document
+from dml_tile.readers.descriptors import read_document
 from tests.helpers.costs import cost_of, pace
 from tests.helpers.dxdispatch_models import model
 

@@ -12,7 +12,7 @@ import pytest
 
 from dml_tile import Target, TensorDataType, TileOperatorDesc, check, execute, lower, run_lowering
 from dml_tile.arrays.numpy import tile
-from dml_tile.data_types import (
+from dml_tile.directml.data_types import (
     CARRIERS,
     ELEMENT_SIZES,
     ELEMENT_TYPES,
@@ -21,9 +21,9 @@ from dml_tile.data_types import (
     ElementType,
     of_kinds,
 )
-from dml_tile.dtypes import DTYPES, data_type_of
+from dml_tile.directml.dtypes import DTYPES, data_type_of
+from dml_tile.directml.targets import TILE_SUPPORT
 from dml_tile.reports.tables import KINDS
-from dml_tile.targets import TILE_SUPPORT
 
 TAKEN: Final = sorted(TILE_SUPPORT[-1].data_types)
 
@@ -78,12 +78,12 @@ def load(name, *edits):
 
 row = '    INT4 = 13, "int4", 4, "i4"\\n'
 load(
-    "dml_tile.data_types",
+    "dml_tile.directml.data_types",
     (row, row + '    COMPLEX64 = 14, "complex", 64, "c64"\\n'),
     ('    ElementType("complex64", None, 64, None),\\n', ""),
 )
 load(
-    "dml_tile.targets",
+    "dml_tile.directml.targets",
     ('of_kinds("float", "int", "int64"), TILE_PAGE', 'of_kinds("float", "int", "int64", "complex"), TILE_PAGE'),
     ('of_kinds("float64", "int64")', 'of_kinds("float64", "int64", "complex")'),
 )
@@ -98,7 +98,7 @@ from tests.test_data_types import missing
 from dml_tile import *
 from dml_tile.arrays.numpy import tile
 from dml_tile.dialects import directml, onnx
-from dml_tile.reports.windows import matrix_markdown
+from dml_tile.reports.tables import matrix_markdown
 
 assert missing(TensorDataType.COMPLEX64) == []
 array = np.array([1 + 2j, 3], np.complex64)

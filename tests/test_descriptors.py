@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from pydantic import ValidationError
 
-from dml_tile.data_types import TensorDataType
-from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc, c_path
-from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorFlags, TensorType
+from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc, c_path
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorFlags, TensorType
 from dml_tile.geometry.layout import calc_buffer_tensor_size
 from tests.helpers.tile_fields import TILE_FIELDS
 

@@ -7,15 +7,11 @@ import pytest
 
 import dml_tile
 from dml_tile import device as device_package
-from dml_tile.data_types import TensorDataType
-from dml_tile.device import (
-    Buffer,
-    BufferBinding,
-    Device,
-)
-from dml_tile.enums import HRESULT, Feature, FeatureLevel
+from dml_tile.device import Buffer, BufferBinding, Device
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import HRESULT, Feature, FeatureLevel
 from dml_tile.errors import DmlError
-from dml_tile.simulation import simulate
+from dml_tile.simulation.target import simulate
 from tests.helpers.descriptors import GOOD, at, page_tile, row
 from tests.helpers.devices import (
     NUMBERS,

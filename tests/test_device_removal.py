@@ -7,14 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dml_tile.device import (
-    BindingDesc,
-    BindingTableDesc,
-    Buffer,
-    BufferBinding,
-    Device,
-)
-from dml_tile.enums import HRESULT
+from dml_tile.device import BindingDesc, BindingTableDesc, Buffer, BufferBinding, Device
+from dml_tile.directml.enums import HRESULT
 from dml_tile.errors import DmlError
 from tests.helpers.descriptors import GOOD
 from tests.helpers.devices import (

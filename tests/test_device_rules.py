@@ -24,10 +24,11 @@ from dml_tile.bindings.slots import (
     Slot,
     SlotKind,
 )
-from dml_tile.descriptors import BufferTensorDesc
-from dml_tile.enums import HRESULT, BindingType, Feature, FeatureLevel, ResourceDimension
+from dml_tile.checks.catalogue import RULES
+from dml_tile.descriptors.tile import BufferTensorDesc
+from dml_tile.directml.enums import HRESULT, BindingType, Feature, FeatureLevel, ResourceDimension
+from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis
-from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import DESCRIPTOR_RULES
 from dml_tile.rules.device import Compilation, Creation, FeatureQuery, InitializerOperators, Removal
 from dml_tile.rules.dispatch import (
@@ -41,7 +42,6 @@ from dml_tile.rules.dispatch import (
     TableUse,
     is_plainly_fine,
 )
-from dml_tile.targets import Target
 from tests.helpers.descriptors import at
 
 D, R = Basis.DOCUMENTED, Basis.RUNTIME

@@ -8,15 +8,8 @@ import numpy as np
 import pytest
 
 import dml_tile
-from dml_tile.device import (
-    BindingDesc,
-    BindingTableDesc,
-    Buffer,
-    BufferArrayBinding,
-    BufferBinding,
-    Device,
-)
-from dml_tile.enums import ExecutionFlags
+from dml_tile.device import BindingDesc, BindingTableDesc, Buffer, BufferArrayBinding, BufferBinding, Device
+from dml_tile.directml.enums import ExecutionFlags
 from dml_tile.errors import DmlError
 from tests.helpers.descriptors import GOOD, page_tile, row
 from tests.helpers.devices import (

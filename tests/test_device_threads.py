@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.device import (
-    Buffer,
-    BufferBinding,
-    Device,
-    dispatches,
-)
+from dml_tile.device import Buffer, BufferBinding, Device, dispatches
 from dml_tile.execution.executor import BoundTile
 from tests.helpers.descriptors import GOOD
 from tests.helpers.devices import (

@@ -17,8 +17,8 @@ from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx as onnx_dialect
 from dml_tile.dialects import openvino as openvino_dialect
 from dml_tile.dialects import webnn as webnn_dialect
+from dml_tile.dialects.request import Request
 from dml_tile.errors import DialectError
-from dml_tile.tile_request import Request
 
 Case = dict[str, Any]
 

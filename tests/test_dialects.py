@@ -11,19 +11,19 @@ import pytest
 from numpy.typing import NDArray
 
 from dml_tile.arrays import onnx, openvino, webnn
-from dml_tile.data_types import CARRIERS, TensorDataType
+from dml_tile.checks.catalogue import RULES
 from dml_tile.dialects import directml
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx as onnx_dialect
 from dml_tile.dialects import openvino as openvino_dialect
 from dml_tile.dialects import webnn as webnn_dialect
-from dml_tile.enums import UINT_MAX
+from dml_tile.dialects.directml import DIALECT_RULES, SPECIFICATION_RULES, merged
+from dml_tile.dialects.request import INT64_MAX, Request
+from dml_tile.directml.data_types import CARRIERS, TensorDataType
+from dml_tile.directml.enums import UINT_MAX
 from dml_tile.errors import DialectError, DmlError
 from dml_tile.findings import Rule
-from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import check
-from dml_tile.rules.dialect import DIALECT_RULES, SPECIFICATION_RULES, merged
-from dml_tile.tile_request import INT64_MAX, Request
 from tests.helpers.descriptors import at
 
 ONNX, OPENVINO, WEBNN, NUMPY = "onnx", "openvino", "webnn", "numpy"

@@ -14,14 +14,14 @@ from typing import Any, Final
 import pytest
 
 import dml_tile
-from dml_tile.calls import record_calls
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.checks.catalogue import RULES
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.directml.targets import TILE_SUPPORT, Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
 from dml_tile.lowering.lower import lower
-from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import check
-from dml_tile.targets import TILE_SUPPORT, Target
+from dml_tile.simulation.calls import record_calls
 from docs.generate import DOCS, GENERATED
 from docs.generator import rules_page
 from docs.generator.api_page import TASKS

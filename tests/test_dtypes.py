@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from dml_tile import BufferTensorDesc, TileOperatorDesc, check, data_type_of, dtype_of, execute
-from dml_tile.data_types import TensorDataType
-from dml_tile.spellings import JSON_DOCUMENT
+from dml_tile.descriptors.spellings import JSON_DOCUMENT
+from dml_tile.directml.data_types import TensorDataType
 
 SHARED = [member for member in TensorDataType if member not in (0, TensorDataType.INT4, TensorDataType.UINT4)]
 

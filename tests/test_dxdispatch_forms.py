@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pytest
 
+from dml_tile.dxdispatch.fields import model_findings
+from dml_tile.dxdispatch.model import read_model
 from dml_tile.errors import InputError, RefusedModelError
-from dml_tile.readers.dxdispatch.model import read_model
-from dml_tile.readers.dxdispatch.parts import model_findings
-from dml_tile.readers.json.syntax import Document
+from dml_tile.formats.json_text import Document
 from tests.helpers.command_line import Call
 from tests.helpers.dxdispatch_models import OWNED, Json, model, tile_json, values
 

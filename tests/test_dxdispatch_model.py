@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.dxdispatch.fields import MODEL_KEYS, is_dxdispatch_model
+from dml_tile.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
 from dml_tile.errors import InputError
-from dml_tile.readers.dxdispatch.keys import MODEL_KEYS, is_dxdispatch_model
-from dml_tile.readers.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
 from tests.helpers.dxdispatch_models import Json, model, tile_json
 
 

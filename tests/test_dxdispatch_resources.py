@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dml_tile.dxdispatch import resources
+from dml_tile.dxdispatch.model import read_model
+from dml_tile.dxdispatch.resources import allocate
 from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
-from dml_tile.readers.dxdispatch import resources
-from dml_tile.readers.dxdispatch.model import read_model
-from dml_tile.readers.dxdispatch.resources import allocate
 from tests.helpers.dxdispatch_models import Json, model, values
 
 FACTS = json.loads((Path(__file__).parent / "data" / "dxdispatch_json.facts.json").read_text())["cases"]

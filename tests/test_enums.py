@@ -6,9 +6,9 @@ from enum import IntEnum, IntFlag
 
 import pytest
 
-from dml_tile import enums
-from dml_tile.data_types import TensorDataType
-from dml_tile.enums import HRESULT, FeatureLevel
+from dml_tile.directml import enums
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import HRESULT, FeatureLevel
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 import dml_tile
 from dml_tile import errors
-from dml_tile.enums import HRESULT
+from dml_tile.directml.enums import HRESULT
 from dml_tile.errors import (
     ConfigError,
     DialectError,

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.dtypes import DTYPES
-from dml_tile.enums import HRESULT
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.directml.dtypes import DTYPES
+from dml_tile.directml.enums import HRESULT
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import MAX_KEPT_TILES, POISON, Padding, execute
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import check
-from dml_tile.simulation import simulate
+from dml_tile.simulation.target import simulate
 from tests.helpers.descriptors import changed, row
 
 GUARD = 0xA5

@@ -18,8 +18,8 @@ CHANGING: Final = {
     "dml_tile.checks.source_summary.SourceSummary",
     "dml_tile.pytest_plugin.running.Running",
     "dml_tile.pytest_plugin.wide_fixtures.Made",
-    "dml_tile.readers.sandbox.watchdog.Deadline",
-    "dml_tile.simulation.Entered",
+    "dml_tile.readers.sandbox.child.Deadline",
+    "dml_tile.simulation.target.Entered",
     "dml_tile.sweeps.processes._Batch",
 }
 

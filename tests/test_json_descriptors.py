@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.errors import InputError, Problem
-from dml_tile.readers.json import descriptors as documents
-from dml_tile.readers.json.descriptors import JsonDescriptor, parse_source, read_document, read_lines, read_source
+from dml_tile.readers import descriptors as documents
+from dml_tile.readers.descriptors import JsonDescriptor, parse_source, read_document, read_lines, read_source
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dml_tile.errors import Position, Problem
-from dml_tile.readers.json.descriptors import read_source
-from dml_tile.readers.json.locate import JsonText
-from dml_tile.readers.json.positions import SourceText
+from dml_tile.formats.json_text import JsonText, SourceText
+from dml_tile.readers.descriptors import read_source
 
 TILE = """{
   "InputTensor": {"DataType": "FLOAT32", "Sizes": [2, 3]},

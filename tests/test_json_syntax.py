@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dml_tile.readers.json.syntax import parse_json
+from dml_tile.formats.json_text import parse_json
 
 
 @pytest.mark.parametrize(

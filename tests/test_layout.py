@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.enums import UINT_MAX
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.enums import UINT_MAX
 from dml_tile.geometry import layout
 from dml_tile.geometry.layout import (
     calc_buffer_tensor_size,

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from typer.testing import Result
 
 from dml_tile.checks import advice
-from dml_tile.descriptors import OperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc
 from dml_tile.emit.schemas import schemas
 from tests.helpers.command_line import Call
 from tests.helpers.dxdispatch_models import tile_json

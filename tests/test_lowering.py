@@ -8,20 +8,18 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from dml_tile.data_types import TensorDataType
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx, openvino
+from dml_tile.directml.data_types import TensorDataType
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
 from dml_tile.geometry.axes import Axis
-from dml_tile.lowering.choice import chains_of
-from dml_tile.lowering.cover import covering_tiles
-from dml_tile.lowering.lower import lower, lower_request
-from dml_tile.lowering.run import run_lowering
+from dml_tile.lowering.choice import chains_of, covering_tiles
+from dml_tile.lowering.lower import lower, lower_request, run_lowering
+from dml_tile.lowering.rules import LOWERING_RULES
 from dml_tile.rules.check import check
-from dml_tile.rules.lowering import LOWERING_RULES
-from dml_tile.simulation import simulate
+from dml_tile.simulation.target import simulate
 from tests.helpers.descriptors import GOOD, OPERATOR, at, page_tile, row, strided
 from tests.helpers.rule_cases import LOWERING_CASES
 

@@ -13,13 +13,13 @@ import pytest
 from rich.console import Console
 
 from dml_tile.checks.lowering_result import LoweringResult, lower_part
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.dialects import onnx
+from dml_tile.directml.targets import Target
 from dml_tile.emit.lowering import lowering_model, lowering_source
 from dml_tile.lowering.lower import lower, lower_request
-from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.lowering import cost_lines, lowering_table, print_lowered
-from dml_tile.targets import Target
 from tests.helpers.compilers import (
     COMPILERS,
     REAL_HEADERS,

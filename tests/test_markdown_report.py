@@ -11,7 +11,7 @@ from rich.console import Console
 
 from dml_tile.checks.result import Result
 from dml_tile.errors import Problem
-from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.markdown import MAX_LISTED, MarkdownReport
 from dml_tile.reports.report import ReportOptions
 from tests.helpers.check_files import BAD, TILE, write

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from dml_tile.bindings.memory import byte_view, tensor_view
-from dml_tile.data_types import TensorDataType
-from dml_tile.dtypes import DTYPES
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.dtypes import DTYPES
 
 ZEROS = bytes(16)
 MAKERS: list[Callable[[], Any]] = [

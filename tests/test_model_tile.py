@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dml_tile.dialects import onnx, openvino
+from dml_tile.dialects.request import Dialect, Request
 from dml_tile.readers.model_tile import TileNode, tile_node
-from dml_tile.tile_request import Dialect, Request
 
 ONNX, OPENVINO = onnx.TILE_13, openvino.TILE_1
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dml_tile.readers.npy import open_npy
+from dml_tile.formats.npy import open_npy
 
 
 def with_header(path: Path, header: str | bytes, version: int = 1, length: int | None = None) -> Path:

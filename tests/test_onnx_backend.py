@@ -15,7 +15,7 @@ from onnx import TensorProto, defs, helper, numpy_helper
 from onnx.backend.test import BackendTest, loader
 
 from dml_tile.errors import DialectError, DmlError
-from dml_tile.simulation import simulate
+from dml_tile.simulation.target import simulate
 from tests.helpers.onnx_backend import OPERATORS, TileBackend
 from tests.helpers.onnx_graphs import constant, tile_node
 

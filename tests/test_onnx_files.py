@@ -14,8 +14,7 @@ from onnx import ModelProto, TensorProto
 
 from dml_tile.errors import InputError, Problem
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
-from dml_tile.readers.onnx.file import MAX_MODEL_BYTES, load
-from dml_tile.readers.onnx.light import LARGE, MESSAGES, TENSOR, TENSOR_DATA
+from dml_tile.readers.onnx.file import LARGE, MAX_MODEL_BYTES, MESSAGES, TENSOR, TENSOR_DATA, load
 from dml_tile.readers.onnx.tiles import read_nodes
 from tests.helpers.onnx_graphs import (
     FLOAT,

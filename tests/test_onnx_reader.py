@@ -9,10 +9,10 @@ from typing import Any, Final
 import pytest
 from onnx import NodeProto, TensorProto, helper
 
+from dml_tile.dialects.request import Request
 from dml_tile.errors import InputError, Problem
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.onnx.tiles import read_nodes
-from dml_tile.tile_request import Request
 from tests.helpers.onnx_graphs import (
     BOOL,
     FLOAT,

@@ -15,7 +15,7 @@ from onnx import ModelProto, TensorProto, helper
 from dml_tile import check_model
 from dml_tile.errors import InputError
 from dml_tile.readers.model_tile import ONNXRUNTIME, KnownShapes, TileNode
-from dml_tile.readers.onnx.operators import MICROSOFT, Operator
+from dml_tile.readers.onnx.functions import MICROSOFT, Operator
 from dml_tile.readers.onnx.values import Value, dimensions
 from dml_tile.readers.sandbox import parent
 from dml_tile.readers.sandbox.parent import started
@@ -25,7 +25,7 @@ from tests.helpers.onnx_graphs import FLOAT, INT64, constant, graph, model, node
 ort = pytest.importorskip("onnxruntime")
 pytest.importorskip("sympy")
 
-from dml_tile.readers.onnx.onnxruntime_inference import onnxruntime_inference  # noqa: E402  # the packages are there
+from dml_tile.readers.onnx.onnxruntime import onnxruntime_inference  # noqa: E402  # the packages are there
 
 INT32: Final = TensorProto.INT32
 UINT8: Final = TensorProto.UINT8

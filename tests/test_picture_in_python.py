@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from dml_tile import Picture, cpp_text, lower, read_operator_desc, show, simulate, write_operator_desc
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import GOOD, OPERATOR, page_tile
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from dml_tile.pictures.marks import COLOURS
 from dml_tile.pictures.terminal import picture_lines
-from dml_tile.reports.lines import Line, print_lines
+from dml_tile.reports.text import Line, print_lines
 from tests.helpers.drawn_tiles import TILES, picture
 
 

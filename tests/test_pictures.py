@@ -10,14 +10,11 @@ from typing import Any
 
 import pytest
 
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
-from dml_tile.enums import UINT_MAX
-from dml_tile.pictures.addresses import lowest_addresses
-from dml_tile.pictures.legend import copies, heading, legend, part, undrawn
-from dml_tile.pictures.marks import COLOURS, Mark, cut, letters
-from dml_tile.pictures.memory import MAX_CELLS
-from dml_tile.pictures.table import MemoryTable, table_of
-from dml_tile.pictures.tile import TilePicture, picture_of, row_major
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.directml.enums import UINT_MAX
+from dml_tile.pictures.marks import COLOURS, Mark, TilePicture, cut, letters, picture_of, row_major
+from dml_tile.pictures.memory import MAX_CELLS, lowest_addresses
+from dml_tile.pictures.table import MemoryTable, copies, heading, legend, part, table_of, undrawn
 from tests.helpers.descriptors import page_tile
 
 

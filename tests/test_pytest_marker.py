@@ -33,7 +33,7 @@ def test_the_marker_narrows_and_needs_no_fixture(
     source = "\n".join(
         [
             "import pytest, dml_tile",
-            "from dml_tile.simulation import resolve",
+            "from dml_tile.simulation.target import resolve",
             *(f"@pytest.mark.dml({marker})" for marker in markers),
             "def test_it(request): assert f'[{resolve(None).name}]' in request.node.name",
         ]
@@ -46,7 +46,7 @@ def test_a_marker_can_ask_for_an_adapter(pytester: pytest.Pytester) -> None:
         pytester,
         """
         import dml_tile, pytest
-        from dml_tile.simulation import resolve
+        from dml_tile.simulation.target import resolve
 
         WEAK = dml_tile.Target("5_0", name="weak", typed_uav_loads=False)
 
@@ -156,7 +156,7 @@ def test_a_marked_test_simulates_for_its_fixtures_and_for_no_other_test(pytester
         pytester,
         """
         import pytest
-        from dml_tile.simulation import resolve
+        from dml_tile.simulation.target import resolve
 
         @pytest.fixture
         def narrow(): return resolve(None).name

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from dml_tile.targets import DEFAULT_TARGET
+from dml_tile.directml.targets import DEFAULT_TARGET
 from tests.helpers.plugin_runs import passed, run
 
 TESTS = """
     import pytest
-    from dml_tile.simulation import resolve
+    from dml_tile.simulation.target import resolve
 
     def test_plain():
         pass
@@ -141,7 +141,7 @@ def test_a_test_case_runs_at_the_only_target(pytester: pytest.Pytester) -> None:
 
 BRINGS_ITS_OWN = """
     import pytest
-    from dml_tile.simulation import resolve
+    from dml_tile.simulation.target import resolve
 
     @pytest.mark.parametrize("dml_target", ["4_0", "windows-10-2004"], indirect=True)
     def test_own(dml_target):
@@ -214,4 +214,4 @@ def test_an_unused_plugin_imports_nothing_else(pytester: pytest.Pytester, monkey
     monkeypatch.delenv("DML_TILE_TARGET", raising=False)
     pytester.makepyfile(test_unused="def test_it(): pass")
     done = subprocess.run([sys.executable, "-c", UNUSED], capture_output=True, check=True, text=True)
-    assert done.stdout.splitlines()[-1] == "['dml_tile', 'dml_tile.calls', 'dml_tile.pytest_plugin']"
+    assert done.stdout.splitlines()[-1] == "['dml_tile', 'dml_tile.simulation.calls', 'dml_tile.pytest_plugin']"

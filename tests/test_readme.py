@@ -9,10 +9,10 @@ import sys
 import pytest
 
 from dml_tile import check
-from dml_tile.data_types import TensorDataType
-from dml_tile.readers.json.descriptors import JsonDescriptor, read_document
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.targets import WINDOWS_RELEASES, Target
+from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.reports.tables import dimension_counts
-from dml_tile.targets import WINDOWS_RELEASES, Target
 from tests.helpers.packages import skip_without_reader
 from tests.helpers.pages import blocks_of, commands_of, printed_by, run_python
 from tests.helpers.paths import ROOT

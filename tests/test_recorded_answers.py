@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import pytest
 
-from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.enums import FeatureLevel
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import Target
 from dml_tile.rules.check import check
-from dml_tile.targets import Target
 from tests.helpers.recorded_answers import CRASH, OVER_READS, ROWS, S_OK, answer, recorded_answer, rows_of
 from tests.helpers.runtime_oracle import create_operator
 

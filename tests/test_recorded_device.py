@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device import CompiledOperator, Device
-from dml_tile.enums import Feature
+from dml_tile.directml.enums import Feature
 from dml_tile.errors import DmlError
 from tests.helpers.descriptors import GOOD
 from tests.helpers.recorded_questions import INITIALIZED, LEVELS, OPERATORS

@@ -13,9 +13,9 @@ import pytest
 import xmlschema
 from jsonschema import Draft4Validator
 
-from dml_tile.pages import TILE_PAGE
+from dml_tile.checks.catalogue import RULES
+from dml_tile.directml.pages import TILE_PAGE
 from dml_tile.reports.annotations import MAX_SHOWN
-from dml_tile.rules.catalogue import RULES
 from tests.helpers.check_files import BAD, INT64, TILE, model, write
 from tests.helpers.command_line import Call
 from tests.helpers.onnx_graphs import constant, tile_node, typed

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.source_summary import SourceSummary
-from dml_tile.enums import FeatureLevel
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import Target
 from dml_tile.errors import Problem
 from dml_tile.findings import Against
-from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS, TileNode
-from dml_tile.reports.markup.elements import hash_source
-from dml_tile.reports.page.tables import MAX_LISTED
+from dml_tile.reports.markup import hash_source
+from dml_tile.reports.page_sections import MAX_LISTED
 from dml_tile.reports.report import Origin
-from dml_tile.rules.catalogue import RULES
-from dml_tile.targets import Target
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.cli.app import app
 from dml_tile.errors import Problem
-from dml_tile.readers.json.descriptors import JsonDescriptor
-from dml_tile.reports.windows import matrix_html
+from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.reports.tables import matrix_html
 from tests.helpers.node import npm_file
 from tests.helpers.paths import EXAMPLES
 from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page

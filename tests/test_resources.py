@@ -18,7 +18,7 @@ from dml_tile.bindings.resources import (
     binding_desc,
     bindings_of,
 )
-from dml_tile.enums import UINT64_MAX, BindingType, HeapType, ResourceFlags
+from dml_tile.directml.enums import UINT64_MAX, BindingType, HeapType, ResourceFlags
 
 
 def test_a_buffer_is_zeros_on_the_default_heap() -> None:

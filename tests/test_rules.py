@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
-from dml_tile.enums import UINT_MAX
-from dml_tile.readers.dxdispatch.parts import model_findings
-from dml_tile.readers.json.syntax import parse_document
-from dml_tile.rules.catalogue import RULES
+from dml_tile.checks.catalogue import RULES
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.directml.enums import UINT_MAX
+from dml_tile.dxdispatch.fields import model_findings
+from dml_tile.dxdispatch.rules import DXDISPATCH_RULES
+from dml_tile.formats.json_text import parse_document
 from dml_tile.rules.check import DESCRIPTOR_RULES, check
-from dml_tile.rules.dxdispatch import DXDISPATCH_RULES
 from tests.helpers.rule_cases import CASES, DXDISPATCH_CASES, Case
 
 

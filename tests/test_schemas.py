@@ -14,16 +14,16 @@ from rich.console import Console
 
 from dml_tile.checks.result import Result
 from dml_tile.checks.result import results as results_of
-from dml_tile.data_types import TensorDataType
-from dml_tile.descriptors import DATA_TYPE, TileOperatorDesc
+from dml_tile.descriptors.tile import DATA_TYPE, TileOperatorDesc
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import TILE_SUPPORT, Target
+from dml_tile.dxdispatch.model import read_model
 from dml_tile.emit.schemas import schemas
-from dml_tile.enums import FeatureLevel
-from dml_tile.readers.dxdispatch.model import read_model
-from dml_tile.readers.json.descriptors import JsonDescriptor
-from dml_tile.readers.json.syntax import parse_json
+from dml_tile.formats.json_text import parse_json
+from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.json import JsonReport
 from dml_tile.reports.report import ReportOptions
-from dml_tile.targets import TILE_SUPPORT, Target
 from tests.helpers.paths import EXAMPLES, ROOT
 from tests.helpers.tile_fields import TILE_FIELDS
 

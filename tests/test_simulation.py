@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 import dml_tile
-from dml_tile.enums import FeatureLevel
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.errors import DmlError
-from dml_tile.simulation import Simulation, current_target, resolve, simulate
-from dml_tile.targets import DEFAULT_TARGET, Target
+from dml_tile.simulation.target import Simulation, current_target, resolve, simulate
 from tests.helpers.descriptors import row
 
 INT64 = row("INT64", [2, 3], [1, 2])

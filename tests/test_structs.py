@@ -12,9 +12,9 @@ from hypothesis import given
 from pydantic import ValidationError
 
 from dml_tile import check
-from dml_tile.data_types import TensorDataType
-from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.enums import TensorFlags
+from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import TensorFlags
 from tests.helpers.tile_fields import TILE_FIELDS
 
 FLOATS = BufferTensorDesc(data_type="FLOAT32", sizes=[2, 3])

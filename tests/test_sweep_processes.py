@@ -18,11 +18,11 @@ import pytest
 
 from dml_tile.checks.one_file import Event, FileCheck, FileEnd, in_this_process
 from dml_tile.cli.check_files import MIN_FILES, engine_for, engine_of
+from dml_tile.directml.targets import Target
 from dml_tile.errors import Problem
-from dml_tile.processors import processor_count
+from dml_tile.execution.processors import processor_count
 from dml_tile.sweeps.pipes import pipes_here
 from dml_tile.sweeps.processes import in_processes
-from dml_tile.targets import Target
 from tests.helpers.check_files import BAD, INT64, TILE, write
 from tests.helpers.command_line import Call, bash
 from tests.helpers.paths import EXAMPLES

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from dml_tile.data_types import TensorDataType
-from dml_tile.enums import FeatureLevel
-from dml_tile.targets import (
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import (
     DIRECTML_VERSIONS,
     ONNXRUNTIME_DIRECTML,
     TILE_SUPPORT,

@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection
 
 import pytest
 
-from dml_tile import simulation, testing
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile import testing
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.simulation import target
 from dml_tile.testing import assert_accepts, assert_rejects, simulate
 from tests.helpers.descriptors import GOOD, OPERATOR, at, page_tile, row
 
@@ -85,7 +86,7 @@ def test_a_rule_in_the_target_s_place_is_recognised() -> None:
 
 
 def test_none_is_the_simulated_target() -> None:
-    assert simulate is simulation.simulate
+    assert simulate is target.simulate
     with simulate("windows-11-21h2"):
         assert_rejects(INT64)
         assert_accepts(INT64, "4_1")

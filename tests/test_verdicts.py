@@ -14,16 +14,16 @@ import pytest
 from onnx import TensorProto
 
 from dml_tile.back_ends import BACK_ENDS
+from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.result import Result, results
 from dml_tile.checks.verdicts import Verdict
-from dml_tile.descriptors import OperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc
+from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Severity
-from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS, TileNode, tile_node
-from dml_tile.rules.catalogue import RULES
 from dml_tile.rules.check import check, require
-from dml_tile.targets import Target
 from tests.helpers.check_files import BAD, FLAT, TILE, model, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import GOOD, row

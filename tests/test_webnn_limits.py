@@ -8,14 +8,14 @@ import pytest
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
+from dml_tile.back_ends.webnn_limits import op_support_limits
 from dml_tile.checks.through_back_end import check_via
 from dml_tile.cli import app as cli
 from dml_tile.dialects import webnn as dialect
+from dml_tile.directml.enums import FeatureLevel
 from dml_tile.emit.schemas import schemas
-from dml_tile.enums import FeatureLevel
 from dml_tile.errors import DialectError
-from dml_tile.simulation import simulate
-from dml_tile.webnn_limits import op_support_limits
+from dml_tile.simulation.target import simulate
 from tests.helpers.descriptors import at
 
 FROM_4_0 = ["float32", "float16", "int32", "uint32", "int8", "uint8"]

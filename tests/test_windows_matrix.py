@@ -11,10 +11,10 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from dml_tile.cli import app as cli
-from dml_tile.data_types import TensorDataType
-from dml_tile.reports.windows import NOT_TAKEN, matrix_html, matrix_markdown, matrix_rows, matrix_table
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.targets import WINDOWS_RELEASES, Target
+from dml_tile.reports.tables import NOT_TAKEN, matrix_html, matrix_markdown, matrix_rows, matrix_table
 from dml_tile.rules.check import check
-from dml_tile.targets import WINDOWS_RELEASES, Target
 from tests.helpers.descriptors import row
 
 RELEASES: Final = [release.name for release in WINDOWS_RELEASES]

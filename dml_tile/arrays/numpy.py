@@ -14,10 +14,11 @@ from numpy import empty, may_share_memory, ndarray
 from numpy.typing import ArrayLike, NDArray
 
 from dml_tile.bindings.memory import region_of
-from dml_tile.calls import record
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.dialects import numpy as dialect
-from dml_tile.dtypes import ARRAY_TYPES, require_native, require_unmasked
+from dml_tile.dialects.request import Request
+from dml_tile.directml.dtypes import ARRAY_TYPES, require_native, require_unmasked
+from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.execution.assignment import MAX_STARTS, MAX_STRIDED_STARTS, Assignment, assignment_of, starts
 from dml_tile.execution.executor import keep, require_executable
 from dml_tile.execution.numpy_calls import Region
@@ -28,9 +29,8 @@ from dml_tile.execution.thresholds import SCRATCH
 from dml_tile.findings import Against
 from dml_tile.geometry.axes import Axis, tile_axes
 from dml_tile.geometry.layout import lie_alike, packed_strides, shares_addresses
-from dml_tile.simulation import resolve
-from dml_tile.targets import Target, TargetLike
-from dml_tile.tile_request import Request
+from dml_tile.simulation.calls import record
+from dml_tile.simulation.target import resolve
 
 _STRINGS: Final = "SUT"
 _OBJECTS: Final = "O"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dml_tile.arrays.numpy import onnx_type, tiled
 from dml_tile.dialects import onnx
-from dml_tile.tile_request import Integers
+from dml_tile.dialects.request import Integers
 
 
 def tile_13(x: ArrayLike, repeats: Integers) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dml_tile.arrays.numpy import onnx_type, tiled
 from dml_tile.dialects import openvino
-from dml_tile.tile_request import Integers
+from dml_tile.dialects.request import Integers
 
 
 def tile_1(data: ArrayLike, repeats: Integers) -> NDArray[Any]:

@@ -10,9 +10,9 @@ Each module is one back end: a pure function of a request and a target that foll
 released versions contain those files is not known.
 """
 
+from dml_tile.back_ends.rules import Fate as Fate
+from dml_tile.back_ends.rules import Handover as Handover
 from dml_tile.back_ends.table import BACK_ENDS as BACK_ENDS
 from dml_tile.back_ends.table import BackEnd as BackEnd
 from dml_tile.back_ends.table import back_end_named as back_end_named
 from dml_tile.back_ends.table import hand_over as hand_over
-from dml_tile.rules.back_end import Fate as Fate
-from dml_tile.rules.back_end import Handover as Handover

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from operator import mul
 from typing import Final, Literal, get_args
 
+from dml_tile.back_ends.rules import Fate, Handover
 from dml_tile.back_ends.tensors import refused, tensor, tile, written_strides
-from dml_tile.data_types import CARRIERS, ELEMENT_SIZES
-from dml_tile.descriptors import TensorDesc
-from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
-from dml_tile.rules.back_end import Fate, Handover
-from dml_tile.targets import Target
-from dml_tile.tile_request import Request
+from dml_tile.descriptors.tile import TensorDesc
+from dml_tile.dialects.request import Request
+from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
+from dml_tile.directml.targets import Target
 
 DataType = Literal["float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8"]
 DATA_TYPES: Final[tuple[DataType, ...]] = get_args(DataType)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from operator import mul
 
+from dml_tile.back_ends.rules import Fate, Handover
 from dml_tile.back_ends.tensors import refused, tile, uints
-from dml_tile.descriptors import BufferTensorDesc, TensorDesc
-from dml_tile.rules.back_end import Fate, Handover
-from dml_tile.targets import Target
-from dml_tile.tile_request import Request
+from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
+from dml_tile.dialects.request import Request
+from dml_tile.directml.targets import Target
 
 
 def from_directmlx(request: Request, target: Target) -> Handover:

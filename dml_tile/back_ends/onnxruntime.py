@@ -16,20 +16,12 @@ from collections.abc import Sequence
 from operator import mul
 from typing import Final, NamedTuple
 
-from dml_tile.back_ends.tensors import (
-    NOTHING,
-    elsewhere,
-    refused,
-    tensor,
-    tile,
-    uints,
-    written_strides,
-)
-from dml_tile.data_types import CARRIERS, TensorDataType
-from dml_tile.descriptors import TensorDesc
-from dml_tile.rules.back_end import Fate, Handover
-from dml_tile.targets import Target
-from dml_tile.tile_request import Request
+from dml_tile.back_ends.rules import Fate, Handover
+from dml_tile.back_ends.tensors import NOTHING, elsewhere, refused, tensor, tile, uints, written_strides
+from dml_tile.descriptors.tile import TensorDesc
+from dml_tile.dialects.request import Request
+from dml_tile.directml.data_types import CARRIERS, TensorDataType
+from dml_tile.directml.targets import Target
 
 _FLOATS: Final = frozenset({"float16", "float32"})
 _SCALARS: Final = _FLOATS | {"bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32))}

@@ -10,14 +10,14 @@ from typing import Final
 from dml_tile.back_ends.chromium import from_chromium
 from dml_tile.back_ends.directmlx import from_directmlx
 from dml_tile.back_ends.onnxruntime import CURRENT, FIRST, MIDDLE, from_onnxruntime
+from dml_tile.back_ends.rules import Fate, Handover
 from dml_tile.back_ends.tensorflow import from_tensorflow
 from dml_tile.dialects import onnx
-from dml_tile.enums import FeatureLevel
-from dml_tile.rules.back_end import Fate, Handover
-from dml_tile.simulation import resolve
-from dml_tile.targets import Target, TargetLike
+from dml_tile.dialects.request import Dialect, Request
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.simulation.target import resolve
 from dml_tile.text import did_you_mean
-from dml_tile.tile_request import Dialect, Request
 
 _L = FeatureLevel.parse
 _ORT: Final = "microsoft/onnxruntime/{}/main/onnxruntime/core/providers/dml/DmlExecutionProvider/src/Operators"

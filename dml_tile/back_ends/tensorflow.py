@@ -14,21 +14,13 @@ import math
 from operator import mul
 from typing import Final
 
-from dml_tile.back_ends.tensors import (
-    NOTHING,
-    elsewhere,
-    refused,
-    tensor,
-    tile,
-    uints,
-    written_strides,
-)
-from dml_tile.data_types import CARRIERS
-from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
-from dml_tile.rules.back_end import Fate, Handover
-from dml_tile.rules.dialect import merged
-from dml_tile.targets import Target
-from dml_tile.tile_request import Request
+from dml_tile.back_ends.rules import Fate, Handover
+from dml_tile.back_ends.tensors import NOTHING, elsewhere, refused, tensor, tile, uints, written_strides
+from dml_tile.dialects.directml import merged
+from dml_tile.dialects.request import Request
+from dml_tile.directml.data_types import CARRIERS
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
+from dml_tile.directml.targets import Target
 
 DATA_TYPES: Final = frozenset({"bool", "float16", "float32", "int16", "int32", "int64"})
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.enums import UINT_MAX
+from dml_tile.back_ends.rules import Fate, Handover
+from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.directml.enums import UINT_MAX
 from dml_tile.geometry.layout import calc_buffer_tensor_size, packed_strides
-from dml_tile.rules.back_end import Fate, Handover
 
 NOTHING: Final = Handover(Fate.NOTHING, note="the result has no elements")
 

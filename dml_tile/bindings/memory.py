@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile.data_types import TensorDataType
-from dml_tile.dtypes import DTYPES, carrier_of, require_native, require_unmasked
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.dtypes import DTYPES, carrier_of, require_native, require_unmasked
 from dml_tile.geometry.layout import extent, packed_strides, require_data_type_value, require_uints
 
 if TYPE_CHECKING:

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, SupportsIndex, TypeAlias
 
-from dml_tile.enums import HRESULT, UINT64_MAX, UINT_MAX, BindingType, HeapType, ResourceDimension, ResourceFlags
+from dml_tile.directml.enums import (
+    HRESULT,
+    UINT64_MAX,
+    UINT_MAX,
+    BindingType,
+    HeapType,
+    ResourceDimension,
+    ResourceFlags,
+)
 
 if TYPE_CHECKING:  # rules are about resources, and known without NumPy
     import numpy as np

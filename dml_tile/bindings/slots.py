@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final, Literal, NamedTuple
 
 from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice
-from dml_tile.descriptors import BufferTensorDesc
-from dml_tile.enums import (
+from dml_tile.descriptors.tile import BufferTensorDesc
+from dml_tile.directml.enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     DML_PERSISTENT_BUFFER_ALIGNMENT,
     BindingType,

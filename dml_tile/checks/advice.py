@@ -11,13 +11,13 @@ from typing import Final
 
 from dml_tile.checks.lowering_result import lowering_of
 from dml_tile.checks.result import Result
+from dml_tile.dialects.request import Specification
 from dml_tile.errors import DmlError
 from dml_tile.lowering.lower import MENDED_RULES
-from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.rules.tile import dimension_count_is_supported_at_level
 from dml_tile.text import printable
-from dml_tile.tile_request import Specification
 
 as_typed: Final = subprocess.list2cmdline if os.name == "nt" else shlex.join
 """A command's arguments as its user types them."""

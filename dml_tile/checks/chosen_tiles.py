@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from dml_tile.checks.files import Complain
 from dml_tile.errors import Problem
-from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded
 

@@ -11,12 +11,12 @@ from dml_tile.checks.one_file import Engine, FileCheck, FileEnd, in_this_process
 from dml_tile.checks.result import Result
 from dml_tile.checks.selection import Selection
 from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.directml.targets import Target
 from dml_tile.errors import Problem
 from dml_tile.files.urls import is_url
 from dml_tile.findings import Against, Severity
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sources import EMPTY_FOLDER, expanded, may_have_tiles
-from dml_tile.targets import Target
 
 if TYPE_CHECKING:  # most checks need none
     from dml_tile.back_ends import BackEnd

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml_tile.checks.result import results, ruled_out
+from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
 from dml_tile.geometry.chain import MAX_STEPS
 from dml_tile.lowering.lower import lower, lower_request
 from dml_tile.lowering.steps import Lowering
-from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.rules.check import not_a_tile
-from dml_tile.targets import Target
 
 
 @dataclass(frozen=True, slots=True)

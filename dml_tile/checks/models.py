@@ -10,13 +10,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from dml_tile.checks.result import Result, results
+from dml_tile.directml.targets import TargetLike
 from dml_tile.errors import InputError, Problem
 from dml_tile.findings import Against, bases_of
 from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.model_tile import ONNXRUNTIME, KnownShapes
 from dml_tile.readers.sources import Sources
-from dml_tile.simulation import resolve
-from dml_tile.targets import TargetLike
+from dml_tile.simulation.target import resolve
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -11,11 +11,11 @@ from dml_tile.checks.result import Result, results
 from dml_tile.checks.selection import Selection
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.checks.verdicts import Verdict, verdict_of
+from dml_tile.directml.targets import Target
 from dml_tile.errors import Problem
 from dml_tile.findings import Against, Severity
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sources import Sources, is_model_file
-from dml_tile.targets import Target
 
 if TYPE_CHECKING:  # most checks need none
     from dml_tile.back_ends import BackEnd

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dml_tile.checks.verdicts import SO_FAR, Verdict, verdict_of
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
-from dml_tile.enums import FeatureLevel
+from dml_tile.dialects.directml import SPECIFICATION_RULES
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import DEFAULT_TARGET, Target
+from dml_tile.dxdispatch.rules import part_findings
 from dml_tile.errors import Position
 from dml_tile.findings import Against, Finding, Severity
-from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.rules.capture import the_emulator_agrees
 from dml_tile.rules.check import check, lowest_level, not_a_tile
-from dml_tile.rules.dialect import SPECIFICATION_RULES
-from dml_tile.rules.dxdispatch import part_findings
-from dml_tile.targets import DEFAULT_TARGET, Target
 
 if TYPE_CHECKING:  # most checks need neither
     from dml_tile.back_ends import BackEnd

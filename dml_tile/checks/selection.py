@@ -36,7 +36,7 @@ def _words_that_name(rule_id: str, choices: Iterable[str]) -> int:
 
 
 def _require_known(words: str) -> None:
-    from dml_tile.rules.catalogue import RULES  # which most checks do without
+    from dml_tile.checks.catalogue import RULES  # which most checks do without
 
     if any(f"{rule_id}-".startswith(f"{words}-") for rule_id in RULES):
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dml_tile.checks.result import Result
 from dml_tile.checks.verdicts import Verdict
-from dml_tile.enums import FeatureLevel
+from dml_tile.directml.enums import FeatureLevel
 from dml_tile.findings import Severity
 
 _NOT_FOR_DIRECTML = (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)

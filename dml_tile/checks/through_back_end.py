@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dml_tile.back_ends import BackEnd, Fate, Handover, back_end_named
-from dml_tile.enums import FeatureLevel
+from dml_tile.back_ends.rules import BACK_END_RULES, back_end_hands_over_a_tile
+from dml_tile.dialects.directml import sizes_fit
+from dml_tile.dialects.request import Request
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import DATA_TYPES, Target, TargetLike
 from dml_tile.findings import Against, Finding, bases_of, found_by
 from dml_tile.readers.model_tile import TileNode
-from dml_tile.rules.back_end import BACK_END_RULES, back_end_hands_over_a_tile
 from dml_tile.rules.check import DISTINCT_LEVELS, check
-from dml_tile.rules.dialect import sizes_fit
-from dml_tile.simulation import resolve
-from dml_tile.targets import DATA_TYPES, Target, TargetLike
-from dml_tile.tile_request import Request
+from dml_tile.simulation.target import resolve
 
 
 class ThroughBackEnd(NamedTuple):

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
+from dml_tile.back_ends.rules import back_end_hands_over_a_tile, back_end_hands_the_tile_to_directml
 from dml_tile.findings import Finding, Severity
-from dml_tile.rules.back_end import back_end_hands_over_a_tile, back_end_hands_the_tile_to_directml
 from dml_tile.rules.tile import operator_is_a_tile
 
 

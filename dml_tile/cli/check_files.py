@@ -13,7 +13,7 @@ from dml_tile.checks.files import Checking
 from dml_tile.checks.one_file import Engine, Event, FileCheck, FileEnd, in_this_process
 from dml_tile.checks.result import Result
 from dml_tile.cli.console import console_of
-from dml_tile.processors import processor_count
+from dml_tile.execution.processors import processor_count
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -10,11 +10,11 @@ from dml_tile.checks.chosen_tiles import ChosenTiles, listed
 from dml_tile.checks.lowering_result import LoweringResult, lower_part
 from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of
 from dml_tile.cli.output_files import print_text
+from dml_tile.directml.targets import Target
 from dml_tile.emit.lowering import lowering_model, lowering_source
 from dml_tile.emit.source import json_text
 from dml_tile.errors import Problem
 from dml_tile.reports.lowering import print_lowered, print_not_lowered
-from dml_tile.targets import Target
 
 
 def lower_file(

@@ -14,15 +14,15 @@ from dml_tile.checks.result import Result, results
 from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of, exit_on_file_errors
 from dml_tile.cli.output_files import replaced
 from dml_tile.dialects import directml
+from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError, Problem
 from dml_tile.pictures.html import picture_html
+from dml_tile.pictures.marks import TilePicture, no_picture, picture_of
 from dml_tile.pictures.svg import picture_svg
 from dml_tile.pictures.terminal import picture_lines, undrawn_lines
-from dml_tile.pictures.tile import TilePicture, no_picture, picture_of
-from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
-from dml_tile.reports.lines import Line, print_lines, result_lines
-from dml_tile.targets import Target
+from dml_tile.reports.text import Line, print_lines, result_lines
 from dml_tile.text import printable
 
 MAX_TILES: Final = 10

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from dml_tile.bindings.resources import uint
-from dml_tile.enums import CommandListType
+from dml_tile.directml.enums import CommandListType
 
 _CALL: Final = "ExecuteCommandLists"
 

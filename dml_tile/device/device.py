@@ -11,13 +11,14 @@ from typing import Final, Literal, SupportsIndex, overload
 
 from dml_tile.bindings.memory import BufferLike, Bytes, byte_view, element_dtype
 from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, uint
-from dml_tile.data_types import TensorDataType
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.device.recorder import CommandRecorder
 from dml_tile.device.table import BindingTable, BindingTableDesc
-from dml_tile.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
+from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.execution.executor import Padding, require_padding
 from dml_tile.findings import Against
 from dml_tile.rules.check import findings_of
@@ -30,8 +31,7 @@ from dml_tile.rules.device import (
     FeatureQuery,
     Removal,
 )
-from dml_tile.simulation import resolve
-from dml_tile.targets import Target, TargetLike
+from dml_tile.simulation.target import resolve
 
 LevelLike = FeatureLevel | int | str
 """A feature level, its value, or its name, such as ``"4_1"``."""

@@ -18,14 +18,14 @@ from dml_tile.bindings.slots import (
     TEMPORARY,
     Slot,
 )
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.lifetime import Lifetime
-from dml_tile.enums import ExecutionFlags, FeatureLevel, TensorFlags
+from dml_tile.directml.enums import ExecutionFlags, FeatureLevel, TensorFlags
+from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import described, keep, plan_of, why_never_executed
 from dml_tile.execution.plan import Plan
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerOperators
-from dml_tile.targets import Target
 
 _DESCRIPTORS_OF_A_TILE: Final = 2
 """One for its input or its persistent resource, one for its output."""

@@ -8,11 +8,11 @@ from typing import Final, NamedTuple, TypeAlias
 from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.resources import BufferBinding, Span
 from dml_tile.bindings.slots import BindingPair, BindingStage, BindPoint, Slot
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.dispatchables import CompiledOperator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.device.table import BindingTable
-from dml_tile.enums import ExecutionFlags
+from dml_tile.directml.enums import ExecutionFlags
 from dml_tile.execution.executor import POISON
 from dml_tile.execution.threads import run_once
 from dml_tile.findings import Finding

@@ -7,13 +7,13 @@ from threading import Lock
 from typing import TypeVar
 
 from dml_tile.bindings.resources import Direct3DDevice
-from dml_tile.calls import record, report_question, report_removal
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import Padding
 from dml_tile.findings import Against, Finding, Rule, Severity, bases_of, found_by
 from dml_tile.rules.device import REMOVAL_RULES, Removal
-from dml_tile.targets import Target
+from dml_tile.simulation.calls import record, report_question, report_removal
 
 Subject = TypeVar("Subject")
 

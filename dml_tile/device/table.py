@@ -12,10 +12,10 @@ from typing import Final, TypeAlias
 
 from dml_tile.bindings.resources import BindingLike, BufferBinding, binding_desc, bindings_of, uint
 from dml_tile.bindings.slots import INITIALIZER_INPUT, Binding, BindPoint, Bound, Count, Slot
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
-from dml_tile.enums import BindingType
+from dml_tile.directml.enums import BindingType
 from dml_tile.findings import Finding
 from dml_tile.rules import dispatch
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES, BOUND_RULES, COUNT_RULES, is_plainly_fine

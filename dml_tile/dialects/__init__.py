@@ -13,7 +13,7 @@ A function of the first four takes a data type, a shape and repeats, and returns
     directml.tile_desc(request)
 """
 
-from dml_tile.tile_request import Dialect as Dialect
-from dml_tile.tile_request import Integers as Integers
-from dml_tile.tile_request import Request as Request
-from dml_tile.tile_request import Specification as Specification
+from dml_tile.dialects.request import Dialect as Dialect
+from dml_tile.dialects.request import Integers as Integers
+from dml_tile.dialects.request import Request as Request
+from dml_tile.dialects.request import Specification as Specification

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from dml_tile.tile_request import (
+from dml_tile.dialects.request import (
     Dialect,
     Integers,
     Request,

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from dml_tile.data_types import OPENVINO_NAMES
-from dml_tile.tile_request import (
+from dml_tile.dialects.request import (
     Dialect,
     Integers,
     Request,
@@ -20,6 +19,7 @@ from dml_tile.tile_request import (
     shape_of,
     vector,
 )
+from dml_tile.directml.data_types import OPENVINO_NAMES
 
 TILE_1_TYPES: Final = frozenset(
     {

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from dml_tile.enums import UINT_MAX
-from dml_tile.tile_request import (
+from dml_tile.dialects.request import (
     Dialect,
     Integers,
     Request,
@@ -18,6 +17,7 @@ from dml_tile.tile_request import (
     require_fitting,
     vector,
 )
+from dml_tile.directml.enums import UINT_MAX
 
 TILE_TYPES: Final = frozenset(
     {"float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8", "int4", "uint4"}

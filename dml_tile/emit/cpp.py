@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
-from dml_tile.descriptors import (
+from dml_tile.descriptors.spellings import Enumerator
+from dml_tile.descriptors.tile import (
     DATA_TYPE,
     OPERATOR_TYPE,
     TENSOR_FLAGS,
@@ -14,8 +15,7 @@ from dml_tile.descriptors import (
     TensorDesc,
     TileOperatorDesc,
 )
-from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType
-from dml_tile.spellings import Enumerator
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType
 from dml_tile.text import braced
 
 Descriptor: TypeAlias = OperatorDesc | TileOperatorDesc | None

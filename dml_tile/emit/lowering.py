@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from dml_tile.checks.lowering_result import LoweringResult
-from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.descriptors import DATA_TYPE, BufferTensorDesc
+from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc
+from dml_tile.dialects.request import Request
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.enums import TensorFlags
 from dml_tile.emit.source import Commented, commented_text
-from dml_tile.enums import TensorFlags
 from dml_tile.geometry.layout import extent, round_up_4
 from dml_tile.lowering.steps import Lowering, LoweringStep
 from dml_tile.reports.wording import cost_of, desc_of, place_name
-from dml_tile.tile_request import Request
 
 
 def lowering_model(lowering: Lowering) -> dict[str, Any]:

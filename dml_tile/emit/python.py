@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 
 MAX_WIDTH: Final = 88
 """The width, in characters, above which Python's formatters break a line, unless told otherwise."""

@@ -12,15 +12,15 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
-from dml_tile.data_types import TensorDataType
-from dml_tile.descriptors import DATA_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.enums import OperatorType, TensorFlags, TensorType
-from dml_tile.pages import TILE_PAGE
-from dml_tile.readers.dxdispatch.model import Model
+from dml_tile.back_ends.webnn_limits import OpSupportLimits
+from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import OperatorType, TensorFlags, TensorType
+from dml_tile.directml.pages import TILE_PAGE
+from dml_tile.directml.targets import TILE_SUPPORT, TileSupport
+from dml_tile.dxdispatch.model import Model
+from dml_tile.dxdispatch.rules import TILE_NAMES
 from dml_tile.reports.json import CheckOutput
-from dml_tile.rules.dxdispatch import TILE_NAMES
-from dml_tile.targets import TILE_SUPPORT, TileSupport
-from dml_tile.webnn_limits import OpSupportLimits
 
 Schema = dict[str, Any]
 

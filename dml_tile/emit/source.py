@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
-from dml_tile.descriptors import OperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc
+from dml_tile.directml.enums import OperatorType
+from dml_tile.directml.operators import operator_name
 from dml_tile.emit.cpp import Descriptor, cpp_text
 from dml_tile.emit.python import python_text
-from dml_tile.enums import OperatorType
-from dml_tile.operators import operator_name
-from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.text import pointer_steps, printable
 
 LanguageName = Literal["cpp", "json", "python"]

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import BufferLike, Bytes, byte_view, contiguous, element_dtype, require_data_type
 from dml_tile.bindings.slots import TENSOR, Binding, BindingPair, Slot
-from dml_tile.calls import record
-from dml_tile.data_types import ELEMENT_SIZES
-from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
-from dml_tile.dtypes import DTYPES
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.directml.data_types import ELEMENT_SIZES
+from dml_tile.directml.dtypes import DTYPES
+from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError
 from dml_tile.execution.assignment import MAX_STARTS, Assignment, assignment_of, starts
 from dml_tile.execution.numpy_calls import Region
@@ -31,8 +31,8 @@ from dml_tile.rules.binding import output_is_apart, range_is_large_enough
 from dml_tile.rules.check import findings_of
 from dml_tile.rules.tensor import output_elements_are_apart, total_is_large_enough
 from dml_tile.rules.tile import output_sizes_are_the_products
-from dml_tile.simulation import resolve
-from dml_tile.targets import Target, TargetLike
+from dml_tile.simulation.calls import record
+from dml_tile.simulation.target import resolve
 
 NEVER_EXECUTED: Final = frozenset(
     rule.id for rule in (output_elements_are_apart, total_is_large_enough, output_sizes_are_the_products)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from dml_tile.execution.numpy_calls import Region, make
 from dml_tile.execution.plan import Plan
+from dml_tile.execution.processors import processor_count
 from dml_tile.execution.scratch import give_scratch, take_scratch
 from dml_tile.execution.thresholds import LARGE
-from dml_tile.processors import processor_count
 
 Progress = Callable[[int, int], object]
 """Is told how many of how many bytes are written: in the calling thread, after blocks that it wrote, and at the end."""

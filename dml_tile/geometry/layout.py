@@ -17,8 +17,8 @@ from itertools import accumulate, combinations
 from operator import index, mul
 from typing import Any, Final
 
-from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT64_MAX, UINT_MAX
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT64_MAX, UINT_MAX
 
 MAX_ENUMERATED_ADDRESSES: Final = 2**22
 MAX_ADDRESSES_OF_A_RUN: Final = 2**24

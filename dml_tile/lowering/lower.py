@@ -11,28 +11,32 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dml_tile.data_types import ELEMENT_SIZES, FLOATS, NAMED_SIZES, TensorDataType
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+import numpy as np
+
+from dml_tile.bindings.memory import BufferLike, byte_view, element_dtype, require_data_type
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
-from dml_tile.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
-from dml_tile.errors import DmlError
-from dml_tile.findings import Finding, found_by
-from dml_tile.geometry.byte_walk import ByteWalk
-from dml_tile.geometry.chain import MAX_STEPS
-from dml_tile.geometry.layout import packed_strides, round_up_4
-from dml_tile.lowering.carriers import carriers
-from dml_tile.lowering.chain import Chain
-from dml_tile.lowering.choice import chains_of
-from dml_tile.lowering.steps import Lowering, LoweringStep, StepBuffer
-from dml_tile.lowering.tiles import TensorMemory, as_described, tile_of
-from dml_tile.rules.check import findings_of
-from dml_tile.rules.dialect import (
+from dml_tile.dialects.directml import (
     dimensions_are_few_enough,
     elements_can_be_held,
     sizes_fit,
     there_is_something_to_tile,
 )
-from dml_tile.rules.lowering import MOVEMENT_RULES, Movement, Steps, steps_are_few_enough
+from dml_tile.dialects.request import Request
+from dml_tile.directml.data_types import ELEMENT_SIZES, FLOATS, NAMED_SIZES, TensorDataType
+from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
+from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.errors import DmlError
+from dml_tile.execution.executor import POISON, compile_tile, described
+from dml_tile.findings import Finding, found_by
+from dml_tile.geometry.byte_walk import ByteWalk
+from dml_tile.geometry.chain import MAX_STEPS
+from dml_tile.geometry.layout import packed_strides, round_up_4
+from dml_tile.lowering.choice import carriers, chains_of
+from dml_tile.lowering.rules import MOVEMENT_RULES, Movement, Steps, steps_are_few_enough
+from dml_tile.lowering.search import Chain
+from dml_tile.lowering.steps import Lowering, LoweringStep, StepBuffer, TensorMemory, as_described, tile_of
+from dml_tile.rules.check import findings_of
 from dml_tile.rules.tensor import Operand, TensorView, alignment_is_a_power_of_two, view_of
 from dml_tile.rules.tile import (
     data_type_is_ever_supported,
@@ -40,9 +44,7 @@ from dml_tile.rules.tile import (
     data_type_is_supported_by_adapter,
     dimension_count_is_supported_at_level,
 )
-from dml_tile.simulation import resolve
-from dml_tile.targets import Target, TargetLike
-from dml_tile.tile_request import Request
+from dml_tile.simulation.target import resolve
 
 """Element sizes, in bytes, of the data types for which DirectML has no type of that size."""
 
@@ -234,3 +236,30 @@ def _notes(task: _Task, chain: Chain, steps: Sequence[LoweringStep]) -> Iterator
         yield f"the last {parts} steps each write a part of the output"
     elif chain.scratch_sizes and steps[-1].is_a_copy:
         yield f"step {len(steps)} repeats nothing: it spreads the output"
+
+
+def run_lowering(lowering: Lowering, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
+    """Run the steps in order, at the lowering's target. Raises what ``execute`` raises, before anything is written."""
+    carrier = _data_type(lowering)
+    if carrier is not None:
+        require_data_type(element_dtype(input, "input"), carrier, "input")
+        require_data_type(element_dtype(output, "output"), carrier, "output")
+    scratch = [np.full(size, POISON, np.uint8) for size in lowering.scratch_sizes]
+    buffers: dict[StepBuffer, BufferLike] = {
+        "input": byte_view(input, "input"),
+        "output": byte_view(output, "output", writable=True),
+        **dict(enumerate(scratch)),
+    }
+    prepared = [
+        compile_tile(step.desc, lowering.target).bind(buffers[step.reads], buffers[step.writes])
+        for step in lowering.steps
+    ]
+    for step in prepared:
+        step.run()
+
+
+def _data_type(lowering: Lowering) -> int | None:
+    """The data type of the original's tensors; None for elements that no data type carries, such as complex ones."""
+    if isinstance(lowering.original, Request):
+        return lowering.original.carrier
+    return described(lowering.original)[0].data_type

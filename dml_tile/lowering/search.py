@@ -1,27 +1,48 @@
-"""A search for the copies that bring what a tile reads into the order in which it is written.
-
-Each copy reads all that is still needed from one buffer and writes it to the next. It puts some neighbouring axes of
-the output in order, their repeats included, so that they are walked as one from then on. The others it keeps
-
-- in the order in which they lie, without the gaps between them, if the dimensions allow that; or
-- as one run from the first of their elements to the last, gaps included, in a single dimension.
-
-What a buffer holds is told by the axes as they lie in it. After each copy the search goes on with the few buffers from
-which the output takes the fewest dimensions, in the least memory. A copy leaves fewer axes, so the search ends.
-"""
+"""Chains of tiles, each of a data type that carries the bits."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
-from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.enums import UINT_MAX
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.enums import UINT_MAX
 from dml_tile.geometry.axes import Axis, coalesce
-from dml_tile.geometry.byte_walk import dimensions_of
+from dml_tile.geometry.byte_walk import Dimension, dimensions_of, in_units
 from dml_tile.geometry.layout import packed_strides
-from dml_tile.lowering.chain import Chain, as_one_tile
+
+
+class CarriedTile(NamedTuple):
+    """The dimensions of one tile, in elements of the data type that carries the bits."""
+
+    carrier: TensorDataType
+    dimensions: tuple[Dimension, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Tiles in their order: one for each scratch buffer, then those that write the output from the last of them."""
+
+    tiles: tuple[CarriedTile, ...]
+    scratch_sizes: tuple[int, ...]
+    """In bytes, of what each of the first tiles writes."""
+
+    @property
+    def expense(self) -> tuple[int, int]:
+        """The number of tiles, then the bytes of scratch memory; the cheapest chain has the least."""
+        return len(self.tiles), sum(self.scratch_sizes)
+
+
+def as_one_tile(axes: Sequence[Axis], types: Sequence[TensorDataType], most: int) -> CarriedTile | None:
+    """One tile of at most ``most`` dimensions that walks coalesced axes in bytes, in the first type that allows it."""
+    for carrier in types:
+        in_elements = in_units(axes, ELEMENT_SIZES[carrier])
+        if in_elements is not None and len(dimensions := dimensions_of(in_elements)) <= most:
+            return CarriedTile(carrier, dimensions)
+    return None
+
 
 MAX_BUFFERS: Final = 8
 """With so many contents of a buffer the search goes on after each copy."""

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import Literal, TypeAlias
 
-from dml_tile.data_types import ELEMENT_SIZES
-from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.targets import Target
-from dml_tile.tile_request import Request
+from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.dialects.request import Request
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.enums import TensorFlags
+from dml_tile.directml.targets import Target
+from dml_tile.errors import DmlError
+from dml_tile.geometry.axes import Axis
+from dml_tile.geometry.byte_walk import ByteWalk, Dimension, dimensions_of, in_units
+from dml_tile.geometry.chain import can_be_chained, shortest_chain
+from dml_tile.geometry.layout import packed_strides
+from dml_tile.lowering.rules import Carried, limits_are_kept
+from dml_tile.lowering.search import CarriedTile, Chain
+from dml_tile.rules.check import require
 
 StepBuffer: TypeAlias = Literal["input", "output"] | int
 """The input, the output, or a scratch buffer by its number."""
@@ -69,3 +80,103 @@ def _bytes_of(tensor: TensorDesc | None) -> int:
     buffer: BufferTensorDesc | None = tensor.desc if tensor else None
     assert buffer is not None, "a step has passed the check"
     return math.prod((buffer.sizes or ())[: buffer.dimension_count]) * ELEMENT_SIZES[buffer.data_type]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMemory:
+    """The parts of a tensor that its data type does not change: its size in bytes, its flags and its alignment."""
+
+    total_in_bytes: int
+    flags: TensorFlags | int = TensorFlags.NONE
+    alignment: int = 0
+
+
+def uniform_chain(axes: Sequence[Axis], carrier: TensorDataType, most: int) -> Chain | None:
+    """Return the fewest tiles of one data type with packed scratch memory between them; None if there is no such chain.
+
+    ``axes`` are in bytes.
+    """
+    unit = ELEMENT_SIZES[carrier]
+    in_elements = in_units(axes, unit)
+    if in_elements is None or not can_be_chained(in_elements, most):
+        return None
+    steps = [dimensions_of(step) for step in shortest_chain(in_elements, most)]
+    scratch_sizes = (math.prod(dimension.size * dimension.repeat for dimension in step) * unit for step in steps[:-1])
+    return Chain(tuple(CarriedTile(carrier, step) for step in steps), tuple(scratch_sizes))
+
+
+def as_described(tile: CarriedTile, walk: ByteWalk, most: int) -> CarriedTile:
+    """Return a tile that does all of a walk in its own dimensions, if they are not too many.
+
+    Else those of size 1 are left out; where that is not enough, or where elements are larger, the tile stays as it is.
+    """
+    unit = ELEMENT_SIZES[tile.carrier]
+    if unit > walk.element_size:
+        return tile
+    kept = tuple(_in_parts(walk, unit))
+    squeezed = tuple(dimension for dimension in kept if dimension.size * dimension.repeat > 1)
+    dimensions = next(each for each in (kept, squeezed, tile.dimensions) if len(each) <= most)
+    return CarriedTile(tile.carrier, dimensions)
+
+
+def tile_of(tile: CarriedTile, source: TensorMemory, destination: TensorMemory, target: Target) -> TileOperatorDesc:
+    """Return the descriptor of a tile, with leading dimensions of size 1 where the target requires more.
+
+    Raises DmlError if it exceeds a limit of DirectML.
+    """
+    carrier, dimensions = tile
+    missing = target.tile_support.dimension_counts[0] - len(dimensions)
+    dimensions = (*[Dimension(1, 1, 0, 0)] * missing, *dimensions)
+    sizes, repeats, *strides = map(tuple, zip(*dimensions, strict=True))
+    tensors = []
+    for name, held, shape, steps in zip(
+        ("InputTensor", "OutputTensor"),
+        (source, destination),
+        (sizes, tuple(map(mul, sizes, repeats))),
+        strides,
+        strict=True,
+    ):
+        tensor = Carried(name, carrier, shape, _strides_if_needed(shape, steps), held.total_in_bytes)
+        if findings := tuple(limits_are_kept.findings(tensor, target)):
+            raise DmlError(findings)
+        tensors.append(
+            {
+                "DataType": carrier,
+                "Flags": held.flags,
+                "Sizes": shape,
+                "Strides": tensor.strides,
+                "TotalTensorSizeInBytes": held.total_in_bytes,
+                "GuaranteedBaseOffsetAlignment": held.alignment,
+            }
+        )
+    desc = TileOperatorDesc.model_validate({"InputTensor": tensors[0], "OutputTensor": tensors[1], "Repeats": repeats})
+    require(desc, target)
+    return desc
+
+
+def _in_parts(walk: ByteWalk, unit: int) -> Iterator[Dimension]:
+    """Give the dimensions in elements that are at most as large; the innermost dimension takes the parts of each."""
+    parts = walk.element_size // unit
+    dimensions = [
+        Dimension(size, repeat, source // unit, destination // unit)
+        for size, repeat, source, destination in walk.dimensions
+    ]
+    last = dimensions.pop() if dimensions else Dimension(1, 1, 0, 0)
+    yield from dimensions
+    reads_on = last.source == parts or last.size == 1
+    writes_on = last.destination == parts or last.size * last.repeat == 1
+    if reads_on and writes_on:
+        yield Dimension(last.size * parts, last.repeat, 1, 1)
+    else:
+        yield from (last, Dimension(parts, 1, 1, 1))
+
+
+def _strides_if_needed(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the strides, or None if they are the packed ones; a dimension of size 1 has no stride of its own."""
+    differ = (
+        size > 1 and stride != packed
+        for size, stride, packed in zip(sizes, strides, packed_strides(sizes), strict=True)
+    )
+    if not any(differ):
+        return None
+    return tuple(stride if size > 1 else 0 for size, stride in zip(sizes, strides, strict=True))

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from dml_tile.pictures.legend import COPIES, Entry, copies, facts, heading, legend, part, undrawn
-from dml_tile.pictures.marks import COLOURS, PADDING, Mark
-from dml_tile.pictures.table import BYTE, MemoryTable, MemoryTableRow, table_of
-from dml_tile.pictures.tile import TilePicture
-from dml_tile.reports.lines import Line
-from dml_tile.reports.markup.document import html_page
-from dml_tile.reports.markup.elements import Markup, element, joined
+from dml_tile.pictures.marks import COLOURS, PADDING, Mark, TilePicture
+from dml_tile.pictures.table import (
+    BYTE,
+    COPIES,
+    Entry,
+    MemoryTable,
+    MemoryTableRow,
+    copies,
+    facts,
+    heading,
+    legend,
+    part,
+    table_of,
+    undrawn,
+)
+from dml_tile.reports.markup import Markup, element, html_page, joined
+from dml_tile.reports.text import Line
 
 _COLUMNS: Final = 76
 

@@ -1,16 +1,117 @@
-"""The marks that stand for cells of memory in a picture: a few ASCII characters, a colour, and a sentence."""
+"""A tile's two tensors as memory, and where each element of the output comes from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from operator import floordiv, mod
 from typing import Final, NamedTuple
 
-from dml_tile.pictures.addresses import Index
-from dml_tile.pictures.colours import colours_of
-from dml_tile.pictures.memory import MemoryCell, TensorMemory
-from dml_tile.pictures.rows import MemoryRow
-from dml_tile.pictures.tile import Origin, TilePicture, row_major
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.pictures.memory import Index, MemoryCell, MemoryRow, TensorMemory, memory_of
+from dml_tile.rules.tensor import Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The origin of an element of the output: an element of the input, and the copy of the input that it is in.
+
+    ``copy`` has an index for each of Repeats, ``number`` counts the copies; it is None where Repeats has no such copy.
+    """
+
+    source: Index
+    copy: Index
+    number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TilePicture:
+    """The memory of a tile's tensors; of those that cannot be drawn, the reasons by their names."""
+
+    tensors: tuple[TensorMemory, ...]
+    undrawn: dict[str, str]
+    repeats: tuple[int, ...]
+
+    def origin(self, memory: TensorMemory, index: Index) -> Origin | None:
+        """The origin of an element of the output; None for an element of the input, and where it is unknown."""
+        if not memory.operand.is_output or len(self.tensors) < 2:
+            return None
+        sizes = self.tensors[0].sizes
+        if len(sizes) != len(index):
+            return None
+        copy = tuple(map(floordiv, index, sizes))
+        return Origin(tuple(map(mod, index, sizes)), copy, self._number(copy))
+
+    def _number(self, copy: Index) -> int | None:
+        repeats = self.repeats
+        if len(repeats) < len(copy) or any(i >= repeat for i, repeat in zip(copy, repeats, strict=False)):
+            return None
+        return row_major(copy, repeats[: len(copy)])
+
+
+def row_major(index: Index, sizes: tuple[int, ...]) -> int:
+    """The number of an element in row-major order, from 0."""
+    return sum(i * math.prod(sizes[dimension:]) for dimension, i in enumerate(index, start=1))
+
+
+def picture_of(desc: OperatorDesc | TileOperatorDesc | None) -> TilePicture:
+    """The picture of a descriptor; an operator that is not a tile has nothing to draw."""
+    tile = desc.desc if isinstance(desc, OperatorDesc) else desc
+    if tile is None:
+        return no_picture("it is no tile")
+    memories = {}
+    undrawn = {}
+    for name, tensor in (("InputTensor", tile.input_tensor), ("OutputTensor", tile.output_tensor)):
+        memory = memory_of(Operand(name, tensor))
+        if isinstance(memory, str):
+            undrawn[name] = memory
+        else:
+            memories[name] = memory
+    return TilePicture(tuple(memories.values()), undrawn, tile.repeats or ())
+
+
+def no_picture(why: str) -> TilePicture:
+    """The picture of a tile of which nothing can be drawn."""
+    return TilePicture((), {"the tile": why}, ())
+
+
+Cells = Sequence[int | None]
+"""A row of a picture: the number of the copy that each cell belongs to, None for no copy's."""
+
+
+def colours_of(rows: Sequence[Cells], preferred: Callable[[int], int], count: int) -> dict[int, int]:
+    """A colour, from 0 to ``count - 1``, for each copy in the rows.
+
+    Copies touch where cells of theirs are beside or above each other, or the last and the first of two rows. Each gets
+    its preferred colour where no copy that it touches has that one, those that touch the most colours first.
+    """
+    touching: dict[int, set[int]] = {copy: set() for row in rows for copy in row if copy is not None}
+    for one, other in _touching(rows):
+        touching[one].add(other)
+        touching[other].add(one)
+    taken: dict[int, set[int]] = {copy: set() for copy in touching}
+    colours: dict[int, int] = {}
+    while taken:
+        copy = max(taken, key=lambda each: (len(taken[each]), len(touching[each]), -each))
+        used = taken.pop(copy)
+        choices = (preferred(copy), *range(count))
+        colours[copy] = colour = next((each for each in choices if each not in used), choices[0])
+        for other in touching[copy] & taken.keys():
+            taken[other].add(colour)
+    return colours
+
+
+def _touching(rows: Sequence[Cells]) -> Iterator[tuple[int, int]]:
+    beside = (pair for row in rows for pair in pairwise(row))
+    above = (pair for row, below in pairwise(rows) for pair in zip(row, below, strict=False))
+    around = ((row[-1], below[0]) for row, below in pairwise(rows) if row and below)
+    for pairs in (beside, above, around):
+        for one, other in pairs:
+            if one is not None and other is not None and one != other:
+                yield one, other
+
 
 COLOURS: Final = ("#e69f00", "#9ad4f5", "#35b58c", "#f0e442", "#5a9fd4", "#e8763a", "#d99abf")
 """Of the copies: Okabe and Ito's, also for those who cannot tell red from green, and light enough for black text."""

@@ -1,17 +1,75 @@
-"""One tensor as memory: which of its elements lie where, in cells of an element's size."""
+"""The elements at the lowest addresses of a strided tensor, however large it is.
+
+Offsets are in elements. Strides may be 0 and may overlap, so several elements may have one offset.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Final
+from typing import Final, TypeAlias
 
-from dml_tile.descriptors import type_name
+from dml_tile.descriptors.tile import type_name
 from dml_tile.geometry.layout import packed_strides
-from dml_tile.pictures.addresses import Index, lowest_addresses
 from dml_tile.rules.tensor import Operand, view_of
+
+Index: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """The lowest offsets of a tensor, with the number of elements at each, and their indices."""
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    _counts: tuple[Mapping[int, int], ...]
+    """For each dimension, what it and those inside it reach: offsets, with the number of elements at each."""
+
+    @property
+    def counts(self) -> Mapping[int, int]:
+        """The lowest offsets, in their order, with the number of elements at each."""
+        return self._counts[0]
+
+    def indices(self, offset: int) -> Iterator[Index]:
+        """The indices of the elements at one of these offsets, in row-major order, one by one."""
+        return self._indices(0, offset)
+
+    def _indices(self, dimension: int, offset: int) -> Iterator[Index]:
+        if dimension == len(self.sizes):
+            yield ()
+            return
+        size, stride = self.sizes[dimension], self.strides[dimension]
+        inside = self._counts[dimension + 1]
+        for i in range(size if stride == 0 else min(size, offset // stride + 1)):
+            if offset - i * stride in inside:
+                for index in self._indices(dimension + 1, offset - i * stride):
+                    yield i, *index
+
+
+def lowest_addresses(sizes: Sequence[int], strides: Sequence[int], limit: int) -> Addresses:
+    """The ``limit`` lowest offsets of a tensor, or all if it has fewer; no size may be 0."""
+    counts: list[dict[int, int]] = [{0: 1}]
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        counts.append(_lowest(counts[-1], size, stride, limit))
+    return Addresses(tuple(sizes), tuple(strides), tuple(reversed(counts)))
+
+
+def _lowest(inside: Mapping[int, int], size: int, stride: int, limit: int) -> dict[int, int]:
+    """The lowest sums of what is reached inside a dimension and of its own steps.
+
+    Of both, no more than ``limit`` are needed: a sum of any other has as many sums below it.
+    """
+    if stride == 0:
+        return {offset: count * size for offset, count in inside.items()}
+    sums: dict[int, int] = {}
+    for start in range(0, min(size, limit) * stride, stride):
+        for offset, count in inside.items():
+            sums[start + offset] = sums.get(start + offset, 0) + count
+    return dict(sorted(sums.items())[:limit])
+
 
 MAX_CELLS: Final = 256
 """The most addresses with elements that a picture shows."""
@@ -114,3 +172,73 @@ def memory_of(operand: Operand) -> TensorMemory | str:
         buffer.strides is None,
         buffer.desc.total_tensor_size_in_bytes,
     )
+
+
+_MAX_ROWS: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRow:
+    """Neighbouring cells of memory, from ``offset`` on (in elements); None is a cell where no element lies."""
+
+    offset: int
+    cells: tuple[MemoryCell | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Slots where no element lies, and which are too many to draw, from ``offset`` on."""
+
+    offset: int
+    length: int
+
+
+def rows_of(memory: TensorMemory, most: int) -> Iterator[MemoryRow | Gap]:
+    """The rows of a tensor, each of at most ``most`` cells; one without elements only where it is alone."""
+    grid = _Grid(row_length(memory, most), most)
+    cells = {cell.offset: cell for cell in memory.cells}
+    end = 0
+    for start in dict.fromkeys(grid.start(offset) for offset in cells):
+        yield from _between(grid, end, start)
+        end = min(grid.end(start), memory.end)
+        yield MemoryRow(start, tuple(cells.get(offset) for offset in range(start, end)))
+    yield from _between(grid, end, memory.end)
+
+
+def row_length(memory: TensorMemory, most: int) -> int:
+    """The number of cells in a row: those of one row of the tensor, or of several where they are short and many."""
+    pitches = memory.pitches
+    fitting = [pitch for pitch in pitches if pitch <= most]
+    few = (pitch for pitch in fitting if len({cell.offset // pitch for cell in memory.cells}) <= _MAX_ROWS)
+    largest = fitting[-1:] or pitches[:1] or (2 ** (most.bit_length() - 1),)
+    return next(few, largest[0])
+
+
+def _between(grid: _Grid, start: int, end: int) -> Iterator[MemoryRow | Gap]:
+    if start < end <= grid.end(start):
+        yield MemoryRow(start, (None,) * (end - start))
+    elif start < end:
+        yield Gap(start, end - start)
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Rows of a length, each cut into pieces of at most ``most``, as even as can be."""
+
+    length: int
+    most: int
+
+    @property
+    def _piece(self) -> int:
+        pieces = -(-self.length // self.most)
+        return -(-self.length // pieces)
+
+    def start(self, offset: int) -> int:
+        """The first cell of the piece that an offset is in."""
+        in_its_row = offset % self.length
+        return offset - in_its_row % self._piece
+
+    def end(self, offset: int) -> int:
+        """One past the last cell of the piece that an offset is in."""
+        in_its_row = offset % self.length
+        return min(self.start(offset) + self._piece, offset - in_its_row + self.length)

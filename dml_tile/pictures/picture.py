@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dml_tile.checks.result import results
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.directml.targets import TargetLike
 from dml_tile.pictures.html import picture_html
+from dml_tile.pictures.marks import picture_of
 from dml_tile.pictures.svg import picture_svg
-from dml_tile.pictures.tile import picture_of
 from dml_tile.readers.c_structs import read_operator_desc
-from dml_tile.readers.json.descriptors import JsonDescriptor
-from dml_tile.reports.lines import result_lines
-from dml_tile.simulation import resolve
-from dml_tile.targets import TargetLike
+from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.reports.text import result_lines
+from dml_tile.simulation.target import resolve
 
 if TYPE_CHECKING:
     from dml_tile.readers.c_structs import CSource

@@ -10,11 +10,21 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 from xml.sax.saxutils import escape
 
-from dml_tile.pictures.legend import COPIES, Entry, copies, facts, heading, legend, part, undrawn
-from dml_tile.pictures.marks import COLOURS, PADDING, Mark
-from dml_tile.pictures.table import BYTE, MemoryTable, table_of
-from dml_tile.pictures.tile import TilePicture
-from dml_tile.reports.lines import Line
+from dml_tile.pictures.marks import COLOURS, PADDING, Mark, TilePicture
+from dml_tile.pictures.table import (
+    BYTE,
+    COPIES,
+    Entry,
+    MemoryTable,
+    copies,
+    facts,
+    heading,
+    legend,
+    part,
+    table_of,
+    undrawn,
+)
+from dml_tile.reports.text import Line
 
 _COLUMNS: Final = 112
 _CHARACTER: Final = 8.5  # the width of a character of 14 pixels in the usual monospaced fonts

@@ -7,11 +7,21 @@ from typing import Final
 
 from rich.text import Text
 
-from dml_tile.pictures.legend import COPIES, Entry, copies, facts, heading, legend, part, undrawn
-from dml_tile.pictures.marks import COLOURS
-from dml_tile.pictures.table import BYTE, MemoryTable, table_of
-from dml_tile.pictures.tile import TilePicture
-from dml_tile.reports.lines import Line
+from dml_tile.pictures.marks import COLOURS, TilePicture
+from dml_tile.pictures.table import (
+    BYTE,
+    COPIES,
+    Entry,
+    MemoryTable,
+    copies,
+    facts,
+    heading,
+    legend,
+    part,
+    table_of,
+    undrawn,
+)
+from dml_tile.reports.text import Line
 
 _INDENT: Final = 2
 _WRONG: Final = "bold #ffffff on #8b0000"

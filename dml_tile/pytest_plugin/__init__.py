@@ -8,7 +8,7 @@ dml_calls     a fixture: the list of calls that were made during the test
 Targets are chosen with ``--dml-target``, the variable ``DML_TILE_TARGET`` or the ini setting ``dml_target``, the first
 of these that names any; without one, the default is simulated. A test's target holds in the whole process while the
 test runs, fixtures and threads included, and in child processes. Importing this imports pytest, the standard library
-and ``dml_tile.calls`` only.
+and ``dml_tile.simulation.calls`` only.
 """
 
 from __future__ import annotations
@@ -18,21 +18,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from dml_tile.pytest_plugin.choice import (
-    VARIABLE,
-    Chosen,
-    bounds_of,
-    brings_its_own,
-    targets_for,
-    within,
-)
+from dml_tile.pytest_plugin.choice import VARIABLE, Chosen, bounds_of, brings_its_own, targets_for, within
 from dml_tile.pytest_plugin.running import CHOSEN, EVERY_TEST, RUN, Run, own_target
 from dml_tile.pytest_plugin.wide_fixtures import SCOPES, scope_advice
 
 if TYPE_CHECKING:
-    from dml_tile.calls import Call
     from dml_tile.device import Device
-    from dml_tile.targets import Target
+    from dml_tile.directml.targets import Target
+    from dml_tile.simulation.calls import Call
 
 _MARKER: Final = (
     "dml(targets=[...], minimum=..., maximum=..., expects_removal=False): run the test at those of the chosen targets "
@@ -72,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str:
     chosen = config.stash[CHOSEN]
     if chosen is None:
-        from dml_tile.targets import DEFAULT_TARGET
+        from dml_tile.directml.targets import DEFAULT_TARGET
 
         return f"dml-tile: simulating {DEFAULT_TARGET} (choose others with --dml-target)"
     return f"dml-tile: simulating {', '.join(target.label for target in chosen.targets)} (from {chosen.source})"
@@ -199,7 +192,7 @@ def _scope(fixture_name: str, config: pytest.Config) -> Any:
 def dml_target(request: pytest.FixtureRequest) -> Target:
     """The target that the test runs at, which is meant wherever none is named; a test runs once for each chosen one."""
     if hasattr(request, "param"):
-        from dml_tile.targets import Target
+        from dml_tile.directml.targets import Target
 
         return Target.parse(request.param)
     return request.config.stash[RUN].only_target()

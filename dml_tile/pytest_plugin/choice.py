@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 if TYPE_CHECKING:
-    from dml_tile.enums import FeatureLevel
-    from dml_tile.targets import Target, TargetLike
+    from dml_tile.directml.enums import FeatureLevel
+    from dml_tile.directml.targets import Target, TargetLike
 
 VARIABLE: Final = "DML_TILE_TARGET"
 KEYWORDS: Final = ("targets", "minimum", "maximum", "expects_removal")
@@ -38,7 +38,7 @@ class Chosen:
         }
         for source, texts in sources.items():
             if text := " ".join(texts).strip(" ,\t\n"):
-                from dml_tile.simulation import targets_in
+                from dml_tile.simulation.target import targets_in
 
                 try:
                     return cls(source, targets_in(text))
@@ -89,7 +89,7 @@ def simulated_by(target: Target) -> tuple[object, ...]:
 
 def targets_for(chosen: Chosen | None, bounds: Sequence[Bounds]) -> tuple[Target, ...]:
     """The targets to choose from: those of the run; without any, those of the closest marker, or the default."""
-    from dml_tile.targets import DEFAULT_TARGET
+    from dml_tile.directml.targets import DEFAULT_TARGET
 
     if chosen:
         return chosen.targets
@@ -149,7 +149,7 @@ def _targets_in(marker: pytest.Mark) -> tuple[Target, ...] | None:
 
 def _parsed(argument: str, value: TargetLike) -> Target:
     """The target that is, or is in, an argument of a marker. Raises ValueError, which names the argument."""
-    from dml_tile.targets import Target
+    from dml_tile.directml.targets import Target
 
     try:
         return Target.parse(value)

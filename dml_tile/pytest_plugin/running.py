@@ -11,7 +11,6 @@ from unittest import TestCase
 
 import pytest
 
-from dml_tile.calls import Call, RemovalWatch, record_calls
 from dml_tile.pytest_plugin.choice import (
     Chosen,
     bounds_of,
@@ -22,10 +21,11 @@ from dml_tile.pytest_plugin.choice import (
     within,
 )
 from dml_tile.pytest_plugin.wide_fixtures import WideFixtures
+from dml_tile.simulation.calls import Call, RemovalWatch, record_calls
 
 if TYPE_CHECKING:
-    from dml_tile.simulation import Entered
-    from dml_tile.targets import Target
+    from dml_tile.directml.targets import Target
+    from dml_tile.simulation.target import Entered
 
 CHOSEN: Final = pytest.StashKey[Chosen | None]()
 EVERY_TEST: Final = pytest.StashKey[bool]()
@@ -98,7 +98,7 @@ class Run:
         own = own_target(_function_of(item), getattr(item, "cls", None))
         named = getattr(item, "callspec", None) and item.callspec.params.get("dml_target")  # type: ignore[attr-defined]
         if named is not None:
-            from dml_tile.targets import Target
+            from dml_tile.directml.targets import Target
 
             target = Target.parse(named)
             return Plan(target, markers, is_decorated=own is not None) if within([target], bounds_of(item)) else None
@@ -138,7 +138,7 @@ class Run:
             yield
 
     def _simulate(self, running: Running) -> None:
-        from dml_tile.simulation import open_simulations, running_test, simulate
+        from dml_tile.simulation.target import open_simulations, running_test, simulate
 
         if self._tolerated is None:
             self._tolerated = set(open_simulations())
@@ -173,7 +173,7 @@ class Run:
         """Fail if a wide fixture of the test, also one that it fetched while it ran, is for another target."""
         if self._running is None or not _is_simulation_loaded():
             return
-        from dml_tile.simulation import process_target
+        from dml_tile.simulation.target import process_target
 
         item = self._running.item
         names = _fixtures_of(item)
@@ -185,7 +185,7 @@ class Run:
 
     def _foreign_simulations(self) -> list[Entered]:
         """The open simulations that neither the test that runs nor its own fixtures have entered."""
-        from dml_tile.simulation import open_simulations
+        from dml_tile.simulation.target import open_simulations
 
         return [
             entered
@@ -197,7 +197,7 @@ class Run:
         """End the simulations that the test left open; gives their targets."""
         if self._running is None or not _is_simulation_loaded():
             return []
-        from dml_tile.simulation import end, open_simulations
+        from dml_tile.simulation.target import end, open_simulations
 
         accounted = {*self._foreign_simulations(), self._running.decorator}
         left_open = [entered for entered in open_simulations() if entered not in accounted]
@@ -230,7 +230,7 @@ class Run:
 
     def only_target(self) -> Target:
         """The target of the test that runs, which has no parameter for it; fails where it runs for none."""
-        from dml_tile.simulation import process_target
+        from dml_tile.simulation.target import process_target
 
         running = self._running
         if running is None or running.plan.target is None:
@@ -296,4 +296,4 @@ def _is_multiplied(item: pytest.Item) -> bool:
 
 def _is_simulation_loaded() -> bool:
     """Return True if anything can have been simulated; a run that never uses the package does not import it."""
-    return "dml_tile.simulation" in sys.modules
+    return "dml_tile.simulation.target" in sys.modules

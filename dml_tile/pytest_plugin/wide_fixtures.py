@@ -17,8 +17,8 @@ import pytest
 from dml_tile.pytest_plugin.choice import simulated_by
 
 if TYPE_CHECKING:
-    from dml_tile.simulation import Entered
-    from dml_tile.targets import Target
+    from dml_tile.directml.targets import Target
+    from dml_tile.simulation.target import Entered
 
 SCOPES: Final = ("function", "class", "module", "package", "session")
 
@@ -50,12 +50,12 @@ class WideFixtures:
         made = Made(fixturedef.argname, fixturedef.scope, fixturedef.baseid)
         teardown = ExitStack()
         request.addfinalizer(lambda: self._forget(made, teardown))  # the last to run
-        simulation = sys.modules.get("dml_tile.simulation")
+        simulation = sys.modules.get("dml_tile.simulation.target")
         asked = simulation.times_asked() if simulation else 0
         opened = set(simulation.open_simulations()) if simulation else set()
         self._made.append(made)
         yield
-        simulation = sys.modules.get("dml_tile.simulation")
+        simulation = sys.modules.get("dml_tile.simulation.target")
         if simulation is None:
             return
         made.simulations = [entered for entered in simulation.open_simulations() if entered not in opened]

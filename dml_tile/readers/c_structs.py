@@ -16,8 +16,8 @@ from ctypes import POINTER, Structure, Union, addressof, byref, c_uint32, c_uint
 from ctypes import _Pointer as Pointer
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType, TensorType
+from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType, TensorType
 
 if TYPE_CHECKING:
     from ctypes import _CArgObject as ByReference

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from dml_tile.data_types import CARRIERS
+from dml_tile.descriptors.tile import array_text, tensor_text, tile_line
 from dml_tile.dialects import onnx, openvino
+from dml_tile.dialects.request import Dialect, Request, promoted
+from dml_tile.directml.data_types import CARRIERS
 from dml_tile.errors import DialectError
-from dml_tile.tile_line import array_text, tensor_text, tile_line
-from dml_tile.tile_request import Dialect, Request, promoted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

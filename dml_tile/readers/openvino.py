@@ -28,12 +28,12 @@ from openvino.frontend import FrontEndManager
 from openvino.op import Constant
 
 from dml_tile.dialects.openvino import TILE_1
+from dml_tile.dialects.request import INT64_MAX
 from dml_tile.errors import InputError
 from dml_tile.input_errors import unreadable
 from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.model_tile import Dimension, KnownShapes, TileNode, tile_node
 from dml_tile.text import shortened, shortened_within
-from dml_tile.tile_request import INT64_MAX
 
 MAX_POINTER_LENGTH: Final = 200
 """Characters of a pointer; a longer one loses its middle."""

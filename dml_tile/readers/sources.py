@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Self
 
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.urls import file_of, is_url
+from dml_tile.readers.descriptors import JsonDescriptor, read_source
 from dml_tile.readers.file_kinds import SAVED_MODEL, SAVED_MODEL_PARTS
-from dml_tile.readers.json.descriptors import JsonDescriptor, read_source
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 
 if TYPE_CHECKING:

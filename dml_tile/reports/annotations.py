@@ -12,8 +12,8 @@ from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Position
 from dml_tile.findings import Severity
 from dml_tile.reports.grouped import grouped_findings, run_time_notes
-from dml_tile.reports.report import Problems, ReportOptions
-from dml_tile.text import printable
+from dml_tile.reports.report import Problems, ReportOptions, shown_from_here
+from dml_tile.text import at_line_start, printable
 
 MAX_SHOWN: Final = 10
 """The annotations of one severity that GitHub and Azure Pipelines show of a step."""
@@ -83,3 +83,71 @@ class AnnotationReport(ABC):
         kept = self._kept[annotation.severity]
         if len(kept) < MAX_SHOWN:
             kept.append(annotation)
+
+
+_TYPES: Final = {Severity.ERROR: "error", Severity.WARNING: "warning"}
+
+
+class AzureReport(AnnotationReport):
+    """A command for each error and warning that Azure Pipelines shows; notes are lines of the log."""
+
+    @staticmethod
+    def line(annotation: Annotation) -> str:
+        """A logging command, or the text of a note."""
+        return _azure_command(annotation) if annotation.severity in _TYPES else _log_line(annotation)
+
+
+def _azure_command(annotation: Annotation) -> str:
+    properties: dict[str, object] = {"type": _TYPES[annotation.severity]}
+    if annotation.source != "-":
+        properties["sourcepath"] = shown_from_here(annotation.source)
+        if position := annotation.position:
+            properties |= {"linenumber": position.line, "columnnumber": position.column}
+    properties["code"] = annotation.title
+    listed = "".join(f"{name}={_azure_property(str(value))};" for name, value in properties.items())
+    return f"##vso[task.logissue {listed}]{_azure_escaped(annotation.text)}\n"
+
+
+def _log_line(annotation: Annotation) -> str:
+    where = "" if annotation.source == "-" else f"{at_line_start(annotation.source)}: "
+    text = annotation.text.replace("\n", "; ")
+    return f"{where}{annotation.severity}: {text}\n"
+
+
+def _azure_escaped(text: str) -> str:
+    return text.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _azure_property(text: str) -> str:
+    return printable(_azure_escaped(text).replace(";", "%3B").replace("]", "%5D"))
+
+
+_COMMANDS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+
+class GithubReport(AnnotationReport):
+    """A command for each annotation that GitHub shows, written at the end."""
+
+    @staticmethod
+    def line(annotation: Annotation) -> str:
+        """A workflow command."""
+        return _github_command(annotation)
+
+
+def _github_command(annotation: Annotation) -> str:
+    properties: dict[str, object] = {}
+    if annotation.source != "-":
+        properties["file"] = shown_from_here(annotation.source)
+        if position := annotation.position:
+            properties |= {"line": position.line, "col": position.column}
+    properties["title"] = annotation.title
+    listed = ",".join(f"{name}={_github_property(str(value))}" for name, value in properties.items())
+    return f"::{_COMMANDS[annotation.severity]} {listed}::{_github_escaped(annotation.text)}\n"
+
+
+def _github_escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _github_property(text: str) -> str:
+    return printable(_github_escaped(text).replace(":", "%3A").replace(",", "%2C"))

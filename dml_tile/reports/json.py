@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.checks.statistics import Statistics
-from dml_tile.enums import FeatureLevel
+from dml_tile.directml.enums import FeatureLevel
 from dml_tile.errors import Problem
 from dml_tile.findings import Finding, Severity
 from dml_tile.reports.report import Problems, ReportOptions, in_text
@@ -197,3 +197,24 @@ def _finding_record(result: Result, finding: Finding) -> FindingRecord:
             "column": position and position.column,
         }
     )
+
+
+class JsonLinesReport:
+    """Writes a ResultRecord a line, then an ErrorRecord for each part that cannot be read, which has no verdict."""
+
+    def __init__(self, options: ReportOptions) -> None:
+        self._write = options.write
+        self._fail_on = options.fail_on
+
+    def add(self, results: Sequence[Result]) -> None:
+        """Write the results of the next tile."""
+        for result in results:
+            self._write_one(result_record(result, self._fail_on))
+
+    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
+        """Write what cannot be read."""
+        for source, problem in problems:
+            self._write_one(error_record(source, problem))
+
+    def _write_one(self, record: ResultRecord | ErrorRecord) -> None:
+        self._write(f"{printable_json(record.model_dump_json())}\n")

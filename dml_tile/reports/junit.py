@@ -13,8 +13,8 @@ from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.checks.verdicts import Verdict
 from dml_tile.findings import Finding
-from dml_tile.reports.lines import result_lines
 from dml_tile.reports.report import Problems, ReportOptions
+from dml_tile.reports.text import result_lines
 from dml_tile.reports.wording import kind_of, known_at_run_time_only
 from dml_tile.text import printable
 

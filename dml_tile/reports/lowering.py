@@ -13,13 +13,13 @@ from rich.text import Text
 
 from dml_tile.checks.lowering_result import LoweringResult
 from dml_tile.checks.verdicts import SO_FAR, Verdict
-from dml_tile.descriptors import TileOperatorDesc, type_name
-from dml_tile.enums import TensorFlags
+from dml_tile.descriptors.tile import TileOperatorDesc, type_name
+from dml_tile.dialects.request import Request
+from dml_tile.directml.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering
-from dml_tile.reports.lines import Line, detail_lines, print_counts, print_lines, verdict
+from dml_tile.reports.text import Line, detail_lines, print_counts, print_lines, verdict
 from dml_tile.reports.wording import cost_of, desc_of, place_name
 from dml_tile.text import braced
-from dml_tile.tile_request import Request
 
 _TENSORS: Final = ("InputTensor", "OutputTensor")
 _USUAL: Final = {"Flags": TensorFlags.NONE.name, "Strides": "packed", "GuaranteedBaseOffsetAlignment": "0"}

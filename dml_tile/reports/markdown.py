@@ -13,9 +13,8 @@ from typing import Final
 from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Problem
-from dml_tile.reports.overview import Overview
 from dml_tile.reports.report import Problems, ReportOptions
-from dml_tile.reports.tile_row import SIGNS, RowFinding, TileRow, clipped
+from dml_tile.reports.tile_row import SIGNS, Overview, RowFinding, TileRow, clipped
 
 MAX_LISTED: Final = 50
 """The limit for listed tiles with findings, for those without, and for problems: a summary holds 1 MiB."""

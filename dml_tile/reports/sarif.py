@@ -13,16 +13,16 @@ from importlib.metadata import version
 from typing import Any, Final
 from urllib.parse import quote
 
+from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.directml.pages import TILE_PAGE
 from dml_tile.errors import Position
 from dml_tile.files.urls import is_url
 from dml_tile.findings import Severity
-from dml_tile.pages import TILE_PAGE
 from dml_tile.reports.grouped import GroupedFinding, RunTimeNote, grouped_findings, run_time_notes
 from dml_tile.reports.report import Problems, ReportOptions, from_here
 from dml_tile.reports.wording import outcome_of_rule
-from dml_tile.rules.catalogue import RULES
 from dml_tile.text import printable, printable_json
 
 Json = dict[str, Any]

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
+from rich import box
 from rich.table import Table
 
-from dml_tile.data_types import TensorDataType, of_kinds
-from dml_tile.enums import FeatureLevel
-from dml_tile.targets import DIRECTML_VERSIONS, TILE_SUPPORT, WINDOWS_RELEASES, Target, TileSupport
+from dml_tile.directml.data_types import TensorDataType, of_kinds
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.pages import TILE_PAGE
+from dml_tile.directml.targets import (
+    DIRECTML_VERSIONS,
+    TILE_SUPPORT,
+    WINDOWS_RELEASES,
+    Target,
+    TileSupport,
+    WindowsRelease,
+)
+from dml_tile.reports.markup import Markup, element, html_page, region
 
 KINDS: Final = {kind: of_kinds(kind) for kind in dict.fromkeys(row.kind for row in sorted(TILE_SUPPORT[-1].data_types))}
 """The data types that Tile has in the same rows."""
@@ -62,3 +72,91 @@ def _accepted(name: str) -> tuple[str, str, str]:
     support = target.tile_support
     kinds = (kind for kind, types in KINDS.items() if support.data_types.issuperset(types))
     return target.feature_level.short, dimension_counts(support), " ".join(kinds)
+
+
+NOT_TAKEN: Final = "-"
+
+_TITLE: Final = "Dimensions of the tiles that Windows takes, by data type"
+_INFERRED: Final = "inferred"
+_TYPES: Final = tuple(sorted(TILE_SUPPORT[-1].data_types))
+_WIDTH: Final = 75
+"""The width of the matrix in a terminal, in characters, with a column for each data type."""
+
+
+class MatrixRow(NamedTuple):
+    """A Windows release, the DirectML in its box, that one's feature level, and the dimension counts by data type."""
+
+    release: str
+    directml: str
+    level: str
+    dimensions: dict[TensorDataType, str]
+
+
+def matrix_rows() -> Iterator[MatrixRow]:
+    """The rows of the matrix, the oldest release first."""
+    for release in WINDOWS_RELEASES:
+        target = Target.parse(release.name)
+        row = target.tile_support
+        taken = {data_type: dimension_counts(row) if data_type in row.data_types else NOT_TAKEN for data_type in _TYPES}
+        directml = f"{release.directml}, {_INFERRED}" if release.note else release.directml
+        yield MatrixRow(release.name, directml, target.feature_level.short, taken)
+
+
+def matrix_table(width: int) -> Table:
+    """The matrix for a terminal; where that is narrow, data types that are taken alike share a column."""
+    if width >= _WIDTH:
+        columns = {data_type.name.replace("T", "T\n"): data_type for data_type in _TYPES}
+    else:
+        columns = {kind: min(types) for kind, types in KINDS.items()}
+    table = Table(title=_TITLE, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("Windows", no_wrap=True)
+    for heading in columns:
+        table.add_column(heading, justify="center", no_wrap=True)
+    for row in matrix_rows():
+        table.add_row(row.release, *(_short(row.dimensions[data_type]) for data_type in columns.values()))
+    table.caption = f"{NOT_TAKEN}: not taken"
+    return table
+
+
+def matrix_markdown() -> str:
+    """The matrix as a Markdown table."""
+    names = [data_type.name for data_type in _TYPES]
+    lines = [["Windows", "DirectML in the box", "feature level", *names], ["---"] * (3 + len(names))]
+    lines += [[row.release, row.directml, row.level, *row.dimensions.values()] for row in matrix_rows()]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def matrix_html() -> str:
+    """The matrix as an HTML page that needs nothing else."""
+    return "".join(html_page(_TITLE, _body()))
+
+
+def _body() -> Iterator[str]:
+    headings = ("Windows", "DirectML in the box", "feature level", *(data_type.name for data_type in _TYPES))
+    head = element("thead", element("tr", *(element("th", heading, scope="col") for heading in headings)), "\n")
+    rows = (element("tr", *_cells(*pair)) for pair in zip(WINDOWS_RELEASES, matrix_rows(), strict=True))
+    table = element("table", head, element("tbody", *rows), class_="matrix")
+    yield "<main>\n"
+    yield element("h1", _TITLE)
+    yield from region(_TITLE, [table])
+    source = element("a", "Tile's tensor support", href=TILE_PAGE)
+    yield element("p", f"{NOT_TAKEN}: not taken. The dimensions and data types are in ", source, ".")
+    yield "\n</main>\n"
+
+
+def _cells(release: WindowsRelease, row: MatrixRow) -> Iterator[Markup]:
+    yield element("th", row.release, scope="row")
+    yield element("td", element("a", row.directml, href=release.page))
+    yield element("td", row.level)
+    for dimensions in row.dimensions.values():
+        yield element("td", dimensions, class_=_kind(dimensions))
+
+
+def _kind(dimensions: str) -> str:
+    if dimensions == NOT_TAKEN:
+        return "none"
+    return "all" if dimensions == dimension_counts(TILE_SUPPORT[-1]) else "some"
+
+
+def _short(dimensions: str) -> str:
+    return dimensions.replace(" to ", "-")

@@ -1,26 +1,167 @@
-"""A check as text: its results, how many there are of each kind, and a table of the models."""
+"""Results as lines of text: a verdict for each descriptor, and below it its findings."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.checks.statistics import Statistics
-from dml_tile.checks.verdicts import NOT_READ, Verdict
-from dml_tile.reports.lines import Line, print_counts, print_lines, result_lines
+from dml_tile.checks.verdicts import NOT_READ, SO_FAR, Verdict, alike, verdict_of
+from dml_tile.directml.targets import Target, oldest_windows
+from dml_tile.findings import Finding, Rule, Severity
 from dml_tile.reports.report import Problems, ReportOptions
-from dml_tile.reports.wording import run_from
-from dml_tile.targets import Target
-from dml_tile.text import printable, shortened_within
+from dml_tile.reports.wording import (
+    AT_LEAST,
+    inference_of,
+    kind_of,
+    known_at_run_time_only,
+    not_counted,
+    outcome_of,
+    outcome_of_rule,
+    run_from,
+    target_of,
+)
+from dml_tile.text import at_line_start, printable, shortened_within
 
-if TYPE_CHECKING:  # only some reports have tables
+if TYPE_CHECKING:
     from rich.table import Table
+
+_STYLES: Final = {
+    Verdict.ACCEPTED: "green",
+    f"{Verdict.ACCEPTED} {SO_FAR}": "yellow",
+    Verdict.UNDOCUMENTED: "magenta",
+    f"{Verdict.UNDOCUMENTED} {SO_FAR}": "magenta",
+    Verdict.REFUSED: "red",
+    "lowered": "green",
+    "not lowered": "red",
+    Verdict.ELSEWHERE: "cyan",
+    Verdict.NOT_CHECKED: "cyan",
+    NOT_READ: "red",
+}
+"""The colours of verdicts, in the order in which they are counted."""
+
+_SEVERITY_STYLES: Final = {
+    Severity.ERROR: "bold red",
+    Severity.WARNING: "bold yellow",
+    Severity.NOTE: "bold cyan",
+}
+_COMMAND: Final = "(dml-tile "
+
+
+class Line(NamedTuple):
+    """A line of a report, and how far it is indented; a link or a command stays whole, to be clicked or copied."""
+
+    indent: int
+    text: Text
+    is_whole: bool = False
+
+
+def print_refusals(console: Console, source: str, refusals: Mapping[str, tuple[Finding, ...]], target: Target) -> None:
+    """Print the findings of parts of a source, by their JSON pointers."""
+    for pointer, findings in refusals.items():
+        shown = verdict(source, pointer, verdict_of(findings), target.label)
+        print_lines(console, [Line(0, shown), *detail_lines(target, findings)])
+    console.file.flush()
+
+
+def print_counts(console: Console, counts: Mapping[str, int], *always: str) -> None:
+    """Print how many verdicts there were of each kind, some kinds ``always``, unless there was a single one."""
+    if sum(counts.values()) != 1:
+        shown = [f"{counts.get(word, 0)} {word}" for word in _STYLES if word in (*counts, *always)]
+        print_lines(console, [Line(0, Text(", ".join(shown), "bold"))])
+
+
+def print_lines(console: Console, lines: Iterable[Line]) -> None:
+    """Print lines; a terminal gets them wrapped within their indent, a pipe each in one line."""
+    if not console.is_terminal:  # what rich would write, at a tenth of the cost
+        console.file.write("".join(f"{' ' * indent}{text.plain}\n" for indent, text, _ in lines))
+        return
+    for indent, text, is_whole in lines:
+        if is_whole:
+            console.print(Text(" " * indent) + text, soft_wrap=True)
+        else:
+            console.print(Padding(text, (0, 0, 0, indent)))
+
+
+def result_lines(
+    result: Result, *, with_lowest_level: bool, with_target_note: bool = True, with_tile: bool = True
+) -> Iterator[Line]:
+    """Yield a result as lines of text; the tile and the target's note are left out if they are printed elsewhere."""
+    shown = verdict(result.source, result.pointer, result.verdict_words, target_of(result))
+    if with_lowest_level and (lowest := _lowest(result)):
+        shown.append(f"; {lowest}")
+    if not_counting := not_counted(result):
+        shown.append(f"; {not_counting}")
+    yield Line(0, shown)
+    if with_tile and result.verdict is not Verdict.NOT_CHECKED:
+        yield Line(2, Text(at_line_start(result.tile)))
+        if result.inferred_by:
+            yield Line(2, Text(f"note: {inference_of(result)}", "dim"))
+    if result.note:
+        yield Line(2, Text(f"note: {result.note}", "dim"))
+    yield from detail_lines(result.target if with_target_note else None, result.findings, result.unknown)
+
+
+def verdict(source: str, pointer: str, word: str, at: str) -> Text:
+    """A part of a source, and what became of it at a target."""
+    where = (at_line_start(f"{source}#{pointer}" if pointer else source), "bold")
+    return Text.assemble(where, ": ", (word, _STYLES[word]), "" if word == Verdict.NOT_CHECKED else f" at {at}")
+
+
+def detail_lines(target: Target | None, findings: tuple[Finding, ...], unknown: tuple[str, ...] = ()) -> Iterator[Line]:
+    """The lines below a verdict: fields that are known at run time only, a target's note, the findings."""
+    if unknown:
+        yield Line(2, Text(known_at_run_time_only(map(printable, unknown)), "yellow"))
+    if target and target.note:
+        yield Line(2, Text(f"note: {target.name}: {target.note}", "dim"))
+    for group in alike(findings):
+        yield from _finding_lines(group)
+
+
+def rule_lines(rule: Rule[object]) -> Iterator[Line]:
+    """A rule as lines of text, for ``explain``."""
+    yield Line(0, Text(rule.id, "bold"))
+    yield Line(2, Text(rule.says))
+    yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {outcome_of_rule(rule)}"))
+    yield Line(2, Text(rule.url, "blue"), is_whole=True)
+
+
+def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
+    """Findings that differ in their paths only."""
+    from dml_tile.checks.catalogue import RULES  # which is not needed where all is accepted
+
+    first = findings[0]
+    yield Line(
+        2,
+        Text.assemble(
+            (kind_of(first), _SEVERITY_STYLES[first.severity]), (f"[{first.rule}]", "bold"), f" {outcome_of(first)}"
+        ),
+    )
+    paths = ", ".join(finding.path for finding in findings if finding.path)
+    yield Line(4, Text.assemble((paths, "cyan"), ": " if paths else "", printable(first.message)))
+    yield Line(4, Text(f"{', '.join(first.basis.names)}: {RULES[first.rule].says}"))
+    yield Line(4, Text(first.url, "blue"), is_whole=True)
+    if first.suggestion:
+        yield Line(4, Text.assemble(("try: ", "green"), first.suggestion), is_whole=_COMMAND in first.suggestion)
+
+
+def _lowest(result: Result) -> str:
+    level = result.lowest_level
+    if level is None:
+        is_judged = result.verdict not in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED) and not result.part
+        return "no feature level passes both documentation and runtime" if is_judged else ""
+    at_least, or_later = (AT_LEAST, " or later") if result.unknown else ("", "")
+    first = oldest_windows(level)
+    return f"lowest level {at_least}{level.short}{f', in the box from {first}{or_later}' if first else ''}"
+
 
 _FIXABLE: Final = ("InputTensor.Sizes", "InputTensor.DimensionCount")
 _LINES_BESIDE_MODELS: Final = 10

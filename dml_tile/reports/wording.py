@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from dml_tile.back_ends.rules import back_end_hands_over_a_tile
 from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
-from dml_tile.descriptors import BufferTensorDesc, TensorDesc
-from dml_tile.enums import HRESULT, FeatureLevel
+from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
+from dml_tile.directml.enums import HRESULT, FeatureLevel
+from dml_tile.directml.targets import oldest_windows
 from dml_tile.findings import Basis, Finding, Rule, Severity
+from dml_tile.lowering.rules import LOWERING_RULES
 from dml_tile.lowering.steps import Lowering, StepBuffer
-from dml_tile.rules.back_end import back_end_hands_over_a_tile
-from dml_tile.rules.lowering import LOWERING_RULES
 from dml_tile.rules.tile import operator_is_a_tile
-from dml_tile.targets import oldest_windows
 
 NOWHERE: Final = "none"
 AT_LEAST: Final = "at least "

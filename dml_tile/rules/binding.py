@@ -16,9 +16,8 @@ from dml_tile.bindings.slots import (
     Bound,
     Count,
 )
-from dml_tile.enums import BindingType, HeapType, ResourceDimension, ResourceFlags
-from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
-from dml_tile.pages import (
+from dml_tile.directml.enums import BindingType, HeapType, ResourceDimension, ResourceFlags
+from dml_tile.directml.pages import (
     BIND_INPUTS_PAGE,
     BIND_OUTPUTS_PAGE,
     BIND_PERSISTENT_PAGE,
@@ -27,8 +26,9 @@ from dml_tile.pages import (
     BUFFER_BINDING_PAGE,
     INITIALIZER_PAGE,
 )
+from dml_tile.directml.targets import Target
+from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
 from dml_tile.rules.resource import REMOVED, RESOURCE_RULES
-from dml_tile.targets import Target
 
 
 @rule(

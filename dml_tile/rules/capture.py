@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from dml_tile.descriptors import OperatorDesc
-from dml_tile.enums import HRESULT, FeatureLevel
+from dml_tile.descriptors.tile import OperatorDesc
+from dml_tile.directml.enums import HRESULT, FeatureLevel
+from dml_tile.directml.pages import CREATE_OPERATOR_PAGE
+from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rule, Severity, Violation, rule
-from dml_tile.pages import CREATE_OPERATOR_PAGE
 from dml_tile.rules.check import findings_of
-from dml_tile.targets import Target
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator
 from operator import mul
 from typing import Final
 
-from dml_tile.calls import record
-from dml_tile.data_types import ELEMENT_SIZES
-from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.enums import (
+from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.directml.data_types import ELEMENT_SIZES
+from dml_tile.directml.enums import (
     DML_TENSOR_DIMENSION_COUNT_MAX1,
     UINT_MAX,
     FeatureLevel,
@@ -23,6 +22,7 @@ from dml_tile.enums import (
     TensorFlags,
     TensorType,
 )
+from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
 from dml_tile.geometry.layout import round_up_4
@@ -35,8 +35,8 @@ from dml_tile.rules.tile import (
     Tile,
     operator_is_a_tile,
 )
-from dml_tile.simulation import resolve
-from dml_tile.targets import Target, TargetLike
+from dml_tile.simulation.calls import record
+from dml_tile.simulation.target import resolve
 
 DESCRIPTOR_RULES: Final = (
     TENSOR_RULES + BUFFER_RULES + TILE_BUFFER_RULES + INPUT_OUTPUT_RULES + REPEATS_RULES + OPERATOR_RULES

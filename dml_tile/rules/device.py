@@ -6,10 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from dml_tile.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
+from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
+from dml_tile.directml.pages import (
+    COMPILE_PAGE,
+    CREATE_DEVICE_PAGE,
+    CREATE_INITIALIZER_PAGE,
+    FEATURE_PAGE,
+    REMOVED_PAGE,
+)
+from dml_tile.directml.targets import Target
 from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
-from dml_tile.pages import COMPILE_PAGE, CREATE_DEVICE_PAGE, CREATE_INITIALIZER_PAGE, FEATURE_PAGE, REMOVED_PAGE
-from dml_tile.targets import Target
 
 _LEVEL_5_0: Final = FeatureLevel.DML_FEATURE_LEVEL_5_0
 _ALL_EXECUTION_FLAGS: Final = 7

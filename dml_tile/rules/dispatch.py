@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from dml_tile.enums import HRESULT, CommandListType
-from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
-from dml_tile.pages import (
+from dml_tile.directml.enums import HRESULT, CommandListType
+from dml_tile.directml.pages import (
     BIND_PERSISTENT_PAGE,
     CREATE_INITIALIZER_PAGE,
     CREATE_TABLE_PAGE,
@@ -15,7 +14,8 @@ from dml_tile.pages import (
     ERRORS_PAGE,
     TABLE_PAGE,
 )
-from dml_tile.targets import Target
+from dml_tile.directml.targets import Target
+from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
 
 
 class TableRequest(NamedTuple):

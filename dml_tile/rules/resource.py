@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from dml_tile.bindings.slots import Bound
-from dml_tile.enums import HRESULT, UINT64_MAX, HeapType, ResourceDimension, ResourceFlags
+from dml_tile.directml.enums import HRESULT, UINT64_MAX, HeapType, ResourceDimension, ResourceFlags
+from dml_tile.directml.pages import BIND_INPUTS_PAGE, BINDING_PAGE, BUFFER_BINDING_PAGE, ERRORS_PAGE
+from dml_tile.directml.targets import Target
 from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
-from dml_tile.pages import BIND_INPUTS_PAGE, BINDING_PAGE, BUFFER_BINDING_PAGE, ERRORS_PAGE
-from dml_tile.targets import Target
 
 REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
 """The reason that GetDeviceRemovedReason gives after a wrong binding."""

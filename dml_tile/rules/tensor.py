@@ -6,19 +6,19 @@ import math
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.descriptors import DATA_TYPE, BufferTensorDesc, TensorDesc
-from dml_tile.enums import (
+from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TensorDesc
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     DML_TENSOR_DIMENSION_COUNT_MAX1,
     UINT_MAX,
     TensorFlags,
     TensorType,
 )
+from dml_tile.directml.pages import BUFFER_PAGE, FLAGS_PAGE, HELPER_PAGE, STRIDES_PAGE, TENSOR_PAGE
+from dml_tile.directml.targets import Target
 from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
 from dml_tile.geometry.layout import extent, minimum_size_in_bytes, packed_strides, round_up_4, shares_addresses
-from dml_tile.pages import BUFFER_PAGE, FLAGS_PAGE, HELPER_PAGE, STRIDES_PAGE, TENSOR_PAGE
-from dml_tile.targets import Target
 from dml_tile.text import braced
 
 _PRIVATE_TYPE: Final = 0x80000000

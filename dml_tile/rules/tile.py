@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from dml_tile.data_types import TensorDataType
-from dml_tile.descriptors import DATA_TYPE, OperatorDesc, TileOperatorDesc, type_name
-from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, UINT_MAX, FeatureLevel, OperatorType
+from dml_tile.descriptors.tile import DATA_TYPE, OperatorDesc, TileOperatorDesc, type_name
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, UINT_MAX, FeatureLevel, OperatorType
+from dml_tile.directml.operators import operator_name
+from dml_tile.directml.pages import OPERATOR_PAGE, TILE_PAGE
+from dml_tile.directml.targets import DIRECTML_VERSIONS, TILE_SUPPORT, Target
 from dml_tile.findings import CONTRACT, Basis, Rule, Severity, Violation, rule
-from dml_tile.operators import operator_name
-from dml_tile.pages import OPERATOR_PAGE, TILE_PAGE
 from dml_tile.rules.tensor import TensorView
-from dml_tile.targets import DIRECTML_VERSIONS, TILE_SUPPORT, Target
 from dml_tile.text import braced
 
 _EVER_SUPPORTED: Final = TILE_SUPPORT[-1].data_types

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from dml_tile.checks.files import Checking
 from dml_tile.checks.one_file import Engine, FileCheck, FileEnd, in_this_process
 from dml_tile.checks.result import Result
+from dml_tile.directml.targets import TargetLike
 from dml_tile.errors import Problem
 from dml_tile.findings import Against, bases_of
 from dml_tile.readers.model_tile import KnownShapes
-from dml_tile.simulation import resolve
-from dml_tile.targets import TargetLike
+from dml_tile.simulation.target import resolve
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from dml_tile.calls import Call, record_calls
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.checks.catalogue import RULES, rule_named
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.findings import Against, Finding
-from dml_tile.rules.catalogue import RULES, rule_named
 from dml_tile.rules.check import check
-from dml_tile.simulation import resolve, simulate
-from dml_tile.targets import Target, TargetLike
+from dml_tile.simulation.calls import Call, record_calls
+from dml_tile.simulation.target import resolve, simulate
 
 __all__ = ["Call", "assert_accepts", "assert_rejects", "record_calls", "simulate"]
 

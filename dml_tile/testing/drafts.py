@@ -12,11 +12,11 @@ from typing import Any, Final, TypeAlias
 
 from hypothesis import strategies as st
 
-from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.enums import TensorFlags
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.enums import TensorFlags
+from dml_tile.directml.targets import Target
 from dml_tile.geometry.layout import minimum_size_in_bytes
-from dml_tile.simulation import resolve
-from dml_tile.targets import Target
+from dml_tile.simulation.target import resolve
 
 Draft: TypeAlias = dict[str, Any]
 

@@ -12,11 +12,11 @@ from typing import Any, Final, TypeAlias
 
 from hypothesis import strategies as st
 
-from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT64_MAX, UINT_MAX, TensorFlags
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT64_MAX, UINT_MAX, TensorFlags
+from dml_tile.directml.targets import Target
 from dml_tile.geometry.layout import minimum_size_in_bytes, packed_strides
-from dml_tile.simulation import resolve
-from dml_tile.targets import Target
+from dml_tile.simulation.target import resolve
 from dml_tile.testing.drafts import Draft, data_types, drafts
 
 Fault: TypeAlias = Callable[[st.DrawFn, Draft, Target], Draft | None]

@@ -20,11 +20,11 @@ except ImportError as error:
     raise ImportError("dml_tile.testing.strategies needs hypothesis: pip install hypothesis") from error
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.enums import UINT64_MAX, UINT_MAX
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.directml.enums import UINT64_MAX, UINT_MAX
+from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.rules.check import findings_of
-from dml_tile.simulation import resolve
-from dml_tile.targets import Target, TargetLike
+from dml_tile.simulation.target import resolve
 from dml_tile.testing.drafts import Draft, drafts
 from dml_tile.testing.faults import faulty_drafts
 

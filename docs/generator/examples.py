@@ -10,18 +10,18 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from dml_tile.calls import RemovalWatch
 from dml_tile.checks.result import results
 from dml_tile.checks.verdicts import verdict_of
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.dialects.directml import SPECIFICATION_RULES
+from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.errors import DialectError, DmlError
 from dml_tile.findings import Finding
 from dml_tile.lowering.lower import lower
-from dml_tile.readers.json.descriptors import JsonDescriptor, read_document
+from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.readers.model_tile import DIALECTS
 from dml_tile.rules.check import check
-from dml_tile.rules.dialect import SPECIFICATION_RULES
-from dml_tile.targets import DEFAULT_TARGET, Target
+from dml_tile.simulation.calls import RemovalWatch
 from docs.generator.call_examples import CALLS, PREPARED
 from docs.generator.terse import Descriptor, terse_json
 from tests.helpers.rule_cases import CAPTURE_CASES, CASES, DXDISPATCH_CASES, LOWERING_CASES

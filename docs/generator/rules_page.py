@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.verdicts import alike
 from dml_tile.findings import Finding, Rule
 from dml_tile.reports.wording import kind_of, outcome_of
-from dml_tile.rules.catalogue import RULES
 from docs.generator.call_examples import PREPARED
 from docs.generator.examples import Example, example_pairs
 

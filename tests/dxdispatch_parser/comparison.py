@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from dml_tile.descriptors import TensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
+from dml_tile.dxdispatch.fields import model_findings
+from dml_tile.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
+from dml_tile.dxdispatch.print_form import printed
+from dml_tile.dxdispatch.resources import Contents, allocate
 from dml_tile.errors import Problem
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.findings import Severity
-from dml_tile.readers.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
-from dml_tile.readers.dxdispatch.parts import model_findings
-from dml_tile.readers.dxdispatch.print_form import printed
-from dml_tile.readers.dxdispatch.resources import Contents, allocate
-from dml_tile.readers.json.descriptors import read_document
-from dml_tile.readers.json.syntax import parse_document
+from dml_tile.formats.json_text import parse_document
+from dml_tile.readers.descriptors import read_document
 
 Json = dict[str, Any]
 

@@ -25,31 +25,31 @@ from dml_tile.checks.lowering_result import lower_part
 from dml_tile.checks.result import results
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.cli.app import app
-from dml_tile.dxdispatch_runner import run_model
+from dml_tile.directml.targets import Target
+from dml_tile.dxdispatch import resources
+from dml_tile.dxdispatch.model import read_model
+from dml_tile.dxdispatch.runner import run_model
 from dml_tile.emit.lowering import lowering_model, lowering_source
 from dml_tile.emit.source import LanguageName, other_operator, source_text
 from dml_tile.errors import DmlError, InputError, Problem
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.findings import Severity
+from dml_tile.formats.json_text import parse_json
+from dml_tile.formats.npy import open_npy
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.pictures.html import picture_html
+from dml_tile.pictures.marks import picture_of
 from dml_tile.pictures.svg import picture_svg
-from dml_tile.pictures.tile import picture_of
 from dml_tile.readers import c_structs
-from dml_tile.readers.dxdispatch import resources
-from dml_tile.readers.dxdispatch.model import read_model
-from dml_tile.readers.json.descriptors import JsonDescriptor, read_document
-from dml_tile.readers.json.syntax import parse_json
+from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
-from dml_tile.readers.npy import open_npy
 from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.readers.sandbox.parent import ModelReader
 from dml_tile.readers.sandbox.protocol import answer_line, read_answer
 from dml_tile.reports.formats import FORMATS
-from dml_tile.reports.lines import result_lines
 from dml_tile.reports.report import ReportOptions
+from dml_tile.reports.text import result_lines
 from dml_tile.rules.check import check
-from dml_tile.targets import Target
 from tests.fuzz import seeds
 from tests.fuzz.json_mutator import mutated
 from tests.helpers.outputs import require_safe_log, require_well_formed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
-from dml_tile.targets import Target
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.directml.targets import Target
 
 
 def changed(desc: TileOperatorDesc, **changes: Any) -> TileOperatorDesc:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device import (
     BindingDesc,
     BindingTable,
@@ -19,7 +19,7 @@ from dml_tile.device import (
     Device,
     OperatorInitializer,
 )
-from dml_tile.enums import ExecutionFlags
+from dml_tile.directml.enums import ExecutionFlags
 from tests.helpers.descriptors import page_tile
 
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.enums import UINT_MAX
-from dml_tile.pictures.tile import TilePicture, picture_of
-from dml_tile.reports.lines import Line
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.directml.enums import UINT_MAX
+from dml_tile.pictures.marks import TilePicture, picture_of
+from dml_tile.reports.text import Line
 from tests.helpers.dxdispatch_models import tile_json
 
 SHARED: Final = tile_json([2, 3], [1, 2], output={"Strides": [3, 1]})

@@ -20,9 +20,9 @@ from dml_tile import Device
 from dml_tile.arrays.numpy import onnx_type, tiled
 from dml_tile.dialects.directml import findings, tile_desc
 from dml_tile.dialects.onnx import tile_of_opset
+from dml_tile.directml.targets import TargetLike
 from dml_tile.execution.executor import described
 from dml_tile.rules.check import lowest_level
-from dml_tile.targets import TargetLike
 
 Array = NDArray[Any]
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dml_tile.bindings.resources import BindingLike
-from dml_tile.data_types import TensorDataType
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device import (
     BindingDesc,
     BindingTable,
@@ -19,7 +18,8 @@ from dml_tile.device import (
     Direct3DDevice,
     OperatorInitializer,
 )
-from dml_tile.enums import BindingType, ResourceDimension, ResourceFlags
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import BindingType, ResourceDimension, ResourceFlags
 from tests.helpers.descriptors import row
 from tests.helpers.recorded_life import NONE, ROOM, Life, Setup, base, good, owned
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from dml_tile.data_types import TensorDataType
 from dml_tile.device import (
     BindingTable,
     BindingTableDesc,
@@ -15,7 +14,8 @@ from dml_tile.device import (
     CommandList,
     CompiledOperator,
 )
-from dml_tile.enums import HRESULT, CommandListType, Feature
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import HRESULT, CommandListType, Feature
 from dml_tile.execution.executor import described
 from tests.helpers.descriptors import row
 from tests.helpers.recorded_life import NONE, Life, Setup, base, good, owned

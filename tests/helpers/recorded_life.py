@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dml_tile.bindings.resources import BindingLike
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device import (
     BindingDesc,
     BindingTable,
@@ -19,7 +19,7 @@ from dml_tile.device import (
     Direct3DDevice,
     OperatorInitializer,
 )
-from dml_tile.enums import HRESULT, ExecutionFlags
+from dml_tile.directml.enums import HRESULT, ExecutionFlags
 from dml_tile.errors import DmlError
 from tests.helpers.descriptors import row
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
-from dml_tile.enums import FeatureLevel
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.directml.enums import FeatureLevel
 from tests.helpers.descriptors import GOOD, page_tile, row
 
 LEVELS: Final[dict[str, list[int | str]]] = {

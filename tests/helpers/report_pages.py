@@ -12,13 +12,13 @@ from rich.console import Console
 from dml_tile.checks.advice import with_lower_command
 from dml_tile.checks.result import Result, results
 from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.directml.targets import Target
 from dml_tile.errors import Problem
 from dml_tile.findings import Against
-from dml_tile.readers.json.descriptors import JsonDescriptor
+from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
-from dml_tile.reports.page.report import PageReport
+from dml_tile.reports.page import PageReport
 from dml_tile.reports.report import Origin, ReportOptions
-from dml_tile.targets import Target
 from tests.helpers.descriptors import row
 
 OLD, MIDDLE, NEW = (Target.parse(name) for name in ("windows-10-2004", "windows-11-21h2", "6_4"))

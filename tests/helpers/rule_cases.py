@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
-from dml_tile.enums import FeatureLevel
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis
-from dml_tile.targets import Target
 from tests.helpers.descriptors import GOOD, OPERATOR, at, changed, page_tile, row, strided
 
 D, R, I = Basis.DOCUMENTED, Basis.RUNTIME, Basis.INFERRED  # noqa: E741

@@ -11,13 +11,12 @@ from typing import Final
 
 import numpy as np
 
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
-from dml_tile.lowering.lower import lower
-from dml_tile.lowering.run import run_lowering
+from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.rules.check import check
-from dml_tile.targets import Target
 
 GUARD: Final = 0xA5
 MAX_ELEMENTS: Final = 1024

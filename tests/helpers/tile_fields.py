@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from dml_tile.enums import UINT64_MAX, UINT_MAX
+from dml_tile.directml.enums import UINT64_MAX, UINT_MAX
 
 UINTS = st.integers(0, UINT_MAX)
 ARRAYS = st.none() | st.lists(UINTS, max_size=12)

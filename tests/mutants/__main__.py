@@ -6,7 +6,7 @@
 
 The first two record which test runs which line, and how long each takes. Exits with 1 if fewer than 95 % of the mutants
 are killed, not counting those that ``tests/data/surviving_mutants.json`` says are equivalent, or change the time only.
-``--only dml_tile/targets.py:18`` tries the sample's mutants of a line again, for example with a new test, which
+``--only dml_tile/directml/targets.py:18`` tries the sample's mutants of a line again, for example with a new test, which
 needs no new recording where it stands in a file that has others.
 """
 

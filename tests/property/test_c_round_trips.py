@@ -7,16 +7,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dml_tile.descriptors import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorType
 from dml_tile.emit.source import json_text, source_text
-from dml_tile.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorType
 from dml_tile.readers.c_structs import (
     read_operator_desc,
     read_tile_operator_desc,
     write_operator_desc,
     write_tile_operator_desc,
 )
-from dml_tile.readers.json.descriptors import JsonDescriptor, read_document
+from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.rules.check import check
 
 UINTS = st.integers(0, 9) | st.integers(0, UINT_MAX)

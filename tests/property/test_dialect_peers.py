@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dml_tile.dialects import openvino as openvino_dialect
+from dml_tile.dialects.request import INT64_MAX
 from dml_tile.errors import DialectError
-from dml_tile.tile_request import INT64_MAX
 from tests.helpers.dialect_peers import BFLOAT16, Array, Case, is_newer_than_seen, outcomes, ov
 
 NUMBERS: Final = tuple(

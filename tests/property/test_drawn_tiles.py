@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dml_tile.data_types import ELEMENT_SIZES
-from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.pictures.html import picture_html
+from dml_tile.pictures.marks import TilePicture, picture_of
 from dml_tile.pictures.memory import MAX_CELLS
 from dml_tile.pictures.svg import picture_svg
 from dml_tile.pictures.table import MemoryTable, table_of
 from dml_tile.pictures.terminal import picture_lines
-from dml_tile.pictures.tile import TilePicture, picture_of
 from dml_tile.testing import strategies
 from tests.helpers.drawn_tiles import said
 

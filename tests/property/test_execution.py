@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from dml_tile.arrays.numpy import tile
 from dml_tile.bindings.memory import tensor_view
-from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.dtypes import ARRAY_TYPES, DTYPES
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.directml.dtypes import ARRAY_TYPES, DTYPES
 from dml_tile.execution.executor import execute
 from dml_tile.findings import Against
 from dml_tile.geometry.layout import packed_strides, round_up_4

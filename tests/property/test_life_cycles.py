@@ -37,7 +37,7 @@ from dml_tile.device import (
     Device,
     OperatorInitializer,
 )
-from dml_tile.enums import HRESULT, Feature
+from dml_tile.directml.enums import HRESULT, Feature
 from dml_tile.errors import DmlError
 from tests.helpers.descriptors import row
 from tests.helpers.devices import compiled, table

@@ -10,19 +10,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.descriptors import BufferTensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
 from dml_tile.geometry.axes import Axis
 from dml_tile.geometry.byte_walk import ByteWalk, dimensions_of
 from dml_tile.geometry.chain import can_be_chained, shortest_chain
 from dml_tile.geometry.layout import packed_strides
-from dml_tile.lowering.carriers import carriers
-from dml_tile.lowering.lower import lower
-from dml_tile.lowering.run import run_lowering
+from dml_tile.lowering.choice import carriers
+from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.rules.check import check
-from dml_tile.targets import Target
 from dml_tile.testing.drafts import drafts
 from tests.helpers.lowering_oracle import fewest_steps
 

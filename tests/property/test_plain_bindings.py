@@ -18,9 +18,9 @@ from dml_tile.bindings.slots import (
     Bound,
     Slot,
 )
-from dml_tile.descriptors import BufferTensorDesc
+from dml_tile.descriptors.tile import BufferTensorDesc
 from dml_tile.device.table import _point
-from dml_tile.enums import BindingType, HeapType, ResourceDimension
+from dml_tile.directml.enums import BindingType, HeapType, ResourceDimension
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES, BOUND_RULES, is_plainly_fine
 from tests.helpers.descriptors import at
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dml_tile.data_types import ELEMENT_SIZES
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
-from dml_tile.enums import UINT64_MAX, UINT_MAX, FeatureLevel, OperatorType
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.directml.data_types import ELEMENT_SIZES
+from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, FeatureLevel, OperatorType
+from dml_tile.directml.targets import Target
 from dml_tile.findings import Against, Finding, found_by
 from dml_tile.geometry.layout import calc_buffer_tensor_size, packed_strides
 from dml_tile.rules.check import check, lowest_level
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.rules.tile import INPUT_OUTPUT_RULES, OPERATOR_RULES, REPEATS_RULES, TILE_BUFFER_RULES, Tile
-from dml_tile.targets import Target
 from tests.helpers.descriptors import changed, page_tile
 from tests.helpers.recorded_answers import answer
 from tests.helpers.runtime_oracle import create_operator

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dml_tile.descriptors import BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.enums import UINT_MAX
-from dml_tile.spellings import JSON_DOCUMENT
+from dml_tile.descriptors.spellings import JSON_DOCUMENT
+from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.directml.enums import UINT_MAX
 
 UINTS: st.SearchStrategy[Any] = st.one_of(
     st.integers(0, 9), st.integers(-1, UINT_MAX + 1), st.sampled_from([None, 1.5, 2.0, True, "4", []])

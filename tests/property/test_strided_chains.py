@@ -12,8 +12,9 @@ from typing import Final
 import numpy as np
 import pytest
 
-from dml_tile.data_types import ELEMENT_SIZES, TensorDataType
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described
 from dml_tile.geometry.byte_walk import ByteWalk, dimensions_of, in_units, unpacking
@@ -21,7 +22,6 @@ from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.choice import chains_of
 from dml_tile.lowering.lower import lower
 from dml_tile.rules.check import check
-from dml_tile.targets import Target
 from tests.helpers.strided_tiles import compare, random_tile, steps_to
 
 SMALLEST: Final = {"1_0": 2, "2_1": 1, "3_1": 1}

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import chain, zip_longest
 
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.errors import Problem
 from dml_tile.findings import Finding
-from dml_tile.readers.json.descriptors import read_source
+from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.sources import expanded
 from dml_tile.rules.check import check
 from tests.recorder.compare import Batch, Disagreement, ask_runtime, batches, disagreements, smallest

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.device import Device
-from dml_tile.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
+from dml_tile.directml.targets import Target
 from dml_tile.rules.check import check
-from dml_tile.targets import Target
 from tests.helpers.recorded_answers import CRASH, OVER_READS, S_OK
 from tests.helpers.recorded_answers import answer as emulated_answer
 from tests.recorder.releases import Release

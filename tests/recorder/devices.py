@@ -10,7 +10,7 @@ from ctypes import Structure, addressof, c_uint32, c_uint64, c_void_p
 from typing import Any, Final
 
 from dml_tile.bindings.resources import BindingLike, binding_desc
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.device import (
     BindingDesc,
     BindingProperties,
@@ -26,7 +26,7 @@ from dml_tile.device import (
     OperatorInitializer,
 )
 from dml_tile.device.command_list import AT_ONCE
-from dml_tile.enums import HRESULT, CommandListType, Feature, FeatureLevel
+from dml_tile.directml.enums import HRESULT, CommandListType, Feature, FeatureLevel
 from dml_tile.errors import DmlError
 from tests.recorder import interfaces
 from tests.recorder.interfaces import Object

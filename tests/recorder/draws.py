@@ -16,9 +16,9 @@ from typing import Any, Final
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from dml_tile.data_types import ELEMENT_SIZES
-from dml_tile.descriptors import TileOperatorDesc
-from dml_tile.enums import UINT64_MAX, UINT_MAX
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.directml.data_types import ELEMENT_SIZES
+from dml_tile.directml.enums import UINT64_MAX, UINT_MAX
 from dml_tile.geometry.layout import extent, packed_strides, round_up_4
 from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tiles
 from tests.helpers.recorded_answers import ROWS

@@ -7,7 +7,7 @@ from ctypes import c_uint32, c_uint64, create_string_buffer
 from typing import Any, Final, cast
 
 from dml_tile.device import BindingTableDesc, Device, Direct3DDevice
-from dml_tile.enums import HRESULT
+from dml_tile.directml.enums import HRESULT
 from dml_tile.errors import DmlError
 from tests.helpers.recorded_bindings import BINDING_CASES
 from tests.helpers.recorded_dispatches import DISPATCH_CASES

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from ctypes import POINTER, Array, Structure, addressof, c_size_t, c_uint32, c_void_p, cast, memmove, sizeof
 from typing import Any, Final
 
-from dml_tile.descriptors import OperatorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.enums import OperatorType
+from dml_tile.descriptors.tile import OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.directml.enums import OperatorType
 from dml_tile.readers.c_structs import (
     DML_BUFFER_TENSOR_DESC,
     DML_OPERATOR_DESC,

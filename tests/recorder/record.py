@@ -14,7 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from tests.helpers.recorded_answers import rows_of
 from tests.recorder import calls, lives
 from tests.recorder.compare import ask_runtime

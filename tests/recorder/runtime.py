@@ -8,9 +8,9 @@ from ctypes import RTLD_GLOBAL, c_int, c_uint32, c_uint64, c_void_p
 from functools import cache
 from typing import Final, NamedTuple
 
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
-from dml_tile.enums import FeatureLevel
-from dml_tile.targets import Target
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import Target
 from tests.recorder.interfaces import DML_BINDING_PROPERTIES, UNTOUCHED, Object, interface_id
 from tests.recorder.memory import GuardedMemory
 from tests.recorder.releases import CACHE, Release

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from dml_tile.descriptors import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.directml.targets import Target
 from dml_tile.rules.check import check
-from dml_tile.targets import Target
 from tests.helpers.descriptors import GOOD, page_tile, row
 from tests.helpers.recorded_answers import CRASH, S_OK
 from tests.recorder.commands import told

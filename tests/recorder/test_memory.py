@@ -7,7 +7,7 @@ from ctypes import POINTER, cast
 
 import pytest
 
-from dml_tile.descriptors import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.readers.c_structs import DML_TILE_OPERATOR_DESC, read_operator_desc
 from tests.helpers.descriptors import GOOD, OPERATOR, page_tile, strided
 from tests.recorder.memory import MAX_ENTRIES, GuardedMemory

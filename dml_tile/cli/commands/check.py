@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dml_tile.checks.files import Checking
     from dml_tile.checks.selection import Selection
     from dml_tile.cli.config import Config
-    from dml_tile.targets import Target
+    from dml_tile.directml.targets import Target
 
 MAX_LISTED_ENTRIES: Final = 10
 """The entries of a baseline that a message lists."""
@@ -241,7 +241,7 @@ def _tell_gone(file: str, gone: Sequence[Entry]) -> None:
 
 def _targets(names: Sequence[str] | None, config: Config) -> list[Target]:
     def configured() -> list[Target]:
-        from dml_tile.targets import Target
+        from dml_tile.directml.targets import Target
 
         try:
             return [Target.parse(name) for name in config.settings.targets]

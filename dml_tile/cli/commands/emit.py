@@ -46,7 +46,7 @@ def emit(
     """
     from dml_tile.emit.source import other_operator, source_text
     from dml_tile.errors import Problem
-    from dml_tile.readers.json.descriptors import JsonDescriptor, read_source
+    from dml_tile.readers.descriptors import JsonDescriptor, read_source
     from dml_tile.readers.sources import is_model_file
 
     if is_model_file(file):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def _rules_named(words: str) -> list[Rule[Any]]:
     """The rule of an id, else the rules whose ids begin with these words."""
-    from dml_tile.rules.catalogue import RULES
+    from dml_tile.checks.catalogue import RULES
 
     named = [rule for rule_id, rule in RULES.items() if rule_id.startswith(f"{words}-")]
     return [RULES[words]] if words in RULES else named
@@ -32,8 +32,8 @@ def explain(
     ] = None,
 ) -> None:
     """Print what a rule requires, what it rests on, what DirectML returns, and the page it follows."""
-    from dml_tile.reports.lines import print_lines, rule_lines
-    from dml_tile.rules.catalogue import RULES, rule_named
+    from dml_tile.checks.catalogue import RULES, rule_named
+    from dml_tile.reports.text import print_lines, rule_lines
 
     try:
         rules = RULES.values() if rule is None else _rules_named(rule) or [rule_named(rule)]

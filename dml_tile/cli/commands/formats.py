@@ -14,9 +14,9 @@ import typer
 from dml_tile.reports.formats import FORMATS, Format
 
 if TYPE_CHECKING:
+    from dml_tile.directml.targets import Target
     from dml_tile.findings import Against, Severity
     from dml_tile.reports.report import Origin, Report
-    from dml_tile.targets import Target
 
 
 FormatsOption = Annotated[

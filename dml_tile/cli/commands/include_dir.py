@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dml_tile.cli.output_files import print_text
-from dml_tile.headers import get_include
+from dml_tile.emit.headers import get_include
 
 
 def include_dir() -> None:

@@ -10,7 +10,7 @@ import typer
 from dml_tile.cli.commands.options import named_targets, one_target
 from dml_tile.cli.console import console_of
 from dml_tile.cli.output_files import print_text
-from dml_tile.targets import DEFAULT_TARGET
+from dml_tile.directml.targets import DEFAULT_TARGET
 
 
 class LevelsFormat(StrEnum):
@@ -47,8 +47,14 @@ def levels(
         return
     if target is not None:
         raise typer.BadParameter("the tables are of all targets; --format webnn takes one", param_hint="--target")
-    from dml_tile.reports.tables import levels_table, support_table, target_table
-    from dml_tile.reports.windows import matrix_html, matrix_markdown, matrix_table
+    from dml_tile.reports.tables import (
+        levels_table,
+        matrix_html,
+        matrix_markdown,
+        matrix_table,
+        support_table,
+        target_table,
+    )
 
     if output_format == LevelsFormat.MARKDOWN:
         print_text(matrix_markdown())
@@ -63,8 +69,8 @@ def levels(
 def _show_op_support_limits(target: str | None) -> None:
     import json
 
+    from dml_tile.back_ends.webnn_limits import op_support_limits
     from dml_tile.errors import DialectError
-    from dml_tile.webnn_limits import op_support_limits
 
     chosen = one_target([target] if target is not None else None, "the limits are those of one target")
     try:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from dml_tile.targets import DEFAULT_TARGET
+from dml_tile.directml.targets import DEFAULT_TARGET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from dml_tile.directml.targets import Target
     from dml_tile.readers.model_tile import KnownShapes
-    from dml_tile.targets import Target
 
 
 Parsed = TypeVar("Parsed")
@@ -39,14 +39,14 @@ class Inference(StrEnum):
 
 def named_targets(incomplete: str) -> list[str]:
     """Completes the name of a target."""
-    from dml_tile.targets import target_names
+    from dml_tile.directml.targets import target_names
 
     return [name for name in target_names() if name.startswith(incomplete)]
 
 
 def rules_named(incomplete: str) -> list[str]:
     """Completes the id of a rule."""
-    from dml_tile.rules.catalogue import RULES
+    from dml_tile.checks.catalogue import RULES
 
     return [rule for rule in RULES if rule.startswith(incomplete)]
 
@@ -106,8 +106,8 @@ def chosen_targets(names: Sequence[str] | None, configured: Callable[[], list[Ta
 
 
 def _named_targets(names: Sequence[str] | None) -> list[Target]:
-    from dml_tile.simulation import VARIABLE, default_targets
-    from dml_tile.targets import Target
+    from dml_tile.directml.targets import Target
+    from dml_tile.simulation.target import VARIABLE, default_targets
 
     try:
         return [Target.parse(name) for name in split(names)] if names else [*default_targets()]
@@ -117,7 +117,7 @@ def _named_targets(names: Sequence[str] | None) -> list[Target]:
 
 
 def one_target(names: Sequence[str] | None, complaint: str) -> Target:
-    from dml_tile.simulation import VARIABLE
+    from dml_tile.simulation.target import VARIABLE
 
     chosen, *others = chosen_targets(names)
     if others:

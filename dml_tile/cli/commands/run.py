@@ -44,15 +44,15 @@ def run(
     ] = False,
 ) -> None:
     """Check the tiles of a DxDispatch model, then run its commands in order."""
-    from dml_tile.dxdispatch_runner import run_model
+    from dml_tile.dxdispatch.fields import model_findings
+    from dml_tile.dxdispatch.model import read_model
+    from dml_tile.dxdispatch.runner import run_model
     from dml_tile.errors import InputError, Problem, RefusedModelError
     from dml_tile.files.paths import AllowedFolders
     from dml_tile.input_errors import unreadable
-    from dml_tile.readers.dxdispatch.model import read_model
-    from dml_tile.readers.dxdispatch.parts import model_findings
-    from dml_tile.readers.json.descriptors import parse_source
+    from dml_tile.readers.descriptors import parse_source
     from dml_tile.readers.sources import is_model_file
-    from dml_tile.reports.lines import print_refusals
+    from dml_tile.reports.text import print_refusals
 
     chosen = one_target(targets, "a model is run at one target")
     folder = Path() if model == "-" else Path(model).parent

@@ -1,22 +1,224 @@
-"""Loads an .onnx file without the data of its large tensors, since no shape depends on them.
+"""Takes the data of large tensors out of the bytes of an ONNX model, before anything parses them.
 
-The data are dropped before the bytes are parsed: a model takes the memory of its graph, not of its weights.
+It needs neither onnx nor protobuf, and looks at no byte of what it leaves out.
 """
 
 from __future__ import annotations
 
+import math
 import mmap
 import stat
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Final
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, Final, TypeAlias
 
+import numpy as np
 import onnx
 from google.protobuf.message import DecodeError, Message
+from numpy.typing import NDArray
+from onnx import GraphProto, NodeProto, SparseTensorProto, TensorProto, numpy_helper
 
 from dml_tile.errors import InputError
+from dml_tile.files.paths import AllowedFolders
 from dml_tile.input_errors import unreadable
-from dml_tile.readers.onnx.light import without_large_tensors
+from dml_tile.text import shown
+
+LARGE: Final = 2**16
+"""The bytes from which a tensor's data are dropped; no shape and no repeats have as many."""
+
+TENSOR: Final = "TensorProto"
+
+TENSOR_DATA: Final = frozenset((4, 5, 6, 7, 9, 10, 11))
+"""The fields of a TensorProto that hold its data: float_data, int32_data, string_data, int64_data, raw_data, …"""
+
+MESSAGES: Final = {
+    # the fields of a message whose messages may hold tensors, at any depth
+    "ModelProto": {7: "GraphProto", 20: "TrainingInfoProto", 25: "FunctionProto"},
+    "GraphProto": {1: "NodeProto", 5: TENSOR, 15: "SparseTensorProto"},
+    "TrainingInfoProto": {1: "GraphProto", 2: "GraphProto"},
+    "FunctionProto": {7: "NodeProto", 11: "AttributeProto"},
+    "NodeProto": {5: "AttributeProto"},
+    "AttributeProto": {
+        5: TENSOR,
+        6: "GraphProto",
+        10: TENSOR,
+        11: "GraphProto",
+        22: "SparseTensorProto",
+        23: "SparseTensorProto",
+    },
+    "SparseTensorProto": {1: TENSOR, 2: TENSOR},
+    TENSOR: {},
+}
+
+_MAX_DEPTH: Final = 100
+"""The nesting of messages; protobuf's own limit."""
+
+# Protobuf's wire types: how a field is written.
+_VARINT: Final = 0
+_DELIMITED: Final = 2
+_FIXED: Final = {1: 8, 5: 4}
+"""Wire types of as many bytes."""
+
+_Bytes: TypeAlias = bytes | mmap.mmap
+
+
+class _MalformedError(Exception):
+    """Bytes are not a protobuf message."""
+
+
+def without_large_tensors(data: _Bytes) -> bytes | None:
+    """Return a model without the data of its large tensors; None where the bytes are not a protobuf message."""
+    try:
+        return _stripped(data, 0, len(data), "ModelProto", _MAX_DEPTH)
+    except _MalformedError:
+        return None
+
+
+def _stripped(data: _Bytes, start: int, end: int, message: str, depth: int) -> bytes:
+    """Return the message at ``start`` without large data in it, at any depth."""
+    if not depth:
+        raise _MalformedError
+    parts = []
+    position = copied = start
+    while position < end:
+        field_start = position
+        tag, position = _varint(data, position, end)
+        wire = tag & 7
+        if wire == _VARINT:
+            _, position = _varint(data, position, end)
+        elif wire in _FIXED:
+            position += _FIXED[wire]
+        elif wire == _DELIMITED:
+            length, begin = _varint(data, position, end)
+            position = begin + length
+        else:
+            raise _MalformedError
+        field = tag >> 3
+        if position > end or not field:
+            raise _MalformedError
+        if wire != _DELIMITED or length <= LARGE:
+            continue
+        if message == TENSOR and field in TENSOR_DATA:
+            parts.append(data[copied:field_start])
+            copied = position
+        elif (inner := MESSAGES[message].get(field)) is not None:
+            light = _stripped(data, begin, position, inner, depth - 1)
+            parts += [data[copied:field_start], _encoded(tag), _encoded(len(light)), light]
+            copied = position
+    return b"".join([*parts, data[copied:end]])
+
+
+def _varint(data: _Bytes, position: int, end: int) -> tuple[int, int]:
+    """Decode the number at a position; return it and the position after it."""
+    value = 0
+    for shift, place in zip(range(0, 70, 7), range(position, end), strict=False):
+        byte = data[place]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, place + 1
+    raise _MalformedError
+
+
+def _encoded(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*encoded, value])
+
+
+Array = NDArray[Any]
+
+MAX_ELEMENTS: Final = 2**16
+"""The most elements that a tensor may have to be read; shapes and repeats have one for each dimension."""
+
+_EXTERNAL_TYPES: Final[dict[int, np.dtype[Any]]] = {
+    TensorProto.INT64: np.dtype("<i8"),
+    TensorProto.INT32: np.dtype("<i4"),
+}
+"""The types of shapes, repeats and axes; of no other is external data read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Why a tensor's external data are not known."""
+
+    reason: str
+
+
+def small(tensor: TensorProto, folder: Path) -> Array | Unread | None:
+    """Return the tensor's values; None for a large one, one whose data are malformed, or external of another type than
+    int64 and int32. ``folder`` is the model's, which external data do not leave.
+    """
+    if any(size < 0 for size in tensor.dims) or math.prod(tensor.dims) > MAX_ELEMENTS:
+        return None
+    if tensor.data_location == TensorProto.EXTERNAL:
+        if tensor.data_type not in _EXTERNAL_TYPES:
+            return None
+        try:
+            return _external(tensor, folder)
+        except InputError as error:
+            return Unread(str(error))
+    try:
+        return np.asarray(numpy_helper.to_array(tensor))
+    except Exception:  # of any class: too little data, too much, none at all, an unknown type
+        return None
+
+
+def dense(sparse: SparseTensorProto) -> TensorProto:
+    """Return the sparse tensor as a whole; without data if it is large, malformed or external."""
+    whole = TensorProto(name=sparse.values.name, data_type=sparse.values.data_type, dims=sparse.dims)
+    is_inside = TensorProto.EXTERNAL not in (sparse.values.data_location, sparse.indices.data_location)
+    if not is_inside or any(size < 0 for size in sparse.dims) or math.prod(sparse.dims) > MAX_ELEMENTS:
+        return whole
+    try:
+        values, indices = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)
+        array = np.zeros(tuple(sparse.dims), values.dtype)
+        array[tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, array.shape)] = values
+        return numpy_helper.from_array(array, sparse.values.name)
+    except Exception:  # of any class: of data as of other tensors', and of indices that do not fit
+        return whole
+
+
+def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
+    """Yield the graphs that are attributes of a node, each with its place."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.name, attribute.g
+        for i, graph in enumerate(attribute.graphs):
+            yield f"{attribute.name}[{i}]", graph
+
+
+def _external(tensor: TensorProto, folder: Path) -> Array:
+    """Read external data. Raises InputError where they are outside the folder, missing, or of another length."""
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    where = f"the data of {tensor.name!r}"
+    if PurePath(location).is_absolute() or ".." in PurePath(location).parts:
+        raise unreadable(where, f"{location!r} is no path below the model's folder")
+    path = AllowedFolders((folder,), allow_hidden=True, follow_links=True).readable(location, where)
+    dtype = _EXTERNAL_TYPES[tensor.data_type]
+    count = math.prod(tensor.dims)
+    wanted = count * dtype.itemsize
+    try:
+        offset, length = int(entries.get("offset", 0)), int(entries.get("length", wanted))
+        if offset < 0 or length != wanted:
+            raise ValueError
+    except ValueError:
+        given = f"offset {shown(entries.get('offset'))} and length {shown(entries.get('length'))}"
+        raise unreadable(where, f"{given} in {location!r}; the tensor has {wanted} bytes") from None
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            data = file.read(wanted)
+    except (OSError, ValueError) as error:  # ValueError: an offset past int64
+        raise unreadable(where, f"{location!r} cannot be read: {error}") from None
+    if len(data) < wanted:
+        raise unreadable(where, f"{location!r} ends before byte {offset + wanted}")
+    array: Array = np.frombuffer(data, dtype).reshape(tuple(tensor.dims))
+    return array
+
 
 MAX_MODEL_BYTES: Final = 2**31 - 1
 """The largest message that protobuf reads."""

@@ -20,8 +20,8 @@ import numpy as np
 from onnx import NodeProto, TypeProto, defs, helper
 from onnx.reference import ReferenceEvaluator
 
-from dml_tile.readers.onnx.operators import Operator
-from dml_tile.readers.onnx.tensors import MAX_ELEMENTS, subgraphs
+from dml_tile.readers.onnx.file import MAX_ELEMENTS, subgraphs
+from dml_tile.readers.onnx.functions import Operator
 from dml_tile.readers.onnx.values import Array, Mask, Value, dimensions
 
 MAX_FOLDED_NODES: Final = 50_000

@@ -12,16 +12,13 @@ from typing import Final, NamedTuple, TypeAlias
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper
 
 from dml_tile.readers.model_tile import ONNXRUNTIME
+from dml_tile.readers.onnx.file import Unread, dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
-from dml_tile.readers.onnx.functions import place
+from dml_tile.readers.onnx.functions import Operator, operator, place
 from dml_tile.readers.onnx.inference import inferred
 from dml_tile.readers.onnx.loops import Declared, body_of, is_kept, loop_carried, without_shape
-from dml_tile.readers.onnx.onnxruntime_inference import Inference
-from dml_tile.readers.onnx.operators import Operator, operator
-from dml_tile.readers.onnx.optimization import is_folded, removed
-from dml_tile.readers.onnx.origins import input_origin, node_origin, with_origins
-from dml_tile.readers.onnx.tensors import Unread, dense, small, subgraphs
-from dml_tile.readers.onnx.values import Value, ValueOrigin, common, merged
+from dml_tile.readers.onnx.onnxruntime import Inference, is_folded, removed
+from dml_tile.readers.onnx.values import Value, ValueOrigin, common, input_origin, merged, node_origin, with_origins
 
 Scope: TypeAlias = ChainMap[str, Value]
 

@@ -18,8 +18,8 @@ from typing import IO, Final, Self, cast
 
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.sandbox.child import Watchdog
 from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, End, Order, Part, read_answer
-from dml_tile.readers.sandbox.watchdog import Watchdog
 
 MAX_SECONDS: Final = 60
 """Seconds that reading one file may take."""

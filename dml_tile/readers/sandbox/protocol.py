@@ -12,9 +12,9 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
+from dml_tile.dialects.request import INT64_MAX, Dialect
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
-from dml_tile.tile_request import INT64_MAX, Dialect
 
 Part: TypeAlias = TileNode | Problem
 

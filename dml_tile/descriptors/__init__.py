@@ -1,0 +1,1 @@
+"""The C structs: operator, tensor and tile descriptors."""

@@ -1,0 +1,171 @@
+"""A tile in the terms of a specification, before it becomes a descriptor.
+
+Specification    who defines a tile operator
+Dialect          one version of a specification's operator: its data types, its arguments, its function
+Request          a tile that a dialect accepts, with shape and repeats promoted to one length
+
+The functions below them check and promote arguments; the dialects are made of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from operator import index, mul
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+
+from dml_tile.descriptors.tile import array_text, tensor_text, tile_line
+from dml_tile.directml.data_types import CARRIERS, ONNX_NAMES, TensorDataType
+from dml_tile.errors import DialectError
+
+if TYPE_CHECKING:  # importing NumPy takes longer than checking a descriptor
+    from numpy.typing import NDArray
+
+INT64_MAX: Final = 2**63 - 1
+
+Integers: TypeAlias = "Sequence[int] | NDArray[Any]"
+"""A sequence of Python integers, or an array; the dtype of an array is checked."""
+
+_Size = TypeVar("_Size")
+
+
+class Specification(Enum):
+    """A specification that defines a tile operator; its value is its name in rule ids and messages."""
+
+    ONNX = "ONNX"
+    OPENVINO = "OpenVINO"
+    WEBNN = "WebNN"
+    NUMPY = "NumPy"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One version of a specification's tile operator.
+
+    ``data_types`` are the names of those that it takes, None for any. ``request`` is the function that checks and
+    promotes a tile: it takes a data type, a shape and then the ``arguments``, and raises DialectError.
+    """
+
+    name: str
+    """As messages give it: ``ONNX Tile-13``."""
+    specification: Specification = field(repr=False)
+    data_types: frozenset[str] | None = field(repr=False)
+    request: Callable[..., Request] = field(repr=False)
+    arguments: tuple[str, ...] = field(default=("repeats",), repr=False)
+    one_repeat_a_dimension: bool = field(default=False, repr=False)
+    """True if there are as many repeats as input dimensions, so that either count gives the other."""
+    type_names: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """Its names of data types by ONNX's, where they differ."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def type_name(self, onnx_name: str) -> str:
+        """The dialect's name of the data type that ONNX calls so."""
+        return self.type_names.get(onnx_name, onnx_name)
+
+    def no_repeats(self, rank: int) -> tuple[Any, ...]:
+        """Arguments that repeat nothing of an input of this rank, which is at least 1."""
+        return (1, 0) if self.arguments == ("tiles", "axis") else ((1,) * rank,)
+
+    def error(self, field: str, message: str) -> DialectError:
+        """The error of an input."""
+        return DialectError(self.name, field, message)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A tile that a dialect accepts; ``shape`` and ``repeats`` have the same length.
+
+    Values are in elements. ``shape`` is the input's, with the leading 1s that the dialect gives it. ``data_type`` is
+    the dialect's name of it, such as ``float32`` or, for OpenVINO, ``f32``.
+    """
+
+    dialect: Dialect
+    data_type: str
+    shape: tuple[int, ...]
+    repeats: tuple[int, ...]
+
+    def __str__(self) -> str:
+        """The tile in one line: ``float32 {2,3} x {1,2} -> {2,6}``."""
+        return tile_line(
+            tensor_text(self.data_type, array_text(self.shape)), array_text(self.repeats), array_text(self.output_shape)
+        )
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """The sizes of the output: shape times repeats."""
+        return tuple(map(mul, self.shape, self.repeats))
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the output has no elements."""
+        return 0 in self.output_shape
+
+    @property
+    def onnx_type(self) -> str:
+        """ONNX's name of the data type; where ONNX has none, the dialect's."""
+        return ONNX_NAMES.get(self.data_type, self.data_type)
+
+    @property
+    def carrier(self) -> TensorDataType | None:
+        """The DirectML data type that carries the bits: bool travels as UINT8. None if no data type does."""
+        return CARRIERS.get(self.data_type)
+
+
+def require_data_type(dialect: Dialect, data_type: str) -> None:
+    """Raise DialectError for a data type that the dialect does not take."""
+    if dialect.data_types is not None and data_type not in dialect.data_types:
+        raise dialect.error("data type", f"{data_type} is not one of {', '.join(sorted(dialect.data_types))}")
+
+
+def shape_of(dialect: Dialect, shape: Sequence[int]) -> tuple[int, ...]:
+    """The input's shape. Raises DialectError for a size that is negative or exceeds an int64."""
+    sizes = tuple(map(index, shape))
+    for i, size in enumerate(sizes):
+        if not 0 <= size <= INT64_MAX:
+            raise dialect.error(f"shape[{i}]", f"is {size}; sizes are from 0 to {INT64_MAX}")
+    return sizes
+
+
+def vector(
+    dialect: Dialect, field: str, values: Integers, wanted: Literal["int64", "an integer type"] = "an integer type"
+) -> tuple[int, ...]:
+    """The values of a 1-D array. Raises DialectError for another rank or dtype, and for a value that is no integer."""
+    if not isinstance(values, Sequence):
+        values = _listed(dialect, field, values, wanted)
+    integers = []
+    for i, value in enumerate(values):
+        try:
+            integers.append(index(value))
+        except TypeError:
+            raise dialect.error(f"{field}[{i}]", f"is {value!r}; an integer was expected") from None
+    return tuple(integers)
+
+
+def _listed(dialect: Dialect, field: str, values: NDArray[Any], wanted: str) -> list[int]:
+    import numpy as np
+
+    if not isinstance(values, np.ndarray):
+        raise dialect.error(field, f"is {values!r}; a sequence of integers was expected")
+    if not (values.dtype == np.int64 if wanted == "int64" else values.dtype.kind in "iu"):
+        raise dialect.error(field, f"is of {values.dtype}; {wanted} was expected")
+    if values.ndim != 1:
+        raise dialect.error(field, f"has {values.ndim} dimensions; 1 was expected")
+    return list(values.tolist())
+
+
+def promoted(shape: Sequence[_Size], repeats: Sequence[int]) -> tuple[tuple[_Size | int, ...], tuple[int, ...]]:
+    """Shape and repeats at the same length: the shorter gets leading 1s."""
+    rank = max(len(shape), len(repeats))
+    return (1,) * (rank - len(shape)) + tuple(shape), (1,) * (rank - len(repeats)) + tuple(repeats)
+
+
+def require_fitting(request: Request, limit: int = INT64_MAX) -> Request:
+    """The request. Raises DialectError if a size of its output exceeds the limit."""
+    for i, (size, repeat, product) in enumerate(zip(request.shape, request.repeats, request.output_shape, strict=True)):
+        if product > limit:
+            message = f"{size} * {repeat} = {product} overflows; an output size is at most {limit}"
+            raise request.dialect.error(f"repeats[{i}]", message)
+    return request

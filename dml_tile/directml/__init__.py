@@ -1,0 +1,1 @@
+"""DirectML's facts: enumerations, data types, feature levels, Windows releases, operators, reference pages."""

@@ -1,0 +1,105 @@
+"""NumPy's dtypes of DirectML's tensor data types, in both directions."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES, TensorDataType
+
+DTYPES: Final[dict[int, np.dtype[Any]]] = {
+    data_type: np.dtype(data_type.onnx) for data_type in TensorDataType if data_type in ELEMENT_SIZES
+}
+"""Those of NumPy itself; DirectML's 4-bit types have theirs in ml_dtypes."""
+
+DATA_TYPES: Final = {data_type.onnx: data_type for data_type in TensorDataType if data_type.bits}
+"""The data types by the names of dtypes, those of ml_dtypes among them."""
+
+ARRAY_TYPES: Final = {dtype.name: TensorDataType(data_type) for data_type, dtype in DTYPES.items()} | {
+    "bool": TensorDataType.UINT8
+}
+"""The data types that describe arrays, by the names of dtypes; a bool's byte is tiled as it is."""
+
+
+def data_type_of(dtype: DTypeLike) -> TensorDataType:
+    """The DirectML data type of a NumPy dtype, a scalar type or a dtype's name, those of ml_dtypes among them.
+
+    Raises TypeError for a dtype without a DirectML type, and for one in the other byte order. bool and bfloat16 have
+    none; the message names the type that carries their bits.
+    """
+    found = np.dtype(dtype)
+    require_native(found, "the dtype", "dtype")
+    data_type = DATA_TYPES.get(found.name)
+    if data_type is None:
+        carrier = carrier_of(found)
+        meant = f"; {carrier.name} carries its bits" if carrier is not None else ""
+        raise TypeError(f"DirectML has no tensor data type for {found}{meant}")
+    return data_type
+
+
+def dtype_of(data_type: TensorDataType | int | str) -> np.dtype[Any]:
+    """The NumPy dtype of a DirectML data type, of its name in any case, or of its value.
+
+    Those of INT4 and UINT4 are ml_dtypes', whose elements take a byte each, DirectML's half of one. Raises ValueError
+    for a type without a dtype, ImportError where ml_dtypes is needed and not installed.
+    """
+    if isinstance(data_type, str):
+        found = TensorDataType.__members__.get(data_type.upper().removeprefix("DML_TENSOR_DATA_TYPE_"))
+    else:
+        found = TensorDataType(data_type)
+    if found is None or not found.bits:
+        raise ValueError(f"{data_type!r} has no NumPy dtype; expected one of {', '.join(DATA_TYPES)}")
+    if found in DTYPES:
+        return DTYPES[found]
+    small: np.dtype[Any] = np.dtype(getattr(import_module("ml_dtypes"), found.onnx))
+    return small
+
+
+def carrier_of(dtype: np.dtype[Any]) -> TensorDataType | None:
+    """The data type that carries an element's bits: its own, UINT8 for bool, UINT16 for bfloat16; None if none does."""
+    return CARRIERS.get(dtype.name)
+
+
+def array_layout(array: NDArray[Any]) -> tuple[TensorDataType, tuple[int, ...], tuple[int, ...] | None]:
+    """The data type of an array, its sizes and its strides, both in elements; None for the strides of a packed one.
+
+    Raises TypeError for what is no array, a masked array, and a dtype without a DirectML type, ValueError for strides
+    that no UINT holds.
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"a NumPy array was expected, not a {type(array).__name__}")
+    require_unmasked(array, "the array")
+    require_native(array.dtype, "the array", "array")
+    data_type = ARRAY_TYPES.get(array.dtype.name) or data_type_of(array.dtype)
+    if data_type not in DTYPES:
+        raise TypeError(f"an element of {array.dtype} takes a byte in NumPy, but {data_type.name} half of one")
+    sizes = array.shape or (1,)
+    if array.flags.c_contiguous:
+        return data_type, sizes, None
+    strides = []
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        walked = stride if size > 1 else 0
+        if walked < 0 or walked % array.itemsize:
+            wrong = "negative" if walked < 0 else f"no multiple of an element's {array.itemsize} bytes"
+            raise ValueError(
+                f"the strides {array.strides} are in bytes; {stride} is {wrong}, which no descriptor can say; "
+                "describe np.ascontiguousarray(array)"
+            )
+        strides.append(walked // array.itemsize)
+    return data_type, sizes, tuple(strides)
+
+
+def require_unmasked(array: object, what: str) -> None:
+    """Raise TypeError, with the call that mends it, for a masked array, whose mask would be lost."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"{what} is masked, and DirectML knows no masks; use its filled()")
+
+
+def require_native(dtype: np.dtype[Any], what: str, name: str) -> None:
+    """Raise TypeError, with the call that mends it, for a dtype in the other byte order."""
+    if not dtype.isnative:
+        fixed = "dtype.newbyteorder('=')" if name == "dtype" else f"{name}.astype({name}.dtype.newbyteorder('='))"
+        raise TypeError(f"{what} is {dtype.str}, in the other byte order, which DirectML does not read; use {fixed}")

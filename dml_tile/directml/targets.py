@@ -1,0 +1,368 @@
+"""Simulated targets: DirectML's feature levels, the libraries and Windows releases with them, and Tile's support.
+
+Pages:
+https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_tile_operator_desc (tensor support)
+https://learn.microsoft.com/en-us/windows/ai/directml/dml-version-history (DirectML versions, Windows releases)
+https://learn.microsoft.com/en-us/windows/ai/directml/dml-feature-level-history (feature levels)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
+from typing import Any, Final, NamedTuple
+
+from dml_tile.directml.data_types import TensorDataType, of_kinds
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.pages import LEVELS_PAGE, RELEASES_PAGE, TILE_PAGE, VERSION_PAGE
+from dml_tile.text import did_you_mean
+
+_L = FeatureLevel.parse
+
+
+class TileSupport(NamedTuple):
+    """One documented row of Tile's tensor support; it holds for the input and the output."""
+
+    since: FeatureLevel
+    dimension_counts: range
+    data_types: frozenset[TensorDataType]
+    page: str
+
+
+TILE_SUPPORT: Final = (
+    TileSupport(_L("1_0"), range(4, 5), of_kinds("float"), TILE_PAGE),
+    TileSupport(_L("2_1"), range(4, 5), of_kinds("float", "int"), TILE_PAGE),
+    TileSupport(_L("3_1"), range(1, 9), of_kinds("float", "int"), TILE_PAGE),
+    TileSupport(_L("4_1"), range(1, 9), of_kinds("float", "int", "int64"), TILE_PAGE),
+)
+
+
+DATA_TYPES: Final = (
+    # the feature level that introduced them, for whichever operators
+    (_L("1_0"), of_kinds("float", "int"), LEVELS_PAGE),
+    (_L("3_0"), of_kinds("float64", "int64"), LEVELS_PAGE),
+    (_L("6_3"), of_kinds("int4"), LEVELS_PAGE),
+)
+
+
+def tile_support(level: FeatureLevel) -> TileSupport:
+    """The newest documented row that is not above ``level``."""
+    return next(row for row in reversed(TILE_SUPPORT) if row.since <= level)
+
+
+class DirectMLVersion(NamedTuple):
+    """A minor version of DirectML and its published patch releases (None: any); ``remark`` is its note in a word."""
+
+    version: str
+    patches: tuple[int, ...] | None
+    level: FeatureLevel
+    page: str
+    remark: str = ""
+    note: str = ""
+
+
+_UNLISTED_1_14 = (
+    "DirectML 1.14 stands in no version table; its level is at least 6_2, and Tile's row is the same up to 6_4"
+)
+
+DIRECTML_VERSIONS: Final = (
+    DirectMLVersion("1.0", (0,), _L("1_0"), VERSION_PAGE),
+    DirectMLVersion("1.1", (0,), _L("2_0"), VERSION_PAGE),
+    DirectMLVersion("1.2", (0,), _L("2_1"), VERSION_PAGE, "not widespread"),
+    DirectMLVersion("1.4", (0, 1, 2, 3), _L("3_0"), VERSION_PAGE),
+    DirectMLVersion("1.5", (0, 1), _L("3_1"), VERSION_PAGE),
+    DirectMLVersion("1.6", (0,), _L("4_0"), VERSION_PAGE),
+    DirectMLVersion("1.7", (0,), _L("4_1"), VERSION_PAGE),
+    DirectMLVersion("1.8", (0, 1, 2), _L("5_0"), VERSION_PAGE),
+    DirectMLVersion("1.9", (0, 1), _L("5_1"), VERSION_PAGE),
+    DirectMLVersion("1.10", (0, 1), _L("5_2"), VERSION_PAGE),
+    DirectMLVersion("1.11", (0,), _L("6_0"), VERSION_PAGE),
+    DirectMLVersion("1.12", (0, 1), _L("6_1"), VERSION_PAGE),
+    DirectMLVersion("1.13", (0, 1), _L("6_2"), VERSION_PAGE),
+    DirectMLVersion("1.14", None, _L("6_2"), RELEASES_PAGE, "in no table", _UNLISTED_1_14),
+    DirectMLVersion("1.15", (0, 1, 2, 3, 4), _L("6_4"), VERSION_PAGE),
+)
+
+
+class WindowsRelease(NamedTuple):
+    """A Windows release and the DirectML version in its box."""
+
+    name: str
+    directml: str
+    page: str
+    note: str = ""
+
+
+_BASE = "shares the servicing base of {}: the DirectML version is inferred"
+
+WINDOWS_RELEASES: Final = (
+    WindowsRelease("windows-10-1903", "1.0.0", VERSION_PAGE),
+    WindowsRelease("windows-10-1909", "1.0.0", VERSION_PAGE, _BASE.format("windows-10-1903")),
+    WindowsRelease("windows-10-2004", "1.1.0", VERSION_PAGE),
+    WindowsRelease("windows-10-20h2", "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-10-21h1", "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-10-21h2", "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-10-22h2", "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-11-21h2", "1.6.0", VERSION_PAGE),
+    WindowsRelease("windows-11-22h2", "1.8.0", VERSION_PAGE),
+    WindowsRelease("windows-11-23h2", "1.8.0", VERSION_PAGE, _BASE.format("windows-11-22h2")),
+    WindowsRelease("windows-11-24h2", "1.13.1", RELEASES_PAGE),
+    WindowsRelease("windows-11-25h2", "1.13.1", RELEASES_PAGE, _BASE.format("windows-11-24h2")),
+)
+
+ONNXRUNTIME_DIRECTML: Final = {
+    # onnxruntime-directml: the version resource of the DirectML.dll in its Windows wheel
+    "1.9.0": "1.5.1",
+    "1.10.0": "1.8.0",
+    "1.11.1": "1.8.0",
+    "1.12.1": "1.9.0",
+    "1.13.1": "1.9.1",
+    "1.14.0": "1.10.1",
+    "1.14.1": "1.10.1",
+    "1.15.1": "1.12.0",
+    "1.16.3": "1.12.1",
+    "1.17.3": "1.13.1",
+    "1.18.1": "1.14.1",
+    "1.19.2": "1.15.1",
+    "1.20.1": "1.15.2",
+    "1.21.0": "1.15.4",
+    "1.22.0": "1.15.4",
+    "1.23.0": "1.15.4",
+    "1.24.4": "1.15.4",
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A DirectML library's feature level, and the capabilities of the adapter it runs on.
+
+    ``double_precision`` is D3D12's DoublePrecisionFloatShaderOps, ``typed_uav_loads`` its
+    TypedUAVLoadAdditionalFormats, ``native_16_bit_ops`` its Native16BitShaderOpsSupported. ``note`` says what about the
+    name was inferred, else it is empty.
+    """
+
+    feature_level: FeatureLevel
+    name: str = ""
+    double_precision: bool = True
+    typed_uav_loads: bool = True
+    native_16_bit_ops: bool = True
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "feature_level", FeatureLevel.parse(self.feature_level))
+        if not self.name:
+            object.__setattr__(self, "name", self.feature_level.short)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((int(self.feature_level), *self.capabilities))
+
+    def __hash__(self) -> int:
+        return self._hash  # kept, since targets are keys of caches, and without strings, so that it can be pickled
+
+    @property
+    def capabilities(self) -> tuple[bool, ...]:
+        """The capabilities of the adapter, in the order of the fields."""
+        return self.double_precision, self.typed_uav_loads, self.native_16_bit_ops
+
+    @property
+    def label(self) -> str:
+        """The name with its level: ``windows-11-21h2 (4_0)``; a level alone stands for itself."""
+        level = self.feature_level.short
+        return self.name if self.name.partition("+")[0] == level else f"{self.name} ({level})"
+
+    def __str__(self) -> str:
+        return self.label
+
+    def __repr__(self) -> str:
+        """Return the call that makes an equal target, as short as it can be."""
+        if Target.parse(self.spelling) == self:
+            return f"Target.parse({self.spelling!r})"
+        supplied = {"name": self.feature_level.short} | dict.fromkeys(_LACKS, True) | {"note": ""}
+        given = [f"{name}={getattr(self, name)!r}" for name, value in supplied.items() if getattr(self, name) != value]
+        return f"Target({', '.join([repr(self.feature_level.short), *given])})"
+
+    @cached_property
+    def tile_support(self) -> TileSupport:
+        """Tile's documented row at this level."""
+        return tile_support(self.feature_level)
+
+    @property
+    def runtime_wraps_extents(self) -> bool:
+        """True if the runtime computes a tensor's extent modulo 2^32; measured on 5_0 and 5_2, but not on 6_2."""
+        return self.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0
+
+    @property
+    def runtime_has_private_tensors(self) -> bool:
+        """True if the runtime has a tensor type of its own, 0x80000000; measured on 6_2, but not on 5_0 and 5_2."""
+        return self.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_6_0
+
+    def supports_data_type(self, data_type: int) -> bool:
+        """Return True if tensors can have a data type, by CheckFeatureSupport; an operator may take fewer types."""
+        if self.missing_capability(data_type):
+            return False
+        return any(data_type in types and since <= self.feature_level for since, types, _ in DATA_TYPES)
+
+    def missing_capability(self, data_type: int) -> str | None:
+        """The capability, in D3D12's words, that the adapter lacks for a data type; None if it lacks none."""
+        if data_type == TensorDataType.FLOAT64 and not self.double_precision:
+            return "DoublePrecisionFloatShaderOps"
+        if self.typed_uav_loads:
+            return None
+        if data_type in _TYPES_OF_8_BITS and self.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0:
+            return "TypedUAVLoadAdditionalFormats"
+        if data_type in _TYPES_OF_16_BITS and not self.native_16_bit_ops:
+            return "TypedUAVLoadAdditionalFormats or Native16BitShaderOpsSupported"
+        return None
+
+    @property
+    def spelling(self) -> str:
+        """A text that ``parse`` reads as a target that simulates the same: the name, or that of the level if it is new.
+
+        What the adapter lacks stands behind it: ``5_2+no-typed-uav-loads``.
+        """
+        name = self.name.partition("+")[0].lower()
+        try:
+            known = _named(name).feature_level == self.feature_level
+        except ValueError:
+            known = False
+        return _with_lacks(self, name if known else self.feature_level.short)
+
+    @classmethod
+    def parse(
+        cls,
+        value: TargetLike,
+        *,
+        double_precision: bool | None = None,
+        typed_uav_loads: bool | None = None,
+        native_16_bit_ops: bool | None = None,
+    ) -> Target:
+        """The target named by a level, a DirectML version, a Windows release or an onnxruntime-directml version.
+
+        ``"4_1"``, ``0x4100``, ``"directml-1.6.0"``, ``"windows-10-22h2"``, ``"onnxruntime-directml-1.16.3"``; behind it
+        what the adapter lacks, as in ``"5_2+no-typed-uav-loads"`` and ``"6_4+no-double-precision"``; upper and lower
+        case are the same; a Target is taken as it is, but for the capabilities that are given. Raises ValueError, with
+        the nearest known names, for anything else.
+        """
+        if isinstance(value, Target):
+            target = value
+        else:
+            target = _spelled(value.strip().lower()) if isinstance(value, str) else cls(FeatureLevel.parse(value))
+        given = double_precision, typed_uav_loads, native_16_bit_ops
+        changes: dict[str, Any] = {field: has for field, has in zip(_LACKS, given, strict=True) if has is not None}
+        return replace(target, **changes) if changes else target
+
+
+DEFAULT_TARGET: Final = Target(FeatureLevel.DML_FEATURE_LEVEL_6_4)
+"""The target where none is simulated, named or configured."""
+
+TargetLike = Target | FeatureLevel | str | int
+"""The types that ``Target.parse`` takes."""
+
+
+@cache
+def oldest_windows(level: FeatureLevel) -> str | None:
+    """The oldest Windows release whose DirectML has a feature level, None if it is in no box yet."""
+    return next(
+        (release.name for release in WINDOWS_RELEASES if Target.parse(release.name).feature_level >= level), None
+    )
+
+
+def target_names() -> list[str]:
+    """Every name that ``Target.parse`` lists, levels first."""
+    names = [level.short for level in FeatureLevel]
+    for row in DIRECTML_VERSIONS:
+        names += [f"directml-{row.version}.{patch}" for patch in row.patches or (1,)]
+    names += [release.name for release in WINDOWS_RELEASES]
+    names += [f"onnxruntime-directml-{version}" for version in ONNXRUNTIME_DIRECTML]
+    return names
+
+
+_LACKS: Final[Mapping[str, str]] = {
+    "double_precision": "no-double-precision",
+    "typed_uav_loads": "no-typed-uav-loads",
+    "native_16_bit_ops": "no-native-16-bit-ops",
+}
+"""The capabilities of an adapter, and the suffixes of a target's name, after ``+``, where it lacks them."""
+
+_TYPES_OF_8_BITS: Final = frozenset(data_type for data_type in TensorDataType if data_type.bits == 8)
+_TYPES_OF_16_BITS: Final = frozenset(data_type for data_type in TensorDataType if data_type.bits == 16)
+
+
+@lru_cache(maxsize=256)
+def _spelled(text: str) -> Target:
+    """The target of a name with what the adapter lacks behind it, each after a +."""
+    name, *lacks = text.split("+")
+    target = _named(name)
+    for lack in lacks:
+        if lack not in _LACKS.values():
+            raise ValueError(f"{lack!r} in {text!r} is no capability; expected {', '.join(_LACKS.values())}")
+        target = _without(target, lack)
+    return target
+
+
+def _without(target: Target, lack: str) -> Target:
+    lacking: dict[str, Any] = {field: False for field, named in _LACKS.items() if named == lack}
+    lesser = replace(target, **lacking)
+    return replace(lesser, name=_with_lacks(lesser, target.name.partition("+")[0]))
+
+
+def _with_lacks(target: Target, name: str) -> str:
+    return "+".join([name, *(lack for field, lack in _LACKS.items() if not getattr(target, field))])
+
+
+@lru_cache(maxsize=256)
+def _named(name: str) -> Target:
+    if name.startswith("onnxruntime-directml-"):
+        target = _onnxruntime_target(name)
+    elif name.startswith("directml-"):
+        target = _directml_target(name.removeprefix("directml-"))
+    elif name.startswith("windows-"):
+        target = _windows_target(name)
+    else:
+        try:
+            target = Target(FeatureLevel.parse(name))
+        except ValueError:
+            target = None
+    if target is None:
+        hint = did_you_mean(name, target_names(), "see `dml-tile levels`", count=4, cutoff=0.5)
+        raise ValueError(
+            f"{name!r} is no known target; expected a feature level such as 4_1, directml-VERSION, windows-RELEASE "
+            f"or onnxruntime-directml-VERSION: {hint}"
+        )
+    return target
+
+
+def _directml_target(version: str) -> Target | None:
+    parts = re.fullmatch(r"([0-9]+\.[0-9]+)(?:\.(0|[1-9][0-9]?))?", version)
+    row = parts and next((row for row in DIRECTML_VERSIONS if row.version == parts[1]), None)
+    if not parts or not row or (parts[2] and row.patches is not None and int(parts[2]) not in row.patches):
+        return None
+    return Target(row.level, f"directml-{version}", note=row.note)
+
+
+def _windows_target(name: str) -> Target | None:
+    release = next((release for release in WINDOWS_RELEASES if release.name == name), None)
+    carried = release and _directml_target(release.directml)
+    if not release or not carried:
+        return None
+    return Target(carried.feature_level, name, note=release.note)
+
+
+def _onnxruntime_target(name: str) -> Target | None:
+    parts = re.fullmatch(r"onnxruntime-directml-([0-9]+\.[0-9]+)(?:\.(0|[1-9][0-9]{0,4}))?", name)
+    if not parts:
+        return None
+    patches = [int(read.rpartition(".")[2]) for read in ONNXRUNTIME_DIRECTML if read.rpartition(".")[0] == parts[1]]
+    if not patches:
+        return None
+    asked = int(parts[2]) if parts[2] else max(patches)
+    nearest = f"{parts[1]}.{min(patches, key=lambda patch: abs(patch - asked))}"
+    carried = _directml_target(ONNXRUNTIME_DIRECTML[nearest])
+    assert carried is not None, "every DirectML version in ONNXRUNTIME_DIRECTML is in DIRECTML_VERSIONS"
+    notes = [carried.note] if carried.note else []
+    if not name.endswith(f"-{nearest}"):
+        notes.append(f"{name} was not read; taken to carry what {nearest} carries")
+    return Target(carried.feature_level, name, note="; ".join(notes))

@@ -1,0 +1,1 @@
+"""DxDispatch models: the reader, the rules of its parser, and the runner."""

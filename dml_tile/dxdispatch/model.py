@@ -1,0 +1,295 @@
+"""The format: resources, dispatchables and commands, as DxDispatch reads them. Unknown keys are ignored, as there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from dml_tile.descriptors.spellings import JSON_DOCUMENT, Flags
+from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, TileOperatorDesc
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import ExecutionFlags
+from dml_tile.dxdispatch.fields import FORMATS, JsonObject, is_dxdispatch_model, known_fields_of_tile, pick
+from dml_tile.dxdispatch.initial_values import InitialValues, PositiveUINT
+from dml_tile.dxdispatch.rules import TENSORS, TILE_NAMES, operator_of
+from dml_tile.errors import InputError, Problem
+from dml_tile.input_errors import ProblemList, unreadable
+from dml_tile.text import json_pointer, shown
+
+IMAGE_SUFFIXES: Final = (".jpg", ".jpeg", ".png")
+
+MAX_BIND_POINTS: Final = 1000
+"""The most tensors that one ``bindings`` may name; no operator of DirectML has nearly as many."""
+
+# Tags of unions are in brackets, so that they are never taken for keys of the data.
+
+
+class Resource(JsonObject):
+    """A buffer, and what is in it before the first command."""
+
+    initial_values: InitialValues
+    initial_values_data_type: Annotated[TensorDataType | int, DATA_TYPE] = Field(
+        default=TensorDataType.UNKNOWN, description="The type of initialValues; UNKNOWN for an array of typed values."
+    )
+    size_in_bytes: UINT64 | None = Field(
+        default=None, description="At least what the values need; rounded up to 4 if omitted."
+    )
+    initial_values_offset_in_bytes: UINT64 = Field(
+        default=0, description="Checked against sizeInBytes; DxDispatch puts the values at the beginning all the same."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_sizes_of_deferred(cls, data: Any) -> Any:
+        """Drop what DxDispatch does not read of a deferred resource: all but its data type."""
+        if isinstance(data, dict) and data.get("initialValues") == "deferred":
+            return pick(data, ("initialValues", "initialValuesDataType"))
+        return data
+
+
+def _require_format(name: str) -> str:
+    """Refuse what names no DXGI_FORMAT."""
+    if name.removeprefix("DXGI_FORMAT_") not in FORMATS:
+        raise PydanticCustomError("format", "The name of a DXGI_FORMAT was expected")
+    return name
+
+
+class BindingSource(JsonObject):
+    """A resource from an element on."""
+
+    name: str
+    element_count: UINT64 = Field(default=0, description="Read, and not used for a tile.")
+    element_size_in_bytes: UINT64 = Field(
+        default=0, description="By default the size of the resource's initialValuesDataType."
+    )
+    element_offset: UINT64 = Field(default=0, description="The first element, in units of elementSizeInBytes.")
+    format: Annotated[str, AfterValidator(_require_format)] = Field(
+        default="UNKNOWN", description="A DXGI_FORMAT; read, and not used for a tile."
+    )
+    counter: str = Field(default="", description="A resource; read, and not used for a tile.")
+    counter_offset_bytes: UINT64 = Field(default=0, description="Read with counter only.")
+    shape: list[Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]] = Field(
+        default=[], description="Read, and not used for a tile."
+    )
+
+
+def _list_sources(sources: Any) -> Any:
+    """Return a bind point's resources as a list of objects; one may stand alone, by its name."""
+    sources = sources if isinstance(sources, list) else [sources]
+    return [{"name": source} if isinstance(source, str) else _drop_unused_offset(source) for source in sources]
+
+
+def _drop_unused_offset(source: Any) -> Any:
+    """Drop counterOffsetBytes where there is no counter: DxDispatch does not read it then."""
+    if not isinstance(source, dict) or "counter" in source:
+        return source
+    return {key: value for key, value in source.items() if key != "counterOffsetBytes"}
+
+
+def _require_few_points(bindings: Any) -> Any:
+    """Refuse bindings that are so many that looking at each would take long."""
+    if isinstance(bindings, dict) and len(bindings) > MAX_BIND_POINTS:
+        raise PydanticCustomError(
+            "required", f"{len(bindings)} tensors are bound; at most {MAX_BIND_POINTS} were expected"
+        )
+    return bindings
+
+
+_Source = str | BindingSource
+BoundSources = Annotated[
+    dict[
+        str,
+        Annotated[
+            tuple[BindingSource, ...],
+            Field(fail_fast=True),
+            BeforeValidator(_list_sources, json_schema_input_type=_Source | list[_Source]),
+        ],
+    ],
+    BeforeValidator(_require_few_points),
+]
+
+
+class TileDispatchable(JsonObject):
+    """A tile; the operator's fields stand under ``desc`` or beside ``type``."""
+
+    type: Literal["DML_OPERATOR_TILE", "TILE"]
+    desc: TileOperatorDesc | None
+    dml_compile_type: Literal["DmlCompileOp", "DmlCompileGraph"] = "DmlCompileOp"
+    execution_flags: Annotated[ExecutionFlags | int, Flags(ExecutionFlags, "DML_EXECUTION_FLAG_")] = ExecutionFlags.NONE
+    bindings: BoundSources = Field(default_factory=dict, description="Bound at initialisation: tensors OWNED_BY_DML.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nest(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        desc = next((data[key] for key in ("Desc", "desc") if key in data), data)
+        bindings = data.get("bindings")  # anything but an object is ignored there
+        known = {"bindings": bindings} if isinstance(bindings, dict) else {}
+        options = pick(data, ("dmlCompileType", "executionFlags"))
+        return {"type": operator_of(data), "desc": known_fields_of_tile(desc), **options, **known}
+
+
+class OtherDispatchable(JsonObject):
+    """Any other operator, a shader or a model: it can be named, not run."""
+
+    type: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spell(cls, data: Any) -> Any:
+        return {**data, "type": operator_of(data)} if isinstance(data, dict) and "Type" in data else data
+
+
+_Dispatchable = Annotated[
+    Annotated[TileDispatchable, Tag("(tile)")] | Annotated[OtherDispatchable, Tag("(other)")],
+    Discriminator(lambda data: "(tile)" if operator_of(data) in TILE_NAMES else "(other)"),
+]
+
+
+class DispatchCommand(JsonObject):
+    """Bind resources to a dispatchable's tensors, and run it."""
+
+    type: Literal["dispatch"]
+    dispatchable: str
+    bindings: BoundSources
+    thread_group_count: tuple[UINT, UINT, UINT] = Field(default=(1, 1, 1), description="For shaders only.")
+
+
+class PrintCommand(JsonObject):
+    """Print a resource's elements."""
+
+    type: Literal["print"]
+    resource: str
+    verbose: bool = Field(default=False, strict=True, description="One element a line, with its index and its bits.")
+
+
+class WriteFileCommand(JsonObject):
+    """Write a resource to a file: an array (.npy), or raw bytes."""
+
+    type: Literal["writefile"]
+    resource: str
+    target_path: str = Field(min_length=1, description="Relative to the current folder.")
+    dimensions: Annotated[tuple[PositiveUINT, ...], Field(fail_fast=True)] = Field(
+        default=(), description="The shape of a .npy file; by default one dimension."
+    )
+
+
+def _lower_type(command: Any) -> Any:
+    if isinstance(command, dict) and isinstance(command.get("type"), str):
+        return {**command, "type": command["type"].lower()}  # DxDispatch ignores the case of these
+    return command
+
+
+Command = Annotated[
+    Annotated[DispatchCommand | PrintCommand | WriteFileCommand, Field(discriminator="type")],
+    BeforeValidator(_lower_type),
+]
+
+
+class Model(JsonObject):
+    """A DxDispatch model, of which the dispatchables that are tiles can be run."""
+
+    resources: dict[str, Resource]
+    dispatchables: dict[str, _Dispatchable]
+    commands: tuple[Command, ...]
+
+
+_PARTS: Final[dict[str, tuple[type[dict[str, Any]] | type[list[Any]], TypeAdapter[Any]]]] = {
+    "resources": (dict, TypeAdapter(Resource)),
+    "dispatchables": (dict, TypeAdapter(_Dispatchable)),
+    "commands": (list, TypeAdapter(Command)),
+}
+
+
+def read_model(data: Any) -> Model:
+    """Read a model from its JSON value. Raises InputError with all that is wrong with it."""
+    if not is_dxdispatch_model(data):
+        expected = "a DxDispatch model (with resources, dispatchables and commands) was expected"
+        raise unreadable("", f"{shown(data)} was provided, but {expected}; `dml-tile check` takes bare descriptors too")
+    model, problems = read_parts(data)
+    if problems:
+        raise InputError(problems)
+    return model
+
+
+def read_parts(data: dict[str, Any]) -> tuple[Model, list[Problem]]:
+    """Return those parts of a model that can be read, and all that is wrong with it."""
+    problems = ProblemList(data)
+    shells = {name: kind() for name, (kind, _) in _PARTS.items() if isinstance(data.get(name), kind)}
+    parts = {name: _validated_parts(data.get(name), name, problems) for name in _PARTS}
+    model = Model.model_construct(
+        resources=parts["resources"], dispatchables=parts["dispatchables"], commands=tuple(parts["commands"].values())
+    )
+    try:
+        Model.model_validate({**data, **shells}, context=JSON_DOCUMENT)
+    except ValidationError as error:
+        problems.add_error(error)
+    if not problems.reported():
+        for problem in _dangling_names(model):
+            problems.add(problem)
+    return model, problems.reported()
+
+
+def _validated_parts(values: Any, name: str, problems: ProblemList) -> dict[str | int, Any]:
+    """Validate resources, dispatchables or commands one by one, so that errors do not add up."""
+    kind, adapter = _PARTS[name]
+    parts: dict[str | int, Any] = {}
+    if not isinstance(values, kind):
+        return parts
+    for key, value in values.items() if isinstance(values, dict) else enumerate(values):
+        try:
+            parts[key] = adapter.validate_python(value, context=JSON_DOCUMENT)
+        except ValidationError as error:
+            problems.add_error(error, (name, key))
+            if problems.is_full:
+                break
+    return parts
+
+
+def _dangling_names(model: Model) -> Iterator[Problem]:
+    for name, dispatchable in model.dispatchables.items():
+        if isinstance(dispatchable, TileDispatchable):
+            yield from _dangling_resources(dispatchable.bindings, model, ["dispatchables", name])
+            yield from _ambiguous_resources(dispatchable.bindings, ["dispatchables", name])
+    for i, command in enumerate(model.commands):
+        if isinstance(command, DispatchCommand):
+            if command.dispatchable not in model.dispatchables:
+                yield Problem(
+                    json_pointer(["commands", i, "dispatchable"]), f"no dispatchable is called {command.dispatchable!r}"
+                )
+            yield from _dangling_resources(command.bindings, model, ["commands", i])
+            if isinstance(model.dispatchables.get(command.dispatchable), TileDispatchable):
+                yield from _ambiguous_resources(command.bindings, ["commands", i])
+        elif command.resource not in model.resources:
+            yield Problem(json_pointer(["commands", i, "resource"]), f"no resource is called {command.resource!r}")
+
+
+def _dangling_resources(bindings: BoundSources, model: Model, steps: list[str | int]) -> Iterator[Problem]:
+    for point, sources in bindings.items():
+        for source in sources:
+            if source.name not in model.resources:
+                yield Problem(json_pointer([*steps, "bindings", point]), f"no resource is called {source.name!r}")
+            if source.counter and source.counter not in model.resources and steps[0] == "commands":
+                yield Problem(json_pointer([*steps, "bindings", point]), f"no resource is called {source.counter!r}")
+
+
+def _ambiguous_resources(bindings: BoundSources, steps: list[str | int]) -> Iterator[Problem]:
+    for point in TENSORS:
+        sources = bindings.get(point, ())
+        if point in bindings and len(sources) != 1:
+            yield Problem(
+                json_pointer([*steps, "bindings", point]), f"{len(sources)} resources are bound; a tensor takes one"
+            )

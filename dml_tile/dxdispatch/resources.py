@@ -1,0 +1,246 @@
+"""Allocates a model's resources and fills them with their initial values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from dml_tile.bindings.memory import Bytes
+from dml_tile.descriptors.spellings import JSON_DOCUMENT
+from dml_tile.descriptors.tile import DATA_TYPE
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.dtypes import DATA_TYPES, DTYPES
+from dml_tile.dxdispatch.initial_values import (
+    ConstantValues,
+    FileValues,
+    SequenceValues,
+    TypedValue,
+    fill_halves,
+    round_to_halves,
+)
+from dml_tile.dxdispatch.model import IMAGE_SUFFIXES, Resource
+from dml_tile.errors import InputError, Problem
+from dml_tile.files.paths import AllowedFolders
+from dml_tile.files.reading import read_into
+from dml_tile.formats.npy import open_npy
+from dml_tile.geometry.layout import round_up_4
+from dml_tile.input_errors import problems_of, unreadable
+from dml_tile.text import json_pointer, shown
+
+MAX_RESOURCE_BYTES: Final = 2**32
+"""The most memory that the resources of one model may take, with the copies of them that tiles own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The buffer of a resource.
+
+    ``data_type`` is that of its initial values; ``shown_bytes`` is how many bytes those take, which is what DxDispatch
+    prints.
+    """
+
+    data_type: int
+    shown_bytes: int
+    bytes: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckedValues:
+    """Initial values that are known to be good: their type, their size in bytes, and a function that writes them.
+
+    ``scratch_bytes`` is the memory that writing them takes besides.
+    """
+
+    data_type: int
+    nbytes: int
+    write: Callable[[Bytes], object]
+    scratch_bytes: int = 0
+
+
+def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict[str, Contents]:
+    """Allocate all resources. Raises InputError for values that do not fit their type, and for unusable files.
+
+    Memory is allocated once all sizes are known, and at most MAX_RESOURCE_BYTES together.
+    """
+    values = {name: _initial_values(resource, _pointer(name), folders) for name, resource in resources.items()}
+    sizes = {name: _size(resource, values[name].nbytes, _pointer(name)) for name, resource in resources.items()}
+    require_memory(sum(sizes.values()) + max((each.scratch_bytes for each in values.values()), default=0), "/resources")
+    return {name: _filled(values[name], sizes[name]) for name in resources}
+
+
+def require_memory(needed: int, pointer: str) -> None:
+    """Raise InputError if the resources of a model and their copies need more than MAX_RESOURCE_BYTES."""
+    if needed > MAX_RESOURCE_BYTES:
+        raise unreadable(
+            pointer,
+            f"{needed} bytes would be needed; the resources of a model may take {MAX_RESOURCE_BYTES}",
+        )
+
+
+def literal_problems(resources: Mapping[str, Resource]) -> Iterator[Problem]:
+    """Yield the problems of initial values written in the model itself; files are not read."""
+    for name, resource in resources.items():
+        if not isinstance(resource.initial_values, FileValues):
+            try:
+                values = _literal_values(resource, f"{_pointer(name)}/initialValues")
+                _size(resource, values.nbytes, _pointer(name))
+            except InputError as error:
+                yield from error.problems
+
+
+def _pointer(name: str) -> str:
+    return json_pointer(["resources", name])
+
+
+def _size(resource: Resource, needed: int, pointer: str) -> int:
+    offset = resource.initial_values_offset_in_bytes
+    size = resource.size_in_bytes if resource.size_in_bytes is not None else round_up_4(needed)
+    if offset + needed > size:
+        raise unreadable(
+            f"{pointer}/sizeInBytes",
+            f"sizeInBytes is {size}; the initial values need {needed} bytes at offset {offset}",
+        )
+    return size
+
+
+def _filled(values: _CheckedValues, size: int) -> Contents:
+    memory = np.zeros(size, np.uint8)
+    values.write(memory[: values.nbytes])  # DxDispatch checks initialValuesOffsetInBytes, and does not use it
+    return Contents(values.data_type, values.nbytes, memory)
+
+
+def _initial_values(resource: Resource, pointer: str, folders: AllowedFolders) -> _CheckedValues:
+    if isinstance(resource.initial_values, FileValues):
+        return _file_values(resource, resource.initial_values.source_path, pointer, folders)
+    return _literal_values(resource, f"{pointer}/initialValues")
+
+
+def _literal_values(resource: Resource, pointer: str) -> _CheckedValues:
+    values, data_type = resource.initial_values, resource.initial_values_data_type
+    if isinstance(values, str):
+        raise unreadable(pointer, "deferred resources are made by ONNX models only; a tile cannot fill them")
+    assert not isinstance(values, FileValues)
+    if isinstance(values, list) and data_type == TensorDataType.UNKNOWN:
+        mixed = _typed_values(values, pointer)
+        return _CheckedValues(data_type, mixed.nbytes, lambda place: np.copyto(place, mixed))
+    dtype = _dtype(data_type, f"{pointer}DataType")
+    if isinstance(values, list):
+        array = _array(values, dtype, pointer)
+        return _CheckedValues(data_type, array.nbytes, lambda place: np.copyto(place.view(dtype), array))
+    nbytes = values.value_count * dtype.itemsize
+    if isinstance(values, ConstantValues):
+        constant = _array([values.value], dtype, f"{pointer}/value")
+        return _CheckedValues(data_type, nbytes, lambda place: np.copyto(place.view(dtype), constant))
+    return _CheckedValues(data_type, nbytes, _sequence(values, dtype, pointer))
+
+
+def _sequence(values: SequenceValues, dtype: np.dtype[Any], pointer: str) -> Callable[[Bytes], None]:
+    start = _array([values.value_start], dtype, f"{pointer}/valueStart")
+    delta = _array([values.value_delta], dtype, f"{pointer}/valueDelta")
+
+    def write(place: Bytes) -> None:
+        steps = place.view(dtype)
+        if dtype == np.float16:
+            fill_halves(steps, start, delta)
+            return
+        steps[:1], steps[1:] = start, delta
+        with np.errstate(all="ignore"):
+            np.cumsum(steps, dtype=dtype, out=steps)  # one by one in the type itself, as DxDispatch adds them up
+
+    return write
+
+
+def _typed_values(values: list[Any], pointer: str) -> NDArray[np.uint8]:
+    parts = []
+    for i, value in enumerate(values):
+        try:
+            typed = TypedValue.model_validate(value, context=JSON_DOCUMENT)
+        except ValidationError as error:
+            raise InputError(problems_of(error, value, f"{pointer}/{i}")) from None
+        parts.append(_array([typed.value], _dtype(typed.type, f"{pointer}/{i}/type"), f"{pointer}/{i}/value").tobytes())
+    return np.frombuffer(b"".join(parts), np.uint8)
+
+
+def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFolders) -> _CheckedValues:
+    here, data_type = f"{pointer}/initialValues/sourcePath", resource.initial_values_data_type
+    path = folders.readable(name, here)
+    suffix = path.suffix.lower()
+    if suffix in IMAGE_SUFFIXES:
+        raise unreadable(here, f"{name!r} is an image; only .npy files and raw bytes are read")
+    if suffix == ".npy":
+        try:
+            file = open_npy(path)
+        except (OSError, ValueError) as error:
+            raise unreadable(here, f"{name!r} cannot be read as .npy: {error}") from None
+        held = DATA_TYPES.get(file.dtype.name)
+        if held is None:
+            raise unreadable(here, f"{name!r} holds {file.dtype}, which is no tensor data type")
+        if data_type not in (TensorDataType.UNKNOWN, held):
+            raise unreadable(here, f"{name!r} holds {held.name}, but initialValuesDataType is {_type_name(data_type)}")
+        values = _CheckedValues(held, file.nbytes, _file_reader(file.read_into, name, here), file.scratch_bytes)
+    else:
+        _dtype(data_type, f"{pointer}/initialValuesDataType")
+        try:
+            size = path.stat().st_size
+        except OSError as error:
+            raise unreadable(here, f"{name!r} cannot be read: {error.strerror}") from None
+        values = _CheckedValues(data_type, size, _file_reader(partial(read_into, path), name, here))
+    if values.nbytes == 0:
+        raise unreadable(here, f"{name!r} holds no values")
+    return values
+
+
+def _file_reader(read: Callable[[Bytes], None], name: str, pointer: str) -> Callable[[Bytes], None]:
+    """Return a function that reads a file to a place, and raises InputError if the file has changed."""
+
+    def write(place: Bytes) -> None:
+        try:
+            read(place)
+        except (OSError, ValueError) as error:
+            raise unreadable(pointer, f"{name!r} cannot be read: {error}") from None
+
+    return write
+
+
+def _array(values: list[Any], dtype: np.dtype[Any], pointer: str) -> NDArray[Any]:
+    """Return JSON values as an array of a type; floats are rounded to it, integers must fit."""
+    floating = dtype.kind == "f"
+    numbers = []
+    for i, value in enumerate(values):
+        number = _float(value) if floating else value if type(value) is int else None
+        if number is None or not (floating or np.iinfo(dtype).min <= number <= np.iinfo(dtype).max):
+            wanted = 'a number, "nan", "inf" or "-inf"' if floating else f"an integer that fits {dtype.name.upper()}"
+            at = f"{pointer}/{i}" if len(values) > 1 else pointer
+            raise unreadable(at, f"{shown(value)} was provided, but {wanted} was expected")
+        numbers.append(number)
+    with np.errstate(over="ignore"):  # what is too large for a float is infinite, as in C++
+        if dtype == np.float16:
+            return round_to_halves(np.array(numbers, np.float32))
+        return np.array(numbers, np.float64 if floating else dtype).astype(dtype)
+
+
+def _float(value: Any) -> float | None:
+    if type(value) in (int, float):
+        try:
+            return float(value)
+        except OverflowError:
+            return float("inf") if value > 0 else float("-inf")
+    spelled = value.lower() if isinstance(value, str) else None
+    return float(spelled) if spelled in ("nan", "inf", "-inf") else None
+
+
+def _dtype(data_type: int, pointer: str) -> np.dtype[Any]:
+    dtype = DTYPES.get(data_type)
+    if dtype is None:
+        raise unreadable(pointer, f"{_type_name(data_type)} was provided, but a type with whole bytes was expected")
+    return dtype
+
+
+def _type_name(data_type: int) -> str:
+    return str(DATA_TYPE.write(data_type))

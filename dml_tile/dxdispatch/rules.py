@@ -1,0 +1,333 @@
+"""Rules for DxDispatch models: what its own parser makes of one. Bare descriptors are not held to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from typing import Any, Final
+
+from dml_tile.directml.operators import is_operator
+from dml_tile.directml.pages import DXDISPATCH_PAGE, DXDISPATCH_PARSER
+from dml_tile.directml.targets import DEFAULT_TARGET, Target
+from dml_tile.findings import Basis, Finding, Rule, Severity, Violation, rule
+from dml_tile.input_errors import MAX_PROBLEMS
+from dml_tile.text import shown
+
+TENSORS: Final = ("InputTensor", "OutputTensor")
+"""The bind points of a tile."""
+
+INITIALIZED: Final = ("InputTensor",)
+"""Those that are bound when a tile is initialised."""
+
+TILE_NAMES: Final = ("DML_OPERATOR_TILE", "TILE")
+NO_OPERATORS: Final = ("hlsl", "onnx", "dmlserializedgraph")
+"""The types of other dispatchables, in lower case: DxDispatch ignores the case of these."""
+
+_NUMBERS_OF_TENSORS: Final = (
+    "Sizes",
+    "Strides",
+    "DimensionCount",
+    "TotalTensorSizeInBytes",
+    "GuaranteedBaseOffsetAlignment",
+)
+_NAMES_OF_TENSORS: Final = ("Type", "DataType", "Flags")
+_SIZES_OF_RESOURCES: Final = ("sizeInBytes", "initialValuesOffsetInBytes")
+
+
+class PartKind(StrEnum):
+    """The parts of a model, in the words of reports."""
+
+    MODEL = "model"
+    RESOURCE = "resource"
+    DISPATCHABLE = "dispatchable"
+    COMMAND = "command"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPart:
+    """A part of a model, as its JSON value.
+
+    Of the whole model, ``rest`` is the text that follows it; ``has_mark`` is True if a byte order mark precedes it.
+    """
+
+    kind: PartKind
+    value: Any
+    rest: str = ""
+    has_mark: bool = False
+
+    @property
+    def operator_fields(self) -> dict[str, Any]:
+        """The fields of a dispatchable's operator; empty where there are none."""
+        data = self.fields
+        return _object(next((data[key] for key in ("Desc", "desc") if key in data), data))
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The value, where it is an object; else empty."""
+        return _object(self.value)
+
+    @property
+    def is_tile(self) -> bool:
+        """True for a dispatchable whose operator is Tile."""
+        return self.kind is PartKind.DISPATCHABLE and operator_of(self.value) in TILE_NAMES
+
+    @property
+    def fields_with_sizes(self) -> dict[str, Any]:
+        """The fields of a resource whose sizes are read: it is not deferred."""
+        data = self.fields if self.kind is PartKind.RESOURCE else {}
+        return {} if data.get("initialValues") == "deferred" else data
+
+    def tensors(self) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+        """Yield an operator's tensors: the name, the DML_TENSOR_DESC and the DML_BUFFER_TENSOR_DESC."""
+        for name in TENSORS if self.kind is PartKind.DISPATCHABLE else ():
+            tensor = _object(self.operator_fields.get(name))
+            yield name, tensor, _object(tensor.get("Desc", tensor))
+
+
+def operator_of(dispatchable: Any) -> Any:
+    """Return the operator of a dispatchable: that under Type, if any, unless type is one of NO_OPERATORS."""
+    data = _object(dispatchable)
+    spelled = data.get("type")
+    return spelled if isinstance(spelled, str) and spelled.lower() in NO_OPERATORS else data.get("Type", spelled)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+@rule(
+    "DML-DXDISPATCH-null",
+    basis=Basis.INFERRED,
+    url=DXDISPATCH_PARSER,
+    says="A key that may be left out is not null.",
+    hresult=None,
+    severity=Severity.ERROR,
+)
+def keys_are_not_null(part: ModelPart, target: Target) -> Iterator[Violation]:
+    yield from _nulls(part.fields_with_sizes, _SIZES_OF_RESOURCES)
+    if part.kind is PartKind.DISPATCHABLE:
+        yield from _nulls(part.fields, ("Desc", "desc"))
+        yield from _nulls(part.operator_fields, (*TENSORS, "RepeatsCount", "Repeats"))
+        for name, tensor, buffer in part.tensors():
+            yield from _nulls(tensor, ("Desc",), name)
+            yield from _nulls(buffer, _NUMBERS_OF_TENSORS, name)
+
+
+def _nulls(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> Iterator[Violation]:
+    for key in keys:
+        if key in data and data[key] is None:
+            advice = "write [], or leave it out" if key == "Strides" else "write []" if key == "Repeats" else None
+            yield Violation(_joined(path, key), "is null, which DxDispatch's parser refuses", advice)
+
+
+@rule(
+    "DML-DXDISPATCH-names",
+    basis=Basis.INFERRED,
+    url=DXDISPATCH_PARSER,
+    says="Enumerators and flags are written as names.",
+    hresult=None,
+    severity=Severity.ERROR,
+)
+def enumerators_are_named(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.kind is PartKind.RESOURCE:
+        yield from _unnamed(part.fields, ("initialValuesDataType",))
+        values = part.fields.get("initialValues")
+        for i, value in enumerate(values if isinstance(values, list) else ()):
+            yield from _unnamed(_object(value), ("type",), f"initialValues[{i}]")
+    if part.kind is PartKind.DISPATCHABLE:
+        yield from _unnamed(part.fields, ("executionFlags",))
+        for name, tensor, buffer in part.tensors():
+            yield from _unnamed(tensor | buffer, _NAMES_OF_TENSORS, name)
+
+
+def _unnamed(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> Iterator[Violation]:
+    for key in keys:
+        value = data.get(key)
+        if any(isinstance(each, int) for each in (value if isinstance(value, list) else [value])):
+            yield Violation(_joined(path, key), f"is {shown(value)}; DxDispatch's parser takes names only")
+
+
+@rule(
+    "DML-DXDISPATCH-typed-value",
+    basis=Basis.INFERRED,
+    url=DXDISPATCH_PARSER,
+    says="Values that each have a type are of a type other than FLOAT16.",
+    hresult=None,
+    severity=Severity.ERROR,
+)
+def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Violation]:
+    values = part.fields.get("initialValues") if part.kind is PartKind.RESOURCE else None
+    for i, value in enumerate(values if isinstance(values, list) else ()):
+        if str(_object(value).get("type")).removeprefix("DML_TENSOR_DATA_TYPE_") == "FLOAT16":
+            message = "is FLOAT16, which DxDispatch's parser refuses in a list of typed values"
+            yield Violation(f"initialValues[{i}].type", message, "write its bits as a UINT16")
+
+
+@rule(
+    "DML-DXDISPATCH-number",
+    basis=Basis.INFERRED,
+    url=DXDISPATCH_PARSER,
+    says="An integer among floating-point values is one that a FLOAT64 holds exactly; no number is beyond a FLOAT64.",
+    hresult=None,
+    severity=Severity.ERROR,
+)
+def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.kind is not PartKind.RESOURCE:
+        return
+    values = part.fields.get("initialValues")
+    data_type = str(part.fields.get("initialValuesDataType"))
+    numbers: list[tuple[str, Any, str]] = []
+    if isinstance(values, list):
+        for i, value in enumerate(values):
+            typed = isinstance(value, dict)
+            place = (f"initialValues[{i}].value", value.get("value"), str(value.get("type"))) if typed else None
+            numbers.append(place or (f"initialValues[{i}]", value, data_type))
+    else:
+        keys = ("value", "valueStart", "valueDelta")
+        numbers = [(f"initialValues.{key}", _object(values).get(key), data_type) for key in keys]
+    for path, number, of_type in numbers:
+        if type(number) not in (int, float) or "FLOAT" not in of_type:
+            continue
+        if not math.isfinite(_float64(number)):
+            yield Violation(path, f"is {shown(number)}, which is beyond a FLOAT64", 'write "inf"')
+        elif type(number) is int and -(2**63) <= number < 2**64 and not _is_lossless(number):
+            yield Violation(
+                path, f"is {shown(number)}, which no FLOAT64 holds exactly", "write it with a decimal point"
+            )
+
+
+def _float64(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def _is_lossless(number: int) -> bool:
+    """Return True for what RapidJSON calls a lossless double."""
+    return int(float(number)) == number < 2**64
+
+
+@rule(
+    "DML-DXDISPATCH-type",
+    basis=Basis.INFERRED,
+    url=DXDISPATCH_PARSER,
+    says="A dispatchable names its operator under `type`.",
+    hresult=None,
+    severity=Severity.ERROR,
+)
+def operator_is_under_type(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.kind is PartKind.DISPATCHABLE and "type" not in part.fields and "Type" in part.fields:
+        yield Violation("Type", "is written with a capital; DxDispatch's parser wants type", "write type")
+
+
+@rule(
+    "DML-DXDISPATCH-operator",
+    basis=Basis.INFERRED,
+    url=DXDISPATCH_PARSER,
+    says="The type of a dispatchable is an operator of DirectML's, hlsl, onnx or dmlSerializedGraph.",
+    hresult=None,
+    severity=Severity.ERROR,
+)
+def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.kind is not PartKind.DISPATCHABLE or str(part.fields.get("type")).lower() in NO_OPERATORS:
+        return
+    key = "Type" if "Type" in part.fields else "type"
+    name = part.fields.get(key)
+    if isinstance(name, str) and not is_operator(name):
+        yield Violation(key, f"{shown(name)} is no operator of DirectML's", "write a tile as DML_OPERATOR_TILE or TILE")
+
+
+@rule(
+    "DML-DXDISPATCH-byte-order-mark",
+    basis=Basis.INFERRED,
+    url=DXDISPATCH_PARSER,
+    says="The file begins without a byte order mark.",
+    hresult=None,
+    severity=Severity.ERROR,
+)
+def byte_order_mark_is_absent(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.kind is PartKind.MODEL and part.has_mark:
+        yield Violation("", "begins with a byte order mark", "save it as UTF-8 without one")
+
+
+@rule(
+    "DML-DXDISPATCH-trailing-text",
+    basis=Basis.INFERRED,
+    url=DXDISPATCH_PARSER,
+    says="Nothing follows the model; DxDispatch ignores what does.",
+    hresult=None,
+    severity=Severity.NOTE,
+)
+def trailing_text_is_absent(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.rest:
+        yield Violation("", f"{shown(part.rest)} follows the model, and is ignored")
+
+
+@rule(
+    "DML-DXDISPATCH-bind-point",
+    basis=Basis.INFERRED,
+    url=DXDISPATCH_PAGE,
+    says="A bind point is one of the operator's; DxDispatch ignores others.",
+    hresult=None,
+    severity=Severity.NOTE,
+)
+def bind_points_belong_to_tile(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if part.kind is PartKind.DISPATCHABLE and not part.is_tile:
+        return
+    known = TENSORS if part.kind is PartKind.COMMAND else INITIALIZED
+    for point in _object(part.fields.get("bindings")):
+        if point not in known:
+            when = "when it initialises a tile" if point in TENSORS else "for a tile"
+            message = f"{shown(point)} is ignored: DxDispatch binds {' and '.join(known)} {when}"
+            yield Violation("bindings", message)
+
+
+@rule(
+    "DML-DXDISPATCH-offset",
+    basis=Basis.INFERRED,
+    url=DXDISPATCH_PAGE,
+    says="initialValuesOffsetInBytes is 0; DxDispatch checks it, then puts the values at the beginning all the same.",
+    hresult=None,
+    severity=Severity.NOTE,
+)
+def values_have_no_offset(part: ModelPart, target: Target) -> Iterator[Violation]:
+    if offset := part.fields_with_sizes.get("initialValuesOffsetInBytes"):
+        yield Violation("initialValuesOffsetInBytes", f"is {shown(offset)}, which moves nothing")
+
+
+DXDISPATCH_RULES: Final[tuple[Rule[ModelPart], ...]] = (
+    keys_are_not_null,
+    enumerators_are_named,
+    typed_values_are_not_halves,
+    integers_are_exact,
+    operator_is_under_type,
+    operator_is_known,
+    byte_order_mark_is_absent,
+    trailing_text_is_absent,
+    bind_points_belong_to_tile,
+    values_have_no_offset,
+)
+
+
+def part_findings(part: ModelPart) -> tuple[Finding, ...]:
+    """Return the findings on a part of a model, at any target; of one rule, few, and how many more."""
+    if part.kind is not PartKind.MODEL and not part.fields:
+        return ()  # of many values that are no objects, none costs much
+    return tuple(finding for each in DXDISPATCH_RULES for finding in _few_findings(each, part))
+
+
+def _few_findings(each: Rule[ModelPart], part: ModelPart) -> Iterator[Finding]:
+    violations = iter(each.violations(part, DEFAULT_TARGET))
+    for violation in islice(violations, MAX_PROBLEMS):
+        yield each.finding(violation)
+    for violation in violations:
+        more = 1 + sum(1 for _ in violations)
+        yield each.finding(Violation(violation.path.partition("[")[0], f"{more} more are like these"))
+
+
+def _joined(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key

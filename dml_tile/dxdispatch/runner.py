@@ -1,0 +1,263 @@
+"""Runs a DxDispatch model: checks its tiles, allocates and binds its resources, then runs its commands in order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dml_tile.bindings.memory import Bytes
+from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, Binding, BindingStage, BindPoint, Slot
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.directml.dtypes import DTYPES
+from dml_tile.directml.enums import OperatorType, TensorFlags
+from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.dxdispatch.model import (
+    IMAGE_SUFFIXES,
+    BindingSource,
+    BoundSources,
+    DispatchCommand,
+    Model,
+    OtherDispatchable,
+    PrintCommand,
+    TileDispatchable,
+    WriteFileCommand,
+)
+from dml_tile.dxdispatch.print_form import printed
+from dml_tile.dxdispatch.resources import Contents, allocate, require_memory
+from dml_tile.dxdispatch.rules import INITIALIZED
+from dml_tile.errors import DmlError, RefusedModelError
+from dml_tile.execution.executor import BoundTile, CompiledTile, compile_tile, described
+from dml_tile.files.paths import AllowedFolders
+from dml_tile.files.replacement import replacement
+from dml_tile.findings import Against, Finding, Severity, found_by
+from dml_tile.input_errors import unreadable
+from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES
+from dml_tile.rules.check import check, not_a_tile
+from dml_tile.simulation.target import resolve
+from dml_tile.text import json_pointer, printable
+
+_MAX_NPY_DIMENSIONS: Final = 32
+"""NumPy's limit, of its older versions too."""
+
+
+def operator_desc(dispatchable: TileDispatchable) -> OperatorDesc:
+    """Return the DML_OPERATOR_DESC that DxDispatch makes of a dispatchable."""
+    return OperatorDesc(type=OperatorType.TILE, desc=dispatchable.desc)
+
+
+def run_model(
+    model: Model,
+    folders: AllowedFolders,
+    write: Callable[[str], object],
+    target: TargetLike | None = None,
+    against: Against = "both",
+    dispatch: Callable[[str, BoundTile], object] = lambda name, tile: tile.run(),
+    *,
+    found: Mapping[str, tuple[Finding, ...]] = MappingProxyType({}),
+    as_dxdispatch: bool = False,
+) -> None:
+    """Run a model; what its commands print goes to ``write``, line by line or in parts of long lines.
+
+    ``dispatch`` runs a tile, which it is given with its dispatchable's name. ``found`` are the findings on the model's
+    parts (``model_findings``), of which an error keeps it from running. ``as_dxdispatch`` prints exactly what
+    DxDispatch prints.
+
+    Nothing is printed or written to a file before all tiles, resources, bindings and paths are known to be good; what
+    the file system refuses only then, each file being there as a whole or not at all, ends the run.
+    Raises RefusedModelError with the findings of its tiles and bindings, InputError for values, names and paths that
+    cannot be used, OSError where a file cannot be written.
+    """
+    target = resolve(target)
+    _require_tiles(model, target, against, found)
+    memory = allocate(model.resources, folders)
+    bound = _BoundTiles(model, memory, target, against)
+    steps = [
+        _prepared(i, command, bound, memory, folders, write, dispatch, as_dxdispatch=as_dxdispatch)
+        for i, command in enumerate(model.commands)
+    ]
+    if bound.results:
+        raise RefusedModelError(bound.results)
+    for step in steps:
+        step()
+
+
+def _require_tiles(model: Model, target: Target, against: Against, found: Mapping[str, tuple[Finding, ...]]) -> None:
+    results = {
+        pointer: findings
+        for pointer, findings in found.items()
+        if any(finding.severity is Severity.ERROR for finding in findings)
+    }
+    for name, dispatchable in model.dispatchables.items():
+        if isinstance(dispatchable, OtherDispatchable):
+            findings: tuple[Finding, ...] = (not_a_tile(dispatchable.type),)
+        else:
+            findings = check(operator_desc(dispatchable), target, against)
+        if findings:
+            pointer = json_pointer(["dispatchables", name])
+            results[pointer] = results.get(pointer, ()) + findings
+    if results:
+        raise RefusedModelError(results)
+
+
+class _BoundTiles:
+    """The model's tiles with their resources; ``results`` collects the findings of the bindings.
+
+    Raises InputError if the inputs that tiles own need too much memory.
+    """
+
+    def __init__(self, model: Model, memory: Mapping[str, Contents], target: Target, against: Against) -> None:
+        self.results: dict[str, tuple[Finding, ...]] = {}
+        self._memory = memory
+        self._target = target
+        self._against: Against = against
+        self._tiles: dict[str, TileOperatorDesc] = {}
+        self._compiled: dict[str, CompiledTile] = {}
+        owned: dict[str, Bytes] = {}
+        for name, dispatchable in model.dispatchables.items():
+            if isinstance(dispatchable, TileDispatchable) and dispatchable.desc is not None:
+                self._initialize(name, dispatchable.desc, dispatchable.bindings, owned)
+        needed = sum(resource.bytes.nbytes for resource in memory.values())
+        require_memory(needed + sum(each.nbytes for each in owned.values()), "/dispatchables")
+        self._persistent = {name: each.copy() for name, each in owned.items()}
+
+    def _initialize(self, name: str, tile: TileOperatorDesc, bindings: BoundSources, owned: dict[str, Bytes]) -> None:
+        """Check what a tile is initialised with: that happens before the first command, and never again."""
+        self._tiles[name] = tile
+        bound = {point: bindings[point] for point in INITIALIZED if point in bindings}  # others are ignored
+        findings = tuple(self._findings(tile, "initialisation", bound))
+        if findings:
+            self.results[json_pointer(["dispatchables", name])] = findings
+        elif bound:
+            owned[name] = self._range(bound["InputTensor"])[: described(tile)[0].total_tensor_size_in_bytes]
+
+    def dispatch(self, command: DispatchCommand, pointer: str) -> Callable[[], BoundTile] | None:
+        """Return a function that binds the tile of a command when it is to run; None if its bindings break a rule."""
+        tile = self._tiles[command.dispatchable]
+        if json_pointer(["dispatchables", command.dispatchable]) in self.results:
+            return None  # it was never initialised
+        findings = tuple(self._findings(tile, "execution", command.bindings))
+        if not findings:
+            source = self._persistent.get(command.dispatchable)
+            if source is None:
+                source = self._range(command.bindings["InputTensor"])
+            bind = partial(self._bind, command.dispatchable, source, self._range(command.bindings["OutputTensor"]))
+            try:
+                bind()  # for its findings; what it takes would add up over all commands
+            except DmlError as error:
+                findings = error.findings
+            else:
+                return bind
+        self.results[pointer] = findings
+        return None
+
+    def _bind(self, name: str, source: Bytes, destination: Bytes) -> BoundTile:
+        if name not in self._compiled:
+            self._compiled[name] = compile_tile(self._tiles[name], self._target, self._against)
+        return self._compiled[name].bind(source, destination)
+
+    def _findings(self, tile: TileOperatorDesc, stage: BindingStage, bindings: BoundSources) -> Iterator[Finding]:
+        for name, buffer in zip(("InputTensor", "OutputTensor"), described(tile), strict=True):
+            point = BindPoint(name, bool(buffer.flags & TensorFlags.OWNED_BY_DML), stage, name in bindings)
+            yield from found_by(BIND_POINT_RULES, point, self._target)
+            if point.needed and point.bound:
+                (source,) = bindings[name]
+                offset = self._offset(source)
+                slot = Slot.of_tensor(name, buffer, TENSOR if stage == "execution" else INITIALIZER_INPUT)
+                binding = Binding(slot, self._memory[source.name].bytes.nbytes - offset, offset)
+                yield from found_by(BINDING_RULES, binding, self._target)
+
+    def _range(self, sources: Sequence[BindingSource]) -> Bytes:
+        (source,) = sources
+        return self._memory[source.name].bytes[self._offset(source) :]
+
+    def _offset(self, source: BindingSource) -> int:
+        dtype = DTYPES.get(self._memory[source.name].data_type)
+        return source.element_offset * (source.element_size_in_bytes or (dtype.itemsize if dtype else 0))
+
+
+def _prepared(
+    i: int,
+    command: DispatchCommand | PrintCommand | WriteFileCommand,
+    bound: _BoundTiles,
+    memory: Mapping[str, Contents],
+    folders: AllowedFolders,
+    write: Callable[[str], object],
+    dispatch: Callable[[str, BoundTile], object],
+    *,
+    as_dxdispatch: bool,
+) -> Callable[[], object]:
+    """Refuse what can be refused before the run, and return the function that runs the command."""
+    pointer = json_pointer(["commands", i])
+    match command:
+        case DispatchCommand():
+            bind = bound.dispatch(command, pointer)
+            return (lambda: dispatch(command.dispatchable, bind())) if bind else lambda: None
+        case PrintCommand():
+            shown = memory[command.resource]
+            _elements(shown, f"{pointer}/resource", shown.shown_bytes)
+            return lambda: _print(command, shown, write, as_dxdispatch=as_dxdispatch)
+        case WriteFileCommand():
+            return _prepared_file(command, pointer, memory[command.resource], folders, write)
+
+
+def _elements(memory: Contents, pointer: str, size_in_bytes: int) -> NDArray[Any]:
+    dtype = DTYPES.get(memory.data_type)
+    if dtype is None:
+        raise unreadable(pointer, "the resource mixes types, so it has no elements to print or to save")
+    return memory.bytes[: size_in_bytes // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def _print(command: PrintCommand, memory: Contents, write: Callable[[str], object], *, as_dxdispatch: bool) -> None:
+    """Print ``Resource 'Out': 1, 2, 3``; as DxDispatch does, up to the first character that is zero."""
+    write(f"Resource '{printable(command.resource)}':{chr(10) if command.verbose else ' '}")
+    shown = memory.bytes[: memory.shown_bytes]
+    for part in printed(memory.data_type, shown, verbose=command.verbose, as_dxdispatch=as_dxdispatch):
+        if as_dxdispatch and "\0" in part:
+            write(part.partition("\0")[0])
+            break
+        write(part)
+    if as_dxdispatch or not command.verbose:
+        write("\n")
+
+
+def _prepared_file(
+    command: WriteFileCommand, pointer: str, memory: Contents, folders: AllowedFolders, write: Callable[[str], object]
+) -> Callable[[], object]:
+    path = folders.writable(command.target_path, f"{pointer}/targetPath")
+    suffix = path.suffix.lower()
+    contents: NDArray[Any] = memory.bytes
+    if suffix in IMAGE_SUFFIXES:
+        raise unreadable(
+            f"{pointer}/targetPath", f"{command.target_path!r} is an image; only .npy and raw bytes are written"
+        )
+    if suffix == ".npy":
+        contents = _elements(memory, f"{pointer}/resource", memory.bytes.nbytes)
+        if command.dimensions:
+            if len(command.dimensions) > _MAX_NPY_DIMENSIONS:
+                raise unreadable(f"{pointer}/dimensions", f"at most {_MAX_NPY_DIMENSIONS} were expected")
+            count = math.prod(command.dimensions)
+            if count > len(contents):
+                raise unreadable(
+                    f"{pointer}/dimensions", f"{count} elements are promised, but the resource has {len(contents)}"
+                )
+            contents = contents[:count].reshape(command.dimensions)
+
+    def write_file() -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacement(path) as file:
+                if suffix == ".npy":
+                    np.save(file, contents, allow_pickle=False)
+                else:
+                    file.write(contents.data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+        write(f"Resource '{printable(command.resource)}' written to '{printable(command.target_path)}'\n")
+
+    return write_file

@@ -1,0 +1,1 @@
+"""Formats of files: JSON with positions, and NumPy's .npy."""

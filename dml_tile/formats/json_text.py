@@ -1,0 +1,248 @@
+"""JSON texts: their syntax, the positions of their values, and the place that a JSON pointer names."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, Final
+
+import jiter
+from pydantic.alias_generators import to_snake
+
+from dml_tile.errors import Position
+from dml_tile.text import pointer_steps, shortened
+
+STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
+COMMENT: Final = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+"""Both also match what is never closed, up to the end of the text, so that no text takes quadratic time."""
+
+_STRING_OR_COMMENT: Final = re.compile(f"{STRING}|{COMMENT}".encode(), re.DOTALL)
+_STRING_OR_TRAILING_COMMA: Final = re.compile(rf"{STRING}|,(?=\s*[\]}}])".encode(), re.DOTALL)
+_REPEATED_NAME: Final = re.compile(r'Detected duplicate key "(.*)" at (line \d+ column \d+)\Z', re.DOTALL)
+_BLANKS: Final = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
+
+
+_REST: Final = re.compile(r"trailing characters at line (\d+) column (\d+)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A JSON document; ``rest`` is the text that follows it, ``has_mark`` its byte order mark."""
+
+    value: Any
+    rest: str = ""
+    has_mark: bool = False
+
+
+def parse_document(text: bytes) -> Document:
+    """Parse the JSON document that a text begins with, as DxDispatch does. Raises ValueError where there is none."""
+    has_mark = text.startswith(codecs.BOM_UTF8)
+    text = text.removeprefix(codecs.BOM_UTF8)
+    try:
+        return Document(parse_json(text), "", has_mark)
+    except ValueError as error:
+        found = _REST.match(str(error))
+        if not found:
+            raise
+        line, column = map(int, found.groups())
+        lines = text.split(b"\n", line - 1)
+        rest = lines.pop()[column - 1 :]
+        beginning = text[: len(text) - len(rest)]
+        return Document(parse_json(beginning), rest.decode(errors="replace").strip(), has_mark)
+
+
+def parse_json(text: bytes) -> Any:
+    """Parse one JSON document in UTF-8. Raises ValueError, with line and column, for anything else.
+
+    The parser, pydantic's own, limits nesting to 200 levels. An object must not repeat a name: DxDispatch takes the
+    first value, other readers the last.
+    """
+    if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ValueError("the text is UTF-16; UTF-8 was expected")
+    text = text.removeprefix(codecs.BOM_UTF8)
+    try:
+        return _parsed(text)
+    except ValueError as error:
+        if repeated := _REPEATED_NAME.match(str(error)):
+            name, place = repeated.groups()
+            raise ValueError(f"the name {shortened(name, 80)!r} appears twice in one object, at {place}") from None
+        # Most documents are plain JSON; only the others pay for a second look. Blanks keep lines and columns true.
+        plain = _STRING_OR_TRAILING_COMMA.sub(_blank_comma, _STRING_OR_COMMENT.sub(_blank_comment, text))
+        if plain == text:
+            raise
+    return parse_json(plain)
+
+
+def _parsed(text: bytes) -> Any:
+    return jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True)
+
+
+def _blank_comment(match: re.Match[bytes]) -> bytes:
+    token = match[0]
+    return token if token.startswith(b'"') else token.translate(_BLANKS)
+
+
+def _blank_comma(match: re.Match[bytes]) -> bytes:
+    token = match[0]
+    if token != b",":
+        return token
+    before = match.start() - 1
+    while before >= 0 and match.string[before] in b" \t\r\n":
+        before -= 1
+    return b" " if before >= 0 and match.string[before] not in b"[{,:" else token  # a value has to come first
+
+
+_STEP: Final = re.compile(r"[^.\[\]]+")
+_BESIDE_DESC: Final = ("Type", "Desc", "NullDesc")
+
+
+class SourceText:
+    """The UTF-8 text of one JSON value. It is scanned when a position is first asked for.
+
+    A JSON line has its ``line_number`` in the source, from 1, and its value lies one step down in a pointer.
+    """
+
+    def __init__(self, content: bytes, line_number: int | None = None) -> None:
+        self._content = content
+        self._line_number = line_number
+
+    def position(self, pointer: str, path: str = "") -> Position | None:
+        """Return the position of a field of the descriptor at a JSON pointer; ``path`` has C names, as in findings.
+
+        A missing field has the position of the object that lacks it. A pointer that leads nowhere has none.
+        """
+        steps = pointer_steps(pointer)
+        if self._line_number is None:
+            return self._position(steps, path)
+        position = self._position(steps[1:], path) if steps else None
+        return position and replace(position, line=self._line_number, end_line=self._line_number)
+
+    def _position(self, steps: list[str], path: str) -> Position | None:
+        offset = self._text.follow(steps)
+        if offset is None:
+            return None
+        for field in _STEP.findall(path):
+            inner = self._field(offset, field)
+            if inner is None:
+                return self._text.position(self._struct_offset(offset, field))
+            offset = inner
+        return self._text.position(offset)
+
+    @cached_property
+    def _text(self) -> JsonText:
+        return JsonText(self._content.decode("utf-8-sig", errors="replace"))
+
+    def _field(self, offset: int, name: str) -> int | None:
+        children = self._text.children(self._struct_offset(offset, name))
+        return next((found for key in (name, to_snake(name)) if (found := children.get(key)) is not None), None)
+
+    def _struct_offset(self, offset: int, name: str) -> int:
+        """Return the offset of the object with a struct's fields, which may be under ``Desc``."""
+        if name in _BESIDE_DESC:
+            return offset
+        children = self._text.children(offset)
+        return next((found for key in ("Desc", "desc") if (found := children.get(key)) is not None), offset)
+
+
+_TOKEN: Final = re.compile(rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+', re.DOTALL | re.ASCII)
+_CONTAINERS_REMEMBERED: Final = 32
+
+
+class Children:
+    """The offsets of a container's values, by name or index; the container is scanned only as far as is asked for."""
+
+    def __init__(self, entries: Iterator[tuple[str, int]]) -> None:
+        self._entries = entries
+        self._found: dict[str, int] = {}
+
+    def get(self, name: str) -> int | None:
+        """Return the offset of the value with this name or index; None if there is none."""
+        if name not in self._found:
+            for found, offset in self._entries:
+                self._found[found] = offset
+                if found == name:
+                    break
+        return self._found.get(name)
+
+
+class JsonText:
+    """A text of one JSON value; ``root`` is the offset of that value, None if there is none.
+
+    Offsets count code points from the text's beginning. The text is scanned only as far as a question needs.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        tokens = _TOKEN.finditer(text)
+        self.root = next((token.start() for token in tokens if not token[0].startswith("/")), None)
+        self.children = lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: Children(self._children(offset)))
+        """The values of the container at an offset; none for anything else."""
+
+    def follow(self, steps: Iterable[str]) -> int | None:
+        """Return the offset of the value at the steps of a JSON pointer; None if there is none."""
+        offset = self.root
+        for step in steps:
+            offset = None if offset is None else self.children(offset).get(step)
+        return offset
+
+    def position(self, offset: int) -> Position:
+        """Return the position of the value at an offset."""
+        end = self._end_offset(offset) or len(self._text)
+        return Position(*self._line_and_column(offset), *self._line_and_column(end))
+
+    def _end_offset(self, offset: int) -> int | None:
+        """Return the offset after the value at ``offset``; None if it never ends."""
+        depth = 0
+        for token in _TOKEN.finditer(self._text, offset):
+            depth += (token[0] in "[{") - (token[0] in "]}")
+            if depth == 0:
+                return token.end()
+        return None
+
+    def _children(self, offset: int) -> Iterator[tuple[str, int]]:
+        is_object = self._text[offset] == "{"
+        name = None if is_object else "0"
+        depth = index = 0
+        for token in _TOKEN.finditer(self._text, offset):
+            word = token[0]
+            if word.startswith("/"):
+                continue
+            if word in "]}":
+                depth -= 1
+                if depth == 0:
+                    break
+                continue
+            if depth == 1:
+                if word == ",":
+                    index += 1
+                    name = None if is_object else str(index)
+                elif name is None:
+                    name = _name(word)
+                elif word != ":":
+                    yield name, token.start()
+            if word in "[{":
+                depth += 1
+            if depth == 0:  # no container
+                break
+
+    def _line_and_column(self, offset: int) -> tuple[int, int]:
+        before = bisect_left(self._ends_of_lines, offset)
+        return before + 1, offset - (self._ends_of_lines[before - 1] if before else -1)
+
+    @cached_property
+    def _ends_of_lines(self) -> list[int]:
+        return [match.start() for match in re.finditer("\n", self._text)]
+
+
+def _name(token: str) -> str:
+    if "\\" not in token:
+        return token[1:-1]
+    try:
+        return str(json.loads(token, strict=False))
+    except ValueError:
+        return token

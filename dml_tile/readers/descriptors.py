@@ -1,0 +1,340 @@
+"""Finds the descriptors in JSON: a DxDispatch model, a bare descriptor, a list of them, or JSON lines."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from pydantic import ValidationError
+
+from dml_tile.descriptors.spellings import JSON_DOCUMENT
+from dml_tile.descriptors.tile import OPERATOR_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.directml.enums import OperatorType
+from dml_tile.directml.operators import is_operator
+from dml_tile.dxdispatch.fields import is_dxdispatch_model
+from dml_tile.dxdispatch.rules import ModelPart, PartKind, part_findings
+from dml_tile.errors import InputError, Problem
+from dml_tile.files.reading import open_without_waiting
+from dml_tile.formats.json_text import Document, SourceText, parse_document, parse_json
+from dml_tile.input_errors import MAX_PROBLEMS, MAX_PROBLEMS_COUNTED, ProblemList, problems_of, unreadable
+from dml_tile.readers.captures import CapturedLine, is_capture
+from dml_tile.readers.file_kinds import unread_kind
+from dml_tile.rules.capture import Capture
+from dml_tile.text import json_pointer, shown
+
+MAX_DOCUMENT_BYTES: Final = 2**28
+"""The largest document that is read as a whole; JSON lines may be longer together, but not each."""
+
+_SKIPPED_AT_ONCE: Final = 2**20
+_TILE_FIELDS: Final = {name: str(field.alias) for name, field in TileOperatorDesc.model_fields.items()}
+_KNOWN_KEYS: Final = {
+    key
+    for model in (OperatorDesc, TileOperatorDesc, TensorDesc, BufferTensorDesc)
+    for name, field in model.model_fields.items()
+    for key in (name, str(field.alias))
+} | {"NullDesc"}
+MAX_KEYS: Final = 64
+"""Of an object with more, most unknown keys are counted only."""
+
+MAX_PROBLEMS_OF_A_SOURCE: Final = 100
+"""The most unreadable parts of a source that are reported one by one."""
+
+LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
+
+
+@dataclass(frozen=True, slots=True)
+class JsonDescriptor:
+    """A descriptor, its JSON pointer, and the text that it was read from.
+
+    ``other`` is the C name of an operator other than Tile, which is not read. ``part`` is the part of a DxDispatch
+    model that was read: a dispatchable, or one without an operator that breaks a rule of its own. ``capture`` is what
+    an application got for the descriptor.
+    """
+
+    pointer: str
+    desc: OperatorDesc | TileOperatorDesc | None = None
+    other: str | None = None
+    part: ModelPart | None = field(default=None, compare=False, repr=False)
+    capture: Capture | None = field(default=None, compare=False, repr=False)
+    text: SourceText | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_operator(self) -> bool:
+        """True unless it is a part of a model that holds no operator, such as a resource."""
+        return self.part is None or self.part.kind is PartKind.DISPATCHABLE
+
+
+DescriptorOrProblem = JsonDescriptor | Problem
+
+
+def read_source(name: str, file: BinaryIO | None = None) -> Iterator[DescriptorOrProblem]:
+    """Yield the descriptors of a file, or of standard input (``-``), and what of it cannot be read.
+
+    Lines of a .jsonl or .ndjson file are read one by one. Where the ``file`` is open, its errors are the caller's.
+    """
+    try:
+        with nullcontext(file) if file else _open(name) as stream:
+            if name.lower().endswith(LINES_SUFFIXES):
+                yield from read_lines(_bounded_lines(stream))
+            else:
+                yield from read_document(_read_whole(stream, name), name)
+    except InputError as error:
+        yield from error.problems
+    except OSError as error:
+        if file:
+            raise
+        yield Problem("", error.strerror or str(error))
+
+
+def parse_source(name: str) -> Document:
+    """Parse the JSON document that a file, or standard input (``-``), begins with. Raises InputError."""
+    try:
+        with _open(name) as file:
+            text = _read_whole(file, name)
+            return parse_document(text)
+    except OSError as error:
+        raise unreadable("", error.strerror or str(error)) from None
+    except InputError:
+        raise
+    except ValueError as error:
+        raise unreadable("", _unreadable_message(name, text, error)) from None
+
+
+def _unreadable_message(name: str, text: bytes, error: ValueError) -> str:
+    return unread_kind(name, text) or f"unreadable JSON: {error}"
+
+
+def _open(name: str) -> AbstractContextManager[BinaryIO]:
+    if name != "-":
+        return open_without_waiting(Path(name))
+    if sys.stdin is None:
+        raise unreadable("", "standard input is closed")
+    return nullcontext(sys.stdin.buffer)
+
+
+def _read_whole(file: BinaryIO, name: str) -> bytes:
+    text = file.read(MAX_DOCUMENT_BYTES + 1)
+    if len(text) > MAX_DOCUMENT_BYTES:
+        if kind := unread_kind(name, text):
+            raise unreadable("", kind)
+        raise unreadable("", f"larger than {MAX_DOCUMENT_BYTES} bytes; JSON lines (.jsonl) may be longer")
+    return text
+
+
+def read_document(text: bytes, name: str = "-") -> Iterator[DescriptorOrProblem]:
+    """Yield the descriptors of one document, and what of it cannot be read; ``name`` is its file's.
+
+    A text that is no document is read as JSON lines if one of several lines is an object of its own, unless it begins
+    as a list.
+    """
+    try:
+        document = parse_document(text)
+        if document.rest and not is_dxdispatch_model(document.value):
+            parse_json(text)  # raises an error that says where the rest begins
+    except ValueError as error:
+        blank = text.count(b"\n", 0, len(text) - len(text.lstrip()))
+        lines = text.rstrip().split(b"\n")[blank:]
+        is_list = b"".join(lines[:1]).lstrip().removeprefix(codecs.BOM_UTF8).startswith(b"[")
+        if len(lines) > 1 and not is_list and any(line.startswith(b"{") and _is_json(line) for line in lines):
+            yield from read_lines(lines, blank + 1)
+        else:
+            yield Problem("", _unreadable_message(name, text, error))
+        return
+    yield from _locate(_limit_problems(_read_parts(document)), SourceText(text))
+
+
+def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrProblem]:
+    """Yield the descriptors of JSON lines, of which the ``first`` has this number in its file.
+
+    Their pointers begin with the index of the line, from 0.
+    """
+    yield from _limit_problems(
+        part
+        for i, line in enumerate(lines)
+        if line.strip()
+        for part in _locate([_read_line(line, json_pointer([i]), first + i)], SourceText(line, first + i))
+    )
+
+
+def _limit_problems(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
+    """Yield MAX_PROBLEMS_OF_A_SOURCE problems at most, and count the others until they are too many."""
+    problems = 0
+    for part in parts:
+        problems += isinstance(part, Problem)
+        if problems <= MAX_PROBLEMS_OF_A_SOURCE or not isinstance(part, Problem):
+            yield part
+        elif problems > MAX_PROBLEMS_COUNTED:
+            yield Problem(
+                "",
+                f"and more than {MAX_PROBLEMS_COUNTED - MAX_PROBLEMS_OF_A_SOURCE} more problems; the rest is not read",
+            )
+            return
+    if problems > MAX_PROBLEMS_OF_A_SOURCE:
+        yield Problem("", f"and {problems - MAX_PROBLEMS_OF_A_SOURCE} more problems")
+
+
+def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file; a line longer than MAX_DOCUMENT_BYTES is cut one byte beyond."""
+    while line := file.readline(MAX_DOCUMENT_BYTES + 1):
+        if len(line) > MAX_DOCUMENT_BYTES:
+            rest = line
+            while rest and not rest.endswith(b"\n"):
+                rest = file.readline(_SKIPPED_AT_ONCE)
+        yield line
+
+
+def _read_line(line: bytes, pointer: str, number: int) -> DescriptorOrProblem:
+    if len(line) > MAX_DOCUMENT_BYTES:
+        return Problem(pointer, f"line {number} is larger than {MAX_DOCUMENT_BYTES} bytes")
+    try:
+        data = parse_json(line.rstrip())
+    except ValueError as error:
+        place = str(error).replace("at line 1 column", f"at line {number} column")
+        return Problem(pointer, f"unreadable JSON: {place}")
+    return _read_descriptor(data, pointer)
+
+
+def _locate(parts: Iterable[DescriptorOrProblem], text: SourceText) -> Iterator[DescriptorOrProblem]:
+    """Yield problems with their positions in a text, and descriptors with the text, for the positions of findings."""
+    for part in parts:
+        if isinstance(part, JsonDescriptor):
+            yield replace(part, text=text)
+        else:
+            yield replace(part, position=text.position(part.pointer) if part.pointer else None)
+
+
+def _drop_schema_key(data: Any) -> Any:
+    """Return a document without the key that names its JSON Schema to an editor."""
+    if isinstance(data, dict) and "$schema" in data:
+        return {key: value for key, value in data.items() if key != "$schema"}
+    return data
+
+
+def _read_parts(document: Document) -> Iterator[DescriptorOrProblem]:
+    data = document.value
+    if is_dxdispatch_model(data):
+        yield from _read_model_parts(document)
+    elif isinstance(data, list):
+        for i, item in enumerate(data):
+            yield _read_descriptor(item, json_pointer([i]))
+    else:
+        yield _read_descriptor(data, "")
+
+
+def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
+    # which only models need, and which takes longer to import than all else that reads descriptors
+    from dml_tile.dxdispatch.fields import model_parts
+    from dml_tile.dxdispatch.model import TileDispatchable, read_parts
+    from dml_tile.dxdispatch.resources import literal_problems
+
+    model, problems = read_parts(document.value)
+    yield from problems or literal_problems(model.resources)
+    parts = dict(model_parts(document))
+    for name, dispatchable in model.dispatchables.items():
+        pointer = json_pointer(["dispatchables", name])
+        part = parts.pop(pointer)
+        if isinstance(dispatchable, TileDispatchable):
+            yield JsonDescriptor(pointer, OperatorDesc(type=OperatorType.TILE, desc=dispatchable.desc), part=part)
+        else:
+            yield JsonDescriptor(pointer, other=dispatchable.type, part=part)
+    yield from (JsonDescriptor(pointer, part=part) for pointer, part in parts.items() if part_findings(part))
+
+
+def _read_descriptor(document: Any, pointer: str) -> DescriptorOrProblem:
+    """Read a bare DML_TILE_OPERATOR_DESC, or a DML_OPERATOR_DESC with its Type."""
+    data = _drop_schema_key(document)
+    if data is None:
+        return JsonDescriptor(pointer)
+    if is_capture(data):
+        return _read_capture(data, pointer)
+    typed = next((key for key in ("Type", "type") if isinstance(data, dict) and key in data), None)
+    if is_dxdispatch_model(data):
+        return Problem(pointer, "a DxDispatch model was provided, which has to be the whole document")
+    if not isinstance(data, dict) or (typed is None and not data.keys() & {*_TILE_FIELDS, *_TILE_FIELDS.values()}):
+        return Problem(pointer, _no_descriptor_message(document))
+    if typed is None:
+        return _validated(TileOperatorDesc, data, pointer)
+    operator = _operator_type(data[typed])
+    if isinstance(operator, str):
+        if not (_may_be_operator(data[typed]) or data.keys() & {"Desc", "desc"}):
+            return Problem(pointer, _no_descriptor_message(document))
+        return JsonDescriptor(pointer, other=operator)
+    if operator is not None and operator != OperatorType.TILE:
+        return _validated(OperatorDesc, {"Type": operator, "Desc": None}, pointer)
+    return _validated(OperatorDesc, data, pointer)
+
+
+def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
+    """Read a line of dml_tile/capture.h."""
+    try:
+        captured = CapturedLine.model_validate(data)
+    except ValidationError as error:
+        return Problem(pointer, "; ".join(problem.message for problem in problems_of(error, data, pointer)))
+    part = _read_descriptor(captured.operator, f"{pointer}/operator")
+    if not isinstance(part, JsonDescriptor) or part.other is not None:
+        return part
+    desc = part.desc if isinstance(part.desc, OperatorDesc) else None
+    return replace(part, capture=Capture(desc, captured.hresult, captured.feature_level))
+
+
+def _no_descriptor_message(data: Any) -> str:
+    is_schema = isinstance(data, dict) and data.get("type") == "object" and "properties" in data
+    return (
+        f"{'a JSON Schema' if is_schema else shown(data)} was provided, but a tile (an object with "
+        f"{', '.join(_TILE_FIELDS.values())}), a DML_OPERATOR_DESC (with Type and Desc) or a DxDispatch model (with "
+        "resources, dispatchables and commands) was expected"
+    )
+
+
+def _may_be_operator(name: str) -> bool:
+    return name.startswith(OPERATOR_TYPE.prefix) or is_operator(name)
+
+
+def _operator_type(spelling: Any) -> int | str | None:
+    """Return the type's value, or the C name of another operator; None for neither a name nor an integer."""
+    if not isinstance(spelling, str):
+        return spelling if type(spelling) is int else None
+    try:
+        return OPERATOR_TYPE.read(spelling)
+    except ValueError:
+        return f"{OPERATOR_TYPE.prefix}{spelling.removeprefix(OPERATOR_TYPE.prefix)}"
+
+
+def _validated(model: type[OperatorDesc | TileOperatorDesc], data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
+    data, left_out = _drop_unknown_keys(data)
+    try:
+        return JsonDescriptor(pointer, model.model_validate(data, context=JSON_DOCUMENT))
+    except ValidationError as error:
+        problems = ProblemList(data, pointer)
+        problems.add_error(error)
+        problems.leave_out(left_out)
+        return Problem(pointer, "; ".join(problem.message for problem in problems.reported()))
+
+
+def _drop_unknown_keys(data: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """Leave out most unknown keys if they are many, as each makes an error, and count those left out."""
+    left_out = 0
+    if len(data) > MAX_KEYS:
+        unknown = [key for key in data if key not in _KNOWN_KEYS]
+        left_out = len(unknown[MAX_PROBLEMS:])
+        trimmed = {*unknown[MAX_PROBLEMS:]}
+        data = {key: value for key, value in data.items() if key not in trimmed}
+    for key, value in data.items():
+        if isinstance(value, dict) and key in _KNOWN_KEYS:
+            inner, more = _drop_unknown_keys(value)
+            if more:
+                data, left_out = {**data, key: inner}, left_out + more
+    return data, left_out
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        parse_json(text)
+    except ValueError:
+        return False
+    return True

@@ -1,1 +1,0 @@
-"""Descriptors in JSON documents, and where in the text each value stands."""

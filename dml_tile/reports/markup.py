@@ -1,0 +1,103 @@
+"""HTML from texts, which are escaped here and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+
+class Markup(str):
+    """Text that is HTML already; any other text is escaped."""
+
+    __slots__ = ()
+
+
+def element(tag: str, *content: str, **attributes: str | None) -> Markup:
+    """An element; attributes that are None are left out, and their underscores are hyphens (``class_`` is class)."""
+    shown = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{tag}{shown}>{joined(*content)}</{tag}>")
+
+
+def joined(*content: str) -> Markup:
+    """Several pieces of markup or text in a row."""
+    return Markup("".join(piece if isinstance(piece, Markup) else escape(piece, quote=False) for piece in content))
+
+
+def name(text: str) -> Markup:
+    """A name from a file; its surroundings stay as they are if it runs from right to left, and it breaks at slashes."""
+    steps = re.split("(?<=/)", text)
+    return element("bdi", *(piece for step in steps for piece in (step, Markup("<wbr>")))) if text else Markup()
+
+
+def link(url: str) -> Markup:
+    """A link to a page on another machine, shown as its host."""
+    return element("a", urlsplit(url).hostname or url, href=url, rel="noreferrer")
+
+
+def hash_source(text: str) -> str:
+    """The source expression of an inline script or style in a content security policy."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+class Cell(NamedTuple):
+    """A table's cell, what it is sorted by where that is not its text, and its class."""
+
+    content: str
+    sort: str | None = None
+    class_: str | None = None
+
+
+def count_cell(count: int) -> Cell:
+    """A cell with a number, which lines up with those above it."""
+    return Cell(str(count), class_="count")
+
+
+def table(columns: Sequence[str], bodies: Iterable[Markup]) -> Iterator[Markup]:
+    """A table that the page's script can sort, in pieces; its bodies are from ``body``."""
+    heads = (element("th", column, scope="col") for column in columns)
+    yield Markup(f"<table><thead>{element('tr', *heads)}</thead>\n")
+    yield from bodies
+    yield Markup("</table>\n")
+
+
+def body(columns: Sequence[str], cells: Sequence[Cell], **attributes: str | None) -> Markup:
+    """A row, as a body of its own; its first cell is its heading."""
+    shown = []
+    for i, (column, cell) in enumerate(zip(columns, cells, strict=True)):
+        tag, scope = ("td", None) if i else ("th", "row")
+        shown.append(
+            element(tag, cell.content, scope=scope, class_=cell.class_, data_label=column, data_sort=cell.sort)
+        )
+    return joined(element("tbody", element("tr", *shown), **attributes), Markup("\n"))
+
+
+def region(label: str, content: Iterable[Markup]) -> Iterator[Markup]:
+    """A part of a page that scrolls by itself where it is too wide, by the keyboard too."""
+    yield Markup(f'<div class="wide" role="region" aria-label="{escape(label)}" tabindex="0">\n')
+    yield from content
+    yield Markup("</div>\n")
+
+
+def html_page(title: str, body: Iterable[str], *, more_style: str = "", script: str = "") -> Iterator[str]:
+    """A page, in pieces. Its security policy allows this style and this script alone."""
+    style = files(__package__).joinpath("style.css").read_text("utf-8") + more_style
+    allowed = f"style-src {hash_source(style)}; " + (f"script-src {hash_source(script)}; " if script else "")
+    yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    yield '<meta http-equiv="Content-Security-Policy" '
+    yield f"content=\"default-src 'none'; {allowed}base-uri 'none'; form-action 'none'\">\n"
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+    yield element("title", title)
+    yield f"\n<style>{style}</style>\n</head>\n<body>\n"
+    yield from body
+    yield f"<script>{script}</script>\n" if script else ""
+    yield "</body>\n</html>\n"

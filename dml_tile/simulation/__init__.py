@@ -1,0 +1,1 @@
+"""The target that a program simulates, and the recorded calls of a test."""
