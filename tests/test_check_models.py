@@ -158,11 +158,6 @@ def test_a_back_end_is_asked_what_it_makes_of_the_tiles(check: Call) -> None:
     assert "#number: elsewhere at 5_0 through ort" in ort.stdout
 
 
-def test_a_back_end_s_note_is_told(check: Call) -> None:
-    path = save("a.onnx", inputs=[typed("x", [2, 3], INT64)], opset=12)
-    assert "note: 64-bit integers travel as strided UINT32" in check(path, "--via", "ort-middle").stdout
-
-
 @pytest.mark.long
 def test_of_200_models_a_hostile_one_costs_itself(check: Call, tmp_path: Path) -> None:
     folder = tmp_path / "models"

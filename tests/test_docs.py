@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 
 import dml_tile
+from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.catalogue import RULES
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.directml.targets import TILE_SUPPORT, Target
@@ -102,6 +103,11 @@ def test_the_index_names_each_page() -> None:
 def test_the_concepts_have_the_rows_of_the_support_table() -> None:
     rows = re.findall(r"^\| (\d_\d) \| ([^|]*) \|", text_of("concepts.md"), re.MULTILINE)
     assert rows == [(row.since.short, "4" if len(row.dimension_counts) == 1 else "1 to 8") for row in TILE_SUPPORT]
+
+
+def test_models_names_the_back_ends_of_the_table() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", text_of("models.md"), re.MULTILINE)
+    assert rows == [(back_end.name, back_end.title) for back_end in BACK_ENDS.values()]
 
 
 # Links

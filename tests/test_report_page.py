@@ -140,12 +140,11 @@ def test_what_is_known_at_run_time_only_is_told() -> None:
 
 def test_what_a_back_end_makes_of_a_tile_and_what_does_not_count_is_told() -> None:
     (result,) = checked(SHORT)
-    html = page([[replace(result, via="ort", note="a note", deselected=2, known=checked(WRONG)[0].findings)]])
+    html = page([[replace(result, via="ort", deselected=2, known=checked(WRONG)[0].findings)]])
     (told,) = section(html, "findings").all("details")
     assert [note.text for note in told.all("p")] == [
         "FLOAT32 {1,1,2,3} x {1,1,3,3} -> {1,1,6,9}",
         "Note: through ort",
-        "Note: a note",
         "Note: 2 findings not selected; 1 finding in the baseline",
     ]
 

@@ -1,4 +1,4 @@
-"""Rules for tiles that a back end is to hand to DirectML."""
+"""Rules for tiles that a back end is to describe to DirectML."""
 
 from __future__ import annotations
 
@@ -13,29 +13,28 @@ from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rule, Severity, Violation, rule
 
 
-class Fate(Enum):
+class Outcome(Enum):
     """The action of a back end on a tile."""
 
-    TILE = "hands DirectML a tile"
-    OTHER_OPERATOR = "hands DirectML another operator with the same result"
-    NOTHING = "dispatches nothing: the result has no elements"
+    TILE = "describes a tile to DirectML"
+    NOTHING = "dispatches nothing"
     ELSEWHERE = "leaves the tile to something other than DirectML"
     REFUSED = "raises an error"
 
 
 @dataclass(frozen=True, slots=True)
-class Handover:
-    """The descriptor that a back end hands to DirectML, or the reason why it hands over no tile.
+class BackEndResult:
+    """The descriptor that a back end makes of a tile, or the reason why it makes none.
 
-    ``desc`` is None unless the fate is TILE. ``note`` gives the reason, or a remark on the descriptor; ``path`` is the
-    field in C names that the reason is about, else empty.
+    ``desc`` is None unless the outcome is TILE; otherwise ``reason`` says why, and ``path`` is the field that it is
+    about, in C names, if there is one.
     """
 
-    fate: Fate
-    desc: TileOperatorDesc | None = None
-    note: str = ""
+    outcome: Outcome
     path: str = ""
+    reason: str = ""
     suggestion: str | None = None
+    desc: TileOperatorDesc | None = None
 
 
 @rule(
@@ -45,9 +44,9 @@ class Handover:
     says="The back end must accept the tile.",
     hresult=None,
 )
-def back_end_accepts_the_tile(handover: Handover, target: Target) -> Iterator[Violation]:
-    if handover.fate is Fate.REFUSED:
-        yield Violation(handover.path, handover.note, handover.suggestion)
+def back_end_accepts_the_tile(result: BackEndResult, target: Target) -> Iterator[Violation]:
+    if result.outcome is Outcome.REFUSED:
+        yield Violation(result.path, result.reason, result.suggestion)
 
 
 @rule(
@@ -58,26 +57,9 @@ def back_end_accepts_the_tile(handover: Handover, target: Target) -> Iterator[Vi
     hresult=None,
     severity=Severity.NOTE,
 )
-def back_end_hands_the_tile_to_directml(handover: Handover, target: Target) -> Iterator[Violation]:
-    if handover.fate in (Fate.ELSEWHERE, Fate.NOTHING):
-        yield Violation(handover.path, handover.note, handover.suggestion)
+def tile_reaches_directml(result: BackEndResult, target: Target) -> Iterator[Violation]:
+    if result.outcome in (Outcome.ELSEWHERE, Outcome.NOTHING):
+        yield Violation(result.path, result.reason, result.suggestion)
 
 
-@rule(
-    "DML-VIA-other-operator",
-    basis=Basis.INFERRED,
-    url=TILE_PAGE,
-    says="The back end must hand DirectML a tile; other operators are not checked.",
-    hresult=None,
-    severity=Severity.NOTE,
-)
-def back_end_hands_over_a_tile(handover: Handover, target: Target) -> Iterator[Violation]:
-    if handover.fate is Fate.OTHER_OPERATOR:
-        yield Violation(handover.path, handover.note, handover.suggestion)
-
-
-BACK_END_RULES: Final[tuple[Rule[Handover], ...]] = (
-    back_end_accepts_the_tile,
-    back_end_hands_the_tile_to_directml,
-    back_end_hands_over_a_tile,
-)
+BACK_END_RULES: Final[tuple[Rule[BackEndResult], ...]] = (back_end_accepts_the_tile, tile_reaches_directml)

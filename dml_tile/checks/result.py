@@ -31,12 +31,11 @@ class Result:
 
     ``tile`` is the tile in one line. ``unknown`` names the fields of a model's tile that are known at run time only;
     the findings are about the others, and the lowest level is then a lower bound. ``via`` is the back end that the tile
-    goes through, if one was asked for, and ``note`` a remark on what that hands over. ``inferred_by`` names the
-    inference beyond the reader's own, if one was asked for, that a model's tile rests on. Where other tiles would do
-    what a refused one does, they are its ``lowering``, and ``command`` prints them. ``deselected`` findings are left
-    out of ``findings``; the lowest level counts them. So are ``known`` ones, which are in a baseline; the verdict
-    counts them too. ``part`` names a part of a DxDispatch model that is no tile and that the findings are about, such
-    as a resource.
+    goes through, if one was asked for. ``inferred_by`` names the inference beyond the reader's own, if one was asked
+    for, that a model's tile rests on. Where other tiles would do what a refused one does, they are its ``lowering``,
+    and ``command`` prints them. ``deselected`` findings are left out of ``findings``; the lowest level counts them. So
+    are ``known`` ones, which are in a baseline; the verdict counts them too. ``part`` names a part of a DxDispatch
+    model that is no tile and that the findings are about, such as a resource.
     """
 
     source: str
@@ -48,7 +47,6 @@ class Result:
     lowest_level: FeatureLevel | None
     unknown: tuple[str, ...] = ()
     via: str = ""
-    note: str = ""
     inferred_by: str = ""
     lowering: Lowering | None = None
     command: str = ""
@@ -64,8 +62,8 @@ class Result:
 
     @property
     def is_a_tile(self) -> bool:
-        """True for a tile, also one that a back end hands over as another operator; False for all else."""
-        return not self.part and (self.verdict is not Verdict.NOT_CHECKED or bool(self.via))
+        """True for a tile; False for another operator, and for a part of a model that is no operator."""
+        return not self.part and self.verdict is not Verdict.NOT_CHECKED
 
     @property
     def so_far(self) -> bool:
@@ -127,7 +125,7 @@ def _results_via(
 
     lowest, tile = lowest_level_through(node, via), str(node)
     for target in targets:
-        findings, note = check_node(node, target, via, against)
+        findings = check_node(node, target, via, against)
         verdict = verdict_of(findings)
         yield Result(
             source,
@@ -139,7 +137,6 @@ def _results_via(
             lowest,
             node.unknown,
             via=via.name,
-            note=note,
             inferred_by=node.inferred_by,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
-from dml_tile.back_ends.rules import back_end_hands_over_a_tile, back_end_hands_the_tile_to_directml
+from dml_tile.back_ends.rules import tile_reaches_directml
 from dml_tile.findings import Finding, Severity
 from dml_tile.rules.tile import operator_is_a_tile
 
@@ -35,8 +35,7 @@ NOT_READ: Final = "not read"
 _UNCALLED: Final = {
     # the rules that leave nothing for DirectML to judge
     operator_is_a_tile.id: Verdict.NOT_CHECKED,
-    back_end_hands_over_a_tile.id: Verdict.NOT_CHECKED,
-    back_end_hands_the_tile_to_directml.id: Verdict.ELSEWHERE,
+    tile_reaches_directml.id: Verdict.ELSEWHERE,
 }
 
 

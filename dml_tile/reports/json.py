@@ -74,7 +74,6 @@ class ResultRecord(_Record):
     )
     findings: tuple[FindingRecord, ...]
     via: str = Field(default="", description="The back end that a model's tile goes through, if one was asked for.")
-    note: str = Field(default="", description="What that back end makes of an accepted tile, if there is more to say.")
     inferred_by: str = Field(
         default="",
         description="The inference asked for by --infer, if the tile's type or sizes rest on it.",
@@ -168,7 +167,6 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
         unknown=result.unknown,
         findings=tuple(_finding_record(result, finding) for finding in result.findings),
         via=result.via,
-        note=result.note,
         inferred_by=result.inferred_by,
         deselected=result.deselected,
         in_baseline=len(result.known),

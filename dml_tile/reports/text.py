@@ -105,8 +105,6 @@ def result_lines(
         yield Line(2, Text(at_line_start(result.tile)))
         if result.inferred_by:
             yield Line(2, Text(f"note: {inference_of(result)}", "dim"))
-    if result.note:
-        yield Line(2, Text(f"note: {result.note}", "dim"))
     yield from detail_lines(result.target if with_target_note else None, result.findings, result.unknown)
 
 

@@ -134,7 +134,7 @@ def tile_row(results: Sequence[Result]) -> TileRow:
 def _notes(result: Result) -> Iterator[str]:
     if result.via:
         yield f"through {result.via}"
-    yield from map(clipped, filter(None, (result.note, inference_of(result), not_counted(result))))
+    yield from map(clipped, filter(None, (inference_of(result), not_counted(result))))
 
 
 def _row_finding(told: GroupedFinding, target_count: int, commands: Sequence[str]) -> RowFinding:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from dml_tile.back_ends.rules import back_end_hands_over_a_tile
 from dml_tile.checks.result import Result
 from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
@@ -70,7 +69,7 @@ def outcome_of(finding: Finding) -> str:
     """The outcome of a finding: ``E_INVALIDARG 0x80070057``."""
     if finding.severity is Severity.WARNING:
         return UNNOTICED
-    if finding.rule in (operator_is_a_tile.id, back_end_hands_over_a_tile.id):
+    if finding.rule == operator_is_a_tile.id:
         return "not checked"
     if finding.hresult is None and not finding.crash:
         return "there is no lowering" if finding.rule in _RULES_OF_LOWERING else "DirectML is not called"

@@ -85,10 +85,6 @@ CALLS: Final = {
         'check_via(onnx.tile_13("string", [2], [2]), "6_4", "ort")',
         'check_via(onnx.tile_13("bool", [2], [2]), "6_4", "ort")',
     ),
-    "DML-VIA-other-operator": Calls(
-        'check_via(onnx.tile_13("float32", [2, 3], [1, 1]), "6_4", "tensorflow")',
-        'check_via(onnx.tile_13("float32", [2, 3], [1, 2]), "6_4", "tensorflow")',
-    ),
     "DML-BINDING-missing": Calls(
         "table.bind_inputs([])\nrecorder.record_dispatch(plain, table)", "recorder.record_dispatch(plain, table)"
     ),

@@ -146,7 +146,7 @@ def check(
         str | None,
         typer.Option(
             metavar="BACKEND",
-            help="Check what a back end makes of models: ort, ort-middle, ort-first, chromium, tensorflow, directmlx.",
+            help="Check what a back end makes of models, such as ort; an unknown name lists all.",
             autocompletion=named_back_ends,
         ),
     ] = None,
