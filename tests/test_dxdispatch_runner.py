@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tracemalloc
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,37 @@ import numpy as np
 import pytest
 
 from dml_tile.errors import InputError, RefusedModelError
-from tests.helpers.dxdispatch_models import OWNED, Json, model, tile_json, values, zeros
+from tests.helpers.dxdispatch_models import (
+    OWNED,
+    Json,
+    dispatch,
+    model,
+    printing,
+    show,
+    source,
+    tile_json,
+    values,
+    write_file,
+    zeros,
+)
+
+
+def refused(run: Callable[..., str], data: Json) -> dict[str, list[tuple[str, str]]]:
+    """The rules and paths of the findings that keep a model from running, by their pointers."""
+    with pytest.raises(RefusedModelError) as caught:
+        run(data)
+    return {pointer: [(each.rule, each.path) for each in found] for pointer, found in caught.value.results.items()}
+
+
+def peak(run: Callable[..., str], data: Json, message: str = "") -> int:
+    """The most bytes that a run takes, which ends in an error of that message, if there is one."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=message) if message else nullcontext():
+            run(data)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_model_runs_and_prints_as_dxdispatch_does(run: Callable[..., str]) -> None:
@@ -20,19 +51,15 @@ def test_a_model_runs_and_prints_as_dxdispatch_does(run: Callable[..., str]) -> 
 
 
 def test_a_name_cannot_move_the_cursor(run: Callable[..., str]) -> None:
-    data = model(
-        resources={"\x1b[2J": values(1)}, dispatchables={}, commands=[{"type": "print", "resource": "\x1b[2J"}]
-    )
+    data = model(resources={"\x1b[2J": values(1)}, dispatchables={}, commands=[show("\x1b[2J")])
     assert run(data) == "Resource '\\x1b[2J': 1\n"
 
 
 def test_commands_are_done_in_order_and_change_resources_for_good(run: Callable[..., str]) -> None:
-    dispatch = model()["commands"][0]
-    show = {"type": "print", "resource": "Out"}
-    again = dispatch | {"bindings": {"InputTensor": {"name": "Out"}, "OutputTensor": ["In4"]}}
+    first, again = model()["commands"][0], dispatch(InputTensor={"name": "Out"}, OutputTensor=["In4"])
     data = model(
         resources={"In": values(1, 2), "Out": zeros(4), "In4": zeros(8)},
-        commands=[show, dispatch, show, again, {"type": "print", "resource": "In4"}],
+        commands=[show("Out"), first, show("Out"), again, show("In4")],
     )
     assert run(data) == (
         "Resource 'Out': 0, 0, 0, 0\nResource 'Out': 1, 2, 1, 2\nResource 'In4': 1, 2, 1, 2, 0, 0, 0, 0\n"
@@ -40,70 +67,55 @@ def test_commands_are_done_in_order_and_change_resources_for_good(run: Callable[
 
 
 def test_a_binding_may_begin_within_a_resource(run: Callable[..., str]) -> None:
-    bindings = {
-        "InputTensor": {"name": "In", "elementOffset": 4},
-        "OutputTensor": {"name": "Out", "elementOffset": 1, "elementSizeInBytes": 16},
-    }
     data = model(resources={"In": values(9, 9, 9, 9, 1, 2), "Out": zeros(9)})
-    data["commands"][0]["bindings"] = bindings
+    data["commands"][0] = dispatch(
+        InputTensor={"name": "In", "elementOffset": 4},
+        OutputTensor={"name": "Out", "elementOffset": 1, "elementSizeInBytes": 16},
+    )
     assert run(data) == "Resource 'Out': 0, 0, 0, 0, 1, 2, 1, 2, 0\n"
 
 
 def test_an_owned_input_is_bound_at_initialisation_and_kept(run: Callable[..., str]) -> None:
-    overwrite = {"type": "TILE", "desc": tile_json([1], [2])}
     data = model(
         resources={"In": values(1, 2), "Out": zeros(4), "Nines": values(9)},
-        dispatchables={"tile": OWNED, "overwrite": overwrite},
+        dispatchables={"tile": OWNED, "overwrite": {"type": "TILE", "desc": tile_json([1], [2])}},
         commands=[
-            {
-                "type": "dispatch",
-                "dispatchable": "overwrite",
-                "bindings": {"InputTensor": "Nines", "OutputTensor": "In"},
-            },
-            {"type": "print", "resource": "In"},
-            {"type": "dispatch", "dispatchable": "tile", "bindings": {"OutputTensor": "Out"}},
-            {"type": "print", "resource": "Out"},
+            dispatch("overwrite", InputTensor="Nines", OutputTensor="In"),
+            show("In"),
+            dispatch(OutputTensor="Out"),
+            show("Out"),
         ],
     )
     assert run(data) == "Resource 'In': 9, 9\nResource 'Out': 1, 2, 1, 2\n"
 
 
 @pytest.mark.parametrize(
-    ("changes", "rule", "path"),
+    ("command", "rule", "path"),
     [
-        ({"bindings": {"OutputTensor": "Out"}}, "DML-BINDING-missing", "InputTensor"),
-        ({"bindings": {"InputTensor": "In"}}, "DML-BINDING-missing", "OutputTensor"),
-        ({"bindings": {"InputTensor": "In", "OutputTensor": "Small"}}, "DML-BINDING-SizeInBytes", "OutputTensor"),
-        ({"bindings": {"InputTensor": "Out", "OutputTensor": "Out"}}, "DML-BINDING-overlap", "OutputTensor"),
+        (dispatch(OutputTensor="Out"), "DML-BINDING-missing", "InputTensor"),
+        (dispatch(InputTensor="In"), "DML-BINDING-missing", "OutputTensor"),
+        (dispatch(InputTensor="In", OutputTensor="Small"), "DML-BINDING-SizeInBytes", "OutputTensor"),
+        (dispatch(InputTensor="Out", OutputTensor="Out"), "DML-BINDING-overlap", "OutputTensor"),
         (
-            {"bindings": {"InputTensor": {"name": "Long", "elementOffset": 1}, "OutputTensor": "Out"}},
+            dispatch(InputTensor={"name": "Long", "elementOffset": 1}, OutputTensor="Out"),
             "DML-BINDING-Offset",
             "InputTensor",
         ),
         (
-            {"bindings": {"InputTensor": {"name": "In", "elementOffset": 2**60}, "OutputTensor": "Out"}},
+            dispatch(InputTensor={"name": "In", "elementOffset": 2**60}, OutputTensor="Out"),
             "DML-BINDING-SizeInBytes",
             "InputTensor",
         ),
-        (
-            {"dispatchable": "owned", "bindings": {"InputTensor": "In", "OutputTensor": "Out"}},
-            "DML-BINDING-owned",
-            "InputTensor",
-        ),
+        (dispatch("owned", InputTensor="In", OutputTensor="Out"), "DML-BINDING-owned", "InputTensor"),
     ],
 )
 def test_a_wrong_binding_is_a_finding_of_its_command(
-    run: Callable[..., str], tmp_path: Path, changes: Json, rule: str, path: str
+    run: Callable[..., str], tmp_path: Path, command: Json, rule: str, path: str
 ) -> None:
     data = model(resources={"In": values(1, 2), "Out": zeros(4), "Small": zeros(3), "Long": zeros(3)})
     data["dispatchables"]["owned"] = OWNED
-    write = {"type": "writeFile", "resource": "In", "targetPath": "early.bin"}
-    data["commands"] = [write, data["commands"][0] | changes]
-    with pytest.raises(RefusedModelError) as caught:
-        run(data)
-    ((pointer, findings),) = caught.value.results.items()
-    assert pointer == "/commands/1"
-    assert [(finding.rule, finding.path) for finding in findings] == [(rule, path)]
+    data["commands"] = [write_file("In", "early.bin"), command]
+    assert refused(run, data) == {"/commands/1": [(rule, path)]}
     assert not list(tmp_path.iterdir()), "nothing is written before all bindings are known to be good"
 
 
@@ -120,70 +132,48 @@ def test_a_wrong_binding_is_a_finding_of_its_command(
 def test_a_wrong_binding_at_initialisation_is_a_finding_of_its_dispatchable(
     run: Callable[..., str], dispatchable: Json, rule: str
 ) -> None:
-    for commands in ([], [{"type": "dispatch", "dispatchable": "tile", "bindings": {"OutputTensor": "Out"}}]):
-        padded = values(1, 2, 3, 4, 5)
-        data = model(resources={"In": padded, "Out": zeros(4)}, dispatchables={"tile": dispatchable}, commands=commands)
-        with pytest.raises(RefusedModelError) as caught:
-            run(data)
-        assert {pointer: [finding.rule for finding in found] for pointer, found in caught.value.results.items()} == {
-            "/dispatchables/tile": [rule]
-        }
+    for commands in ([], [dispatch(OutputTensor="Out")]):
+        resources = {"In": values(1, 2, 3, 4, 5), "Out": zeros(4)}
+        found = refused(run, model(resources=resources, dispatchables={"tile": dispatchable}, commands=commands))
+        assert found == {"/dispatchables/tile": [(rule, "InputTensor")]}
+
+
+LARGE = values(1, 2, sizeInBytes=2**28)
 
 
 def test_only_the_tensor_of_an_owned_input_is_kept(run: Callable[..., str]) -> None:
     """Many tiles that own the start of one large resource do not each copy all of it."""
-    large = {"initialValuesDataType": "FLOAT32", "initialValues": [1, 2], "sizeInBytes": 2**28}
-    data = model(resources={"In": large, "Out": zeros(4)}, commands=[])
-    data["dispatchables"] = {str(i): OWNED for i in range(20)}
-    tracemalloc.start()
-    try:
-        run(data)
-        assert tracemalloc.get_traced_memory()[1] < 2 * 2**28
-    finally:
-        tracemalloc.stop()
+    data = model(
+        resources={"In": LARGE, "Out": zeros(4)}, dispatchables={str(i): OWNED for i in range(20)}, commands=[]
+    )
+    assert peak(run, data) < 2 * 2**28
 
 
 def test_the_copies_of_owned_inputs_count(run: Callable[..., str]) -> None:
-    """30 tiles that own an input of 110 MB would copy 3.3 GB of it."""
-    large = {"initialValuesDataType": "FLOAT32", "initialValues": [1, 2], "sizeInBytes": 2**28}
+    """16 tiles that own an input of 256 MiB would copy 4 GiB of it."""
     owned = OWNED | {"desc": tile_json([2**26], [1], input={"Flags": "OWNED_BY_DML"})}
-    data = model(resources={"In": large}, dispatchables={str(i): owned for i in range(16)}, commands=[])
-    tracemalloc.start()
-    try:
-        with pytest.raises(InputError, match=r"/dispatchables: 4563402752 bytes would be needed"):
-            run(data)
-        assert tracemalloc.get_traced_memory()[1] < 2 * 2**28
-    finally:
-        tracemalloc.stop()
+    data = model(resources={"In": LARGE}, dispatchables={str(i): owned for i in range(16)}, commands=[])
+    assert peak(run, data, "/dispatchables: 4563402752 bytes would be needed") < 2 * 2**28
 
 
 def test_many_dispatches_take_no_more_memory_than_one(run: Callable[..., str]) -> None:
-    def peak(count: int) -> int:
-        tile = {"type": "TILE", "desc": tile_json([1, 64, 56, 56], [1, 1, 2, 2])}
-        resources = {"In": zeros(64 * 56 * 56), "Out": zeros(4 * 64 * 56 * 56)}
-        dispatch = {"type": "dispatch", "dispatchable": "t", "bindings": {"InputTensor": "In", "OutputTensor": "Out"}}
-        data = model(resources=resources, dispatchables={"t": tile}, commands=[dispatch] * count)
-        tracemalloc.start()
-        try:
-            run(data)
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    assert peak(300) < peak(1) + 300 * 20_000
+    once = model(
+        resources={"In": zeros(64 * 56 * 56), "Out": zeros(4 * 64 * 56 * 56)},
+        dispatchables={"tile": {"type": "TILE", "desc": tile_json([1, 64, 56, 56], [1, 1, 2, 2])}},
+        commands=[dispatch(InputTensor="In", OutputTensor="Out")],
+    )
+    assert peak(run, once | {"commands": once["commands"] * 300}) < peak(run, once) + 300 * 20_000
 
 
-def test_all_refused_tiles_are_told_at_once(run: Callable[..., str]) -> None:
+def test_all_refused_tiles_are_reported_at_once(run: Callable[..., str]) -> None:
     data = model()
     data["dispatchables"] |= {
         "a/b": {"type": "TILE", "desc": tile_json([2], [3], RepeatsCount=2)},
         "gemm": {"type": "GEMM"},
     }
-    with pytest.raises(RefusedModelError) as caught:
-        run(data)
-    assert {pointer: [finding.rule for finding in found] for pointer, found in caught.value.results.items()} == {
-        "/dispatchables/a~1b": ["DML-TILE-RepeatsCount", "DML-TILE-Repeats-length"],
-        "/dispatchables/gemm": ["DML-OPERATOR-not-a-tile"],
+    assert refused(run, data) == {
+        "/dispatchables/a~1b": [("DML-TILE-RepeatsCount", "RepeatsCount"), ("DML-TILE-Repeats-length", "Repeats")],
+        "/dispatchables/gemm": [("DML-OPERATOR-not-a-tile", "Type")],
     }
 
 
@@ -204,16 +194,16 @@ def test_files_are_read_and_written(run: Callable[..., str], tmp_path: Path) -> 
     (tmp_path / "raw.dat").write_bytes(np.array([7, 8], np.float32).tobytes())
     data = model(
         resources={
-            "In": {"initialValues": {"sourcePath": "in.npy"}},
-            "Raw": {"initialValuesDataType": "FLOAT32", "initialValues": {"sourcePath": "raw.dat"}},
+            "In": source("in.npy"),
+            "Raw": source("raw.dat", "FLOAT32"),
             "Out": zeros(4),
         },
         commands=[
             model()["commands"][0],
-            {"type": "print", "resource": "Raw"},
-            {"type": "writeFile", "resource": "Out", "targetPath": "sub/out.npy", "dimensions": [2, 2]},
-            {"type": "writefile", "resource": "Out", "targetPath": "flat.NPY"},
-            {"type": "writeFile", "resource": "Out", "targetPath": "out.bin"},
+            show("Raw"),
+            write_file("Out", "sub/out.npy", dimensions=[2, 2]),
+            write_file("Out", "flat.NPY", type="writefile"),
+            write_file("Out", "out.bin"),
         ],
     )
     assert run(data) == (
@@ -226,8 +216,8 @@ def test_files_are_read_and_written(run: Callable[..., str], tmp_path: Path) -> 
 
 
 def test_only_a_file_of_this_run_is_written_again(run: Callable[..., str], tmp_path: Path) -> None:
-    write = {"type": "writeFile", "resource": "In", "targetPath": "x.bin"}
-    twice = model(commands=[write, write | {"resource": "Out"}])
+    write = write_file("In", "x.bin")
+    twice = model(commands=[write, write_file("Out", "x.bin")])
     run(twice)
     assert (tmp_path / "x.bin").stat().st_size == 16
     with pytest.raises(InputError, match=r"/commands/0/targetPath: 'x.bin' exists; --overwrite replaces it"):
@@ -241,7 +231,7 @@ def test_a_hook_is_never_planted(run: Callable[..., str], tmp_path: Path) -> Non
     hook.parent.mkdir(parents=True)
     hook.write_text("true")
     hook.chmod(0o755)
-    data = model(commands=[{"type": "writeFile", "resource": "In", "targetPath": ".git/hooks/post-checkout"}])
+    data = model(commands=[write_file("In", ".git/hooks/post-checkout")])
     with pytest.raises(InputError, match="is hidden"):
         run(data)
     with pytest.raises(InputError, match="is executable"):
@@ -252,8 +242,7 @@ def test_a_hook_is_never_planted(run: Callable[..., str], tmp_path: Path) -> Non
 def test_a_hidden_source_is_not_printed(run: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "config").write_text("token")
-    resource = {"initialValuesDataType": "UINT8", "initialValues": {"sourcePath": ".git/config"}}
-    data = model(resources={"R": resource}, dispatchables={}, commands=[{"type": "print", "resource": "R"}])
+    data = printing(source(".git/config", "UINT8"))
     with pytest.raises(InputError, match=r"/resources/R/initialValues/sourcePath: '\.git/config' is hidden"):
         run(data)
     assert run(data, allow_hidden=True) == "Resource 'R': 116, 111, 107, 101, 110\n"
@@ -266,47 +255,31 @@ def test_a_file_outside_is_never_written(run: Callable[..., str], tmp_path: Path
     (tmp_path / "link").symlink_to(outside)
     (tmp_path / "link.bin").symlink_to(outside / "out.bin")
     with pytest.raises(InputError, match=r"/commands/0/targetPath: .* leads outside"):
-        run(model(commands=[{"type": "writeFile", "resource": "In", "targetPath": path}]))
+        run(model(commands=[write_file("In", path)]))
     assert not os.listdir(outside)  # noqa: PTH208
 
 
 @pytest.mark.parametrize(
     ("command", "pointer", "message"),
     [
-        ({"type": "print", "resource": "X"}, "/commands/0/resource", "no resource is called 'X'"),
-        ({"type": "writeFile", "resource": "X", "targetPath": "a"}, "/commands/0/resource", "no resource is called"),
-        ({"type": "dispatch", "dispatchable": "X", "bindings": {}}, "/commands/0/dispatchable", "no dispatchable"),
-        (
-            {"type": "dispatch", "dispatchable": "tile", "bindings": {"InputTensor": "X"}},
-            "/commands/0/bindings/InputTensor",
-            "no resource is called 'X'",
-        ),
-        ({"type": "explode"}, "/commands/0", "type is 'explode'; dispatch, print or writeFile was expected"),
-        ({"type": "print"}, "/commands/0", "resource is missing"),
-        (7, "/commands/0", "an object was expected"),
-        ({"type": "print", "resource": "Mixed"}, "/commands/0/resource", "mixes types"),
-        ({"type": "writeFile", "resource": "In", "targetPath": "a.png"}, "/commands/0/targetPath", "is an image"),
-        (
-            {"type": "writeFile", "resource": "In", "targetPath": "a.npy", "dimensions": [3]},
-            "/commands/0/dimensions",
-            "3 elements are promised, but the resource has 2",
-        ),
-        (
-            {"type": "writeFile", "resource": "In", "targetPath": "a.npy", "dimensions": [1] * 65},
-            "/commands/0/dimensions",
-            "at most 32 were expected",
-        ),
-        (
-            {"type": "writeFile", "resource": "In", "targetPath": "a.npy", "dimensions": [0, 2**32 - 1]},
-            "/commands/0/dimensions/0",
-            "at least 1 was expected",
-        ),
+        (show("X"), "/resource", "no resource is called 'X'"),
+        (write_file("X", "a"), "/resource", "no resource is called"),
+        (dispatch("X"), "/dispatchable", "no dispatchable"),
+        (dispatch(InputTensor="X"), "/bindings/InputTensor", "no resource is called 'X'"),
+        ({"type": "explode"}, "", "type is 'explode'; dispatch, print or writeFile was expected"),
+        ({"type": "print"}, "", "resource is missing"),
+        (7, "", "an object was expected"),
+        (show("Mixed"), "/resource", "mixes types"),
+        (write_file("In", "a.png"), "/targetPath", "is an image"),
+        (write_file("In", "a.npy", dimensions=[3]), "/dimensions", "3 elements are promised, but the resource has 2"),
+        (write_file("In", "a.npy", dimensions=[1] * 65), "/dimensions", "at most 32 were expected"),
+        (write_file("In", "a.npy", dimensions=[0, 2**32 - 1]), "/dimensions/0", "at least 1 was expected"),
     ],
 )
-def test_an_unusable_command_is_told_by_its_place(
+def test_an_unusable_command_is_reported_with_its_place(
     run: Callable[..., str], command: Any, pointer: str, message: str
 ) -> None:
     mixed = values({"name": "n", "type": "FLOAT32", "value": 1}, {"type": "UINT8", "value": 2}, data_type="UNKNOWN")
     with pytest.raises(InputError, match=message) as caught:
         run(model(resources={"In": values(1, 2), "Mixed": mixed}, commands=[command]))
-    assert caught.value.problems[0].pointer == pointer
+    assert caught.value.problems[0].pointer == f"/commands/0{pointer}"

@@ -43,7 +43,7 @@ def begins(text: str, pointer: str, path: str = "") -> tuple[int, int] | None:
     return None if found is None else (found.line, found.column)
 
 
-def line_begins(text: str, pointer: str, path: str, name: str = "a.json") -> tuple[int, int] | None:
+def line_begins(text: str, pointer: str, path: str, name: str) -> tuple[int, int] | None:
     """The position of a field in JSON lines, or of a line that is no descriptor."""
     Path(name).write_bytes(text.encode())
     part = next(part for part in read_source(name) if part.pointer == pointer)
@@ -66,15 +66,7 @@ def line_begins(text: str, pointer: str, path: str, name: str = "a.json") -> tup
         ("OutputTensor.Desc", (5, 13)),
         ("OutputTensor.Type", (4, 13)),
         ("Repeats[0]", (9, 15)),
-    ],
-)
-def test_a_field_is_where_its_value_begins(path: str, place: tuple[int, int]) -> None:
-    assert begins(TILE, "", path) == place
-
-
-@pytest.mark.parametrize(
-    ("path", "place"),
-    [
+        # of a missing field, the object that lacks it
         ("RepeatsCount", (1, 1)),
         ("InputTensor.Type", (2, 18)),
         ("InputTensor.Strides[1]", (2, 18)),
@@ -82,7 +74,7 @@ def test_a_field_is_where_its_value_begins(path: str, place: tuple[int, int]) ->
         ("Repeats[2]", (9, 14)),
     ],
 )
-def test_a_field_that_is_not_there_is_where_the_object_is_that_lacks_it(path: str, place: tuple[int, int]) -> None:
+def test_a_field_is_where_its_value_begins(path: str, place: tuple[int, int]) -> None:
     assert begins(TILE, "", path) == place
 
 
@@ -106,6 +98,7 @@ def test_a_value_ends_behind_its_last_character() -> None:
         ('\ufeff{"Repeats": 1}', "", "Repeats", (1, 13)),
         ('{"é😀": 0, "Repeats": 1}', "", "Repeats", (1, 22)),
         ('{"a": 0,\r\n"Repeats": 1}', "", "Repeats", (2, 12)),
+        ('{"Repeats": 1}\n/* [', "", "Repeats", (1, 13)),
     ],
 )  # fmt: skip
 def test_it_is_found_in_every_spelling(text: str, pointer: str, path: str, place: tuple[int, int]) -> None:
@@ -115,13 +108,30 @@ def test_it_is_found_in_every_spelling(text: str, pointer: str, path: str, place
 LINE = '{"InputTensor": null, "OutputTensor": null, "Repeats": [1]}'
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
-def test_a_json_line_has_the_number_that_it_has_in_its_file(name: str) -> None:
-    text = f"{LINE}\n\nnonsense [\n  {LINE}\n"
-    assert line_begins(text, "/0", "Repeats", name) == (1, 56)
-    assert line_begins(text, "/2", "", name) == (3, 1)
-    assert line_begins(text, "/3", "Repeats", name) == (4, 58)
-    assert line_begins(text, "/3", "RepeatsCount", name) == (4, 3)
+LINES = f"{LINE}\n\nnonsense [\n  {LINE}\n"
+BLANKS = f"\n \n{LINE}\n{LINE}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer", "path", "name", "place"),
+    [
+        *(row for name in ("a.jsonl", "a.json") for row in (
+            (LINES, "/0", "Repeats", name, (1, 56)),
+            (LINES, "/2", "", name, (3, 1)),
+            (LINES, "/3", "Repeats", name, (4, 58)),
+            (LINES, "/3", "RepeatsCount", name, (4, 3)),
+        )),
+        # blank lines before the first do not count for the pointers of a file named .json
+        (BLANKS, "/1", "Repeats", "a.json", (4, 56)),
+        (BLANKS, "/3", "Repeats", "a.jsonl", (4, 56)),
+        # lines that repeat a name together
+        (f'{{"a": 0, "a":\n{LINE}\n}}', "/1", "Repeats", "a.json", (2, 56)),
+    ],
+)  # fmt: skip
+def test_a_json_line_has_the_number_that_it_has_in_its_file(
+    text: str, pointer: str, path: str, name: str, place: tuple[int, int]
+) -> None:
+    assert line_begins(text, pointer, path, name) == place
 
 
 def test_a_json_line_s_own_pointer_is_the_line() -> None:
@@ -136,21 +146,7 @@ def test_a_hostile_line_costs_no_more_than_its_length(beginning: str) -> None:
     assert line_begins(text, "/0", "Repeats", "a.jsonl") == (1, 56)
 
 
-def test_a_comment_that_never_ends_is_one() -> None:
-    assert begins('{"Repeats": 1}\n/* [', "", "Repeats") == (1, 13)
-
-
-def test_lines_that_repeat_a_name_together_are_read_and_found_line_by_line() -> None:
-    assert line_begins(f'{{"a": 0, "a":\n{LINE}\n}}', "/1", "Repeats") == (2, 56)
-
-
-def test_blank_lines_before_the_first_count_for_positions_and_not_for_pointers_in_a_file_named_json() -> None:
-    text = f"\n \n{LINE}\n{LINE}\n"
-    assert line_begins(text, "/1", "Repeats") == (4, 56)
-    assert line_begins(text, "/3", "Repeats", "a.jsonl") == (4, 56)
-
-
-def test_an_unreadable_line_after_blank_ones_is_told_by_the_number_that_its_position_has() -> None:
+def test_an_unreadable_line_after_blank_ones_is_reported_by_the_number_that_its_position_has() -> None:
     Path("a.json").write_text(f"\n\n{LINE}\n{{]\n")
     (problem,) = (part for part in read_source("a.json") if isinstance(part, Problem))
     assert "at line 4 column 2" in problem.message

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import struct
 import tracemalloc
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -59,8 +58,9 @@ def test_dimensions_of_one_may_be_many(tmp_path: Path, fortran_order: bool) -> N
     assert place.tolist() == [0] * 8
 
 
-def test_version_2_is_read(tmp_path: Path) -> None:
-    assert open_npy(with_header(tmp_path / "a.npy", header_of("(2,)"), version=2)).shape == (2,)
+@pytest.mark.parametrize(("shape", "version"), [("(2,)", 2), ("(2L,)", 1), ("(2L,)", 2)])
+def test_version_2_and_what_python_2_wrote_are_read(tmp_path: Path, shape: str, version: int) -> None:
+    assert open_npy(with_header(tmp_path / "a.npy", header_of(shape), version)).shape == (2,)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,6 @@ def test_version_2_is_read(tmp_path: Path) -> None:
         (header_of("(-1,)"), "the shape in its header is none"),
         (header_of("(2,)", "'|O'"), "holds Python objects"),
         (header_of("7"), "no header"),
-        (header_of("(2L,)"), "promises|no header"),
         ("(" * 9000, "no header"),
         ("{1:" * 3000, "no header"),
         ("-" * 9000 + "1", "no header"),
@@ -86,24 +85,16 @@ def test_version_2_is_read(tmp_path: Path) -> None:
 def test_a_header_that_lies_or_is_none_is_refused(
     tmp_path: Path, header: str | bytes, message: str, version: int
 ) -> None:
-    path = with_header(tmp_path / "a.npy", header, version)
-    if message.startswith("promises|"):
-        assert open_npy(path).shape == (2,)  # as Python 2 wrote it
-        return
     with pytest.raises(ValueError, match=message):
-        open_npy(path)
+        open_npy(with_header(tmp_path / "a.npy", header, version))
 
 
-@pytest.mark.parametrize("contents", [b"", b"\x93NUMPY", b"\x93NUMPY\x09\x09", b"not an array at all"])
+ZIP = b"PK\x05\x06" + bytes(18)
+
+
+@pytest.mark.parametrize("contents", [b"", b"\x93NUMPY", b"\x93NUMPY\x09\x09", b"not an array at all", ZIP])
 def test_what_is_no_npy_file_is_refused(tmp_path: Path, contents: bytes) -> None:
     (tmp_path / "a.npy").write_bytes(contents)
-    with pytest.raises(ValueError, match="no header"):
-        open_npy(tmp_path / "a.npy")
-
-
-def test_a_zip_file_is_refused(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "a.npy", "w") as archive:
-        archive.writestr("x", "y")
     with pytest.raises(ValueError, match="no header"):
         open_npy(tmp_path / "a.npy")
 

@@ -26,20 +26,34 @@ def zeros(count: int, data_type: str = "FLOAT32", **fields: Any) -> Json:
     return {"initialValuesDataType": data_type, "initialValues": {"valueCount": count, "value": 0}} | fields
 
 
+def source(path: str, data_type: str = "UNKNOWN") -> Json:
+    return {"initialValuesDataType": data_type, "initialValues": {"sourcePath": path}}
+
+
+def dispatch(dispatchable: str = "tile", /, **bindings: Any) -> Json:
+    return {"type": "dispatch", "dispatchable": dispatchable, "bindings": bindings}
+
+
+def show(resource: str, **fields: Any) -> Json:
+    return {"type": "print", "resource": resource} | fields
+
+
+def write_file(resource: str, path: str, **fields: Any) -> Json:
+    return {"type": "writeFile", "resource": resource, "targetPath": path} | fields
+
+
 def model(**changes: Any) -> Json:
     """A model that tiles [1, 2] twice and prints the result, with some of its parts replaced."""
     return {
         "resources": {"In": values(1, 2), "Out": zeros(4)},
         "dispatchables": {"tile": {"type": "DML_OPERATOR_TILE", "desc": tile_json([2], [2])}},
-        "commands": [
-            {
-                "type": "dispatch",
-                "dispatchable": "tile",
-                "bindings": {"InputTensor": "In", "OutputTensor": "Out"},
-            },
-            {"type": "print", "resource": "Out"},
-        ],
+        "commands": [dispatch(InputTensor="In", OutputTensor="Out"), show("Out")],
     } | changes
+
+
+def printing(resource: Json, **fields: Any) -> Json:
+    """A model that prints a resource."""
+    return model(resources={"R": resource}, dispatchables={}, commands=[show("R", **fields)])
 
 
 OWNED = {
