@@ -60,26 +60,26 @@ class ProblemList:
         self._data = data
         self._pointer = pointer
         self._names = names
-        self._kept: list[Problem] = []
+        self._problems: list[Problem] = []
         self._more = 0
 
     def add(self, problem: Problem) -> None:
         """Add one problem."""
-        if len(self._kept) < MAX_PROBLEMS:
-            self._kept.append(problem)
+        if len(self._problems) < MAX_PROBLEMS:
+            self._problems.append(problem)
         else:
             self._more += 1
 
     def add_error(self, error: ValidationError, location: tuple[str | int, ...] = ()) -> None:
         """Add the problems of a pydantic error on the value at a location."""
-        if len(self._kept) == MAX_PROBLEMS:
+        if len(self._problems) == MAX_PROBLEMS:
             self._more += error.error_count()
             return
         found = [_found(self._data, location, details) for details in error.errors(include_url=False)]
         unknown = [path for details, _, path in found if details["type"] == "extra_forbidden"]
         misspelt = {(*path[:-1], *nearest(str(path[-1]), self._names)) for path in unknown[:MAX_PROBLEMS]}
         relevant = [entry for entry in found if entry[0]["type"] != "missing" or tuple(entry[2]) not in misspelt]
-        room = MAX_PROBLEMS - len(self._kept)
+        room = MAX_PROBLEMS - len(self._problems)
         for details, steps, path in relevant[:room]:
             if path[:1] in (["resources"], ["dispatchables"]):  # the pointer names these
                 path = path[2:] or path[-1:]
@@ -98,9 +98,9 @@ class ProblemList:
     def reported(self) -> list[Problem]:
         """Return the problems that are kept, and how many more there are."""
         if not self._more:
-            return self._kept
+            return self._problems
         more = f"at least {MAX_PROBLEMS_COUNTED}" if self.is_full else str(self._more)
-        return [*self._kept, Problem(self._pointer, f"and {more} more problems")]
+        return [*self._problems, Problem(self._pointer, f"and {more} more problems")]
 
 
 def problems_of(error: ValidationError, data: Any, pointer: str = "", names: Sequence[str] = _C_NAMES) -> list[Problem]:

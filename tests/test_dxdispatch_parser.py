@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.dxdispatch_parser.comparison import RECORDED, TOLD_DIFFERENCES, differences
+from tests.dxdispatch_parser.comparison import KNOWN_DIFFERENCES, RECORDED, differences
 from tests.dxdispatch_parser.draws import Draws, draw
 
 ANSWERS: Final[list[tuple[str, dict[str, Any]]]] = [json.loads(line) for line in RECORDED.read_text().splitlines()]
@@ -18,7 +18,7 @@ PARTS: Final = 8
 @pytest.mark.parametrize("part", range(PARTS))
 def test_models_are_read_as_the_parser_reads_them(part: int) -> None:
     found = [(text, list(differences(text, answer))) for text, answer in ANSWERS[part::PARTS]]
-    assert not [(text, told) for text, told in found if told]
+    assert not [(text, different) for text, different in found if different]
 
 
 def test_the_record_has_models_of_each_kind() -> None:
@@ -45,5 +45,5 @@ def test_the_same_models_are_drawn_again() -> None:
     assert {text for text, _ in ANSWERS} <= texts
 
 
-def test_told_differences_are_few() -> None:
-    assert sorted(TOLD_DIFFERENCES.values()) == ["deferred", "several resources"]
+def test_known_differences_are_few() -> None:
+    assert sorted(KNOWN_DIFFERENCES.values()) == ["deferred", "several resources"]

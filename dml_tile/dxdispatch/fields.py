@@ -1,4 +1,4 @@
-"""The base of the format's objects."""
+"""The keys, parts and fields of a DxDispatch model, as its parser takes them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class JsonObject(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel)
 
 
-_NAMES: Final = """
+_DXGI_FORMAT_NAMES: Final = """
 UNKNOWN R32G32B32A32_TYPELESS R32G32B32A32_FLOAT R32G32B32A32_UINT R32G32B32A32_SINT R32G32B32_TYPELESS
 R32G32B32_FLOAT R32G32B32_UINT R32G32B32_SINT R16G16B16A16_TYPELESS R16G16B16A16_FLOAT R16G16B16A16_UNORM
 R16G16B16A16_UINT R16G16B16A16_SNORM R16G16B16A16_SINT R32G32_TYPELESS R32G32_FLOAT R32G32_UINT R32G32_SINT
@@ -43,9 +43,11 @@ BC6H_TYPELESS BC6H_UF16 BC6H_SF16 BC7_TYPELESS BC7_UNORM BC7_UNORM_SRGB AYUV Y41
 420_OPAQUE YUY2 Y210 Y216 NV11 AI44 IA44 P8 A8P8 B4G4R4A4_UNORM
 """
 
-FORMATS: Final = frozenset(_NAMES.split())
-"""Without their prefix, DXGI_FORMAT_."""
+DXGI_FORMATS: Final = frozenset(_DXGI_FORMAT_NAMES.split())
+"""The formats that a binding may name, without their prefix, DXGI_FORMAT_.
 
+Page: https://learn.microsoft.com/en-us/windows/win32/api/dxgiformat/ne-dxgiformat-dxgi_format
+"""
 
 MODEL_KEYS: Final = ("resources", "dispatchables", "commands")
 
@@ -59,7 +61,7 @@ def model_parts(document: Document) -> Iterator[tuple[str, ModelPart]]:
     """Yield the parts of a model with their JSON pointers; of its commands, those that dispatch a tile."""
     yield "", ModelPart(PartKind.MODEL, document.value, document.rest, document.has_mark)
     data: dict[str, Any] = document.value
-    resources, dispatchables, commands = (data.get(name) for name in ("resources", "dispatchables", "commands"))
+    resources, dispatchables, commands = map(data.get, MODEL_KEYS)
     for name, value in resources.items() if isinstance(resources, dict) else ():
         yield json_pointer(["resources", name]), ModelPart(PartKind.RESOURCE, value)
     tiles = set()

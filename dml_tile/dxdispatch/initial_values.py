@@ -1,4 +1,7 @@
-"""FLOAT16 numbers as DxDispatch makes them: rounded toward zero from a FLOAT32, at each step of a sequence too."""
+"""The initial values of a resource, in each of DxDispatch's forms, and its FLOAT16 numbers.
+
+It rounds FLOAT16 numbers toward zero from a FLOAT32, at each step of a sequence too.
+"""
 
 from __future__ import annotations
 

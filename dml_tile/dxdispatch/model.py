@@ -21,7 +21,7 @@ from dml_tile.descriptors.spellings import JSON_DOCUMENT, Flags
 from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import ExecutionFlags
-from dml_tile.dxdispatch.fields import FORMATS, JsonObject, is_dxdispatch_model, known_fields_of_tile, pick
+from dml_tile.dxdispatch.fields import DXGI_FORMATS, JsonObject, is_dxdispatch_model, known_fields_of_tile, pick
 from dml_tile.dxdispatch.initial_values import InitialValues, PositiveUINT
 from dml_tile.dxdispatch.rules import TENSORS, TILE_NAMES, operator_of
 from dml_tile.errors import InputError, Problem
@@ -61,7 +61,7 @@ class Resource(JsonObject):
 
 def _require_format(name: str) -> str:
     """Refuse what names no DXGI_FORMAT."""
-    if name.removeprefix("DXGI_FORMAT_") not in FORMATS:
+    if name.removeprefix("DXGI_FORMAT_") not in DXGI_FORMATS:
         raise PydanticCustomError("format", "The name of a DXGI_FORMAT was expected")
     return name
 

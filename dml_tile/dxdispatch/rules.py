@@ -20,7 +20,7 @@ TENSORS: Final = ("InputTensor", "OutputTensor")
 """The bind points of a tile."""
 
 INITIALIZED: Final = ("InputTensor",)
-"""Those that are bound when a tile is initialised."""
+"""The bind points that are bound when a tile is initialised."""
 
 TILE_NAMES: Final = ("DML_OPERATOR_TILE", "TILE")
 NO_OPERATORS: Final = ("hlsl", "onnx", "dmlserializedgraph")

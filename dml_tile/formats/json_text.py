@@ -25,8 +25,6 @@ _STRING_OR_COMMENT: Final = re.compile(f"{STRING}|{COMMENT}".encode(), re.DOTALL
 _STRING_OR_TRAILING_COMMA: Final = re.compile(rf"{STRING}|,(?=\s*[\]}}])".encode(), re.DOTALL)
 _REPEATED_NAME: Final = re.compile(r'Detected duplicate key "(.*)" at (line \d+ column \d+)\Z', re.DOTALL)
 _BLANKS: Final = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
-
-
 _REST: Final = re.compile(r"trailing characters at line (\d+) column (\d+)\Z")
 
 

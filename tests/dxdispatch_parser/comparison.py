@@ -23,7 +23,7 @@ Json = dict[str, Any]
 RECORDED: Final = Path(__file__).parent.parent / "data" / "dxdispatch_models.jsonl"
 """Random models, each with the parser's answer."""
 
-TOLD_DIFFERENCES: Final = {
+KNOWN_DIFFERENCES: Final = {
     # what the parser accepts and this package refuses: docs/dxdispatch.md tells them
     "deferred resources are made by ONNX models only": "deferred",
     "resources are bound; a tensor takes one": "several resources",
@@ -44,7 +44,7 @@ def differences(text: str, answer: Json) -> Iterator[str]:
             yield f"it is refused there: {answer['refused']}"
         return
     if problems or errors:
-        if not all(any(known in problem for known in TOLD_DIFFERENCES) for problem in problems + errors):
+        if not all(any(known in problem for known in KNOWN_DIFFERENCES) for problem in problems + errors):
             yield f"it is accepted there: {problems + errors}"
         return
     model = read_model(parse_document(text.encode()).value)
