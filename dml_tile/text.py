@@ -57,7 +57,7 @@ def printable(text: str) -> str:
     return _LOG_COMMAND.sub(r"#\\x23", escaped)
 
 
-def at_line_start(name: str) -> str:
+def printable_line_start(name: str) -> str:
     """A printable name that may begin a line of a log: GitHub's runner takes ``::`` there for a command."""
     return f"./{printable(name)}" if name.lstrip().startswith(("::", "##")) else printable(name)
 

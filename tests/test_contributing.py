@@ -116,4 +116,4 @@ def test_the_files_and_tools_that_it_names_exist() -> None:
         assert (ROOT / name).exists(), name
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert {"ruff", "mypy"} <= {re.split(r"\W", requirement)[0] for requirement in extras["dev"]}
-    assert "def _tile_findings(" in (ROOT / "dml_tile" / "rules" / "check.py").read_text()
+    assert "def is_ordinary_tile(" in (ROOT / "dml_tile" / "rules" / "check.py").read_text()

@@ -19,7 +19,7 @@ from dml_tile.directml.data_types import (
     ONNX_NAMES,
     OPENVINO_NAMES,
     ElementType,
-    of_kinds,
+    types_of,
 )
 from dml_tile.directml.dtypes import DTYPES, data_type_of
 from dml_tile.directml.targets import TILE_SUPPORT
@@ -84,8 +84,8 @@ load(
 )
 load(
     "dml_tile.directml.targets",
-    ('of_kinds("float", "int", "int64"), TILE_PAGE', 'of_kinds("float", "int", "int64", "complex"), TILE_PAGE'),
-    ('of_kinds("float64", "int64")', 'of_kinds("float64", "int64", "complex")'),
+    ('types_of("float", "int", "int64"), TILE_PAGE', 'types_of("float", "int", "int64", "complex"), TILE_PAGE'),
+    ('types_of("float64", "int64")', 'types_of("float64", "int64", "complex")'),
 )
 """
 
@@ -121,9 +121,9 @@ assert "COMPLEX64" in matrix_markdown()
 
 
 def test_only_known_kinds_are_kinds() -> None:
-    assert of_kinds("float64", "int4") == {TensorDataType.FLOAT64, TensorDataType.UINT4, TensorDataType.INT4}
+    assert types_of("float64", "int4") == {TensorDataType.FLOAT64, TensorDataType.UINT4, TensorDataType.INT4}
     with pytest.raises(ValueError, match="complex: no data type is of this kind"):
-        of_kinds("float", "complex")
+        types_of("float", "complex")
 
 
 def bits(name: str) -> int:

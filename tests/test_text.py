@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from dml_tile.text import (
     MAX_COMPARED,
-    at_line_start,
     braced,
     did_you_mean,
     json_pointer,
@@ -18,6 +17,7 @@ from dml_tile.text import (
     pointer_steps,
     printable,
     printable_json,
+    printable_line_start,
     shortened,
     shortened_within,
     shown,
@@ -128,7 +128,7 @@ def test_what_a_log_would_obey_is_escaped(text: str, shown: str) -> None:
     ],
 )
 def test_a_name_that_begins_a_line_is_no_command(name: str, shown: str) -> None:
-    assert at_line_start(name) == shown
+    assert printable_line_start(name) == shown
 
 
 @pytest.mark.parametrize("text", ["\u202e\u2028\x7f", "##vso[a", "## ##[b", "é☃\n", "\U000e0001", "\udcff"])

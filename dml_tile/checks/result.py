@@ -17,7 +17,7 @@ from dml_tile.errors import Position
 from dml_tile.findings import Against, Finding, Severity
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
-from dml_tile.rules.capture import the_emulator_agrees
+from dml_tile.rules.capture import result_is_as_emulated
 from dml_tile.rules.check import check, lowest_level, not_a_tile
 
 if TYPE_CHECKING:  # most checks need neither
@@ -146,7 +146,7 @@ def _results_of_a_document(
 ) -> Iterator[Result]:
     found = part_findings(part.part) if part.part else ()
     if part.capture:
-        found += tuple(the_emulator_agrees.findings(part.capture, DEFAULT_TARGET))
+        found += tuple(result_is_as_emulated.findings(part.capture, DEFAULT_TARGET))
     locate = part.text.position if part.text else None
     is_read = part.other is None and part.is_operator
     no_tile = part.part.kind.value if part.part and not is_read else ""

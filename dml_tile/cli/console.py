@@ -88,9 +88,9 @@ def console_of(*, stderr: bool = False, file: Output | None = None, is_terminal:
 def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
     """Run a tile; a large one has a progress bar on a terminal. ``explain_plan`` prints its plan on stderr first."""
     if explain_plan:
-        from dml_tile.text import at_line_start
+        from dml_tile.text import printable_line_start
 
-        tell(f"{at_line_start(name)}: {tile.plan}")
+        tell(f"{printable_line_start(name)}: {tile.plan}")
     if tile.plan.size < _MIN_BYTES_FOR_PROGRESS or not sys.stderr.isatty():
         tile.run()
         return

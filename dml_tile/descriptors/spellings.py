@@ -83,17 +83,17 @@ class Enumerator:
         self.prefix = prefix
         self.names = list(enum.__members__)
         self.c_names = {int(member): f"{prefix}{name}" for name, member in enum.__members__.items()}
-        self._values = _Values({int(member): member for member in enum.__members__.values()})
+        self._values = _Spellings({int(member): member for member in enum.__members__.values()})
         for name, member in enum.__members__.items():
             self._values[name] = self._values[f"{prefix}{name}"] = member
         self._values.complaint = f"expected one of {', '.join(self.names)}, with or without {prefix} before it"
 
     def read(self, spelling: str | int) -> int:
-        """The value of one spelling. Raises PydanticCustomError, a ValueError, for an unknown name."""
+        """Return the value of one spelling. Raises PydanticCustomError, a ValueError, for an unknown name."""
         return self._values[spelling]
 
     def write(self, value: int) -> str | int:
-        """The full C name of a value, or the value itself where it has none."""
+        """Return the full C name of a value, or the value itself where it has none."""
         return self.c_names.get(value, value)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -102,7 +102,7 @@ class Enumerator:
             [
                 core_schema.literal_schema([name for name in self._values if isinstance(name, str)]),
                 core_schema.int_schema(strict=True, ge=0, le=UINT_MAX),
-                core_schema.with_info_plain_validator_function(self._respelled),
+                core_schema.with_info_plain_validator_function(self._key),
             ],
             mode="left_to_right",
             custom_error_type="enumerator",
@@ -118,28 +118,28 @@ class Enumerator:
         return self.json_schema(self.names, {"type": "integer", "minimum": 0, "maximum": UINT_MAX})
 
     def json_schema(self, names: Sequence[str], integers: dict[str, Any]) -> dict[str, Any]:
-        """The JSON Schema of some of the enumerators; an editor offers their short names alone.
+        """Return the JSON Schema of some of the enumerators; an editor offers their short names alone.
 
         ``integers`` is that of the values. The full C names are a pattern, which is offered nowhere.
         """
         full_names = {"type": "string", "pattern": f"^{self.prefix}({'|'.join(names)})$(?!\\n)"}
         return {"anyOf": [{"enum": [*names]}, full_names, integers]}
 
-    def _respelled(self, value: Any, info: core_schema.ValidationInfo) -> Any:
-        """A spelling that is not one of the names as a key to look up. Raises ValueError for what is no spelling."""
+    def _key(self, value: Any, info: core_schema.ValidationInfo) -> Any:
+        """Return the key of a value that is none of the names. Raises ValueError for what is no spelling."""
         if not isinstance(value, str):
-            return self._key(value)
+            return self._key_of_object(value)
         is_python = info.mode == "python" and info.context is not JSON_DOCUMENT
         return value.upper() if is_python and value.upper() in self._values else value
 
-    def _key(self, value: Any) -> Any:
+    def _key_of_object(self, value: Any) -> Any:
         return _unsigned(value, UINT_MAX)
 
 
 class DataTypes(Enumerator):
     """Annotation of a DML_TENSOR_DATA_TYPE's field; it may be a NumPy dtype or scalar type too, or one of ml_dtypes."""
 
-    def _key(self, value: Any) -> Any:
+    def _key_of_object(self, value: Any) -> Any:
         numpy = sys.modules.get("numpy")  # without it, there are no dtypes
         if numpy and (isinstance(value, numpy.dtype) or (isinstance(value, type) and issubclass(value, numpy.generic))):
             from dml_tile.directml.dtypes import data_type_of
@@ -147,8 +147,8 @@ class DataTypes(Enumerator):
             try:
                 return data_type_of(value)
             except TypeError as error:
-                return _Refused(value, str(error))
-        return super()._key(value)
+                return _NoEnumerator(value, str(error))
+        return super()._key_of_object(value)
 
 
 class Flags(Enumerator):
@@ -171,8 +171,8 @@ class Flags(Enumerator):
 
 
 @dataclass(frozen=True, slots=True)
-class _Refused:
-    """A key that no enumeration has: the reason why a value has no enumerator."""
+class _NoEnumerator:
+    """The reason why a value has no enumerator; it is looked up as a key, which raises the error."""
 
     value: object
     reason: str
@@ -181,13 +181,15 @@ class _Refused:
         return repr(self.value)  # which pydantic shows
 
 
-class _Values(dict[Any, int]):
+class _Spellings(dict[Any, int]):
+    """The enumerators of an enumeration by spelling; ``complaint`` ends the message for any other key."""
+
     complaint = ""
 
-    def __missing__(self, key: str | int | _Refused) -> int:
+    def __missing__(self, key: str | int | _NoEnumerator) -> int:
         if isinstance(key, int):
             return key
-        if isinstance(key, _Refused):
+        if isinstance(key, _NoEnumerator):
             raise PydanticCustomError("enumerator", "{reason}", {"reason": key.reason})
         meant = did_you_mean(key.upper(), [name for name in self if isinstance(name, str)])
         raise PydanticCustomError(
@@ -198,7 +200,7 @@ class _Values(dict[Any, int]):
 
 
 def _unsigned(value: Any, maximum: int) -> int:
-    """The value of an integer, NumPy's among them. Raises ValueError for all else, bool among it."""
+    """Return an integer, Python's or NumPy's, as Python's. Raises ValueError for anything else, also for a bool."""
     try:
         number = index(value)
     except TypeError:

@@ -29,7 +29,7 @@ class Struct(BaseModel):
         for a name that is no field's, with the nearest, and pydantic's ValidationError for a value that no C field can
         hold.
         """
-        return self._with(self._by_attribute(changes))
+        return self._with(self._named_by_attributes(changes))
 
     __replace__ = replace
 
@@ -40,7 +40,7 @@ class Struct(BaseModel):
         """
         if not update:
             return super().model_copy(deep=deep)
-        return self.model_validate(self.__dict__ | self._by_attribute(update))
+        return self.model_validate(self.__dict__ | self._named_by_attributes(update))
 
     def _with(self, changes: dict[str, Any]) -> Self:
         return self.model_validate(self._own_values() | changes)
@@ -59,8 +59,8 @@ class Struct(BaseModel):
         return {name: field.default for name, field in cls.model_fields.items() if not field.is_required()}
 
     @classmethod
-    def _by_attribute(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """The changes by the names of attributes."""
+    def _named_by_attributes(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the changes by the names of attributes."""
         attributes = {str(field.alias): name for name, field in cls.model_fields.items()}
         found: dict[str, Any] = {}
         for name, value in changes.items():
@@ -77,16 +77,15 @@ class Struct(BaseModel):
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         """Yield the values of its own as the constructor takes them, with enumerators by name."""
         for name, value in self._own_values().items():
-            yield name, _by_name(value)
+            yield name, _written(value)
 
 
-class Respelled:
-    """Annotation of a field with a struct that is read in other spellings too, which ``respell`` turns into its own.
+class OtherSpellings:
+    """Annotation of a struct's field that is read in other spellings too; ``respell`` returns the struct's own.
 
-    JSON in C names of the struct, or of one of ``substitutes``, which ``respell`` takes in its place, is read within
-    pydantic's core. A function in Python would have it turned into Python's objects first, which takes half as long as
-    reading it. What is not read so, such as other spellings and errors, goes to ``respell``, and has the errors of this
-    one way only.
+    JSON in C names of the struct, or of one of ``substitutes``, which ``respell`` accepts in its place, is read within
+    pydantic's core: converting it to Python's objects first takes half as long as reading it. Falls back to
+    ``respell`` for other spellings and for errors, so that an input has the errors of this one way only.
     """
 
     def __init__(self, respell: Callable[[Any], Any], *substitutes: type[Struct]) -> None:
@@ -105,8 +104,8 @@ class Respelled:
         return handler(schema["python_schema"])
 
 
-def _by_name(value: object) -> object:
-    """The name of an enumeration's member, the number of flags that have none together, or the value."""
+def _written(value: object) -> object:
+    """Return an enumerator's name, or the number of combined flags; other values are returned as they are."""
     if not isinstance(value, Enum):
         return value
     return value.name if value.name in type(value).__members__ else value.value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, Ty
 from pydantic import Field, TypeAdapter, model_validator
 
 from dml_tile.descriptors.spellings import SEQUENCE, DataTypes, Enumerator, Flags, Ordered, Unsigned, is_sequence
-from dml_tile.descriptors.structs import Respelled, Struct
+from dml_tile.descriptors.structs import OtherSpellings, Struct
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import (
     DML_TENSOR_DIMENSION_COUNT_MAX1,
@@ -33,17 +33,17 @@ MAX_ENTRIES: Final = 16
 
 
 def tile_line(input_tensor: str, repeats: str, output_tensor: str) -> str:
-    """The line of a tile, of the texts of its parts."""
+    """Return a tile in one line: ``INT64 {2,3,4} x {1,2,1} -> {2,6,4}``, made of the texts of its parts."""
     return f"{input_tensor} x {repeats} -> {output_tensor}"
 
 
 def tensor_text(data_type: str, sizes: str, strides: str = "") -> str:
-    """A tensor: ``INT64 {2,3,4} strides {24,8,2}``. What is empty is left out, with the word before it."""
+    """Return a tensor's text: ``INT64 {2,3,4} strides {24,8,2}``. Empty parts are left out."""
     return " ".join(word for word in (data_type, sizes, strides and f"strides {strides}") if word)
 
 
 def array_text(values: Sequence[object] | None) -> str:
-    """The values of an array: ``{2,3,4}``; of a null one ``null``. A long array is cut, with its length."""
+    """Return an array's text: ``{2,3,4}``, or ``null``. A long array is cut, and its length follows."""
     if values is None:
         return "null"
     shown = ",".join(map(str, values[:MAX_ENTRIES]))
@@ -82,7 +82,7 @@ _LEFT_OUT: Final = -1
 """Stands for a count or a total that the input leaves out, until the model's validator has worked it out."""
 
 
-def _without_default(schema: dict[str, Any]) -> None:
+def _drop_default(schema: dict[str, Any]) -> None:
     schema.pop("default")
 
 
@@ -98,7 +98,7 @@ class BufferTensorDesc(Struct):
     flags: Annotated[TensorFlags | int, TENSOR_FLAGS] = Field(default=TensorFlags.NONE, description="DML_TENSOR_FLAGS.")
     dimension_count: UINT = Field(
         default=_LEFT_OUT,
-        json_schema_extra=_without_default,
+        json_schema_extra=_drop_default,
         description="The number of dimensions; it is the length of Sizes, and of Strides where given.",
     )
     sizes: UINTS | None = Field(description="The size of each dimension, in elements; none may be 0.")
@@ -108,7 +108,7 @@ class BufferTensorDesc(Struct):
     )
     total_tensor_size_in_bytes: UINT64 = Field(
         default=_LEFT_OUT,
-        json_schema_extra=_without_default,
+        json_schema_extra=_drop_default,
         description="At least the size that Sizes, Strides and DataType imply, rounded up to a multiple of 4 bytes.",
     )
     guaranteed_base_offset_alignment: UINT = Field(
@@ -148,7 +148,7 @@ class BufferTensorDesc(Struct):
         ) -> None: ...
 
     def __str__(self) -> str:
-        """The tensor in a few words: ``INT64 {2,3,4}``, with strides if it has any."""
+        """Return the tensor in a few words: ``INT64 {2,3,4}``, with strides if it has any."""
         sizes = array_text(self.sizes)
         if self.dimension_count != len(self.sizes or ()):
             sizes += f" (DimensionCount {self.dimension_count})"
@@ -164,12 +164,12 @@ class TensorDesc(Struct):
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:
-        """A tensor of Python's objects, in any spelling. Raises pydantic's ValidationError."""
+        """Read a tensor from Python's objects, in any spelling. Raises pydantic's ValidationError."""
         return super().model_validate(_nested_tensor(obj), **options)
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
-        """A tensor of JSON, in any spelling. Raises pydantic's ValidationError."""
+        """Read a tensor from JSON, in any spelling. Raises pydantic's ValidationError."""
         return super().model_validate(TypeAdapter(Annotated[TensorDesc, TENSOR]).validate_json(json_data, **options))
 
     if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class TensorDesc(Struct):
         def __init__(self, *, desc: BufferTensorDesc | None, type: SupportsIndex | str = ...) -> None: ...  # noqa: A002
 
     def __str__(self) -> str:
-        """The buffer in a few words, as in ``INT64 {2,3,4}``, after a type that is not a buffer's."""
+        """Return the buffer in a few words, as in ``INT64 {2,3,4}``, after a type that is not a buffer's."""
         text = "null" if self.desc is None else str(self.desc)
         return text if self.type == TensorType.BUFFER else f"tensor type {int(self.type)} {text}"
 
@@ -190,14 +190,14 @@ def _nested_tensor(data: Any) -> Any:
         return {"Desc": data} if isinstance(data, BufferTensorDesc) else data
     match data.get("NullDesc"):
         case True:
-            return _with_desc(data, None)
+            return _set_desc(data, None)
         case False:
             data = {key: value for key, value in data.items() if key != "NullDesc"}
     return _nested(data)
 
 
-TENSOR = Respelled(_nested_tensor, BufferTensorDesc)
-"""Of a tensor, or of its buffer alone, or of its buffer's fields beside ``Type``."""
+TENSOR = OtherSpellings(_nested_tensor, BufferTensorDesc)
+"""Reads a tensor, its buffer alone, or its buffer's fields beside ``Type``."""
 
 
 class TileOperatorDesc(Struct):
@@ -209,7 +209,7 @@ class TileOperatorDesc(Struct):
     )
     repeats_count: UINT = Field(
         default=_LEFT_OUT,
-        json_schema_extra=_without_default,
+        json_schema_extra=_drop_default,
         description="The length of Repeats; it is the same as InputTensor.DimensionCount.",
     )
     repeats: UINTS | None = Field(description="The number of tiled copies of each dimension; all are larger than 0.")
@@ -255,9 +255,9 @@ class TileOperatorDesc(Struct):
         UINT, and ValueError where there are not as many repeats as sizes.
         """
         if type(sizes) not in _ORDINARY_SEQUENCES:
-            sizes = _in_order("sizes", sizes)
+            sizes = _as_tuple("sizes", sizes)
         if type(repeats) not in _ORDINARY_SEQUENCES:
-            repeats = _in_order("repeats", repeats)
+            repeats = _as_tuple("repeats", repeats)
         if len(sizes) != len(repeats):
             raise ValueError(f"{len(sizes)} sizes take as many repeats; {len(repeats)} were provided")
         if strides is None and output_strides is None and len(sizes) <= DML_TENSOR_DIMENSION_COUNT_MAX1:
@@ -322,7 +322,7 @@ class TileOperatorDesc(Struct):
         return {"data_type": source.data_type, "sizes": tuple(map(mul, source.sizes, self.repeats or ()))}
 
     def __str__(self) -> str:
-        """The tile in one line: ``INT64 {2,3,4} x {1,2,1} -> {2,6,4}``, with strides if there are any.
+        """Return the tile in one line: ``INT64 {2,3,4} x {1,2,1} -> {2,6,4}``, with strides if there are any.
 
         The output's data type is left out if it is the input's, counts if they are the lengths of their arrays.
         """
@@ -344,7 +344,7 @@ class TileOperatorDesc(Struct):
         )
 
     def _arguments_of_from_input(self) -> dict[str, Any] | None:
-        """The arguments with which ``from_input`` makes an equal descriptor; None if there are none."""
+        """Return the arguments with which ``from_input`` makes an equal descriptor; None if there are none."""
         source, output = self.input_tensor, self.output_tensor
         if not (source and source.desc and output and output.desc):
             return None
@@ -362,7 +362,7 @@ class TileOperatorDesc(Struct):
 def _packed_tile(
     kind: type[TileOperatorDesc], data_type: DataTypeLike, flags: TensorFlagsLike, *lengths: SupportsIndex
 ) -> TileOperatorDesc:
-    """A tile of packed tensors; ``lengths`` are as many sizes as repeats.
+    """Return a tile of packed tensors; ``lengths`` are its sizes, then as many repeats.
 
     Programs describe the same few tiles again and again. They get one object each, for which plans are kept too.
     """
@@ -387,19 +387,19 @@ class OperatorDesc(Struct):
         def __init__(self, *, type: SupportsIndex | str, desc: TileOperatorDesc | None) -> None: ...  # noqa: A002
 
     def __str__(self) -> str:
-        """The tile in one line; of another operator, its type."""
+        """Return the tile in one line, or the type of another operator."""
         if self.type != OperatorType.TILE:
             return operator_name(int(self.type))
         return "null" if self.desc is None else str(self.desc)
 
 
 def type_name(data_type: int) -> str:
-    """A data type as it is named in messages: ``INT64``, or ``data type 99``."""
+    """Return a data type as messages name it: ``INT64``, or ``data type 99``."""
     return data_type.name if isinstance(data_type, TensorDataType) else f"data type {data_type}"
 
 
 def c_path(location: Sequence[str | int]) -> str:
-    """A field's path in C names, as in ``InputTensor.Sizes[2]``, from pydantic's location or a JSON path.
+    """Return a field's path in C names, as in ``InputTensor.Sizes[2]``, from pydantic's location or a JSON path.
 
     ``Desc`` is left out on the way to a field: no message needs it to be understood.
     """
@@ -413,17 +413,17 @@ def c_path(location: Sequence[str | int]) -> str:
 
 
 def _nested(data: dict[str, Any]) -> dict[str, Any]:
-    """The fields beside ``Type`` under ``Desc``, unless there is one already."""
+    """Put the fields beside ``Type`` under ``Desc``, unless there is one already."""
     if "Desc" in data or "desc" in data:
         return data
-    return _with_desc(data, {key: value for key, value in data.items() if key not in _TYPE_KEYS})
+    return _set_desc(data, {key: value for key, value in data.items() if key not in _TYPE_KEYS})
 
 
-def _with_desc(data: dict[str, Any], desc: dict[str, Any] | None) -> dict[str, Any]:
+def _set_desc(data: dict[str, Any], desc: dict[str, Any] | None) -> dict[str, Any]:
     return {**{key: data[key] for key in _TYPE_KEYS if key in data}, "Desc": desc}
 
 
-def _in_order(name: str, values: Any) -> tuple[Any, ...]:
+def _as_tuple(name: str, values: Any) -> tuple[Any, ...]:
     """Return the values of a sequence. Raises TypeError for anything else."""
     if not is_sequence(values):
         raise TypeError(f"{name} is {shortened(repr(values), MAX_SHOWN)}; {SEQUENCE} was expected")
@@ -431,7 +431,7 @@ def _in_order(name: str, values: Any) -> tuple[Any, ...]:
 
 
 def _products(sizes: IntegersLike, repeats: IntegersLike) -> IntegersLike:
-    """The sizes of an output; the sizes of the input where a value is no integer, of which pydantic tells."""
+    """Return the sizes of an output; where a value is no integer, the input's sizes, which pydantic then refuses."""
     try:
         return list(map(mul, map(index, sizes), map(index, repeats)))
     except TypeError:

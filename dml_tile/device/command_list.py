@@ -50,5 +50,5 @@ class CommandList:
         self._recorded.clear()
 
 
-AT_ONCE: Final = CommandList()
+IMMEDIATE: Final = CommandList()
 """Stands for a command list that is executed at once, each time that something is recorded; it holds nothing."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dml_tile.device.command_list import AT_ONCE, CommandList
+from dml_tile.device.command_list import IMMEDIATE, CommandList
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.dispatches import Execution, OperatorsInitialization, RecordedDispatch
 from dml_tile.device.lifetime import Lifetime
@@ -27,7 +27,7 @@ class CommandRecorder:
         self,
         dispatchable: Dispatchable | None,
         bindings: BindingTable | None,
-        command_list: CommandList | None = AT_ONCE,
+        command_list: CommandList | None = IMMEDIATE,
     ) -> None:
         """Initialise operators, or execute one, with the buffers that are bound to a table that was made for it.
 
@@ -64,7 +64,7 @@ class CommandRecorder:
             if isinstance(dispatchable, CompiledOperator)
             else OperatorsInitialization(lifetime, dispatchable, bindings)
         )
-        if command_list is AT_ONCE:
+        if command_list is IMMEDIATE:
             recorded.execute(_CALL)
         elif missing := recorded.missing():
             lifetime.remove(_CALL, missing, desc)

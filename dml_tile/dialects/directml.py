@@ -64,7 +64,7 @@ def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation
     hresult=None,
     severity=Severity.ERROR,
 )
-def there_is_something_to_tile(request: Request, target: Target) -> Iterator[Violation]:
+def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
     for field, values in (("InputTensor.Sizes", request.shape), ("Repeats", request.repeats)):
         for i, value in enumerate(values):
             if value == 0:
@@ -136,7 +136,7 @@ SPECIFICATION_RULES: Final[dict[Specification, Rule[str]]] = {
 
 DIALECT_RULES: Final[tuple[Rule[Request], ...]] = (
     elements_can_be_held,
-    there_is_something_to_tile,
+    tile_is_not_empty,
     dimensions_are_few_enough,
     sizes_fit,
 )

@@ -57,7 +57,7 @@ ELEMENT_SIZES: Final[dict[int, int]] = {
 FLOATS: Final = frozenset(data_type for data_type in TensorDataType if data_type.kind.startswith("float"))
 
 
-def of_kinds(*kinds: str) -> frozenset[TensorDataType]:
+def types_of(*kinds: str) -> frozenset[TensorDataType]:
     """Return the data types of these kinds. Raises ValueError for an unknown kind."""
     if unknown := {*kinds} - {data_type.kind for data_type in TensorDataType}:
         raise ValueError(f"{', '.join(sorted(unknown))}: no data type is of this kind")

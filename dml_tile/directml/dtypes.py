@@ -25,10 +25,10 @@ ARRAY_TYPES: Final = {dtype.name: TensorDataType(data_type) for data_type, dtype
 
 
 def data_type_of(dtype: DTypeLike) -> TensorDataType:
-    """The DirectML data type of a NumPy dtype, a scalar type or a dtype's name, those of ml_dtypes among them.
+    """Return the DirectML data type of a NumPy dtype, a scalar type or a dtype's name; ml_dtypes' are known.
 
     Raises TypeError for a dtype without a DirectML type, and for one in the other byte order. bool and bfloat16 have
-    none; the message names the type that carries their bits.
+    none; the message names the type that holds their bits.
     """
     found = np.dtype(dtype)
     require_native(found, "the dtype", "dtype")
@@ -41,10 +41,10 @@ def data_type_of(dtype: DTypeLike) -> TensorDataType:
 
 
 def dtype_of(data_type: TensorDataType | int | str) -> np.dtype[Any]:
-    """The NumPy dtype of a DirectML data type, of its name in any case, or of its value.
+    """Return the NumPy dtype of a DirectML data type, of its name in any case, or of its value.
 
-    Those of INT4 and UINT4 are ml_dtypes', whose elements take a byte each, DirectML's half of one. Raises ValueError
-    for a type without a dtype, ImportError where ml_dtypes is needed and not installed.
+    INT4 and UINT4 have dtypes of ml_dtypes, whose elements take a byte each; DirectML's take half a byte. Raises
+    ValueError for a type without a dtype, ImportError where ml_dtypes is needed and not installed.
     """
     if isinstance(data_type, str):
         found = TensorDataType.__members__.get(data_type.upper().removeprefix("DML_TENSOR_DATA_TYPE_"))
@@ -59,12 +59,12 @@ def dtype_of(data_type: TensorDataType | int | str) -> np.dtype[Any]:
 
 
 def carrier_of(dtype: np.dtype[Any]) -> TensorDataType | None:
-    """The data type that carries an element's bits: its own, UINT8 for bool, UINT16 for bfloat16; None if none does."""
+    """Return the data type that holds an element's bits: its own, UINT8 for bool, UINT16 for bfloat16, else None."""
     return CARRIERS.get(dtype.name)
 
 
 def array_layout(array: NDArray[Any]) -> tuple[TensorDataType, tuple[int, ...], tuple[int, ...] | None]:
-    """The data type of an array, its sizes and its strides, both in elements; None for the strides of a packed one.
+    """Return an array's data type, sizes and strides, both in elements; the strides of a packed array are None.
 
     Raises TypeError for what is no array, a masked array, and a dtype without a DirectML type, ValueError for strides
     that no UINT holds.

@@ -71,7 +71,7 @@ class FeatureLevel(IntEnum):
 
     @classmethod
     def parse(cls, value: str | int) -> FeatureLevel:
-        """The level named by ``"4_1"``, ``"4.1"``, ``"DML_FEATURE_LEVEL_4_1"``, ``0x4100`` or ``"0x4100"``.
+        """Return the level named by ``"4_1"``, ``"4.1"``, ``"DML_FEATURE_LEVEL_4_1"``, ``0x4100`` or ``"0x4100"``.
 
         Raises ValueError for anything else, also for integers that are no enumerator.
         """

@@ -75,7 +75,7 @@ _ALIASES: Final = ("DML_OPERATOR_SCATTER",)
 
 
 def operator_name(value: int) -> str:
-    """The full C name of an operator, or ``operator 1000`` for a value without one."""
+    """Return the full C name of an operator, or ``operator 1000`` for a value without one."""
     return OPERATORS[value] if value < len(OPERATORS) else f"operator {value}"
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
-from dml_tile.directml.data_types import TensorDataType, of_kinds
+from dml_tile.directml.data_types import TensorDataType, types_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.pages import LEVELS_PAGE, RELEASES_PAGE, TILE_PAGE, VERSION_PAGE
 from dml_tile.text import did_you_mean
@@ -32,28 +32,28 @@ class TileSupport(NamedTuple):
 
 
 TILE_SUPPORT: Final = (
-    TileSupport(_L("1_0"), range(4, 5), of_kinds("float"), TILE_PAGE),
-    TileSupport(_L("2_1"), range(4, 5), of_kinds("float", "int"), TILE_PAGE),
-    TileSupport(_L("3_1"), range(1, 9), of_kinds("float", "int"), TILE_PAGE),
-    TileSupport(_L("4_1"), range(1, 9), of_kinds("float", "int", "int64"), TILE_PAGE),
+    TileSupport(_L("1_0"), range(4, 5), types_of("float"), TILE_PAGE),
+    TileSupport(_L("2_1"), range(4, 5), types_of("float", "int"), TILE_PAGE),
+    TileSupport(_L("3_1"), range(1, 9), types_of("float", "int"), TILE_PAGE),
+    TileSupport(_L("4_1"), range(1, 9), types_of("float", "int", "int64"), TILE_PAGE),
 )
 
 
 DATA_TYPES: Final = (
     # the feature level that introduced them, for whichever operators
-    (_L("1_0"), of_kinds("float", "int"), LEVELS_PAGE),
-    (_L("3_0"), of_kinds("float64", "int64"), LEVELS_PAGE),
-    (_L("6_3"), of_kinds("int4"), LEVELS_PAGE),
+    (_L("1_0"), types_of("float", "int"), LEVELS_PAGE),
+    (_L("3_0"), types_of("float64", "int64"), LEVELS_PAGE),
+    (_L("6_3"), types_of("int4"), LEVELS_PAGE),
 )
 
 
 def tile_support(level: FeatureLevel) -> TileSupport:
-    """The newest documented row that is not above ``level``."""
+    """Return the newest documented row that is not above ``level``."""
     return next(row for row in reversed(TILE_SUPPORT) if row.since <= level)
 
 
 class DirectMLVersion(NamedTuple):
-    """A minor version of DirectML and its published patch releases (None: any); ``remark`` is its note in a word."""
+    """A minor version of DirectML and its patch releases, or None if any is accepted; ``remark`` shortens ``note``."""
 
     version: str
     patches: tuple[int, ...] | None
@@ -63,7 +63,7 @@ class DirectMLVersion(NamedTuple):
     note: str = ""
 
 
-_UNLISTED_1_14 = (
+_UNLISTED_1_14: Final = (
     "DirectML 1.14 stands in no version table; its level is at least 6_2, and Tile's row is the same up to 6_4"
 )
 
@@ -95,7 +95,7 @@ class WindowsRelease(NamedTuple):
     note: str = ""
 
 
-_BASE = "shares the servicing base of {}: the DirectML version is inferred"
+_BASE: Final = "shares the servicing base of {}: the DirectML version is inferred"
 
 WINDOWS_RELEASES: Final = (
     WindowsRelease("windows-10-1903", "1.0.0", VERSION_PAGE),
@@ -206,7 +206,7 @@ class Target:
         return any(data_type in types and since <= self.feature_level for since, types, _ in DATA_TYPES)
 
     def missing_capability(self, data_type: int) -> str | None:
-        """The capability, in D3D12's words, that the adapter lacks for a data type; None if it lacks none."""
+        """Return the capability, in D3D12's words, that the adapter lacks for a data type, or None."""
         if data_type == TensorDataType.FLOAT64 and not self.double_precision:
             return "DoublePrecisionFloatShaderOps"
         if self.typed_uav_loads:
@@ -228,7 +228,7 @@ class Target:
             known = _named(name).feature_level == self.feature_level
         except ValueError:
             known = False
-        return _with_lacks(self, name if known else self.feature_level.short)
+        return _lacking_name(self, name if known else self.feature_level.short)
 
     @classmethod
     def parse(
@@ -239,17 +239,17 @@ class Target:
         typed_uav_loads: bool | None = None,
         native_16_bit_ops: bool | None = None,
     ) -> Target:
-        """The target named by a level, a DirectML version, a Windows release or an onnxruntime-directml version.
+        """Return the target named by a level, a DirectML version, a Windows release or an onnxruntime-directml release.
 
         ``"4_1"``, ``0x4100``, ``"directml-1.6.0"``, ``"windows-10-22h2"``, ``"onnxruntime-directml-1.16.3"``; behind it
         what the adapter lacks, as in ``"5_2+no-typed-uav-loads"`` and ``"6_4+no-double-precision"``; upper and lower
-        case are the same; a Target is taken as it is, but for the capabilities that are given. Raises ValueError, with
-        the nearest known names, for anything else.
+        case are the same. A Target is returned as it is, but for the capabilities that are given. Raises ValueError,
+        with the nearest known names, for anything else.
         """
         if isinstance(value, Target):
             target = value
         else:
-            target = _spelled(value.strip().lower()) if isinstance(value, str) else cls(FeatureLevel.parse(value))
+            target = _parsed(value.strip().lower()) if isinstance(value, str) else cls(FeatureLevel.parse(value))
         given = double_precision, typed_uav_loads, native_16_bit_ops
         changes: dict[str, Any] = {field: has for field, has in zip(_LACKS, given, strict=True) if has is not None}
         return replace(target, **changes) if changes else target
@@ -264,14 +264,14 @@ TargetLike = Target | FeatureLevel | str | int
 
 @cache
 def oldest_windows(level: FeatureLevel) -> str | None:
-    """The oldest Windows release whose DirectML has a feature level, None if it is in no box yet."""
+    """Return the oldest Windows release whose DirectML has a feature level, or None if no release has it yet."""
     return next(
         (release.name for release in WINDOWS_RELEASES if Target.parse(release.name).feature_level >= level), None
     )
 
 
 def target_names() -> list[str]:
-    """Every name that ``Target.parse`` lists, levels first."""
+    """Return every name that ``Target.parse`` lists, levels first."""
     names = [level.short for level in FeatureLevel]
     for row in DIRECTML_VERSIONS:
         names += [f"directml-{row.version}.{patch}" for patch in row.patches or (1,)]
@@ -292,24 +292,24 @@ _TYPES_OF_16_BITS: Final = frozenset(data_type for data_type in TensorDataType i
 
 
 @lru_cache(maxsize=256)
-def _spelled(text: str) -> Target:
-    """The target of a name with what the adapter lacks behind it, each after a +."""
+def _parsed(text: str) -> Target:
+    """Return the target of a name, which may be followed by lacking capabilities, each after a +."""
     name, *lacks = text.split("+")
     target = _named(name)
     for lack in lacks:
         if lack not in _LACKS.values():
             raise ValueError(f"{lack!r} in {text!r} is no capability; expected {', '.join(_LACKS.values())}")
-        target = _without(target, lack)
+        target = _drop_capability(target, lack)
     return target
 
 
-def _without(target: Target, lack: str) -> Target:
+def _drop_capability(target: Target, lack: str) -> Target:
     lacking: dict[str, Any] = {field: False for field, named in _LACKS.items() if named == lack}
     lesser = replace(target, **lacking)
-    return replace(lesser, name=_with_lacks(lesser, target.name.partition("+")[0]))
+    return replace(lesser, name=_lacking_name(lesser, target.name.partition("+")[0]))
 
 
-def _with_lacks(target: Target, name: str) -> str:
+def _lacking_name(target: Target, name: str) -> str:
     return "+".join([name, *(lack for field, lack in _LACKS.items() if not getattr(target, field))])
 
 
@@ -345,10 +345,10 @@ def _directml_target(version: str) -> Target | None:
 
 def _windows_target(name: str) -> Target | None:
     release = next((release for release in WINDOWS_RELEASES if release.name == name), None)
-    carried = release and _directml_target(release.directml)
-    if not release or not carried:
+    library = release and _directml_target(release.directml)
+    if not release or not library:
         return None
-    return Target(carried.feature_level, name, note=release.note)
+    return Target(library.feature_level, name, note=release.note)
 
 
 def _onnxruntime_target(name: str) -> Target | None:
@@ -360,9 +360,9 @@ def _onnxruntime_target(name: str) -> Target | None:
         return None
     asked = int(parts[2]) if parts[2] else max(patches)
     nearest = f"{parts[1]}.{min(patches, key=lambda patch: abs(patch - asked))}"
-    carried = _directml_target(ONNXRUNTIME_DIRECTML[nearest])
-    assert carried is not None, "every DirectML version in ONNXRUNTIME_DIRECTML is in DIRECTML_VERSIONS"
-    notes = [carried.note] if carried.note else []
+    library = _directml_target(ONNXRUNTIME_DIRECTML[nearest])
+    assert library is not None, "every DirectML version in ONNXRUNTIME_DIRECTML is in DIRECTML_VERSIONS"
+    notes = [library.note] if library.note else []
     if not name.endswith(f"-{nearest}"):
         notes.append(f"{name} was not read; taken to carry what {nearest} carries")
-    return Target(carried.feature_level, name, note="; ".join(notes))
+    return Target(library.feature_level, name, note="; ".join(notes))

@@ -61,21 +61,21 @@ class ByteWalk:
         return self.bytes_read * math.prod(dimension.repeat for dimension in self.dimensions)
 
 
-def in_units(axes: Sequence[Axis], unit: int) -> tuple[Axis, ...] | None:
+def axes_in_units(axes: Sequence[Axis], unit: int) -> tuple[Axis, ...] | None:
     """Axes in bytes as axes in elements of ``unit`` bytes; None where they break such elements up.
 
     Each element is then a run of bytes, in the input as in the output, at a multiple of ``unit``.
     """
     if unit == 1:
         return tuple(axes)
-    if breaks_elements(axes, unit) is not None:
+    if indivisible_length(axes, unit) is not None:
         return None
     *outer, run = axes
     inner = [Axis(run.length // unit, 1, 1)] if run.length > unit else []
     return (*(Axis(length, source // unit, destination // unit) for length, source, destination in outer), *inner)
 
 
-def breaks_elements(axes: Sequence[Axis], unit: int) -> int | None:
+def indivisible_length(axes: Sequence[Axis], unit: int) -> int | None:
     """A length in bytes that is no multiple of ``unit``: the innermost run's, else a stride; None if there is none."""
     run = axes[-1].length if axes and axes[-1][1:] == (1, 1) else 1
     outer = axes[:-1] if run > 1 else axes

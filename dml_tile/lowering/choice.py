@@ -10,7 +10,7 @@ from typing import Final
 from dml_tile.directml.data_types import ELEMENT_SIZES, FLOATS, TensorDataType
 from dml_tile.directml.targets import Target
 from dml_tile.geometry.axes import Axis, coalesce
-from dml_tile.geometry.byte_walk import dimensions_of, in_units, unpacking
+from dml_tile.geometry.byte_walk import axes_in_units, dimensions_of, unpacking
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.search import CarriedTile, Chain, as_one_tile, search_chain
 from dml_tile.lowering.steps import uniform_chain
@@ -50,7 +50,7 @@ def covering_tiles(
         return (whole,)
     fewest: tuple[CarriedTile, ...] | None = None
     for carrier in types:
-        in_elements = in_units(coalesce(axes), ELEMENT_SIZES[carrier])
+        in_elements = axes_in_units(coalesce(axes), ELEMENT_SIZES[carrier])
         parts = _parts(in_elements, most, max_tiles) if in_elements is not None else None
         if parts and (fewest is None or len(parts) < len(fewest)):
             fewest = tuple(CarriedTile(carrier, dimensions_of(part)) for part in parts)
@@ -136,6 +136,6 @@ def _in_parts(axes: tuple[Axis, ...], types: Sequence[TensorDataType], most: int
 
 def _undivided(axes: Sequence[Axis], types: Sequence[TensorDataType]) -> tuple[TensorDataType, ...]:
     """The types that divide neither the tile's own elements nor, where no type has their size, the largest ones."""
-    sizes = [size for carrier in types if in_units(axes, size := ELEMENT_SIZES[carrier]) is not None]
+    sizes = [size for carrier in types if axes_in_units(axes, size := ELEMENT_SIZES[carrier]) is not None]
     least = min(max(sizes), ELEMENT_SIZES[types[0]])
     return tuple(carrier for carrier in types if ELEMENT_SIZES[carrier] >= least)

@@ -16,12 +16,7 @@ import numpy as np
 from dml_tile.bindings.memory import BufferLike, byte_view, element_dtype, require_data_type
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
-from dml_tile.dialects.directml import (
-    dimensions_are_few_enough,
-    elements_can_be_held,
-    sizes_fit,
-    there_is_something_to_tile,
-)
+from dml_tile.dialects.directml import dimensions_are_few_enough, elements_can_be_held, sizes_fit, tile_is_not_empty
 from dml_tile.dialects.request import Request
 from dml_tile.directml.data_types import ELEMENT_SIZES, FLOATS, NAMED_SIZES, TensorDataType
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
@@ -129,7 +124,7 @@ def lower_request(
     target = resolve(target)
     own = request.carrier
     element_size = NAMED_SIZES.get(request.data_type)
-    findings = [*there_is_something_to_tile.findings(request, target)]
+    findings = [*tile_is_not_empty.findings(request, target)]
     if element_size is None:
         findings += elements_can_be_held.findings(request, target)
     if findings:

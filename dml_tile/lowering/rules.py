@@ -13,7 +13,7 @@ from dml_tile.directml.pages import BUFFER_PAGE, STRIDES_PAGE, TILE_PAGE
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rule, Violation, rule
 from dml_tile.geometry.axes import Axis
-from dml_tile.geometry.byte_walk import breaks_elements, in_units, packing, unpacking
+from dml_tile.geometry.byte_walk import axes_in_units, indivisible_length, packing, unpacking
 from dml_tile.geometry.chain import MAX_STEPS
 from dml_tile.geometry.layout import extent
 
@@ -34,7 +34,7 @@ class Movement:
     def coarsest_axes(self) -> tuple[Axis, ...]:
         """The axes in the largest elements that they do not break up: no others take fewer dimensions."""
         sizes = sorted((ELEMENT_SIZES[carrier] for carrier in self.carriers), reverse=True)
-        return next(axes for size in sizes if (axes := in_units(self.axes, size)) is not None)
+        return next(axes for size in sizes if (axes := axes_in_units(self.axes, size)) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Carried:
     "reinterpretation is not allowed.",
     hresult=None,
 )
-def there_is_a_carrier(movement: Movement, target: Target) -> Iterator[Violation]:
+def carrier_exists(movement: Movement, target: Target) -> Iterator[Violation]:
     if not movement.carriers:
         yield Violation(
             "InputTensor.DataType",
@@ -86,7 +86,7 @@ def elements_stay_whole(movement: Movement, target: Target) -> Iterator[Violatio
     if not movement.carriers:
         return
     carrier = movement.smallest_carrier
-    length = breaks_elements(movement.axes, ELEMENT_SIZES[carrier])
+    length = indivisible_length(movement.axes, ELEMENT_SIZES[carrier])
     if length is not None:
         size = ELEMENT_SIZES[carrier]
         yield Violation(
@@ -133,7 +133,7 @@ def steps_are_few_enough(steps: Steps, target: Target) -> Iterator[Violation]:
     "strides, its extent and its TotalTensorSizeInBytes stay below as many.",
     hresult=None,
 )
-def limits_are_kept(tensor: Carried, target: Target) -> Iterator[Violation]:
+def limits_are_met(tensor: Carried, target: Target) -> Iterator[Violation]:
     counted = {
         "Sizes": math.prod(tensor.sizes),
         "Strides": max(extent(tensor.sizes, tensor.strides), *(tensor.strides or (0,))),
@@ -147,5 +147,5 @@ def limits_are_kept(tensor: Carried, target: Target) -> Iterator[Violation]:
             )
 
 
-MOVEMENT_RULES: Final[tuple[Rule[Movement], ...]] = (there_is_a_carrier, elements_stay_whole)
-LOWERING_RULES: Final[tuple[Rule[Any], ...]] = (*MOVEMENT_RULES, steps_are_few_enough, limits_are_kept)
+MOVEMENT_RULES: Final[tuple[Rule[Movement], ...]] = (carrier_exists, elements_stay_whole)
+LOWERING_RULES: Final[tuple[Rule[Any], ...]] = (*MOVEMENT_RULES, steps_are_few_enough, limits_are_met)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import UINT_MAX
 from dml_tile.geometry.axes import Axis, coalesce
-from dml_tile.geometry.byte_walk import Dimension, dimensions_of, in_units
+from dml_tile.geometry.byte_walk import Dimension, axes_in_units, dimensions_of
 from dml_tile.geometry.layout import packed_strides
 
 
@@ -38,7 +38,7 @@ class Chain:
 def as_one_tile(axes: Sequence[Axis], types: Sequence[TensorDataType], most: int) -> CarriedTile | None:
     """One tile of at most ``most`` dimensions that walks coalesced axes in bytes, in the first type that allows it."""
     for carrier in types:
-        in_elements = in_units(axes, ELEMENT_SIZES[carrier])
+        in_elements = axes_in_units(axes, ELEMENT_SIZES[carrier])
         if in_elements is not None and len(dimensions := dimensions_of(in_elements)) <= most:
             return CarriedTile(carrier, dimensions)
     return None

@@ -15,10 +15,10 @@ from dml_tile.directml.enums import TensorFlags
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.geometry.axes import Axis
-from dml_tile.geometry.byte_walk import ByteWalk, Dimension, dimensions_of, in_units
+from dml_tile.geometry.byte_walk import ByteWalk, Dimension, axes_in_units, dimensions_of
 from dml_tile.geometry.chain import can_be_chained, shortest_chain
 from dml_tile.geometry.layout import packed_strides
-from dml_tile.lowering.rules import Carried, limits_are_kept
+from dml_tile.lowering.rules import Carried, limits_are_met
 from dml_tile.lowering.search import CarriedTile, Chain
 from dml_tile.rules.check import require
 
@@ -97,7 +97,7 @@ def uniform_chain(axes: Sequence[Axis], carrier: TensorDataType, most: int) -> C
     ``axes`` are in bytes.
     """
     unit = ELEMENT_SIZES[carrier]
-    in_elements = in_units(axes, unit)
+    in_elements = axes_in_units(axes, unit)
     if in_elements is None or not can_be_chained(in_elements, most):
         return None
     steps = [dimensions_of(step) for step in shortest_chain(in_elements, most)]
@@ -137,7 +137,7 @@ def tile_of(tile: CarriedTile, source: TensorMemory, destination: TensorMemory, 
         strict=True,
     ):
         tensor = Carried(name, carrier, shape, _strides_if_needed(shape, steps), held.total_in_bytes)
-        if findings := tuple(limits_are_kept.findings(tensor, target)):
+        if findings := tuple(limits_are_met.findings(tensor, target)):
             raise DmlError(findings)
         tensors.append(
             {

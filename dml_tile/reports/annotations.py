@@ -13,7 +13,7 @@ from dml_tile.errors import Position
 from dml_tile.findings import Severity
 from dml_tile.reports.grouped import grouped_findings, run_time_notes
 from dml_tile.reports.report import Problems, ReportOptions, shown_from_here
-from dml_tile.text import at_line_start, printable
+from dml_tile.text import printable, printable_line_start
 
 MAX_SHOWN: Final = 10
 """The annotations of one severity that GitHub and Azure Pipelines show of a step."""
@@ -109,7 +109,7 @@ def _azure_command(annotation: Annotation) -> str:
 
 
 def _log_line(annotation: Annotation) -> str:
-    where = "" if annotation.source == "-" else f"{at_line_start(annotation.source)}: "
+    where = "" if annotation.source == "-" else f"{printable_line_start(annotation.source)}: "
     text = annotation.text.replace("\n", "; ")
     return f"{where}{annotation.severity}: {text}\n"
 

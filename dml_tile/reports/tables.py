@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from rich import box
 from rich.table import Table
 
-from dml_tile.directml.data_types import TensorDataType, of_kinds
+from dml_tile.directml.data_types import TensorDataType, types_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.pages import TILE_PAGE
 from dml_tile.directml.targets import (
@@ -21,7 +21,7 @@ from dml_tile.directml.targets import (
 )
 from dml_tile.reports.markup import Markup, element, html_page, region
 
-KINDS: Final = {kind: of_kinds(kind) for kind in dict.fromkeys(row.kind for row in sorted(TILE_SUPPORT[-1].data_types))}
+KINDS: Final = {kind: types_of(kind) for kind in dict.fromkeys(row.kind for row in sorted(TILE_SUPPORT[-1].data_types))}
 """The data types that Tile has in the same rows."""
 
 

@@ -29,7 +29,7 @@ from dml_tile.reports.wording import (
     run_from,
     target_of,
 )
-from dml_tile.text import at_line_start, printable, shortened_within
+from dml_tile.text import printable, printable_line_start, shortened_within
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -102,7 +102,7 @@ def result_lines(
         shown.append(f"; {not_counting}")
     yield Line(0, shown)
     if with_tile and result.verdict is not Verdict.NOT_CHECKED:
-        yield Line(2, Text(at_line_start(result.tile)))
+        yield Line(2, Text(printable_line_start(result.tile)))
         if result.inferred_by:
             yield Line(2, Text(f"note: {inference_of(result)}", "dim"))
     yield from detail_lines(result.target if with_target_note else None, result.findings, result.unknown)
@@ -110,7 +110,7 @@ def result_lines(
 
 def verdict(source: str, pointer: str, word: str, at: str) -> Text:
     """A part of a source, and what became of it at a target."""
-    where = (at_line_start(f"{source}#{pointer}" if pointer else source), "bold")
+    where = (printable_line_start(f"{source}#{pointer}" if pointer else source), "bold")
     return Text.assemble(where, ": ", (word, _STYLES[word]), "" if word == Verdict.NOT_CHECKED else f" at {at}")
 
 

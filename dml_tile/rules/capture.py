@@ -35,7 +35,7 @@ class Capture:
     hresult=None,
     severity=Severity.NOTE,
 )
-def the_emulator_agrees(capture: Capture, target: Target) -> Iterator[Violation]:
+def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violation]:
     if capture.feature_level is None:
         return
     level = capture.feature_level
@@ -64,4 +64,4 @@ def _in_words(hresult: int | None) -> str:
     return str(HRESULT(hresult)) if hresult in {*HRESULT} else f"0x{hresult:08X}"
 
 
-CAPTURE_RULES: Final[tuple[Rule[Capture], ...]] = (the_emulator_agrees,)
+CAPTURE_RULES: Final[tuple[Rule[Capture], ...]] = (result_is_as_emulated,)

@@ -130,38 +130,39 @@ def _tile_of(operator: OperatorDesc | None) -> TileOperatorDesc | None:
 
 
 def _tile_findings(tile: TileOperatorDesc, target: Target) -> Iterable[Finding]:
-    """The findings of all rules of tiles, without applying those that a tile of the common kind cannot break.
-
-    Applying all costs ten times as much as seeing that a common tile breaks none. What is less common, such as strides,
-    is left to the rules. A property test compares the findings with those of all rules.
-    """
-    source = _ordinary_buffer(tile.input_tensor, _OWNED_BY_DML)
-    destination = _ordinary_buffer(tile.output_tensor, _NO_FLAGS)
-    fits = False
-    if source is not None and destination is not None:
-        fits = _fits(tile, source, destination)
-        if fits and _is_supported(source, target):  # and so is an output that fits
-            return ()
-    return _walk(tile, target, (source is not None, destination is not None), fits)
+    return () if is_ordinary_tile(tile, target) else _found_by_rules(tile, target)
 
 
-def _walk(tile: TileOperatorDesc, target: Target, ordinary: tuple[bool, bool], fits: bool) -> Iterator[Finding]:
+def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]:
+    """Yield the findings of all rules, of which those are not applied that a predicate below knows to be kept."""
     operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor)
     whole = Tile(tile, view_of(operands[0]), view_of(operands[1]))
-    for operand, view, is_ordinary in zip(operands, (whole.input, whole.output), ordinary, strict=True):
-        if not is_ordinary:
+    for operand, view in zip(operands, (whole.input, whole.output), strict=True):
+        if _ordinary_buffer(operand.tensor, _NO_FLAGS if operand.is_output else _OWNED_BY_DML) is None:
             yield from found_by(TENSOR_RULES, operand, target)
             if view is not None:
                 yield from found_by(BUFFER_RULES, view, target)
         if view is not None and not _is_supported(view.desc, target):
             yield from found_by(TILE_BUFFER_RULES, view, target)
-    if not fits:
+    if whole.input is None or whole.output is None or not _fits(tile, whole.input.desc, whole.output.desc):
         yield from found_by(INPUT_OUTPUT_RULES, whole, target)
         yield from found_by(REPEATS_RULES, whole, target)
 
 
+def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
+    """Return True for a packed tile of the common kind, which breaks no rule: applying them takes ten times as long.
+
+    A property test compares the findings with those of all rules.
+    """
+    source = _ordinary_buffer(tile.input_tensor, _OWNED_BY_DML)
+    destination = _ordinary_buffer(tile.output_tensor, _NO_FLAGS)
+    if source is None or destination is None:
+        return False
+    return _is_supported(source, target) and _fits(tile, source, destination)  # so the output is supported too
+
+
 def _ordinary_buffer(tensor: TensorDesc | None, allowed_flags: int) -> BufferTensorDesc | None:
-    """The buffer of a packed, sane tensor without an alignment, which breaks no rule of tensors; None for any other."""
+    """Return the buffer of a packed tensor without an alignment that breaks no rule of tensors; None for any other."""
     if tensor is None or tensor.type != _BUFFER or tensor.desc is None:
         return None
     buffer = tensor.desc
@@ -182,7 +183,7 @@ def _ordinary_buffer(tensor: TensorDesc | None, allowed_flags: int) -> BufferTen
 
 
 def _is_supported(buffer: BufferTensorDesc, target: Target) -> bool:
-    """True for a tensor in the target's row of Tile's support, on an adapter that lacks nothing for it."""
+    """Return True for a tensor in the target's row of Tile's support, on an adapter that lacks nothing for it."""
     support = target.tile_support
     return (
         buffer.data_type in support.data_types
@@ -192,11 +193,12 @@ def _is_supported(buffer: BufferTensorDesc, target: Target) -> bool:
 
 
 def _fits(tile: TileOperatorDesc, source: BufferTensorDesc, destination: BufferTensorDesc) -> bool:
-    """True for an ordinary output of the sizes of the ordinary input, repeated, with a repeat for each dimension."""
+    """Return True for an output of the sizes of the input, repeated, with a repeat for each dimension."""
     repeats = tile.repeats
     return (
         repeats is not None
+        and 0 not in repeats
         and source.data_type == destination.data_type
         and source.dimension_count == destination.dimension_count == tile.repeats_count == len(repeats)
-        and tuple(map(mul, source.sizes or (), repeats)) == destination.sizes  # none is 0, so no repeat is
+        and tuple(map(mul, source.sizes or (), repeats)) == destination.sizes
     )

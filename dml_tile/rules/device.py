@@ -93,7 +93,7 @@ def creation_flags_are_known(creation: Creation, target: Target) -> Iterator[Vio
     "DXGI_ERROR_UNSUPPORTED.",
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
 )
-def debug_layers_are_there(creation: Creation, target: Target) -> Iterator[Violation]:
+def debug_layers_are_installed(creation: Creation, target: Target) -> Iterator[Violation]:
     if creation.flags & _DEBUG:
         message = "DML_CREATE_DEVICE_FLAG_DEBUG was provided, but the debug layers are not installed"
         result = HRESULT.E_INVALIDARG if target.feature_level <= _LEVEL_5_0 else HRESULT.DXGI_ERROR_UNSUPPORTED
@@ -109,7 +109,7 @@ def debug_layers_are_there(creation: Creation, target: Target) -> Iterator[Viola
     says="DirectML has at least the minimum feature level; the runtime compares them as signed integers.",
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
 )
-def minimum_feature_level_is_there(creation: Creation, target: Target) -> Iterator[Violation]:
+def minimum_feature_level_is_supported(creation: Creation, target: Target) -> Iterator[Violation]:
     minimum = creation.minimum_feature_level
     if minimum is not None and minimum > target.feature_level:
         noticed = minimum < _HIGHEST_BIT
@@ -128,7 +128,7 @@ def minimum_feature_level_is_there(creation: Creation, target: Target) -> Iterat
     says="The device of Direct3D 12 that a device is made on has not been removed.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
-def direct3d_device_is_there(creation: Creation, target: Target) -> Iterator[Violation]:
+def direct3d_device_is_present(creation: Creation, target: Target) -> Iterator[Violation]:
     if creation.removed_reason:
         yield Violation("d3d12Device", f"it was removed: {creation.removed_reason}", "make a new one")
 
@@ -166,7 +166,7 @@ def some_level_is_supported(query: FeatureQuery, target: Target) -> Iterator[Vio
     says="The device has not been removed; after that, only a new device helps.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
-def device_is_there(removal: Removal | None, target: Target) -> Iterator[Violation]:
+def device_is_present(removal: Removal | None, target: Target) -> Iterator[Violation]:
     if removal is not None:
         yield Violation("", f"the device was removed by {removal}", "make a new device")
 
@@ -188,7 +188,7 @@ def operator_is_given(compilation: Compilation, target: Target) -> Iterator[Viol
     url=COMPILE_PAGE,
     says="The operator to compile was made by the same device.",
 )
-def operator_is_the_device_s(compilation: Compilation, target: Target) -> Iterator[Violation]:
+def operator_belongs_to_device(compilation: Compilation, target: Target) -> Iterator[Violation]:
     if compilation.given and not compilation.own:
         yield Violation("op", "the operator was made by another device")
 
@@ -224,7 +224,7 @@ def operators_are_given(operators: InitializerOperators, target: Target) -> Iter
     url=CREATE_INITIALIZER_PAGE,
     says="The operators of an initializer were compiled by the same device.",
 )
-def operators_are_compiled_by_the_device(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
+def operators_belong_to_device(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
     for i, own in enumerate(operators.own or ()):
         if not own:
             yield Violation(f"operators[{i}]", "the operator was compiled by another device")
@@ -236,18 +236,18 @@ def _level(value: int) -> str:
 
 CREATION_RULES: Final[tuple[Rule[Creation], ...]] = (
     creation_flags_are_known,
-    debug_layers_are_there,
-    minimum_feature_level_is_there,
-    direct3d_device_is_there,
+    debug_layers_are_installed,
+    minimum_feature_level_is_supported,
+    direct3d_device_is_present,
 )
 FEATURE_RULES: Final[tuple[Rule[FeatureQuery], ...]] = (feature_is_known, some_level_is_supported)
-REMOVAL_RULES: Final[tuple[Rule[Removal | None], ...]] = (device_is_there,)
+REMOVAL_RULES: Final[tuple[Rule[Removal | None], ...]] = (device_is_present,)
 COMPILATION_RULES: Final[tuple[Rule[Compilation], ...]] = (
     operator_is_given,
-    operator_is_the_device_s,
+    operator_belongs_to_device,
     compile_flags_are_known,
 )
 INITIALIZER_RULES: Final[tuple[Rule[InitializerOperators], ...]] = (
     operators_are_given,
-    operators_are_compiled_by_the_device,
+    operators_belong_to_device,
 )

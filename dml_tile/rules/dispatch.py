@@ -140,7 +140,7 @@ def dispatchable_can_be_dispatched(request: TableRequest, target: Target) -> Ite
     url=ERRORS_PAGE,
     says="A binding table and its dispatchable belong to the same device.",
 )
-def dispatchable_is_the_device_s(request: TableRequest, target: Target) -> Iterator[Violation]:
+def dispatchable_belongs_to_device(request: TableRequest, target: Target) -> Iterator[Violation]:
     if request.given and not request.own:
         yield Violation("Dispatchable", "the object was made by another device (DirectML does not notice)")
 
@@ -181,7 +181,7 @@ def dispatch_is_complete(dispatch: Dispatch, target: Target) -> Iterator[Violati
     says="A recorder, its dispatchable and its binding table belong to one device; else the recorder's is removed.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
-def dispatch_is_of_one_device(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
+def objects_belong_to_one_device(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
     if not dispatch.own:
         yield Violation("dispatchable", "it, or its binding table, was made by another device than the recorder")
 
@@ -193,7 +193,7 @@ def dispatch_is_of_one_device(dispatch: Dispatch, target: Target) -> Iterator[Vi
     says="The binding table was made for the dispatched object, and after an initializer's last Reset.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
-def table_is_of_the_dispatchable(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
+def table_belongs_to_dispatchable(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
     if not dispatch.same:
         yield Violation("bindings", "the table was made for another object")
     elif not dispatch.current:
@@ -268,13 +268,13 @@ TABLE_RULES: Final[tuple[Rule[TableRequest], ...]] = (
     descriptors_are_enough,
     handles_are_given,
     dispatchable_can_be_dispatched,
-    dispatchable_is_the_device_s,
+    dispatchable_belongs_to_device,
 )
 TABLE_USE_RULES: Final[tuple[Rule[TableUse], ...]] = (table_is_made_for_something,)
 DISPATCH_RULES: Final[tuple[Rule[Dispatch], ...]] = (
     dispatch_is_complete,
-    dispatch_is_of_one_device,
-    table_is_of_the_dispatchable,
+    objects_belong_to_one_device,
+    table_belongs_to_dispatchable,
     command_list_takes_dispatches,
 )
 PERSISTENCE_RULES: Final[tuple[Rule[Persistence], ...]] = (persistent_resource_is_the_initialised_one,)

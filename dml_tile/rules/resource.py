@@ -64,7 +64,7 @@ def buffer_allows_unordered_access(bound: Bound, target: Target) -> Iterator[Vio
     "takes CUSTOM too, but for the outputs of an initializer.",
     hresult=REMOVED,
 )
-def heap_is_the_gpu_s(bound: Bound, target: Target) -> Iterator[Violation]:
+def heap_is_allowed(bound: Bound, target: Target) -> Iterator[Violation]:
     if bound.range is None:
         return
     kind, (_, buffer) = bound.slot.kind, bound.range
@@ -100,7 +100,7 @@ def resource_is_a_buffer(bound: Bound, target: Target) -> Iterator[Violation]:
     says="A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on.",
     hresult=REMOVED,
 )
-def resource_is_the_device_s(bound: Bound, target: Target) -> Iterator[Violation]:
+def resource_belongs_to_device(bound: Bound, target: Target) -> Iterator[Violation]:
     owner = bound.range[1].direct3d_device if bound.range is not None else None
     if owner is not None and owner is not bound.direct3d_device:
         yield Violation(bound.name, "the resource belongs to another device of Direct3D 12 than the IDMLDevice")
@@ -109,7 +109,7 @@ def resource_is_the_device_s(bound: Bound, target: Target) -> Iterator[Violation
 RESOURCE_RULES: Final[tuple[Rule[Bound], ...]] = (
     range_is_within_its_buffer,
     resource_is_a_buffer,
-    resource_is_the_device_s,
+    resource_belongs_to_device,
     buffer_allows_unordered_access,
-    heap_is_the_gpu_s,
+    heap_is_allowed,
 )

@@ -17,7 +17,7 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described
-from dml_tile.geometry.byte_walk import ByteWalk, dimensions_of, in_units, unpacking
+from dml_tile.geometry.byte_walk import ByteWalk, axes_in_units, dimensions_of, unpacking
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.choice import chains_of
 from dml_tile.lowering.lower import lower
@@ -126,7 +126,7 @@ def test_the_steps_are_bounded_where_one_tile_spreads_the_output() -> None:
         assert source.strides
         assert destination.strides
         axes = ByteWalk.of(size, sizes, desc.repeats or (), source.strides, destination.strides).axes
-        elements = in_units(axes, size)
+        elements = axes_in_units(axes, size)
         assert elements is not None
         if len(unpacking(elements)) > 4 or len(dimensions_of(elements)) <= 4:
             continue

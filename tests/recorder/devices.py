@@ -25,7 +25,7 @@ from dml_tile.device import (
     Operator,
     OperatorInitializer,
 )
-from dml_tile.device.command_list import AT_ONCE
+from dml_tile.device.command_list import IMMEDIATE
 from dml_tile.directml.enums import HRESULT, CommandListType, Feature, FeatureLevel
 from dml_tile.errors import DmlError
 from tests.recorder import interfaces
@@ -201,7 +201,7 @@ class RealCommandRecorder:
         self._direct3d_device = direct3d_device
 
     def record_dispatch(
-        self, dispatchable: Any, bindings: RealBindingTable | None, commands: CommandList | None = AT_ONCE
+        self, dispatchable: Any, bindings: RealBindingTable | None, commands: CommandList | None = IMMEDIATE
     ) -> None:
         given = commands or CommandList(CommandListType.DIRECT)
         made = stand_in().stand_in_command_list(self._direct3d_device.host.address, given.type, given.is_graphics)
