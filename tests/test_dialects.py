@@ -17,8 +17,8 @@ from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx as onnx_dialect
 from dml_tile.dialects import openvino as openvino_dialect
 from dml_tile.dialects import webnn as webnn_dialect
-from dml_tile.dialects.directml import DIALECT_RULES, SPECIFICATION_RULES, merged
 from dml_tile.dialects.request import INT64_MAX, Request
+from dml_tile.dialects.rules import DIALECT_RULES, SPECIFICATION_RULES, merged
 from dml_tile.directml.data_types import CARRIERS, TensorDataType
 from dml_tile.directml.enums import UINT_MAX
 from dml_tile.errors import DialectError, DmlError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dml_tile.checks.verdicts import SO_FAR, Verdict, verdict_of
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
-from dml_tile.dialects.directml import SPECIFICATION_RULES
+from dml_tile.dialects.rules import SPECIFICATION_RULES
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.dxdispatch.rules import part_findings

@@ -37,13 +37,13 @@ class Format:
 _ALL: Final = (
     Format("text", "text", "TextReport", has_statistics=True, can_be_quiet=True, is_for_terminals=True),
     Format("json", "json", "JsonReport", has_statistics=True),
-    Format("jsonl", "jsonl", "JsonLinesReport"),
+    Format("jsonl", "json", "JsonLinesReport"),
     Format("markdown", "markdown", "MarkdownReport"),
-    Format("github", "github", "GithubReport"),
-    Format("azure", "azure", "AzureReport"),
+    Format("github", "annotations", "GithubReport"),
+    Format("azure", "annotations", "AzureReport"),
     Format("sarif", "sarif", "SarifReport"),
     Format("junit", "junit", "JunitReport"),
-    Format("html", "page.report", "PageReport"),
+    Format("html", "page", "PageReport"),
 )
 
 FORMATS: Final[dict[str, Format]] = {row.name: row for row in _ALL}

@@ -44,10 +44,10 @@ TASKS: Final = {
 
 GROUPS: Final = {
     # the modules that the names of dml_tile come from
-    "Describe a tile": ("descriptors", "dtypes"),
-    "Check a descriptor": ("rules.check", "checks.through_back_end", "findings", "errors", "rules.catalogue"),
+    "Describe a tile": ("descriptors.tile", "directml.dtypes"),
+    "Check a descriptor": ("rules.check", "checks.through_back_end", "findings", "errors", "checks.catalogue"),
     "Check models": ("checks.models", "checks.result", "checks.verdicts", "sweeps.sweep"),
-    "Choose a target": ("targets", "simulation", "webnn_limits"),
+    "Choose a target": ("directml.targets", "simulation.target", "back_ends.webnn_limits"),
     "Tile arrays": (
         "arrays.numpy",
         "execution.executor",
@@ -56,11 +56,11 @@ GROUPS: Final = {
         "bindings.memory",
         "geometry.layout",
     ),
-    "Lower a tile": ("lowering.lower", "lowering.run", "lowering.steps"),
-    "Exchange structs with C": ("readers.c_structs", "headers"),
+    "Lower a tile": ("lowering.lower", "lowering.steps"),
+    "Exchange structs with C": ("readers.c_structs", "emit.headers"),
     "Draw a tile, and write its code": ("pictures.picture", "emit.cpp"),
     "Test against a device": ("device", "rules.device", "bindings.resources"),
-    "Enumerations": ("enums", "data_types"),
+    "Enumerations": ("directml.enums", "directml.data_types"),
 }
 
 MODULES: Final = (
