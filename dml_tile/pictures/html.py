@@ -27,7 +27,7 @@ _COLUMNS: Final = 76
 
 
 def picture_html(picture: TilePicture, said: Sequence[Line]) -> str:
-    """The picture, below the first line of what is ``said`` of the tile, and above the others."""
+    """Return the picture, below the first line of what is ``said`` of the tile, and above the others."""
     verdict, *details = said
     colours = "".join(f".copy{i} {{ background: {colour}; color: #000000; }}\n" for i, colour in enumerate(COLOURS))
     return "".join(html_page(verdict.text.plain, _body(picture, verdict.text.plain, details), more_style=colours))
@@ -96,5 +96,5 @@ def _copy(entry: Entry) -> Markup:
 
 
 def _linked(text: str) -> str:
-    """A line of a report; one that is a link can be clicked."""
+    """Return a line of a report; one that is a link can be clicked."""
     return element("a", text, href=text, rel="noreferrer") if text.startswith("https://") else text

@@ -35,7 +35,7 @@ class TilePicture:
     repeats: tuple[int, ...]
 
     def origin(self, memory: TensorMemory, index: Index) -> Origin | None:
-        """The origin of an element of the output; None for an element of the input, and where it is unknown."""
+        """Return the origin of an element of the output; None for an element of the input, and where it is unknown."""
         if not memory.operand.is_output or len(self.tensors) < 2:
             return None
         sizes = self.tensors[0].sizes
@@ -52,12 +52,12 @@ class TilePicture:
 
 
 def row_major(index: Index, sizes: tuple[int, ...]) -> int:
-    """The number of an element in row-major order, from 0."""
+    """Return the number of an element in row-major order, from 0."""
     return sum(i * math.prod(sizes[dimension:]) for dimension, i in enumerate(index, start=1))
 
 
 def picture_of(desc: OperatorDesc | TileOperatorDesc | None) -> TilePicture:
-    """The picture of a descriptor; an operator that is not a tile has nothing to draw."""
+    """Return the picture of a descriptor; an operator that is not a tile has nothing to draw."""
     tile = desc.desc if isinstance(desc, OperatorDesc) else desc
     if tile is None:
         return no_picture("it is no tile")
@@ -73,7 +73,7 @@ def picture_of(desc: OperatorDesc | TileOperatorDesc | None) -> TilePicture:
 
 
 def no_picture(why: str) -> TilePicture:
-    """The picture of a tile of which nothing can be drawn."""
+    """Return the picture of a tile of which nothing can be drawn."""
     return TilePicture((), {"the tile": why}, ())
 
 
@@ -82,7 +82,7 @@ Cells = Sequence[int | None]
 
 
 def colours_of(rows: Sequence[Cells], preferred: Callable[[int], int], count: int) -> dict[int, int]:
-    """A colour, from 0 to ``count - 1``, for each copy in the rows.
+    """Return a colour, from 0 to ``count - 1``, for each copy in the rows.
 
     Copies touch where cells of theirs are beside or above each other, or the last and the first of two rows. Each gets
     its preferred colour where no copy that it touches has that one, those that touch the most colours first.
@@ -151,7 +151,7 @@ class Marks:
     colours: Mapping[int, int] = field(default_factory=dict)
 
     def of(self, row: MemoryRow) -> Iterator[Mark]:
-        """The marks of a row, one for each cell."""
+        """Yield the marks of a row, one for each cell."""
         for i, cell in enumerate(row.cells):
             yield self._of_padding(row.offset + i) if cell is None else self._of_elements(cell)
 
@@ -161,7 +161,7 @@ class Marks:
         return max(len(self._of_elements(cell).text) for cell in self.memory.cells)
 
     def copies(self) -> dict[str, tuple[Index, int]]:
-        """The copies of the input that are shown, by their letters, with their indices and colours."""
+        """Return the copies of the input that are shown, by their letters, with their indices and colours."""
         found: dict[int, Origin] = {}
         for cell in self.memory.cells:
             origin = self.picture.origin(self.memory, cell.indices[0])
@@ -170,7 +170,7 @@ class Marks:
         return {letters(number): (found[number].copy, self.colours[number]) for number in sorted(found)}
 
     def coloured(self, rows: Iterable[MemoryRow]) -> Marks:
-        """The same marks with colours, of which no two copies that touch in these rows share one."""
+        """Return the same marks with colours, of which no two copies that touch in these rows share one."""
         copies = [[self._copy(cell) for cell in row.cells] for row in rows]
         origins = {origin.number: origin for row in copies for origin in row if origin and origin.number is not None}
         numbers = [[origin.number if origin else None for origin in row] for row in copies]
@@ -211,7 +211,7 @@ class Marks:
         return Mark(text, says, colour, bool(wrong))
 
     def _element(self, index: Index) -> str:
-        """An element's number in its tensor; of an output, the input's number and the copy's letters."""
+        """Return an element's number in its tensor; of an output, the input's number and the copy's letters."""
         origin = self.picture.origin(self.memory, index)
         if origin is None:
             return cut(str(row_major(index, self.memory.sizes)))
@@ -233,7 +233,7 @@ class Marks:
 
 
 def letters(number: int) -> str:
-    """A copy's letters, from its number: A to Z without I and O, then AA, AB and so on."""
+    """Return a copy's letters, from its number: A to Z without I and O, then AA, AB and so on."""
     written = ""
     number += 1
     while number:
@@ -243,5 +243,5 @@ def letters(number: int) -> str:
 
 
 def cut(text: str, longest: int = _MAX_MARK) -> str:
-    """A text cut short where it is long, which it shows."""
+    """Return a text cut short where it is long, which it shows."""
     return text if len(text) <= longest else f"{text[: longest - 1]}{CUT}"

@@ -34,7 +34,7 @@ class Addresses:
         return self._counts[0]
 
     def indices(self, offset: int) -> Iterator[Index]:
-        """The indices of the elements at one of these offsets, in row-major order, one by one."""
+        """Return the indices of the elements at one of these offsets, in row-major order, one by one."""
         return self._indices(0, offset)
 
     def _indices(self, dimension: int, offset: int) -> Iterator[Index]:
@@ -50,7 +50,7 @@ class Addresses:
 
 
 def lowest_addresses(sizes: Sequence[int], strides: Sequence[int], limit: int) -> Addresses:
-    """The ``limit`` lowest offsets of a tensor, or all if it has fewer; no size may be 0."""
+    """Return the ``limit`` lowest offsets of a tensor, or all if it has fewer; no size may be 0."""
     counts: list[dict[int, int]] = [{0: 1}]
     for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
         counts.append(_lowest(counts[-1], size, stride, limit))
@@ -58,7 +58,7 @@ def lowest_addresses(sizes: Sequence[int], strides: Sequence[int], limit: int) -
 
 
 def _lowest(inside: Mapping[int, int], size: int, stride: int, limit: int) -> dict[int, int]:
-    """The lowest sums of what is reached inside a dimension and of its own steps.
+    """Return the lowest sums of what is reached inside a dimension and of its own steps.
 
     Of both, no more than ``limit`` are needed: a sum of any other has as many sums below it.
     """
@@ -150,12 +150,12 @@ class TensorMemory:
         return tuple(found)
 
     def byte(self, offset: int) -> int:
-        """The first byte of the cell at an offset."""
+        """Return the first byte of the cell at an offset."""
         return offset * self.element_size
 
 
 def memory_of(operand: Operand) -> TensorMemory | str:
-    """A tensor's memory, or why it cannot be drawn."""
+    """Return a tensor's memory, or why it cannot be drawn."""
     buffer = view_of(operand)
     if buffer is None:
         return "it is null" if operand.tensor is None else "its Desc is null"
@@ -194,7 +194,7 @@ class Gap:
 
 
 def rows_of(memory: TensorMemory, most: int) -> Iterator[MemoryRow | Gap]:
-    """The rows of a tensor, each of at most ``most`` cells; one without elements only where it is alone."""
+    """Yield the rows of a tensor, each of at most ``most`` cells; one without elements only where it is alone."""
     grid = _Grid(row_length(memory, most), most)
     cells = {cell.offset: cell for cell in memory.cells}
     end = 0
@@ -206,7 +206,7 @@ def rows_of(memory: TensorMemory, most: int) -> Iterator[MemoryRow | Gap]:
 
 
 def row_length(memory: TensorMemory, most: int) -> int:
-    """The number of cells in a row: those of one row of the tensor, or of several where they are short and many."""
+    """Return the cells in a row of a picture: those of one row of the tensor, or of several short ones."""
     pitches = memory.pitches
     fitting = [pitch for pitch in pitches if pitch <= most]
     few = (pitch for pitch in fitting if len({cell.offset // pitch for cell in memory.cells}) <= _MAX_ROWS)
@@ -234,7 +234,7 @@ class _Grid:
         return -(-self.length // pieces)
 
     def start(self, offset: int) -> int:
-        """The first cell of the piece that an offset is in."""
+        """Return the first cell of the piece that an offset is in."""
         in_its_row = offset % self.length
         return offset - in_its_row % self._piece
 

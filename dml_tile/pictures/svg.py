@@ -46,7 +46,7 @@ _STYLE: Final = "".join(f".{_CLASSES[light]} {{ fill: {dark}; }} " for light, da
 
 
 def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
-    """The picture, below the first line of what is ``said`` of the tile, and above the others."""
+    """Return the picture, below the first line of what is ``said`` of the tile, and above the others."""
     verdict, *details = said
     tables = [table_of(picture, memory, _COLUMNS, spaces=2) for memory in picture.tensors]
     image = _Image()
@@ -163,6 +163,6 @@ class _Image:
 
 
 def _filled(colour: str) -> str:
-    """The attributes of a colour, which a dark page has its own of unless it is a copy's."""
+    """Return the attributes of a colour, which a dark page has its own of unless it is a copy's."""
     named = f' class="{_CLASSES[colour]}"' if colour in _CLASSES else ""
     return f'fill="{colour}"{named}'

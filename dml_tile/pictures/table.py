@@ -44,7 +44,7 @@ class MemoryTable:
 
 
 def table_of(picture: TilePicture, memory: TensorMemory, width: int, *, spaces: int) -> MemoryTable:
-    """The table of one of the picture's tensors, with so many ``spaces`` beside each mark.
+    """Return the table of one of the picture's tensors, with so many ``spaces`` beside each mark.
 
     It fits in a width of so many characters unless that is tiny.
     """
@@ -68,7 +68,7 @@ def table_of(picture: TilePicture, memory: TensorMemory, width: int, *, spaces: 
 
 
 def _columns(marks: Marks, width: int, spaces: int) -> tuple[int, int]:
-    """The width of the cells, in characters, and the most that a row has."""
+    """Return the width of the cells, in characters, and the most that a row has."""
     memory = marks.memory
     wide = min(marks.longest + spaces, width)
     most = min(width // wide, row_length(memory, width // wide), memory.end)
@@ -115,27 +115,27 @@ class Entry(NamedTuple):
 
 
 def heading(memory: TensorMemory) -> str:
-    """A tensor in one line: ``InputTensor: FLOAT32, 6 elements of 4 bytes``."""
+    """Return a tensor in one line: ``InputTensor: FLOAT32, 6 elements of 4 bytes``."""
     size = _counted(memory.element_size, "byte")
     return f"{memory.name}: {memory.data_type}, {_counted(memory.elements, 'element')} of {size}"
 
 
 def facts(memory: TensorMemory) -> Iterator[tuple[str, str]]:
-    """A tensor's fields by their names; strides are those in force."""
+    """Yield a tensor's fields by their names; strides are those in force."""
     yield "Sizes", braced(memory.sizes)
     yield "Strides", f"{braced(memory.strides)}{' (packed)' if memory.is_packed else ''}"
     yield "TotalTensorSizeInBytes", str(memory.total)
 
 
 def part(memory: TensorMemory) -> str:
-    """The part of a tensor that is shown; empty if all of it is."""
+    """Return the part of a tensor that is shown; empty if all of it is."""
     if memory.is_whole:
         return ""
     return f"shown: the first {memory.shown} of {memory.elements} elements, in the order of their addresses"
 
 
 def legend(tables: Sequence[MemoryTable]) -> Iterator[Entry]:
-    """The meaning of what stands in the tables; of nothing else."""
+    """Yield the meaning of what stands in the tables; of nothing else."""
     characters = {character for table in tables for mark in table.marks for character in mark.text}
     if characters:
         yield Entry("0", "an element, by its number in row-major order")
@@ -147,7 +147,9 @@ def legend(tables: Sequence[MemoryTable]) -> Iterator[Entry]:
 
 
 def copies(tables: Sequence[MemoryTable]) -> list[Entry]:
-    """The first copies that are shown, by their letters, with their indices; the last entry may stand for the rest."""
+    """Return the first copies that are shown, by their letters, with their indices; the last entry may stand for the
+    rest.
+    """
     named = [(name, *copy) for table in tables for name, copy in table.copies.items()]
     entries = [Entry(name, braced(index), colour) for name, index, colour in named[:_MAX_COPIES]]
     more = len(named) - len(entries)
@@ -155,7 +157,7 @@ def copies(tables: Sequence[MemoryTable]) -> list[Entry]:
 
 
 def undrawn(picture: TilePicture) -> Iterator[str]:
-    """The reason for each tensor that is not drawn."""
+    """Yield the reason for each tensor that is not drawn."""
     for name, why in picture.undrawn.items():
         yield f"{name} cannot be drawn: {why}"
 

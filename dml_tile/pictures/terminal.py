@@ -28,7 +28,7 @@ _WRONG: Final = "bold #ffffff on #8b0000"
 
 
 def picture_lines(picture: TilePicture, width: int) -> Iterator[Line]:
-    """The tensors, one below the other, why one is not drawn, and the legend; each row fits in ``width`` columns."""
+    """Yield the tensors, why one is not drawn, and the legend; each row fits in ``width`` columns."""
     tables = [table_of(picture, memory, width - 2 * _INDENT, spaces=1) for memory in picture.tensors]
     for table in tables:
         yield Line(_INDENT, Text(heading(table.memory), "bold"))
@@ -48,7 +48,7 @@ def picture_lines(picture: TilePicture, width: int) -> Iterator[Line]:
 
 
 def undrawn_lines(picture: TilePicture) -> Iterator[Line]:
-    """The reason for each tensor that is not drawn."""
+    """Return the reason for each tensor that is not drawn."""
     return (Line(_INDENT, Text(why, "yellow")) for why in undrawn(picture))
 
 

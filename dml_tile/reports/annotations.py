@@ -59,7 +59,7 @@ class AnnotationReport(ABC):
     @staticmethod
     @abstractmethod
     def line(annotation: Annotation) -> str:
-        """The line from which the server makes an annotation."""
+        """Return the line from which the server makes an annotation."""
 
     def _shown(self, problems: Problems) -> Iterator[Annotation]:
         """Those of what cannot be read first; of a severity that has more than are shown, the last tells how many."""
@@ -93,7 +93,7 @@ class AzureReport(AnnotationReport):
 
     @staticmethod
     def line(annotation: Annotation) -> str:
-        """A logging command, or the text of a note."""
+        """Return a logging command, or the text of a note."""
         return _azure_command(annotation) if annotation.severity in _TYPES else _log_line(annotation)
 
 
@@ -130,7 +130,7 @@ class GithubReport(AnnotationReport):
 
     @staticmethod
     def line(annotation: Annotation) -> str:
-        """A workflow command."""
+        """Return a workflow command."""
         return _github_command(annotation)
 
 

@@ -30,7 +30,7 @@ class Format:
     is_for_terminals: bool = False
 
     def report(self, options: ReportOptions) -> Report:
-        """A report in this format."""
+        """Return a report in this format."""
         return cast("Report", getattr(import_module(f"dml_tile.reports.{self.module}"), self.class_name)(options))
 
 

@@ -29,7 +29,7 @@ class GroupedFinding:
     basis: Basis
 
     def text(self) -> str:
-        """The text of an annotation: the fields and their error, the tile, the targets, and what to try."""
+        """Return the text of an annotation: the fields and their error, the tile, the targets, and what to try."""
         paths = f"{', '.join(self.paths)}: " if self.paths else ""
         first, *others = self.messages
         lines = [f"{paths}{first}", *others, *_places(self.result, self.targets)]
@@ -45,14 +45,16 @@ class RunTimeNote:
     targets: tuple[str, ...]
 
     def text(self) -> str:
-        """The text of an annotation: the verdict, the fields, the tile, and the targets."""
+        """Return the text of an annotation: the verdict, the fields, the tile, and the targets."""
         result = self.result
         fields = f"{result.verdict_words}; {known_at_run_time_only(result.unknown)}"
         return "\n".join(map(printable, (fields, *_places(result, self.targets))))
 
 
 def grouped_findings(results: Sequence[Result]) -> list[GroupedFinding]:
-    """The findings of a tile: one for each rule and the fields that break it, whatever the number of its targets."""
+    """Return the findings of a tile: one for each rule and the fields that break it, whatever the number of its
+    targets.
+    """
     groups: dict[tuple[str, tuple[str, ...], Severity], list[tuple[Finding, Result]]] = {}
     for result in results:
         for findings in alike(result.findings):

@@ -153,7 +153,7 @@ class JsonReport:
 
 
 def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
-    """The record of a result; ``fail_on`` is the severity from which on it fails."""
+    """Return the record of a result; ``fail_on`` is the severity from which on it fails."""
     return ResultRecord(
         source=in_text(result.source),
         pointer=result.pointer,
@@ -174,7 +174,7 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
 
 
 def error_record(source: str, problem: Problem) -> ErrorRecord:
-    """The record of a part of a source that cannot be read."""
+    """Return the record of a part of a source that cannot be read."""
     return ErrorRecord(source=in_text(source), pointer=problem.pointer, message=problem.message)
 
 

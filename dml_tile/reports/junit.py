@@ -84,7 +84,7 @@ class _Suite:
         self._add(name, f"<{kind}{_attributes(type=what, message=message)}>{escape(text)}</{kind}>")
 
     def xml(self) -> str:
-        """The suite's element, if it has tests."""
+        """Return the suite's element, if it has tests."""
         if not self._cases:
             return ""
         failures, errors = self._counts.values()

@@ -55,20 +55,20 @@ def print_not_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None
 
 
 def step_lines(lowering: Lowering) -> Iterator[Line]:
-    """The steps of a lowering, one a line."""
+    """Yield the steps of a lowering, one a line."""
     for i, step in enumerate(lowering.steps, start=1):
         yield Line(2, Text(f"step {i}, from {place_name(step.reads)} to {place_name(step.writes)}: {step.desc}"))
 
 
 def cost_lines(lowering: Lowering) -> Iterator[Line]:
-    """The cost of a lowering, and the notes on it."""
+    """Yield the cost of a lowering, and the notes on it."""
     yield Line(2, Text(cost_of(lowering)))
     for note in lowering.notes:
         yield Line(2, Text(f"note: {note}", "yellow"))
 
 
 def lowering_table(lowering: Lowering) -> Table:
-    """The original and the steps, side by side."""
+    """Return the original and the steps, side by side."""
     table = Table()
     table.add_column(no_wrap=True)
     columns = [_fields(lowering.original), *(_fields(step.desc) for step in lowering.steps)]

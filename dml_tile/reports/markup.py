@@ -19,7 +19,9 @@ class Markup(str):
 
 
 def element(tag: str, *content: str, **attributes: str | None) -> Markup:
-    """An element; attributes that are None are left out, and their underscores are hyphens (``class_`` is class)."""
+    """Return an element; attributes that are None are left out, and their underscores are hyphens (``class_`` is
+    class).
+    """
     shown = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for name, value in attributes.items()
@@ -34,18 +36,20 @@ def joined(*content: str) -> Markup:
 
 
 def name(text: str) -> Markup:
-    """A name from a file; its surroundings stay as they are if it runs from right to left, and it breaks at slashes."""
+    """Return a name from a file; its surroundings stay as they are if it runs from right to left, and it breaks at
+    slashes.
+    """
     steps = re.split("(?<=/)", text)
     return element("bdi", *(piece for step in steps for piece in (step, Markup("<wbr>")))) if text else Markup()
 
 
 def link(url: str) -> Markup:
-    """A link to a page on another machine, shown as its host."""
+    """Return a link to a page on another machine, shown as its host."""
     return element("a", urlsplit(url).hostname or url, href=url, rel="noreferrer")
 
 
 def hash_source(text: str) -> str:
-    """The source expression of an inline script or style in a content security policy."""
+    """Return the source expression of an inline script or style in a content security policy."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
@@ -58,12 +62,12 @@ class Cell(NamedTuple):
 
 
 def count_cell(count: int) -> Cell:
-    """A cell with a number, which lines up with those above it."""
+    """Return a cell with a number, which lines up with those above it."""
     return Cell(str(count), class_="count")
 
 
 def table(columns: Sequence[str], bodies: Iterable[Markup]) -> Iterator[Markup]:
-    """A table that the page's script can sort, in pieces; its bodies are from ``body``."""
+    """Yield a table that the page's script can sort, in pieces; its bodies are from ``body``."""
     heads = (element("th", column, scope="col") for column in columns)
     yield Markup(f"<table><thead>{element('tr', *heads)}</thead>\n")
     yield from bodies
@@ -71,7 +75,7 @@ def table(columns: Sequence[str], bodies: Iterable[Markup]) -> Iterator[Markup]:
 
 
 def body(columns: Sequence[str], cells: Sequence[Cell], **attributes: str | None) -> Markup:
-    """A row, as a body of its own; its first cell is its heading."""
+    """Return a row, as a body of its own; its first cell is its heading."""
     shown = []
     for i, (column, cell) in enumerate(zip(columns, cells, strict=True)):
         tag, scope = ("td", None) if i else ("th", "row")
@@ -82,14 +86,14 @@ def body(columns: Sequence[str], cells: Sequence[Cell], **attributes: str | None
 
 
 def region(label: str, content: Iterable[Markup]) -> Iterator[Markup]:
-    """A part of a page that scrolls by itself where it is too wide, by the keyboard too."""
+    """Yield a part of a page that scrolls by itself where it is too wide, by the keyboard too."""
     yield Markup(f'<div class="wide" role="region" aria-label="{escape(label)}" tabindex="0">\n')
     yield from content
     yield Markup("</div>\n")
 
 
 def html_page(title: str, body: Iterable[str], *, more_style: str = "", script: str = "") -> Iterator[str]:
-    """A page, in pieces. Its security policy allows this style and this script alone."""
+    """Yield a page, in pieces. Its security policy allows this style and this script alone."""
     style = files(__package__).joinpath("style.css").read_text("utf-8") + more_style
     allowed = f"style-src {hash_source(style)}; " + (f"script-src {hash_source(script)}; " if script else "")
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -40,7 +40,7 @@ _AGAINST: Final = {
 def document(
     overview: Overview, options: ReportOptions, problems: Problems, models: Sequence[SourceSummary]
 ) -> Iterator[str]:
-    """The page, in pieces; the same results of the same origin make the same page."""
+    """Yield the page, in pieces; the same results of the same origin make the same page."""
     script = files(__package__).joinpath("page.js").read_text("utf-8")
     rows = overview.rows
     told = sum(map(has_details, rows))
@@ -122,7 +122,7 @@ def _tiles(overview: Overview, rows: Sequence[TileRow]) -> Iterator[str]:
 
 
 def _filters(overview: Overview, rows: Sequence[TileRow]) -> Iterator[str]:
-    """The form by which the script shows and hides tiles; it stays hidden without the script."""
+    """Yield the form by which the script shows and hides tiles; it stays hidden without the script."""
     yield '<form id="filters" hidden>\n'
     yield element("label", "Text", Markup(' <input type="search" name="text" autocomplete="off" spellcheck="false">'))
     choices = (_radio("all", "", is_checked=True), *(_radio(word, word) for word in overview.words))

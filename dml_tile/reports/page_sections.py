@@ -77,19 +77,19 @@ _ABOVE_ALL_LEVELS: Final = "9"
 
 
 def matrix(rows: Sequence[TileRow], targets: Sequence[str]) -> Iterator[Markup]:
-    """The table: a tile a row, a target a column."""
+    """Yield the table: a tile a row, a target a column."""
     columns = ("Tile", *targets, "Lowest level", "Oldest Windows")
     bodies = (_row(row, i, targets, columns) for i, row in enumerate(rows, start=1))
     yield from region("Tiles by target", table(columns, bodies))
 
 
 def tile_id(number: int) -> str:
-    """The identifier of the findings of the tile in that row of the matrix; rows count from 1."""
+    """Return the identifier of the findings of the tile in that row of the matrix; rows count from 1."""
     return f"tile-{number}"
 
 
 def shown_name(row: TileRow) -> Markup:
-    """The source of a tile, and its place there."""
+    """Return the source of a tile, and its place there."""
     return joined(name(row.source), "#", name(row.pointer)) if row.pointer else name(row.source)
 
 
@@ -99,13 +99,13 @@ def has_details(row: TileRow) -> bool:
 
 
 def verdict(word: str) -> Markup:
-    """A verdict, which its word and its sign tell, and its colour only besides."""
+    """Return a verdict, which its word and its sign tell, and its colour only besides."""
     sign = element("span", SIGNS[word], aria_hidden="true")
     return element("span", sign, " ", word, class_=f"verdict {word.replace(' ', '-')}")
 
 
 def level_key(level: str) -> str:
-    """The sort key of a level in words."""
+    """Return the sort key of a level in words."""
     return _ABOVE_ALL_LEVELS if level == NOWHERE else level.removeprefix(AT_LEAST)
 
 
@@ -138,13 +138,13 @@ _RULE_COLUMNS: Final = ("Rule", "Tiles", "It says", "Page")
 
 
 def problem_list(problems: Problems) -> Iterator[Markup]:
-    """The list of problems."""
+    """Yield the list of problems."""
     yield element("ul", *(_problem(*problem) for problem in islice(problems, MAX_LISTED)))
     yield from _left_out("problems", len(problems))
 
 
 def target_table(overview: Overview) -> Iterator[Markup]:
-    """The targets, with how many tiles came to which verdict there, and what is inferred of them."""
+    """Yield the targets, with how many tiles came to which verdict there, and what is inferred of them."""
     words = overview.words
     columns = ("Target", *map(str.capitalize, words))
     yield from table(
@@ -160,13 +160,13 @@ def target_table(overview: Overview) -> Iterator[Markup]:
 
 
 def model_table(models: Sequence[SourceSummary]) -> Iterator[Markup]:
-    """The models, and where all of their tiles run."""
+    """Yield the models, and where all of their tiles run."""
     yield from table(_MODEL_COLUMNS, map(_model, islice(models, MAX_LISTED)))
     yield from _left_out("models", len(models))
 
 
 def rule_table(overview: Overview) -> Iterator[Markup]:
-    """The rules that are broken, those first that most tiles break."""
+    """Yield the rules that are broken, those first that most tiles break."""
     ordered = sorted(overview.rules.items(), key=lambda counted: (-counted[1], counted[0]))
     yield from table(_RULE_COLUMNS, (_rule(*counted) for counted in ordered))
 

@@ -72,12 +72,12 @@ class Report(Protocol):
 
 
 def shown_from_here(source: str) -> str:
-    """A file's name from the current folder, with slashes, as text; a URL as it is."""
+    """Return a file's name from the current folder, with slashes, as text; a URL as it is."""
     return in_text(source if is_url(source) else from_here(source).as_posix())
 
 
 def from_here(source: str) -> PurePath:
-    """A file as it is reached from the current folder; if it is not in it, from the root."""
+    """Return a file as it is reached from the current folder; if it is not in it, from the root."""
     path = PurePath(_without_device_prefix(source))
     if not path.is_absolute() and ".." not in path.parts:
         return path
@@ -90,7 +90,7 @@ def from_here(source: str) -> PurePath:
 
 
 def _without_device_prefix(name: str) -> str:
-    r"""A name without the ``\\?\`` that lifts Windows' limit on a path's length, and that no URI can have."""
+    r"""Return a name without the ``\\?\`` that lifts Windows' limit on a path's length, and that no URI can have."""
     if os.name != "nt" or not name.startswith("\\\\?\\"):
         return name
     rest = name[4:]
@@ -98,5 +98,5 @@ def _without_device_prefix(name: str) -> str:
 
 
 def in_text(name: str) -> str:
-    """A file's name, which may be any bytes, as text."""
+    """Return a file's name, which may be any bytes, as text."""
     return name.encode(errors="backslashreplace").decode()

@@ -136,7 +136,7 @@ def _region(position: Position) -> Json:
 
 
 def _uri(source: str) -> str:
-    """A reference relative to the current folder, or the URI of what is not in it."""
+    """Return a reference relative to the current folder, or the URI of what is not in it."""
     if is_url(source):
         return quote(source, safe="/:@!$&'()*+,;=?%~")
     path = from_here(source)

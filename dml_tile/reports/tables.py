@@ -34,7 +34,7 @@ def support_table() -> Table:
 
 
 def target_table() -> Table:
-    """The tiles that each Windows release and DirectML version accepts; narrow enough for 80 columns."""
+    """Return the tiles that each Windows release and DirectML version accepts; narrow enough for 80 columns."""
     table = Table("target", "level", "dimensions", "data types", "DirectML", title="What accepts which tile")
     for release in WINDOWS_RELEASES:
         carried = f"{release.directml}, inferred" if release.note else release.directml
@@ -47,7 +47,7 @@ def target_table() -> Table:
 
 
 def levels_table() -> Table:
-    """The feature levels, with the DirectML versions that bring them."""
+    """Return the feature levels, with the DirectML versions that bring them."""
     table = Table("level", "value", "DirectML", title="Feature levels")
     for level in FeatureLevel:
         versions = [f"{row.version}.x" for row in DIRECTML_VERSIONS if row.level == level]
@@ -56,7 +56,7 @@ def levels_table() -> Table:
 
 
 def dimension_counts(row: TileSupport) -> str:
-    """A row's dimension counts: ``4``, or ``1 to 8``."""
+    """Return a row's dimension counts: ``4``, or ``1 to 8``."""
     first, last = row.dimension_counts[0], row.dimension_counts[-1]
     return str(first) if first == last else f"{first} to {last}"
 
@@ -67,7 +67,7 @@ def data_types(types: Iterable[TensorDataType]) -> str:
 
 
 def _accepted(name: str) -> tuple[str, str, str]:
-    """A target's level, dimension counts and kinds of data types."""
+    """Return a target's level, dimension counts and kinds of data types."""
     target = Target.parse(name)
     support = target.tile_support
     kinds = (kind for kind, types in KINDS.items() if support.data_types.issuperset(types))
@@ -93,7 +93,7 @@ class MatrixRow(NamedTuple):
 
 
 def matrix_rows() -> Iterator[MatrixRow]:
-    """The rows of the matrix, the oldest release first."""
+    """Yield the rows of the matrix, the oldest release first."""
     for release in WINDOWS_RELEASES:
         target = Target.parse(release.name)
         row = target.tile_support
@@ -103,7 +103,7 @@ def matrix_rows() -> Iterator[MatrixRow]:
 
 
 def matrix_table(width: int) -> Table:
-    """The matrix for a terminal; where that is narrow, data types that are taken alike share a column."""
+    """Return the matrix for a terminal; where that is narrow, data types that are taken alike share a column."""
     if width >= _WIDTH:
         columns = {data_type.name.replace("T", "T\n"): data_type for data_type in _TYPES}
     else:
@@ -119,7 +119,7 @@ def matrix_table(width: int) -> Table:
 
 
 def matrix_markdown() -> str:
-    """The matrix as a Markdown table."""
+    """Return the matrix as a Markdown table."""
     names = [data_type.name for data_type in _TYPES]
     lines = [["Windows", "DirectML in the box", "feature level", *names], ["---"] * (3 + len(names))]
     lines += [[row.release, row.directml, row.level, *row.dimensions.values()] for row in matrix_rows()]
@@ -127,7 +127,7 @@ def matrix_markdown() -> str:
 
 
 def matrix_html() -> str:
-    """The matrix as an HTML page that needs nothing else."""
+    """Return the matrix as an HTML page that needs nothing else."""
     return "".join(html_page(_TITLE, _body()))
 
 

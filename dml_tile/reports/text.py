@@ -109,13 +109,13 @@ def result_lines(
 
 
 def verdict(source: str, pointer: str, word: str, at: str) -> Text:
-    """A part of a source, and what became of it at a target."""
+    """Return a part of a source, and what became of it at a target."""
     where = (printable_line_start(f"{source}#{pointer}" if pointer else source), "bold")
     return Text.assemble(where, ": ", (word, _STYLES[word]), "" if word == Verdict.NOT_CHECKED else f" at {at}")
 
 
 def detail_lines(target: Target | None, findings: tuple[Finding, ...], unknown: tuple[str, ...] = ()) -> Iterator[Line]:
-    """The lines below a verdict: fields that are known at run time only, a target's note, the findings."""
+    """Yield the lines below a verdict: fields that are known at run time only, a target's note, the findings."""
     if unknown:
         yield Line(2, Text(known_at_run_time_only(map(printable, unknown)), "yellow"))
     if target and target.note:
@@ -125,7 +125,7 @@ def detail_lines(target: Target | None, findings: tuple[Finding, ...], unknown: 
 
 
 def rule_lines(rule: Rule[object]) -> Iterator[Line]:
-    """A rule as lines of text, for ``explain``."""
+    """Yield a rule as lines of text, for ``explain``."""
     yield Line(0, Text(rule.id, "bold"))
     yield Line(2, Text(rule.says))
     yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {outcome_of_rule(rule)}"))
@@ -244,7 +244,9 @@ class TextReport:
 
 
 def _model_table(summaries: Iterable[SourceSummary], width: int) -> Table:
-    """The models, one a row. Where the names are too long, the column of dynamic tiles goes, and then their middle."""
+    """Return the models, one a row. Where the names are too long, the column of dynamic tiles goes, and then their
+    middle.
+    """
     headings = ("model", "tiles", "dynamic", "lowest level", "oldest Windows")
     rows = [(printable(one.name), str(one.tiles), str(one.unknown), *run_from(one)) for one in summaries]
     columns = list(zip(headings, *rows, strict=True))

@@ -97,17 +97,17 @@ class TileRow:
 
 
 def clipped(text: str) -> str:
-    """A text with escapes for what cannot be seen, cut short."""
+    """Return a text with escapes for what cannot be seen, cut short."""
     return shortened(printable(text[: _MAX_TEXT + 1]), _MAX_TEXT)
 
 
 def worst_verdict(results: Sequence[Result]) -> str:
-    """The worst verdict of a tile at its targets, in words."""
+    """Return the worst verdict of a tile at its targets, in words."""
     return min((result.verdict_words for result in results), key=VERDICTS.index)
 
 
 def tile_row(results: Sequence[Result]) -> TileRow:
-    """The results of a tile, one for each target, as a row."""
+    """Return the results of a tile, one for each target, as a row."""
     first = results[0]
     findings = grouped_findings(results)
     is_called = first.verdict not in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
@@ -234,12 +234,12 @@ class Overview:
         return [word for word in VERDICTS if there[word]]
 
     def headline(self, problems: Problems) -> str:
-        """The outcome in one line: what could not be read, then the tiles by their worst verdict."""
+        """Return the outcome in one line: what could not be read, then the tiles by their worst verdict."""
         unread = len({source for source, _ in problems})
         told = [f"{unread} {'file' if unread == 1 else 'files'} not read"] if unread else []
         told += [f"{self.counts[word]} {word}" for word in VERDICTS if self.counts[word]]
         return ", ".join(told) or "no tiles"
 
     def left_out_words(self) -> str:
-        """The number of tiles that are not listed, by verdict; empty if all are."""
+        """Return the number of tiles that are not listed, by verdict; empty if all are."""
         return ", ".join(f"{self.left_out[word]} {word}" for word in VERDICTS if self.left_out[word])

@@ -24,7 +24,7 @@ _RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)
 
 
 def target_of(result: Result) -> str:
-    """The target of a result, and the back end that the tile goes through, if one was asked for."""
+    """Return the target of a result, and the back end that the tile goes through, if one was asked for."""
     return f"{result.target.label} through {result.via}" if result.via else result.target.label
 
 
@@ -34,20 +34,22 @@ def known_at_run_time_only(unknown: Iterable[str]) -> str:
 
 
 def not_counted(result: Result) -> str:
-    """The number of a result's findings that do not count, and why; empty if all do."""
+    """Return the number of a result's findings that do not count, and why; empty if all do."""
     reasons = ((result.deselected, "not selected"), (len(result.known), "in the baseline"))
     return "; ".join(f"{count} finding{'s' * (count > 1)} {reason}" for count, reason in reasons if count)
 
 
 def run_from(summary: SourceSummary) -> tuple[str, str]:
-    """The lowest level at which all of a model's tiles pass, and the oldest Windows release that has it, in words."""
+    """Return the lowest level at which all of a model's tiles pass, and the oldest Windows release that has it, in
+    words.
+    """
     if not summary.is_whole:
         return "not all read", ""
     return run_from_level(summary.lowest_level, bool(summary.unknown)) if summary.tiles else ("", "")
 
 
 def run_from_level(lowest: FeatureLevel | None, is_known_in_part: bool) -> tuple[str, str]:
-    """A lowest level, None if there is none, and the oldest Windows release that has it, in words."""
+    """Return a lowest level, None if there is none, and the oldest Windows release that has it, in words."""
     if lowest is None:
         return NOWHERE, NOWHERE
     at_least = AT_LEAST if is_known_in_part else ""
@@ -56,17 +58,17 @@ def run_from_level(lowest: FeatureLevel | None, is_known_in_part: bool) -> tuple
 
 
 def kind_of(finding: Finding) -> str:
-    """The word that begins a finding: its severity, or ``crash``."""
+    """Return the word that begins a finding: its severity, or ``crash``."""
     return "crash" if finding.crash else str(finding.severity)
 
 
 def inference_of(result: Result) -> str:
-    """The inference that was asked for and that a tile's type or sizes rest on, in words; empty if they do not."""
+    """Return the inference that a tile's type or sizes rest on, in words; empty if they rest on none."""
     return f"its type and sizes rest on {result.inferred_by}'s inference" if result.inferred_by else ""
 
 
 def outcome_of(finding: Finding) -> str:
-    """The outcome of a finding: ``E_INVALIDARG 0x80070057``."""
+    """Return the outcome of a finding: ``E_INVALIDARG 0x80070057``."""
     if finding.severity is Severity.WARNING:
         return UNNOTICED
     if finding.rule == operator_is_a_tile.id:
@@ -78,7 +80,7 @@ def outcome_of(finding: Finding) -> str:
 
 
 def outcome(hresult: HRESULT | None, crash: bool) -> str:
-    """The HRESULT that DirectML returns, in words."""
+    """Return the HRESULT that DirectML returns, in words."""
     if hresult is not None:
         return str(hresult)
     return "no HRESULT, the process dies" if crash else "not known"
@@ -92,12 +94,12 @@ def outcome_of_rule(rule: Rule[Any]) -> str:
 
 
 def place_name(place: StepBuffer) -> str:
-    """A buffer's name: ``input``, ``output``, or ``scratch1`` and so on."""
+    """Return a buffer's name: ``input``, ``output``, or ``scratch1`` and so on."""
     return place if isinstance(place, str) else f"scratch{place + 1}"
 
 
 def cost_of(lowering: Lowering) -> str:
-    """The number of tiles of a lowering, and the bytes that they move, in one sentence."""
+    """Return the number of tiles of a lowering, and the bytes that they move, in one sentence."""
     count = len(lowering.steps)
     moved = sum(step.bytes_read + step.bytes_written for step in lowering.steps)
     scratch = f"; {sum(lowering.scratch_sizes)} bytes of scratch memory" if lowering.scratch_sizes else ""
@@ -108,7 +110,7 @@ def cost_of(lowering: Lowering) -> str:
 
 
 def desc_of(tensor: TensorDesc | None) -> BufferTensorDesc:
-    """The Desc of a tensor that is known to have one."""
+    """Return the Desc of a tensor that is known to have one."""
     assert tensor is not None
     assert tensor.desc is not None
     return tensor.desc
