@@ -49,7 +49,7 @@ class OpSupportLimits(_Dictionary):
 
 
 def op_support_limits(target: TargetLike | None = None) -> dict[str, Any]:
-    """MLContext.opSupportLimits() of tile: ``{"tile": {"input": limits, "output": limits}}``.
+    """Return MLContext.opSupportLimits() of tile: ``{"tile": {"input": limits, "output": limits}}``.
 
     The limits are ``{"dataTypes": […], "rankRange": {"min": …, "max": …}}``: the data types that both Chromium and
     Tile's documented row at the target support, and that row's ranks. Chromium itself grants 64-bit integers from 4_0

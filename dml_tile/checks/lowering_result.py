@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from dml_tile.checks.result import results, ruled_out
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
-from dml_tile.geometry.chain import MAX_STEPS
-from dml_tile.lowering.lower import lower, lower_request
+from dml_tile.lowering.lower import DEFAULT_OPTIONS, LoweringOptions, lower, lower_request
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
@@ -33,40 +32,30 @@ class LoweringResult:
 
 
 def lower_part(
-    source: str,
-    part: JsonDescriptor | TileNode,
-    target: Target,
-    *,
-    allow_float_reinterpretation: bool = True,
-    max_steps: int = MAX_STEPS,
+    source: str, part: JsonDescriptor | TileNode, target: Target, options: LoweringOptions = DEFAULT_OPTIONS
 ) -> LoweringResult:
     """Lower a part of a source, if its tile is known and has a lowering."""
     if isinstance(part, TileNode) and part.unknown:
         (result,) = results(source, part, [target], "both")
         return LoweringResult(source, part.pointer, target, None, result.findings, part.unknown)
     try:
-        lowering = lowering_of(
-            part, target, allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps
-        )
+        lowering = lowering_of(part, target, options)
     except DmlError as error:
         return LoweringResult(source, part.pointer, target, None, error.findings)
     return LoweringResult(source, part.pointer, target, lowering)
 
 
 def lowering_of(
-    part: JsonDescriptor | TileNode,
-    target: Target,
-    *,
-    allow_float_reinterpretation: bool = True,
-    max_steps: int = MAX_STEPS,
+    part: JsonDescriptor | TileNode, target: Target, options: LoweringOptions = DEFAULT_OPTIONS
 ) -> Lowering:
-    """The lowering of a descriptor, or of a model's tile of which all is known. Raises DmlError as ``lower`` does."""
+    """Return the lowering of a descriptor, or of a model's tile of which all is known.
+
+    Raises DmlError as ``lower`` does.
+    """
     if isinstance(part, JsonDescriptor):
         if part.other is not None:
             raise DmlError([not_a_tile(part.other)])
-        return lower(part.desc, target, allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps)
+        return lower(part.desc, target, **asdict(options))
     if findings := ruled_out(part):
         raise DmlError(findings)
-    return lower_request(
-        part.request, target, allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps
-    )
+    return lower_request(part.request, target, **asdict(options))

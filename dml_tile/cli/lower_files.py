@@ -1,4 +1,4 @@
-"""Prints what becomes of the tiles of a file or folder that are lowered, as text or as code."""
+"""Prints the lowerings of the tiles of a file or folder, as text or as code."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dml_tile.directml.targets import Target
 from dml_tile.emit.lowering import lowering_model, lowering_source
 from dml_tile.emit.source import json_text
 from dml_tile.errors import Problem
+from dml_tile.lowering.lower import LoweringOptions
 from dml_tile.reports.lowering import print_lowered, print_not_lowered
 
 
@@ -23,14 +24,10 @@ def lower_file(
     target: Target,
     form: Literal["text", "json", "cpp", "python"],
     status: ExitStatus,
-    *,
-    allow_float_reinterpretation: bool,
-    max_steps: int,
+    options: LoweringOptions,
 ) -> None:
     """Print the lowering of each tile of a file or folder."""
-    tiles = _lowered(
-        chosen, target, status, allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps
-    )
+    tiles = _lowered(chosen, target, status, options)
     if form == "text":
         print_lowered(console_of(), tiles)
     elif form == "json":
@@ -40,17 +37,10 @@ def lower_file(
 
 
 def _lowered(
-    chosen: ChosenTiles,
-    target: Target,
-    status: ExitStatus,
-    *,
-    allow_float_reinterpretation: bool,
-    max_steps: int,
+    chosen: ChosenTiles, target: Target, status: ExitStatus, options: LoweringOptions
 ) -> Iterator[LoweringResult]:
     for file, part in chosen:
-        tile = lower_part(
-            file, part, target, allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps
-        )
+        tile = lower_part(file, part, target, options)
         if tile.findings:
             status.count_findings()
         yield tile
@@ -80,7 +70,7 @@ def print_steps(language: Literal["cpp", "json", "python"], tiles: list[Lowering
 
 
 def _with_a_lowering(tiles: list[LoweringResult], status: ExitStatus) -> list[LoweringResult]:
-    """The tiles to print, none if a file could not be read; prints on standard error why others have no lowering."""
+    """Return the tiles to print, none if a file could not be read; print on standard error why others have none."""
     without = [tile for tile in tiles if not tile.lowering]
     if without:
         print_not_lowered(console_of(stderr=True), without)

@@ -78,7 +78,7 @@ def _tensor(tensor: TensorDesc, name: str) -> Iterator[str]:
 
 
 def _array(name: str, values: Sequence[int] | None, count: int) -> Iterator[str]:
-    """An array with room for what DirectML would read of it; C++ knows none without elements."""
+    """Yield an array with room for what DirectML would read of it; C++ has none without elements."""
     if values is not None:
         room = max(len(values), count if count <= DML_TENSOR_DIMENSION_COUNT_MAX1 else 0, 1)
         yield f"const UINT {name}[{room if room > len(values) else ''}] = {braced(map(str, values))};"

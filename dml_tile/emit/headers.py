@@ -6,5 +6,5 @@ from pathlib import Path
 
 
 def get_include() -> str:
-    """The folder to give a compiler with -I, so that ``#include <dml_tile/capture.h>`` is found."""
+    """Return the folder to give a compiler with -I, so that ``#include <dml_tile/capture.h>`` is found."""
     return str(Path(__file__).parent / "include")

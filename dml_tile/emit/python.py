@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 
 MAX_WIDTH: Final = 88
-"""The width, in characters, above which Python's formatters break a line, unless told otherwise."""
+"""The width, in characters, above which Python's formatters break a line by default."""
 
 
 def python_text(desc: OperatorDesc | TileOperatorDesc | None, name: str) -> str:

@@ -68,14 +68,14 @@ def schemas() -> dict[str, Schema]:
 
 
 def tile_schema() -> Schema:
-    """DML_TILE_OPERATOR_DESC: all that its C fields can hold, in every spelling that is read."""
+    """Return the schema of DML_TILE_OPERATOR_DESC: all that its C fields can hold, in every spelling that is read."""
     schema = _generated(TileOperatorDesc)
     _allow_flat_tensors(schema["$defs"])
     return schema
 
 
 def operator_schema() -> Schema:
-    """DML_OPERATOR_DESC of a tile, with the tile's fields under ``Desc`` or beside ``Type``."""
+    """Return the schema of a tile's DML_OPERATOR_DESC, with the tile's fields under ``Desc`` or beside ``Type``."""
     schema = _generated(OperatorDesc)
     definitions = schema["$defs"]
     _allow_flat_tensors(definitions)
@@ -87,7 +87,7 @@ def operator_schema() -> Schema:
 
 
 def narrowed_tile_schema(row: TileSupport) -> Schema:
-    """DML_TILE_OPERATOR_DESC narrowed to the data types and dimension counts of one documented row."""
+    """Return the schema of a tile narrowed to the data types and dimension counts of one documented row."""
     schema = _generated(TileOperatorDesc)
     buffer = schema["$defs"]["BufferTensorDesc"]["properties"]
     types = sorted(row.data_types)
@@ -115,7 +115,7 @@ def narrowed_tile_schema(row: TileSupport) -> Schema:
 
 
 def model_schema() -> Schema:
-    """A DxDispatch model, as it is read here: unknown keys are ignored."""
+    """Return the schema of a DxDispatch model, as it is read here: unknown keys are ignored."""
     schema = _generated(Model)
     definitions = schema["$defs"]
     _allow_flat_tensors(definitions)
@@ -139,7 +139,7 @@ def model_schema() -> Schema:
 
 
 def output_schema() -> Schema:
-    """The output of ``dml-tile check --format json``."""
+    """Return the schema of what ``dml-tile check --format json`` prints."""
     return _generated(CheckOutput, "serialization")
 
 
@@ -165,13 +165,13 @@ def _allow_flat_tensors(definitions: dict[str, Schema]) -> None:
 
 
 def _nested_or_beside(nested: Schema, beside: Schema) -> Schema:
-    """Choose by the key ``Desc``, so that an editor tells what is missing of the spelling that is used alone."""
+    """Choose by the key ``Desc``, so that an editor reports what is missing of the spelling in use only."""
     offered = {"Desc": {"description": nested["properties"]["Desc"]["description"]}}
     return {"properties": offered, "if": {"required": ["Desc"]}, "then": nested, "else": beside}
 
 
 def _for_editors(schema: Schema) -> Schema:
-    """A schema that lets ``$schema`` stand at the top of a document, and whose descriptions name the keys of JSON."""
+    """Let ``$schema`` stand at the top of a document, and name the keys of JSON in descriptions; return the schema."""
     for struct in (schema, schema.get("then", {}), schema.get("else", {})):
         if "properties" in struct:
             struct["properties"] = {"$schema": _SCHEMA_KEY, **struct["properties"]}
@@ -180,7 +180,7 @@ def _for_editors(schema: Schema) -> Schema:
 
 
 def _describe(schema: Any) -> None:
-    """Put what a schema says in the words of JSON, and describe each data type, at any depth."""
+    """Name the keys of JSON in a schema's descriptions, and describe each data type, at any depth."""
     if isinstance(schema, list):
         for item in schema:
             _describe(item)
@@ -190,7 +190,7 @@ def _describe(schema: Any) -> None:
         del schema["title"]
     for key, value in schema.items():
         if key == "description" and isinstance(value, str):
-            schema[key] = _in_words_of_json(value)
+            schema[key] = _with_c_names(value)
         elif key == "properties":
             for name, default in _DEFAULTS.items():
                 if "default" in value.get(name, {}):
@@ -202,12 +202,12 @@ def _describe(schema: Any) -> None:
         schema["enumDescriptions"] = [_ENUMERATORS[name] for name in schema["enum"]]  # as VS Code calls them
 
 
-def _in_words_of_json(text: str) -> str:
-    """A docstring with C names in place of attributes, and without its line breaks."""
+def _with_c_names(text: str) -> str:
+    """Return a docstring with C names in place of attributes, and without its line breaks."""
     named = re.sub("``(.+?)``", lambda code: _C_NAMES.get(code[1], code[1]), text)
     return re.sub(r"(?<!\n)\n(?!\n)", " ", named)
 
 
 def _described_as(described: Schema, schema: Schema) -> Schema:
-    """``schema`` with the other's description."""
+    """Return ``schema`` with the other's description."""
     return schema | {"description": described["description"]}

@@ -25,7 +25,7 @@ MAX_NAME_LENGTH: Final = 40
 
 
 def source_text(language: LanguageName, source: str, described: Sequence[JsonDescriptor]) -> Iterator[str]:
-    """A file that builds each descriptor of a source, in parts; it names where each comes from.
+    """Yield a file that builds each descriptor of a source, in parts; comments name where each comes from.
 
     In C++ each has variables ``NAME_desc`` (a DML_TILE_OPERATOR_DESC) and ``NAME_operator`` (a DML_OPERATOR_DESC), in
     Python ``NAME_desc``; the names come from the JSON pointers. JSON is one value, or an array of several.
@@ -51,7 +51,7 @@ class Commented(NamedTuple):
 
 
 def commented_text(language: Literal["cpp", "python"], parts: Sequence[Commented]) -> Iterator[str]:
-    """A file that builds each descriptor, in parts."""
+    """Yield a file that builds each descriptor, in parts."""
     chosen = _LANGUAGES[language]
     yield f"{chosen.prelude}\n"
     for part, name in zip(parts, _names_of(part.pointer for part in parts), strict=True):
@@ -60,14 +60,14 @@ def commented_text(language: Literal["cpp", "python"], parts: Sequence[Commented
 
 
 def other_operator(part: JsonDescriptor) -> str | None:
-    """The C name, or the number, of an operator that is no tile, whose fields were not read; None for a tile."""
+    """Return the C name, or the number, of an operator that is no tile; None for a tile."""
     if part.other is None and isinstance(part.desc, OperatorDesc) and part.desc.type != OperatorType.TILE:
         return operator_name(int(part.desc.type))
     return part.other
 
 
 def json_text(descs: Sequence[Descriptor]) -> str:
-    """JSON with the full C names, as ``dml-tile check`` reads it: one descriptor, or an array of several."""
+    """Return JSON with the full C names, as ``dml-tile check`` reads it: one descriptor, or an array of several."""
     values = [None if desc is None else desc.model_dump(mode="json", by_alias=True) for desc in descs]
     return json.dumps(values[0] if len(values) == 1 else values, indent=2) + "\n"
 
@@ -86,7 +86,7 @@ _LANGUAGES: Final = {
 
 
 def _names_of(pointers: Iterable[str]) -> Iterator[str]:
-    """A name for each JSON pointer, all different: its last step's letters and digits."""
+    """Yield a name for each JSON pointer, all different: its last step's letters and digits."""
     taken = set[str]()
     repeated = Counter[str]()
     for pointer in pointers:
@@ -101,5 +101,5 @@ def _names_of(pointers: Iterable[str]) -> Iterator[str]:
 
 
 def _comment_line(mark: str, text: str) -> str:
-    """A line of comment; it ends in a colon, since what ends in a backslash would go on with the next line."""
+    """Return a line of comment; it ends in a colon, since what ends in a backslash would go on with the next line."""
     return f"{mark} {printable(text).encode('ascii', 'backslashreplace').decode()}:"

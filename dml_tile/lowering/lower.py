@@ -2,6 +2,7 @@
 
 lower()            lowers a DML_TILE_OPERATOR_DESC
 lower_request()    lowers a tile of another specification
+run_lowering()     runs a lowering with the executor
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from dml_tile.geometry.layout import packed_strides, round_up_4
 from dml_tile.lowering.choice import carriers, chains_of
 from dml_tile.lowering.rules import MOVEMENT_RULES, Movement, Steps, steps_are_few_enough
 from dml_tile.lowering.search import Chain
-from dml_tile.lowering.steps import Lowering, LoweringStep, StepBuffer, TensorMemory, as_described, tile_of
+from dml_tile.lowering.steps import Lowering, LoweringStep, StepBuffer, TensorMemory, step_desc, with_dimensions_of
 from dml_tile.rules.check import findings_of
 from dml_tile.rules.tensor import Operand, TensorView, alignment_is_a_power_of_two, view_of
 from dml_tile.rules.tile import (
@@ -40,8 +41,6 @@ from dml_tile.rules.tile import (
     dimension_count_is_supported_at_level,
 )
 from dml_tile.simulation.target import resolve
-
-"""Element sizes, in bytes, of the data types for which DirectML has no type of that size."""
 
 _DATA_TYPE_RULES: Final = frozenset(
     rule.id
@@ -53,6 +52,21 @@ MENDED_RULES: Final = _DATA_TYPE_RULES | {
     for rule in (dimension_count_is_supported_at_level, elements_can_be_held, dimensions_are_few_enough, sizes_fit)
 }
 """The rules that lowering can satisfy. Alignments are not among them: they are better mended in the tile itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoweringOptions:
+    """The keywords of ``lower``. Raises ValueError for ``max_steps`` below 1."""
+
+    allow_float_reinterpretation: bool = True
+    max_steps: int = MAX_STEPS
+
+    def __post_init__(self) -> None:
+        if self.max_steps < 1:
+            raise ValueError(f"max_steps is {self.max_steps}; it must be at least 1")
+
+
+DEFAULT_OPTIONS: Final = LoweringOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +97,7 @@ def lower(
     such chain, or none of at most ``max_steps`` tiles; ValueError for an unknown target or for ``max_steps`` below 1;
     TypeError if ``desc`` is not a descriptor.
     """
-    _require_a_step(max_steps)
+    options = LoweringOptions(allow_float_reinterpretation, max_steps)
     target = resolve(target)
     findings = findings_of(desc, target)
     tile = desc.desc if isinstance(desc, OperatorDesc) else desc
@@ -97,16 +111,14 @@ def lower(
     strides = (buffer.strides or packed_strides(buffer.sizes or ()) for buffer in (source, destination))
     walk = ByteWalk.of(ELEMENT_SIZES[data_type], sizes, repeats, *strides)
     if not findings:
-        return _its_own(tile, tile, target, walk)
+        return _identity_lowering(tile, tile, target, walk)
     dropped = [
         f"{buffer.path('GuaranteedBaseOffsetAlignment')} becomes 0: {alignment} was provided"
         for buffer in (source, destination)
         if 0 < (alignment := buffer.desc.guaranteed_base_offset_alignment) < DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
     ]
     task = _Task(tile, data_type.name, data_type, walk, _memory_of(source), _memory_of(destination))
-    return _lowered(
-        task, target, dropped, allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps
-    )
+    return _lowered(task, target, dropped, options)
 
 
 def lower_request(
@@ -120,7 +132,7 @@ def lower_request(
 
     Raises DmlError also for an empty tensor, and for a data type whose elements are not whole bytes.
     """
-    _require_a_step(max_steps)
+    options = LoweringOptions(allow_float_reinterpretation, max_steps)
     target = resolve(target)
     own = request.carrier
     element_size = NAMED_SIZES.get(request.data_type)
@@ -134,20 +146,18 @@ def lower_request(
     strides = packed_strides(request.shape), packed_strides(request.output_shape)
     walk = ByteWalk.of(element_size, request.shape, request.repeats, *strides)
     if not directml.findings(request) and not findings_of(desc := directml.tile_desc(request), target):
-        return _its_own(request, desc, target, walk)
+        return _identity_lowering(request, desc, target, walk)
     input, output = (  # noqa: A001
         TensorMemory(round_up_4(math.prod(shape) * element_size)) for shape in (request.shape, request.output_shape)
     )
     task = _Task(request, request.data_type, own, walk, input, output)
-    return _lowered(task, target, (), allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps)
+    return _lowered(task, target, (), options)
 
 
-def _require_a_step(max_steps: int) -> None:
-    if max_steps < 1:
-        raise ValueError(f"max_steps is {max_steps}; it must be at least 1")
-
-
-def _its_own(original: TileOperatorDesc | Request, desc: TileOperatorDesc, target: Target, walk: ByteWalk) -> Lowering:
+def _identity_lowering(
+    original: TileOperatorDesc | Request, desc: TileOperatorDesc, target: Target, walk: ByteWalk
+) -> Lowering:
+    """Return the lowering whose only step is the tile itself."""
     step = LoweringStep(desc, "input", "output")
     return Lowering(original, target, (step,), (), (), walk.bytes_read, walk.bytes_written, is_original=True)
 
@@ -170,12 +180,9 @@ def _memory_of(buffer: TensorView) -> TensorMemory:
     return TensorMemory(buffer.desc.total_tensor_size_in_bytes, buffer.desc.flags, kept)
 
 
-def _lowered(
-    task: _Task, target: Target, notes: Sequence[str], *, allow_float_reinterpretation: bool, max_steps: int
-) -> Lowering:
-    types = carriers(
-        task.walk.element_size, task.own, target, allow_float_reinterpretation=allow_float_reinterpretation
-    )
+def _lowered(task: _Task, target: Target, notes: Sequence[str], options: LoweringOptions) -> Lowering:
+    allow_floats, max_steps = options.allow_float_reinterpretation, options.max_steps
+    types = carriers(task.walk.element_size, task.own, target, allow_floats=allow_floats)
     movement = Movement(task.data_type, task.walk.axes, types)
     if findings := list(found_by(MOVEMENT_RULES, movement, target)):
         raise DmlError(findings)
@@ -193,10 +200,10 @@ def _lowered(
 
 
 def _lowering(task: _Task, target: Target, notes: Sequence[str], chain: Chain) -> Lowering:
-    """Raise DmlError if a step exceeds a limit of DirectML."""
+    """Return the lowering of a chain. Raises DmlError if a step exceeds a limit of DirectML."""
     tiles = chain.tiles
     if len(tiles) == 1:
-        tiles = (as_described(tiles[0], task.walk, target.tile_support.dimension_counts[-1]),)
+        tiles = (with_dimensions_of(task.walk, tiles[0], target.tile_support.dimension_counts[-1]),)
     written = [TensorMemory(round_up_4(size)) for size in chain.scratch_sizes]
     numbers = [i % 2 for i in range(len(written))]  # in turn: a step may overwrite what the previous one read
     sizes = [max(held.total_in_bytes for held in written[i::2]) for i in sorted(set(numbers))]
@@ -207,7 +214,7 @@ def _lowering(task: _Task, target: Target, notes: Sequence[str], chain: Chain) -
     sources += sources[-1:] * (parts - 1)
     destinations: list[tuple[StepBuffer, TensorMemory]] = [("output", task.output)] * parts
     steps = tuple(
-        LoweringStep(tile_of(tile, source, destination, target), reads, writes)
+        LoweringStep(step_desc(tile, source, destination, target), reads, writes)
         for tile, (reads, source), (writes, destination) in zip(tiles, sources, scratch + destinations, strict=True)
     )
     notes = [*notes, *_notes(task, chain, steps)]
@@ -254,7 +261,7 @@ def run_lowering(lowering: Lowering, input: BufferLike, output: BufferLike) -> N
 
 
 def _data_type(lowering: Lowering) -> int | None:
-    """The data type of the original's tensors; None for elements that no data type carries, such as complex ones."""
+    """Return the data type of the original's tensors; None for elements without one, such as complex numbers."""
     if isinstance(lowering.original, Request):
         return lowering.original.carrier
     return described(lowering.original)[0].data_type

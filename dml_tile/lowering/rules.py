@@ -47,8 +47,8 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
-    """A step's tensor, in elements of the data type that carries the bits; ``strides=None`` means packed."""
+class StepTensor:
+    """A step's tensor, in elements of its carrier; ``strides=None`` means packed."""
 
     name: str
     carrier: TensorDataType
@@ -133,7 +133,7 @@ def steps_are_few_enough(steps: Steps, target: Target) -> Iterator[Violation]:
     "strides, its extent and its TotalTensorSizeInBytes stay below as many.",
     hresult=None,
 )
-def limits_are_met(tensor: Carried, target: Target) -> Iterator[Violation]:
+def limits_are_met(tensor: StepTensor, target: Target) -> Iterator[Violation]:
     counted = {
         "Sizes": math.prod(tensor.sizes),
         "Strides": max(extent(tensor.sizes, tensor.strides), *(tensor.strides or (0,))),

@@ -1,4 +1,16 @@
-"""Chains of tiles, each of a data type that carries the bits."""
+"""Chains of tiles, found by counting or by a search for the copies that bring elements into the output's order.
+
+Each copy of the search reads all that is still needed from one buffer and writes it to the next. It puts some
+neighbouring axes of the output in order, their repeats included, so that they are walked as one from then on. It keeps
+the others
+
+- in the order in which they lie, without the gaps between them, if the dimensions allow that; or
+- as one run from the first of their elements to the last, gaps included, in a single dimension.
+
+The contents of a buffer are described by the axes as they lie in it. After each copy the search goes on with the few
+buffers from which the output takes the fewest dimensions, in the least memory. A copy leaves fewer axes, so the search
+ends.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +23,12 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import UINT_MAX
 from dml_tile.geometry.axes import Axis, coalesce
 from dml_tile.geometry.byte_walk import Dimension, axes_in_units, dimensions_of
+from dml_tile.geometry.chain import can_be_chained, shortest_chain
 from dml_tile.geometry.layout import packed_strides
 
 
-class CarriedTile(NamedTuple):
-    """The dimensions of one tile, in elements of the data type that carries the bits."""
+class ChainTile(NamedTuple):
+    """One tile of a chain: its data type, the carrier, and its dimensions in the carrier's elements."""
 
     carrier: TensorDataType
     dimensions: tuple[Dimension, ...]
@@ -25,9 +38,9 @@ class CarriedTile(NamedTuple):
 class Chain:
     """Tiles in their order: one for each scratch buffer, then those that write the output from the last of them."""
 
-    tiles: tuple[CarriedTile, ...]
+    tiles: tuple[ChainTile, ...]
     scratch_sizes: tuple[int, ...]
-    """In bytes, of what each of the first tiles writes."""
+    """The sizes, in bytes, of what each of the first tiles writes."""
 
     @property
     def expense(self) -> tuple[int, int]:
@@ -35,17 +48,31 @@ class Chain:
         return len(self.tiles), sum(self.scratch_sizes)
 
 
-def as_one_tile(axes: Sequence[Axis], types: Sequence[TensorDataType], most: int) -> CarriedTile | None:
-    """One tile of at most ``most`` dimensions that walks coalesced axes in bytes, in the first type that allows it."""
+def single_tile(axes: Sequence[Axis], types: Sequence[TensorDataType], most: int) -> ChainTile | None:
+    """Return a tile of at most ``most`` dimensions that walks coalesced axes in bytes, of the first type that can."""
     for carrier in types:
         in_elements = axes_in_units(axes, ELEMENT_SIZES[carrier])
         if in_elements is not None and len(dimensions := dimensions_of(in_elements)) <= most:
-            return CarriedTile(carrier, dimensions)
+            return ChainTile(carrier, dimensions)
     return None
 
 
+def uniform_chain(axes: Sequence[Axis], carrier: TensorDataType, most: int) -> Chain | None:
+    """Return the fewest tiles of one data type with packed scratch memory between them; None without such a chain.
+
+    ``axes`` are in bytes.
+    """
+    unit = ELEMENT_SIZES[carrier]
+    in_elements = axes_in_units(axes, unit)
+    if in_elements is None or not can_be_chained(in_elements, most):
+        return None
+    steps = [dimensions_of(step) for step in shortest_chain(in_elements, most)]
+    scratch_sizes = (math.prod(dimension.size * dimension.repeat for dimension in step) * unit for step in steps[:-1])
+    return Chain(tuple(ChainTile(carrier, step) for step in steps), tuple(scratch_sizes))
+
+
 MAX_BUFFERS: Final = 8
-"""With so many contents of a buffer the search goes on after each copy."""
+"""The number of buffers' contents with which the search goes on after each copy."""
 
 Axes = tuple[Axis, ...]
 
@@ -53,7 +80,7 @@ Axes = tuple[Axis, ...]
 def search_chain(
     axes: Axes, types: Sequence[TensorDataType], most: int, max_tiles: int, *, copies_gaps: bool
 ) -> Chain | None:
-    """The shortest chain found, and among those one with little scratch memory; None if none is short enough.
+    """Return the shortest chain found, and of those one with little scratch memory; None if none is short enough.
 
     ``axes`` are coalesced, in bytes, in the order of the output. Each tile has at most ``most`` dimensions, and the
     first of ``types`` that allows it.
@@ -63,7 +90,7 @@ def search_chain(
         finished = [
             Chain((*chain.tiles, last), chain.scratch_sizes)
             for held, chain in buffers.items()
-            if (last := as_one_tile(held, types, most))
+            if (last := single_tile(held, types, most))
         ]
         if finished:
             return min(finished, key=lambda chain: chain.expense)
@@ -84,19 +111,19 @@ def _longer(
     largest = UINT_MAX * min(ELEMENT_SIZES[carrier] for carrier in types)
     for copy, written in _copies(held, copies_gaps=copies_gaps):
         size = math.prod(axis.length for axis in copy)
-        if len(written) < len(held) and size <= largest and (tile := as_one_tile(coalesce(copy), types, most)):
+        if len(written) < len(held) and size <= largest and (tile := single_tile(coalesce(copy), types, most)):
             yield written, Chain((*chain.tiles, tile), (*chain.scratch_sizes, size))
 
 
 def _copies(held: Axes, *, copies_gaps: bool) -> Iterator[tuple[list[Axis], Axes]]:
-    """The axes of each copy that puts neighbours in order, and the tile's axes as they lie in what it writes."""
+    """Yield the axes of each copy that puts neighbours in order, and the tile's axes as they lie in what it writes."""
     for first in range(len(held)):
         for end in range(first + 1, len(held) + 1):
             placed = list(range(first, end))
             others = [i for i, axis in enumerate(held) if axis.source and i not in placed]
             others.sort(key=lambda i: held[i].source, reverse=True)
             if copies_gaps and others:
-                yield from _with_a_run(held, placed, others)
+                yield from _copies_of_a_run(held, placed, others)
             else:
                 yield _packed(held, [*placed, *others])
                 yield _packed(held, [*others, *placed])
@@ -108,8 +135,8 @@ def _packed(held: Axes, order: Sequence[int]) -> tuple[list[Axis], Axes]:
     return copy, _relocated(held, dict(zip(order, strides, strict=True)))
 
 
-def _with_a_run(held: Axes, placed: Sequence[int], others: Sequence[int]) -> Iterator[tuple[list[Axis], Axes]]:
-    """The copies that put the run inside what is placed, and around it."""
+def _copies_of_a_run(held: Axes, placed: Sequence[int], others: Sequence[int]) -> Iterator[tuple[list[Axis], Axes]]:
+    """Yield the copies that put the run of the others inside the placed axes, and around them."""
     advance = math.gcd(*(held[i].source for i in others))
     length = 1 + sum((held[i].length - 1) * held[i].source // advance for i in others)
     lengths = [held[i].length for i in placed]

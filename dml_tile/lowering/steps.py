@@ -1,4 +1,4 @@
-"""A lowering: steps between buffers, and their cost."""
+"""A lowering: steps between buffers, their descriptors and their cost."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from typing import Literal, TypeAlias
 
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.dialects.request import Request
-from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import TensorFlags
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
-from dml_tile.geometry.axes import Axis
-from dml_tile.geometry.byte_walk import ByteWalk, Dimension, axes_in_units, dimensions_of
-from dml_tile.geometry.chain import can_be_chained, shortest_chain
+from dml_tile.geometry.byte_walk import ByteWalk, Dimension
 from dml_tile.geometry.layout import packed_strides
-from dml_tile.lowering.rules import Carried, limits_are_met
-from dml_tile.lowering.search import CarriedTile, Chain
+from dml_tile.lowering.rules import StepTensor, limits_are_met
+from dml_tile.lowering.search import ChainTile
 from dml_tile.rules.check import require
 
 StepBuffer: TypeAlias = Literal["input", "output"] | int
@@ -76,12 +74,6 @@ class Lowering:
         return moved / (self.original_bytes_read + self.original_bytes_written)
 
 
-def _bytes_of(tensor: TensorDesc | None) -> int:
-    buffer: BufferTensorDesc | None = tensor.desc if tensor else None
-    assert buffer is not None, "a step has passed the check"
-    return math.prod((buffer.sizes or ())[: buffer.dimension_count]) * ELEMENT_SIZES[buffer.data_type]
-
-
 @dataclass(frozen=True, slots=True)
 class TensorMemory:
     """The parts of a tensor that its data type does not change: its size in bytes, its flags and its alignment."""
@@ -91,35 +83,21 @@ class TensorMemory:
     alignment: int = 0
 
 
-def uniform_chain(axes: Sequence[Axis], carrier: TensorDataType, most: int) -> Chain | None:
-    """Return the fewest tiles of one data type with packed scratch memory between them; None if there is no such chain.
-
-    ``axes`` are in bytes.
-    """
-    unit = ELEMENT_SIZES[carrier]
-    in_elements = axes_in_units(axes, unit)
-    if in_elements is None or not can_be_chained(in_elements, most):
-        return None
-    steps = [dimensions_of(step) for step in shortest_chain(in_elements, most)]
-    scratch_sizes = (math.prod(dimension.size * dimension.repeat for dimension in step) * unit for step in steps[:-1])
-    return Chain(tuple(CarriedTile(carrier, step) for step in steps), tuple(scratch_sizes))
-
-
-def as_described(tile: CarriedTile, walk: ByteWalk, most: int) -> CarriedTile:
-    """Return a tile that does all of a walk in its own dimensions, if they are not too many.
+def with_dimensions_of(walk: ByteWalk, tile: ChainTile, most: int) -> ChainTile:
+    """Return a tile that does all of a walk in the walk's own dimensions, if they are not too many.
 
     Else those of size 1 are left out; where that is not enough, or where elements are larger, the tile stays as it is.
     """
     unit = ELEMENT_SIZES[tile.carrier]
     if unit > walk.element_size:
         return tile
-    kept = tuple(_in_parts(walk, unit))
+    kept = tuple(_divided_dimensions(walk, unit))
     squeezed = tuple(dimension for dimension in kept if dimension.size * dimension.repeat > 1)
     dimensions = next(each for each in (kept, squeezed, tile.dimensions) if len(each) <= most)
-    return CarriedTile(tile.carrier, dimensions)
+    return ChainTile(tile.carrier, dimensions)
 
 
-def tile_of(tile: CarriedTile, source: TensorMemory, destination: TensorMemory, target: Target) -> TileOperatorDesc:
+def step_desc(tile: ChainTile, source: TensorMemory, destination: TensorMemory, target: Target) -> TileOperatorDesc:
     """Return the descriptor of a tile, with leading dimensions of size 1 where the target requires more.
 
     Raises DmlError if it exceeds a limit of DirectML.
@@ -136,7 +114,7 @@ def tile_of(tile: CarriedTile, source: TensorMemory, destination: TensorMemory, 
         strides,
         strict=True,
     ):
-        tensor = Carried(name, carrier, shape, _strides_if_needed(shape, steps), held.total_in_bytes)
+        tensor = StepTensor(name, carrier, shape, _strides_if_needed(shape, steps), held.total_in_bytes)
         if findings := tuple(limits_are_met.findings(tensor, target)):
             raise DmlError(findings)
         tensors.append(
@@ -154,8 +132,8 @@ def tile_of(tile: CarriedTile, source: TensorMemory, destination: TensorMemory, 
     return desc
 
 
-def _in_parts(walk: ByteWalk, unit: int) -> Iterator[Dimension]:
-    """Give the dimensions in elements that are at most as large; the innermost dimension takes the parts of each."""
+def _divided_dimensions(walk: ByteWalk, unit: int) -> Iterator[Dimension]:
+    """Yield the dimensions in elements that are at most as large; the innermost dimension takes the parts of each."""
     parts = walk.element_size // unit
     dimensions = [
         Dimension(size, repeat, source // unit, destination // unit)
@@ -180,3 +158,9 @@ def _strides_if_needed(sizes: Sequence[int], strides: Sequence[int]) -> tuple[in
     if not any(differ):
         return None
     return tuple(stride if size > 1 else 0 for size, stride in zip(sizes, strides, strict=True))
+
+
+def _bytes_of(tensor: TensorDesc | None) -> int:
+    buffer: BufferTensorDesc | None = tensor.desc if tensor else None
+    assert buffer is not None, "a step has passed the check"
+    return math.prod((buffer.sizes or ())[: buffer.dimension_count]) * ELEMENT_SIZES[buffer.data_type]

@@ -37,6 +37,7 @@ from dml_tile.findings import Severity
 from dml_tile.formats.json_text import parse_json
 from dml_tile.formats.npy import open_npy
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
+from dml_tile.lowering.lower import LoweringOptions
 from dml_tile.pictures.html import picture_html
 from dml_tile.pictures.marks import picture_of
 from dml_tile.pictures.svg import picture_svg
@@ -120,7 +121,7 @@ def _use_document(data: bytes) -> None:
     """Lowers the tiles of a document, draws them, and writes source text for them."""
     parts = [part for part in read_document(data) if isinstance(part, JsonDescriptor)]
     with address_budget(MAX_ADDRESSES_OF_A_RUN):
-        lowered = [lower_part("-", part, _TARGETS[1], max_steps=8) for part in parts]
+        lowered = [lower_part("-", part, _TARGETS[1], LoweringOptions(max_steps=8)) for part in parts]
     tiles = [part for part in parts if not other_operator(part)]
     for language in _LANGUAGES:
         require_safe_log("".join(source_text(language, "-", tiles)))

@@ -62,7 +62,7 @@ def test_a_lowering_writes_the_same_bytes_or_there_is_none(
     except DmlError as error:
         assert check(desc, target)
         own = TensorDataType(source.data_type)
-        types = carriers(ELEMENT_SIZES[own], own, target, allow_float_reinterpretation=allow_floats)
+        types = carriers(ELEMENT_SIZES[own], own, target, allow_floats=allow_floats)
         (rule,) = {finding.rule for finding in error.findings}
         if rule == "DML-LOWER-DataType":
             assert not allow_floats

@@ -56,17 +56,11 @@ def lower(
     """Find tiles that do the same at an older target; exits with 1 if a tile has none."""
     from dml_tile.checks.chosen_tiles import chosen_tiles
     from dml_tile.cli.lower_files import lower_file
+    from dml_tile.lowering.lower import LoweringOptions
 
     target = one_target(targets, "tiles are lowered for one target")
     status = ExitStatus()
     chosen = chosen_tiles(file, known_shapes(dims, input_shapes, infer), pointer, status.complain)
-    lower_file(
-        file,
-        chosen,
-        target,
-        output_format.value,
-        status,
-        allow_float_reinterpretation=not no_float_carriers,
-        max_steps=max_steps,
-    )
+    options = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
+    lower_file(file, chosen, target, output_format.value, status, options)
     raise typer.Exit(status.code)
