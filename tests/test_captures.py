@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,3 +94,4 @@ def test_a_line_that_is_no_capture_is_reported(check: Call, captured: str, messa
 
 def test_the_header_s_folder_is_printed(call: Call) -> None:
     assert call("include-dir").stdout == f"{get_include()}\n"
+    assert Path(get_include(), "dml_tile", "capture.h").is_file()
