@@ -28,7 +28,7 @@ class DmlTileError(Exception):
 
 
 def _restored(kind: type[DmlTileError], args: tuple[Any, ...], attributes: dict[str, Any]) -> DmlTileError:
-    """The exception with these arguments and attributes, whatever its constructor takes."""
+    """Return the exception with these arguments and attributes, without calling its constructor."""
     error = kind.__new__(kind, *args)
     error.__dict__.update(attributes)
     return error

@@ -60,7 +60,7 @@ _ERROR: Final = Severity.ERROR
 
 
 def bases_of(against: Against) -> Basis:
-    """The bases that ``against`` selects. Raises ValueError for an unknown word."""
+    """Return the bases that ``against`` selects. Raises ValueError for an unknown word."""
     if against not in BASES:
         raise ValueError(f"against is {against!r}; it must be one of {', '.join(map(repr, BASES))}")
     return BASES[against]
@@ -88,8 +88,8 @@ class Rule(Generic[Subject]):
     """One requirement: a stable id, what it says, what it rests on, and the function that finds its violations.
 
     ``hresult`` is what DirectML returns when the rule is broken; None where it returns nothing (it crashes), or where
-    nobody knows what it returns. ``severity`` is that of its findings; None means that their basis tells it: a warning
-    where they are documented alone, else an error.
+    nobody knows what it returns. ``severity`` is that of its findings; None means that it follows from their basis: a
+    warning where they are documented alone, else an error.
     """
 
     id: str
@@ -103,18 +103,18 @@ class Rule(Generic[Subject]):
 
     @property
     def usual_severity(self) -> Severity:
-        """The severity of its findings; of those whose basis is a part of the rule's, it may differ."""
+        """The severity of findings that have the whole basis of the rule."""
         return self._severity(self.basis)
 
     def _severity(self, basis: Basis) -> Severity:
         return self.severity or (_WARNING if basis == _DOCUMENTED else _ERROR)
 
     def findings(self, subject: Subject, target: Target) -> Iterator[Finding]:
-        """The findings of this rule on its subject at a target."""
+        """Yield the findings of this rule on its subject at a target."""
         return map(self.finding, self.violations(subject, target))
 
     def finding(self, violation: Violation) -> Finding:
-        """The finding for one place where this rule is broken."""
+        """Return the finding for one place where this rule is broken."""
         basis = self.basis if violation.basis is None else violation.basis
         severity = self._severity(basis)
         returned = self.hresult if violation.hresult is None else violation.hresult
@@ -132,7 +132,7 @@ class Rule(Generic[Subject]):
 
 
 def found_by(rules: Iterable[Rule[Subject]], subject: Subject, target: Target) -> Iterator[Finding]:
-    """The findings of several rules on their subject at a target, in the order of the rules."""
+    """Yield the findings of several rules on their subject at a target, in the order of the rules."""
     for each in rules:
         for violation in each.violations(subject, target):
             yield each.finding(violation)

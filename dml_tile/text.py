@@ -17,36 +17,36 @@ MAX_SHOWN: Final = 60
 
 
 def nearest(name: str, known: Iterable[str], count: int = 1, cutoff: float = 0.6) -> list[str]:
-    """The names that are most like ``name``, the nearest first; none less alike than ``cutoff``, from 0 to 1."""
+    """Return the names most like ``name``, the nearest first; their likeness, from 0 to 1, is at least ``cutoff``."""
     from difflib import get_close_matches  # what is right needs no suggestion
 
     return get_close_matches(name[:MAX_COMPARED], [*known], count, cutoff)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", count: int = 1, cutoff: float = 0.6) -> str:
-    """The question whether one of the nearest names was meant; ``otherwise`` if there is none."""
+    """Return the question whether one of the nearest names was meant; ``otherwise`` if there is none."""
     near = nearest(name, known, count, cutoff)
     return f"did you mean {', '.join(near)}?" if near else otherwise
 
 
 def shortened(text: str, limit: int) -> str:
-    """At most ``limit`` characters of a text; an ellipsis stands for the end that is cut off."""
+    """Return at most ``limit`` characters of a text, with an ellipsis for an end that is cut off."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def shortened_within(text: str, limit: int) -> str:
-    """At most ``limit`` characters of a text; an ellipsis stands for the middle that is cut out."""
+    """Return at most ``limit`` characters of a text, with an ellipsis for a middle that is cut out."""
     head = limit // 2
     return text if len(text) <= limit else f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
 
 
 def braced(values: Iterable[object]) -> str:
-    """Values as C initialises an array: ``{1, 2, 3}``."""
+    """Return values as C initialises an array: ``{1, 2, 3}``."""
     return f"{{{', '.join(map(str, values))}}}"
 
 
 def printable(text: str) -> str:
-    """A text that is safe in a log.
+    """Return a text that is safe in a log.
 
     It has escapes for the characters that move or colour a terminal's cursor, or cannot be encoded, and for what begins
     a command to Azure Pipelines or GitHub's runner anywhere in a line.
@@ -58,12 +58,12 @@ def printable(text: str) -> str:
 
 
 def printable_line_start(name: str) -> str:
-    """A printable name that may begin a line of a log: GitHub's runner takes ``::`` there for a command."""
+    """Return a printable name that may begin a line of a log: GitHub's runner takes ``::`` there for a command."""
     return f"./{printable(name)}" if name.lstrip().startswith(("::", "##")) else printable(name)
 
 
 def printable_json(text: str) -> str:
-    """A JSON text with escapes for what ``printable`` escapes."""
+    """Return a JSON text with escapes for what ``printable`` escapes."""
     if text.isprintable() and "##" not in text:
         return text
     escaped = "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
@@ -71,7 +71,7 @@ def printable_json(text: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as JSON writes it, shortened; of an object or an array, its kind."""
+    """Return a value as JSON writes it, shortened; for an object or an array, its kind."""
     match value:
         case None | True | False:
             return {None: "null", True: "true", False: "false"}[value]
@@ -83,10 +83,10 @@ def shown(value: object) -> str:
 
 
 def json_pointer(steps: Iterable[str | int]) -> str:
-    """The JSON pointer (RFC 6901) of a location."""
+    """Return the JSON pointer (RFC 6901) of a location."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
 def pointer_steps(pointer: str) -> list[str]:
-    """The steps of a JSON pointer; none for the empty one."""
+    """Return the steps of a JSON pointer; none for the empty one."""
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]

@@ -15,13 +15,13 @@ from dml_tile.bindings.slots import (
     INITIALIZER_PERSISTENT,
     PERSISTENT,
     TEMPORARY,
-    Binding,
+    BindingCount,
     BindingPair,
     BindingStage,
     BindPoint,
-    Bound,
-    Count,
+    BoundRange,
     Slot,
+    SlotBinding,
     SlotKind,
 )
 from dml_tile.checks.catalogue import RULES
@@ -40,13 +40,13 @@ from dml_tile.rules.dispatch import (
     Persistence,
     TableRequest,
     TableUse,
-    is_plainly_fine,
+    is_ordinary_table,
 )
 from tests.helpers.descriptors import at
 
 D, R = Basis.DOCUMENTED, Basis.RUNTIME
 
-ALIGNED: Final = Slot.of_tensor(
+ALIGNED: Final = Slot.tensor(
     "InputTensor",
     BufferTensorDesc.model_validate({"DataType": "UINT8", "Sizes": [8], "GuaranteedBaseOffsetAlignment": 64}),
 )
@@ -62,23 +62,25 @@ def point(stage: BindingStage, *, owned: bool = False, bound: bool) -> BindPoint
     return BindPoint("InputTensor", owned, stage, bound)
 
 
-def tensor(binding: Any, kind: int = BindingType.BUFFER) -> Bound:
-    return Bound(Slot.of_tensor("InputTensor", PLAIN), BindingDesc(kind, binding))
+def tensor(binding: Any, kind: int = BindingType.BUFFER) -> SlotBinding:
+    return SlotBinding(Slot.tensor("InputTensor", PLAIN), BindingDesc(kind, binding))
 
 
-def resource(slot_kind: SlotKind, size: int, binding: BufferBinding | None, kind: int = BindingType.BUFFER) -> Bound:
-    return Bound(Slot.of_resource("PersistentResource", slot_kind, size), BindingDesc(kind, binding))
+def resource(
+    slot_kind: SlotKind, size: int, binding: BufferBinding | None, kind: int = BindingType.BUFFER
+) -> SlotBinding:
+    return SlotBinding(Slot.resource("PersistentResource", slot_kind, size), BindingDesc(kind, binding))
 
 
-def initialised(desc: BufferTensorDesc, *bindings: BufferBinding) -> Bound:
-    slot = Slot.of_tensor("operators[0].InputTensor", desc, INITIALIZER_INPUT)
-    return Bound(slot, BindingDesc(BindingType.BUFFER_ARRAY, BufferArrayBinding(bindings)))
+def initialised(desc: BufferTensorDesc, *bindings: BufferBinding) -> SlotBinding:
+    slot = Slot.tensor("operators[0].InputTensor", desc, INITIALIZER_INPUT)
+    return SlotBinding(slot, BindingDesc(BindingType.BUFFER_ARRAY, BufferArrayBinding(bindings)))
 
 
-def of_buffer(buffer: Buffer) -> Bound:
+def of_buffer(buffer: Buffer) -> SlotBinding:
     """A buffer bound to an input of a device that was made on DIRECT3D_DEVICE."""
-    return Bound(
-        Slot.of_tensor("InputTensor", PLAIN), BindingDesc(BindingType.BUFFER, BufferBinding(buffer)), DIRECT3D_DEVICE
+    return SlotBinding(
+        Slot.tensor("InputTensor", PLAIN), BindingDesc(BindingType.BUFFER, BufferBinding(buffer)), DIRECT3D_DEVICE
     )
 
 
@@ -95,7 +97,7 @@ def table(
 OWNED_INPUT: Final = "operators[0].InputTensor"
 RESOURCE: Final = "PersistentResource"
 NONE_GIVEN: Final = BindingDesc()
-OF_NOTHING: Final = Slot.of_tensor("operators[0].InputTensor", PLAIN, INITIALIZER_INPUT)
+OF_NOTHING: Final = Slot.tensor("operators[0].InputTensor", PLAIN, INITIALIZER_INPUT)
 A_REMOVAL: Final = Removal("BindInputs", ())
 
 
@@ -112,12 +114,12 @@ class Case:
 
 
 CASES: Final = [
-    Case("DML-BINDING-SizeInBytes", Binding(ALIGNED, 7), Binding(ALIGNED, 8), "InputTensor"),
-    Case("DML-BINDING-Offset", Binding(ALIGNED, 8, 32), Binding(ALIGNED, 8, 128), "InputTensor"),
+    Case("DML-BINDING-SizeInBytes", BoundRange(ALIGNED, 7), BoundRange(ALIGNED, 8), "InputTensor"),
+    Case("DML-BINDING-Offset", BoundRange(ALIGNED, 8, 32), BoundRange(ALIGNED, 8, 128), "InputTensor"),
     Case(
         "DML-BINDING-Offset",
-        Binding(Slot.of_resource("PersistentResource", PERSISTENT, 8), 8, 128),
-        Binding(Slot.of_resource("PersistentResource", PERSISTENT, 8), 8, 256),
+        BoundRange(Slot.resource("PersistentResource", PERSISTENT, 8), 8, 128),
+        BoundRange(Slot.resource("PersistentResource", PERSISTENT, 8), 8, 256),
         "PersistentResource",
     ),
     Case(
@@ -173,8 +175,8 @@ CASES: Final = [
         resource(INITIALIZER_OUTPUT, 8, on("DEFAULT")),
         "PersistentResource",
     ),
-    Case("DML-BINDING-count", Count(2, 1), Count(1, 1), "bindingCount"),
-    Case("DML-BINDING-count", Count(None, 1), Count(0, 1), "bindings"),
+    Case("DML-BINDING-count", BindingCount(2, 1), BindingCount(1, 1), "bindingCount"),
+    Case("DML-BINDING-count", BindingCount(None, 1), BindingCount(0, 1), "bindings"),
     Case(
         "DML-BINDING-Type",
         tensor(BufferArrayBinding([GOOD]), BindingType.BUFFER_ARRAY),
@@ -185,7 +187,7 @@ CASES: Final = [
     Case("DML-BINDING-Desc-null", tensor(None), tensor(GOOD), "InputTensor.Desc"),
     Case(
         "DML-BINDING-Desc-null",
-        Bound(OF_NOTHING, BindingDesc(BindingType.BUFFER_ARRAY, BufferArrayBinding(None))),
+        SlotBinding(OF_NOTHING, BindingDesc(BindingType.BUFFER_ARRAY, BufferArrayBinding(None))),
         initialised(PLAIN, EMPTY),
         "operators[0].InputTensor.Bindings",
     ),
@@ -229,20 +231,20 @@ CASES: Final = [
     ),
     Case(
         "DML-BINDING-initializer-NONE",
-        Bound(OF_NOTHING, NONE_GIVEN),
-        Bound(Slot.of_tensor("InputTensor", OWNED), NONE_GIVEN),
+        SlotBinding(OF_NOTHING, NONE_GIVEN),
+        SlotBinding(Slot.tensor("InputTensor", OWNED), NONE_GIVEN),
         "operators[0].InputTensor.Type",
     ),
     Case(
         "DML-BINDING-initializer-NONE",
-        Bound(OF_NOTHING, NONE_GIVEN),
-        Bound(OF_NOTHING, BindingDesc(BindingType.NONE, BufferArrayBinding([EMPTY]))),
+        SlotBinding(OF_NOTHING, NONE_GIVEN),
+        SlotBinding(OF_NOTHING, BindingDesc(BindingType.NONE, BufferArrayBinding([EMPTY]))),
         "operators[0].InputTensor.Type",
     ),
     Case(
         "DML-BINDING-initializer-NONE-Desc",
-        Bound(OF_NOTHING, BindingDesc(BindingType.NONE, BufferArrayBinding([EMPTY]))),
-        Bound(OF_NOTHING, NONE_GIVEN),
+        SlotBinding(OF_NOTHING, BindingDesc(BindingType.NONE, BufferArrayBinding([EMPTY]))),
+        SlotBinding(OF_NOTHING, NONE_GIVEN),
         "operators[0].InputTensor.Desc",
     ),
     Case(
@@ -271,14 +273,14 @@ CASES: Final = [
     Case("DML-INITIALIZER-operators-null", InitializerOperators(None), InitializerOperators(()), "operators"),
     Case(
         "DML-BINDING-null",
-        Bound(Slot.of_resource("TemporaryResource", TEMPORARY, 0), None),
+        SlotBinding(Slot.resource("TemporaryResource", TEMPORARY, 0), None),
         resource(TEMPORARY, 0, None, BindingType.NONE),
         "TemporaryResource",
         R,
     ),
     Case(
         "DML-BINDING-null",
-        Bound(Slot.of_resource("PersistentResource", PERSISTENT, 8), None),
+        SlotBinding(Slot.resource("PersistentResource", PERSISTENT, 8), None),
         resource(PERSISTENT, 8, GOOD),
         "PersistentResource",
     ),
@@ -362,7 +364,7 @@ def test_an_empty_binding_is_suggested_where_there_is_nothing_to_bind(
 
 @pytest.mark.parametrize(("size", "allowed"), [(0, True), (8, False)])
 def test_a_null_binding_is_said_to_be_allowed_where_nothing_is_needed(size: int, allowed: bool) -> None:
-    bound = Bound(Slot.of_resource("PersistentResource", PERSISTENT, size), None)
+    bound = SlotBinding(Slot.resource("PersistentResource", PERSISTENT, size), None)
     (finding,) = RULES["DML-BINDING-null"].findings(bound, at("6_4"))
     assert ("which the documentation allows" in finding.message) == allowed
 
@@ -389,7 +391,7 @@ def test_a_plainly_fine_table_breaks_no_rule() -> None:
     for request in requests:
         findings = [f for rule in TABLE_RULES for f in rule.findings(request, at("6_4"))]
         ordinary = request.cpu_descriptor_handle and request.gpu_descriptor_handle
-        assert is_plainly_fine(request) == (not findings and bool(ordinary) and request.given), request
+        assert is_ordinary_table(request) == (not findings and bool(ordinary) and request.given), request
 
 
 @pytest.mark.parametrize("level", list(FeatureLevel))
@@ -415,7 +417,7 @@ def test_a_missing_debug_layer_is_answered_otherwise_than_documented(level: str,
 @pytest.mark.parametrize(("guaranteed", "alignment"), [(0, 16), (8, 16), (16, 16), (64, 64)])
 def test_a_tensor_s_alignment_is_at_least_16(guaranteed: int, alignment: int) -> None:
     fields = {"DataType": "UINT8", "Sizes": [8], "GuaranteedBaseOffsetAlignment": guaranteed}
-    assert Slot.of_tensor("InputTensor", BufferTensorDesc.model_validate(fields)).alignment == alignment
+    assert Slot.tensor("InputTensor", BufferTensorDesc.model_validate(fields)).alignment == alignment
 
 
 def test_levels_are_named_where_they_have_a_name() -> None:

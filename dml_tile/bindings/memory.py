@@ -25,7 +25,7 @@ _RAW_FORMATS: Final = ("B", "<B", "@B", "=B", ">B", "c")
 
 
 def byte_view(buffer: BufferLike, name: str = "the buffer", *, writable: bool = False) -> Bytes:
-    """The bytes of a buffer (bytes, bytearray, memoryview, ndarray, mmap, shared memory), not copied.
+    """Return the bytes of a buffer (bytes, bytearray, memoryview, ndarray, mmap, shared memory), not copied.
 
     ``name`` is the argument's, for messages. Raises TypeError for an object without the buffer protocol, and for one
     that holds Python objects, ValueError for one that is not C-contiguous, or that is read-only where ``writable`` is
@@ -43,7 +43,7 @@ def byte_view(buffer: BufferLike, name: str = "the buffer", *, writable: bool = 
 
 
 def contiguous(buffer: BufferLike, name: str, *, writable: bool = False) -> NDArray[Any]:
-    """A C-contiguous array over the bytes of a buffer: the buffer itself if it is one, else its ``byte_view``.
+    """Return a C-contiguous array over the bytes of a buffer: the buffer itself if it is one, else its ``byte_view``.
 
     Raises what ``byte_view`` raises.
     """
@@ -55,7 +55,7 @@ def contiguous(buffer: BufferLike, name: str, *, writable: bool = False) -> NDAr
 
 
 def element_dtype(buffer: BufferLike, name: str = "array") -> np.dtype[Any] | None:
-    """The dtype of a buffer's elements; None for raw memory: bytes, memoryviews of bytes and arrays of uint8.
+    """Return the dtype of a buffer's elements; None for raw memory (bytes, memoryviews of bytes, arrays of uint8).
 
     Raises TypeError, with the call that mends it, for a masked array, and for elements in the other byte order.
     """
@@ -94,7 +94,7 @@ def _holds_objects(buffer: BufferLike, name: str) -> bool:
 
 
 def region_of(array: NDArray[Any]) -> tuple[Bytes, int]:
-    """The bytes that an array spans, not copied, and the offset of its first element; the strides may be negative.
+    """Return the bytes that an array spans, not copied, and the offset of its first element. Strides may be negative.
 
     Writable if the array is; it has at least one element.
     """
@@ -108,7 +108,7 @@ def region_of(array: NDArray[Any]) -> tuple[Bytes, int]:
 
 
 class _Memory:
-    """The bytes that an array spans, for NumPy, which keeps this object, and so the array, as long as its views."""
+    """The bytes that an array spans, for NumPy, whose views keep this object and so the array alive."""
 
     def __init__(self, array: NDArray[Any], address: int, size: int, is_read_only: bool) -> None:
         self._array = array
@@ -123,7 +123,7 @@ class _Memory:
 def tensor_view(
     buffer: BufferLike, data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None = None
 ) -> NDArray[Any]:
-    """A typed, strided view of a tensor at the start of a buffer, not copied; writable if the buffer is.
+    """Return a typed, strided view of a tensor at the start of a buffer, not copied; writable if the buffer is.
 
     ``sizes`` and ``strides`` are in elements, ``strides=None`` means packed. Raises what ``byte_view`` raises,
     TypeError for what is no integer, and ValueError where the tensor does not fit into the buffer, there are not as

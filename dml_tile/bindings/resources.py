@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # rules are about resources, and known without NumPy
 
 
 class Direct3DDevice:
-    """ID3D12Device: what an IDMLDevice is made on, and what resources belong to.
+    """ID3D12Device, on which an IDMLDevice is made, and to which resources belong.
 
     ``removed_reason`` is S_OK until ``remove`` gives another. What hangs or resets a device is not simulated.
     """
@@ -82,7 +82,7 @@ class Buffer:
         heap: HeapType | int | str = HeapType.DEFAULT,
         flags: ResourceFlags | int = ResourceFlags.ALLOW_UNORDERED_ACCESS,
     ) -> Buffer:
-        """A buffer over the bytes of a writable object (bytearray, ndarray, mmap, shared memory), not copied.
+        """Return a buffer over the bytes of a writable object (bytearray, ndarray, mmap, shared memory), not copied.
 
         A typed array is bound as a tensor of its own data type only; bytes and uint8 as any. Raises TypeError for an
         object without the buffer protocol, a masked array and one in the other byte order, ValueError for one that is
@@ -98,7 +98,7 @@ class Buffer:
 
     @property
     def memory(self) -> Bytes:
-        """The bytes, as a writable array of uint8. Raises MemoryError if there are not so many."""
+        """The bytes, as a writable array of uint8. Raises MemoryError where memory is too small."""
         with self._allocating:
             if self._memory is None:
                 import numpy as np
@@ -125,7 +125,7 @@ class Buffer:
 
 
 class Span(NamedTuple):
-    """A range of memory, from one byte to another: of a buffer that has none yet, or by address."""
+    """A range of memory, from one byte to another: by address, or within a buffer that has no memory yet."""
 
     buffer: Buffer | None
     start: int
@@ -165,14 +165,14 @@ class BufferBinding:
         return self.buffer is None and self.offset == self.size_in_bytes == 0
 
     def span(self, count: int) -> Span | None:
-        """The first ``count`` bytes from ``offset`` on; None where the buffer has fewer. Takes no memory."""
+        """Return the place of the first ``count`` bytes; None where the buffer has fewer. Takes no memory."""
         if self.buffer is None or self.offset + count > self.buffer.size:
             return None
         memory, base = self.buffer.home
         return Span(memory, base + self.offset, base + self.offset + count)
 
     def region(self, count: int) -> Bytes | None:
-        """The bytes of ``span``. Raises MemoryError where there are not so many."""
+        """Return the bytes of ``span``. Raises MemoryError where memory is too small."""
         if self.buffer is None or self.offset + count > self.buffer.size:
             return None
         return self.buffer.memory[self.offset : self.offset + count]
@@ -201,7 +201,7 @@ _BINDINGS: Final[dict[int, tuple[type[object], ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class BindingDesc:
-    """DML_BINDING_DESC: what kind of binding, and the binding; ``BindingDesc()`` binds nothing.
+    """DML_BINDING_DESC: the type of a binding, and the binding; ``BindingDesc()`` binds nothing.
 
     Raises TypeError where the binding is not of the kind.
     """
@@ -221,7 +221,7 @@ BindingLike: TypeAlias = BindingDesc | BufferBinding | BufferArrayBinding
 
 
 def binding_desc(binding: BindingLike) -> BindingDesc:
-    """The DML_BINDING_DESC of a binding. Raises TypeError for anything else."""
+    """Return the DML_BINDING_DESC of a binding. Raises TypeError for anything else."""
     match binding:
         case BindingDesc():
             return binding
@@ -235,7 +235,7 @@ def binding_desc(binding: BindingLike) -> BindingDesc:
 
 
 def bindings_of(bindings: Iterable[BindingLike]) -> list[BindingDesc]:
-    """The DML_BINDING_DESC of each binding. Raises TypeError for anything else."""
+    """Return the DML_BINDING_DESC of each binding. Raises TypeError for anything else."""
     if not isinstance(bindings, Iterable):
         raise TypeError(f"a sequence of bindings was expected, not a {type(bindings).__name__}")
     return [binding_desc(binding) for binding in bindings]
@@ -253,7 +253,7 @@ def _heap(heap: HeapType | int | str) -> HeapType | int:
 
 
 def uint(name: str, value: SupportsIndex) -> int:
-    """The value of a UINT argument. Raises TypeError for what is no integer, ValueError for what no UINT holds."""
+    """Return a UINT argument as an int. Raises TypeError for what is no integer, ValueError for what no UINT holds."""
     return _within(name, value, UINT_MAX)
 
 

@@ -1,4 +1,4 @@
-"""The slots of a binding table and the bindings given for them, as the rules of bindings look at them."""
+"""The slots of a binding table and the bindings given for them, which are the subjects of rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BindingStage = Literal["initialisation", "execution"]
 
 
 class SlotKind(NamedTuple):
-    """The binding that a kind of slot takes, when it is bound, and on which heaps its buffer may be.
+    """A kind of slot: the type of its binding, the stage at which it is bound, and the heaps of its buffer.
 
     ``unordered_access`` is whether the buffer is reached through an unordered access view. ``name`` stands in messages.
     """
@@ -64,7 +64,7 @@ INITIALIZER_PERSISTENT: Final = SlotKind(
 
 
 class Slot(NamedTuple):
-    """One tensor or resource of a binding table. Sizes and alignment are in bytes; size 0: nothing is to be bound."""
+    """A tensor or resource of a binding table. Sizes and alignment are in bytes; a slot of size 0 takes no binding."""
 
     name: str
     kind: SlotKind
@@ -74,19 +74,19 @@ class Slot(NamedTuple):
     """The tensor's data type; None for a resource."""
 
     @classmethod
-    def of_tensor(cls, name: str, desc: BufferTensorDesc, kind: SlotKind = TENSOR) -> Slot:
-        """The slot of a tensor; its size is 0 if the tensor is bound at the other stage."""
+    def tensor(cls, name: str, desc: BufferTensorDesc, kind: SlotKind = TENSOR) -> Slot:
+        """Return the slot of a tensor; its size is 0 if the tensor is bound at the other stage."""
         wanted = bool(int(desc.flags) & _OWNED_BY_DML) == (kind.stage == "initialisation")
         alignment = max(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, desc.guaranteed_base_offset_alignment)
         return cls(name, kind, desc.total_tensor_size_in_bytes if wanted else 0, alignment, desc.data_type)
 
     @classmethod
-    def of_resource(cls, name: str, kind: SlotKind, size_in_bytes: int) -> Slot:
-        """The slot of a persistent or temporary resource."""
+    def resource(cls, name: str, kind: SlotKind, size_in_bytes: int) -> Slot:
+        """Return the slot of a persistent or temporary resource."""
         return cls(name, kind, size_in_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT)
 
 
-class Binding(NamedTuple):
+class BoundRange(NamedTuple):
     """A range of memory that is bound to a slot; size and offset are in bytes."""
 
     slot: Slot
@@ -98,7 +98,7 @@ class Binding(NamedTuple):
         return self.slot.name
 
 
-class Bound(NamedTuple):
+class SlotBinding(NamedTuple):
     """The binding that a program gives for a slot; ``desc`` is None for a null pointer.
 
     ``direct3d_device`` is what the IDMLDevice was made on.
@@ -127,7 +127,7 @@ class Bound(NamedTuple):
         return (given, given.buffer) if self.slot.size_in_bytes and given and given.buffer is not None else None
 
 
-class Count(NamedTuple):
+class BindingCount(NamedTuple):
     """The numbers of bindings given and expected; ``given`` is None for a null array."""
 
     given: int | None

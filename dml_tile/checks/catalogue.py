@@ -9,7 +9,7 @@ from dml_tile.dialects.rules import DIALECT_RULES, SPECIFICATION_RULES
 from dml_tile.dxdispatch.rules import DXDISPATCH_RULES
 from dml_tile.findings import Rule
 from dml_tile.lowering.rules import LOWERING_RULES
-from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_PAIR_RULES, BINDING_RULES, BOUND_RULES, COUNT_RULES
+from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_COUNT_RULES, BINDING_PAIR_RULES, RANGE_RULES, SLOT_RULES
 from dml_tile.rules.capture import CAPTURE_RULES
 from dml_tile.rules.check import DESCRIPTOR_RULES
 from dml_tile.rules.device import COMPILATION_RULES, CREATION_RULES, FEATURE_RULES, INITIALIZER_RULES, REMOVAL_RULES
@@ -22,27 +22,21 @@ from dml_tile.rules.dispatch import (
 )
 from dml_tile.text import did_you_mean
 
-_DIALECT_RULES: Final[tuple[Rule[Any], ...]] = (*SPECIFICATION_RULES.values(), *DIALECT_RULES, *BACK_END_RULES)
-_BINDING_RULES: Final = COUNT_RULES + BOUND_RULES + BIND_POINT_RULES + BINDING_RULES + BINDING_PAIR_RULES
-_DEVICE_RULES: Final = CREATION_RULES + FEATURE_RULES + REMOVAL_RULES + COMPILATION_RULES + INITIALIZER_RULES
-_DISPATCH_RULES: Final = TABLE_RULES + TABLE_USE_RULES + DISPATCH_RULES + INITIALIZATION_RULES + PERSISTENCE_RULES
+_RULES: Final[tuple[tuple[Rule[Any], ...], ...]] = (
+    DESCRIPTOR_RULES,
+    (*SPECIFICATION_RULES.values(), *DIALECT_RULES, *BACK_END_RULES),
+    (*DXDISPATCH_RULES, *CAPTURE_RULES, *LOWERING_RULES),
+    (*BINDING_COUNT_RULES, *SLOT_RULES, *BIND_POINT_RULES, *RANGE_RULES, *BINDING_PAIR_RULES),
+    (*CREATION_RULES, *FEATURE_RULES, *REMOVAL_RULES, *COMPILATION_RULES, *INITIALIZER_RULES),
+    (*TABLE_RULES, *TABLE_USE_RULES, *DISPATCH_RULES, *INITIALIZATION_RULES, *PERSISTENCE_RULES),
+)
 
-RULES: Final[dict[str, Rule[Any]]] = {
-    rule.id: rule
-    for rule in DESCRIPTOR_RULES
-    + _DIALECT_RULES
-    + DXDISPATCH_RULES
-    + CAPTURE_RULES
-    + LOWERING_RULES
-    + _BINDING_RULES
-    + _DEVICE_RULES
-    + _DISPATCH_RULES
-}
+RULES: Final[dict[str, Rule[Any]]] = {rule.id: rule for rules in _RULES for rule in rules}
 """Every rule, by its id."""
 
 
 def rule_named(rule_id: str) -> Rule[Any]:
-    """The rule with this id. Raises ValueError, with the nearest ids, for any other."""
+    """Return the rule with this id. Raises ValueError, with the nearest ids, for any other."""
     if rule_id not in RULES:
         hint = did_you_mean(rule_id, RULES, "`dml-tile explain` lists all rules", count=3, cutoff=0.4)
         raise ValueError(f"there is no rule {rule_id!r}; {hint}")

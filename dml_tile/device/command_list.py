@@ -17,7 +17,7 @@ class RecordedDispatch(Protocol):
     """A dispatch that was recorded."""
 
     def execute(self, call: str) -> None:
-        """Execute the dispatch; ``call`` is told as what removed the device, if that is what comes of it."""
+        """Execute the dispatch; if it removes the device, ``call`` is named as the reason."""
 
 
 class CommandList:
@@ -51,4 +51,4 @@ class CommandList:
 
 
 IMMEDIATE: Final = CommandList()
-"""Stands for a command list that is executed at once, each time that something is recorded; it holds nothing."""
+"""A command list that stands for immediate execution of what is recorded; it holds nothing."""

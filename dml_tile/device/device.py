@@ -225,7 +225,7 @@ def _writable(name: str, memory: BufferLike | Buffer) -> Buffer:
 
 
 def _readable(name: str, memory: BufferLike | Buffer) -> Buffer:
-    """A buffer to read from; of memory that is read-only, a copy, since buffers can be written to."""
+    """Return a buffer to read from; read-only memory is copied, since buffers can be written to."""
     if isinstance(memory, Buffer):
         return memory
     view = byte_view(memory, name)

@@ -40,14 +40,14 @@ class BindingProperties:
     persistent_resource_size: int
 
 
-_NO_TEMPORARY: Final = Slot.of_resource("TemporaryResource", TEMPORARY, 0)
-_OF_AN_INITIALIZER: Final = BindingProperties(0, 0, 0)
-_PERSISTENT_OF_AN_INITIALIZER: Final = Slot.of_resource("PersistentResource", INITIALIZER_PERSISTENT, 0)
+_NO_TEMPORARY: Final = Slot.resource("TemporaryResource", TEMPORARY, 0)
+_INITIALIZER_PROPERTIES: Final = BindingProperties(0, 0, 0)
+_INITIALIZER_PERSISTENT_SLOT: Final = Slot.resource("PersistentResource", INITIALIZER_PERSISTENT, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The properties of a compiled operator that its descriptor and the target decide."""
+    """The properties of a compiled operator that follow from its descriptor and the target."""
 
     desc: TileOperatorDesc
     plan: Plan | None
@@ -58,7 +58,7 @@ class _Layout:
     persistent_slot: Slot
 
     @classmethod
-    def of(cls, desc: TileOperatorDesc, target: Target) -> _Layout:
+    def from_desc(cls, desc: TileOperatorDesc, target: Target) -> _Layout:
         source, destination = described(desc)
         owns_input = bool(source.flags & TensorFlags.OWNED_BY_DML)
         persistent = source.total_tensor_size_in_bytes if owns_input else 0
@@ -69,21 +69,21 @@ class _Layout:
             None if why_never_executed(desc, target) else plan_of(desc),
             owns_input,
             BindingProperties(_DESCRIPTORS_OF_A_TILE, 0, persistent),
-            (Slot.of_tensor("InputTensor", source),),
-            (Slot.of_tensor("OutputTensor", destination),),
-            Slot.of_resource("PersistentResource", PERSISTENT, persistent),
+            (Slot.tensor("InputTensor", source),),
+            (Slot.tensor("OutputTensor", destination),),
+            Slot.resource("PersistentResource", PERSISTENT, persistent),
         )
 
 
-_kept: Final[dict[tuple[int, Target], _Layout]] = {}
+_layouts: Final[dict[tuple[int, Target], _Layout]] = {}
 
 
 def _layout_of(desc: TileOperatorDesc, target: Target) -> _Layout:
-    """The layout that was made of this very descriptor, or a new one: comparing descriptors would take longer."""
-    layout = _kept.get((id(desc), target))
-    if layout is None:  # what is kept holds its descriptor, so that no other has its id
-        layout = _Layout.of(desc, target)
-        keep(_kept, (id(desc), target), layout)
+    """Return the cached layout of this very object, or a new one: comparing descriptors would take longer."""
+    layout = _layouts.get((id(desc), target))
+    if layout is None:  # a cached layout holds its descriptor, so that no other has its id
+        layout = _Layout.from_desc(desc, target)
+        keep(_layouts, (id(desc), target), layout)
     return layout
 
 
@@ -117,7 +117,7 @@ class CompiledOperator:
         self._properties = layout.properties
 
     def get_binding_properties(self) -> BindingProperties:
-        """Return what binding it requires; also works after the device was removed."""
+        """Return the requirements of binding it; also works after the device was removed."""
         return self._properties
 
 
@@ -127,13 +127,13 @@ class OperatorInitializer:
     def __init__(self, lifetime: Lifetime, operators: Iterable[CompiledOperator] | None, call: str) -> None:
         self.lifetime = lifetime
         self.resets = 0
-        self._take(operators, call)
-        self.persistent_slot = _PERSISTENT_OF_AN_INITIALIZER
+        self._set_operators(operators, call)
+        self.persistent_slot = _INITIALIZER_PERSISTENT_SLOT
         self.temporary_slot = _NO_TEMPORARY
 
     def get_binding_properties(self) -> BindingProperties:
         """Return zeros; also works after the device was removed."""
-        return _OF_AN_INITIALIZER
+        return _INITIALIZER_PROPERTIES
 
     def reset(self, operators: Iterable[CompiledOperator] | None = ()) -> None:
         """Replace the operators. Binding tables that were made before cannot be used any more.
@@ -142,10 +142,10 @@ class OperatorInitializer:
         operator of another device, unless the device's ``against`` is ``"runtime"``; TypeError for anything but
         compiled operators. Not thread-safe.
         """
-        self._take(operators, "Reset")
+        self._set_operators(operators, "Reset")
         self.resets += 1
 
-    def _take(self, operators: Iterable[CompiledOperator] | None, call: str) -> None:
+    def _set_operators(self, operators: Iterable[CompiledOperator] | None, call: str) -> None:
         if operators is None:
             self.lifetime.require(call, INITIALIZER_RULES, InitializerOperators(None))
             raise AssertionError("a null array is refused by any contract")
@@ -159,11 +159,11 @@ class OperatorInitializer:
         self.lifetime.require(call, INITIALIZER_RULES, targets)
         self.operators = operators
         self.input_slots = tuple(
-            Slot.of_tensor(f"operators[{i}].InputTensor", described(operator.desc)[0], INITIALIZER_INPUT)
+            Slot.tensor(f"operators[{i}].InputTensor", described(operator.desc)[0], INITIALIZER_INPUT)
             for i, operator in enumerate(operators)
         )
         self.output_slots = tuple(
-            Slot.of_resource(f"operators[{i}].PersistentResource", INITIALIZER_OUTPUT, size)
+            Slot.resource(f"operators[{i}].PersistentResource", INITIALIZER_OUTPUT, size)
             for i, size in enumerate(op.get_binding_properties().persistent_resource_size for op in operators)
         )
 

@@ -23,7 +23,7 @@ _DESCRIPTORS_VOLATILE: Final = int(ExecutionFlags.DESCRIPTORS_VOLATILE)
 
 
 class _Access(NamedTuple):
-    """A slot that a dispatch reads or writes, and what is bound to it."""
+    """A slot that a dispatch reads or writes, and its binding."""
 
     slot: Slot
     binding: BufferBinding | None
@@ -53,7 +53,7 @@ class Execution:
         self._compiled = compiled
         self._table = table
         self._is_volatile = bool(int(compiled.flags) & _DESCRIPTORS_VOLATILE)
-        self._recorded = None if self._is_volatile else self._bound()
+        self._recorded = None if self._is_volatile else self._accesses()
 
     def missing(self) -> list[Finding]:
         """Return the findings of bindings that are missing although they are required for recording."""
@@ -64,7 +64,7 @@ class Execution:
         if self._lifetime.is_removed(call) or self._lifetime.direct3d_device.removed_reason:
             return
         compiled, lifetime = self._compiled, self._lifetime
-        source, output = accesses = self._recorded or self._bound()
+        source, output = accesses = self._recorded or self._accesses()
         findings = self._missing(accesses)
         state = Initialization("dispatchable", compiled.initialisations, "execution")
         findings += lifetime.findings(INITIALIZATION_RULES, state)
@@ -82,12 +82,12 @@ class Execution:
                 written.fill(POISON)
             run_once(compiled.plan, read, written)
 
-    def _bound(self) -> tuple[_Access, _Access]:
+    def _accesses(self) -> tuple[_Access, _Access]:
         compiled, table = self._compiled, self._table
-        is_its_own = table.dispatchable is compiled  # unless it was reset since
+        is_own_table = table.dispatchable is compiled  # unless it was reset since
         slot = compiled.persistent_slot if compiled.owns_input else compiled.input_slots[0]
-        bound = (table.persistent if compiled.owns_input else table.inputs[0]) if is_its_own else None
-        return _Access(slot, bound), _Access(compiled.output_slots[0], table.outputs[0] if is_its_own else None)
+        bound = (table.persistent if compiled.owns_input else table.inputs[0]) if is_own_table else None
+        return _Access(slot, bound), _Access(compiled.output_slots[0], table.outputs[0] if is_own_table else None)
 
     def _missing(self, accesses: Sequence[_Access]) -> list[Finding]:
         unnoticed = "DirectML does not notice: the descriptors are volatile" if self._is_volatile else ""
@@ -167,7 +167,7 @@ def _may_write(
     writes: Sequence[_Access],
     desc: TileOperatorDesc | None = None,
 ) -> bool:
-    """Return whether there are no findings and no overlaps; findings remove the device."""
+    """Return True if there are no findings and no overlaps; findings remove the device."""
     pairs = list(_overlaps(reads, writes))
     for pair in pairs:
         findings += lifetime.findings(BINDING_PAIR_RULES, pair)

@@ -110,5 +110,5 @@ class Lifetime:
             raise DmlError(self._removal.findings, self._removal.call)
 
     def _report(self) -> None:
-        """Tell a test that watches that the device is removed, or is used although it is."""
+        """Report to a watching test that the device is removed, or is used after its removal."""
         report_removal(self, f"A device at {self.target.label} was removed by {self._removal}")

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dml_tile.bindings.resources import BindingLike, BufferBinding, binding_desc, bindings_of, uint
-from dml_tile.bindings.slots import INITIALIZER_INPUT, Binding, BindPoint, Bound, Count, Slot
+from dml_tile.bindings.slots import INITIALIZER_INPUT, BindingCount, BindPoint, BoundRange, Slot, SlotBinding
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.directml.enums import BindingType
 from dml_tile.findings import Finding
-from dml_tile.rules import dispatch
-from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES, BOUND_RULES, COUNT_RULES, is_plainly_fine
-from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, TableUse
+from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_COUNT_RULES, RANGE_RULES, SLOT_RULES, is_ordinary_binding
+from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, TableUse, is_ordinary_table
 
 Bindings: TypeAlias = list[BufferBinding | None]
 """A binding for each slot, None where nothing is bound."""
@@ -28,7 +27,7 @@ SOME_HANDLE: Final = 0x1000
 """A descriptor handle that is not null; there is no descriptor heap here."""
 
 
-_MADE_FOR: Final = (CompiledOperator, OperatorInitializer, Operator)
+_TABLE_OBJECTS: Final = (CompiledOperator, OperatorInitializer, Operator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class BindingTableDesc:
     size_in_descriptors: int | None = None
 
     def __post_init__(self) -> None:
-        if self.dispatchable is not None and not isinstance(self.dispatchable, _MADE_FOR):
+        if self.dispatchable is not None and not isinstance(self.dispatchable, _TABLE_OBJECTS):
             raise TypeError(f"a dispatchable was expected, not a {type(self.dispatchable).__name__}")
         if self.size_in_descriptors is not None:
             uint("size_in_descriptors", self.size_in_descriptors)
@@ -63,7 +62,7 @@ class BindingTable:
 
     def __init__(self, lifetime: Lifetime, desc: BindingTableDesc | None, call: str) -> None:
         self.lifetime = lifetime
-        self._take(desc, call)
+        self._set_desc(desc, call)
 
     def reset(self, desc: BindingTableDesc | None) -> None:
         """Drop all bindings and take another description; a refused description changes nothing.
@@ -71,41 +70,43 @@ class BindingTable:
         Raises DmlError as ``Device.create_binding_table`` does.
         """
         self.lifetime.require_present("Reset")
-        self._take(desc, "Reset")
+        self._set_desc(desc, "Reset")
 
     def bind_inputs(self, bindings: Sequence[BindingLike] | None) -> None:
         """Bind all inputs: one buffer for an operator, an array of one buffer for each operator of an initializer.
 
         ``None`` unbinds them. Raises DmlError where DirectML would crash, or if the device raises removals.
         """
-        if made := self._made("BindInputs"):
-            self.inputs = self._bind("BindInputs", bindings, made.input_slots, self.inputs)
+        if dispatchable := self._usable_dispatchable("BindInputs"):
+            self.inputs = self._bind("BindInputs", bindings, dispatchable.input_slots, self.inputs)
 
     def bind_outputs(self, bindings: Sequence[BindingLike] | None) -> None:
         """Bind all outputs: one buffer for an operator, the operators' persistent resources for an initializer.
 
         ``None`` unbinds them. Raises DmlError where DirectML would crash, or if the device raises removals.
         """
-        if made := self._made("BindOutputs"):
-            self.outputs = self._bind("BindOutputs", bindings, made.output_slots, self.outputs)
+        if dispatchable := self._usable_dispatchable("BindOutputs"):
+            self.outputs = self._bind("BindOutputs", bindings, dispatchable.output_slots, self.outputs)
 
     def bind_temporary_resource(self, binding: BindingLike | None) -> None:
         """Bind an empty temporary resource: no tile needs one. None is a null pointer, at which DirectML crashes.
 
         Raises DmlError where DirectML would crash, or if the device raises removals.
         """
-        if made := self._made("BindTemporaryResource"):
-            self._bind_one("BindTemporaryResource", binding, made.temporary_slot, None)
+        if dispatchable := self._usable_dispatchable("BindTemporaryResource"):
+            self._bind_one("BindTemporaryResource", binding, dispatchable.temporary_slot, None)
 
     def bind_persistent_resource(self, binding: BindingLike | None) -> None:
         """Bind the buffer that was an output of the operator's initialisation, if its input is OWNED_BY_DML.
 
         None is a null pointer, at which DirectML crashes. Raises DmlError there, or if the device raises removals.
         """
-        if made := self._made("BindPersistentResource"):
-            self.persistent = self._bind_one("BindPersistentResource", binding, made.persistent_slot, self.persistent)
+        if dispatchable := self._usable_dispatchable("BindPersistentResource"):
+            self.persistent = self._bind_one(
+                "BindPersistentResource", binding, dispatchable.persistent_slot, self.persistent
+            )
 
-    def _take(self, desc: BindingTableDesc | None, call: str) -> None:
+    def _set_desc(self, desc: BindingTableDesc | None, call: str) -> None:
         dispatchable, resets = None, 0
         if desc is not None and not isinstance(desc, BindingTableDesc):
             raise TypeError(f"a BindingTableDesc was expected, not a {type(desc).__name__}")
@@ -120,7 +121,7 @@ class BindingTable:
                 gpu_descriptor_handle=desc.gpu_descriptor_handle,
                 size_in_descriptors=(required or 0) if desc.size_in_descriptors is None else desc.size_in_descriptors,
             )
-            if not dispatch.is_plainly_fine(request):
+            if not is_ordinary_table(request):
                 self.lifetime.require(call, TABLE_RULES, request)
             resets = dispatchable.resets if isinstance(dispatchable, OperatorInitializer) else 0
         self.dispatchable = dispatchable
@@ -129,7 +130,7 @@ class BindingTable:
         self.outputs = [None] * len(dispatchable.output_slots if dispatchable else ())
         self.persistent = None
 
-    def _made(self, call: str) -> Dispatchable | None:
+    def _usable_dispatchable(self, call: str) -> Dispatchable | None:
         """Return the dispatchable that the table was made for, or None if the device was removed."""
         if self.lifetime.is_removed(call):
             return None
@@ -140,13 +141,15 @@ class BindingTable:
     def _bind(
         self, call: str, bindings: Sequence[BindingLike] | None, slots: Sequence[Slot], before: Bindings
     ) -> Bindings:
-        """Return what is bound after a call: nothing if ``bindings`` is None, what was bound before if one is wrong."""
+        """Return the bindings after a call: none if ``bindings`` is None, those of ``before`` if one is wrong."""
         given = None if bindings is None else bindings_of(bindings)
-        findings = self.lifetime.findings(COUNT_RULES, Count(None if given is None else len(given), len(slots)))
+        findings = self.lifetime.findings(
+            BINDING_COUNT_RULES, BindingCount(None if given is None else len(given), len(slots))
+        )
         pairs = zip(slots, given or (), strict=False) if not findings else ()
-        bound = [Bound(slot, desc, self.lifetime.direct3d_device) for slot, desc in pairs]
+        bound = [SlotBinding(slot, desc, self.lifetime.direct3d_device) for slot, desc in pairs]
         for one in bound:
-            _require_its_elements(one)
+            _require_matching_elements(one)
             findings += self._findings(one)
         if findings:
             self.lifetime.remove(call, findings, self._desc)
@@ -157,7 +160,7 @@ class BindingTable:
     def _bind_one(
         self, call: str, binding: BindingLike | None, slot: Slot, before: BufferBinding | None
     ) -> BufferBinding | None:
-        bound = Bound(slot, None if binding is None else binding_desc(binding), self.lifetime.direct3d_device)
+        bound = SlotBinding(slot, None if binding is None else binding_desc(binding), self.lifetime.direct3d_device)
         if findings := self._findings(bound):
             self.lifetime.remove(call, findings, self._desc)
             return before
@@ -169,18 +172,18 @@ class BindingTable:
         """The descriptor of the operator that the table was made for."""
         return self.dispatchable.desc if isinstance(self.dispatchable, CompiledOperator) else None
 
-    def _findings(self, bound: Bound) -> list[Finding]:
-        if is_plainly_fine(bound):
+    def _findings(self, bound: SlotBinding) -> list[Finding]:
+        if is_ordinary_binding(bound):
             return []
-        findings = self.lifetime.findings(BOUND_RULES, bound)
-        findings += self.lifetime.findings(BIND_POINT_RULES, _point(bound))
+        findings = self.lifetime.findings(SLOT_RULES, bound)
+        findings += self.lifetime.findings(BIND_POINT_RULES, _bind_point(bound))
         if bound.range is not None:
             range_, _ = bound.range
-            findings += self.lifetime.findings(BINDING_RULES, Binding(bound.slot, range_.size_in_bytes, range_.offset))
+            findings += self.lifetime.findings(RANGE_RULES, BoundRange(bound.slot, range_.size_in_bytes, range_.offset))
         return findings
 
 
-def _require_its_elements(bound: Bound) -> None:
+def _require_matching_elements(bound: SlotBinding) -> None:
     """Raise TypeError for a buffer that wraps an array of another data type than the tensor's."""
     buffer = bound.given.buffer if bound.given is not None else None
     if buffer is not None and buffer.dtype is not None and bound.slot.data_type is not None:
@@ -189,8 +192,8 @@ def _require_its_elements(bound: Bound) -> None:
         require_data_type(buffer.dtype, bound.slot.data_type, bound.slot.name)
 
 
-def _point(bound: Bound) -> BindPoint:
-    """Describe a slot to the rules that say which slots must be bound, and which must not."""
+def _bind_point(bound: SlotBinding) -> BindPoint:
+    """Return the subject of the rules that say which slots must be bound, and which must not."""
     slot, given = bound.slot, bound.given
     if slot.size_in_bytes:
         is_bound = bound.desc is None or bound.desc.type != BindingType.NONE  # null has a rule of its own

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, Binding, BindingStage, BindPoint, Slot
+from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, BindingStage, BindPoint, BoundRange, Slot
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.enums import OperatorType, TensorFlags
@@ -37,7 +37,7 @@ from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.replacement import replacement
 from dml_tile.findings import Against, Finding, Severity, found_by
 from dml_tile.input_errors import unreadable
-from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES
+from dml_tile.rules.binding import BIND_POINT_RULES, RANGE_RULES
 from dml_tile.rules.check import check, not_a_tile
 from dml_tile.simulation.target import resolve
 from dml_tile.text import json_pointer, printable
@@ -168,9 +168,9 @@ class _BoundTiles:
             if point.needed and point.bound:
                 (source,) = bindings[name]
                 offset = self._offset(source)
-                slot = Slot.of_tensor(name, buffer, TENSOR if stage == "execution" else INITIALIZER_INPUT)
-                binding = Binding(slot, self._memory[source.name].bytes.nbytes - offset, offset)
-                yield from found_by(BINDING_RULES, binding, self._target)
+                slot = Slot.tensor(name, buffer, TENSOR if stage == "execution" else INITIALIZER_INPUT)
+                binding = BoundRange(slot, self._memory[source.name].bytes.nbytes - offset, offset)
+                yield from found_by(RANGE_RULES, binding, self._target)
 
     def _range(self, sources: Sequence[BindingSource]) -> Bytes:
         (source,) = sources

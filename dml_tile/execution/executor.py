@@ -13,7 +13,7 @@ from numpy import may_share_memory, ndarray
 from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import BufferLike, Bytes, byte_view, contiguous, element_dtype, require_data_type
-from dml_tile.bindings.slots import TENSOR, Binding, BindingPair, Slot
+from dml_tile.bindings.slots import TENSOR, BindingPair, BoundRange, Slot
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.dtypes import DTYPES
@@ -156,7 +156,7 @@ class CompiledTile:
         for name, size, memory in zip(_NAMES, self.sizes_in_bytes, (source, destination), strict=True):
             if memory.nbytes < size:
                 findings += range_is_large_enough.findings(
-                    Binding(Slot(name, TENSOR, size, 1), memory.nbytes), self.target
+                    BoundRange(Slot(name, TENSOR, size, 1), memory.nbytes), self.target
                 )
         if may_share_memory(source, destination):
             findings += output_is_apart.findings(BindingPair("OutputTensor", "InputTensor", True), self.target)

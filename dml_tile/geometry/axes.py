@@ -22,7 +22,7 @@ class Axis(NamedTuple):
 def tile_axes(
     sizes: Sequence[int], repeats: Sequence[int], source_strides: Sequence[int], destination_strides: Sequence[int]
 ) -> tuple[Axis, ...]:
-    """The axes of a tile, the outermost first; ``sizes`` are the input's."""
+    """Return the axes of a tile, the outermost first; ``sizes`` are the input's."""
     axes: list[Axis] = []
     for size, repeat, source, destination in zip(sizes, repeats, source_strides, destination_strides, strict=True):
         axes += Axis(repeat, 0, size * destination), Axis(size, source, destination)
@@ -30,7 +30,7 @@ def tile_axes(
 
 
 def coalesce(axes: Iterable[Axis]) -> tuple[Axis, ...]:
-    """The same walk in as few axes as its neighbours allow."""
+    """Return the same walk in as few axes as possible: neighbours that walk on alike are joined."""
     joined: list[Axis] = []
     for axis in axes:
         if axis.length == 1:

@@ -32,7 +32,7 @@ class ByteWalk:
     axes: tuple[Axis, ...]
 
     @classmethod
-    def of(
+    def from_elements(
         cls,
         element_size: int,
         sizes: Sequence[int],
@@ -40,7 +40,7 @@ class ByteWalk:
         source_strides: Sequence[int],
         destination_strides: Sequence[int],
     ) -> Self:
-        """The walk of a tile; the strides are in elements."""
+        """Return the walk of a tile; the strides are in elements."""
         in_bytes = [[stride * element_size for stride in strides] for strides in (source_strides, destination_strides)]
         axes = [Axis(element_size, 1, 1), *tile_axes(sizes, repeats, *in_bytes)]
         walked = (axis for axis in axes if axis.length > 1)
@@ -62,7 +62,7 @@ class ByteWalk:
 
 
 def axes_in_units(axes: Sequence[Axis], unit: int) -> tuple[Axis, ...] | None:
-    """Axes in bytes as axes in elements of ``unit`` bytes; None where they break such elements up.
+    """Convert axes in bytes to axes in elements of ``unit`` bytes; None where they break such elements up.
 
     Each element is then a run of bytes, in the input as in the output, at a multiple of ``unit``.
     """
@@ -76,7 +76,7 @@ def axes_in_units(axes: Sequence[Axis], unit: int) -> tuple[Axis, ...] | None:
 
 
 def indivisible_length(axes: Sequence[Axis], unit: int) -> int | None:
-    """A length in bytes that is no multiple of ``unit``: the innermost run's, else a stride; None if there is none."""
+    """Return a length in bytes that is no multiple of ``unit``, the innermost run's or a stride; None if all are."""
     run = axes[-1].length if axes and axes[-1][1:] == (1, 1) else 1
     outer = axes[:-1] if run > 1 else axes
     lengths = [run, *(stride for axis in outer for stride in (axis.source, axis.destination))]
@@ -84,7 +84,7 @@ def indivisible_length(axes: Sequence[Axis], unit: int) -> int | None:
 
 
 def dimensions_of(axes: Sequence[Axis]) -> tuple[Dimension, ...]:
-    """The fewest dimensions that walk coalesced axes: one takes a repeat together with what is repeated."""
+    """Return the fewest dimensions that walk coalesced axes: a repeat shares one with what it repeats."""
     dimensions: list[Dimension] = []
     repeat: Axis | None = None
     for axis in axes:
@@ -103,13 +103,13 @@ def dimensions_of(axes: Sequence[Axis]) -> tuple[Dimension, ...]:
 
 
 def packing(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The copy that packs what the axes read, without its repeats."""
+    """Return the copy that packs what the axes read, without its repeats."""
     walked = [axis for axis in axes if axis.source]
     strides = packed_strides([axis.length for axis in walked])
     return coalesce(Axis(axis.length, axis.source, stride) for axis, stride in zip(walked, strides, strict=True))
 
 
 def unpacking(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The copy that spreads what the axes write, repeats and all, from packed memory."""
+    """Return the copy that spreads what the axes write, repeats included, from packed memory."""
     strides = packed_strides([axis.length for axis in axes])
     return coalesce(Axis(axis.length, stride, axis.destination) for axis, stride in zip(axes, strides, strict=True))

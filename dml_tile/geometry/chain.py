@@ -25,12 +25,12 @@ MAX_STEPS: Final = 256
 
 
 def can_be_chained(axes: Sequence[Axis], most: int) -> bool:
-    """True if such a chain of tiles of at most ``most`` dimensions exists; ``most`` is 2 or more."""
+    """Return True if a chain of tiles of at most ``most`` dimensions exists; ``most`` is 2 or more."""
     return len(dimensions_of(axes)) <= most or max(len(packing(axes)), len(unpacking(axes))) <= most
 
 
 def shortest_chain(axes: Sequence[Axis], most: int) -> list[tuple[Axis, ...]]:
-    """The axes of each step, in the fewest steps possible, and with the least scratch memory for that many.
+    """Return the axes of each step: the fewest steps possible, and the least scratch memory for that many.
 
     ``axes`` are coalesced, in elements, in the order of the output; they can be chained.
     """
@@ -50,7 +50,7 @@ def shortest_chain(axes: Sequence[Axis], most: int) -> list[tuple[Axis, ...]]:
 
 
 def _repeats_of_steps(axes: Sequence[Axis], most: int) -> list[set[int]]:
-    """The repeats that each of two or more steps does, by their indices among the axes."""
+    """Return the repeats that each of two or more steps does, by their indices among the axes."""
     repeats = [i for i, axis in enumerate(axes) if not axis.source]
     free_in_last = {i for i in repeats if i == 0 or not _continues(axes[i - 1], axes[i])}
     costly = [i for i in repeats if i not in free_in_last]
@@ -77,7 +77,7 @@ def _repeats_of_steps(axes: Sequence[Axis], most: int) -> list[set[int]]:
 
 
 def _continues(outer: Axis, inner: Axis) -> bool:
-    """True if an axis continues, in the output, where the one inside it ends."""
+    """Return True if an axis continues, in the output, where the one inside it ends."""
     return outer.destination == inner.length * inner.destination
 
 

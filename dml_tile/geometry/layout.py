@@ -28,7 +28,7 @@ _DENSE: Final = 8  # times as many addresses as elements, or fewer
 
 
 def packed_strides(sizes: Sequence[int], element_size: int = 1) -> tuple[int, ...]:
-    """The strides, in the unit of the element size, of a tensor without padding: the last dimension is contiguous."""
+    """Return the strides of a packed tensor, in the unit of the element size; the last dimension is contiguous."""
     return tuple(accumulate(reversed(sizes[1:]), mul, initial=element_size))[::-1] if sizes else ()
 
 
@@ -38,7 +38,7 @@ def lie_alike(sizes: Sequence[int], strides: Sequence[int], others: Sequence[int
 
 
 def extent(sizes: Sequence[int], strides: Sequence[int] | None) -> int:
-    """One past the highest element index that the tensor addresses; ``strides=None`` means packed.
+    """Return one past the highest element index that the tensor addresses; ``strides=None`` means packed.
 
     Every size must be at least 1.
     """
@@ -48,17 +48,17 @@ def extent(sizes: Sequence[int], strides: Sequence[int] | None) -> int:
 
 
 def round_up_4(size_in_bytes: int) -> int:
-    """The next multiple of 4 bytes: DirectML binds buffers whose total sizes are DWORD-aligned."""
+    """Return the next multiple of 4 bytes: DirectML binds buffers whose total sizes are DWORD-aligned."""
     return (size_in_bytes + 3) & ~3
 
 
 def minimum_size_in_bytes(element_size: int, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
-    """The least legal TotalTensorSizeInBytes, in exact arithmetic (Microsoft's helper wraps at 32 bits)."""
+    """Return the least legal TotalTensorSizeInBytes, in exact arithmetic (Microsoft's helper wraps at 32 bits)."""
     return round_up_4(extent(sizes, strides) * element_size)
 
 
 def calc_buffer_tensor_size(data_type: int, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
-    """DMLCalcBufferTensorSize as on today's page, its unsigned overflow included; in bytes.
+    """Return what Microsoft's DMLCalcBufferTensorSize does, its unsigned overflow included; in bytes.
 
     The strided index is summed in 32 bits, a packed product in 64; an unknown data type gives 0. Raises TypeError for
     what is no integer, and ValueError for an integer that no UINT holds.
@@ -70,19 +70,19 @@ def calc_buffer_tensor_size(data_type: int, sizes: Sequence[int], strides: Seque
 
 
 def wrapping_size_in_bytes(element_size: int, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
-    """What ``calc_buffer_tensor_size`` gives for an element of so many bytes; sizes and strides are UINTs."""
+    """Return what ``calc_buffer_tensor_size`` does, by the size of an element; sizes and strides are UINTs."""
     if strides is not None:
         last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=False))
         elements = (last & UINT_MAX) + 1
     elif len(sizes) <= DML_TENSOR_DIMENSION_COUNT_MAX1:
         elements = math.prod(sizes)
-    else:  # of however many: numbers that do not wrap would grow with each
+    else:  # there may be many, and numbers that do not wrap would grow with each
         elements = reduce(lambda product, size: product * size & UINT64_MAX, sizes)
     return round_up_4(elements * element_size) & UINT64_MAX
 
 
 def require_data_type_value(data_type: int) -> int:
-    """The value of a DML_TENSOR_DATA_TYPE. Raises what ``require_uint`` raises, TypeError also for its name."""
+    """Return the value of a DML_TENSOR_DATA_TYPE. Raises what ``require_uint`` raises, TypeError also for its name."""
     if isinstance(data_type, str):
         name = data_type.upper().removeprefix("DML_TENSOR_DATA_TYPE_")
         wanted = f"TensorDataType.{name}" if name in TensorDataType.__members__ else "its value"
@@ -91,14 +91,14 @@ def require_data_type_value(data_type: int) -> int:
 
 
 def require_uints(field: str, values: Iterable[Any]) -> tuple[int, ...]:
-    """The values of an array of UINTs as Python's integers. Raises what ``require_uint`` raises."""
+    """Return the values of an array of UINTs as Python's integers. Raises what ``require_uint`` raises."""
     if isinstance(values, str | bytes):
         raise TypeError(f"{field}: {values!r} was provided; write a list of integers")
     return tuple(require_uint(f"{field}[{i}]", value) for i, value in enumerate(values))
 
 
 def require_uint(field: str, value: Any) -> int:
-    """The value of a UINT as Python's integer.
+    """Return the value of a UINT as Python's integer.
 
     Raises TypeError for what is no integer, ValueError for one out of range; the message names the field.
     """
@@ -120,7 +120,7 @@ class AddressBudget:
         self._left = addresses
 
     def takes(self, addresses: int) -> bool:
-        """Take so many addresses; False if there are not as many left."""
+        """Take so many addresses, and return True; return False if fewer are left."""
         if addresses > self._left:
             return False
         self._left -= addresses
@@ -144,10 +144,10 @@ def address_budget(addresses: int) -> Iterator[None]:
 
 
 def shares_addresses(sizes: Sequence[int], strides: Sequence[int]) -> bool | None:
-    """True if two elements of a strided tensor share an address; None if there are too many to enumerate.
+    """Return True if two elements of a strided tensor share an address; None if there are too many to enumerate.
 
-    Dimensions whose strides are multiples of what is beyond the reach of the smaller ones are apart from these. Two
-    dimensions are decided by arithmetic. What is left is enumerated, up to 2^22 addresses and the ``address_budget``.
+    Dimensions that no step along smaller ones can make up are decided apart from these, two dimensions by arithmetic.
+    The rest is enumerated, up to 2^22 addresses and the ``address_budget``.
     """
     dimensions = sorted((stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1)
     if dimensions and dimensions[0][0] == 0:
@@ -161,7 +161,7 @@ def _reach(dimensions: Sequence[tuple[int, int]]) -> int:
 
 
 def _independent(dimensions: list[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Groups of the sorted dimensions; the tensor's elements share an address if and only if those of a group do.
+    """Yield groups of the sorted dimensions; elements of the tensor share an address exactly if those of a group do.
 
     Where the inner dimensions reach less than the greatest common divisor of the outer strides, no step along the outer
     ones is made up by the inner ones. A stride beyond all that the smaller ones reach is apart from them too.
@@ -198,7 +198,7 @@ def _pair_shares(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
 
 @lru_cache(maxsize=64)  # a descriptor may be checked at many targets
 def _has_repeated_address(dimensions: tuple[tuple[int, int], ...], budget: AddressBudget | None) -> bool | None:
-    """None if the budget does not last."""
+    """Return True if two elements share an address; None if the budget does not last."""
     if budget is not None and not budget.takes(math.prod(size for _, size in dimensions)):
         return None
     import numpy as np  # here, so that checking a descriptor that nests does not pay for it

@@ -109,7 +109,7 @@ def lower(
     data_type, sizes = TensorDataType(source.desc.data_type), source.sizes or ()
     repeats = (tile.repeats or ())[: len(sizes)]
     strides = (buffer.strides or packed_strides(buffer.sizes or ()) for buffer in (source, destination))
-    walk = ByteWalk.of(ELEMENT_SIZES[data_type], sizes, repeats, *strides)
+    walk = ByteWalk.from_elements(ELEMENT_SIZES[data_type], sizes, repeats, *strides)
     if not findings:
         return _identity_lowering(tile, tile, target, walk)
     dropped = [
@@ -144,7 +144,7 @@ def lower_request(
     if element_size is None:
         return lower(directml.tile_desc(request), target)  # its elements have 4 bits, which every target refuses
     strides = packed_strides(request.shape), packed_strides(request.output_shape)
-    walk = ByteWalk.of(element_size, request.shape, request.repeats, *strides)
+    walk = ByteWalk.from_elements(element_size, request.shape, request.repeats, *strides)
     if not directml.findings(request) and not findings_of(desc := directml.tile_desc(request), target):
         return _identity_lowering(request, desc, target, walk)
     input, output = (  # noqa: A001

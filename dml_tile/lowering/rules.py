@@ -61,8 +61,8 @@ class StepTensor:
     "DML-LOWER-DataType",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
     url=TILE_PAGE,
-    says="Tile takes a data type at the feature level that may carry the bits; floats may not where their "
-    "reinterpretation is not allowed.",
+    says="At the feature level, Tile takes a data type that may carry the bits; floats may only where their "
+    "reinterpretation is allowed.",
     hresult=None,
 )
 def carrier_exists(movement: Movement, target: Target) -> Iterator[Violation]:
@@ -130,7 +130,7 @@ def steps_are_few_enough(steps: Steps, target: Target) -> Iterator[Violation]:
     basis=Basis.DOCUMENTED | Basis.INFERRED,
     url=BUFFER_PAGE,
     says="Counted in elements of the data type that carries the bits, each tensor has at most 2^32-1 elements, and its "
-    "strides, its extent and its TotalTensorSizeInBytes stay below as many.",
+    "strides, its extent and its TotalTensorSizeInBytes are at most as large.",
     hresult=None,
 )
 def limits_are_met(tensor: StepTensor, target: Target) -> Iterator[Violation]:

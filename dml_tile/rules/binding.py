@@ -10,11 +10,11 @@ from dml_tile.bindings.slots import (
     INITIALIZER_INPUT,
     INITIALIZER_PERSISTENT,
     TENSOR,
-    Binding,
+    BindingCount,
     BindingPair,
     BindPoint,
-    Bound,
-    Count,
+    BoundRange,
+    SlotBinding,
 )
 from dml_tile.directml.enums import BindingType, HeapType, ResourceDimension, ResourceFlags
 from dml_tile.directml.pages import (
@@ -35,8 +35,8 @@ from dml_tile.rules.resource import REMOVED, RESOURCE_RULES
     "DML-BINDING-missing",
     basis=CONTRACT,
     url=BINDING_PAGE,
-    says="A tensor that is owned by DirectML is bound at initialisation, any other at execution. The runtime does not "
-    "look at dispatch if the operator was compiled with DESCRIPTORS_VOLATILE.",
+    says="A tensor that is owned by DirectML is bound at initialisation, any other at execution. If the operator was "
+    "compiled with DESCRIPTORS_VOLATILE, the runtime does not check this at dispatch.",
     hresult=REMOVED,
 )
 def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
@@ -67,7 +67,7 @@ def tensor_is_bound_once(point: BindPoint, target: Target) -> Iterator[Violation
     says="A bound range has at least TotalTensorSizeInBytes, or PersistentResourceSize, bytes.",
     hresult=REMOVED,
 )
-def range_is_large_enough(binding: Binding, target: Target) -> Iterator[Violation]:
+def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Violation]:
     expected = binding.slot.size_in_bytes
     if binding.size_in_bytes < expected:
         yield Violation(
@@ -85,7 +85,7 @@ def range_is_large_enough(binding: Binding, target: Target) -> Iterator[Violatio
     "resource, of 256.",
     hresult=REMOVED,
 )
-def offset_is_aligned(binding: Binding, target: Target) -> Iterator[Violation]:
+def offset_is_aligned(binding: BoundRange, target: Target) -> Iterator[Violation]:
     if binding.offset % binding.slot.alignment:
         yield Violation(
             binding.name,
@@ -97,10 +97,10 @@ def offset_is_aligned(binding: Binding, target: Target) -> Iterator[Violation]:
     "DML-BINDING-count",
     basis=CONTRACT,
     url=BIND_INPUTS_PAGE,
-    says="As many bindings are given as there are tensors, or operators of an initializer; none at all unbinds.",
+    says="There are as many bindings as tensors, or as operators of an initializer; no array at all unbinds.",
     hresult=REMOVED,
 )
-def count_is_right(count: Count, target: Target) -> Iterator[Violation]:
+def count_is_right(count: BindingCount, target: Target) -> Iterator[Violation]:
     if count.given is None and count.expected:
         yield Violation("bindings", f"null was provided, but an array of {count.expected} was expected")
     elif count.given and count.given != count.expected:
@@ -115,7 +115,7 @@ def count_is_right(count: Count, target: Target) -> Iterator[Violation]:
     "as DML_BINDING_TYPE_BUFFER_ARRAY.",
     hresult=REMOVED,
 )
-def binding_type_fits(bound: Bound, target: Target) -> Iterator[Violation]:
+def binding_type_fits(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     expected = bound.slot.kind.binding
     if bound.desc is not None and bound.desc.type not in (BindingType.NONE, expected):
         given = bound.desc.type
@@ -133,7 +133,7 @@ def binding_type_fits(bound: Bound, target: Target) -> Iterator[Violation]:
     says="A binding of type BUFFER has a Desc, one of type BUFFER_ARRAY also an array.",
     hresult=REMOVED,
 )
-def binding_is_described(bound: Bound, target: Target) -> Iterator[Violation]:
+def binding_is_described(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.desc is None or bound.desc.type != bound.slot.kind.binding:
         return
     if bound.desc.desc is None:
@@ -148,10 +148,10 @@ def binding_is_described(bound: Bound, target: Target) -> Iterator[Violation]:
     basis=CONTRACT,
     url=BIND_INPUTS_PAGE,
     says="For each operator, an initializer takes an array of as many bindings as the operator has inputs. The runtime "
-    "wants it also where there is nothing to bind.",
+    "requires it even where there is nothing to bind.",
     hresult=REMOVED,
 )
-def array_has_one_binding(bound: Bound, target: Target) -> Iterator[Violation]:
+def array_has_one_binding(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     array = bound.desc.desc if bound.desc is not None else None
     if not isinstance(array, BufferArrayBinding) or array.bindings is None or len(array.bindings) == 1:
         return
@@ -170,10 +170,10 @@ def array_has_one_binding(bound: Bound, target: Target) -> Iterator[Violation]:
     "DML-BINDING-Buffer-null",
     basis=CONTRACT,
     url=BUFFER_BINDING_PAGE,
-    says="A binding of what is needed names a buffer.",
+    says="A binding names a buffer where one is needed.",
     hresult=REMOVED,
 )
-def buffer_is_given(bound: Bound, target: Target) -> Iterator[Violation]:
+def buffer_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.slot.size_in_bytes and bound.given is not None and bound.given.buffer is None:
         yield Violation(
             f"{bound.name}.Buffer",
@@ -188,7 +188,7 @@ def buffer_is_given(bound: Bound, target: Target) -> Iterator[Violation]:
     says="A persistent or temporary resource is bound only where more than 0 bytes of it are needed.",
     hresult=REMOVED,
 )
-def resource_is_needed(bound: Bound, target: Target) -> Iterator[Violation]:
+def resource_is_needed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     kind, given = bound.slot.kind, bound.given
     if kind.size_is == "TotalTensorSizeInBytes" or kind == INITIALIZER_PERSISTENT or bound.slot.size_in_bytes:
         return
@@ -200,11 +200,11 @@ def resource_is_needed(bound: Bound, target: Target) -> Iterator[Violation]:
     "DML-BINDING-initializer-persistent",
     basis=CONTRACT,
     url=INITIALIZER_PAGE,
-    says="An initializer has no persistent resource of its own; the runtime refuses also to bind none. Those of its "
-    "operators are its outputs.",
+    says="An initializer has no persistent resource of its own: those of its operators are its outputs. The runtime "
+    "refuses even an empty binding.",
     hresult=REMOVED,
 )
-def initializer_has_no_persistent_resource(bound: Bound, target: Target) -> Iterator[Violation]:
+def initializer_has_no_persistent_resource(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.slot.kind == INITIALIZER_PERSISTENT and bound.desc is not None:
         nothing = bound.desc.type == BindingType.NONE or (bound.given is not None and bound.given.is_empty)
         yield Violation(
@@ -224,7 +224,7 @@ def initializer_has_no_persistent_resource(bound: Bound, target: Target) -> Iter
     hresult=None,
     crash=True,
 )
-def initializer_input_is_not_none(bound: Bound, target: Target) -> Iterator[Violation]:
+def initializer_input_is_not_none(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.slot.kind == INITIALIZER_INPUT and bound.desc == BindingDesc():
         yield Violation(
             f"{bound.name}.Type",
@@ -240,7 +240,7 @@ def initializer_input_is_not_none(bound: Bound, target: Target) -> Iterator[Viol
     says="An input of an initializer of type NONE has no Desc.",
     hresult=REMOVED,
 )
-def initializer_input_of_no_type_has_no_desc(bound: Bound, target: Target) -> Iterator[Violation]:
+def initializer_input_of_no_type_has_no_desc(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     desc = bound.desc
     if bound.slot.kind == INITIALIZER_INPUT and desc is not None and desc.type == BindingType.NONE and desc.desc:
         yield Violation(
@@ -259,7 +259,7 @@ def initializer_input_of_no_type_has_no_desc(bound: Bound, target: Target) -> It
     hresult=None,
     crash=True,
 )
-def binding_is_given(bound: Bound, target: Target) -> Iterator[Violation]:
+def binding_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.desc is None:
         needed = bound.slot.size_in_bytes
         allowed = "" if needed else ", which the documentation allows"
@@ -284,10 +284,10 @@ def output_is_apart(pair: BindingPair, target: Target) -> Iterator[Violation]:
 
 
 BIND_POINT_RULES: Final[tuple[Rule[BindPoint], ...]] = (tensor_is_bound, tensor_is_bound_once)
-BINDING_RULES: Final[tuple[Rule[Binding], ...]] = (range_is_large_enough, offset_is_aligned)
+RANGE_RULES: Final[tuple[Rule[BoundRange], ...]] = (range_is_large_enough, offset_is_aligned)
 BINDING_PAIR_RULES: Final[tuple[Rule[BindingPair], ...]] = (output_is_apart,)
-COUNT_RULES: Final[tuple[Rule[Count], ...]] = (count_is_right,)
-BOUND_RULES: Final[tuple[Rule[Bound], ...]] = (
+BINDING_COUNT_RULES: Final[tuple[Rule[BindingCount], ...]] = (count_is_right,)
+SLOT_RULES: Final[tuple[Rule[SlotBinding], ...]] = (
     binding_is_given,
     initializer_has_no_persistent_resource,
     initializer_input_is_not_none,
@@ -306,11 +306,11 @@ _DEFAULT_HEAP: Final = int(HeapType.DEFAULT)
 _UNORDERED_ACCESS: Final = int(ResourceFlags.ALLOW_UNORDERED_ACCESS)
 
 
-def is_plainly_fine(bound: Bound) -> bool:
-    """True for a tensor's buffer of the common kind, which breaks no rule; applying the rules costs ten times as much.
+def is_ordinary_binding(bound: SlotBinding) -> bool:
+    """Return True for an ordinary buffer of a tensor, which breaks no rule: applying them takes ten times as long.
 
-    It never accepts what a rule of bindings refuses (a property test holds it to that), and leaves all that is less
-    common, such as the bindings of an initializer, to the rules.
+    A property test compares it with the rules. Anything less common, such as a binding of an initializer, is left to
+    them.
     """
     slot, desc = bound.slot, bound.desc
     if slot.kind is not TENSOR or desc is None or desc.type != _BUFFER_BINDING:

@@ -1,4 +1,4 @@
-"""The rule for captures: what DirectML returned to an application is what the emulator gives."""
+"""The rule for captures: DirectML returned to an application what the emulator returns."""
 
 from __future__ import annotations
 
@@ -39,26 +39,26 @@ def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violatio
     if capture.feature_level is None:
         return
     level = capture.feature_level
-    answers = {_answer(capture.desc, Target(level, double_precision=double, typed_uav_loads=loads))
+    results = {_emulated_result(capture.desc, Target(level, double_precision=double, typed_uav_loads=loads))
                for double, loads in product((True, False), repeat=2)}  # fmt: skip
-    if capture.hresult not in answers:
-        expected = " or ".join(sorted(_in_words(answer) for answer in answers))
+    if capture.hresult not in results:
+        expected = " or ".join(sorted(_result_text(result) for result in results))
         yield Violation(
             "",
-            f"CreateOperator returned {_in_words(capture.hresult)} at feature level {level.short}; the emulator gives "
-            f"{expected}",
+            f"CreateOperator returned {_result_text(capture.hresult)} at feature level {level.short}; "
+            f"the emulator gives {expected}",
             "please report it, with the captured line: one of the two is wrong",
         )
 
 
-def _answer(desc: OperatorDesc | None, target: Target) -> int | None:
-    """The HRESULT that the emulated runtime returns; None where it would crash."""
+def _emulated_result(desc: OperatorDesc | None, target: Target) -> int | None:
+    """Return the HRESULT of the emulated runtime; None where it would crash."""
     findings = [each for each in findings_of(desc, target, "runtime") if each.severity is Severity.ERROR]
     returned = next((finding.hresult for finding in findings if finding.hresult is not None), None)
     return returned if findings else 0
 
 
-def _in_words(hresult: int | None) -> str:
+def _result_text(hresult: int | None) -> str:
     if hresult is None:
         return "a crash"
     return str(HRESULT(hresult)) if hresult in {*HRESULT} else f"0x{hresult:08X}"

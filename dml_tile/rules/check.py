@@ -32,7 +32,7 @@ from dml_tile.rules.tile import (
     OPERATOR_RULES,
     REPEATS_RULES,
     TILE_BUFFER_RULES,
-    Tile,
+    TileView,
     operator_is_a_tile,
 )
 from dml_tile.simulation.calls import record
@@ -47,7 +47,7 @@ DESCRIPTOR_RULES: Final = (
 def check(
     desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None = None, against: Against = "both"
 ) -> tuple[Finding, ...]:
-    """All findings of a descriptor at a target, those of InputTensor first, then OutputTensor's, then the operator's.
+    """Return all findings of a descriptor at a target: InputTensor's first, then OutputTensor's, then the operator's.
 
     ``target`` is whatever ``Target.parse`` takes; None means the current target. ``against`` is the contract to hold it
     to: what the ``"documentation"`` says, what the ``"runtime"`` was measured to do, or ``"both"``, the default: what
@@ -62,7 +62,7 @@ def check(
 def findings_of(
     desc: OperatorDesc | TileOperatorDesc | None, target: Target, against: Against = "both"
 ) -> tuple[Finding, ...]:
-    """Find what ``check`` finds, where the call in progress is another one. Raises what ``check`` raises."""
+    """Return what ``check`` returns, without recording a call. Raises what ``check`` raises."""
     bases = bases_of(against)
     found = _findings(desc, target)
     return tuple([finding for finding in found if finding.basis & bases]) if found else ()
@@ -78,19 +78,19 @@ def require(
 
 
 def lowest_level(desc: OperatorDesc | TileOperatorDesc | None) -> FeatureLevel | None:
-    """The lowest feature level at which the descriptor passes, against both; None if it passes at no level."""
+    """Return the lowest feature level at which the descriptor passes, against both; None if it passes at no level."""
     return next((level for level in DISTINCT_LEVELS if _passes(desc, Target(level))), None)
 
 
 def not_a_tile(operator: str) -> Finding:
-    """The finding for an operator that is known by its C name only."""
+    """Return the finding for an operator that is known by its C name only."""
     rule = operator_is_a_tile
     message = f"{operator} is not a tile; only tiles are checked"
     return Finding(rule.id, "Type", message, Severity.NOTE, rule.basis, rule.hresult, rule.crash, rule.url, None)
 
 
 def _distinct_levels() -> Iterator[FeatureLevel]:
-    """The lowest level of each run of levels that are checked alike."""
+    """Yield the lowest level of each run of levels that are checked alike."""
     previous = None
     for level in FeatureLevel:
         target = Target(level)
@@ -109,7 +109,7 @@ _OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
 
 
 def _passes(desc: OperatorDesc | TileOperatorDesc | None, target: Target) -> bool:
-    """True if a descriptor has no finding; the search ends at the first."""
+    """Return True if a descriptor has no finding; the search ends at the first."""
     return not any(True for _ in _findings(desc, target))
 
 
@@ -121,7 +121,7 @@ def _findings(desc: OperatorDesc | TileOperatorDesc | None, target: Target) -> I
 
 
 def _tile_of(operator: OperatorDesc | None) -> TileOperatorDesc | None:
-    """The tile of an operator, which then breaks none of OPERATOR_RULES; None for any other."""
+    """Return the tile of an operator that breaks none of OPERATOR_RULES; None for any other."""
     if operator is None:
         return None
     if not isinstance(operator, OperatorDesc):
@@ -134,9 +134,9 @@ def _tile_findings(tile: TileOperatorDesc, target: Target) -> Iterable[Finding]:
 
 
 def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]:
-    """Yield the findings of all rules, of which those are not applied that a predicate below knows to be kept."""
+    """Yield the findings of all rules; those that a predicate below shows to be met are not applied."""
     operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor)
-    whole = Tile(tile, view_of(operands[0]), view_of(operands[1]))
+    whole = TileView(tile, view_of(operands[0]), view_of(operands[1]))
     for operand, view in zip(operands, (whole.input, whole.output), strict=True):
         if _ordinary_buffer(operand.tensor, _NO_FLAGS if operand.is_output else _OWNED_BY_DML) is None:
             yield from found_by(TENSOR_RULES, operand, target)

@@ -54,7 +54,7 @@ class Removal:
 
 
 class Compilation(NamedTuple):
-    """A call of CompileOperator: ``given`` is False for a null operator, ``own`` for one of another device."""
+    """A call of CompileOperator: ``given`` is False for a null operator, ``own`` for another device's."""
 
     given: bool
     own: bool
@@ -62,7 +62,7 @@ class Compilation(NamedTuple):
 
 
 class InitializerOperators(NamedTuple):
-    """The operators of an initializer: ``own`` is False for each that another device compiled; None: a null array."""
+    """The operators of an initializer; ``own`` is False for each of another device, None for a null array."""
 
     own: tuple[bool, ...] | None
 
@@ -71,8 +71,8 @@ class InitializerOperators(NamedTuple):
     "DML-DEVICE-flags",
     basis=CONTRACT,
     url=CREATE_DEVICE_PAGE,
-    says="The flags of DMLCreateDevice have no bits but those of DML_CREATE_DEVICE_FLAGS. The runtime of 5_0 accepts "
-    "0x80000000 alone.",
+    says="The flags of DMLCreateDevice have only bits of DML_CREATE_DEVICE_FLAGS. The runtime of 5_0 accepts "
+    "0x80000000 alone, too.",
 )
 def creation_flags_are_known(creation: Creation, target: Target) -> Iterator[Violation]:
     if unknown := creation.flags & ~_DEBUG:
@@ -88,9 +88,9 @@ def creation_flags_are_known(creation: Creation, target: Target) -> Iterator[Vio
     "DML-DEVICE-debug-layer",
     basis=CONTRACT,
     url=CREATE_DEVICE_PAGE,
-    says="DML_CREATE_DEVICE_FLAG_DEBUG needs the debug layers, which no simulated machine has. The documentation "
-    "promises DXGI_ERROR_SDK_COMPONENT_MISSING; the runtime returns E_INVALIDARG up to 5_0, later "
-    "DXGI_ERROR_UNSUPPORTED.",
+    says="DML_CREATE_DEVICE_FLAG_DEBUG is set only where the debug layers are installed; no simulated machine has "
+    "them. The documentation promises DXGI_ERROR_SDK_COMPONENT_MISSING; the runtime returns E_INVALIDARG up to 5_0, "
+    "later DXGI_ERROR_UNSUPPORTED.",
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
 )
 def debug_layers_are_installed(creation: Creation, target: Target) -> Iterator[Violation]:
@@ -163,7 +163,7 @@ def some_level_is_supported(query: FeatureQuery, target: Target) -> Iterator[Vio
     "DML-DEVICE-removed",
     basis=CONTRACT,
     url=REMOVED_PAGE,
-    says="The device has not been removed; after that, only a new device helps.",
+    says="The device has not been removed; once it is, only a new device helps.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def device_is_present(removal: Removal | None, target: Target) -> Iterator[Violation]:
@@ -197,7 +197,7 @@ def operator_belongs_to_device(compilation: Compilation, target: Target) -> Iter
     "DML-COMPILE-flags",
     basis=CONTRACT,
     url=COMPILE_PAGE,
-    says="The flags of CompileOperator have no bits but those of DML_EXECUTION_FLAGS.",
+    says="The flags of CompileOperator have only bits of DML_EXECUTION_FLAGS.",
 )
 def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterator[Violation]:
     if unknown := compilation.flags & ~_ALL_EXECUTION_FLAGS:
@@ -211,7 +211,7 @@ def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterato
     "DML-INITIALIZER-operators-null",
     basis=CONTRACT,
     url=CREATE_INITIALIZER_PAGE,
-    says="The array of an initializer's operators is not null, where there are operators.",
+    says="The array of an initializer's operators is null only where there are none.",
 )
 def operators_are_given(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
     if operators.own is None:

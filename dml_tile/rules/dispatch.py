@@ -61,8 +61,8 @@ class Initialization(NamedTuple):
     stage: Literal["initialisation", "execution"]
 
 
-def is_plainly_fine(request: TableRequest) -> bool:
-    """True for the description of a binding table that breaks none of TABLE_RULES, whose application takes longer."""
+def is_ordinary_table(request: TableRequest) -> bool:
+    """Return True for the description of a binding table that breaks no rule: applying the rules takes longer."""
     required = request.required_descriptor_count
     return (
         request.given
@@ -75,7 +75,7 @@ def is_plainly_fine(request: TableRequest) -> bool:
 
 
 ORDINARY_DISPATCH: Final = Dispatch()
-"""The dispatch that breaks no rule: applying the rules to it each time would take longer than comparing with it."""
+"""The dispatch that breaks no rule: comparing with it is faster than applying the rules."""
 
 
 @rule(
@@ -149,7 +149,7 @@ def dispatchable_belongs_to_device(request: TableRequest, target: Target) -> Ite
     "DML-TABLE-empty",
     basis=CONTRACT,
     url=CREATE_TABLE_PAGE,
-    says="A binding table that was made, or reset, without a description binds nothing; the runtime crashes.",
+    says="A binding table is used only if it was made, or last reset, with a description; else the runtime crashes.",
     hresult=None,
     crash=True,
 )
@@ -190,7 +190,7 @@ def objects_belong_to_one_device(dispatch: Dispatch, target: Target) -> Iterator
     "DML-DISPATCH-table",
     basis=CONTRACT,
     url=DISPATCH_PAGE,
-    says="The binding table was made for the dispatched object, and after an initializer's last Reset.",
+    says="The binding table was made for the dispatched object, for an initializer after its last Reset.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def table_belongs_to_dispatchable(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
@@ -227,7 +227,7 @@ class Persistence(NamedTuple):
     "DML-BINDING-persistent",
     basis=Basis.DOCUMENTED,
     url=BIND_PERSISTENT_PAGE,
-    says="An operator is executed with the persistent resource that its initialisation wrote, where it wrote it.",
+    says="An operator is executed with the persistent resource that its initialisation wrote, at the same place.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def persistent_resource_is_the_initialised_one(persistence: Persistence, target: Target) -> Iterator[Violation]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dml_tile.bindings.slots import Bound
+from dml_tile.bindings.slots import SlotBinding
 from dml_tile.directml.enums import HRESULT, UINT64_MAX, HeapType, ResourceDimension, ResourceFlags
 from dml_tile.directml.pages import BIND_INPUTS_PAGE, BINDING_PAGE, BUFFER_BINDING_PAGE, ERRORS_PAGE
 from dml_tile.directml.targets import Target
@@ -22,7 +22,7 @@ REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
     says="A bound range ends within its buffer. The runtime adds Offset and SizeInBytes modulo 2^64.",
     hresult=REMOVED,
 )
-def range_is_within_its_buffer(bound: Bound, target: Target) -> Iterator[Violation]:
+def range_is_within_its_buffer(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.range is None:
         return
     binding, buffer = bound.range
@@ -42,10 +42,10 @@ def range_is_within_its_buffer(bound: Bound, target: Target) -> Iterator[Violati
     "DML-BINDING-unordered-access",
     basis=CONTRACT,
     url=BINDING_PAGE,
-    says="A bound buffer has D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, but for the inputs of an initializer.",
+    says="A bound buffer has D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, unless it is an input of an initializer.",
     hresult=REMOVED,
 )
-def buffer_allows_unordered_access(bound: Bound, target: Target) -> Iterator[Violation]:
+def buffer_allows_unordered_access(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.range is None or not bound.slot.kind.unordered_access:
         return
     _, buffer = bound.range
@@ -61,10 +61,10 @@ def buffer_allows_unordered_access(bound: Bound, target: Target) -> Iterator[Vio
     basis=CONTRACT,
     url=BIND_INPUTS_PAGE,
     says="A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD too. The runtime "
-    "takes CUSTOM too, but for the outputs of an initializer.",
+    "accepts CUSTOM too, except for the outputs of an initializer.",
     hresult=REMOVED,
 )
-def heap_is_allowed(bound: Bound, target: Target) -> Iterator[Violation]:
+def heap_is_allowed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.range is None:
         return
     kind, (_, buffer) = bound.slot.kind, bound.range
@@ -86,7 +86,7 @@ def heap_is_allowed(bound: Bound, target: Target) -> Iterator[Violation]:
     says="A bound resource is a buffer.",
     hresult=REMOVED,
 )
-def resource_is_a_buffer(bound: Bound, target: Target) -> Iterator[Violation]:
+def resource_is_a_buffer(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.range is not None and (given := bound.range[1].dimension) != ResourceDimension.BUFFER:
         known = given in ResourceDimension._value2member_map_
         dimension = f"D3D12_RESOURCE_DIMENSION_{ResourceDimension(given).name}" if known else f"dimension {given}"
@@ -100,13 +100,13 @@ def resource_is_a_buffer(bound: Bound, target: Target) -> Iterator[Violation]:
     says="A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on.",
     hresult=REMOVED,
 )
-def resource_belongs_to_device(bound: Bound, target: Target) -> Iterator[Violation]:
+def resource_belongs_to_device(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     owner = bound.range[1].direct3d_device if bound.range is not None else None
     if owner is not None and owner is not bound.direct3d_device:
         yield Violation(bound.name, "the resource belongs to another device of Direct3D 12 than the IDMLDevice")
 
 
-RESOURCE_RULES: Final[tuple[Rule[Bound], ...]] = (
+RESOURCE_RULES: Final[tuple[Rule[SlotBinding], ...]] = (
     range_is_within_its_buffer,
     resource_is_a_buffer,
     resource_belongs_to_device,

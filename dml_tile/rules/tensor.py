@@ -54,7 +54,7 @@ class TensorView(NamedTuple):
 
 
 def view_of(operand: Operand) -> TensorView | None:
-    """The view of an operand; None if the tensor, or its Desc, is null."""
+    """Return the view of an operand; None if the tensor, or its Desc, is null."""
     desc = operand.tensor.desc if operand.tensor else None
     if desc is None:
         return None
@@ -69,7 +69,7 @@ def view_of(operand: Operand) -> TensorView | None:
 
 
 def runtime_extent(sizes: tuple[int, ...], strides: tuple[int, ...] | None, target: Target) -> int:
-    """The extent, in elements, that the runtime computes: up to level 5_2 a strided one modulo 2^32."""
+    """Return the extent, in elements, that the runtime computes: up to level 5_2 a strided one modulo 2^32."""
     exact = extent(sizes, strides)
     return exact & UINT_MAX if strides is not None and target.runtime_wraps_extents else exact
 
@@ -104,8 +104,8 @@ def tensor_is_a_buffer(operand: Operand, target: Target) -> Iterator[Violation]:
     "DML-TENSOR-Type-private",
     basis=Basis.RUNTIME,
     url=TENSOR_PAGE,
-    says="Type is not 0x80000000, a type of the runtime's own from 6_0 on (measured on 6_2). It then reads "
-    f"{_PRIVATE_SIZE} bytes at Desc, and crashes where memory ends behind a DML_BUFFER_TENSOR_DESC.",
+    says="Type is not 0x80000000, which is private to the runtime from 6_0 on (measured on 6_2): it then reads "
+    f"{_PRIVATE_SIZE} bytes at Desc, and crashes where memory ends after a DML_BUFFER_TENSOR_DESC.",
     hresult=None,
     crash=True,
 )
@@ -150,7 +150,7 @@ def data_type_is_known(view: TensorView, target: Target) -> Iterator[Violation]:
     "DML-BUFFER-Flags",
     basis=CONTRACT,
     url=FLAGS_PAGE,
-    says="Flags has no bits but those of DML_TENSOR_FLAGS.",
+    says="Flags has only bits of DML_TENSOR_FLAGS.",
 )
 def flags_are_known(view: TensorView, target: Target) -> Iterator[Violation]:
     flags = int(view.desc.flags)  # the inverse of an IntFlag has known bits only

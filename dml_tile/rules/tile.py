@@ -23,7 +23,7 @@ _PRIVATE_TYPES: Final = range(0x80000000, 0x80000020)
 _FIRST_UNSUPPORTED_TYPE: Final = 0xC0000000
 
 
-class Tile(NamedTuple):
+class TileView(NamedTuple):
     """A tile, and those of its tensors that are described."""
 
     desc: TileOperatorDesc
@@ -46,7 +46,7 @@ def operator_is_given(operator: OperatorDesc | None, target: Target) -> Iterator
     "DML-OPERATOR-Type",
     basis=CONTRACT,
     url=OPERATOR_PAGE,
-    says="Type is an operator's.",
+    says="Type is an enumerator of DML_OPERATOR_TYPE.",
 )
 def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if not operator or operator.type in _PRIVATE_TYPES:
@@ -71,7 +71,7 @@ def operator_type_is_not_too_large(operator: OperatorDesc | None, target: Target
     "DML-OPERATOR-not-a-tile",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
     url=OPERATOR_PAGE,
-    says="The operator is a tile. DirectML may well accept another one; only tiles are emulated here.",
+    says="The operator is a tile. DirectML may accept others; only tiles are emulated here.",
     hresult=None,
     severity=Severity.NOTE,
 )
@@ -175,7 +175,7 @@ def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> I
     url=TILE_PAGE,
     says="InputTensor and OutputTensor have the same DataType.",
 )
-def data_types_agree(tile: Tile, target: Target) -> Iterator[Violation]:
+def data_types_agree(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.input and tile.output and tile.input.desc.data_type != tile.output.desc.data_type:
         yield Violation(
             "OutputTensor.DataType",
@@ -190,7 +190,7 @@ def data_types_agree(tile: Tile, target: Target) -> Iterator[Violation]:
     url=TILE_PAGE,
     says="InputTensor and OutputTensor have the same DimensionCount.",
 )
-def dimension_counts_agree(tile: Tile, target: Target) -> Iterator[Violation]:
+def dimension_counts_agree(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.input and tile.output and tile.input.desc.dimension_count != tile.output.desc.dimension_count:
         yield Violation(
             "OutputTensor.DimensionCount",
@@ -205,7 +205,7 @@ def dimension_counts_agree(tile: Tile, target: Target) -> Iterator[Violation]:
     url=TILE_PAGE,
     says="OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]. The runtime multiplies modulo 2^32.",
 )
-def output_sizes_are_the_products(tile: Tile, target: Target) -> Iterator[Violation]:
+def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Violation]:
     if not (tile.input and tile.output and tile.input.sizes and tile.output.sizes and tile.desc.repeats):
         return
     repeats = tile.desc.repeats[: tile.desc.repeats_count]
@@ -231,7 +231,7 @@ def output_sizes_are_the_products(tile: Tile, target: Target) -> Iterator[Violat
     url=TILE_PAGE,
     says="RepeatsCount is InputTensor.DimensionCount.",
 )
-def repeats_count_is_the_dimension_count(tile: Tile, target: Target) -> Iterator[Violation]:
+def repeats_count_is_the_dimension_count(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.input and tile.desc.repeats_count != tile.input.desc.dimension_count:
         yield Violation(
             "RepeatsCount",
@@ -241,7 +241,7 @@ def repeats_count_is_the_dimension_count(tile: Tile, target: Target) -> Iterator
         )
 
 
-def _count_suggested(tile: Tile) -> str | None:
+def _count_suggested(tile: TileView) -> str | None:
     assert tile.input, "the rule has looked"
     count = tile.input.desc.dimension_count
     repeats, outputs = tile.desc.repeats, tile.output and tile.output.sizes
@@ -264,7 +264,7 @@ def _count_suggested(tile: Tile) -> str | None:
     hresult=None,
     crash=True,
 )
-def repeats_are_given(tile: Tile, target: Target) -> Iterator[Violation]:
+def repeats_are_given(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.desc.repeats is None:
         yield Violation(
             "Repeats",
@@ -279,7 +279,7 @@ def repeats_are_given(tile: Tile, target: Target) -> Iterator[Violation]:
     url=TILE_PAGE,
     says="Repeats has at least RepeatsCount entries; the runtime reads past its end.",
 )
-def repeats_are_long_enough(tile: Tile, target: Target) -> Iterator[Violation]:
+def repeats_are_long_enough(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.desc.repeats_count > DML_TENSOR_DIMENSION_COUNT_MAX1:
         return  # refused before the array is read
     if tile.desc.repeats is not None and len(tile.desc.repeats) < tile.desc.repeats_count:
@@ -295,7 +295,7 @@ def repeats_are_long_enough(tile: Tile, target: Target) -> Iterator[Violation]:
     url=TILE_PAGE,
     says="Every value of Repeats is larger than 0.",
 )
-def repeats_are_positive(tile: Tile, target: Target) -> Iterator[Violation]:
+def repeats_are_positive(tile: TileView, target: Target) -> Iterator[Violation]:
     for i, repeat in enumerate((tile.desc.repeats or ())[: tile.desc.repeats_count]):
         if repeat == 0:
             yield Violation(
@@ -330,13 +330,13 @@ TILE_BUFFER_RULES: Final[tuple[Rule[TensorView], ...]] = (
     dimension_count_is_supported_at_level,
 )
 
-INPUT_OUTPUT_RULES: Final[tuple[Rule[Tile], ...]] = (
+INPUT_OUTPUT_RULES: Final[tuple[Rule[TileView], ...]] = (
     data_types_agree,
     dimension_counts_agree,
     output_sizes_are_the_products,
 )
 
-REPEATS_RULES: Final[tuple[Rule[Tile], ...]] = (
+REPEATS_RULES: Final[tuple[Rule[TileView], ...]] = (
     repeats_count_is_the_dimension_count,
     repeats_are_given,
     repeats_are_long_enough,

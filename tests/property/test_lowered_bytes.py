@@ -134,7 +134,7 @@ def small_axes(draw: st.DrawFn) -> tuple[Axis, ...]:
         destination = destination * sizes[i] * repeats[i] + gaps[2 * i + 1]
     if draw(st.booleans()):
         source_strides = draw(st.permutations(source_strides))
-    return ByteWalk.of(1, sizes, repeats, source_strides, destination_strides).axes
+    return ByteWalk.from_elements(1, sizes, repeats, source_strides, destination_strides).axes
 
 
 @pytest.mark.long

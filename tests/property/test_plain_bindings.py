@@ -14,14 +14,14 @@ from dml_tile.bindings.slots import (
     INITIALIZER_PERSISTENT,
     PERSISTENT,
     TEMPORARY,
-    Binding,
-    Bound,
+    BoundRange,
     Slot,
+    SlotBinding,
 )
 from dml_tile.descriptors.tile import BufferTensorDesc
-from dml_tile.device.table import _point
+from dml_tile.device.table import _bind_point
 from dml_tile.directml.enums import BindingType, HeapType, ResourceDimension
-from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_RULES, BOUND_RULES, is_plainly_fine
+from dml_tile.rules.binding import BIND_POINT_RULES, RANGE_RULES, SLOT_RULES, is_ordinary_binding
 from tests.helpers.descriptors import at
 
 TARGET: Final = at("6_4")
@@ -29,19 +29,19 @@ DIRECT3D_DEVICE: Final = Direct3DDevice()
 FIELDS: Final = {"DataType": "UINT8", "Sizes": [8]}
 PLAIN: Final = BufferTensorDesc.model_validate(FIELDS)
 OWNED: Final = BufferTensorDesc.model_validate({**FIELDS, "Flags": "OWNED_BY_DML"})
-ALIGNED: Final = Slot.of_tensor(
+ALIGNED: Final = Slot.tensor(
     "InputTensor", BufferTensorDesc.model_validate({**FIELDS, "GuaranteedBaseOffsetAlignment": 64})
 )
 SLOTS: Final = (
-    Slot.of_tensor("InputTensor", PLAIN),
-    Slot.of_tensor("InputTensor", OWNED),
+    Slot.tensor("InputTensor", PLAIN),
+    Slot.tensor("InputTensor", OWNED),
     ALIGNED,
-    Slot.of_tensor("operators[0].InputTensor", PLAIN, INITIALIZER_INPUT),
-    Slot.of_tensor("operators[0].InputTensor", OWNED, INITIALIZER_INPUT),
-    Slot.of_resource("PersistentResource", PERSISTENT, 8),
-    Slot.of_resource("TemporaryResource", TEMPORARY, 0),
-    Slot.of_resource("PersistentResource", INITIALIZER_PERSISTENT, 0),
-    Slot.of_resource("operators[0].PersistentResource", INITIALIZER_OUTPUT, 8),
+    Slot.tensor("operators[0].InputTensor", PLAIN, INITIALIZER_INPUT),
+    Slot.tensor("operators[0].InputTensor", OWNED, INITIALIZER_INPUT),
+    Slot.resource("PersistentResource", PERSISTENT, 8),
+    Slot.resource("TemporaryResource", TEMPORARY, 0),
+    Slot.resource("PersistentResource", INITIALIZER_PERSISTENT, 0),
+    Slot.resource("operators[0].PersistentResource", INITIALIZER_OUTPUT, 8),
 )
 BUFFERS: Final = st.builds(
     Buffer,
@@ -65,13 +65,13 @@ GIVEN: Final = (
 )
 
 
-def broken(bound: Bound) -> list[str]:
+def broken(bound: SlotBinding) -> list[str]:
     """The rules that a binding breaks."""
-    found = [finding for rule in BOUND_RULES for finding in rule.findings(bound, TARGET)]
-    found += (finding for rule in BIND_POINT_RULES for finding in rule.findings(_point(bound), TARGET))
+    found = [finding for rule in SLOT_RULES for finding in rule.findings(bound, TARGET)]
+    found += (finding for rule in BIND_POINT_RULES for finding in rule.findings(_bind_point(bound), TARGET))
     if bound.range is not None:
-        binding = Binding(bound.slot, bound.range[0].size_in_bytes, bound.range[0].offset)
-        found += (finding for rule in BINDING_RULES for finding in rule.findings(binding, TARGET))
+        binding = BoundRange(bound.slot, bound.range[0].size_in_bytes, bound.range[0].offset)
+        found += (finding for rule in RANGE_RULES for finding in rule.findings(binding, TARGET))
     return [finding.rule for finding in found]
 
 
@@ -80,8 +80,8 @@ def broken(bound: Bound) -> list[str]:
 def test_a_plainly_fine_binding_breaks_no_rule(
     slot: Slot, desc: BindingDesc | None, direct3d_device: Direct3DDevice
 ) -> None:
-    bound = Bound(slot, desc, direct3d_device)
-    if is_plainly_fine(bound):
+    bound = SlotBinding(slot, desc, direct3d_device)
+    if is_ordinary_binding(bound):
         assert not broken(bound)
 
 
@@ -91,5 +91,5 @@ def test_an_ordinary_binding_takes_the_short_way_exactly_if_it_breaks_no_rule(
 ) -> None:
     for slot in (SLOTS[0], ALIGNED):
         binding = BufferBinding(Buffer(size), offset, size_in_bytes)
-        bound = Bound(slot, BindingDesc(BindingType.BUFFER, binding), DIRECT3D_DEVICE)
-        assert is_plainly_fine(bound) == (not broken(bound))
+        bound = SlotBinding(slot, BindingDesc(BindingType.BUFFER, binding), DIRECT3D_DEVICE)
+        assert is_ordinary_binding(bound) == (not broken(bound))

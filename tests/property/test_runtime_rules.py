@@ -16,7 +16,7 @@ from dml_tile.findings import Against, Finding, found_by
 from dml_tile.geometry.layout import calc_buffer_tensor_size, packed_strides
 from dml_tile.rules.check import check, lowest_level
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
-from dml_tile.rules.tile import INPUT_OUTPUT_RULES, OPERATOR_RULES, REPEATS_RULES, TILE_BUFFER_RULES, Tile
+from dml_tile.rules.tile import INPUT_OUTPUT_RULES, OPERATOR_RULES, REPEATS_RULES, TILE_BUFFER_RULES, TileView
 from tests.helpers.descriptors import changed, page_tile
 from tests.helpers.recorded_answers import answer
 from tests.helpers.runtime_oracle import create_operator
@@ -119,7 +119,7 @@ def findings_of_all_rules(desc: TileOperatorDesc, target: Target) -> tuple[Findi
     """The findings of a tile by applying every rule, in the order of the fields."""
     operands = Operand("InputTensor", desc.input_tensor), Operand("OutputTensor", desc.output_tensor)
     views = [view_of(operand) for operand in operands]
-    tile = Tile(desc, *views)
+    tile = TileView(desc, *views)
     found: list[Finding] = []
     for operand, view in zip(operands, views, strict=True):
         found += found_by(TENSOR_RULES, operand, target)

@@ -125,7 +125,7 @@ def test_the_steps_are_bounded_where_one_tile_spreads_the_output() -> None:
         size, sizes = ELEMENT_SIZES[source.data_type], source.sizes or ()
         assert source.strides
         assert destination.strides
-        axes = ByteWalk.of(size, sizes, desc.repeats or (), source.strides, destination.strides).axes
+        axes = ByteWalk.from_elements(size, sizes, desc.repeats or (), source.strides, destination.strides).axes
         elements = axes_in_units(axes, size)
         assert elements is not None
         if len(unpacking(elements)) > 4 or len(dimensions_of(elements)) <= 4:
