@@ -11,12 +11,12 @@ from dml_tile.findings import Finding, found_by
 
 
 def findings(request: Request) -> tuple[Finding, ...]:
-    """The reasons why no descriptor can express the request. Those of the descriptor itself are ``check``'s."""
+    """Return the reasons why no descriptor can express the request; ``check`` returns those of a descriptor."""
     return tuple(found_by(DIALECT_RULES, request, DEFAULT_TARGET))
 
 
 def tile_desc(request: Request) -> TileOperatorDesc:
-    """The packed descriptor that tiles the same bits.
+    """Return the packed descriptor that tiles the same bits.
 
     bool becomes UINT8 and bfloat16 UINT16; a scalar gets the sizes {1}. Dimensions are merged only where there are
     more than 8. Raises DmlError, with the findings, where no descriptor can express the request.

@@ -21,7 +21,7 @@ from dml_tile.dialects.request import (
 
 
 def tile(data_type: str, shape: Sequence[int], repeats: Integers) -> Request:
-    """numpy.tile: the shorter of shape and repeats gets leading 1s. Any data type is accepted.
+    """Return the request of a numpy.tile: the shorter of shape and repeats gets leading 1s; any data type is accepted.
 
     Raises DialectError for a negative repeat, repeats that are not a 1-D array of an integer type, and an output size
     that exceeds an int64.

@@ -31,7 +31,7 @@ TILE_13_TYPES: Final = TILE_6_TYPES | {"bfloat16"}
 
 
 def tile_13(data_type: str, shape: Sequence[int], repeats: Integers) -> Request:
-    """Tile-13: one repeat for each dimension.
+    """Return the request of a Tile-13, which has one repeat for each dimension.
 
     Raises DialectError for a data type that Tile-13 does not list, repeats that are not a 1-D int64 of the input's
     rank, a negative repeat, and an output size that exceeds an int64.
@@ -40,12 +40,12 @@ def tile_13(data_type: str, shape: Sequence[int], repeats: Integers) -> Request:
 
 
 def tile_6(data_type: str, shape: Sequence[int], repeats: Integers) -> Request:
-    """Tile-6: the same as Tile-13, without bfloat16."""
+    """Return the request of a Tile-6: the same as Tile-13, without bfloat16."""
     return _repeated(TILE_6, data_type, shape, repeats)
 
 
 def tile_1(data_type: str, shape: Sequence[int], tiles: float | NDArray[Any], axis: float | NDArray[Any]) -> Request:
-    """Tile-1: repeats the input ``tiles`` times along ``axis``, counted from 0.
+    """Return the request of a Tile-1, which repeats the input ``tiles`` times along ``axis``, counted from 0.
 
     Both are single values, of the input's type as the page declares, or of int64 as its text says. The page gives the
     output the input's shape, which cannot be meant: the axis grows.
@@ -72,7 +72,7 @@ TILES: Final = {1: TILE_1, 6: TILE_6, 13: TILE_13}
 
 
 def tile_of_opset(opset: int) -> Dialect:
-    """The dialect of Tile in an opset, which is at least 1."""
+    """Return the dialect of Tile in an opset, which is at least 1."""
     return TILES[max(since for since in TILES if since <= opset)]
 
 

@@ -30,7 +30,7 @@ TILE_1_TYPES: Final = frozenset(
 
 
 def tile_1(data_type: str, shape: Sequence[int], repeats: Integers) -> Request:
-    """Tile-1: the shorter of shape and repeats gets leading 1s; a negative repeat counts as 0.
+    """Return the request of a Tile-1: the shorter of shape and repeats gets leading 1s; a negative repeat counts as 0.
 
     Raises DialectError for an unknown data type, repeats that are not a 1-D array of an integer type, and an output
     size that exceeds an int64.

@@ -62,15 +62,15 @@ class Dialect:
         return self.name
 
     def type_name(self, onnx_name: str) -> str:
-        """The dialect's name of the data type that ONNX calls so."""
+        """Return the dialect's name of a data type, by ONNX's."""
         return self.type_names.get(onnx_name, onnx_name)
 
     def no_repeats(self, rank: int) -> tuple[Any, ...]:
-        """Arguments that repeat nothing of an input of this rank, which is at least 1."""
+        """Return arguments that repeat nothing of an input of this rank, which is at least 1."""
         return (1, 0) if self.arguments == ("tiles", "axis") else ((1,) * rank,)
 
     def error(self, field: str, message: str) -> DialectError:
-        """The error of an input."""
+        """Return the error of an input."""
         return DialectError(self.name, field, message)
 
 
@@ -88,7 +88,7 @@ class Request:
     repeats: tuple[int, ...]
 
     def __str__(self) -> str:
-        """The tile in one line: ``float32 {2,3} x {1,2} -> {2,6}``."""
+        """Return the tile in one line: ``float32 {2,3} x {1,2} -> {2,6}``."""
         return tile_line(
             tensor_text(self.data_type, array_text(self.shape)), array_text(self.repeats), array_text(self.output_shape)
         )
@@ -110,7 +110,7 @@ class Request:
 
     @property
     def carrier(self) -> TensorDataType | None:
-        """The DirectML data type that carries the bits: bool travels as UINT8. None if no data type does."""
+        """The DirectML data type that holds the bits, UINT8 for bool; None if there is none."""
         return CARRIERS.get(self.data_type)
 
 
@@ -121,7 +121,7 @@ def require_data_type(dialect: Dialect, data_type: str) -> None:
 
 
 def shape_of(dialect: Dialect, shape: Sequence[int]) -> tuple[int, ...]:
-    """The input's shape. Raises DialectError for a size that is negative or exceeds an int64."""
+    """Return the input's shape. Raises DialectError for a size that is negative or exceeds an int64."""
     sizes = tuple(map(index, shape))
     for i, size in enumerate(sizes):
         if not 0 <= size <= INT64_MAX:
@@ -132,7 +132,7 @@ def shape_of(dialect: Dialect, shape: Sequence[int]) -> tuple[int, ...]:
 def vector(
     dialect: Dialect, field: str, values: Integers, wanted: Literal["int64", "an integer type"] = "an integer type"
 ) -> tuple[int, ...]:
-    """The values of a 1-D array. Raises DialectError for another rank or dtype, and for a value that is no integer."""
+    """Return the values of a 1-D array. Raises DialectError for another rank or dtype, and for what is no integer."""
     if not isinstance(values, Sequence):
         values = _listed(dialect, field, values, wanted)
     integers = []
@@ -157,13 +157,13 @@ def _listed(dialect: Dialect, field: str, values: NDArray[Any], wanted: str) -> 
 
 
 def promoted(shape: Sequence[_Size], repeats: Sequence[int]) -> tuple[tuple[_Size | int, ...], tuple[int, ...]]:
-    """Shape and repeats at the same length: the shorter gets leading 1s."""
+    """Return shape and repeats at the same length: the shorter gets leading 1s."""
     rank = max(len(shape), len(repeats))
     return (1,) * (rank - len(shape)) + tuple(shape), (1,) * (rank - len(repeats)) + tuple(repeats)
 
 
 def require_fitting(request: Request, limit: int = INT64_MAX) -> Request:
-    """The request. Raises DialectError if a size of its output exceeds the limit."""
+    """Return the request. Raises DialectError if a size of its output exceeds the limit."""
     for i, (size, repeat, product) in enumerate(zip(request.shape, request.repeats, request.output_shape, strict=True)):
         if product > limit:
             message = f"{size} * {repeat} = {product} overflows; an output size is at most {limit}"

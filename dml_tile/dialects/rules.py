@@ -19,7 +19,7 @@ _ADVICE: Final = {
 
 
 def merged(shape: Sequence[int], repeats: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The same tile in the fewest dimensions.
+    """Return the same tile in the fewest dimensions.
 
     A dimension is merged into the next inner one if that is not repeated, or if its own size is 1.
     """
@@ -34,7 +34,7 @@ def merged(shape: Sequence[int], repeats: Sequence[int]) -> tuple[tuple[int, ...
 
 
 def expressed(request: Request) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shape and repeats as a descriptor has them: a scalar gets one dimension; more than 8 are merged."""
+    """Return shape and repeats as a descriptor has them: a scalar gets one dimension; more than 8 are merged."""
     if len(request.shape) > DML_TENSOR_DIMENSION_COUNT_MAX1:
         return merged(request.shape, request.repeats)
     return request.shape or (1,), request.repeats or (1,)
@@ -44,7 +44,7 @@ def expressed(request: Request) -> tuple[tuple[int, ...], tuple[int, ...]]:
     "DML-DIALECT-data-type",
     basis=Basis.DOCUMENTED,
     url=BUFFER_PAGE,
-    says="The elements are of a type whose bits a DirectML data type can carry.",
+    says="A DirectML data type can carry the bits of an element.",
     hresult=None,
     severity=Severity.ERROR,
 )
@@ -77,7 +77,7 @@ def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
     "DML-DIALECT-rank",
     basis=Basis.DOCUMENTED,
     url=BUFFER_PAGE,
-    says="The tile has at most 8 dimensions, once those that can be merged are.",
+    says="The tile has at most 8 dimensions after all that can be merged are merged.",
     hresult=None,
     severity=Severity.ERROR,
 )
@@ -96,7 +96,7 @@ def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Viol
     "DML-DIALECT-size",
     basis=Basis.DOCUMENTED,
     url=BUFFER_PAGE,
-    says="Every size of the output fits a UINT, and so does every size of the input and every repeat.",
+    says="Every size of the input and of the output, and every repeat, fits a UINT.",
     hresult=None,
     severity=Severity.ERROR,
 )
@@ -115,7 +115,7 @@ def _specification_rule(specification: Specification, url: str) -> Rule[str]:
         f"DML-DIALECT-{specification.value}",
         basis=Basis.DOCUMENTED,
         url=url,
-        says=f"The tile must be one that {specification.value}'s specification allows.",
+        says=f"{specification.value}'s specification allows the tile.",
         hresult=None,
         severity=Severity.ERROR,
     )

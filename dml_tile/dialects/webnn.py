@@ -25,7 +25,7 @@ TILE_TYPES: Final = frozenset(
 
 
 def tile(data_type: str, shape: Sequence[int], repetitions: Integers) -> Request:
-    """tile(input, repetitions): one repetition for each dimension; a scalar has none.
+    """Return the request of a tile(input, repetitions): one repetition for each dimension; a scalar has none.
 
     Raises DialectError where a browser throws a TypeError: for a data type that WebNN does not list, a repetition or a
     size that is 0 or exceeds a uint32, a number of repetitions other than that of dimensions, and an output size that
