@@ -144,7 +144,6 @@ def test_the_json_output(call: Call) -> None:
         "unknown": [],
         "findings": [],
         "via": "",
-        "note": "",
         "inferred_by": "",
         "deselected": 0,
         "in_baseline": 0,
