@@ -93,7 +93,6 @@ def test_a_terminal_gets_links_and_commands_in_one_piece(tmp_path: Path) -> None
     assert "https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_tile_operator_desc" in shown
 
 
-@pytest.mark.covering
 def test_many_files_on_a_terminal_have_a_progress_bar(tmp_path: Path) -> None:
     files = [tmp_path / f"{i}.json" for i in range(30)]
     for file in files:

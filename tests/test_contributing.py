@@ -112,8 +112,11 @@ def test_what_the_steps_write_is_well_formed(run: Callable[[str], str]) -> None:
 
 
 def test_the_files_and_tools_that_it_names_exist() -> None:
-    for name in re.findall(r"`((?:dml_tile|tests|docs)/[\w/.]*)`", GUIDE):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    mutants = " ".join([*project["cosmic-ray"]["module-path"], project["cosmic-ray"]["test-command"]])
+    named = re.findall(r"`((?:dml_tile|tests|docs)/[\w/.]*)`", GUIDE)
+    for name in (*named, *re.findall(r"(?:dml_tile|tests)/\S+", mutants)):
         assert (ROOT / name).exists(), name
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = project["project"]["optional-dependencies"]
     assert {"ruff", "mypy"} <= {re.split(r"\W", requirement)[0] for requirement in extras["dev"]}
     assert "def is_ordinary_tile(" in (ROOT / "dml_tile" / "rules" / "check.py").read_text()

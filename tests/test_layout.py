@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
@@ -144,7 +144,6 @@ def brute_force(sizes: list[int], strides: list[int]) -> bool:
     )
 )
 @pytest.mark.parametrize("dense", [0, 8])
-@settings(max_examples=500)
 def test_shared_addresses_are_found_exactly(dense: int, shape: tuple[list[int], list[int]]) -> None:
     sizes, strides = shape
     with pytest.MonkeyPatch.context() as patch:

@@ -38,7 +38,6 @@ def read(path: Path, *paths: Path, known_shapes: KnownShapes | None = None, **bo
 # The real process
 
 
-@pytest.mark.covering
 def test_models_of_every_kind_are_read(tmp_path: Path) -> None:
     xml, onnx, lite, graph = read(BURN_XML, BURN_ONNX, LITE, tensorflow_tile(tmp_path / "g.pb"))
     assert xml == [BURN]
@@ -64,7 +63,6 @@ def test_a_path_may_be_relative_and_have_any_bytes(tmp_path: Path, monkeypatch: 
     assert "Empty weights data" in read(Path(names[2]))[0][0].message
 
 
-@pytest.mark.covering
 @pytest.mark.parametrize(
     ("name", "message"),
     [("missing.xml", "No such file or directory"), ("folder.onnx", "not a regular file"), ("pipe.pb", "not a regular")],
@@ -96,7 +94,6 @@ def test_a_model_that_keeps_openvino_busy_costs_its_time(tmp_path: Path) -> None
     assert read(busy, seconds=2) == [[Problem("", "reading took longer than 2 s")]]
 
 
-@pytest.mark.covering
 def test_a_model_that_wants_too_much_memory_costs_that_file(tmp_path: Path) -> None:
     bad, good = read(many_repeats(tmp_path / "many.xml", 2**28), BURN_XML, memory=2**30)
     assert bad == [Problem("", "reading ran out of its 1 GiB of memory")]
@@ -130,7 +127,6 @@ def test_a_module_of_the_current_folder_is_not_run(tmp_path: Path, monkeypatch: 
     assert read(BURN_XML) == [[BURN]]
 
 
-@pytest.mark.covering
 @pytest.mark.parametrize(("package", "path"), [("onnx", BURN_ONNX), ("openvino", BURN_XML)])
 def test_the_extra_is_named_where_a_package_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, path: Path
@@ -178,7 +174,6 @@ def answered(process: subprocess.Popen[bytes], path: Path, seconds: float = LONG
     return list(takewhile(lambda part: not isinstance(part, End), answers))
 
 
-@pytest.mark.covering
 def test_the_process_ends_with_its_input() -> None:
     with started() as process:
         assert answered(process, BURN_XML) == [BURN]
@@ -249,7 +244,6 @@ def test_one_process_reads_all_files_and_is_gone_at_the_end(tmp_path: Path) -> N
     assert is_gone(first)
 
 
-@pytest.mark.covering
 @pytest.mark.parametrize(
     ("deed", "message"),
     [
@@ -301,7 +295,6 @@ def test_a_process_that_is_stopped_is_ended(tmp_path: Path) -> None:
     assert is_gone(before)
 
 
-@pytest.mark.covering
 def test_files_that_hang_cost_so_much_time_together_and_the_others_are_not_read(tmp_path: Path) -> None:
     hang = "time.sleep(1000)"
     started = time.monotonic()
@@ -316,7 +309,6 @@ def test_files_that_fail_soon_cost_the_others_nothing(tmp_path: Path) -> None:
     assert last[0].message.isdecimal()
 
 
-@pytest.mark.covering
 def test_a_process_that_died_between_files_costs_none(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(f"{TELL}; os._exit(0)")
     with ModelReader(KnownShapes(), seconds=LONG, command=STAND_IN) as reader:
@@ -327,7 +319,6 @@ def test_a_process_that_died_between_files_costs_none(tmp_path: Path) -> None:
     assert second != first, FRESH
 
 
-@pytest.mark.covering
 def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
     told = tmp_path / "told"
     (tmp_path / "a.xml").write_text(f"open({str(told)!r}, 'w').write(str(os.getpid()))\ntime.sleep(1000)")
@@ -352,7 +343,6 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
 NODE = TileNode("If_3/then_body/☃\n", DIALECTS["ONNX Tile-13"], None, (2, "n", None), (1, 2, 3))
 
 
-@pytest.mark.covering
 @pytest.mark.parametrize(
     "part",
     [
@@ -378,12 +368,10 @@ def test_an_order_survives_its_line() -> None:
     assert Order.read(order.line()) == order
 
 
-@pytest.mark.covering
 def test_what_is_no_text_is_told_all_the_same() -> None:
     assert read_answer(answer_line(Problem("", "a\udcff"))) == Problem("", "a?")
 
 
-@pytest.mark.covering
 @pytest.mark.parametrize(
     ("old", "new"),
     [

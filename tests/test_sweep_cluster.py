@@ -143,7 +143,6 @@ def test_a_file_that_workers_die_of_is_lost_alone(zoo: list[str]) -> None:
     assert problem == Problem("", "the workers that checked it died (4 of them)")
 
 
-@pytest.mark.covering
 def test_a_sweep_is_the_same_with_and_without_a_cluster(zoo: list[str], client: Any) -> None:
     alone = list(sweep(zoo, ["2_0", "6_4"]))
     assert list(sweep(zoo, ["2_0", "6_4"], client=client)) == alone
@@ -153,14 +152,12 @@ def test_a_sweep_is_the_same_with_and_without_a_cluster(zoo: list[str], client: 
     assert last == CheckedFile(zoo[-1], problems=(Problem("", "No such file or directory"),))
 
 
-@pytest.mark.covering
 def test_a_sweep_tells_what_names_stand_for_nothing(call: Call) -> None:
     assert list(sweep(["*.onnx"])) == [CheckedFile("*.onnx", problems=(Problem("", "no file matches the pattern"),))]
     with pytest.raises(ValueError, match="there is no back end 'orr'"):
         sweep([], via="orr")
 
 
-@pytest.mark.covering
 def test_a_scheduler_that_is_not_there_is_wrong_usage(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dml_tile.cli.check_files.MAX_SECONDS_TO_CONNECT", 0.5)
     result = call("check", write("a.json", TILE), "--dask", "tcp://127.0.0.1:9")
@@ -170,7 +167,6 @@ def test_a_scheduler_that_is_not_there_is_wrong_usage(call: Call, monkeypatch: p
     assert both.exit_code == 2
 
 
-@pytest.mark.covering
 def test_lines_are_results_then_what_is_unread(call: Call) -> None:
     write("a.json", BAD)
     lines = [json.loads(line) for line in call("check", "a.json", "b.json", "--format", "jsonl").stdout.splitlines()]

@@ -68,13 +68,11 @@ def test_two_processes_write_the_bytes_of_one(form: str, zoo: list[str], call: C
     assert together.exit_code == alone.exit_code == 2
 
 
-@pytest.mark.covering
 def test_more_processes_than_files_do_no_harm(zoo: list[str]) -> None:
     assert list(in_processes(5)(CHECK, zoo[:1])) == list(in_this_process(CHECK, zoo[:1]))
     assert list(in_processes(2)(CHECK, [])) == []
 
 
-@pytest.mark.covering
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_process_that_dies_costs_its_file(jobs: int, zoo: list[str]) -> None:
     files = [*zoo[:3], write("dies.json", TILE), *zoo[3:12], write("dies too.json", TILE), *zoo[12:]]
@@ -140,21 +138,18 @@ def test_what_was_told_of_a_file_before_its_process_died_is_told_once(zoo: list[
     assert isinstance(end, FileEnd)
 
 
-@pytest.mark.covering
 def test_processes_that_cannot_be_started_say_so(zoo: list[str]) -> None:
     told = list(in_processes(2, ("/no/such/program",))(CHECK, zoo[:3]))
     problems = [event for _, event in told if isinstance(event, Problem)]
     assert [problem.message[:40] for problem in problems] == ["no process can be started to check it: ["] * 3
 
 
-@pytest.mark.covering
 def test_processes_that_end_at_once_cost_every_file(zoo: list[str]) -> None:
     told = list(in_processes(2, (sys.executable, "-c", "raise SystemExit(3)"))(CHECK, zoo[:3]))
     problems = [event for _, event in told if isinstance(event, Problem)]
     assert problems == [Problem("", "the process that checked it ended (status 0x3)")] * 3
 
 
-@pytest.mark.covering
 def test_one_process_checks_until_more_pay() -> None:
     assert engine_for(MIN_FILES - 1) is in_this_process
     assert (engine_for(MIN_FILES) is in_this_process) == (processor_count() == 1)
@@ -162,7 +157,6 @@ def test_one_process_checks_until_more_pay() -> None:
     assert engine_of(2) is not in_this_process
 
 
-@pytest.mark.covering
 @pytest.mark.posix
 def test_a_check_that_is_left_ends_its_processes(zoo: list[str]) -> None:
     events = in_processes(2)(CHECK, [*zoo] * 50)
@@ -228,7 +222,6 @@ def test_what_only_the_command_can_read_is_checked_by_itself(zoo: list[str], tmp
         ]  # fmt: skip
 
 
-@pytest.mark.covering
 def test_pipes_are_checked_in_their_turn(zoo: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere: list[list[str]] = []
 

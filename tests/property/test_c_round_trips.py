@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
@@ -68,7 +68,6 @@ def kept_tile(desc: TileOperatorDesc) -> TileOperatorDesc:
 
 
 @given(TILES)
-@settings(max_examples=500)
 def test_a_tile_written_for_c_reads_back_as_c_keeps_it(desc: TileOperatorDesc) -> None:
     read = read_tile_operator_desc(write_tile_operator_desc(desc))
     assert read == kept_tile(desc)
@@ -84,7 +83,6 @@ def test_an_operator_written_for_c_reads_back_as_c_keeps_it(operator: OperatorDe
 
 
 @given(TILES | OPERATORS)
-@settings(max_examples=300)
 def test_python_source_builds_an_equal_descriptor(desc: TileOperatorDesc | OperatorDesc) -> None:
     names: dict[str, Any] = {}
     exec("".join(source_text("python", "-", [JsonDescriptor("", desc)])), names)

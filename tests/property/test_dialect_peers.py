@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dml_tile.dialects import openvino as openvino_dialect
@@ -223,25 +223,21 @@ def assert_agreement(peer: str, case: Case) -> None:
 
 
 @given(onnx_cases())
-@settings(max_examples=300)
 def test_onnx_s_reference_agrees(case: Case) -> None:
     assert_agreement("onnx's reference", case)
 
 
 @given(onnx_cases())
-@settings(max_examples=300)
 def test_onnxruntime_agrees(case: Case) -> None:
     assert_agreement("onnxruntime", case)
 
 
 @given(openvino_cases())
-@settings(max_examples=300)
 def test_openvino_s_core_agrees(case: Case) -> None:
     assert_agreement("OpenVINO's core", case)
 
 
 @given(openvino_cpu_cases())
-@settings(max_examples=200)
 def test_openvino_s_cpu_plug_in_agrees(case: Case) -> None:
     assert_agreement("OpenVINO's CPU plug-in", case)
 
@@ -275,7 +271,6 @@ def test_the_edges_of_onnx_are_where_others_have_them(peer: str, data: Any, repe
     st.lists(st.integers(0, 2**40), max_size=7),
     st.lists(st.sampled_from([1, 2, 7, 0, -1, -INT64_MAX, 2**20, 2**40]), min_size=1, max_size=9),
 )
-@settings(max_examples=300)
 def test_openvino_infers_the_shapes_that_the_dialect_does(shape: list[int], repeats: list[int]) -> None:
     tile = ov.opset1.tile(ov.opset1.parameter(shape, ov.Type.f32), ov.opset1.constant(np.array(repeats, np.int64)))
     inferred = tile.get_output_partial_shape(0)

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
@@ -59,7 +59,6 @@ def tables(picture: TilePicture, width: int) -> list[MemoryTable]:
 
 
 @given(desc=strategies.tiles(max_elements=400), width=widths)
-@settings(max_examples=100)
 def test_each_element_is_drawn_where_it_lies(desc: TileOperatorDesc, width: int) -> None:
     for buffer, table in zip(tensors(desc), tables(picture_of(desc), width), strict=True):
         lies = elements_by_address(buffer)
@@ -75,7 +74,6 @@ def test_each_element_is_drawn_where_it_lies(desc: TileOperatorDesc, width: int)
 
 
 @given(desc=strategies.tiles(max_elements=400), width=widths)
-@settings(max_examples=100)
 def test_each_element_of_the_output_shows_what_numpy_would_put_there(desc: TileOperatorDesc, width: int) -> None:
     source, destination = tensors(desc)
     numbers = np.arange(np.prod(source.sizes or ())).reshape(source.sizes or ())
@@ -100,7 +98,6 @@ def test_each_element_of_the_output_shows_what_numpy_would_put_there(desc: TileO
 
 @pytest.mark.long
 @given(desc=strategies.tiles() | strategies.nearly_valid_tiles() | strategies.invalid_tiles(), width=widths)
-@settings(max_examples=100)
 def test_whatever_a_descriptor_holds_is_drawn_within_bounds(desc: TileOperatorDesc, width: int) -> None:
     picture = picture_of(desc)
     assert len(picture.tensors) + len(picture.undrawn) == 2
@@ -113,7 +110,6 @@ def test_whatever_a_descriptor_holds_is_drawn_within_bounds(desc: TileOperatorDe
 
 @pytest.mark.parametrize("width", [40, 80])
 @given(desc=strategies.nearly_valid_tiles() | strategies.tiles())
-@settings(max_examples=100)
 def test_rows_fit_the_terminal(desc: TileOperatorDesc, width: int) -> None:
     for line in picture_lines(picture_of(desc), width):
         assert not line.is_whole or line.indent + len(line.text) <= width

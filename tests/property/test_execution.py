@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -81,7 +81,6 @@ def _bytes_of(desc: TileOperatorDesc) -> int:
 
 
 @given(cases())
-@settings(max_examples=400)
 def test_a_tile_is_numpy_s_and_touches_nothing_else(case: Case) -> None:
     source, destination = case.desc.input_tensor, case.desc.output_tensor
     assert source is not None
@@ -108,7 +107,6 @@ def test_a_tile_is_numpy_s_and_touches_nothing_else(case: Case) -> None:
 
 
 @given(shapes(), st.sampled_from([name for name in ARRAY_TYPES if name != "float64"]), st.data())
-@settings(max_examples=300)
 def test_tile_is_numpy_tile_for_arrays_of_any_strides(
     shape: tuple[list[int], list[int]], dtype: str, data: st.DataObject
 ) -> None:

@@ -405,4 +405,4 @@ class OldLife(Life):
 
 TestLife = Life.TestCase
 TestOldLife = pytest.mark.long(OldLife.TestCase)
-TestLife.settings = TestOldLife.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestLife.settings = TestOldLife.settings = settings(stateful_step_count=40)

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -52,7 +52,6 @@ def tiles(draw: st.DrawFn) -> TileOperatorDesc:
 
 @pytest.mark.long
 @given(tiles(), st.sampled_from(TARGETS), st.sampled_from([True, True, True, False]))
-@settings(max_examples=1200)
 def test_a_lowering_writes_the_same_bytes_or_there_is_none(
     desc: TileOperatorDesc, target: Target, allow_floats: bool
 ) -> None:
@@ -139,7 +138,6 @@ def small_axes(draw: st.DrawFn) -> tuple[Axis, ...]:
 
 @pytest.mark.long
 @given(small_axes(), st.integers(2, 3))
-@settings(max_examples=300)
 def test_no_chain_is_shorter_nor_has_less_scratch_memory(axes: tuple[Axis, ...], most: int) -> None:
     expected = fewest_steps(axes, most)
     assert can_be_chained(axes, most) == (expected is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dml_tile.bindings.resources import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice
@@ -76,7 +76,6 @@ def broken(bound: SlotBinding) -> list[str]:
 
 
 @given(st.sampled_from(SLOTS), GIVEN, st.sampled_from([DIRECT3D_DEVICE, Direct3DDevice()]))
-@settings(max_examples=1000)
 def test_a_plainly_fine_binding_breaks_no_rule(
     slot: Slot, desc: BindingDesc | None, direct3d_device: Direct3DDevice
 ) -> None:

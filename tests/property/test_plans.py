@@ -8,7 +8,7 @@ from operator import mul
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dml_tile.execution import moves, planner, threads
@@ -60,7 +60,6 @@ def tilings(draw: st.DrawFn) -> Tiling:
 
 
 @given(tiling=tilings(), data=st.data(), number=st.sampled_from([1, 2, 8]))
-@settings(max_examples=400)
 def test_a_random_plan_writes_what_one_copy_would(tiling: Tiling, data: st.DataObject, number: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for modules, constants in CONSTANTS:
@@ -74,7 +73,6 @@ def test_a_random_plan_writes_what_one_copy_would(tiling: Tiling, data: st.DataO
 
 
 @given(tilings())
-@settings(max_examples=200)
 def test_a_plan_by_the_true_constants_is_right_and_takes_little_scratch(tiling: Tiling) -> None:
     assert tiling.plan.scratch[-1] <= 2**20
     assert_equal(tiling, tiling.plan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
@@ -106,7 +106,6 @@ def described(flat: Flat) -> TileOperatorDesc:
 
 @pytest.mark.long
 @given(descriptors(), st.sampled_from(list(FeatureLevel)), st.tuples(st.booleans(), st.booleans(), st.booleans()))
-@settings(max_examples=1500)
 def test_the_runtime_answers_as_the_plain_restatement_says(
     flat: Flat, level: FeatureLevel, capabilities: tuple[bool, bool, bool]
 ) -> None:
@@ -129,7 +128,6 @@ def findings_of_all_rules(desc: TileOperatorDesc, target: Target) -> tuple[Findi
 
 
 @given(descriptors(), st.sampled_from(list(FeatureLevel)), st.booleans(), st.booleans())
-@settings(max_examples=1000)
 def test_no_rule_is_left_out_that_a_tile_breaks(
     flat: Flat, level: FeatureLevel, double_precision: bool, typed_uav_loads: bool
 ) -> None:
@@ -179,7 +177,6 @@ def test_no_rule_is_left_out_that_a_tile_near_the_common_kind_breaks(fields: dic
 
 
 @given(descriptors(), st.sampled_from(list(FeatureLevel)))
-@settings(max_examples=300)
 def test_both_is_what_breaks_either(flat: Flat, level: FeatureLevel) -> None:
     desc = described(flat)
     separately: list[Against] = ["documentation", "runtime"]
@@ -188,7 +185,6 @@ def test_both_is_what_breaks_either(flat: Flat, level: FeatureLevel) -> None:
 
 
 @given(descriptors())
-@settings(max_examples=200)
 @example({"InputTensor": None, "OutputTensor": None, "Repeats": None})
 def test_the_lowest_level_is_the_first_that_accepts(flat: Flat) -> None:
     desc = described(flat)

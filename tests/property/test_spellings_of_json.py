@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -66,7 +66,6 @@ def read(reader: Callable[..., TileOperatorDesc], *arguments: Any, **options: An
 
 
 @given(tensors(), tensors(), ARRAYS)
-@settings(max_examples=800)
 def test_a_tile_of_json_is_that_of_its_objects(source: Any, destination: Any, repeats: Any) -> None:
     tile = {"InputTensor": source, "OutputTensor": destination, "Repeats": repeats}
     expected = read(TileOperatorDesc.model_validate, tile, context=JSON_DOCUMENT)
