@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from dml_tile.checks.catalogue import RULES as RULES
     from dml_tile.checks.models import check_model as check_model
     from dml_tile.checks.result import Result as Result
+    from dml_tile.checks.result import Verdict as Verdict
+    from dml_tile.checks.sweep import CheckedFile as CheckedFile
+    from dml_tile.checks.sweep import sweep as sweep
     from dml_tile.checks.through_back_end import check_via as check_via
-    from dml_tile.checks.verdicts import Verdict as Verdict
     from dml_tile.descriptors.tile import UINT as UINT
     from dml_tile.descriptors.tile import UINT64 as UINT64
     from dml_tile.descriptors.tile import UINTS as UINTS
@@ -114,8 +116,6 @@ if TYPE_CHECKING:
     from dml_tile.simulation.target import Simulation as Simulation
     from dml_tile.simulation.target import current_target as current_target
     from dml_tile.simulation.target import simulate as simulate
-    from dml_tile.sweeps.sweep import CheckedFile as CheckedFile
-    from dml_tile.sweeps.sweep import sweep as sweep
 
     __version__: str
 
@@ -138,9 +138,15 @@ _NAMES = {
     ),
     "checks.catalogue": ("RULES",),
     "checks.models": ("check_model",),
-    "checks.result": ("Result",),
+    "checks.result": (
+        "Result",
+        "Verdict",
+    ),
+    "checks.sweep": (
+        "CheckedFile",
+        "sweep",
+    ),
     "checks.through_back_end": ("check_via",),
-    "checks.verdicts": ("Verdict",),
     "descriptors.tile": (
         "UINT",
         "UINT64",
@@ -247,10 +253,6 @@ _NAMES = {
         "Simulation",
         "current_target",
         "simulate",
-    ),
-    "sweeps.sweep": (
-        "CheckedFile",
-        "sweep",
     ),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}

@@ -13,8 +13,8 @@ import onnx
 import pytest
 from typer.testing import Result
 
-from dml_tile.checks.files import Checking
-from dml_tile.cli.check_files import checked_files
+from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
+from dml_tile.cli.jobs import with_progress
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import KnownShapes
@@ -180,18 +180,15 @@ def test_of_200_models_a_hostile_one_costs_itself(check: Call, tmp_path: Path) -
 def test_what_is_read_is_told_before_the_rest_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_a_terminal: bool
 ) -> None:
-    for i in range(30):
-        (tmp_path / f"{i}.json").write_text(page_tile().model_dump_json(by_alias=True))
-    (tmp_path / "last.json").write_text('{"InputTensor"')
+    files = [str(tmp_path / f"{i}.json") for i in range(31)]
+    for file in files:
+        Path(file).write_text(page_tile().model_dump_json(by_alias=True))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: on_a_terminal, raising=False)
-    complaints: list[Problem] = []
-    checking = Checking([DEFAULT_TARGET], "both", KnownShapes(), lambda _, problem: complaints.append(problem))
-    results = checked_files(checking, [str(tmp_path)])
-    assert not any(result.findings for result in next(results))
-    assert complaints == []
-    assert sum(1 for _ in results) == 29
-    assert [problem for _, problem in checking.problems] == complaints
-    assert len(complaints) == 1
+    events = with_progress(checked_here(FileCheck([DEFAULT_TARGET], "both"), files), len(files))
+    assert isinstance(next(events)[1], tuple)
+    Path(files[-1]).write_text('{"InputTensor"')
+    kinds = [type(event) for _, event in events]
+    assert kinds == [SourceSummary, *[tuple, SourceSummary] * 29, Problem, SourceSummary]
 
 
 def test_a_folder_without_models_is_an_error(check: Call, tmp_path: Path) -> None:

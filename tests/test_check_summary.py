@@ -11,7 +11,7 @@ import onnx
 import pytest
 from rich.console import Console
 
-from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.checks.file_check import SourceSummary
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.reports.report import ReportOptions
 from dml_tile.reports.text import TextReport

@@ -15,7 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from typer.testing import Result
 
-from dml_tile.checks import advice
+from dml_tile.checks import lowerings
 from dml_tile.descriptors.tile import OperatorDesc
 from dml_tile.emit.schemas import schemas
 from tests.helpers.command_line import Call
@@ -371,7 +371,7 @@ def test_the_suggested_command_finds_a_node_of_any_name(call: Call, name: str) -
 def test_a_command_is_quoted_as_its_shell_does(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write("two words.json", LONG)
     assert suggestions(call("check", path, "-t", OLD)) == {f"dml-tile lower 'two words.json' --target {OLD}"}
-    monkeypatch.setattr(advice, "as_typed", subprocess.list2cmdline)
+    monkeypatch.setattr(lowerings, "as_typed", subprocess.list2cmdline)
     assert suggestions(call("check", path, "-t", OLD)) == {f'dml-tile lower "two words.json" --target {OLD}'}
 
 

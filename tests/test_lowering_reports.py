@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dml_tile.checks.lowering_result import LoweringResult, lower_part
+from dml_tile.checks.lowerings import LoweringResult, lower_part
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.dialects import onnx
 from dml_tile.directml.targets import Target

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.checks.file_check import SourceSummary
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import Problem

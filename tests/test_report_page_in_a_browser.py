@@ -15,7 +15,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 from typer.testing import CliRunner
 
-from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.checks.file_check import SourceSummary
 from dml_tile.cli.app import app
 from dml_tile.errors import Problem
 from dml_tile.readers.descriptors import JsonDescriptor

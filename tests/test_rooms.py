@@ -34,7 +34,6 @@ ROOMS: Final = (
     "readers",
     "arrays",
     "checks",
-    "sweeps",
     "testing",
     "pytest_plugin",
     "reports",

@@ -3,63 +3,41 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from io import BytesIO, TextIOWrapper
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from dml_tile.checks.one_file import Event, FileCheck, FileEnd, in_this_process
-from dml_tile.cli.check_files import MIN_FILES, engine_for, engine_of
-from dml_tile.directml.targets import Target
+from dml_tile import Target, sweep
+from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
+from dml_tile.cli import processes
+from dml_tile.cli.jobs import MIN_FILES, chosen_workers
 from dml_tile.errors import Problem
 from dml_tile.execution.processors import processor_count
-from dml_tile.sweeps.pipes import pipes_here
-from dml_tile.sweeps.processes import in_processes
-from tests.helpers.check_files import BAD, INT64, TILE, write
+from tests.helpers import deadly
+from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call, bash
-from tests.helpers.paths import EXAMPLES
+from tests.helpers.file_zoo import write_zoo
 
-pytestmark = pytest.mark.long
-
+OTHER_FORMS: Final = ("text", "sarif", "junit", "github", "html")
 CHECK: Final = FileCheck((Target.parse("2_0"), Target.parse("6_4")), "both")
-
-DEADLY: Final = """
-import os
-from dml_tile.checks.one_file import FileCheck
-from dml_tile.sweeps import worker
-events = FileCheck.events
-def deadly(check, file, sources):
-    for event in events(check, file, sources):
-        yield event
-        if "dies" in file:
-            os._exit(7)
-FileCheck.events = deadly
-worker.main()
-"""
 
 
 @pytest.fixture
 def zoo(call: Call) -> list[str]:
-    """Files of all kinds, of which some cannot be read."""
-    names = [write(f"{i:03}.json", (TILE, BAD, INT64, {"InputTensor": 1})[i % 4]) for i in range(30)]
-    for i in range(4):
-        names.append(f"m{i}.onnx")
-        shutil.copy(EXAMPLES / "models" / "two_tiles.onnx", names[-1])
-    names.append(write("broken.onnx", "no model"))
-    names.append("missing.json")
-    names.append(write("many.jsonl", "\n".join('{"InputTensor": null}' if i % 9 else "{" for i in range(2000))))
-    return names
+    return write_zoo()
 
 
-@pytest.mark.parametrize("form", ["json", "text", "sarif", "junit", "github", "html"])
+@pytest.mark.parametrize("form", ["json", *(pytest.param(form, marks=pytest.mark.long) for form in OTHER_FORMS)])
 def test_two_processes_write_the_bytes_of_one(form: str, zoo: list[str], call: Call) -> None:
     arguments = ["check", *zoo, "-t", "windows-11-21h2,6_4", "--format", form, "--dim", "nowhere=1"]
     alone, together = call(*arguments, "--jobs", "1"), call(*arguments, "--jobs", "2")
@@ -68,133 +46,136 @@ def test_two_processes_write_the_bytes_of_one(form: str, zoo: list[str], call: C
     assert together.exit_code == alone.exit_code == 2
 
 
+@pytest.mark.long
 def test_more_processes_than_files_do_no_harm(zoo: list[str]) -> None:
-    assert list(in_processes(5)(CHECK, zoo[:1])) == list(in_this_process(CHECK, zoo[:1]))
-    assert list(in_processes(2)(CHECK, [])) == []
+    for files in (zoo[:1], []):
+        with processes.processes(5) as workers:
+            assert list(workers.events(CHECK, files)) == list(checked_here(CHECK, files))
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_process_that_dies_costs_its_file(jobs: int, zoo: list[str]) -> None:
-    files = [*zoo[:3], write("dies.json", TILE), *zoo[3:12], write("dies too.json", TILE), *zoo[12:]]
-    others = [pair for pair in in_this_process(CHECK, files) if "dies" not in pair[0]]
-    told = list(in_processes(jobs, (sys.executable, "-c", DEADLY))(CHECK, files))
-    assert [pair for pair in told if "dies" not in pair[0]] == others
-    of_the_dead = [(file, event) for file, event in told if "dies" in file]
-    for file in ("dies.json", "dies too.json"):
-        problem, end = (event for name, event in of_the_dead if name == file)
-        assert problem == Problem("", "the process that checked it ended (status 0x7)")
-        assert isinstance(end, FileEnd)
-        assert not end.summary.is_whole
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.long), 2])
+@pytest.mark.parametrize(
+    "lost", [pytest.param(("dies once.json",), marks=pytest.mark.long), ("dies.json", "dies too.json")]
+)
+def test_a_process_that_dies_costs_the_file_that_it_dies_of_each_time(
+    jobs: int, lost: tuple[str, ...], zoo: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "begin", deadly.begin)
+    files = [*zoo[:3], write(lost[0], TILE), *zoo[3:25], write(lost[-1], BAD), *zoo[25:]]
+    with processes.processes(jobs) as workers:
+        found = list(workers.events(CHECK, files))
+    if "once" in lost[0]:
+        assert Path(f"{lost[0]}.died").exists()
+        lost = ()
+    assert [pair for pair in found if pair[0] not in lost] == [
+        pair for pair in checked_here(CHECK, files) if pair[0] not in lost
+    ]
+    for file in lost:
+        problem, summary = (event for name, event in found if name == file)
+        assert problem == Problem("", f"the process that checked it ended (status {deadly.STATUS:#x})")
+        assert isinstance(summary, SourceSummary)
+        assert not summary.is_whole
 
 
-ONCE: Final = """
-import os
-from dml_tile.checks.one_file import FileCheck
-from dml_tile.sweeps import worker
-events = FileCheck.events
-def deadly_once(check, file, sources):
-    if "011" in file:
-        try:
-            os.close(os.open("died", os.O_CREAT | os.O_EXCL))
-            os._exit(7)
-        except FileExistsError:
-            pass
-    yield from events(check, file, sources)
-FileCheck.events = deadly_once
-worker.main()
-"""
+@pytest.mark.long
+def test_a_callers_pool_that_breaks_ends_the_sweep_in_one_error(zoo: list[str]) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, spawn, deadly.install) as executor:
+        assert list(sweep(zoo, executor=executor)) == list(sweep(zoo))
+        swept = sweep([*zoo, write("dies.json", TILE), *zoo], executor=executor)
+        with pytest.raises(BrokenExecutor, match="and the files after it cannot be checked"):
+            list(swept)
 
 
-def test_a_process_that_dies_once_costs_nothing(zoo: list[str]) -> None:
-    told = list(in_processes(1, (sys.executable, "-c", ONCE))(CHECK, zoo))
-    assert Path("died").exists()
-    assert told == list(in_this_process(CHECK, zoo))
+def test_processes_that_cannot_be_started_are_one_error(
+    zoo: list[str], call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(process: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
 
-
-WITHIN: Final = """
-import os
-from dml_tile.checks.one_file import FileCheck
-from dml_tile.sweeps import worker
-events = FileCheck.events
-def deadly(check, file, sources):
-    for i, event in enumerate(events(check, file, sources)):
-        yield event
-        if "dies" in file and i == 400:
-            os._exit(7)
-FileCheck.events = deadly
-worker.main()
-"""
-
-
-def test_what_was_told_of_a_file_before_its_process_died_is_told_once(zoo: list[str]) -> None:
-    tiles = "".join(f"{json.dumps(TILE)}\n" for _ in range(600))
-    files = [*zoo[:12], write("dies.jsonl", tiles), *zoo[12:]]
-    told = list(in_processes(1, (sys.executable, "-c", WITHIN))(CHECK, files))
-    assert [pair for pair in told if "dies" not in pair[0]] == list(in_this_process(CHECK, zoo))
-    *results, problem, end = (event for file, event in told if "dies" in file)
-    assert 200 < len(results) <= 400
-    assert results == [event for _, event in in_this_process(CHECK, ["dies.jsonl"])][: len(results)]
-    assert problem == Problem("", "the process that checked it ended (status 0x7)")
-    assert isinstance(end, FileEnd)
-
-
-def test_processes_that_cannot_be_started_say_so(zoo: list[str]) -> None:
-    told = list(in_processes(2, ("/no/such/program",))(CHECK, zoo[:3]))
-    problems = [event for _, event in told if isinstance(event, Problem)]
-    assert [problem.message[:40] for problem in problems] == ["no process can be started to check it: ["] * 3
-
-
-def test_processes_that_end_at_once_cost_every_file(zoo: list[str]) -> None:
-    told = list(in_processes(2, (sys.executable, "-c", "raise SystemExit(3)"))(CHECK, zoo[:3]))
-    problems = [event for _, event in told if isinstance(event, Problem)]
-    assert problems == [Problem("", "the process that checked it ended (status 0x3)")] * 3
+    monkeypatch.setattr(SpawnProcess, "start", refuse)
+    result = call("check", *zoo[:3], "--jobs", "2")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "dml-tile: check: 000.json and the files after it cannot be checked: "
+        "[Errno 11] Resource temporarily unavailable\n"
+    )
 
 
 def test_one_process_checks_until_more_pay() -> None:
-    assert engine_for(MIN_FILES - 1) is in_this_process
-    assert (engine_for(MIN_FILES) is in_this_process) == (processor_count() == 1)
-    assert engine_of(1) is in_this_process
-    assert engine_of(2) is not in_this_process
+    for jobs, files, count in ((None, MIN_FILES - 1, 1), (None, MIN_FILES, processor_count()), (1, MIN_FILES, 1)):
+        with chosen_workers(jobs, None, files) as workers:
+            assert (workers is None) == (count == 1)
+    with chosen_workers(2, None, 1) as workers:
+        assert workers is not None
 
 
 @pytest.mark.posix
-def test_a_check_that_is_left_ends_its_processes(zoo: list[str]) -> None:
-    events = in_processes(2)(CHECK, [*zoo] * 50)
-    next(events)
-    assert len(_children(os.getpid())) == 2
+def test_an_error_ends_the_processes(zoo: list[str]) -> None:
+    many = write("many.jsonl", f"{json.dumps(TILE)}\n" * 10_000)
     started = time.monotonic()
-    del events
+
+    def interrupt_a_check() -> None:
+        with processes.processes(2) as workers:
+            next(workers.events(CHECK, [zoo[0], *[many] * 30]))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupt_a_check()
     assert time.monotonic() - started < 20
-    assert not _children(os.getpid())
+    assert not multiprocessing.active_children()
 
 
+@pytest.fixture
+def command(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A check that takes long, as the first of a group of processes."""
+    files = [str(tmp_path / f"{i}.jsonl") for i in range(40)]
+    for file in files:
+        Path(file).write_text(f"{json.dumps(TILE)}\n" * 10_000)
+    arguments = [sys.executable, "-m", "dml_tile", "check", "--format", "json", "--jobs", "2", *files]
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=tmp_path, start_new_session=True
+    ) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.long
 @pytest.mark.posix
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_all_processes(number: signal.Signals, tmp_path: Path) -> None:
-    files = [str(tmp_path / f"{i}.jsonl") for i in range(20)]
-    for file in files:
-        Path(file).write_text(f"{json.dumps(TILE)}\n" * 20_000)
-    command = [sys.executable, "-m", "dml_tile", "check", "--format", "json", "--jobs", "2", *files]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=tmp_path, start_new_session=True
-    )
-    workers: list[str] = []
-    while len(workers) < 2:
-        assert process.poll() is None
-        time.sleep(0.05)
-        workers = _children(process.pid)
-    os.killpg(process.pid, number)
-    process.communicate(timeout=60)
-    assert process.returncode in (1, 130, -number)
+@pytest.mark.parametrize("send", ["kill", "killpg"])
+def test_a_signal_ends_all_processes(number: signal.Signals, send: str, command: subprocess.Popen[bytes]) -> None:
+    workers = _workers(command)
+    getattr(os, send)(command.pid, number)
+    command.communicate(timeout=60)
+    assert command.returncode in (1, 130, -number)
     assert not [worker for worker in workers if _is_running(worker)]
 
 
-def _children(process: int) -> list[str]:
-    """The running processes that a process has started to check files."""
-    statuses = Path("/proc").glob("[0-9]*/status")
-    return [
-        status.parent.name for status in statuses if _has_parent(status, process) and _is_running(status.parent.name)
-    ]
+@pytest.mark.long
+@pytest.mark.posix
+def test_processes_end_with_a_command_that_is_killed(command: subprocess.Popen[bytes]) -> None:
+    workers = _workers(command)
+    command.kill()
+    command.communicate(timeout=60)
+    for _ in range(100):
+        if not [worker for worker in workers if _is_running(worker)]:
+            return
+        time.sleep(0.1)
+    raise AssertionError("they live on")
+
+
+def _workers(command: subprocess.Popen[bytes]) -> list[str]:
+    """The processes that a command has started to check files, once there are two."""
+    for _ in range(600):
+        assert command.poll() is None
+        statuses = Path("/proc").glob("[0-9]*/status")
+        workers = [status.parent.name for status in statuses if _has_parent(status, command.pid)]
+        running = [worker for worker in workers if _is_running(worker)]
+        if len(running) == 2:
+            return running
+        time.sleep(0.05)
+    raise AssertionError("it has not started two")
 
 
 def _has_parent(status: Path, process: int) -> bool:
@@ -206,31 +187,29 @@ def _has_parent(status: Path, process: int) -> bool:
 
 def _is_running(process: str) -> bool:
     try:
-        return b"sweeps.worker" in Path(f"/proc/{process}/cmdline").read_bytes()
+        return b"spawn_main" in Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return False
 
 
+@pytest.mark.long
 def test_what_only_the_command_can_read_is_checked_by_itself(zoo: list[str], tmp_path: Path) -> None:
     write("a.json", TILE)
     piped = json.dumps(BAD).encode()
     for jobs in ("", "--jobs 2"):
         ran = bash(f"dml-tile check a.json - <(cat a.json) {jobs} --format jsonl", tmp_path, piped)
-        told = [json.loads(line) for line in ran.stdout.splitlines()]
-        assert [(one["source"].rstrip("0123456789"), one["verdict"]) for one in told if "verdict" in one] == [
+        lines = [json.loads(line) for line in ran.stdout.splitlines()]
+        assert [(one["source"].rstrip("0123456789"), one["verdict"]) for one in lines if "verdict" in one] == [
             ("a.json", "accepted"), ("-", "refused"), ("/dev/fd/", "accepted"),
         ]  # fmt: skip
 
 
-def test_pipes_are_checked_in_their_turn(zoo: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    elsewhere: list[list[str]] = []
-
-    def engine(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
-        elsewhere.append(list(files))
-        yield from in_this_process(check, elsewhere[-1])
-
-    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(json.dumps(BAD).encode())))
-    files = [zoo[0], zoo[1], "-", zoo[2], "memory://a.json", "missing.json", os.devnull]
-    told = [file for file, event in pipes_here(engine)(CHECK, files) if isinstance(event, FileEnd)]
-    assert told == files
-    assert elsewhere == [zoo[:2], [zoo[2], "memory://a.json", "missing.json"]]
+@pytest.mark.long
+def test_processes_import_nothing_from_the_current_folder(zoo: list[str], tmp_path: Path) -> None:
+    for module in ("multiprocessing", "dml_tile", "signal"):
+        write(f"{module}.py", "raise SystemExit('imported from the current folder')")
+    program = "from dml_tile.cli.app import main; main()"
+    arguments = [sys.executable, "-P", "-c", program, "check", "000.json", "--jobs", "2"]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"000.json: accepted")

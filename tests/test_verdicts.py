@@ -15,8 +15,7 @@ from onnx import TensorProto
 
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.result import Result, results
-from dml_tile.checks.verdicts import Verdict
+from dml_tile.checks.result import Result, Verdict, results
 from dml_tile.descriptors.tile import OperatorDesc
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError

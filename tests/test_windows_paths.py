@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from dml_tile.checks import named_files
-from dml_tile.checks.named_files import Exclusion
+from dml_tile.checks import files as files_module
+from dml_tile.checks.files import Exclusion
+from dml_tile.errors import Problem
 from dml_tile.reports import report, sarif
 from dml_tile.reports.report import from_here
 
@@ -19,7 +20,7 @@ HERE = r"C:\Users\me\project"
 @pytest.fixture(autouse=True)
 def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     system = SimpleNamespace(name="nt", path=ntpath, getcwd=lambda: HERE)
-    for module in (named_files, report):
+    for module in (files_module, report):
         monkeypatch.setattr(module, "os", system)
         monkeypatch.setattr(module, "PurePath", PureWindowsPath)
 
@@ -65,9 +66,11 @@ def test_files_are_left_out_on_any_drive(
 
 @pytest.mark.parametrize("name", [r"\\?\C:\zoo\a.onnx", r"C:\zoo\a.onnx", "a.onnx"])
 def test_a_path_with_a_prefix_is_no_pattern(name: str) -> None:
-    assert list(named_files.globbed([name])) == [(name, [name])]
+    assert files_module.files_named([name], lambda *_: None) == [name]
 
 
 @pytest.mark.parametrize("name", [r"\\?\C:\zoo\*.onnx", r"C:\zoo\a?.onnx"])
 def test_a_pattern_is_one_on_any_drive(name: str) -> None:
-    assert list(named_files.globbed([name])) == [(name, [])]
+    problems: list[tuple[str, Problem]] = []
+    assert files_module.files_named([name], lambda *problem: problems.append(problem)) == []
+    assert problems == [(name, Problem("", "no file matches the pattern"))]

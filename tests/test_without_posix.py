@@ -38,8 +38,7 @@ import os, pkgutil, signal, sys
 import dml_tile
 assert sys.modules["resource"] is None and not hasattr(os, "fork") and not hasattr(signal, "SIGALRM")
 for module in pkgutil.walk_packages(dml_tile.__path__, "dml_tile."):
-    # distributed asks for the name of the system, and on Linux imports resource
-    if module.name not in ("dml_tile.__main__", "dml_tile.pytest_plugin", "dml_tile.sweeps.cluster"):
+    if module.name not in ("dml_tile.__main__", "dml_tile.pytest_plugin"):
         __import__(module.name)
 for name in dml_tile.__all__:
     getattr(dml_tile, name)

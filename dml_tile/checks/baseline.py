@@ -11,9 +11,9 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
 from dml_tile.checks.selection import Selection
-from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import ConfigError
 from dml_tile.findings import Finding
 from dml_tile.input_errors import problems_of

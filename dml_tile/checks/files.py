@@ -1,100 +1,127 @@
-"""Checking the files and folders that a command names."""
+"""The files that a command names, and the tiles that are chosen from them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from glob import has_magic
-from typing import TYPE_CHECKING, Final, TypeAlias
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from glob import has_magic, iglob
+from pathlib import Path, PurePath
+from typing import Final, TypeAlias
 
-from dml_tile.checks.named_files import Exclusion, globbed
-from dml_tile.checks.one_file import Engine, FileCheck, FileEnd, in_this_process
-from dml_tile.checks.result import Result
-from dml_tile.checks.selection import Selection
-from dml_tile.checks.source_summary import SourceSummary
-from dml_tile.directml.targets import Target
 from dml_tile.errors import Problem
-from dml_tile.files.urls import is_url
-from dml_tile.findings import Against, Severity
-from dml_tile.readers.model_tile import KnownShapes
-from dml_tile.readers.sources import EMPTY_FOLDER, expanded, may_have_tiles
-
-if TYPE_CHECKING:  # most checks need none
-    from dml_tile.back_ends import BackEnd
-    from dml_tile.checks.baseline import Baseline
+from dml_tile.files.urls import file_of, is_url
+from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded, may_have_tiles
 
 Complain: TypeAlias = Callable[[str, Problem], None]
 """Takes the name of a source, and a reason why a part of it cannot be read."""
 
+ChosenTiles: TypeAlias = Iterator[tuple[str, JsonDescriptor | TileNode]]
+"""Tiles, each with the file that holds it."""
+
+MAX_LISTED: Final = 10
+
 _NO_MATCH: Final = Problem("", "no file matches the pattern")
-_ALL_RULES: Final = Selection()
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Patterns of files and folders that are left out, as ``build``, ``*.tmp.onnx`` or ``models/old``.
+
+    A pattern is matched with a path from the folder ``base``, and with each end of it that begins at a folder; a folder
+    that matches is left out with all that is in it. ``*`` matches slashes too.
+    """
+
+    patterns: tuple[str, ...] = ()
+    base: str = "."
+
+    def leaves_out(self, file: str) -> bool:
+        """Return True if a file, named relative to the current folder, is excluded."""
+        if not self.patterns or file == "-":
+            return False
+        try:
+            path = PurePath(file_of(file) if is_url(file) else os.path.relpath(file, self.base))
+        except ValueError:  # on Windows, of another drive
+            path = PurePath(file)
+        places = [place.as_posix() for place in (path, *path.parents)]
+        return any(
+            fnmatchcase(place, pattern) or fnmatchcase(f"/{place}", f"*/{pattern}")
+            for place in places
+            for pattern in (PurePath(pattern).as_posix() for pattern in self.patterns)
+        )
+
+
 _NOTHING: Final = Exclusion()
 
 
-class Checking:
-    """Checks files at targets; keeps the ``problems`` of what cannot be read, and a summary of each of the ``sources``.
+def files_named(
+    names: Sequence[str], complain: Complain, *, exclusion: Exclusion = _NOTHING, skips_others: bool = False
+) -> list[str]:
+    """Return the files to check: those that are named or match a pattern, and those of the named folders.
 
-    Once all is checked, ``dimension_names`` are those of the ONNX models.
-
-    Findings count where the ``selection`` takes them and the ``baseline`` does not have them; ``fail_on`` is the
-    severity from which on a tile fails. With ``skips_others``, files without tiles are passed over, as in folders; what
-    the ``exclusion`` leaves out is passed over everywhere. ``complain`` is called for each problem as it is found.
+    What the ``exclusion`` leaves out is passed over everywhere; with ``skips_others``, so are files without tiles, as
+    in folders. ``complain`` is called for each name that stands for no file.
     """
+    files: list[str] = []
+    for name in names:
+        matching = _globbed(name)
+        if not matching:
+            complain(name, _NO_MATCH)
+        for match in matching:
+            found = list(expanded(match))
+            if not found:
+                complain(match, _NO_MATCH if is_url(match) and has_magic(match) else EMPTY_FOLDER)
+            if found != [match] or not skips_others or may_have_tiles(match):
+                files += (file for file in found if not exclusion.leaves_out(file))
+    return files
 
-    def __init__(
-        self,
-        targets: Sequence[Target],
-        against: Against,
-        known_shapes: KnownShapes,
-        complain: Complain,
-        via: BackEnd | None = None,
-        *,
-        selection: Selection = _ALL_RULES,
-        baseline: Baseline | None = None,
-        fail_on: Severity | None = Severity.WARNING,
-        skips_others: bool = False,
-        exclusion: Exclusion = _NOTHING,
-    ) -> None:
-        self.problems: list[tuple[str, Problem]] = []
-        self.sources: list[SourceSummary] = []
-        self.dimension_names: frozenset[str] = frozenset()
-        self._check = FileCheck(tuple(targets), against, known_shapes, via, selection, baseline, fail_on)
-        self._baseline = baseline
-        self._complain = complain
-        self._skips_others = skips_others
-        self._exclusion = exclusion
 
-    def files(self, names: Sequence[str]) -> list[str]:
-        """The files to check: those that are named or match a pattern, and those of the named folders."""
-        files: list[str] = []
-        for name, matching in globbed(names):
-            if not matching:
-                self._add_problem(name, _NO_MATCH)
-            for match in matching:
-                files += self._files_of(match)
-        return files
+def _globbed(name: str) -> list[str]:
+    """Return the files that a name stands for: itself, or, if it is a pattern and no file, those that match it."""
+    pattern = os.path.splitdrive(name)[1]  # without the question mark of \\?\C:
+    if name != "-" and not is_url(name) and has_magic(pattern) and not Path(name).exists():
+        return sorted(iglob(name, recursive=True))  # noqa: PTH207  # a pathlib pattern cannot be absolute
+    return [name]
 
-    def _files_of(self, name: str) -> list[str]:
-        found = list(expanded(name))
-        if not found:
-            self._add_problem(name, _NO_MATCH if is_url(name) and has_magic(name) else EMPTY_FOLDER)
-        if found == [name] and self._skips_others and not may_have_tiles(name):
-            return []
-        return [file for file in found if not self._exclusion.leaves_out(file)]
 
-    def results(self, files: Iterable[str], engine: Engine = in_this_process) -> Iterator[tuple[Result, ...]]:
-        """The results of files, tile by tile, one for each target; the ``engine`` checks the files."""
-        for file, event in engine(self._check, files):
-            match event:
-                case Problem():
-                    self._add_problem(file, event)
-                case FileEnd():
-                    self.sources.append(event.summary)
-                    self.dimension_names |= event.dimension_names
-                case _:
-                    if self._baseline:
-                        self._baseline.note(event)
-                    yield event
+def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, complain: Complain) -> ChosenTiles:
+    """Each tile of a file or a folder, with the file that holds it; of a ``pointer``, only the tile that has it.
 
-    def _add_problem(self, file: str, problem: Problem) -> None:
-        self._complain(file, problem)
-        self.problems.append((file, problem))
+    ``complain`` is called for what cannot be read, and where no tile has the pointer.
+    """
+    files = list(expanded(name))
+    if not files:
+        complain(name, EMPTY_FOLDER)
+    is_readable = bool(files)
+    is_found = pointer is None
+    passed_over: list[str] = []
+    with Sources(known_shapes) as sources:
+        for file in files:
+            for part in sources.parts(file):
+                if isinstance(part, Problem):
+                    if _concerns(part, pointer):
+                        complain(file, part)
+                        is_readable = False
+                elif isinstance(part, JsonDescriptor) and not part.is_operator:
+                    continue
+                elif pointer not in (None, part.pointer):
+                    passed_over.append(part.pointer)
+                else:
+                    is_found = True
+                    yield file, part
+    if not is_found and is_readable:
+        there = f"there are {listed(passed_over)}" if any(passed_over) else "no tile has a pointer"
+        complain(name, Problem(pointer or "", f"there is no such tile; {there}"))
+
+
+def listed(pointers: Sequence[str]) -> str:
+    """The first pointers, and how many more there are."""
+    more = f" and {len(pointers) - MAX_LISTED} more" if len(pointers) > MAX_LISTED else ""
+    return f"{', '.join(pointers[:MAX_LISTED])}{more}"
+
+
+def _concerns(problem: Problem, pointer: str | None) -> bool:
+    return pointer is None or problem.pointer in ("", pointer) or problem.pointer.startswith(f"{pointer}/")

@@ -9,14 +9,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from dml_tile.checks.file_check import file_check
 from dml_tile.checks.result import Result, results
 from dml_tile.directml.targets import TargetLike
 from dml_tile.errors import InputError, Problem
-from dml_tile.findings import Against, bases_of
+from dml_tile.findings import Against
 from dml_tile.readers.file_kinds import SAVED_MODEL
-from dml_tile.readers.model_tile import ONNXRUNTIME, KnownShapes
+from dml_tile.readers.model_tile import ONNXRUNTIME
 from dml_tile.readers.sources import Sources
-from dml_tile.simulation.target import resolve
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -43,22 +43,15 @@ def check_model(
     Raises InputError if a part of the model cannot be read, ValueError for an unknown target, back end, inference or
     ``against``.
     """
-    bases_of(against)
     if infer not in (None, ONNXRUNTIME):
         raise ValueError(f"infer is {infer!r}; {ONNXRUNTIME!r} or None was expected")
-    chosen = resolve(target)
-    shapes = KnownShapes(dims or {}, {name: tuple(shape) for name, shape in (input_shapes or {}).items()}, infer or "")
-    back_end = None
-    if via is not None:
-        from dml_tile.back_ends import back_end_named
-
-        back_end = back_end_named(via)
-    with _file_of(model) as (name, file), Sources(shapes) as sources:
+    check = file_check([target], against, via=via, dims=dims, input_shapes=input_shapes, infer=infer)
+    with _file_of(model) as (name, file), Sources(check.known_shapes) as sources:
         parts = list(sources.parts(file))
     if problems := [part for part in parts if isinstance(part, Problem)]:
         raise InputError(problems)
     tiles = (part for part in parts if not isinstance(part, Problem))
-    return tuple(result for part in tiles for result in results(name, part, [chosen], against, back_end))
+    return tuple(result for part in tiles for result in results(name, part, check.targets, against, check.via))
 
 
 @contextmanager

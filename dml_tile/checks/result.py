@@ -1,12 +1,13 @@
-"""The result of checking one tile at one target."""
+"""The verdict on one tile at one target, and the result that holds it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
 
-from dml_tile.checks.verdicts import SO_FAR, Verdict, verdict_of
+from dml_tile.back_ends.rules import tile_reaches_directml
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
 from dml_tile.dialects.rules import SPECIFICATION_RULES
@@ -19,10 +20,60 @@ from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.rules.capture import result_is_as_emulated
 from dml_tile.rules.check import check, lowest_level, not_a_tile
+from dml_tile.rules.tile import operator_is_a_tile
 
 if TYPE_CHECKING:  # most checks need neither
     from dml_tile.back_ends import BackEnd
     from dml_tile.lowering.steps import Lowering
+
+
+class Verdict(StrEnum):
+    """The outcome of a tile at a target."""
+
+    ACCEPTED = "accepted"
+    """DirectML takes it, and its documentation allows it."""
+    UNDOCUMENTED = "undocumented"
+    """DirectML takes it, and only its documentation rules it out."""
+    REFUSED = "refused"
+    """DirectML refuses it or crashes, or a specification or a back end raises an error."""
+    ELSEWHERE = "elsewhere"
+    """The back end keeps it from DirectML: another provider runs it, or nothing does."""
+    NOT_CHECKED = "not checked"
+    """It is another operator."""
+
+
+SO_FAR: Final = "so far"
+"""Follows a verdict that may change with what is known at run time only."""
+
+NOT_READ: Final = "not read"
+"""Stands beside the verdicts where a part of a source cannot be read."""
+
+_UNCALLED: Final = {
+    # the rules that leave nothing for DirectML to judge
+    operator_is_a_tile.id: Verdict.NOT_CHECKED,
+    tile_reaches_directml.id: Verdict.ELSEWHERE,
+}
+
+
+def verdict_of(findings: Iterable[Finding]) -> Verdict:
+    """The verdict on a tile with these findings."""
+    severities, uncalled = set(), None
+    for finding in findings:
+        severities.add(finding.severity)
+        uncalled = uncalled or _UNCALLED.get(finding.rule)
+    if Severity.ERROR in severities:
+        return Verdict.REFUSED
+    if uncalled:
+        return uncalled
+    return Verdict.UNDOCUMENTED if Severity.WARNING in severities else Verdict.ACCEPTED
+
+
+def alike(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
+    """Group the findings that differ in their paths only."""
+    groups: dict[tuple[str, str, Severity], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.rule, finding.message, finding.severity), []).append(finding)
+    return groups.values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +111,13 @@ class Result:
         """Return the position of a finding's field in the source's text; None where the source is no JSON."""
         return self.locate(self.pointer, path) if self.locate else None
 
+    def without_text(self) -> Result:
+        """Return the result with the positions of its findings in place of the text, which may be large."""
+        if self.locate is None:
+            return self
+        positions = {finding.path: self.position(finding.path) for finding in (*self.findings, *self.known)}
+        return replace(self, locate=_FoundPositions(positions) if positions else None)
+
     @property
     def is_a_tile(self) -> bool:
         """True for a tile; False for another operator, and for a part of a model that is no operator."""
@@ -84,6 +142,16 @@ class Result:
     def passes(self, fail_on: Severity | None) -> bool:
         """Return True if the severity is below ``fail_on``, or if either is None."""
         return fail_on is None or self.severity is None or self.severity < fail_on
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundPositions:
+    """Positions by the paths of findings."""
+
+    by_path: dict[str, Position | None]
+
+    def __call__(self, pointer: str, path: str) -> Position | None:
+        return self.by_path.get(path)
 
 
 def results(

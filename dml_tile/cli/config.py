@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from dml_tile.checks.named_files import Exclusion
+from dml_tile.checks.files import Exclusion
 from dml_tile.errors import ConfigError
 from dml_tile.findings import Against
 from dml_tile.input_errors import problems_of

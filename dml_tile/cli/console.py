@@ -25,14 +25,16 @@ _MIN_BYTES_FOR_PROGRESS: Final = 2**28
 
 
 class ExitStatus:
-    """The exit status of a command, by what it has met so far."""
+    """The exit status of a command, by what it has met so far; ``problems`` are those of its sources."""
 
     def __init__(self) -> None:
         self.code = CLEAN
+        self.problems: list[tuple[str, Problem]] = []
 
     def complain(self, source: str, problem: Problem) -> None:
         """Tell on standard error what cannot be read, or be done with it."""
         complain(source, [problem])
+        self.problems.append((source, problem))
         self.code = UNREADABLE
 
     def count_findings(self) -> None:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Literal
 
-from dml_tile.checks.chosen_tiles import ChosenTiles, listed
-from dml_tile.checks.lowering_result import LoweringResult, lower_part
+from dml_tile.checks.files import ChosenTiles, listed
+from dml_tile.checks.lowerings import LoweringResult, lower_part
 from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of
 from dml_tile.cli.output_files import print_text
 from dml_tile.directml.targets import Target

@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.text import Text
 
-from dml_tile.checks.chosen_tiles import ChosenTiles, listed
+from dml_tile.checks.files import ChosenTiles, listed
 from dml_tile.checks.result import Result, results
 from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of, exit_on_file_errors
 from dml_tile.cli.output_files import replaced

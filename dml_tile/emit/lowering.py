@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-from dml_tile.checks.lowering_result import LoweringResult
+from dml_tile.checks.lowerings import LoweringResult
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc
 from dml_tile.dialects.request import Request
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType

@@ -63,7 +63,12 @@ class Sources:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the child that reads models; the next model would start another one."""
         self._models.close()
+        self._reader = None
 
     def new_dimension_names(self) -> frozenset[str]:
         """Return the names of dimensions in the ONNX models that were read since the last call."""

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
-from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Position
 from dml_tile.findings import Severity
 from dml_tile.reports.grouped import grouped_findings, run_time_notes

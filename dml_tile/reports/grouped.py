@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dml_tile.checks.result import Result
-from dml_tile.checks.verdicts import Verdict, alike
+from dml_tile.checks.result import Result, Verdict, alike
 from dml_tile.findings import Basis, Finding, Severity
 from dml_tile.reports.wording import inference_of, known_at_run_time_only
 from dml_tile.text import printable

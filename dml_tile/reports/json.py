@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dml_tile.checks.file_check import SourceSummary, Statistics
 from dml_tile.checks.result import Result
-from dml_tile.checks.source_summary import SourceSummary
-from dml_tile.checks.statistics import Statistics
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.errors import Problem
 from dml_tile.findings import Finding, Severity

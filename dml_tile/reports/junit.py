@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from typing import Literal
 from xml.sax.saxutils import escape, quoteattr
 
-from dml_tile.checks.result import Result
-from dml_tile.checks.source_summary import SourceSummary
-from dml_tile.checks.verdicts import Verdict
+from dml_tile.checks.file_check import SourceSummary
+from dml_tile.checks.result import Result, Verdict
 from dml_tile.findings import Finding
 from dml_tile.reports.report import Problems, ReportOptions
 from dml_tile.reports.text import result_lines

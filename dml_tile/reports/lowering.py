@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from dml_tile.checks.lowering_result import LoweringResult
-from dml_tile.checks.verdicts import SO_FAR, Verdict
+from dml_tile.checks.lowerings import LoweringResult
+from dml_tile.checks.result import SO_FAR, Verdict
 from dml_tile.descriptors.tile import TileOperatorDesc, type_name
 from dml_tile.dialects.request import Request
 from dml_tile.directml.enums import TensorFlags

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
-from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Problem
 from dml_tile.reports.report import Problems, ReportOptions
 from dml_tile.reports.tile_row import SIGNS, Overview, RowFinding, TileRow, clipped

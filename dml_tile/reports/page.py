@@ -8,8 +8,8 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Final
 
+from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
-from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.reports.markup import Markup, element, html_page
 from dml_tile.reports.page_sections import (
     MAX_LISTED,

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.source_summary import SourceSummary
+from dml_tile.checks.file_check import SourceSummary
 from dml_tile.errors import Problem
 from dml_tile.reports.markup import Cell, Markup, body, count_cell, element, joined, link, name, region, table
 from dml_tile.reports.report import Problems

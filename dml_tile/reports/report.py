@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
-from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.errors import Problem
 from dml_tile.files.urls import is_url
 from dml_tile.findings import Against, Severity

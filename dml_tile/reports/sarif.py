@@ -14,8 +14,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dml_tile.checks.catalogue import RULES
+from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
-from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.directml.pages import TILE_PAGE
 from dml_tile.errors import Position
 from dml_tile.files.urls import is_url

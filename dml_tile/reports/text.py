@@ -11,10 +11,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from dml_tile.checks.result import Result
-from dml_tile.checks.source_summary import SourceSummary
-from dml_tile.checks.statistics import Statistics
-from dml_tile.checks.verdicts import NOT_READ, SO_FAR, Verdict, alike, verdict_of
+from dml_tile.checks.file_check import SourceSummary, Statistics
+from dml_tile.checks.result import NOT_READ, SO_FAR, Result, Verdict, alike, verdict_of
 from dml_tile.directml.targets import Target, oldest_windows
 from dml_tile.findings import Finding, Rule, Severity
 from dml_tile.reports.report import Problems, ReportOptions

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.result import Result
-from dml_tile.checks.verdicts import SO_FAR, Verdict
+from dml_tile.checks.result import SO_FAR, Result, Verdict
 from dml_tile.directml.targets import Target
 from dml_tile.lowering.steps import Lowering
 from dml_tile.reports.grouped import GroupedFinding, grouped_findings

@@ -46,7 +46,7 @@ GROUPS: Final = {
     # the modules that the names of dml_tile come from
     "Describe a tile": ("descriptors.tile", "directml.dtypes"),
     "Check a descriptor": ("rules.check", "checks.through_back_end", "findings", "errors", "checks.catalogue"),
-    "Check models": ("checks.models", "checks.result", "checks.verdicts", "sweeps.sweep"),
+    "Check models": ("checks.models", "checks.result", "checks.sweep"),
     "Choose a target": ("directml.targets", "simulation.target", "back_ends.webnn_limits"),
     "Tile arrays": (
         "arrays.numpy",

@@ -10,8 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from dml_tile.checks.result import results
-from dml_tile.checks.verdicts import verdict_of
+from dml_tile.checks.result import results, verdict_of
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.dialects.rules import SPECIFICATION_RULES
 from dml_tile.directml.targets import DEFAULT_TARGET, Target

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.verdicts import alike
+from dml_tile.checks.result import alike
 from dml_tile.findings import Finding, Rule
 from dml_tile.reports.wording import kind_of, outcome_of
 from docs.generator.call_examples import PREPARED

@@ -20,10 +20,9 @@ import numpy as np
 from rich.console import Console
 from typer.testing import CliRunner
 
-from dml_tile.checks.advice import with_lower_command
-from dml_tile.checks.lowering_result import lower_part
+from dml_tile.checks.file_check import SourceSummary
+from dml_tile.checks.lowerings import lower_part, with_lower_command
 from dml_tile.checks.result import results
-from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.cli.app import app
 from dml_tile.directml.targets import Target
 from dml_tile.dxdispatch import resources

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from dml_tile.checks.advice import with_lower_command
+from dml_tile.checks.file_check import SourceSummary
+from dml_tile.checks.lowerings import with_lower_command
 from dml_tile.checks.result import Result, results
-from dml_tile.checks.source_summary import SourceSummary
 from dml_tile.directml.targets import Target
 from dml_tile.errors import Problem
 from dml_tile.findings import Against

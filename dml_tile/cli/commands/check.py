@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from dml_tile.back_ends import BackEnd
     from dml_tile.checks.baseline import Entry
-    from dml_tile.checks.files import Checking
+    from dml_tile.checks.file_check import SourceSummary
     from dml_tile.checks.selection import Selection
     from dml_tile.cli.config import Config
     from dml_tile.directml.targets import Target
@@ -157,10 +157,10 @@ def check(
     select, ignore, baseline, against, via, dim, input-shape, exclude and fail-on; an option replaces its setting.
     """
     from dml_tile.checks.baseline import Baseline, BaselineWriter
-    from dml_tile.checks.files import Checking
-    from dml_tile.checks.named_files import Exclusion
-    from dml_tile.cli.check_files import checked_files, chosen_engine
+    from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
+    from dml_tile.checks.files import Exclusion, files_named
     from dml_tile.cli.config import nearest_config
+    from dml_tile.cli.jobs import chosen_workers, with_progress
     from dml_tile.findings import Severity
     from dml_tile.readers.model_tile import KnownShapes
     from dml_tile.text import did_you_mean
@@ -180,49 +180,64 @@ def check(
         writer = BaselineWriter(write_baseline) if write_baseline else None
         selection = _selection(split(select or ()), split(ignore or ()), config)
         at = _targets(targets, config)
-        checking = Checking(
-            at,
+        file_check = FileCheck(
+            tuple(at),
             contract,
             KnownShapes(
                 _chosen("dim", dims, settings.dim, named_sizes, config),
                 _chosen("input-shape", input_shapes, settings.input_shape, named_shapes, config),
                 infer or "",
             ),
-            status.complain,
             _chosen("via", [via] if via is not None else [], [settings.via or ""], _back_end, config),
-            selection=selection,
-            baseline=known,
-            fail_on=threshold,
-            skips_others=skip_others,
-            exclusion=Exclusion(tuple(exclude)) if exclude else config.exclusion,
+            selection,
+            known,
+            threshold,
         )
         names = files or settings.paths
         if not names:
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
         require_other_files(wanted, names)
+        named = files_named(
+            names,
+            status.complain,
+            exclusion=Exclusion(tuple(exclude)) if exclude else config.exclusion,
+            skips_others=skip_others,
+        )
+        sources: list[SourceSummary] = []
         origin = origin_of(context, at)
         with (
-            chosen_engine(jobs, dask) as engine,
+            chosen_workers(jobs, dask, len(named)) as workers,
             reports_in(wanted, contract, threshold, origin, with_statistics=statistics, is_quiet=quiet) as reports,
         ):
-            for results in checked_files(checking, names, engine):
-                if writer:
-                    writer.add(results)
-                elif not all(result.passes(threshold) for result in results):
-                    status.count_findings()
-                for report in reports:
-                    report.add(results)
+            events = workers.events(file_check, named) if workers else checked_here(file_check, named)
+            for file, event in with_progress(events, len(named)):
+                match event:
+                    case Problem():
+                        status.complain(file, event)
+                    case SourceSummary():
+                        sources.append(event)
+                    case results:
+                        if known:
+                            known.note(results)
+                        if writer:
+                            writer.add(results)
+                        elif not all(result.passes(threshold) for result in results):
+                            status.count_findings()
+                        for report in reports:
+                            report.add(results)
             for report in reports:
-                report.end(checking.problems, checking.sources)
+                report.end(status.problems, sources)
         if writer:
-            with replaced(writer.file) as file:
-                file.write(writer.text)
+            with replaced(writer.file) as replacing:
+                replacing.write(writer.text)
     if known:
-        _tell_gone(known_file, [*known.gone(checking.sources, {target.name for target in at}, selection)])
-    for name in _names_that_no_model_has(dims, checking):
-        hint = did_you_mean(name, checking.dimension_names, _listed(checking.dimension_names))
+        _tell_gone(known_file, [*known.gone(sources, {target.name for target in at}, selection)])
+    is_unchecked = not status.problems and not any(source.tiles for source in sources)
+    dimension_names = frozenset[str]().union(*(source.dimension_names for source in sources))
+    for name in _names_that_no_model_has(dims, sources, dimension_names):
+        hint = did_you_mean(name, dimension_names, _listed(dimension_names))
         status.complain("--dim", Problem("", f"no model names a dimension {name!r}; {hint}"))
-    if not checking.problems and not any(source.tiles for source in checking.sources):
+    if is_unchecked:
         no_tile = Problem("", "no tile was checked")
         if require_tiles:
             status.complain("check", no_tile)
@@ -251,11 +266,13 @@ def _targets(names: Sequence[str] | None, config: Config) -> list[Target]:
     return chosen_targets(names, configured)
 
 
-def _names_that_no_model_has(dims: Sequence[str] | None, checking: Checking) -> list[str]:
-    """The names of ``--dim`` that stand in no ONNX model; none if no such model was read whole."""
-    if not any(source.is_whole and source.name.lower().endswith(".onnx") for source in checking.sources):
+def _names_that_no_model_has(
+    dims: Sequence[str] | None, sources: Sequence[SourceSummary], dimension_names: Collection[str]
+) -> list[str]:
+    """Return the names of ``--dim`` that stand in no ONNX model; none if no such model was read whole."""
+    if not any(source.is_whole and source.name.lower().endswith(".onnx") for source in sources):
         return []
-    return [name for name in named_sizes(dims or ()) if name not in checking.dimension_names]
+    return [name for name in named_sizes(dims or ()) if name not in dimension_names]
 
 
 def _listed(names: Collection[str]) -> str:

@@ -68,7 +68,7 @@ def emit(
     if problems:
         raise typer.Exit(UNREADABLE)
     if targets:
-        from dml_tile.checks.lowering_result import lower_part
+        from dml_tile.checks.lowerings import lower_part
         from dml_tile.cli.lower_files import print_steps
 
         target = one_target(targets, "tiles are lowered for one target")

@@ -89,7 +89,7 @@ def origin_of(context: typer.Context, targets: Sequence[Target]) -> Origin:
     """The origin of a command's reports; the command is not known where another program calls this one's functions."""
     from datetime import UTC, datetime
 
-    from dml_tile.checks.advice import as_typed
+    from dml_tile.checks.lowerings import as_typed
     from dml_tile.reports.report import Origin
 
     return Origin(

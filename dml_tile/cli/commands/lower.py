@@ -54,7 +54,7 @@ def lower(
     infer: InferOption = None,
 ) -> None:
     """Find tiles that do the same at an older target; exits with 1 if a tile has none."""
-    from dml_tile.checks.chosen_tiles import chosen_tiles
+    from dml_tile.checks.files import chosen_tiles
     from dml_tile.cli.lower_files import lower_file
     from dml_tile.lowering.lower import LoweringOptions
 

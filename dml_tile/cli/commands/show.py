@@ -36,7 +36,7 @@ def show(
     infer: InferOption = None,
 ) -> None:
     """Draw a tile's tensors as they lie in memory; exits with 1 if there are findings, or one cannot be drawn."""
-    from dml_tile.checks.chosen_tiles import chosen_tiles
+    from dml_tile.checks.files import chosen_tiles
     from dml_tile.cli.show_files import IMAGES, print_drawings, write_drawing
 
     if output is not None and PurePath(output).suffix.lower() not in IMAGES:

@@ -1,0 +1,163 @@
+"""Checks one file: the questions that it is asked, what is found as a series of events, and a summary of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from dml_tile.checks.result import Result, Verdict, results, verdict_of
+from dml_tile.checks.selection import Selection
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.errors import Problem
+from dml_tile.findings import Against, Severity, bases_of
+from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.sources import Sources, is_model_file
+from dml_tile.simulation.target import resolve
+
+if TYPE_CHECKING:  # most checks need none
+    from dml_tile.back_ends import BackEnd
+    from dml_tile.checks.baseline import Baseline
+
+_ALL_RULES: Final = Selection()
+_NOT_FOR_DIRECTML = (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
+
+
+@dataclass(slots=True)
+class SourceSummary:
+    """The tiles of one file; ``lowest_level`` is the lowest at which all pass, None if one passes at none.
+
+    ``unknown`` is how many are known in part only before they are run, ``failing`` how many fail at a target;
+    ``is_whole`` is False if a part of the file could not be read. Tiles that never reach DirectML need no level.
+    ``dimension_names`` are those of an ONNX model's dimensions that no file before it has.
+    """
+
+    name: str
+    is_model: bool
+    tiles: int = 0
+    unknown: int = 0
+    failing: int = 0
+    lowest_level: FeatureLevel | None = FeatureLevel.DML_FEATURE_LEVEL_1_0
+    is_whole: bool = True
+    dimension_names: frozenset[str] = field(default=frozenset(), compare=False)
+
+    def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
+        """Count a tile by its results, one for each target."""
+        first = results[0]
+        if not first.is_a_tile:
+            return
+        self.tiles += 1
+        self.unknown += bool(first.unknown)
+        self.failing += not all(result.passes(fail_on) for result in results)
+        needs_no_level = first.lowest_level is None and first.verdict in _NOT_FOR_DIRECTML
+        if self.lowest_level is not None and not needs_no_level:
+            self.lowest_level = first.lowest_level and max(self.lowest_level, first.lowest_level)
+
+
+class Statistics:
+    """Counts findings by their rules: each field that breaks one, at each target."""
+
+    def __init__(self) -> None:
+        self._counts = Counter[str]()
+
+    def add(self, results: Iterable[Result]) -> None:
+        """Count the findings of the next results."""
+        self._counts.update(finding.rule for result in results for finding in result.findings)
+
+    def most_common(self) -> dict[str, int]:
+        """Return the counts by rule, the greatest first, of like counts by id."""
+        return dict(sorted(self._counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+Event: TypeAlias = tuple[Result, ...] | Problem | SourceSummary
+"""The results of a tile, one for each target; a part of the file that cannot be read; or, at its end, its summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileCheck:
+    """The questions that each file is asked, and the findings that count. It pickles.
+
+    Findings count where the ``selection`` takes them and the ``baseline`` does not have them; ``fail_on`` is the
+    severity from which on a tile fails.
+    """
+
+    targets: Sequence[Target]
+    against: Against
+    known_shapes: KnownShapes = field(default_factory=KnownShapes)
+    via: BackEnd | None = None
+    selection: Selection = _ALL_RULES
+    baseline: Baseline | None = None
+    fail_on: Severity | None = Severity.WARNING
+
+    def events(self, file: str, sources: Sources) -> Iterator[Event]:
+        """Yield the results and problems of a file, then its summary."""
+        summary = SourceSummary(file, is_model_file(file))
+        parts = sources.parts(file)
+        first_parts = list(islice(parts, 2))
+        for part in chain(first_parts, parts):
+            if isinstance(part, Problem):
+                summary.is_whole = False
+                yield part
+                continue
+            of_part = [self._counted(result) for result in results(file, part, self.targets, self.against, self.via)]
+            summary.add(of_part, self.fail_on)
+            if any(result.findings for result in of_part):
+                from dml_tile.checks.lowerings import with_back_end, with_lower_command  # with all that lowers tiles
+
+                is_alone = len(first_parts) == 1
+                of_part = [
+                    with_lower_command(with_back_end(result, part), part, self.known_shapes, is_alone=is_alone)
+                    for result in of_part
+                ]
+            yield tuple(of_part)
+        summary.dimension_names = sources.new_dimension_names()
+        yield summary
+
+    def _counted(self, result: Result) -> Result:
+        selected = self._selected(result)
+        return self.baseline.without_known(selected) if self.baseline else selected
+
+    def _selected(self, result: Result) -> Result:
+        selected = tuple(finding for finding in result.findings if self.selection.takes(finding.rule))
+        deselected = len(result.findings) - len(selected)
+        if not deselected:
+            return result
+        is_judged = result.verdict not in _NOT_FOR_DIRECTML
+        verdict = verdict_of(selected) if is_judged else result.verdict
+        return replace(result, verdict=verdict, findings=selected, deselected=deselected)
+
+
+def file_check(
+    targets: Sequence[TargetLike | None],
+    against: Against,
+    *,
+    via: str | None,
+    dims: Mapping[str, int] | None,
+    input_shapes: Mapping[str, Sequence[int]] | None,
+    infer: str | None = None,
+) -> FileCheck:
+    """Return the check that the arguments of ``check_model`` and ``sweep`` describe. Raises ValueError."""
+    bases_of(against)
+    shapes = {name: tuple(shape) for name, shape in (input_shapes or {}).items()}
+    back_end = None
+    if via is not None:
+        from dml_tile.back_ends import back_end_named
+
+        back_end = back_end_named(via)
+    return FileCheck(tuple(map(resolve, targets)), against, KnownShapes(dims or {}, shapes, infer or ""), back_end)
+
+
+def portable(event: Event) -> Event:
+    """Return the event without the text of its file, which may be large, for another process."""
+    return tuple(result.without_text() for result in event) if isinstance(event, tuple) else event
+
+
+def checked_here(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, Event]]:
+    """Yield the events of files, each with its file, as they are asked for."""
+    with Sources(check.known_shapes) as sources:
+        for file in files:
+            for event in check.events(file, sources):
+                yield file, event

@@ -1,0 +1,99 @@
+"""The processes of ``--jobs``, the cluster of ``--dask``, and the progress bar of a check of many files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from dml_tile.checks.file_check import Event, SourceSummary
+from dml_tile.cli.console import UNREADABLE, complain, console_of
+from dml_tile.errors import Problem
+from dml_tile.execution.processors import processor_count
+
+if TYPE_CHECKING:  # most checks start no processes
+    from dml_tile.checks.sweep import Workers
+
+MIN_FILES: Final = 2000
+"""From so many files on there are several processes by default: from about 300 models on, or 1,600 files of one
+descriptor each, two take less time than one (``benchmarks/bench_scale.py jobs``)."""
+
+MAX_JOBS: Final = 8
+"""The most processes by default: more would leave each too little of the memory that reading models may take."""
+
+MAX_SECONDS_TO_CONNECT: Final = 10
+"""Seconds that a cluster's scheduler may take to answer."""
+
+_FILES_WORTH_A_PROGRESS_BAR: Final = 20
+
+
+@contextmanager
+def chosen_workers(jobs: int | None, dask: str | None, files: int) -> Iterator[Workers | None]:
+    """Yield the workers that are asked for, else those that check so many files in the least time; None: this process.
+
+    Processes of this machine end with the block. Complains, and exits with ``UNREADABLE``, if no more can be checked.
+    """
+    if dask is not None and jobs is not None:
+        raise typer.BadParameter("a cluster has processes of its own; --jobs is of this machine", param_hint="--dask")
+    jobs = jobs or (min(processor_count(), MAX_JOBS) if files >= MIN_FILES else 1)
+    if dask is None and jobs == 1:
+        yield None
+        return
+    from concurrent.futures import BrokenExecutor
+
+    from dml_tile.cli.processes import processes
+
+    try:
+        with processes(jobs) if dask is None else _cluster(dask) as workers:
+            yield workers
+    except BrokenExecutor as error:
+        complain("check", [Problem("", str(error))])
+        raise typer.Exit(UNREADABLE) from None
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[Workers]:
+    from dml_tile.checks.sweep import Workers
+
+    try:
+        from distributed import Client
+    except ImportError:
+        raise typer.BadParameter("needs dask.distributed: pip install distributed", param_hint="--dask") from None
+    try:
+        client = Client(address, timeout=MAX_SECONDS_TO_CONNECT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"no scheduler answers at {address}: {error}", param_hint="--dask") from None
+    with client:
+        yield Workers(client.get_executor(pure=False))
+
+
+def with_progress(events: Iterator[tuple[str, Event]], total: int) -> Iterator[tuple[str, Event]]:
+    """Yield events; if they are of many files, show on a terminal how many of the files are checked."""
+    if total < _FILES_WORTH_A_PROGRESS_BAR or not sys.stderr.isatty():
+        yield from events
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("checking"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]} files/s,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    kept: list[tuple[str, Event]] = []  # for a terminal, which cannot show results and a bar at once
+    with Progress(*columns, console=console_of(stderr=True), transient=True, redirect_stdout=False) as progress:
+        task = progress.add_task("", total=total, rate="-")
+        for file, event in events:
+            if isinstance(event, SourceSummary):
+                speed = progress.tasks[0].speed
+                progress.update(task, advance=1, rate="-" if speed is None else f"{speed:.0f}")
+            if sys.stdout.isatty():
+                kept.append((file, event))
+            else:
+                yield file, event
+    yield from kept

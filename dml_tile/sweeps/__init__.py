@@ -1,1 +1,0 @@
-"""Checks many files: in several processes of this machine, or on a cluster."""
