@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import dml_tile
 from dml_tile import device as device_package
 from dml_tile.device import Buffer, BufferBinding, Device
-from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import HRESULT, Feature, FeatureLevel
+from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.simulation.target import simulate
 from tests.helpers.descriptors import GOOD, at, page_tile, row
@@ -21,6 +23,7 @@ from tests.helpers.devices import (
     execute,
     floats,
     initialise,
+    initialised,
     output,
     source,
     written,
@@ -28,9 +31,7 @@ from tests.helpers.devices import (
 
 
 def test_a_tile_lives_its_life() -> None:
-    device, out = Device("windows-11-21h2", raise_on_removal=True), output()
-    operator = compiled(device, GOOD)
-    initialise(device, [operator])
+    (device, operator), out = initialised(GOOD, target="windows-11-21h2", raise_on_removal=True), output()
     execute(device, operator, source(), out)
     np.testing.assert_array_equal(written(out), TILED)
     assert device.get_device_removed_reason() == HRESULT.S_OK
@@ -86,26 +87,22 @@ def test_a_floor_limits_creation_and_nothing_else() -> None:
 
 
 def test_unknown_words_are_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="did you mean"):
-        Device("windows-7")
-    with pytest.raises(ValueError, match="against is 'law'"):
-        Device(against="law")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="padding is 'zero'; it must be one of 'preserve', 'poison'"):
-        Device(padding="zero")  # type: ignore[arg-type]
-    for level in (-1, 2**32):
-        with pytest.raises(ValueError, match=f"the feature level is {level}; an integer from 0 to"):
-            Device(minimum_feature_level=level)
-    with pytest.raises(ValueError, match="flags is -1"):
-        Device(flags=-1)
+    wrong: dict[str, dict[str, Any]] = {
+        "did you mean": {"target": "windows-7"},
+        "against is 'law'": {"against": "law"},
+        "padding is 'zero'; it must be one of 'preserve', 'poison'": {"padding": "zero"},
+        "the feature level is -1; an integer from 0 to": {"minimum_feature_level": -1},
+        "the feature level is 4294967296; an integer from 0 to": {"minimum_feature_level": 2**32},
+        "flags is -1": {"flags": -1},
+    }
+    for message, arguments in wrong.items():
+        with pytest.raises(ValueError, match=message):
+            Device(**arguments)
 
 
 def test_features_are_queried() -> None:
     device = Device("windows-11-21h2")
     assert device.check_feature_support(Feature.FEATURE_LEVELS, ["3_1", "5_0", 0x4000]) is FeatureLevel.parse("4_0")
-    supported = [
-        kind for kind in TensorDataType if device.check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, kind)
-    ]
-    assert supported == [kind for kind in TensorDataType if 1 <= kind <= 11]
     with pytest.raises(DmlError, match="CheckFeatureSupport: DXGI_ERROR_UNSUPPORTED"):
         device.check_feature_support(Feature.FEATURE_LEVELS, ["5_0"])
     with pytest.raises(TypeError, match="several feature levels"):
@@ -115,26 +112,21 @@ def test_features_are_queried() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "types"),
-    [("2_1", set(range(1, 9))), ("3_0", set(range(1, 12))), ("6_2", set(range(1, 12))), ("6_3", set(range(1, 14)))],
+    ("target", "types"),
+    [
+        (at("2_1"), set(range(1, 9))),
+        (at("3_0"), set(range(1, 12))),
+        (at("6_2"), set(range(1, 12))),
+        (at("6_3"), set(range(1, 14))),
+        (at("5_2", double_precision=False, typed_uav_loads=False), {1, 2, 3, 4, 6, 7, 10, 11}),
+        (at("6_0", typed_uav_loads=False), set(range(1, 12))),
+        (at("6_2", native_16_bit_ops=False), set(range(1, 12))),
+        (at("6_2", typed_uav_loads=False, native_16_bit_ops=False), {1, 3, 5, 6, 8, 9, 10, 11}),
+    ],
 )
-def test_data_types_are_supported_from_the_level_that_introduced_them(level: str, types: set[int]) -> None:
-    device = Device(level)
+def test_the_level_and_the_adapter_s_capabilities_decide_on_data_types(target: Target, types: set[int]) -> None:
+    device = Device(target)
     assert {kind for kind in range(16) if device.check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, kind)} == types
-
-
-def test_the_adapter_s_capabilities_decide_on_data_types() -> None:
-    poor = at("5_2", double_precision=False, typed_uav_loads=False)
-    refused = {TensorDataType.FLOAT64, TensorDataType.UINT8, TensorDataType.INT8}
-    for kind in refused:
-        assert not Device(poor).check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, kind)
-    newer = Device(at("6_0", typed_uav_loads=False))
-    assert newer.check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, TensorDataType.UINT8)
-    poorest = Device(at("6_2", typed_uav_loads=False, native_16_bit_ops=False))
-    for kind in (TensorDataType.FLOAT16, TensorDataType.UINT16, TensorDataType.INT16):
-        assert not poorest.check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, kind)
-        for enough in (at("6_2", typed_uav_loads=False), at("6_2", native_16_bit_ops=False)):
-            assert Device(enough).check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, kind)
 
 
 def test_what_the_runtime_accepts_by_wrapping_writes_nothing() -> None:

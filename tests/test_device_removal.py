@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tests.helpers.descriptors import GOOD
 from tests.helpers.devices import (
     TILED,
     compiled,
-    initialise,
+    initialised,
     output,
     removing_rules,
     source,
@@ -24,9 +25,7 @@ from tests.helpers.devices import (
 
 
 def test_a_removed_device_does_nothing_and_says_why() -> None:
-    device, out = Device(), output()
-    operator = compiled(device, GOOD)
-    initialise(device, [operator])
+    (device, operator), out = initialised(GOOD), output()
     bindings = table(device, operator)
     bindings.bind_inputs([source()])
     bindings.bind_outputs([BufferBinding(Buffer(256), 4)])
@@ -42,17 +41,16 @@ def test_a_removed_device_does_nothing_and_says_why() -> None:
 
 
 def test_a_removed_device_writes_nothing_with_a_table_that_was_bound_before() -> None:
-    device, out = Device(), output()
-    operator = compiled(device, GOOD)
-    initialise(device, [operator])
+    (device, operator), out = initialised(GOOD), output()
     bindings = table(device, operator)
     bindings.bind_inputs([source()])
     bindings.bind_outputs([out])
     recorder = device.create_command_recorder()
     table(device, operator).bind_inputs([BindingDesc()])
+    bindings.bind_inputs([source(), source()])
     recorder.record_dispatch(operator, bindings)
     assert not written(out).any()
-    assert removing_rules(device) == {"DML-BINDING-missing"}
+    assert removing_rules(device) == {"DML-BINDING-missing"}, "the first removal stays the reason"
 
 
 def test_each_error_names_the_call() -> None:
@@ -90,14 +88,6 @@ def test_each_error_names_the_call() -> None:
     assert device.removal is not None
 
 
-def test_the_first_removal_stays_the_reason() -> None:
-    device = Device()
-    bindings = table(device, compiled(device, GOOD))
-    bindings.bind_inputs([BindingDesc()])
-    bindings.bind_inputs([source(), source()])
-    assert removing_rules(device) == {"DML-BINDING-missing"}
-
-
 def test_removal_is_raised_where_it_is_asked_for() -> None:
     device = Device(raise_on_removal=True)
     bindings = table(device, compiled(device, GOOD))
@@ -108,19 +98,12 @@ def test_removal_is_raised_where_it_is_asked_for() -> None:
     assert device.get_device_removed_reason() == HRESULT.DXGI_ERROR_DEVICE_REMOVED
 
 
-def test_a_reset_initializer_s_old_table_is_of_no_use() -> None:
+@pytest.mark.parametrize("resets_before", [0, 1])
+def test_a_reset_initializer_s_old_table_is_of_no_use(resets_before: int) -> None:
     device = Device()
     made = device.create_operator_initializer([compiled(device, GOOD)])
-    bindings = table(device, made)
-    made.reset([compiled(device, GOOD)])
-    device.create_command_recorder().record_dispatch(made, bindings)
-    assert removing_rules(device) == {"DML-DISPATCH-table"}
-
-
-def test_a_table_from_between_two_resets_is_of_no_use_either() -> None:
-    device = Device()
-    made = device.create_operator_initializer()
-    made.reset([compiled(device, GOOD)])
+    for _ in range(resets_before):
+        made.reset([compiled(device, GOOD)])
     bindings = table(device, made)
     made.reset([compiled(device, GOOD)])
     device.create_command_recorder().record_dispatch(made, bindings)
@@ -138,9 +121,7 @@ def test_a_refused_reset_of_an_initializer_leaves_its_tables() -> None:
 
 
 def test_a_failed_reset_of_a_table_leaves_its_bindings() -> None:
-    device, out = Device(raise_on_removal=True), output()
-    operator = compiled(device, GOOD)
-    initialise(device, [operator])
+    (device, operator), out = initialised(GOOD, raise_on_removal=True), output()
     bindings = table(device, operator)
     bindings.bind_inputs([source()])
     bindings.bind_outputs([out])
@@ -153,25 +134,20 @@ def test_a_failed_reset_of_a_table_leaves_its_bindings() -> None:
 def test_other_objects_are_type_errors() -> None:
     device = Device()
     operator = device.create_operator(GOOD)
-    with pytest.raises(TypeError, match="an Operator was expected, not a str"):
-        device.compile_operator("tile")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a CompiledOperator was expected, not a Operator"):
-        device.create_operator_initializer([operator])  # type: ignore[list-item]
     other = device.compile_operator(operator)
-    recorder = device.create_command_recorder()
-    with pytest.raises(TypeError, match="a sequence of operators was expected, not a CompiledOperator"):
-        device.create_operator_initializer(other)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a BindingTableDesc was expected, not a CompiledOperator"):
-        device.create_binding_table(other)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a dispatchable was expected, not a str"):
-        BindingTableDesc("tile")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="not an Operator; compile it first"):
-        recorder.record_dispatch(operator, table(device, other))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a dispatchable was expected, not a BindingTable"):
-        recorder.record_dispatch(table(device, other), other)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a BindingTable was expected, not a CompiledOperator"):
-        recorder.record_dispatch(other, other)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a sequence of bindings was expected, not a BufferBinding"):
-        table(device, other).bind_inputs(source())  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a BindingDesc, a BufferBinding or a BufferArrayBinding"):
-        table(device, device.compile_operator(operator)).bind_inputs([np.zeros(6)])  # type: ignore[list-item]
+    bindings, recorder = table(device, other), device.create_command_recorder()
+    calls: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
+        (device.compile_operator, ("tile",), "an Operator was expected, not a str"),
+        (device.create_operator_initializer, ([operator],), "a CompiledOperator was expected, not a Operator"),
+        (device.create_operator_initializer, (other,), "a sequence of operators was expected, not a CompiledOperator"),
+        (device.create_binding_table, (other,), "a BindingTableDesc was expected, not a CompiledOperator"),
+        (BindingTableDesc, ("tile",), "a dispatchable was expected, not a str"),
+        (recorder.record_dispatch, (operator, bindings), "not an Operator; compile it first"),
+        (recorder.record_dispatch, (bindings, other), "a dispatchable was expected, not a BindingTable"),
+        (recorder.record_dispatch, (other, other), "a BindingTable was expected, not a CompiledOperator"),
+        (bindings.bind_inputs, (source(),), "a sequence of bindings was expected, not a BufferBinding"),
+        (bindings.bind_inputs, ([np.zeros(6)],), "a BindingDesc, a BufferBinding or a BufferArrayBinding"),
+    ]
+    for call, arguments, message in calls:
+        with pytest.raises(TypeError, match=message):
+            call(*arguments)

@@ -18,6 +18,7 @@ from tests.helpers.devices import (
     compiled,
     execute,
     initialise,
+    initialised,
     output,
     removing_rules,
     source,
@@ -34,50 +35,43 @@ def test_an_operator_that_was_never_initialised_removes_the_device() -> None:
 
 
 def test_an_operator_that_is_initialised_twice_removes_the_device() -> None:
-    device = Device()
-    operator = compiled(device, GOOD)
-    initialise(device, [operator])
+    device, operator = initialised(GOOD)
     assert device.removal is None
     initialise(device, [operator])
     assert removing_rules(device) == {"DML-BINDING-initialised-twice"}
-
-
-def test_the_same_operator_twice_in_an_initializer_is_initialised_twice() -> None:
-    device = Device()
-    operator = compiled(device, GOOD)
-    initialise(device, [operator, operator])
-    assert removing_rules(device) == {"DML-BINDING-initialised-twice"}
+    at_once = Device()
+    initialise(at_once, [compiled(at_once, GOOD)] * 2)
+    assert removing_rules(at_once) == {"DML-BINDING-initialised-twice"}
 
 
 def test_an_output_over_its_input_removes_the_device_and_writes_nothing() -> None:
-    device = Device()
-    operator = compiled(device, GOOD)
-    initialise(device, [operator])
-    memory = Buffer(512)
-    execute(device, operator, BufferBinding(memory, 0, 24), BufferBinding(memory, 16, 216))
-    assert removing_rules(device) == {"DML-BINDING-overlap"}
-    assert not memory.memory.any()
+    memory = bytearray(512)
+    whole, behind = Buffer.wrap(memory), Buffer.wrap(memoryview(memory)[16:])
+    pairs = ((whole, 0, 24), (whole, 16, 216)), ((whole,), (behind,))
+    for given, out in pairs:
+        device, operator = initialised(GOOD)
+        execute(device, operator, BufferBinding(*given), BufferBinding(*out))
+        assert removing_rules(device) == {"DML-BINDING-overlap"}
+        assert not any(memory)
+    device, operator = initialised(GOOD, raise_on_removal=True)
+    execute(device, operator, BufferBinding(whole, 0), BufferBinding(whole, 32))  # the rest of their ranges overlaps
 
 
-def test_two_buffers_over_the_same_memory_overlap() -> None:
-    device, memory = Device(), bytearray(512)
-    operator = compiled(device, GOOD)
-    initialise(device, [operator])
-    shared = Buffer.wrap(memory), Buffer.wrap(memoryview(memory)[16:])
-    execute(device, operator, BufferBinding(shared[0]), BufferBinding(shared[1]))
-    assert removing_rules(device) == {"DML-BINDING-overlap"}
-
-
-@pytest.mark.parametrize("reads_last", [False, True])
-def test_each_persistent_resource_is_apart_from_each_input(reads_last: bool) -> None:
+@pytest.mark.parametrize(
+    ("inputs", "outputs"),
+    [
+        ((2048, 256, 512), (1024, 1280, 2048)),
+        ((0, 256, 2048), (2048, 1280, 1536)),
+        ((0, 256, 512), (1024, 1536, 1536)),
+    ],
+    ids=["read last", "read first", "persistent"],
+)
+def test_each_persistent_resource_is_apart_from_each_input_and_from_the_others(
+    inputs: tuple[int, ...], outputs: tuple[int, ...]
+) -> None:
     device, memory = Device(), Buffer(4096)
     made = device.create_operator_initializer([compiled(device, OWNED) for _ in range(3)])
     bindings = table(device, made)
-    inputs, outputs = [0, 256, 512], [1024, 1280, 1536]
-    if reads_last:
-        inputs[0] = outputs[2] = 2048
-    else:
-        inputs[2] = outputs[0] = 2048
     bindings.bind_inputs([BufferArrayBinding([BufferBinding(memory, offset)]) for offset in inputs])
     bindings.bind_outputs([BufferBinding(memory, offset) for offset in outputs])
     device.create_command_recorder().record_dispatch(made, bindings)
@@ -122,9 +116,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
 
 
 def test_a_dispatch_that_is_refused_takes_no_memory() -> None:
-    device, huge = Device(), BufferBinding(Buffer(2**62))
-    operator = compiled(device, GOOD)
-    initialise(device, [operator])
+    (device, operator), huge = initialised(GOOD), BufferBinding(Buffer(2**62))
     bindings = table(device, operator)
     bindings.bind_inputs([huge])
     device.create_command_recorder().record_dispatch(operator, bindings)
@@ -136,50 +128,27 @@ def test_a_dispatch_that_is_refused_takes_no_memory() -> None:
 
 
 def test_memory_that_there_is_not_is_an_error_that_changes_nothing() -> None:
-    device, out = Device(raise_on_removal=True), output()
-    operator = compiled(device, GOOD)
-    initialise(device, [operator])
+    (device, operator), out = initialised(GOOD, raise_on_removal=True), output()
     with pytest.raises(MemoryError):
         execute(device, operator, BufferBinding(Buffer(2**62)), out)
     execute(device, operator, source(), out)
     np.testing.assert_array_equal(written(out), TILED)
 
 
-def test_only_the_tensors_bytes_overlap_not_the_rest_of_their_ranges() -> None:
-    device, memory = Device(raise_on_removal=True), Buffer(512)
-    operator = compiled(device, GOOD)
-    initialise(device, [operator])
-    execute(device, operator, BufferBinding(memory, 0), BufferBinding(memory, 32))
-
-
-def test_persistent_resources_that_overlap_remove_the_device() -> None:
-    device, memory = Device(), Buffer(512)
-    made = device.create_operator_initializer([compiled(device, OWNED), compiled(device, OWNED)])
-    bindings = table(device, made)
-    bindings.bind_inputs([BufferArrayBinding([source()]), BufferArrayBinding([source()])])
-    bindings.bind_outputs([BufferBinding(memory, 0), BufferBinding(memory, 0)])
-    device.create_command_recorder().record_dispatch(made, bindings)
-    assert removing_rules(device) == {"DML-BINDING-overlap"}
-
-
-@pytest.mark.parametrize(("flags", "by"), [(0, "both"), (0, "runtime"), (4, "both")])
-def test_a_missing_binding_removes_the_device(flags: int, by: dml_tile.Against) -> None:
-    device = Device(against=by)
-    operator = compiled(device, GOOD, flags)
-    initialise(device, [operator])
-    bindings = table(device, operator)
-    bindings.bind_outputs([output()])
-    device.create_command_recorder().record_dispatch(operator, bindings)
-    assert removing_rules(device) == {"DML-BINDING-missing"}
-
-
-def test_a_missing_volatile_binding_goes_unnoticed_at_run_time_and_writes_nothing() -> None:
-    device, out = Device(against="runtime"), output()
-    operator = compiled(device, GOOD, ExecutionFlags.DESCRIPTORS_VOLATILE)
+@pytest.mark.parametrize(
+    ("flags", "by", "is_noticed"), [(0, "both", True), (0, "runtime", True), (4, "both", True), (4, "runtime", False)]
+)
+def test_a_missing_binding_removes_the_device_and_writes_nothing(
+    flags: int, by: dml_tile.Against, is_noticed: bool
+) -> None:
+    (device, operator), out = initialised(GOOD, flags, against=by), output()
     bindings = table(device, operator)
     bindings.bind_outputs([out])
     device.create_command_recorder().record_dispatch(operator, bindings)
-    assert device.removal is None
+    if is_noticed:
+        assert removing_rules(device) == {"DML-BINDING-missing"}
+    else:
+        assert device.removal is None, "DirectML does not notice: the descriptors are volatile"
     assert not written(out).any()
 
 

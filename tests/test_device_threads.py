@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +26,14 @@ from tests.helpers.devices import (
 )
 
 
+def run_in_threads(target: Callable[..., object], arguments: Sequence[tuple[Any, ...]]) -> None:
+    threads = [threading.Thread(target=target, args=each) for each in arguments]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def test_many_threads_use_one_device() -> None:
     device, count = Device(raise_on_removal=True), 25
     rng = np.random.default_rng(7)
@@ -41,11 +51,7 @@ def test_many_threads_use_one_device() -> None:
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work, [(i,) for i in range(8)])
     assert not errors
     np.testing.assert_array_equal(outputs, np.tile(inputs, (1, 1, 3, 3)))
 
@@ -64,11 +70,7 @@ def test_no_lock_is_held_while_bytes_are_copied(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(BoundTile, "run", run_when_both_are_here)
     operator, outputs = compiled(device, GOOD), [output(), output()]
     initialise(device, [operator])
-    threads = [threading.Thread(target=execute, args=(device, operator, source(), out)) for out in outputs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(execute, [(device, operator, source(), out) for out in outputs])
     for out in outputs:
         np.testing.assert_array_equal(written(out), TILED)
 
@@ -85,9 +87,5 @@ def test_no_lock_is_held_while_an_input_is_copied(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(dispatches, "copy_bytes", copy_when_both_are_here)
     operators = [compiled(device, OWNED) for _ in range(2)]
-    threads = [threading.Thread(target=initialise, args=(device, [operator], [source()])) for operator in operators]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(initialise, [(device, [operator], [source()]) for operator in operators])
     assert all(operator.persistent_address for operator in operators)

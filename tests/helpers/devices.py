@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,3 +91,11 @@ def written(binding: BufferBinding) -> NDArray[np.float32]:
 def removing_rules(device: Device) -> set[str]:
     assert device.removal is not None
     return {finding.rule for finding in device.removal.findings}
+
+
+def initialised(desc: TileOperatorDesc, flags: int = 0, **options: Any) -> tuple[Device, CompiledOperator]:
+    """A device and an operator that is initialised on it; an owned input is an empty buffer's."""
+    device = Device(**options)
+    operator = compiled(device, desc, flags)
+    initialise(device, [operator])
+    return device, operator
