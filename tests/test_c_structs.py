@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import UINT_MAX, OperatorType
 from dml_tile.readers.c_structs import (
     DML_BUFFER_TENSOR_DESC,
@@ -30,12 +30,7 @@ from dml_tile.rules.check import check
 from tests.helpers.descriptors import GOOD, OPERATOR, page_tile, row
 
 DATA = Path(__file__).parent / "data"
-STRUCTS: list[type[Structure]] = [
-    DML_BUFFER_TENSOR_DESC,
-    DML_TENSOR_DESC,
-    DML_TILE_OPERATOR_DESC,
-    DML_OPERATOR_DESC,
-]
+STRUCTS: list[type[Structure]] = [*(DML_BUFFER_TENSOR_DESC, DML_TENSOR_DESC, DML_TILE_OPERATOR_DESC, DML_OPERATOR_DESC)]
 BILLIONS = 4_000_000_000
 
 
@@ -93,10 +88,6 @@ def their_tile() -> Tile:
     return Tile(pointer(source), pointer(destination), 4, uints(1, 1, 3, 3))
 
 
-def test_a_bare_tile_is_written_as_an_operator() -> None:
-    assert read_operator_desc(write_operator_desc(GOOD)) == OPERATOR
-
-
 def their_operator() -> Operator:
     return Operator(70, AnyDesc(pointer(their_tile())))
 
@@ -136,12 +127,9 @@ def test_the_layout_is_a_c_compiler_s(tmp_path: Path) -> None:
 @pytest.mark.skipif(ctypes.sizeof(c_void_p) != 8, reason="this Python's pointers have 32 bits")
 def test_the_layout_is_the_documented_64_bit_one() -> None:
     assert [ctypes.sizeof(struct) for struct in STRUCTS] == [48, 16, 32, 16]
-    assert [getattr(DML_BUFFER_TENSOR_DESC, field).offset for field, *_ in DML_BUFFER_TENSOR_DESC._fields_] == [
-        *(0, 4, 8, 16, 24, 32, 40)
-    ]
-    assert [getattr(DML_TILE_OPERATOR_DESC, field).offset for field, *_ in DML_TILE_OPERATOR_DESC._fields_] == [
-        *(0, 8, 16, 24)
-    ]
+    documented = {DML_BUFFER_TENSOR_DESC: (0, 4, 8, 16, 24, 32, 40), DML_TILE_OPERATOR_DESC: (0, 8, 16, 24)}
+    for struct, offsets in documented.items():
+        assert tuple(getattr(struct, field).offset for field, *_ in struct._fields_) == offsets
 
 
 SOURCES: dict[str, Callable[[Any], Any]] = {
@@ -206,39 +194,24 @@ def test_what_points_nowhere_is_a_type_error(source: Any) -> None:
         (pointer(Operator()), "Operator gives 16 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
         (byref(pointer(Tile())), "LP_Tile gives 8 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
         (byref(Tile(), 8), "Tile gives 24 bytes, but DML_TILE_OPERATOR_DESC takes 32"),
+        *(
+            (wrong, "is no address of a DML_TILE_OPERATOR_DESC; it must be from 0 to 0xf+e0$")
+            for wrong in (-1, -(2**63), 2**64, 2**64 - 1)
+        ),
     ],
 )
-def test_a_structure_that_is_too_small_is_a_type_error_that_names_both_sizes(source: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=message):
+def test_a_structure_that_is_too_small_and_what_is_no_address_are_errors(source: Any, message: str) -> None:
+    with pytest.raises(ValueError if isinstance(source, int) else TypeError, match=message):
         read_tile_operator_desc(source)
 
 
-@pytest.mark.parametrize("address", [-1, -(2**63), 2**64, 2**64 - 1])
-def test_what_is_no_address_is_a_value_error(address: int) -> None:
-    with pytest.raises(ValueError, match=r"is no address of a DML_OPERATOR_DESC; it must be from 0 to 0xf+0$"):
-        read_operator_desc(address)
-
-
-def with_input(**fields: Any) -> DML_TILE_OPERATOR_DESC:
-    """The example with some fields of InputTensor's description changed."""
+def example(buffer: dict[str, Any] | None = None, tensor: dict[str, Any] | None = None, **tile: Any) -> Any:
+    """The example with some fields changed: of InputTensor's description, of InputTensor, of the tile."""
     struct = write_tile_operator_desc(GOOD)
-    buffer = DML_BUFFER_TENSOR_DESC.from_address(struct.InputTensor.contents.Desc)
-    for field, value in fields.items():
-        setattr(buffer, field, value)
-    return struct
-
-
-def with_input_tensor(**fields: Any) -> DML_TILE_OPERATOR_DESC:
-    struct = write_tile_operator_desc(GOOD)
-    for field, value in fields.items():
-        setattr(struct.InputTensor.contents, field, value)
-    return struct
-
-
-def with_tile(**fields: Any) -> DML_TILE_OPERATOR_DESC:
-    struct = write_tile_operator_desc(GOOD)
-    for field, value in fields.items():
-        setattr(struct, field, value)
+    there = struct.InputTensor.contents
+    for part, fields in ((DML_BUFFER_TENSOR_DESC.from_address(there.Desc), buffer), (there, tensor), (struct, tile)):
+        for field, value in (fields or {}).items():
+            setattr(part, field, value)
     return struct
 
 
@@ -248,61 +221,44 @@ COUNTS_DIFFER = ["DML-TILE-OutputTensor-DimensionCount", "DML-TILE-RepeatsCount"
 @pytest.mark.parametrize(
     ("struct", "rules"),
     [
-        (with_tile(), []),
-        (with_tile(InputTensor=None), ["DML-TENSOR-null"]),
-        (with_tile(Repeats=None), ["DML-TILE-Repeats-null"]),
-        (with_tile(RepeatsCount=BILLIONS), ["DML-TILE-RepeatsCount"]),
-        (with_tile(RepeatsCount=9), ["DML-TILE-RepeatsCount"]),
-        (with_tile(RepeatsCount=0), ["DML-TILE-RepeatsCount"]),
-        (with_tile(RepeatsCount=3), ["DML-TILE-RepeatsCount"]),
-        (with_input_tensor(Desc=None), ["DML-TENSOR-Desc-null"]),
-        (with_input_tensor(Type=0), ["DML-TENSOR-Type"]),
-        (with_input(DimensionCount=BILLIONS), ["DML-BUFFER-DimensionCount", *COUNTS_DIFFER]),
-        (with_input(DimensionCount=BILLIONS, Sizes=None), ["DML-BUFFER-DimensionCount", "DML-BUFFER-Sizes-null"]),
-        (with_input(DimensionCount=0), ["DML-BUFFER-DimensionCount", *COUNTS_DIFFER]),
-        (with_input(DimensionCount=3), COUNTS_DIFFER),
-        (with_input(Sizes=None), ["DML-BUFFER-Sizes-null"]),
-        (with_input(Flags=6), ["DML-BUFFER-Flags"]),
-        (with_input(DataType=UINT_MAX), ["DML-BUFFER-DataType", "DML-TILE-OutputTensor-DataType"]),
+        (example(), []),
+        (example(InputTensor=None), ["DML-TENSOR-null"]),
+        (example(Repeats=None), ["DML-TILE-Repeats-null"]),
+        *((example(RepeatsCount=count), ["DML-TILE-RepeatsCount"]) for count in (BILLIONS, 9, 0, 3)),
+        (example(tensor={"Desc": None}), ["DML-TENSOR-Desc-null"]),
+        (example(tensor={"Type": 0}), ["DML-TENSOR-Type"]),
+        (example({"DimensionCount": BILLIONS}), ["DML-BUFFER-DimensionCount", *COUNTS_DIFFER]),
+        (example({"DimensionCount": BILLIONS, "Sizes": None}), ["DML-BUFFER-DimensionCount", "DML-BUFFER-Sizes-null"]),
+        (example({"DimensionCount": 0}), ["DML-BUFFER-DimensionCount", *COUNTS_DIFFER]),
+        (example({"DimensionCount": 3}), COUNTS_DIFFER),
+        (example({"Sizes": None}), ["DML-BUFFER-Sizes-null"]),
+        (example({"Flags": 6}), ["DML-BUFFER-Flags"]),
+        (example({"DataType": UINT_MAX}), ["DML-BUFFER-DataType", "DML-TILE-OutputTensor-DataType"]),
     ],
 )
-def test_a_faulty_struct_has_the_findings_of_its_fault(struct: DML_TILE_OPERATOR_DESC, rules: list[str]) -> None:
+def test_a_faulty_struct_has_the_findings_of_its_fault(struct: Any, rules: list[str]) -> None:
     found = [finding.rule for finding in check(read_tile_operator_desc(struct))]
     assert found[: len(rules)] == rules
     assert set(found) <= {*rules, *COUNTS_DIFFER}
 
 
-def input_of(desc: TileOperatorDesc) -> BufferTensorDesc:
-    assert desc.input_tensor is not None
-    assert desc.input_tensor.desc is not None
-    return desc.input_tensor.desc
-
-
 def test_counts_above_8_are_kept_and_their_arrays_left_alone() -> None:
-    struct = with_input(DimensionCount=BILLIONS, Strides=uints(6, 6, 3, 1))
-    struct.RepeatsCount = 9
+    struct = example({"DimensionCount": BILLIONS, "Strides": uints(6, 6, 3, 1)}, RepeatsCount=9)
     read = read_tile_operator_desc(struct)
-    assert read is not None
-    assert (read.repeats_count, read.repeats) == (9, ())
-    buffer = input_of(read)
-    assert (buffer.dimension_count, buffer.sizes, buffer.strides) == (BILLIONS, (), None)
+    expected = page_tile(InputTensor__DimensionCount=BILLIONS, InputTensor__Sizes=[], RepeatsCount=9, Repeats=[])
+    assert read == expected
 
 
 NOWHERE = 16  # no process has memory there
 
 
-@pytest.mark.parametrize("operator_type", [0, 1, 69, 71, UINT_MAX])
-def test_the_description_of_another_operator_is_left_alone(operator_type: int) -> None:
-    read = read_operator_desc(DML_OPERATOR_DESC(operator_type, NOWHERE))
-    assert read == OperatorDesc(type=operator_type, desc=None)
-
-
-@pytest.mark.parametrize("tensor_type", [2, 70, UINT_MAX])
-def test_the_description_of_an_unknown_kind_of_tensor_is_left_alone(tensor_type: int) -> None:
-    read = read_tile_operator_desc(with_input_tensor(Type=tensor_type, Desc=NOWHERE))
-    assert read is not None
-    assert read.input_tensor is not None
-    assert (read.input_tensor.type, read.input_tensor.desc) == (tensor_type, None)
+@pytest.mark.parametrize("kind", [0, 2, 69, 71, UINT_MAX])
+def test_the_description_of_another_operator_or_kind_of_tensor_is_left_alone(kind: int) -> None:
+    read = read_operator_desc(DML_OPERATOR_DESC(kind, NOWHERE))
+    assert read == OperatorDesc(type=kind, desc=None)
+    tile = read_tile_operator_desc(example(tensor={"Type": kind or 70, "Desc": NOWHERE}))
+    assert tile is not None
+    assert tile.input_tensor == TensorDesc(type=kind or 70, desc=None)
 
 
 AT_A_PAGE_S_END = """
@@ -367,6 +323,7 @@ def test_what_was_written_reads_back_equal(desc: TileOperatorDesc) -> None:
     assert read_tile_operator_desc(write_tile_operator_desc(desc)) == desc
     operator = OperatorDesc(type=OperatorType.TILE, desc=desc)
     assert read_operator_desc(write_operator_desc(operator)) == operator
+    assert read_operator_desc(write_operator_desc(desc)) == operator, "a bare tile is written as an operator"
 
 
 @pytest.mark.parametrize("operator_type", [0, 70, 71, UINT_MAX])
@@ -378,9 +335,8 @@ def test_an_operator_without_a_description_reads_back_equal(operator_type: int) 
 
 def test_an_array_is_cut_to_its_count_or_filled_with_zeros() -> None:
     read = read_tile_operator_desc(write_tile_operator_desc(page_tile(RepeatsCount=2, InputTensor__DimensionCount=6)))
-    assert read is not None
-    assert (read.repeats_count, read.repeats) == (2, (1, 1))
-    assert input_of(read).sizes == (1, 1, 2, 3, 0, 0)
+    filled = {"InputTensor__DimensionCount": 6, "InputTensor__Sizes": [1, 1, 2, 3, 0, 0]}
+    assert read == page_tile(RepeatsCount=2, Repeats=[1, 1], **filled)
 
 
 def test_the_memory_lives_as_long_as_what_was_written() -> None:

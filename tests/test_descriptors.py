@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,16 @@ def buffer(**fields: Any) -> BufferTensorDesc:
     return BufferTensorDesc.model_validate(FLOATS | fields)
 
 
+def tile(**fields: Any) -> TileOperatorDesc:
+    return TileOperatorDesc.model_validate(
+        {"InputTensor": FLOATS, "OutputTensor": FLOATS | {"Sizes": [4, 3]}, "Repeats": [2, 1]} | fields
+    )
+
+
+def packed(data_type: Any, sizes: Any, repeats: Any, **options: Any) -> TileOperatorDesc:
+    return TileOperatorDesc.from_input(data_type=data_type, sizes=sizes, repeats=repeats, **options)
+
+
 def test_what_is_left_out_is_worked_out() -> None:
     desc = buffer()
     assert desc.dimension_count == 2
@@ -35,8 +46,8 @@ def test_what_is_left_out_is_worked_out() -> None:
 
 
 def test_an_explicit_0_is_kept() -> None:
-    assert buffer(TotalTensorSizeInBytes=0, DimensionCount=0).total_tensor_size_in_bytes == 0
-    assert buffer(DimensionCount=0).dimension_count == 0
+    desc = buffer(TotalTensorSizeInBytes=0, DimensionCount=0)
+    assert (desc.total_tensor_size_in_bytes, desc.dimension_count) == (0, 0)
 
 
 @pytest.mark.parametrize("case", TENSOR_FACTS, ids=lambda case: case["id"])
@@ -56,92 +67,69 @@ def test_a_tensor_is_read_as_dxdispatch_reads_it(case: dict[str, Any]) -> None:
     assert tensor.desc.guaranteed_base_offset_alignment == expected["GuaranteedBaseOffsetAlignment"]
 
 
-@pytest.mark.parametrize(
-    ("spelling", "value"),
-    [
-        ("FLOAT16", TensorDataType.FLOAT16),
-        ("DML_TENSOR_DATA_TYPE_FLOAT16", TensorDataType.FLOAT16),
-        (2, TensorDataType.FLOAT16),
-        (TensorDataType.FLOAT16, TensorDataType.FLOAT16),
-        (0, TensorDataType.UNKNOWN),
-        (14, 14),
-        (UINT_MAX, UINT_MAX),
+SPELLINGS: dict[tuple[str, int], list[Any]] = {
+    ("DataType", 2): ["FLOAT16", "DML_TENSOR_DATA_TYPE_FLOAT16", 2, TensorDataType.FLOAT16],
+    ("DataType", 0): [0],
+    ("DataType", 14): [14],
+    ("DataType", UINT_MAX): [UINT_MAX],
+    ("Flags", 0): ["NONE", []],
+    ("Flags", 1): ["OWNED_BY_DML", "DML_TENSOR_FLAG_OWNED_BY_DML", ["NONE", "OWNED_BY_DML"]],
+    ("Flags", 5): [["OWNED_BY_DML", 4]],
+    ("Flags", 6): [6],
+}
+
+
+@pytest.mark.parametrize(("field", "value"), SPELLINGS)
+def test_an_enumerator_is_read_in_each_spelling(field: str, value: int) -> None:
+    for spelling in SPELLINGS[field, value]:
+        read = buffer(**{field: spelling})
+        assert (read.data_type if field == "DataType" else read.flags) == value
+        assert isinstance(read.data_type, TensorDataType) == (read.data_type <= 13)
+
+
+NO_ENUMERATORS: dict[tuple[str, str], list[Any]] = {
+    ("DataType", "expected one of UNKNOWN, FLOAT32, .*INT4"): [
+        *("FLOAT", "DML_TENSOR_TYPE_FLOAT32", "", True, 1.0, -1, UINT_MAX + 1, None, [])
     ],
-)
-def test_a_data_type_is_read_in_each_spelling(spelling: str | int, value: int) -> None:
-    read = buffer(DataType=spelling).data_type
-    assert read == value
-    assert isinstance(read, TensorDataType) == (value <= 13)
-
-
-@pytest.mark.parametrize("bad", ["FLOAT", "DML_TENSOR_TYPE_FLOAT32", "", True, 1.0, -1, UINT_MAX + 1, None, []])
-def test_what_is_no_data_type_is_an_error_that_lists_them(bad: Any) -> None:
-    with pytest.raises(ValidationError, match=r"expected one of UNKNOWN, FLOAT32, .*INT4") as caught:
-        buffer(DataType=bad)
-    assert caught.value.errors()[0]["loc"] == ("DataType",)
-
-
-def test_a_near_spelling_is_suggested() -> None:
-    with pytest.raises(
-        ValidationError, match=r"No enumerator has this name \(did you mean FLOAT32\?\); expected one of"
-    ):
-        buffer(DataType="flaot32")
-
-
-@pytest.mark.parametrize(
-    ("spelling", "value"),
-    [
-        ("NONE", 0),
-        ("DML_TENSOR_FLAG_OWNED_BY_DML", 1),
-        ("OWNED_BY_DML", 1),
-        ([], 0),
-        (["NONE", "OWNED_BY_DML"], 1),
-        (["OWNED_BY_DML", 4], 5),
-        (6, 6),
+    ("DataType", r"No enumerator has this name \(did you mean FLOAT32\?\); expected one of"): ["flaot32"],
+    ("Flags", "a name, an integer or a list of them; expected one of NONE, OWNED_BY_DML"): [
+        *("OWNED", ["NONE", "X"], 1.5, True, {}, None)
     ],
-)
-def test_flags_are_read_in_each_spelling(spelling: Any, value: int) -> None:
-    assert buffer(Flags=spelling).flags == value
+}
 
 
-@pytest.mark.parametrize("bad", ["OWNED", ["NONE", "X"], 1.5, True, {}, None])
-def test_what_are_no_flags_is_an_error(bad: Any) -> None:
-    with pytest.raises(
-        ValidationError, match="a name, an integer or a list of them; expected one of NONE, OWNED_BY_DML"
-    ):
-        buffer(Flags=bad)
+@pytest.mark.parametrize(("field", "message"), NO_ENUMERATORS)
+def test_what_is_no_enumerator_is_an_error_that_lists_them(field: str, message: str) -> None:
+    for bad in NO_ENUMERATORS[field, message]:
+        with pytest.raises(ValidationError, match=message) as caught:
+            buffer(**{field: bad})
+        assert caught.value.errors()[0]["loc"] == (field,)
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
+    ("field", "values"),
     [
-        ("Sizes", [2, -1]),
-        ("Sizes", [2, UINT_MAX + 1]),
-        ("Sizes", [2, "3"]),
-        ("Sizes", [2, 3.0]),
-        ("Sizes", [2, True]),
-        ("Strides", [1, -1]),
-        ("DimensionCount", -1),
-        ("DimensionCount", UINT_MAX + 1),
-        ("TotalTensorSizeInBytes", -1),
-        ("TotalTensorSizeInBytes", UINT64_MAX + 1),
-        ("GuaranteedBaseOffsetAlignment", UINT_MAX + 1),
-        ("Stride", [1]),
+        ("Sizes", ([2, -1], [2, UINT_MAX + 1], [2, "3"], [2, 3.0], [2, True])),
+        ("Strides", ([1, -1],)),
+        ("DimensionCount", (-1, UINT_MAX + 1)),
+        ("TotalTensorSizeInBytes", (-1, UINT64_MAX + 1)),
+        ("GuaranteedBaseOffsetAlignment", (UINT_MAX + 1,)),
+        ("Stride", ([1],)),
     ],
 )
-def test_what_no_c_field_can_hold_is_an_error_with_its_path(field: str, value: Any) -> None:
-    with pytest.raises(ValidationError) as caught:
-        TileOperatorDesc.model_validate(
-            {"InputTensor": FLOATS | {field: value}, "OutputTensor": FLOATS, "Repeats": [1, 1]}
-        )
-    location = caught.value.errors()[0]["loc"]
-    assert c_path(location).startswith(f"InputTensor.{field}")
+def test_what_no_c_field_can_hold_is_an_error_with_its_path(field: str, values: tuple[Any, ...]) -> None:
+    for value in values:
+        with pytest.raises(ValidationError) as caught:
+            tile(InputTensor=FLOATS | {field: value})
+        assert c_path(caught.value.errors()[0]["loc"]).startswith(f"InputTensor.{field}")
 
 
-def test_the_path_of_an_error_names_the_entry() -> None:
-    assert c_path(("InputTensor", "Desc", "Sizes", 2)) == "InputTensor.Sizes[2]"
-    assert c_path(("Repeats", 0)) == "Repeats[0]"
-    assert c_path(()) == ""
+@pytest.mark.parametrize(
+    ("location", "path"),
+    [(("InputTensor", "Desc", "Sizes", 2), "InputTensor.Sizes[2]"), (("Repeats", 0), "Repeats[0]"), ((), "")],
+)
+def test_the_path_of_an_error_names_the_entry(location: tuple[str | int, ...], path: str) -> None:
+    assert c_path(location) == path
 
 
 @given(TILE_FIELDS)
@@ -155,24 +143,15 @@ def test_whatever_the_c_structs_hold_is_held_and_reads_back_equal(tile: dict[str
 
 
 def test_json_has_c_names_and_leaves_unknown_values_as_they_are() -> None:
-    desc = TileOperatorDesc.from_input(data_type="INT8", sizes=[2], repeats=[3], flags="OWNED_BY_DML")
+    desc = packed("INT8", [2], [3], flags="OWNED_BY_DML")
     dumped = desc.model_dump(mode="json", by_alias=True)
     assert dumped["InputTensor"]["Type"] == "DML_TENSOR_TYPE_BUFFER"
     assert dumped["InputTensor"]["Desc"]["DataType"] == "DML_TENSOR_DATA_TYPE_INT8"
     assert dumped["InputTensor"]["Desc"]["Flags"] == "DML_TENSOR_FLAG_OWNED_BY_DML"
     odd = TensorDesc.model_validate({"Type": 7, "Desc": FLOATS | {"DataType": 99, "Flags": 6}})
-    assert odd.model_dump(mode="json", by_alias=True) == {
-        "Type": 7,
-        "Desc": {
-            "DataType": 99,
-            "Flags": 6,
-            "DimensionCount": 2,
-            "Sizes": [2, 3],
-            "Strides": None,
-            "TotalTensorSizeInBytes": 0,
-            "GuaranteedBaseOffsetAlignment": 0,
-        },
-    }
+    rest = {"Strides": None, "TotalTensorSizeInBytes": 0, "GuaranteedBaseOffsetAlignment": 0}
+    expected = {"DataType": 99, "Flags": 6, "DimensionCount": 2, "Sizes": [2, 3]} | rest
+    assert odd.model_dump(mode="json", by_alias=True) == {"Type": 7, "Desc": expected}
 
 
 def test_attributes_and_c_names_are_both_accepted() -> None:
@@ -192,40 +171,29 @@ def test_null_pointers_are_none() -> None:
     desc = TileOperatorDesc.model_validate({"InputTensor": None, "OutputTensor": None, "Repeats": None})
     assert (desc.input_tensor, desc.output_tensor, desc.repeats, desc.repeats_count) == (None, None, None, 0)
     assert buffer(Sizes=None).dimension_count == 0
-
-
-def test_empty_strides_are_null_strides() -> None:
     assert buffer(Strides=[]).strides is None
 
 
 def test_the_output_is_inferred_from_the_input() -> None:
-    desc = TileOperatorDesc.from_input(
-        data_type=np.int64(2),
-        sizes=np.array([2, 3]),
-        repeats=(np.int64(2), 1),
-        strides=[8, 1],
-        flags=TensorFlags.OWNED_BY_DML,
-        output_strides=[4, 1],
-    )
-    assert desc.input_tensor is not None
-    assert desc.output_tensor is not None
-    assert desc.input_tensor.desc == BufferTensorDesc(
-        data_type=TensorDataType.FLOAT16, sizes=(2, 3), strides=(8, 1), flags=TensorFlags.OWNED_BY_DML
-    )
-    assert desc.output_tensor.desc == BufferTensorDesc(
-        data_type=TensorDataType.FLOAT16, sizes=(4, 3), strides=(4, 1), total_tensor_size_in_bytes=32
-    )
-    assert (desc.repeats_count, desc.repeats) == (2, (2, 1))
+    options: dict[str, Any] = {"strides": [8, 1], "flags": TensorFlags.OWNED_BY_DML, "output_strides": [4, 1]}
+    desc = packed(np.int64(2), np.array([2, 3]), (np.int64(2), 1), **options)
+    source = BufferTensorDesc(data_type="FLOAT16", sizes=(2, 3), strides=(8, 1), flags=TensorFlags.OWNED_BY_DML)
+    output = BufferTensorDesc(data_type="FLOAT16", sizes=(4, 3), strides=(4, 1), total_tensor_size_in_bytes=32)
+    assert desc == TileOperatorDesc(input_tensor=source, output_tensor=output, repeats=(2, 1), repeats_count=2)
 
 
-def test_an_output_size_beyond_a_uint_cannot_be_described() -> None:
-    with pytest.raises(ValidationError, match=r"OutputTensor\.Desc\.Sizes\.0"):
-        TileOperatorDesc.from_input(data_type="UINT8", sizes=[2**31], repeats=[2])
-
-
-def test_sizes_and_repeats_of_different_lengths_cannot_be_tiled() -> None:
-    with pytest.raises(ValueError, match="3 sizes take as many repeats; 2 were provided"):
-        TileOperatorDesc.from_input(data_type="UINT8", sizes=[1, 2, 3], repeats=[2, 2])
+@pytest.mark.parametrize(
+    ("sizes", "repeats", "error", "message"),
+    [
+        ([2**31], [2], ValidationError, r"OutputTensor\.Desc\.Sizes\.0"),
+        ([1, 2, 3], [2, 2], ValueError, "3 sizes take as many repeats; 2 were provided"),
+    ],
+)
+def test_what_cannot_be_tiled_is_an_error(
+    sizes: list[int], repeats: list[int], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        TileOperatorDesc.from_input(data_type="UINT8", sizes=sizes, repeats=repeats)
 
 
 @pytest.mark.parametrize("wrong", [3, {2, 3}, {2: 1}, b"23", "23", np.array(3), None])
@@ -240,19 +208,18 @@ def test_what_is_no_sequence_is_an_error_that_says_what_was_expected(wrong: Any)
 
 
 def test_equal_descriptions_of_an_input_give_one_object() -> None:
-    first, second = (TileOperatorDesc.from_input(data_type="INT8", sizes=[2, 3], repeats=(1, 2)) for _ in range(2))
-    assert first is second
-    assert first is not TileOperatorDesc.from_input(data_type="INT8", sizes=[2, 3], repeats=(2, 1))
-    assert first != TileOperatorDesc.from_input(data_type="INT8", sizes=[2, 3], repeats=(1, 2), flags="OWNED_BY_DML")
+    first = packed("INT8", [2, 3], (1, 2))
+    assert first is packed("INT8", [2, 3], (1, 2))
+    assert first is not packed("INT8", [2, 3], (2, 1))
+    assert first != packed("INT8", [2, 3], (1, 2), flags="OWNED_BY_DML")
 
 
 @pytest.mark.parametrize("two", [2.0, np.float64(2), "2", [2], None])
 def test_what_equals_a_number_that_is_known_is_no_number(two: Any) -> None:
-    TileOperatorDesc.from_input(data_type="INT8", sizes=[2], repeats=[2])
-    with pytest.raises(ValidationError):
-        TileOperatorDesc.from_input(data_type="INT8", sizes=[2], repeats=[two])
-    with pytest.raises(ValidationError):
-        TileOperatorDesc.from_input(data_type="INT8", sizes=[two], repeats=[2])
+    packed("INT8", [2], [2])
+    for sizes, repeats in (([2], [two]), ([two], [2])):
+        with pytest.raises(ValidationError):
+            packed("INT8", sizes, repeats)
 
 
 def test_an_operator_is_read_nested_or_flat() -> None:
@@ -269,23 +236,12 @@ def test_descriptors_are_frozen() -> None:
         buffer().sizes = (1,)
 
 
-def tile(**fields: Any) -> TileOperatorDesc:
-    return TileOperatorDesc.model_validate(
-        {"InputTensor": FLOATS, "OutputTensor": FLOATS | {"Sizes": [4, 3]}, "Repeats": [2, 1]} | fields
-    )
-
-
 @pytest.mark.parametrize(
     ("desc", "line"),
     [
+        (packed("INT64", [2, 3, 4], [1, 2, 1]), "INT64 {2,3,4} x {1,2,1} -> {2,6,4}"),
         (
-            TileOperatorDesc.from_input(data_type="INT64", sizes=[2, 3, 4], repeats=[1, 2, 1]),
-            "INT64 {2,3,4} x {1,2,1} -> {2,6,4}",
-        ),
-        (
-            TileOperatorDesc.from_input(
-                data_type="INT8", sizes=[2, 3], repeats=[1, 2], strides=[4, 1], output_strides=[8, 1]
-            ),
+            packed("INT8", [2, 3], [1, 2], strides=[4, 1], output_strides=[8, 1]),
             "INT8 {2,3} strides {4,1} x {1,2} -> {2,6} strides {8,1}",
         ),
         (tile(OutputTensor={"DataType": "INT32", "Sizes": [4, 3]}), "FLOAT32 {2,3} x {2,1} -> INT32 {4,3}"),
@@ -315,9 +271,11 @@ def test_pydantic_s_options_reach_it(model: type[TensorDesc | TileOperatorDesc])
     expected = desc.input_tensor if model is TensorDesc else desc
     assert expected is not None
     dumped = expected.model_dump(mode="json", by_alias=True) | {"more": 1}
-    assert model.model_validate(dumped, extra="ignore") == expected
-    assert model.model_validate_json(json.dumps(dumped), extra="ignore") == expected
-    with pytest.raises(ValidationError, match="more"):
-        model.model_validate(dumped)
-    with pytest.raises(ValidationError, match="more"):
-        model.model_validate_json(json.dumps(dumped))
+    reads: list[tuple[Callable[..., Any], Any]] = [
+        (model.model_validate, dumped),
+        (model.model_validate_json, json.dumps(dumped)),
+    ]
+    for read, data in reads:
+        assert read(data, extra="ignore") == expected
+        with pytest.raises(ValidationError, match="more"):
+            read(data)

@@ -103,6 +103,7 @@ def test_what_is_no_unsigned_integer_is_an_error_that_says_what_to_write(bad: An
 @pytest.mark.parametrize(
     ("array", "line"),
     [
+        (np.array(1, np.int8), "INT8 {1} x {1} -> {1}"),
         (np.zeros((4, 6), np.float32), "FLOAT32 {4,6} x {2,2} -> {8,12}"),
         (np.zeros((4, 6), np.float32)[:, ::2], "FLOAT32 {4,3} strides {6,2} x {2,2} -> {8,6}"),
         (np.zeros((4, 6), np.int64).T, "INT64 {6,4} strides {1,6} x {2,2} -> {12,8}"),
@@ -112,11 +113,7 @@ def test_what_is_no_unsigned_integer_is_an_error_that_says_what_to_write(bad: An
     ],
 )
 def test_an_array_is_described_as_it_lies(array: Any, line: str) -> None:
-    assert str(TileOperatorDesc.from_array(array, (2, 2))) == line
-
-
-def test_an_array_without_dimensions_has_one_size() -> None:
-    assert str(TileOperatorDesc.from_array(np.array(1, np.int8), ())) == "INT8 {1} x {1} -> {1}"
+    assert str(TileOperatorDesc.from_array(array, (2,) * array.ndim)) == line
 
 
 def test_the_memory_of_a_described_array_is_tiled_as_numpy_tiles_the_array() -> None:
@@ -138,14 +135,10 @@ def test_the_memory_of_a_described_array_is_tiled_as_numpy_tiles_the_array() -> 
         (np.zeros(3, ml_dtypes.int4), TypeError, "takes a byte in NumPy, but INT4 half of one"),
         (np.zeros(3, np.complex64), TypeError, "no tensor data type for complex64"),
         ([1, 2], TypeError, "a NumPy array was expected, not a list"),
+        (np.zeros((2, 3, 4)), ValueError, "3 sizes take as many repeats; 2 were provided"),
     ],
-    ids=["reversed", "a field of records", "byte-swapped", "masked", "4 bits", "complex", "a list"],
+    ids=["reversed", "a field of records", "byte-swapped", "masked", "4 bits", "complex", "a list", "3 dimensions"],
 )
 def test_an_array_that_no_descriptor_describes_is_an_error(array: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         TileOperatorDesc.from_array(array, [1, 1])
-
-
-def test_an_array_takes_as_many_repeats_as_it_has_dimensions() -> None:
-    with pytest.raises(ValueError, match="2 sizes take as many repeats; 1 were provided"):
-        TileOperatorDesc.from_array(np.zeros((2, 3)), [2])

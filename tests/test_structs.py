@@ -27,9 +27,25 @@ def output_of(desc: TileOperatorDesc) -> BufferTensorDesc:
     return desc.output_tensor.desc
 
 
-@pytest.mark.parametrize("name", ["sizes", "Sizes"])
-def test_a_copy_takes_names_of_python_and_of_c(name: str) -> None:
-    assert FLOATS.replace(**{name: (4, np.int64(5))}).sizes == (4, 5)
+PADDED = TileOperatorDesc.from_input(data_type="INT8", sizes=[2, 3], repeats=[1, 2], output_strides=[8, 1])
+
+
+@pytest.mark.parametrize(
+    ("desc", "changes", "text"),
+    [
+        (FLOATS, {"sizes": (4, np.int64(5))}, "FLOAT32 {4,5}"),
+        (FLOATS, {"Sizes": (4, np.int64(5))}, "FLOAT32 {4,5}"),
+        (TILE, {"repeats": [2, 2]}, "INT8 {2,3} x {2,2} -> {4,6}"),
+        (TILE, {"input_tensor": FLOATS}, "FLOAT32 {2,3} x {1,2} -> {2,6}"),
+        (TILE.replace(InputTensor=FLOATS), {"Repeats": [3, 1]}, "FLOAT32 {2,3} x {3,1} -> {6,3}"),
+        (PADDED, {"repeats": [2, 2]}, "INT8 {2,3} x {2,2} -> {4,6} strides {8,1}"),
+        (TILE.replace(output_tensor=FLOATS), {"repeats": [5, 5]}, "INT8 {2,3} x {5,5} -> FLOAT32 {2,3}"),
+    ],
+)
+def test_a_copy_takes_names_of_python_and_of_c_and_an_inferred_output_follows(
+    desc: Any, changes: dict[str, Any], text: str
+) -> None:
+    assert str(desc.replace(**changes)) == text
 
 
 def test_what_had_been_worked_out_is_worked_out_anew() -> None:
@@ -44,23 +60,6 @@ def test_what_differs_from_what_would_be_worked_out_stays() -> None:
     longer = odd.replace(sizes=[4, 5, 6])
     assert (longer.dimension_count, longer.total_tensor_size_in_bytes) == (1, 40)
     assert TILE.replace(repeats_count=7).replace(repeats=[1, 2, 3]).repeats_count == 7
-
-
-def test_an_inferred_output_follows_the_input_and_the_repeats() -> None:
-    assert str(TILE.replace(repeats=[2, 2])) == "INT8 {2,3} x {2,2} -> {4,6}"
-    assert str(TILE.replace(input_tensor=FLOATS)) == "FLOAT32 {2,3} x {1,2} -> {2,6}"
-    twice = TILE.replace(InputTensor=FLOATS).replace(Repeats=[3, 1])
-    assert output_of(twice) == BufferTensorDesc(data_type="FLOAT32", sizes=[6, 3])
-
-
-def test_an_inferred_output_keeps_the_strides_that_were_given() -> None:
-    padded = TileOperatorDesc.from_input(data_type="INT8", sizes=[2, 3], repeats=[1, 2], output_strides=[8, 1])
-    assert str(padded.replace(repeats=[2, 2])) == "INT8 {2,3} x {2,2} -> {4,6} strides {8,1}"
-
-
-def test_an_output_that_was_given_stays() -> None:
-    given = TILE.replace(output_tensor=FLOATS)
-    assert given.replace(repeats=[5, 5]).output_tensor == given.output_tensor
 
 
 def test_an_output_keeps_what_is_not_worked_out() -> None:
@@ -123,35 +122,25 @@ def test_an_inferred_output_beyond_a_uint_cannot_be_described() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "error", "message"),
     [
-        ({"size": (1,)}, r"BufferTensorDesc has no field 'size'; did you mean sizes\?"),
-        ({"DataTyp": 1}, r"has no field 'DataTyp'; did you mean DataType\?"),
-        ({"xyz": 1}, "has no field 'xyz'; its fields are data_type, flags, "),
-        ({"sizes": [1], "Sizes": [1]}, "Sizes was provided twice, by its names in Python and in C"),
+        ({"size": (1,)}, TypeError, r"BufferTensorDesc has no field 'size'; did you mean sizes\?"),
+        ({"DataTyp": 1}, TypeError, r"has no field 'DataTyp'; did you mean DataType\?"),
+        ({"xyz": 1}, TypeError, "has no field 'xyz'; its fields are data_type, flags, "),
+        ({"sizes": [1], "Sizes": [1]}, TypeError, "Sizes was provided twice, by its names in Python and in C"),
+        ({"sizes": [2, -1]}, ValidationError, "Input should be an integer from 0 to 4294967295 .*input_value=-1"),
+        ({"sizes": (2.0, 3)}, ValidationError, "Input should be an integer from 0 to 4294967295 .*input_value=2.0"),
+        ({"total_tensor_size_in_bytes": -2}, ValidationError, "should be an integer from 0 to 18446744073709551615"),
+        ({"guaranteed_base_offset_alignment": 16.0}, ValidationError, "should be an integer from 0 to 4294967295"),
+        ({"data_type": "ITN64"}, ValidationError, r"has this name \(did you mean INT64.*; expected one of UNKNOWN, "),
     ],
 )
-def test_a_copy_with_an_unknown_field_is_a_type_error(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(TypeError, match=message):
+def test_the_names_and_values_of_a_copy_are_checked(
+    changes: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
         FLOATS.replace(**changes)
-    with pytest.raises(TypeError, match=message):
-        FLOATS.model_copy(update=changes)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"sizes": [2, -1]}, "Input should be an integer from 0 to 4294967295 .*input_value=-1"),
-        ({"sizes": (2.0, 3)}, "Input should be an integer from 0 to 4294967295 .*input_value=2.0"),
-        ({"total_tensor_size_in_bytes": -2}, "Input should be an integer from 0 to 18446744073709551615"),
-        ({"guaranteed_base_offset_alignment": 16.0}, "Input should be an integer from 0 to 4294967295"),
-        ({"data_type": "ITN64"}, r"No enumerator has this name \(did you mean INT64.*; expected one of UNKNOWN, "),
-    ],
-)
-def test_a_copy_s_values_are_checked(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        FLOATS.replace(**changes)
-    with pytest.raises(ValidationError, match=message):
+    with pytest.raises(error, match=message):
         FLOATS.model_copy(update=changes)
 
 
