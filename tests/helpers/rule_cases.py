@@ -6,7 +6,7 @@ The first case of a rule is also its example in docs/rules.md.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
@@ -30,219 +30,167 @@ class Case:
     accepted_at: Target | None = None
 
 
+def operator(type_: int, desc: TileOperatorDesc | None = GOOD) -> OperatorDesc:
+    return OperatorDesc(type=type_, desc=desc)
+
+
+def source(**fields: Any) -> TileOperatorDesc:
+    """The reference page's example with some fields of InputTensor changed."""
+    return page_tile(**{f"InputTensor__{name}": value for name, value in fields.items()})
+
+
+def output(**fields: Any) -> TileOperatorDesc:
+    return page_tile(**{f"OutputTensor__{name}": value for name, value in fields.items()})
+
+
 STRIDED = row("FLOAT32", [2, 2], [1, 2])
 PADDED = {"OutputTensor__Strides": [8, 1], "OutputTensor__TotalTensorSizeInBytes": 48}
 
-CASES: Final = [
-    Case("DML-OPERATOR-null", None, OPERATOR, ""),
-    Case("DML-OPERATOR-Type", OperatorDesc(type=0, desc=GOOD), OPERATOR, "Type"),
-    Case("DML-OPERATOR-Type", OperatorDesc(type=0x7FFFFFFF, desc=GOOD), OPERATOR, "Type"),
-    Case(
-        "DML-OPERATOR-Type",
-        OperatorDesc(type=0xBFFFFFFF, desc=GOOD),
-        OperatorDesc(type=0xC0000000, desc=GOOD),
-        "Type",
-    ),
-    Case("DML-OPERATOR-Type", OperatorDesc(type=1000, desc=GOOD), OperatorDesc(type=0x80000000, desc=GOOD), "Type"),
-    Case("DML-OPERATOR-Type-unsupported", OperatorDesc(type=0xFFFFFFFF, desc=GOOD), OPERATOR, "Type"),
-    Case(
-        "DML-OPERATOR-Type-unsupported",
-        OperatorDesc(type=0xC0000000, desc=GOOD),
-        OperatorDesc(type=0xBFFFFFFF, desc=GOOD),
-        "Type",
-    ),
-    Case("DML-OPERATOR-not-a-tile", OperatorDesc(type=0x80000000, desc=None), OPERATOR, "Type", D | I),
-    Case("DML-OPERATOR-not-a-tile", OperatorDesc(type=1, desc=None), OPERATOR, "Type", D | I),
-    Case("DML-OPERATOR-Desc-null", OperatorDesc(type=70, desc=None), OPERATOR, "Desc"),
-    Case("DML-TENSOR-null", page_tile(InputTensor=None), GOOD, "InputTensor"),
-    Case("DML-TENSOR-null", page_tile(OutputTensor=None), GOOD, "OutputTensor"),
-    Case("DML-TENSOR-Type", page_tile(InputTensor__Type=0), page_tile(InputTensor__Type=1), "InputTensor.Type"),
-    Case("DML-TENSOR-Type", page_tile(InputTensor__Type=2**31), GOOD, "InputTensor.Type", D),
-    Case("DML-TENSOR-Type", page_tile(InputTensor__Type=2**31), GOOD, "InputTensor.Type", D | R, at("5_2")),
-    Case("DML-TENSOR-Type", page_tile(InputTensor={"Type": 2**31, "Desc": None}), GOOD, "InputTensor.Type"),
-    Case("DML-TENSOR-Type-private", page_tile(OutputTensor__Type=2**31), GOOD, "OutputTensor.Type", R, at("6_2")),
-    Case("DML-TENSOR-Type-private", page_tile(OutputTensor__Type=2**31), page_tile(OutputTensor__Type=2**31 + 1),
-         "OutputTensor.Type", R, at("6_2")),
-    Case("DML-TENSOR-Type-private", page_tile(InputTensor__Type=2**31),
-         page_tile(InputTensor={"Type": 2**31, "Desc": None}), "InputTensor.Type", R),
-    Case("DML-TENSOR-Type-private", page_tile(InputTensor__Type=2**31), page_tile(InputTensor__Type=2**31),
-         "InputTensor.Type", R, at("6_2"), accepted_at=at("5_2")),
-    Case("DML-TENSOR-Desc-null", page_tile(OutputTensor__Desc=None), GOOD, "OutputTensor.Desc"),
-    Case("DML-BUFFER-DataType", page_tile(InputTensor__DataType="UNKNOWN"), GOOD, "InputTensor.DataType"),
-    Case("DML-BUFFER-DataType", page_tile(OutputTensor__DataType=14), GOOD, "OutputTensor.DataType"),
-    Case("DML-BUFFER-Flags", page_tile(InputTensor__Flags=2), page_tile(InputTensor__Flags=1), "InputTensor.Flags"),
-    Case("DML-BUFFER-Flags", page_tile(OutputTensor__Flags=4), page_tile(OutputTensor__Flags=0), "OutputTensor.Flags"),
-    Case("DML-BUFFER-Flags-output", page_tile(OutputTensor__Flags=1),
-         page_tile(InputTensor__Flags=1), "OutputTensor.Flags"),
-    Case(
-        "DML-BUFFER-DimensionCount",
-        page_tile(InputTensor__DimensionCount=0),
-        row("FLOAT32", [1], [1]),
-        "InputTensor.DimensionCount",
-    ),
-    Case(
-        "DML-BUFFER-DimensionCount",
-        row("FLOAT32", [1] * 9, [1] * 9),
-        row("FLOAT32", [1] * 8, [1] * 8),
-        "OutputTensor.DimensionCount",
-    ),
-    Case("DML-BUFFER-Sizes-null", page_tile(InputTensor__Sizes=None), GOOD, "InputTensor.Sizes"),
-    Case(
-        "DML-BUFFER-array-length", page_tile(InputTensor__Sizes=[1, 2]), page_tile(InputTensor__Sizes=[1, 1, 2, 3, 9]),
-        "InputTensor.Sizes",
-    ),
-    Case(
-        "DML-BUFFER-array-length", page_tile(OutputTensor__Strides=[9, 1]),
-        page_tile(OutputTensor__Strides=[54, 54, 9, 1]),
-        "OutputTensor.Strides",
-    ),
-    Case("DML-BUFFER-Sizes-zero", page_tile(InputTensor__Sizes=[1, 0, 2, 3]), GOOD, "InputTensor.Sizes[1]"),
-    Case(
-        "DML-BUFFER-Sizes-elements", row("UINT8", [2**16, 2**16], [1, 1]), row("UINT8", [2**16, 2**16 - 1], [1, 1]),
-        "InputTensor.Sizes",
-    ),
-    Case(
-        "DML-BUFFER-Sizes-elements",
-        row("UINT8", [2**16, 2**16], [1, 1]),
-        row("UINT8", [2**16 - 1, 2**16 + 1], [1, 1], InputTensor__TotalTensorSizeInBytes=2**32,
-            OutputTensor__TotalTensorSizeInBytes=2**32),
-        "InputTensor.Sizes",
-    ),
-    Case(
-        "DML-BUFFER-Strides-extent",
-        row("FLOAT32", [3], [1], InputTensor__Strides=[2**31], InputTensor__TotalTensorSizeInBytes=2**35),
-        row("FLOAT32", [3], [1], InputTensor__Strides=[2**31 - 1], InputTensor__TotalTensorSizeInBytes=2**34 - 4),
-        "InputTensor.Strides", R,
-    ),
-    Case(
+ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
+    # rule: what it refuses, a similar descriptor that it accepts, the field, then basis and targets where they differ
+    "DML-OPERATOR-null": [(None, OPERATOR, "")],
+    "DML-OPERATOR-Type": [
+        (operator(0), OPERATOR, "Type"),
+        (operator(0x7FFFFFFF), OPERATOR, "Type"),
+        (operator(0xBFFFFFFF), operator(0xC0000000), "Type"),
+        (operator(1000), operator(0x80000000), "Type"),
+    ],
+    "DML-OPERATOR-Type-unsupported": [
+        (operator(0xFFFFFFFF), OPERATOR, "Type"),
+        (operator(0xC0000000), operator(0xBFFFFFFF), "Type"),
+    ],
+    "DML-OPERATOR-not-a-tile": [
+        (operator(0x80000000, None), OPERATOR, "Type", D | I),
+        (operator(1, None), OPERATOR, "Type", D | I),
+    ],
+    "DML-OPERATOR-Desc-null": [(operator(70, None), OPERATOR, "Desc")],
+    "DML-TENSOR-null": [
+        (page_tile(InputTensor=None), GOOD, "InputTensor"),
+        (page_tile(OutputTensor=None), GOOD, "OutputTensor"),
+    ],
+    "DML-TENSOR-Type": [
+        (source(Type=0), source(Type=1), "InputTensor.Type"),
+        (source(Type=2**31), GOOD, "InputTensor.Type", D),
+        (source(Type=2**31), GOOD, "InputTensor.Type", D | R, at("5_2")),
+        (page_tile(InputTensor={"Type": 2**31, "Desc": None}), GOOD, "InputTensor.Type"),
+    ],
+    "DML-TENSOR-Type-private": [
+        (output(Type=2**31), GOOD, "OutputTensor.Type", R, at("6_2")),
+        (output(Type=2**31), output(Type=2**31 + 1), "OutputTensor.Type", R, at("6_2")),
+        (source(Type=2**31), page_tile(InputTensor={"Type": 2**31, "Desc": None}), "InputTensor.Type", R),
+        (source(Type=2**31), source(Type=2**31), "InputTensor.Type", R, at("6_2"), at("5_2")),
+    ],
+    "DML-TENSOR-Desc-null": [(output(Desc=None), GOOD, "OutputTensor.Desc")],
+    "DML-BUFFER-DataType": [
+        (source(DataType="UNKNOWN"), GOOD, "InputTensor.DataType"),
+        (output(DataType=14), GOOD, "OutputTensor.DataType"),
+    ],
+    "DML-BUFFER-Flags": [
+        (source(Flags=2), source(Flags=1), "InputTensor.Flags"),
+        (output(Flags=4), output(Flags=0), "OutputTensor.Flags"),
+    ],
+    "DML-BUFFER-Flags-output": [(output(Flags=1), source(Flags=1), "OutputTensor.Flags")],
+    "DML-BUFFER-DimensionCount": [
+        (source(DimensionCount=0), row("FLOAT32", [1], [1]), "InputTensor.DimensionCount"),
+        (row("FLOAT32", [1] * 9, [1] * 9), row("FLOAT32", [1] * 8, [1] * 8), "OutputTensor.DimensionCount"),
+    ],
+    "DML-BUFFER-Sizes-null": [(source(Sizes=None), GOOD, "InputTensor.Sizes")],
+    "DML-BUFFER-array-length": [
+        (source(Sizes=[1, 2]), source(Sizes=[1, 1, 2, 3, 9]), "InputTensor.Sizes"),
+        (output(Strides=[9, 1]), output(Strides=[54, 54, 9, 1]), "OutputTensor.Strides"),
+    ],
+    "DML-BUFFER-Sizes-zero": [(source(Sizes=[1, 0, 2, 3]), GOOD, "InputTensor.Sizes[1]")],
+    "DML-BUFFER-Sizes-elements": [
+        (row("UINT8", [2**16, 2**16], [1, 1]), row("UINT8", [2**16, 2**16 - 1], [1, 1]), "InputTensor.Sizes"),
+        (row("UINT8", [2**16, 2**16], [1, 1]),
+         row("UINT8", [2**16 - 1, 2**16 + 1], [1, 1], InputTensor__TotalTensorSizeInBytes=2**32,
+             OutputTensor__TotalTensorSizeInBytes=2**32), "InputTensor.Sizes"),
+    ],
+    "DML-BUFFER-Strides-extent": [
+        (row("FLOAT32", [3], [1], InputTensor__Strides=[2**31], InputTensor__TotalTensorSizeInBytes=2**35),
+         row("FLOAT32", [3], [1], InputTensor__Strides=[2**31 - 1], InputTensor__TotalTensorSizeInBytes=2**34 - 4),
+         "InputTensor.Strides", R),
         # up to 5_2 only a wrapped extent of 0 is refused: 1 + 2^32 - 1
-        "DML-BUFFER-Strides-extent",
-        row("UINT8", [2], [1], InputTensor__Strides=[2**32 - 1], InputTensor__TotalTensorSizeInBytes=2**32),
-        row("UINT8", [3], [1], InputTensor__Strides=[2**31], InputTensor__TotalTensorSizeInBytes=2**33),
-        "InputTensor.Strides", R, at("5_2"),
-    ),
-    Case("DML-BUFFER-Strides-overlap", changed(STRIDED, OutputTensor__Strides=[0, 1]), changed(STRIDED, **PADDED),
+        (row("UINT8", [2], [1], InputTensor__Strides=[2**32 - 1], InputTensor__TotalTensorSizeInBytes=2**32),
+         row("UINT8", [3], [1], InputTensor__Strides=[2**31], InputTensor__TotalTensorSizeInBytes=2**33),
+         "InputTensor.Strides", R, at("5_2")),
+    ],
+    "DML-BUFFER-Strides-overlap": [
+        (changed(STRIDED, OutputTensor__Strides=[0, 1]), changed(STRIDED, **PADDED), "OutputTensor.Strides"),
+        (changed(STRIDED, OutputTensor__Strides=[1, 1]), changed(STRIDED, InputTensor__Strides=[1, 1]),
          "OutputTensor.Strides"),
-    Case("DML-BUFFER-Strides-overlap", changed(STRIDED, OutputTensor__Strides=[1, 1]),
-         changed(STRIDED, InputTensor__Strides=[1, 1]), "OutputTensor.Strides"),
-    Case(
         # more elements than addresses
-        "DML-BUFFER-Strides-overlap",
-        row("FLOAT32", [3, 3], [1, 1], OutputTensor__Strides=[2, 1]),
-        row("FLOAT32", [3, 3], [1, 1], OutputTensor__Strides=[1, 3]),
-        "OutputTensor.Strides",
-    ),
-    Case(
+        (row("FLOAT32", [3, 3], [1, 1], OutputTensor__Strides=[2, 1]),
+         row("FLOAT32", [3, 3], [1, 1], OutputTensor__Strides=[1, 3]), "OutputTensor.Strides"),
         # two elements share an address, but the runtime does not look that far
-        "DML-BUFFER-Strides-overlap",
-        row("FLOAT32", [2, 4], [1, 1], OutputTensor__Strides=[6, 2], OutputTensor__TotalTensorSizeInBytes=52),
-        row("FLOAT32", [2, 4], [1, 1], OutputTensor__Strides=[7, 2], OutputTensor__TotalTensorSizeInBytes=56),
-        "OutputTensor.Strides", D,
-    ),
-    Case(
+        (row("FLOAT32", [2, 4], [1, 1], OutputTensor__Strides=[6, 2], OutputTensor__TotalTensorSizeInBytes=52),
+         row("FLOAT32", [2, 4], [1, 1], OutputTensor__Strides=[7, 2], OutputTensor__TotalTensorSizeInBytes=56),
+         "OutputTensor.Strides", D),
         # the runtime's 32-bit extent has fewer addresses than the tensor has elements
-        "DML-BUFFER-Strides-overlap",
-        row("UINT8", [3, 3], [1, 1], OutputTensor__Strides=[2**31, 1], OutputTensor__TotalTensorSizeInBytes=2**33),
-        row("UINT8", [3, 3], [1, 1]),
-        "OutputTensor.Strides", R, at("5_2"),
-    ),
-    Case(
-        "DML-BUFFER-TotalTensorSizeInBytes-minimum",
-        page_tile(InputTensor__TotalTensorSizeInBytes=23), page_tile(InputTensor__TotalTensorSizeInBytes=24),
-        "InputTensor.TotalTensorSizeInBytes",
-    ),
-    Case(
+        (row("UINT8", [3, 3], [1, 1], OutputTensor__Strides=[2**31, 1], OutputTensor__TotalTensorSizeInBytes=2**33),
+         row("UINT8", [3, 3], [1, 1]), "OutputTensor.Strides", R, at("5_2")),
+    ],
+    "DML-BUFFER-TotalTensorSizeInBytes-minimum": [
+        (source(TotalTensorSizeInBytes=23), source(TotalTensorSizeInBytes=24), "InputTensor.TotalTensorSizeInBytes"),
         # rounded up to a multiple of 4
-        "DML-BUFFER-TotalTensorSizeInBytes-minimum",
-        row("FLOAT16", [3], [1], InputTensor__TotalTensorSizeInBytes=6),
-        row("FLOAT16", [3], [1], InputTensor__TotalTensorSizeInBytes=9),
-        "InputTensor.TotalTensorSizeInBytes",
-    ),
-    Case(
+        (row("FLOAT16", [3], [1], InputTensor__TotalTensorSizeInBytes=6),
+         row("FLOAT16", [3], [1], InputTensor__TotalTensorSizeInBytes=9), "InputTensor.TotalTensorSizeInBytes"),
         # what Microsoft's helper computes by wrapping is too small, and the runtime of old compares with just that
-        "DML-BUFFER-TotalTensorSizeInBytes-minimum",
-        row("FLOAT32", [3], [1], InputTensor__Strides=[2**32 - 1], InputTensor__TotalTensorSizeInBytes=2**34 - 4),
-        row("FLOAT32", [3], [1]),
-        "InputTensor.TotalTensorSizeInBytes", D, at("5_2"),
-    ),
-    Case(
-        "DML-BUFFER-TotalTensorSizeInBytes-maximum",
-        page_tile(InputTensor__TotalTensorSizeInBytes=2**34), page_tile(InputTensor__TotalTensorSizeInBytes=2**34 - 1),
-        "InputTensor.TotalTensorSizeInBytes", R,
-    ),
-    Case(
-        "DML-BUFFER-GuaranteedBaseOffsetAlignment",
-        page_tile(InputTensor__GuaranteedBaseOffsetAlignment=48),
-        page_tile(InputTensor__GuaranteedBaseOffsetAlignment=64),
-        "InputTensor.GuaranteedBaseOffsetAlignment",
-    ),
-    Case(
-        "DML-BUFFER-GuaranteedBaseOffsetAlignment",
-        page_tile(InputTensor__GuaranteedBaseOffsetAlignment=2),
-        page_tile(InputTensor__GuaranteedBaseOffsetAlignment=0),
-        "InputTensor.GuaranteedBaseOffsetAlignment",
-    ),
-    Case(
+        (row("FLOAT32", [3], [1], InputTensor__Strides=[2**32 - 1], InputTensor__TotalTensorSizeInBytes=2**34 - 4),
+         row("FLOAT32", [3], [1]), "InputTensor.TotalTensorSizeInBytes", D, at("5_2")),
+    ],
+    "DML-BUFFER-TotalTensorSizeInBytes-maximum": [
+        (source(TotalTensorSizeInBytes=2**34), source(TotalTensorSizeInBytes=2**34 - 1),
+         "InputTensor.TotalTensorSizeInBytes", R),
+    ],
+    "DML-BUFFER-GuaranteedBaseOffsetAlignment": [
+        (source(GuaranteedBaseOffsetAlignment=48), source(GuaranteedBaseOffsetAlignment=64),
+         "InputTensor.GuaranteedBaseOffsetAlignment"),
+        (source(GuaranteedBaseOffsetAlignment=2), source(GuaranteedBaseOffsetAlignment=0),
+         "InputTensor.GuaranteedBaseOffsetAlignment"),
         # documented as legal, but the runtime wants 16
-        "DML-BUFFER-GuaranteedBaseOffsetAlignment",
-        page_tile(InputTensor__GuaranteedBaseOffsetAlignment=4),
-        page_tile(InputTensor__GuaranteedBaseOffsetAlignment=2**31),
-        "InputTensor.GuaranteedBaseOffsetAlignment", R,
-    ),
-    Case("DML-TILE-DataType", row("UINT4", [4], [1]), row("UINT8", [4], [1]), "InputTensor.DataType"),
-    Case("DML-TILE-DataType", row("FLOAT64", [4], [1]), row("UINT64", [4], [1]), "InputTensor.DataType", D),
-    Case(
-        "DML-TILE-DataType", row("FLOAT64", [4], [1]), row("UINT64", [4], [1]), "InputTensor.DataType", D | I,
-        at("4_1"),
-    ),
-    Case(
-        "DML-TILE-DataType-level", row("INT64", [4], [1]), row("INT64", [4], [1]), "InputTensor.DataType", D | I,
-        at("4_0"), at("4_1"),
-    ),
-    Case(
-        "DML-TILE-DataType-level", row("UINT8", [1] * 4, [1] * 4), row("UINT8", [1] * 4, [1] * 4),
-        "OutputTensor.DataType", D | I, at("windows-10-2004"), at("2_1"),
-    ),
-    Case(
-        "DML-TILE-DataType-adapter", row("FLOAT64", [4], [1]), row("FLOAT32", [4], [1]), "InputTensor.DataType", R,
-        at("6_4", double_precision=False),
-    ),
-    Case(
-        "DML-TILE-DataType-adapter", row("INT8", [4], [1]), row("INT8", [4], [1]), "InputTensor.DataType", R,
-        at("5_2", typed_uav_loads=False), at("6_0", typed_uav_loads=False),
-    ),
-    Case(
-        "DML-TILE-DataType-adapter", row("FLOAT16", [4], [1]), row("FLOAT16", [4], [1]), "InputTensor.DataType", R,
-        at("6_2", typed_uav_loads=False, native_16_bit_ops=False), at("6_2", typed_uav_loads=False),
-    ),
-    Case(
-        "DML-TILE-DataType-adapter", row("UINT16", [4], [1]), row("UINT16", [4], [1]), "OutputTensor.DataType", R,
-        at("5_0", typed_uav_loads=False, native_16_bit_ops=False), at("5_0", native_16_bit_ops=False),
-    ),
-    Case(
-        "DML-TILE-DimensionCount-level", row("FLOAT32", [4], [1]), row("FLOAT32", [1, 1, 1, 4], [1] * 4),
-        "InputTensor.DimensionCount", D | I, at("3_0"),
-    ),
-    Case(
-        "DML-TILE-DimensionCount-level", row("FLOAT32", [1] * 5, [1] * 5), row("FLOAT32", [1] * 5, [1] * 5),
-        "OutputTensor.DimensionCount", D | I, at("1_0"), at("3_1"),
-    ),
-    Case("DML-TILE-OutputTensor-DataType", page_tile(OutputTensor__DataType="INT32"), GOOD, "OutputTensor.DataType"),
-    Case(
-        "DML-TILE-OutputTensor-DimensionCount",
-        page_tile(OutputTensor__DimensionCount=3), GOOD, "OutputTensor.DimensionCount",
-    ),
-    Case("DML-TILE-OutputTensor-Sizes", page_tile(OutputTensor__Sizes=[1, 1, 6, 8]), GOOD, "OutputTensor.Sizes[3]"),
-    Case(
+        (source(GuaranteedBaseOffsetAlignment=4), source(GuaranteedBaseOffsetAlignment=2**31),
+         "InputTensor.GuaranteedBaseOffsetAlignment", R),
+    ],
+    "DML-TILE-DataType": [
+        (row("UINT4", [4], [1]), row("UINT8", [4], [1]), "InputTensor.DataType"),
+        (row("FLOAT64", [4], [1]), row("UINT64", [4], [1]), "InputTensor.DataType", D),
+        (row("FLOAT64", [4], [1]), row("UINT64", [4], [1]), "InputTensor.DataType", D | I, at("4_1")),
+    ],
+    "DML-TILE-DataType-level": [
+        (row("INT64", [4], [1]), row("INT64", [4], [1]), "InputTensor.DataType", D | I, at("4_0"), at("4_1")),
+        (row("UINT8", [1] * 4, [1] * 4), row("UINT8", [1] * 4, [1] * 4), "OutputTensor.DataType", D | I,
+         at("windows-10-2004"), at("2_1")),
+    ],
+    "DML-TILE-DataType-adapter": [
+        (row("FLOAT64", [4], [1]), row("FLOAT32", [4], [1]), "InputTensor.DataType", R,
+         at("6_4", double_precision=False)),
+        (row("INT8", [4], [1]), row("INT8", [4], [1]), "InputTensor.DataType", R, at("5_2", typed_uav_loads=False),
+         at("6_0", typed_uav_loads=False)),
+        (row("FLOAT16", [4], [1]), row("FLOAT16", [4], [1]), "InputTensor.DataType", R,
+         at("6_2", typed_uav_loads=False, native_16_bit_ops=False), at("6_2", typed_uav_loads=False)),
+        (row("UINT16", [4], [1]), row("UINT16", [4], [1]), "OutputTensor.DataType", R,
+         at("5_0", typed_uav_loads=False, native_16_bit_ops=False), at("5_0", native_16_bit_ops=False)),
+    ],
+    "DML-TILE-DimensionCount-level": [
+        (row("FLOAT32", [4], [1]), row("FLOAT32", [1, 1, 1, 4], [1] * 4), "InputTensor.DimensionCount", D | I,
+         at("3_0")),
+        (row("FLOAT32", [1] * 5, [1] * 5), row("FLOAT32", [1] * 5, [1] * 5), "OutputTensor.DimensionCount", D | I,
+         at("1_0"), at("3_1")),
+    ],
+    "DML-TILE-OutputTensor-DataType": [(output(DataType="INT32"), GOOD, "OutputTensor.DataType")],
+    "DML-TILE-OutputTensor-DimensionCount": [(output(DimensionCount=3), GOOD, "OutputTensor.DimensionCount")],
+    "DML-TILE-OutputTensor-Sizes": [
+        (output(Sizes=[1, 1, 6, 8]), GOOD, "OutputTensor.Sizes[3]"),
         # 3 * 1431655766 = 2^32 + 2
-        "DML-TILE-OutputTensor-Sizes", page_tile(Repeats=[1, 1, 3, 1431655766], OutputTensor__Sizes=[1, 1, 6, 2]), GOOD,
-        "OutputTensor.Sizes[3]", D,
-    ),
-    Case("DML-TILE-RepeatsCount", page_tile(RepeatsCount=3), GOOD, "RepeatsCount"),
-    Case("DML-TILE-Repeats-null", page_tile(Repeats=None), GOOD, "Repeats"),
-    Case("DML-TILE-Repeats-length", page_tile(Repeats=[1, 1, 3]), page_tile(Repeats=[1, 1, 3, 3, 0]), "Repeats"),
-    Case("DML-TILE-Repeats-zero", page_tile(Repeats=[1, 1, 0, 3]), GOOD, "Repeats[2]"),
-]  # fmt: skip
+        (page_tile(Repeats=[1, 1, 3, 1431655766], OutputTensor__Sizes=[1, 1, 6, 2]), GOOD, "OutputTensor.Sizes[3]", D),
+    ],
+    "DML-TILE-RepeatsCount": [(page_tile(RepeatsCount=3), GOOD, "RepeatsCount")],
+    "DML-TILE-Repeats-null": [(page_tile(Repeats=None), GOOD, "Repeats")],
+    "DML-TILE-Repeats-length": [(page_tile(Repeats=[1, 1, 3]), page_tile(Repeats=[1, 1, 3, 3, 0]), "Repeats")],
+    "DML-TILE-Repeats-zero": [(page_tile(Repeats=[1, 1, 0, 3]), GOOD, "Repeats[2]")],
+}  # fmt: skip
+CASES: Final = [Case(rule, *row) for rule, rows in ROWS.items() for row in rows]
 
 WIDE: Final = [2 * 50**4, 2 * 50**3, 2 * 50**2, 2 * 50, 2]
 
