@@ -68,7 +68,10 @@ def test_a_tensor_is_read_as_dxdispatch_reads_it(case: dict[str, Any]) -> None:
 
 
 SPELLINGS: dict[tuple[str, int], list[Any]] = {
-    ("DataType", 2): ["FLOAT16", "DML_TENSOR_DATA_TYPE_FLOAT16", 2, TensorDataType.FLOAT16],
+    ("DataType", 2): [
+        *("FLOAT16", "DML_TENSOR_DATA_TYPE_FLOAT16", 2, TensorDataType.FLOAT16, np.float16, np.dtype("f2")),
+        *("float16", "Float16", "dml_tensor_data_type_float16"),
+    ],
     ("DataType", 0): [0],
     ("DataType", 14): [14],
     ("DataType", UINT_MAX): [UINT_MAX],
@@ -109,7 +112,8 @@ def test_what_is_no_enumerator_is_an_error_that_lists_them(field: str, message: 
 @pytest.mark.parametrize(
     ("field", "values"),
     [
-        ("Sizes", ([2, -1], [2, UINT_MAX + 1], [2, "3"], [2, 3.0], [2, True])),
+        ("Sizes", ([2, -1], [2, UINT_MAX + 1], [2, "3"], [2, 3.0], [2, True], [2, None])),
+        ("Sizes", ([np.bool_(True)], [np.float32(2)])),
         ("Strides", ([1, -1],)),
         ("DimensionCount", (-1, UINT_MAX + 1)),
         ("TotalTensorSizeInBytes", (-1, UINT64_MAX + 1)),

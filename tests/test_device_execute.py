@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device import BindingTableDesc, Buffer, BufferBinding, Device
 from dml_tile.errors import DmlError
 from dml_tile.testing import record_calls
@@ -14,30 +15,26 @@ from tests.helpers.devices import NUMBERS, OWNED, TILED, floats
 
 @pytest.mark.parametrize("desc", [GOOD, OWNED], ids=["bound", "owned"])
 @pytest.mark.parametrize("raise_on_removal", [True, False])
-def test_it_tiles(desc: object, raise_on_removal: bool) -> None:
-    device, out = Device(raise_on_removal=raise_on_removal), np.zeros(54, np.float32)
-    device.execute(desc, NUMBERS, out)  # type: ignore[arg-type]
-    np.testing.assert_array_equal(out.reshape(6, 9), TILED)
-    out[:] = 0
-    device.execute(desc, NUMBERS.tobytes(), out)  # type: ignore[arg-type]
-    np.testing.assert_array_equal(out.reshape(6, 9), TILED)
-
-
-def test_it_takes_buffers() -> None:
-    source, output = Buffer.wrap(NUMBERS.copy()), Buffer(216)
-    Device().execute(GOOD, source, output)
-    np.testing.assert_array_equal(floats(output).reshape(6, 9), TILED)
+def test_it_tiles_arrays_bytes_and_buffers(desc: TileOperatorDesc, raise_on_removal: bool) -> None:
+    device = Device(raise_on_removal=raise_on_removal)
+    for given in (NUMBERS, NUMBERS.tobytes(), Buffer.wrap(NUMBERS.copy())):
+        out = np.zeros((6, 9), np.float32)
+        device.execute(desc, given, out)
+        np.testing.assert_array_equal(out, TILED)
+        output = Buffer(216)
+        device.execute(desc, given, output)
+        np.testing.assert_array_equal(floats(output).reshape(6, 9), TILED)
 
 
 @pytest.mark.parametrize("desc", [GOOD, OWNED], ids=["bound", "owned"])
 @pytest.mark.parametrize("raise_on_removal", [True, False])
 @pytest.mark.parametrize(("sizes", "call"), [((23, 216), "BindInputs"), ((24, 215), "BindOutputs")])
 def test_a_buffer_that_is_too_small_is_an_error_and_removes_the_device(
-    desc: object, raise_on_removal: bool, sizes: tuple[int, int], call: str
+    desc: TileOperatorDesc, raise_on_removal: bool, sizes: tuple[int, int], call: str
 ) -> None:
     device = Device(raise_on_removal=raise_on_removal)
     with pytest.raises(DmlError, match=f"{call}: .*\n.*DML-BINDING-SizeInBytes"):
-        device.execute(desc, bytes(sizes[0]), bytearray(sizes[1]))  # type: ignore[arg-type]
+        device.execute(desc, bytes(sizes[0]), bytearray(sizes[1]))
     assert device.removal is not None
     assert device.removal.call == call
 

@@ -9,7 +9,6 @@ import pytest
 
 import dml_tile
 from dml_tile.device import BindingDesc, BindingTableDesc, Buffer, BufferArrayBinding, BufferBinding, Device
-from dml_tile.directml.enums import ExecutionFlags
 from dml_tile.errors import DmlError
 from tests.helpers.descriptors import GOOD, page_tile, row
 from tests.helpers.devices import (
@@ -153,33 +152,28 @@ def test_a_missing_binding_removes_the_device_and_writes_nothing(
 
 
 def test_objects_of_two_devices_do_not_mix() -> None:
-    mine, other = Device(), Device()
-    operator = compiled(other, GOOD)
-    with pytest.raises(DmlError, match="compiled by another device"):
-        mine.create_operator_initializer([operator])
-    with pytest.raises(DmlError, match="made by another device"):
-        table(mine, operator)
-    with pytest.raises(DmlError, match="made by another device"):
-        mine.compile_operator(other.create_operator(GOOD), ExecutionFlags.DESCRIPTORS_VOLATILE)
-    initialise(other, [operator])
-    bindings = table(other, operator)
-    mine.create_command_recorder().record_dispatch(operator, bindings)
+    mine = Device()
+    other, operator = initialised(GOOD)
+    calls: dict[str, Callable[[], object]] = {
+        "compiled by another device": lambda: mine.create_operator_initializer([operator]),
+        "Dispatchable: the object was made by another device": lambda: table(mine, operator),
+        "op: the operator was made by another device": lambda: mine.compile_operator(other.create_operator(GOOD), 4),
+    }
+    for message, call in calls.items():
+        with pytest.raises(DmlError, match=message):
+            call()
+    mine.create_command_recorder().record_dispatch(operator, table(other, operator))
     assert removing_rules(mine) == {"DML-DISPATCH-device"}
     assert other.removal is None
 
 
-def test_neither_the_dispatchable_nor_the_table_may_be_another_device_s() -> None:
-    other = Device(against="runtime")
-    foreign = compiled(other, GOOD)
-    for theirs in ("dispatchable", "table"):
-        mine = Device(against="runtime")
-        if theirs == "dispatchable":
-            operator, bindings = foreign, table(mine, foreign)
-        else:
-            operator = compiled(mine, GOOD)
-            bindings = table(other, operator)
-        mine.create_command_recorder().record_dispatch(operator, bindings)
-        assert removing_rules(mine) == {"DML-DISPATCH-device"}
+@pytest.mark.parametrize("foreign", ["dispatchable", "table"])
+def test_neither_the_dispatchable_nor_the_table_may_be_another_device_s(foreign: str) -> None:
+    mine, other = Device(against="runtime"), Device(against="runtime")
+    operator = compiled(other if foreign == "dispatchable" else mine, GOOD)
+    bindings = table(mine if foreign == "dispatchable" else other, operator)
+    mine.create_command_recorder().record_dispatch(operator, bindings)
+    assert removing_rules(mine) == {"DML-DISPATCH-device"}
 
 
 def test_another_device_s_operator_is_not_counted_as_initialised() -> None:
