@@ -20,7 +20,7 @@ from dml_tile.dialects.request import Request
 from dml_tile.directml.dtypes import ARRAY_TYPES, require_native, require_unmasked
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.execution.assignment import MAX_STARTS, MAX_STRIDED_STARTS, Assignment, assignment_of, starts
-from dml_tile.execution.executor import keep, require_executable
+from dml_tile.execution.executor import require_executable, store
 from dml_tile.execution.numpy_calls import Region
 from dml_tile.execution.plan import Plan
 from dml_tile.execution.planner import plan_tile
@@ -84,7 +84,7 @@ def tile(
     key: tuple[object, ...]  # what is kept holds its target, so that no other has its id
     if out is None:
         key = dtype, shape, layout, counts, id(target), against
-        prepared = _kept.get(key) or _keep(key, array, repeats, counts, target, against)
+        prepared = _prepared_tiles.get(key) or _prepare(key, array, repeats, counts, target, against)
         out = empty(prepared.shape, dtype)
     else:
         if type(out) is not ndarray:
@@ -94,7 +94,7 @@ def tile(
             raise ValueError("out is read-only; a writable array was expected")
         out_layout = out_flags.c_contiguous or out.strides
         key = dtype, shape, layout, counts, id(target), against, out.dtype, out.shape, out_layout
-        prepared = _kept.get(key) or _keep(key, array, repeats, counts, target, against, out)
+        prepared = _prepared_tiles.get(key) or _prepare(key, array, repeats, counts, target, against, out)
         have_memory_of_their_own = flags.owndata and out_flags.owndata and out is not array
         if not have_memory_of_their_own and may_share_memory(out, array) and _share_memory(out, array):
             raise ValueError("out shares memory with the array; Tile has no in-place form")
@@ -153,12 +153,12 @@ _MAX_PACKED_FIRST: Final = SCRATCH
 """The bytes of a strided input that is packed before it is repeated."""
 
 
-_kept: Final[dict[tuple[object, ...], _Prepared]] = {}
+_prepared_tiles: Final[dict[tuple[object, ...], _Prepared]] = {}
 _integers: Final[dict[int, tuple[int, ...]]] = {}
 """Repeats that are tuples of Python's integers, and so need not be converted, by their ids."""
 
 
-def _keep(
+def _prepare(
     key: tuple[object, ...],
     array: NDArray[Any],
     repeats: int | Iterable[int],
@@ -167,7 +167,7 @@ def _keep(
     against: Against,
     out: NDArray[Any] | None = None,
 ) -> _Prepared:
-    """Check and plan the tile of arrays that lie in memory alike, and keep it for the next call."""
+    """Check and plan the tile of arrays that lie in memory alike, and store it for the next call."""
     dtype = array.dtype
     require_native(dtype, "the array", "array")
     data_type = ARRAY_TYPES.get(dtype.name)
@@ -181,9 +181,9 @@ def _keep(
     if out is not None:
         _require_fit(out, dtype, request.output_shape)
     prepared = _prepared(desc, target, request, array, out)
-    keep(_kept, key, prepared)
+    store(_prepared_tiles, key, prepared)
     if type(repeats) is tuple and {int}.issuperset(map(type, repeats)):
-        keep(_integers, id(repeats), repeats)
+        store(_integers, id(repeats), repeats)
     return prepared
 
 

@@ -48,23 +48,23 @@ SO_FAR: Final = "so far"
 NOT_READ: Final = "not read"
 """Stands beside the verdicts where a part of a source cannot be read."""
 
-_UNCALLED: Final = {
-    # the rules that leave nothing for DirectML to judge
+_VERDICTS_WITHOUT_DIRECTML: Final = {
+    # by the rules that leave nothing for DirectML to judge
     operator_is_a_tile.id: Verdict.NOT_CHECKED,
     tile_reaches_directml.id: Verdict.ELSEWHERE,
 }
 
 
 def verdict_of(findings: Iterable[Finding]) -> Verdict:
-    """The verdict on a tile with these findings."""
-    severities, uncalled = set(), None
+    """Return the verdict on a tile with these findings."""
+    severities, without_directml = set(), None
     for finding in findings:
         severities.add(finding.severity)
-        uncalled = uncalled or _UNCALLED.get(finding.rule)
+        without_directml = without_directml or _VERDICTS_WITHOUT_DIRECTML.get(finding.rule)
     if Severity.ERROR in severities:
         return Verdict.REFUSED
-    if uncalled:
-        return uncalled
+    if without_directml:
+        return without_directml
     return Verdict.UNDOCUMENTED if Severity.WARNING in severities else Verdict.ACCEPTED
 
 

@@ -22,7 +22,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.lifetime import Lifetime
 from dml_tile.directml.enums import ExecutionFlags, FeatureLevel, TensorFlags
 from dml_tile.directml.targets import Target
-from dml_tile.execution.executor import described, keep, plan_of, why_never_executed
+from dml_tile.execution.executor import described, plan_of, store, why_never_executed
 from dml_tile.execution.plan import Plan
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerOperators
@@ -83,7 +83,7 @@ def _layout_of(desc: TileOperatorDesc, target: Target) -> _Layout:
     layout = _layouts.get((id(desc), target))
     if layout is None:  # a cached layout holds its descriptor, so that no other has its id
         layout = _Layout.from_desc(desc, target)
-        keep(_layouts, (id(desc), target), layout)
+        store(_layouts, (id(desc), target), layout)
     return layout
 
 

@@ -208,21 +208,21 @@ def _assignment(desc: TileOperatorDesc, plan: Plan, totals: tuple[int, int]) -> 
     return assignment_of(sizes, repeats, is_packed=True)
 
 
-MAX_KEPT_TILES: Final = 256
+MAX_CACHED_TILES: Final = 256
 """The descriptors of which ``execute`` keeps the plans, and so do devices."""
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-_kept: Final[dict[tuple[int, int, Against, Padding], CompiledTile]] = {}
+_compiled_tiles: Final[dict[tuple[int, int, Against, Padding], CompiledTile]] = {}
 
 
-def keep(kept: dict[Key, Value], key: Key, value: Value) -> None:
-    """Keep a value with those of at most MAX_KEPT_TILES - 1 other keys; the oldest are dropped."""
-    while len(kept) >= MAX_KEPT_TILES:
+def store(cache: dict[Key, Value], key: Key, value: Value) -> None:
+    """Store a value in a cache of at most MAX_CACHED_TILES; the oldest values are dropped."""
+    while len(cache) >= MAX_CACHED_TILES:
         with suppress(KeyError, RuntimeError):  # another thread may have been faster
-            del kept[next(iter(kept))]
-    kept[key] = value
+            del cache[next(iter(cache))]
+    cache[key] = value
 
 
 def execute(
@@ -249,10 +249,10 @@ def execute(
     """
     target = resolve(target)
     key = id(desc), id(target), against, padding  # comparing descriptors and targets would take longer
-    compiled = _kept.get(key)
+    compiled = _compiled_tiles.get(key)
     if compiled is None:  # what is kept holds its descriptor and target, so that no others have their ids
         compiled = _compile("execute", desc, target, against, padding)
-        keep(_kept, key, compiled)
+        store(_compiled_tiles, key, compiled)
     compiled.execute(input, output)
 
 
