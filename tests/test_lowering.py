@@ -1,4 +1,4 @@
-"""Tiles, and those that older targets take in their place."""
+"""Tiles, and the tiles of older targets that write the same bytes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ import pytest
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx, openvino
-from dml_tile.directml.data_types import TensorDataType
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
-from dml_tile.geometry.axes import Axis
-from dml_tile.lowering.choice import chains_of, covering_tiles
 from dml_tile.lowering.lower import lower, lower_request, run_lowering
 from dml_tile.lowering.rules import LOWERING_RULES
 from dml_tile.rules.check import check
@@ -34,8 +31,6 @@ LOWERED: Final[dict[str, tuple[TileOperatorDesc, Any, list[str]]]] = {
     # 1. axes
     "a dimension count of 4 is reached with leading ones":
         (row("FLOAT32", [2, 3], [3, 3]), "1_0", ["FLOAT32 {1,1,2,3} x {1,1,3,3} -> {1,1,6,9}"]),
-    "dimensions of size 1 are left out":
-        (row("FLOAT32", [1, 2, 3, 4, 5], [1, 1, 2, 1, 2]), "2_0", ["FLOAT32 {2,3,4,5} x {1,2,1,2} -> {2,6,4,10}"]),
     "dimensions that are not repeated are merged into the next outer one":
         (row("FLOAT32", [2, 3, 4, 5, 6], [2, 1, 3, 1, 1]), "2_0", ["FLOAT32 {1,1,6,120} x {1,1,2,3} -> {1,1,12,360}"]),
 
@@ -48,8 +43,6 @@ LOWERED: Final[dict[str, tuple[TileOperatorDesc, Any, list[str]]]] = {
         (row("FLOAT64", [2, 3], [1, 2]), "6_4", ["UINT64 {2,3} x {1,2} -> {2,6}"]),
     "64 bits travel as two halves":
         (row("INT64", [2, 3], [1, 2]), "windows-11-21h2", ["UINT32 {2,6} x {1,2} -> {2,12}"]),
-    "64 bits travel as two floats":
-        (row("INT64", [2, 3], [1, 2]), "windows-10-2004", ["FLOAT32 {1,1,2,6} x {1,1,1,2} -> {1,1,2,12}"]),
     "halves that do not follow one another have a dimension of their own":
         (strided("INT64", [3], [2], [2], None), "3_1", ["UINT32 {3,2} strides {4,1} x {2,1} -> {6,2}"]),
     "four bytes travel as one FLOAT32":
@@ -86,14 +79,6 @@ LOWERED: Final[dict[str, tuple[TileOperatorDesc, Any, list[str]]]] = {
     "a broadcast is a repeat":
         (strided("FLOAT32", [2, 3, 2, 2, 2], [8, 0, 4, 2, 1], [1] * 5, None), "1_0",
          ["FLOAT32 {1,1,2,8} x {1,1,1,3} -> {1,1,2,24}"]),
-    "a step of its own packs the input":
-        (strided("FLOAT32", [2] * 5, [99, 44, 20, 10, 1], [1, 1, 1, 2, 1], None), "1_0",
-         ["FLOAT32 {2,2,4,2} strides {99,44,10,1} x {1,1,1,1} -> {2,2,4,2}",
-          "FLOAT32 {1,1,8,4} x {1,1,1,2} -> {1,1,8,8}"]),
-    "a step of its own spreads the output":
-        (strided("FLOAT32", [2] * 5, None, [1, 1, 1, 2, 1], [99, 49, 24, 6, 1]), "1_0",
-         ["FLOAT32 {1,1,8,4} x {1,1,1,2} -> {1,1,8,8}",
-          "FLOAT32 {2,2,8,2} x {1,1,1,1} -> {2,2,8,2} strides {99,49,6,1}"]),
     "one step packs, one repeats and one spreads":
         (strided("FLOAT32", [2] * 5, [99, 44, 20, 10, 1], [1, 1, 1, 2, 1], [99, 49, 24, 6, 1]), "1_0",
          ["FLOAT32 {2,2,4,2} strides {99,44,10,1} x {1,1,1,1} -> {2,2,4,2}",
@@ -118,25 +103,22 @@ LOWERED: Final[dict[str, tuple[TileOperatorDesc, Any, list[str]]]] = {
 
 
 @pytest.mark.parametrize(("desc", "target", "steps"), LOWERED.values(), ids=LOWERED)
-def test_a_tile_is_lowered(desc: TileOperatorDesc, target: Any, steps: list[str]) -> None:
+def test_a_tile_is_lowered_to_steps_that_write_the_same_bytes(
+    desc: TileOperatorDesc, target: Any, steps: list[str]
+) -> None:
     lowering = lower(desc, target)
     assert [str(step.desc) for step in lowering.steps] == steps
-    for step in lowering.steps:
-        assert not check(step.desc, target)
-
-
-@pytest.mark.parametrize(("desc", "target", "steps"), LOWERED.values(), ids=LOWERED)
-def test_the_steps_write_what_the_tile_would(desc: TileOperatorDesc, target: Any, steps: list[str]) -> None:
+    assert not any(check(step.desc, target) for step in lowering.steps)
     source, destination = described(desc)
     values = np.random.default_rng(5).integers(0, 256, source.total_tensor_size_in_bytes, np.uint8)
     expected = np.full(destination.total_tensor_size_in_bytes, 0xA5, np.uint8)
     written = expected.copy()
     execute(desc, values, expected, "6_4", "runtime")
-    run_lowering(lower(desc, target), values, written)
+    run_lowering(lowering, values, written)
     assert written.tobytes() == expected.tobytes()
 
 
-def test_a_tile_that_passes_is_its_own_lowering() -> None:
+def test_a_tile_that_passes_is_not_changed() -> None:
     lowering = lower(GOOD, "1_0")
     assert lowering.is_original
     assert (lowering.scratch_sizes, lowering.notes, lowering.cost) == ((), (), 1.0)
@@ -154,40 +136,43 @@ def test_the_simulated_target_is_the_default() -> None:
         assert str(lower(row("INT64", [2], [2])).steps[0].desc) == "FLOAT32 {1,1,1,4} x {1,1,1,2} -> {1,1,1,8}"
 
 
-def test_a_float_that_carries_other_bits_is_noted() -> None:
-    note = "INT32 travels as FLOAT32: its bits arrive only where nothing normalises NaNs or denormals"
-    assert lower(row("INT32", [2], [2]), "1_0").notes == (note,)
-    assert lower(row("FLOAT32", [2], [2]), "1_0").notes == ()
-    assert lower(row("FLOAT64", [2], [2]), "2_1").notes == ()
+FLOAT32_NOTE: Final = "INT32 travels as FLOAT32: its bits arrive only where nothing normalises NaNs or denormals"
+PADDED: Final = page_tile(InputTensor__GuaranteedBaseOffsetAlignment=4)
 
 
-def test_no_float_carries_other_bits_where_that_is_not_allowed() -> None:
+@pytest.mark.parametrize(
+    ("desc", "target", "notes"),
+    [
+        (row("INT32", [2], [2]), "1_0", [FLOAT32_NOTE]),
+        (row("FLOAT32", [2], [2]), "1_0", []),
+        (row("FLOAT64", [2], [2]), "2_1", []),
+        (*LOWERED["one step packs, one repeats and one spreads"][:2],
+         ["step 1 repeats nothing: it packs the input", "step 3 repeats nothing: it spreads the output"]),
+        (*LOWERED["8 repeats take three steps"][:2], []),
+        (*LOWERED["gaps that no single step leaves out are copied first"][:2],
+         ["gaps between the input's elements are copied to scratch memory too"]),
+        (*LOWERED["an output of five dimensions with gaps is written in three parts"][:2],
+         ["the last 3 steps each write a part of the output"]),
+        (PADDED, "6_4", ["InputTensor.GuaranteedBaseOffsetAlignment becomes 0: 4 was provided"]),
+    ],
+)  # fmt: skip
+def test_a_lowering_notes_what_its_user_must_know(desc: TileOperatorDesc, target: Any, notes: list[str]) -> None:
+    assert list(lower(desc, target).notes) == notes
+
+
+def test_an_alignment_below_16_becomes_0() -> None:
+    assert lower(PADDED, "6_4").steps[0].desc == GOOD
+
+
+def test_no_float_stands_for_other_bits_where_that_is_not_allowed() -> None:
     def without(data_type: str, level: str) -> str:
         steps = lower(row(data_type, [2, 2], [2, 2]), level, allow_float_reinterpretation=False).steps
         return str(steps[0].desc)
 
     assert without("FLOAT32", "1_0") == "FLOAT32 {1,1,2,2} x {1,1,2,2} -> {1,1,4,4}"
     assert without("FLOAT64", "2_1") == "UINT32 {1,1,2,4} x {1,1,2,2} -> {1,1,4,8}"
-    with pytest.raises(DmlError, match="DML-LOWER-DataType"):
-        without("INT32", "1_0")
     with pytest.raises(DmlError, match="takes floats only, which may not carry FLOAT64 here"):
         without("FLOAT64", "1_0")
-
-
-def test_steps_that_repeat_nothing_are_noted() -> None:
-    desc, target, _ = LOWERED["one step packs, one repeats and one spreads"]
-    notes = "step 1 repeats nothing: it packs the input", "step 3 repeats nothing: it spreads the output"
-    assert lower(desc, target).notes == notes
-    desc, target, _ = LOWERED["8 repeats take three steps"]
-    assert lower(desc, target).notes == ()
-
-
-def test_gaps_that_are_copied_and_parts_of_the_output_are_noted() -> None:
-    gaps = "gaps between the input's elements are copied to scratch memory too"
-    assert lower(*LOWERED["gaps that no single step leaves out are copied first"][:2]).notes == (gaps,)
-    parts = lower(*LOWERED["an output of five dimensions with gaps is written in three parts"][:2])
-    assert parts.notes == ("the last 3 steps each write a part of the output",)
-    assert parts.cost == 3 * 16 / 32
 
 
 def test_parts_are_read_from_scratch_memory_where_that_takes_fewer_steps() -> None:
@@ -199,15 +184,8 @@ def test_parts_are_read_from_scratch_memory_where_that_takes_fewer_steps() -> No
 @pytest.mark.parametrize(
     ("desc", "target", "steps", "moved"),
     [
-        (strided("INT64", [2, 1, 2, 5, 4], [3, 185, 1, 9, 46], [2, 1, 1, 1, 2], [1, 4, 32, 64, 4]), "1_0", 2, 4480),
         (strided("INT64", [3, 3, 2, 1, 4], [31, 22, 11, 12, 6], [1] * 5, [60, 1, 43, 42, 24]), "2_1", 2, 5568),
         (strided("INT64", [2, 2, 3, 2, 1], [5, 41, 13, 1, 3], [1, 1, 2, 1, 3], [1, 5, 36, 216, 12]), "1_0", 3, 2880),
-        (
-            strided("UINT16", [3, 2, 4, 2, 2, 3], [20, 15, 18, 28, 20, 16], [1] * 6, [108, 54, 13, 6, 3, 1]),
-            "1_0",
-            2,
-            6432,
-        ),
     ],
 )
 def test_a_search_keeps_the_cheapest_of_the_shortest_chains(
@@ -218,28 +196,23 @@ def test_a_search_keeps_the_cheapest_of_the_shortest_chains(
     assert sum(step.bytes_read + step.bytes_written for step in found) <= moved
 
 
-def test_each_data_type_that_does_it_in_one_tile_is_offered() -> None:
-    axes = (Axis(2, 12, 24), Axis(2, 0, 12), Axis(12, 1, 1))
-    types = (TensorDataType.FLOAT32, TensorDataType.FLOAT16, TensorDataType.INT8)
-    chains = chains_of(axes, types, 8, 4)
-    assert [tile.carrier for chain in chains for tile in chain.tiles] == list(types)
-
-
-def test_a_chain_has_as_many_steps_as_are_allowed() -> None:
-    desc, target, steps = LOWERED["8 repeats take three steps"]
-    assert [str(step.desc) for step in lower(desc, target, max_steps=3).steps] == steps
-    with pytest.raises(DmlError, match="takes 3 steps; --max-steps is 2") as error:
-        lower(desc, target, max_steps=2)
-    assert [(finding.rule, finding.path) for finding in error.value.findings] == [("DML-LOWER-steps", "Repeats")]
-    desc, target, steps = LOWERED["an output of five dimensions with gaps is written in three parts"]
-    assert len(lower(desc, target, max_steps=3).steps) == 3
-    with pytest.raises(DmlError, match="takes more than 2 steps; --max-steps is 2") as error:
-        lower(desc, target, max_steps=2)
-    assert [finding.path for finding in error.value.findings] == ["OutputTensor.Strides"]
-    desc = strided("FLOAT32", [2] * 5, GAPS, [1] * 5, None)
-    with pytest.raises(DmlError, match="takes more than 1 steps") as error:
-        lower(desc, "1_0", max_steps=1)
-    assert [finding.path for finding in error.value.findings] == ["InputTensor.Strides"]
+@pytest.mark.parametrize(
+    ("desc", "target", "steps", "message", "path"),
+    [
+        (*LOWERED["8 repeats take three steps"][:2], 3, "takes 3 steps; --max-steps is 2", "Repeats"),
+        (*LOWERED["an output of five dimensions with gaps is written in three parts"][:2], 3,
+         "takes more than 2 steps; --max-steps is 2", "OutputTensor.Strides"),
+        (strided("FLOAT32", [2] * 5, GAPS, [1] * 5, None), "1_0", 2,
+         "takes more than 1 steps", "InputTensor.Strides"),
+    ],
+)  # fmt: skip
+def test_a_chain_has_as_many_steps_as_are_allowed(
+    desc: TileOperatorDesc, target: str, steps: int, message: str, path: str
+) -> None:
+    assert len(lower(desc, target, max_steps=steps).steps) == steps
+    with pytest.raises(DmlError, match=message) as error:
+        lower(desc, target, max_steps=steps - 1)
+    assert [(finding.rule, finding.path) for finding in error.value.findings] == [("DML-LOWER-steps", path)]
 
 
 def test_a_request_has_as_many_steps_as_are_allowed() -> None:
@@ -256,28 +229,21 @@ def test_at_least_one_step_is_allowed() -> None:
         lower_request(onnx.tile_13("float32", [2], [2]), "1_0", max_steps=-1)
 
 
-def test_an_alignment_below_16_becomes_0_and_is_noted() -> None:
-    lowering = lower(page_tile(InputTensor__GuaranteedBaseOffsetAlignment=4), "6_4")
-    assert lowering.steps[0].desc == GOOD
-    assert lowering.notes == ("InputTensor.GuaranteedBaseOffsetAlignment becomes 0: 4 was provided",)
-
-
-def test_what_the_ends_promise_is_kept() -> None:
+def test_the_first_input_and_the_last_output_keep_flags_sizes_and_alignments() -> None:
     desc = row(
         "INT64", [2] * 5, [2] * 5, InputTensor__Flags=1, InputTensor__GuaranteedBaseOffsetAlignment=64,
         InputTensor__TotalTensorSizeInBytes=999, OutputTensor__GuaranteedBaseOffsetAlignment=32,
         OutputTensor__TotalTensorSizeInBytes=8200,
     )  # fmt: skip
     first, last = lower(desc, "2_0").steps
-    (source, scratch), (read, destination) = described(first.desc), described(last.desc)
-    assert [each.flags for each in (source, scratch, read, destination)] == [1, 0, 0, 0]
-    totals = [each.total_tensor_size_in_bytes for each in (source, scratch, read, destination)]
-    assert totals == [999, 512, 512, 8200]
-    alignments = [each.guaranteed_base_offset_alignment for each in (source, scratch, read, destination)]
-    assert alignments == [64, 0, 0, 32]
+    buffers = [
+        (buffer.flags, buffer.total_tensor_size_in_bytes, buffer.guaranteed_base_offset_alignment)
+        for buffer in (*described(first.desc), *described(last.desc))
+    ]
+    assert buffers == [(1, 999, 64), (0, 512, 0), (0, 512, 0), (0, 8200, 32)]
 
 
-def test_a_stride_that_is_not_walked_does_not_count() -> None:
+def test_the_stride_of_a_single_element_does_not_count() -> None:
     desc = strided("INT64", [1, 2], [2**32 - 1, 2], [1, 2], None)
     assert str(lower(desc, "3_1").steps[0].desc) == "UINT32 {1,2,2} strides {0,4,1} x {1,2,1} -> {1,4,2}"
 
@@ -290,7 +256,7 @@ def test_two_scratch_buffers_are_enough() -> None:
     assert lowering.scratch_sizes == (max(written[0], written[2]), written[1])
 
 
-def test_the_cost_is_relative_to_the_tile_s_own() -> None:
+def test_the_cost_is_relative_to_that_of_the_tile() -> None:
     lowering = lower(row("FLOAT32", [2] * 5, [2] * 5), "1_0")
     assert [(step.bytes_read, step.bytes_written) for step in lowering.steps] == [(128, 256), (256, 4096)]
     assert lowering.cost == (128 + 256 + 256 + 4096) / (128 + 4096)
@@ -320,14 +286,14 @@ BROKEN: Final = [
 
 
 @pytest.mark.parametrize(("desc", "target", "rules"), BROKEN)
-def test_what_is_broken_otherwise_is_reported_not_guessed_at(desc: Any, target: str, rules: set[str]) -> None:
+def test_a_tile_that_breaks_other_rules_is_reported_with_them(desc: Any, target: str, rules: set[str]) -> None:
     with pytest.raises(DmlError) as error:
         lower(desc, target)
     assert {finding.rule for finding in error.value.findings} == rules
     assert set(error.value.findings) <= set(check(desc, target))
 
 
-def test_what_is_no_descriptor_is_a_type_error() -> None:
+def test_a_string_is_no_descriptor() -> None:
     with pytest.raises(TypeError):
         lower("FLOAT32", "1_0")  # type: ignore[arg-type]
 
@@ -336,13 +302,13 @@ def test_what_is_no_descriptor_is_a_type_error() -> None:
 def test_a_rule_refuses_and_accepts(
     rule: str, refused: TileOperatorDesc, accepted: TileOperatorDesc, target: str, path: str
 ) -> None:
-    strict = rule == "DML-LOWER-DataType"
+    allow_floats = rule != "DML-LOWER-DataType"
     with pytest.raises(DmlError) as error:
-        lower(refused, target, allow_float_reinterpretation=not strict)
+        lower(refused, target, allow_float_reinterpretation=allow_floats)
     assert {finding.rule for finding in error.value.findings} == {rule}
     assert path in [finding.path for finding in error.value.findings]
     assert error.value.hresult is None
-    lower(accepted, target, allow_float_reinterpretation=not strict)
+    lower(accepted, target, allow_float_reinterpretation=allow_floats)
 
 
 def test_each_rule_of_lowering_has_its_cases() -> None:
@@ -355,7 +321,6 @@ REQUESTS: Final = {
     "bool": (onnx.tile_13("bool", [2, 4], [2, 1]), "6_4", ["UINT8 {2,4} x {2,1} -> {4,4}"]),
     "bool without bytes": (onnx.tile_13("bool", [2, 4], [2, 1]), "1_0", ["FLOAT32 {1,1,1,2} x {1,1,1,2} -> {1,1,1,4}"]),
     "bfloat16": (openvino.tile_1("bf16", [3], [2]), "1_0", ["FLOAT16 {1,1,1,3} x {1,1,1,2} -> {1,1,1,6}"]),
-    "float64": (onnx.tile_13("float64", [3], [2]), "4_1", ["UINT64 {3} x {2} -> {6}"]),
     "complex64": (onnx.tile_13("complex64", [3], [2]), "4_1", ["UINT64 {3} x {2} -> {6}"]),
     "complex128": (onnx.tile_13("complex128", [3], [2]), "4_1", ["UINT64 {6} x {2} -> {12}"]),
     "a scalar": (numpy_dialect.tile("float32", [], []), "3_1", ["FLOAT32 {1} x {1} -> {1}"]),
@@ -389,7 +354,6 @@ def test_a_request_is_lowered(request_: Any, target: str, steps: list[str]) -> N
         (openvino.tile_1("u1", [2], [2]), "DML-DIALECT-data-type"),
         (openvino.tile_1("i4", [2], [2]), "DML-TILE-DataType"),
         (onnx.tile_13("float32", [0], [2]), "DML-DIALECT-empty"),
-        (onnx.tile_13("complex128", [0], [2]), "DML-DIALECT-empty"),
         (onnx.tile_13("complex64", [2], [2**31]), "DML-LOWER-limits"),
         (onnx.tile_13("bool", [3], [2]), "DML-LOWER-elements"),
     ],
@@ -400,15 +364,8 @@ def test_a_request_that_cannot_be_lowered_is_reported(request_: Any, rule: str) 
     assert {finding.rule for finding in error.value.findings} == {rule}
 
 
-def test_a_request_within_directml_s_reach_is_lowered_as_its_descriptor() -> None:
+def test_a_request_that_a_descriptor_can_hold_is_lowered_as_that() -> None:
     request = onnx.tile_13("int64", [2, 1, 3], [1, 2, 2])
     for target in ("1_0", "3_1", "4_1"):
         desc = row("INT64", [2, 1, 3], [1, 2, 2])
         assert lower_request(request, target).steps == lower(desc, target).steps
-
-
-def test_one_tile_covers_what_it_can_walk() -> None:
-    axes = [Axis(3, 8, 4), Axis(4, 1, 1)]
-    (tile,) = covering_tiles(axes, [TensorDataType.UINT32], 4, 1) or ()
-    assert tile.carrier == TensorDataType.UINT32
-    assert covering_tiles(axes, [TensorDataType.UINT32], 4, 0) is None
