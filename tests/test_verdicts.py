@@ -14,7 +14,6 @@ import pytest
 from onnx import TensorProto
 
 from dml_tile.back_ends import BACK_ENDS
-from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.result import Result, Verdict, results
 from dml_tile.descriptors.tile import OperatorDesc
 from dml_tile.directml.targets import Target
@@ -264,8 +263,3 @@ def test_a_model_without_tiles_is_a_source_with_a_count_of_0(check: Call) -> Non
 def test_what_only_the_runtime_refuses_is_said_to_be_runtime_only(check: Call) -> None:
     aligned = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
     assert "E_INVALIDARG 0x80070057, runtime only\n" in check(write("a.json", aligned)).stdout
-
-
-def test_the_sentence_of_a_rule_is_a_requirement() -> None:
-    assert RULES["DML-DIALECT-ONNX"].says == "The tile must be one that ONNX's specification allows."
-    assert RULES["DML-VIA-refused"].says == "The back end must accept the tile."
