@@ -115,7 +115,7 @@ def _specification_rule(specification: Specification, url: str) -> Rule[str]:
         f"DML-DIALECT-{specification.value}",
         basis=Basis.DOCUMENTED,
         url=url,
-        says=f"{specification.value}'s specification allows the tile.",
+        says=f"The tile must be one that {specification.value}'s specification allows.",
         hresult=None,
         severity=Severity.ERROR,
     )
