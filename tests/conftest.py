@@ -14,15 +14,13 @@ from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
-from typer.testing import CliRunner, Result
 
-from dml_tile.cli.app import app
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.dxdispatch.model import read_model
 from dml_tile.dxdispatch.runner import run_model
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.readers.sandbox import parent
-from tests.helpers.command_line import Call
+from tests.helpers.command_line import Call, invoke
 from tests.helpers.model_process import ModelProcess
 
 # Shared machines are slow at times; what is tested is what comes out, not how soon.
@@ -64,17 +62,10 @@ def example() -> TileOperatorDesc:
 
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Calls the command line in a folder of its own; an exception but the exit itself is an error.
-
-    Models are read without a process of its own.
-    """
+    """Calls the command line in a folder of its own; models are read in this process."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(parent, "started", ModelProcess)
-
-    def called(*arguments: str, stdin: str | bytes | None = None) -> Result:
-        return CliRunner().invoke(app, list(arguments), input=stdin, catch_exceptions=False)
-
-    return called
+    return invoke
 
 
 @pytest.fixture

@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
-from dml_tile.cli import app as cli
 from dml_tile.cli.config import Settings, nearest_config
 from dml_tile.reports.formats import FORMATS
 from tests.helpers.check_files import INT64, TILE, write
+from tests.helpers.command_line import invoke
 from tests.helpers.pages import blocks_of
 from tests.helpers.paths import ROOT
 
@@ -202,8 +201,8 @@ def test_the_hook_checks_files_and_passes_over_others() -> None:
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     assert command in scripts
     names = [write("a.json", INT64), write("package.json", "{}"), write("lines.jsonl", "")]
-    assert CliRunner().invoke(cli.app, [*arguments, *names]).exit_code == 0
-    assert CliRunner().invoke(cli.app, [*arguments, "--target", "4_0", *names]).exit_code == 1
+    assert invoke(*arguments, *names).exit_code == 0
+    assert invoke(*arguments, "--target", "4_0", *names).exit_code == 1
 
 
 def files_in(text: str, language: str) -> list[Any]:
@@ -260,7 +259,7 @@ def test_the_shown_pyproject_is_understood() -> None:
     write("pyproject.toml", shown)
     write("models/a.json", TILE)
     assert nearest_config().settings.targets == ("windows-10-2004", "windows-11-21h2")
-    result = CliRunner().invoke(cli.app, ["check"])
+    result = invoke("check")
     assert "models/a.json: refused at windows-10-2004 (2_0)" in result.stdout
     assert "models/a.json: accepted at windows-11-21h2 (4_0)" in result.stdout
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import dml_tile
-from dml_tile.cli import app as cli
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType
 from dml_tile.emit.cpp import cpp_text
@@ -23,7 +22,7 @@ from dml_tile.emit.source import LanguageName, source_text
 from dml_tile.readers.c_structs import read_operator_desc, write_operator_desc
 from dml_tile.readers.descriptors import JsonDescriptor, read_document, read_source
 from dml_tile.text import json_pointer
-from tests.helpers.command_line import bash
+from tests.helpers.command_line import bash, invoke
 from tests.helpers.compilers import COMPILERS, WARNINGS, compiled, needs_compiler, stand_in_headers
 from tests.helpers.descriptors import GOOD, OPERATOR, page_tile, row
 from tests.helpers.paths import EXAMPLES
@@ -213,7 +212,7 @@ TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "RepeatsCount": 1, "Repeats":
 
 def emit(*arguments: str, stdin: Any = None) -> Result:
     given = stdin if stdin is None or isinstance(stdin, str | bytes) else json.dumps(stdin)
-    return CliRunner().invoke(cli.app, ["emit", *arguments], input=given, catch_exceptions=False)
+    return invoke("emit", *arguments, stdin=given)
 
 
 @pytest.mark.parametrize("language", ["cpp", "json", "python"])

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from typer.main import get_command
-from typer.testing import CliRunner
 
-from dml_tile.cli.app import app
+from tests.helpers.command_line import COMMAND, invoke
 
-COMMANDS = list(get_command(app).commands)  # type: ignore[attr-defined]
+COMMANDS = list(COMMAND.commands)
 WIDTH = 80
 
 
 def help_of(*arguments: str) -> str:
-    return CliRunner().invoke(app, [*arguments, "--help"], env={"COLUMNS": str(WIDTH)}, catch_exceptions=False).stdout
+    return invoke(*arguments, "--help", env={"COLUMNS": str(WIDTH)}).stdout
 
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in COMMANDS)], ids=lambda names: " ".join(names) or "all")

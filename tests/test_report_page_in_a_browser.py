@@ -13,13 +13,12 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
-from typer.testing import CliRunner
 
 from dml_tile.checks.file_check import SourceSummary
-from dml_tile.cli.app import app
 from dml_tile.errors import Problem
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.tables import matrix_html
+from tests.helpers.command_line import invoke
 from tests.helpers.node import npm_file
 from tests.helpers.paths import EXAMPLES
 from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page
@@ -291,7 +290,7 @@ def pages(report: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, st
     folder = tmp_path_factory.mktemp("pages")
     (folder / "levels.html").write_text(matrix_html(), "utf-8")
     tile = str(EXAMPLES / "broken.json")
-    CliRunner().invoke(app, ["show", tile, "--output", str(folder / "show.html")])
+    invoke("show", tile, "--output", str(folder / "show.html"))
     return {"report": report, **{name: (folder / f"{name}.html").as_uri() for name in ("levels", "show")}}
 
 

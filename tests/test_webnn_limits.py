@@ -6,16 +6,15 @@ import json
 
 import pytest
 from jsonschema import Draft202012Validator
-from typer.testing import CliRunner
 
 from dml_tile.back_ends.webnn_limits import op_support_limits
 from dml_tile.checks.through_back_end import check_via
-from dml_tile.cli import app as cli
 from dml_tile.dialects import webnn as dialect
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.emit.schemas import schemas
 from dml_tile.errors import DialectError
 from dml_tile.simulation.target import simulate
+from tests.helpers.command_line import invoke
 from tests.helpers.descriptors import at
 
 FROM_4_0 = ["float32", "float16", "int32", "uint32", "int8", "uint8"]
@@ -67,7 +66,7 @@ def test_what_is_within_the_limits_passes_through_chromium_and_nothing_else_does
 
 @pytest.mark.parametrize("level", ["4_0", "6_4"])
 def test_the_limits_are_printed_as_json_that_its_schema_describes(level: str) -> None:
-    result = CliRunner().invoke(cli.app, ["levels", "--format", "webnn", "--target", level])
+    result = invoke("levels", "--format", "webnn", "--target", level)
     assert result.exit_code == 0
     printed = json.loads(result.stdout)
     assert printed == op_support_limits(level)
@@ -77,7 +76,7 @@ def test_the_limits_are_printed_as_json_that_its_schema_describes(level: str) ->
 
 
 def test_the_limits_are_of_6_4_by_default() -> None:
-    result = CliRunner().invoke(cli.app, ["levels", "--format", "webnn"])
+    result = invoke("levels", "--format", "webnn")
     assert json.loads(result.stdout) == limits(FROM_4_1)
 
 
@@ -90,6 +89,6 @@ def test_the_limits_are_of_6_4_by_default() -> None:
     ],
 )
 def test_a_wrong_target_exits_2(arguments: list[str], message: str) -> None:
-    result = CliRunner().invoke(cli.app, ["levels", *arguments])
+    result = invoke("levels", *arguments)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.replace("│", " ").split())

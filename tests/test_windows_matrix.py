@@ -8,13 +8,12 @@ from typing import Final
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-from dml_tile.cli import app as cli
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import WINDOWS_RELEASES, Target
 from dml_tile.reports.tables import NOT_TAKEN, matrix_html, matrix_markdown, matrix_rows, matrix_table
 from dml_tile.rules.check import check
+from tests.helpers.command_line import invoke
 from tests.helpers.descriptors import row
 
 RELEASES: Final = [release.name for release in WINDOWS_RELEASES]
@@ -112,12 +111,12 @@ def test_html_holds_what_markdown_does_and_needs_nothing_else() -> None:
 
 @pytest.mark.parametrize(("form", "expected"), [("markdown", matrix_markdown()), ("html", matrix_html())])
 def test_the_command_prints_it(form: str, expected: str) -> None:
-    result = CliRunner().invoke(cli.app, ["levels", "--format", form])
+    result = invoke("levels", "--format", form)
     assert (result.exit_code, result.stdout) == (0, expected)
 
 
 def test_the_matrix_comes_first_in_the_terminal() -> None:
-    result = CliRunner().invoke(cli.app, ["levels"])
+    result = invoke("levels")
     first = result.stdout.index("Dimensions of the tiles that Windows takes")
     assert first < result.stdout.index("Tile, input and output") < result.stdout.index("What accepts which tile")
     assert TensorDataType.FLOAT64.name not in result.stdout

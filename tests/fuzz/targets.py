@@ -18,12 +18,10 @@ from xml.etree import ElementTree
 import atheris
 import numpy as np
 from rich.console import Console
-from typer.testing import CliRunner
 
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.lowerings import lower_part, with_lower_command
 from dml_tile.checks.result import results
-from dml_tile.cli.app import app
 from dml_tile.directml.targets import Target
 from dml_tile.dxdispatch import resources
 from dml_tile.dxdispatch.model import read_model
@@ -52,6 +50,7 @@ from dml_tile.reports.text import result_lines
 from dml_tile.rules.check import check
 from tests.fuzz import seeds
 from tests.fuzz.json_mutator import mutated
+from tests.helpers.command_line import invoke
 from tests.helpers.outputs import require_safe_log, require_well_formed
 from tests.helpers.report_pages import parsed
 
@@ -83,7 +82,7 @@ class FuzzTarget:
 def _called(*arguments: str, stdin: bytes | None = None) -> str:
     """Calls the command line; returns what it prints on standard output."""
     with address_budget(MAX_ADDRESSES_OF_A_RUN):
-        result = CliRunner().invoke(app, arguments, input=stdin, catch_exceptions=False)
+        result = invoke(*arguments, stdin=stdin)
     assert result.exit_code in (0, 1, 2), result.exit_code
     require_safe_log(result.stderr)
     return result.stdout

@@ -1,4 +1,4 @@
-"""Calls of the command line: the type of the fixtures that call it in this process, and a shell that knows it."""
+"""Calls of the command line, in this process and in a shell that knows it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,23 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
-from typer.testing import Result
+from typer import testing
+from typer.main import get_command
 
-Call: TypeAlias = Callable[..., Result]
+from dml_tile.cli.app import app
+
+Call: TypeAlias = Callable[..., testing.Result]
+
+COMMAND: Final[Any] = get_command(app)
+# typer makes it anew for each call, which takes longer than most commands
+setattr(testing, "_get_command", lambda _: COMMAND)  # noqa: B010  # it is not among the module's exports
+
+
+def invoke(*arguments: str, stdin: str | bytes | None = None, **options: Any) -> testing.Result:
+    """Call the command line; an exception but the exit itself is an error."""
+    return testing.CliRunner().invoke(app, arguments, input=stdin, catch_exceptions=False, **options)
 
 
 def bash(command: str, folder: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:

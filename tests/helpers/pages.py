@@ -16,9 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from typer.testing import CliRunner
-
-from dml_tile.cli import app as cli
+from tests.helpers.command_line import invoke
 from tests.helpers.paths import ROOT
 
 _BLOCK: Final = re.compile(r"^(?:`(?P<file>[\w./-]+)`:\n\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
@@ -50,7 +48,7 @@ def commands_of(console: str) -> list[tuple[str, str]]:
 def printed_by(command: str) -> str:
     """Returns what a command prints on standard output, in the current folder."""
     if command.startswith("dml-tile "):
-        return CliRunner().invoke(cli.app, shlex.split(command)[1:], catch_exceptions=False).stdout
+        return invoke(*shlex.split(command)[1:]).stdout
     return subprocess.run(["bash", "-c", command], capture_output=True, check=True, text=True).stdout
 
 
