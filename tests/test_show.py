@@ -8,7 +8,7 @@ from typing import Any, Final
 import onnx
 import pytest
 
-from dml_tile.cli.show_files import MAX_TILES
+from dml_tile.cli.commands.show import MAX_TILES
 from tests.helpers.command_line import Call
 from tests.helpers.drawn_tiles import HUGE, SHARED, write
 from tests.helpers.dxdispatch_models import tile_json

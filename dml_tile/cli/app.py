@@ -16,12 +16,9 @@ import typer
 
 from dml_tile.cli.commands.check import check
 from dml_tile.cli.commands.emit import emit
-from dml_tile.cli.commands.explain import explain
-from dml_tile.cli.commands.include_dir import include_dir
-from dml_tile.cli.commands.levels import levels
 from dml_tile.cli.commands.lower import lower
+from dml_tile.cli.commands.reference import explain, include_dir, levels, schema
 from dml_tile.cli.commands.run import run
-from dml_tile.cli.commands.schema import schema
 from dml_tile.cli.commands.show import show
 from dml_tile.cli.console import UNREADABLE, tell
 from dml_tile.cli.output_files import drop_errors_if_unwritable, drop_output, print_text, printed_output

@@ -13,13 +13,14 @@ from dml_tile.cli.commands.options import (
     FailOn,
     InferOption,
     InputShapesOption,
-    Parsed,
     TargetsOption,
-    chosen_targets,
+    chosen,
+    chosen_rules,
+    configured_targets,
+    named_back_end,
     named_back_ends,
     named_shapes,
     named_sizes,
-    parsed,
     rules_named,
     split,
 )
@@ -28,14 +29,10 @@ from dml_tile.cli.output_files import replaced
 from dml_tile.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
 
-    from dml_tile.back_ends import BackEnd
     from dml_tile.checks.baseline import Entry
     from dml_tile.checks.file_check import SourceSummary
-    from dml_tile.checks.selection import Selection
-    from dml_tile.cli.config import Config
-    from dml_tile.directml.targets import Target
 
 MAX_LISTED_ENTRIES: Final = 10
 """The entries of a baseline that a message lists."""
@@ -178,17 +175,17 @@ def check(
         known_file = "" if write_baseline else baseline or settings.baseline
         known = Baseline(known_file) if known_file else None
         writer = BaselineWriter(write_baseline) if write_baseline else None
-        selection = _selection(split(select or ()), split(ignore or ()), config)
-        at = _targets(targets, config)
+        selection = chosen_rules(split(select or ()), split(ignore or ()), config)
+        at = configured_targets(targets, config)
         file_check = FileCheck(
             tuple(at),
             contract,
             KnownShapes(
-                _chosen("dim", dims, settings.dim, named_sizes, config),
-                _chosen("input-shape", input_shapes, settings.input_shape, named_shapes, config),
+                chosen("dim", dims, settings.dim, named_sizes, config),
+                chosen("input-shape", input_shapes, settings.input_shape, named_shapes, config),
                 infer or "",
             ),
-            _chosen("via", [via] if via is not None else [], [settings.via or ""], _back_end, config),
+            chosen("via", [via] if via is not None else [], [settings.via or ""], named_back_end, config),
             selection,
             known,
             threshold,
@@ -254,18 +251,6 @@ def _tell_gone(file: str, gone: Sequence[Entry]) -> None:
     complain(file, problems)
 
 
-def _targets(names: Sequence[str] | None, config: Config) -> list[Target]:
-    def configured() -> list[Target]:
-        from dml_tile.directml.targets import Target
-
-        try:
-            return [Target.parse(name) for name in config.settings.targets]
-        except ValueError as error:
-            raise config.error("targets", str(error)) from None
-
-    return chosen_targets(names, configured)
-
-
 def _names_that_no_model_has(
     dims: Sequence[str] | None, sources: Sequence[SourceSummary], dimension_names: Collection[str]
 ) -> list[str]:
@@ -277,40 +262,3 @@ def _names_that_no_model_has(
 
 def _listed(names: Collection[str]) -> str:
     return f"there are {', '.join(map(repr, sorted(names)[:MAX_LISTED_NAMES]))}" if names else "none has a name"
-
-
-def _back_end(names: Sequence[str]) -> BackEnd | None:
-    from dml_tile.back_ends import back_end_named
-
-    return back_end_named(names[0]) if names[0] else None
-
-
-def _chosen(
-    option: str,
-    given: Sequence[str] | None,
-    configured: Sequence[str],
-    parse: Callable[[Sequence[str]], Parsed],
-    config: Config,
-) -> Parsed:
-    """The values of an option, else those of its setting, parsed by a function that raises ValueError."""
-    if given:
-        return parsed(option, parse, given)
-    try:
-        return parse(configured)
-    except ValueError as error:
-        raise config.error(option, str(error)) from None
-
-
-def _selection(select: Sequence[str], ignore: Sequence[str], config: Config) -> Selection:
-    """The rules that count. Each option replaces its setting."""
-    from dml_tile.checks.selection import Selection
-
-    settings = config.settings
-    for option, given, configured in (("select", select, settings.select), ("ignore", ignore, settings.ignore)):
-        try:
-            Selection(**{option: tuple(given or configured)})
-        except ValueError as error:
-            if given:
-                raise typer.BadParameter(str(error), param_hint=f"--{option}") from None
-            raise config.error(option, str(error)) from None
-    return Selection(tuple(select or settings.select), tuple(ignore or settings.ignore))

@@ -69,7 +69,7 @@ def emit(
         raise typer.Exit(UNREADABLE)
     if targets:
         from dml_tile.checks.lowerings import lower_part
-        from dml_tile.cli.lower_files import print_steps
+        from dml_tile.cli.commands.lower import print_steps
 
         target = one_target(targets, "tiles are lowered for one target")
         status = ExitStatus()

@@ -1,9 +1,11 @@
-"""``dml-tile lower``"""
+"""``dml-tile lower``: prints the lowerings of the tiles of a file or folder, as text or as code."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,8 +17,16 @@ from dml_tile.cli.commands.options import (
     known_shapes,
     one_target,
 )
-from dml_tile.cli.console import ExitStatus
+from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of
+from dml_tile.cli.output_files import print_text
+from dml_tile.errors import Problem
 from dml_tile.geometry.chain import MAX_STEPS
+
+if TYPE_CHECKING:
+    from dml_tile.checks.files import ChosenTiles
+    from dml_tile.checks.lowerings import LoweringResult
+    from dml_tile.directml.targets import Target
+    from dml_tile.lowering.lower import LoweringOptions
 
 
 class LoweringFormat(StrEnum):
@@ -55,12 +65,71 @@ def lower(
 ) -> None:
     """Find tiles that do the same at an older target; exits with 1 if a tile has none."""
     from dml_tile.checks.files import chosen_tiles
-    from dml_tile.cli.lower_files import lower_file
     from dml_tile.lowering.lower import LoweringOptions
+    from dml_tile.reports.lowering import print_lowered
 
     target = one_target(targets, "tiles are lowered for one target")
     status = ExitStatus()
     chosen = chosen_tiles(file, known_shapes(dims, input_shapes, infer), pointer, status.complain)
     options = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
-    lower_file(file, chosen, target, output_format.value, status, options)
+    tiles = _lowered(chosen, target, status, options)
+    form: Literal["text", "json", "cpp", "python"] = output_format.value
+    if form == "text":
+        print_lowered(console_of(), tiles)
+    elif form == "json":
+        _print_model(file, list(tiles), status)
+    else:
+        print_steps(form, list(tiles), status)
     raise typer.Exit(status.code)
+
+
+def _lowered(
+    chosen: ChosenTiles, target: Target, status: ExitStatus, options: LoweringOptions
+) -> Iterator[LoweringResult]:
+    from dml_tile.checks.lowerings import lower_part
+
+    for file, part in chosen:
+        tile = lower_part(file, part, target, options)
+        if tile.findings:
+            status.count_findings()
+        yield tile
+
+
+def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> None:
+    """Print a DxDispatch model of the only tile."""
+    from dml_tile.checks.files import listed
+    from dml_tile.emit.lowering import lowering_model
+
+    if len(tiles) > 1:
+        there = listed([tile.pointer for tile in tiles])
+        status.complain(name, Problem("", f"a model is of one tile; choose it with --pointer: {there}"))
+        return
+    for tile in _with_a_lowering(tiles, status):
+        assert tile.lowering
+        print_text(f"{json.dumps(lowering_model(tile.lowering), indent=2)}\n")
+
+
+def print_steps(language: Literal["cpp", "json", "python"], tiles: list[LoweringResult], status: ExitStatus) -> None:
+    """Print source text, or JSON, that builds the steps of all tiles that have a lowering."""
+    from dml_tile.emit.lowering import lowering_source
+    from dml_tile.emit.source import json_text
+
+    lowerings = _with_a_lowering(tiles, status)
+    if language == "json":
+        descs = [step.desc for tile in lowerings if tile.lowering for step in tile.lowering.steps]
+        if descs:
+            print_text(json_text(descs))
+    elif lowerings:
+        for text in lowering_source(language, lowerings):
+            print_text(text)
+
+
+def _with_a_lowering(tiles: list[LoweringResult], status: ExitStatus) -> list[LoweringResult]:
+    """Return the tiles to print, none if a file could not be read; print on standard error why others have none."""
+    from dml_tile.reports.lowering import print_not_lowered
+
+    without = [tile for tile in tiles if not tile.lowering]
+    if without:
+        print_not_lowered(console_of(stderr=True), without)
+        status.count_findings()
+    return [] if status.code == UNREADABLE else [tile for tile in tiles if tile.lowering]

@@ -13,6 +13,9 @@ from dml_tile.directml.targets import DEFAULT_TARGET
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from dml_tile.back_ends import BackEnd
+    from dml_tile.checks.selection import Selection
+    from dml_tile.cli.config import Config
     from dml_tile.directml.targets import Target
     from dml_tile.readers.model_tile import KnownShapes
 
@@ -168,3 +171,55 @@ def _named_sizes(values: Sequence[str], count: int | None = None) -> Iterator[tu
             expected = "NAME=SIZE" if count == 1 else "INPUT=SIZE,SIZE,…"
             raise ValueError(f"{value!r} is not of the form {expected}")
         yield name, tuple(map(int, sizes))
+
+
+def configured_targets(names: Sequence[str] | None, config: Config) -> list[Target]:
+    """Return the targets that an option names, else those of the variable, else those of the settings, else 6_4."""
+
+    def configured() -> list[Target]:
+        from dml_tile.directml.targets import Target
+
+        try:
+            return [Target.parse(name) for name in config.settings.targets]
+        except ValueError as error:
+            raise config.error("targets", str(error)) from None
+
+    return chosen_targets(names, configured)
+
+
+def named_back_end(names: Sequence[str]) -> BackEnd | None:
+    """Return the back end of the first name, if that is not empty. Raises ValueError for an unknown one."""
+    from dml_tile.back_ends import back_end_named
+
+    return back_end_named(names[0]) if names[0] else None
+
+
+def chosen(
+    option: str,
+    given: Sequence[str] | None,
+    configured: Sequence[str],
+    parse: Callable[[Sequence[str]], Parsed],
+    config: Config,
+) -> Parsed:
+    """Return the values of an option, else those of its setting, parsed by a function that raises ValueError."""
+    if given:
+        return parsed(option, parse, given)
+    try:
+        return parse(configured)
+    except ValueError as error:
+        raise config.error(option, str(error)) from None
+
+
+def chosen_rules(select: Sequence[str], ignore: Sequence[str], config: Config) -> Selection:
+    """Return the rules that count. Each option replaces its setting."""
+    from dml_tile.checks.selection import Selection
+
+    settings = config.settings
+    for option, given, configured in (("select", select, settings.select), ("ignore", ignore, settings.ignore)):
+        try:
+            Selection(**{option: tuple(given or configured)})
+        except ValueError as error:
+            if given:
+                raise typer.BadParameter(str(error), param_hint=f"--{option}") from None
+            raise config.error(option, str(error)) from None
+    return Selection(tuple(select or settings.select), tuple(ignore or settings.ignore))

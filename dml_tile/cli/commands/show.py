@@ -1,9 +1,11 @@
-"""``dml-tile show``"""
+"""``dml-tile show``: draws the tiles of a file or folder, in a terminal or into an image."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -15,7 +17,24 @@ from dml_tile.cli.commands.options import (
     known_shapes,
     one_target,
 )
-from dml_tile.cli.console import ExitStatus
+from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of, exit_on_file_errors
+from dml_tile.cli.output_files import replaced
+from dml_tile.errors import DmlError, Problem
+
+if TYPE_CHECKING:
+    from dml_tile.checks.files import ChosenTiles
+    from dml_tile.checks.result import Result
+    from dml_tile.directml.targets import Target
+    from dml_tile.pictures.marks import TilePicture
+    from dml_tile.readers.descriptors import JsonDescriptor
+    from dml_tile.readers.model_tile import TileNode
+    from dml_tile.reports.text import Line
+
+MAX_TILES: Final = 10
+"""The number of tiles drawn on standard output; only the pointers of further ones are printed."""
+
+IMAGES: Final = (".svg", ".html")
+"""The suffixes of images."""
 
 
 def show(
@@ -37,7 +56,6 @@ def show(
 ) -> None:
     """Draw a tile's tensors as they lie in memory; exits with 1 if there are findings, or one cannot be drawn."""
     from dml_tile.checks.files import chosen_tiles
-    from dml_tile.cli.show_files import IMAGES, print_drawings, write_drawing
 
     if output is not None and PurePath(output).suffix.lower() not in IMAGES:
         raise typer.BadParameter(f"{output!r} does not end in .svg or .html", param_hint="--output")
@@ -45,7 +63,97 @@ def show(
     status = ExitStatus()
     chosen = chosen_tiles(file, known_shapes(dims, input_shapes, infer), pointer, status.complain)
     if output is None:
-        print_drawings(chosen, target, status)
+        _print_drawings(chosen, target, status)
     else:
-        write_drawing(file, chosen, target, output, status)
+        _write_drawing(file, chosen, target, output, status)
     raise typer.Exit(status.code)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    """A tile's picture, and what ``check`` prints of it."""
+
+    result: Result
+    picture: TilePicture
+
+    @property
+    def lines(self) -> list[Line]:
+        from dml_tile.reports.text import result_lines
+
+        return list(result_lines(self.result, with_lowest_level=True, with_tile=False))
+
+
+def _print_drawings(chosen: ChosenTiles, target: Target, status: ExitStatus) -> None:
+    """Draw the tiles of a file or folder, with their findings at a target, on standard output."""
+    from rich.text import Text
+
+    from dml_tile.checks.files import listed
+    from dml_tile.pictures.terminal import picture_lines
+    from dml_tile.reports.text import Line, print_lines
+    from dml_tile.text import printable
+
+    console = console_of()
+    not_drawn: list[str] = []
+    for i, drawing in enumerate(_drawings(chosen, target, status)):
+        if i < MAX_TILES:
+            verdict, *details = drawing.lines
+            print_lines(console, [verdict, *picture_lines(drawing.picture, console.width), *details])
+        else:
+            not_drawn.append(drawing.result.pointer)
+    if not_drawn:
+        more = f"{len(not_drawn)} more {'tile is' if len(not_drawn) == 1 else 'tiles are'} not drawn"
+        print_lines(console, [Line(0, Text(f"{more}; choose one with --pointer: {printable(listed(not_drawn))}"))])
+
+
+def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, status: ExitStatus) -> None:
+    """Draw the only tile of a file into ``image``, whose suffix is one of ``IMAGES``; whole, or not at all."""
+    from dml_tile.checks.files import listed
+    from dml_tile.pictures.html import picture_html
+    from dml_tile.pictures.svg import picture_svg
+    from dml_tile.pictures.terminal import undrawn_lines
+    from dml_tile.reports.text import print_lines
+
+    drawings = list(_drawings(chosen, target, status))
+    if len(drawings) > 1:
+        there = listed([one.result.pointer for one in drawings])
+        status.complain(name, Problem("", f"an image is of one tile; choose it with --pointer: {there}"))
+    elif not drawings and status.code != UNREADABLE:
+        status.complain(name, Problem("", "there is no tile to draw"))
+    if status.code == UNREADABLE:
+        return
+    (drawing,) = drawings
+    if status.code:
+        verdict, *details = drawing.lines
+        print_lines(console_of(stderr=True), [verdict, *undrawn_lines(drawing.picture), *details])
+    if drawing.picture.tensors:
+        draw = picture_svg if PurePath(image).suffix.lower() == ".svg" else picture_html
+        with exit_on_file_errors(), replaced(image) as file:
+            file.write(draw(drawing.picture, drawing.lines))
+
+
+def _drawings(chosen: ChosenTiles, target: Target, status: ExitStatus) -> Iterator[_Drawing]:
+    from dml_tile.checks.result import results
+
+    for file, part in chosen:
+        (result,) = results(file, part, [target], "both")
+        picture = _picture(part)
+        if result.findings or picture.undrawn:
+            status.count_findings()
+        yield _Drawing(result, picture)
+
+
+def _picture(part: JsonDescriptor | TileNode) -> TilePicture:
+    from dml_tile.dialects import directml
+    from dml_tile.pictures.marks import no_picture, picture_of
+    from dml_tile.readers.descriptors import JsonDescriptor
+
+    if isinstance(part, JsonDescriptor):
+        return no_picture("it is no tile") if part.other else picture_of(part.desc)
+    if part.unknown:
+        return no_picture("not all of it is known before the model runs")
+    if part.error:
+        return no_picture("its own specification rules it out")
+    try:
+        return picture_of(directml.tile_desc(part.request))
+    except DmlError:
+        return no_picture("no descriptor does the same")

@@ -1,16 +1,20 @@
-"""``dml-tile levels``"""
+"""``dml-tile levels``, ``explain``, ``schema`` and ``include-dir``, which print what the package knows."""
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dml_tile.cli.commands.options import named_targets, one_target
+from dml_tile.cli.commands.options import named_targets, one_target, rules_named
 from dml_tile.cli.console import console_of
 from dml_tile.cli.output_files import print_text
 from dml_tile.directml.targets import DEFAULT_TARGET
+
+if TYPE_CHECKING:
+    from dml_tile.findings import Rule
 
 
 class LevelsFormat(StrEnum):
@@ -67,8 +71,6 @@ def levels(
 
 
 def _show_op_support_limits(target: str | None) -> None:
-    import json
-
     from dml_tile.back_ends.webnn_limits import op_support_limits
     from dml_tile.errors import DialectError
 
@@ -77,3 +79,58 @@ def _show_op_support_limits(target: str | None) -> None:
         print_text(f"{json.dumps(op_support_limits(chosen), indent=2)}\n")
     except DialectError as error:
         raise typer.BadParameter(error.message, param_hint="--target") from None
+
+
+def explain(
+    rule: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RULE",
+            help="A rule's id, or a prefix of several such as DML-BUFFER; without it, all rules.",
+            autocompletion=rules_named,
+        ),
+    ] = None,
+) -> None:
+    """Print what a rule requires, what it rests on, what DirectML returns, and the page it follows."""
+    from dml_tile.checks.catalogue import RULES, rule_named
+    from dml_tile.reports.text import print_lines, rule_lines
+
+    try:
+        rules = RULES.values() if rule is None else _rules_named(rule) or [rule_named(rule)]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="RULE") from None
+    console = console_of()
+    for known in rules:
+        print_lines(console, rule_lines(known))
+
+
+def _rules_named(words: str) -> list[Rule[Any]]:
+    """The rule of an id, else the rules whose ids begin with these words."""
+    from dml_tile.checks.catalogue import RULES
+
+    named = [rule for rule_id, rule in RULES.items() if rule_id.startswith(f"{words}-")]
+    return [RULES[words]] if words in RULES else named
+
+
+def schema(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A schema; without it, the names of all are printed.")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of a format that is read or written, or the names of all schemas."""
+    from dml_tile.emit.schemas import schemas
+
+    known = schemas()
+    if name is None:
+        print_text("".join(f"{each}\n" for each in known))
+    elif name in known:
+        print_text(f"{json.dumps(known[name], indent=2)}\n")
+    else:
+        raise typer.BadParameter(f"there is no schema {name!r}; expected one of {', '.join(known)}", param_hint="NAME")
+
+
+def include_dir() -> None:
+    """Print the folder of dml_tile/capture.h, for a compiler's -I."""
+    from dml_tile.emit.headers import get_include
+
+    print_text(f"{get_include()}\n")
