@@ -14,7 +14,7 @@ import pytest
 from typer.testing import Result
 
 from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
-from dml_tile.cli.jobs import with_progress
+from dml_tile.cli.jobs import counted_files
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import KnownShapes
@@ -184,7 +184,7 @@ def test_what_is_read_is_told_before_the_rest_is(
     for file in files:
         Path(file).write_text(page_tile().model_dump_json(by_alias=True))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: on_a_terminal, raising=False)
-    events = with_progress(checked_here(FileCheck([DEFAULT_TARGET], "both"), files), len(files))
+    events = counted_files(checked_here(FileCheck([DEFAULT_TARGET], "both"), files), len(files))
     assert isinstance(next(events)[1], tuple)
     Path(files[-1]).write_text('{"InputTensor"')
     kinds = [type(event) for _, event in events]

@@ -51,18 +51,20 @@ class Baseline:
         self._entries = frozenset(_entries_of(file))
         self._occurring: set[Entry] = set()
 
-    def without_known(self, result: Result) -> Result:
-        """A result whose ``known`` findings are those that are in the baseline; the verdict stays."""
+    def with_known(self, result: Result) -> Result:
+        """Return the result with its findings that are in the baseline as ``known`` ones; the verdict stays."""
         new = tuple(finding for finding in result.findings if not self._knows(result, finding))
         known = tuple(finding for finding in result.findings if self._knows(result, finding))
         return replace(result, findings=new, known=known) if known else result
 
     def note(self, results: Iterable[Result]) -> None:
-        """Remember which entries occur; ``without_known`` may have been called in another process."""
+        """Remember which entries occur; ``with_known`` may have been called in another process."""
         self._occurring |= {_entry(result, finding, self._folder) for result in results for finding in result.known}
 
-    def gone(self, sources: Iterable[SourceSummary], targets: Collection[str], selection: Selection) -> Iterator[Entry]:
-        """The entries that would have occurred in this run, and did not: of what was checked, or is no longer there."""
+    def missing(
+        self, sources: Iterable[SourceSummary], targets: Collection[str], selection: Selection
+    ) -> Iterator[Entry]:
+        """Yield the entries that this run would have found, and did not: of what was checked, or is no longer there."""
         checked = {_place(source.name, self._folder): source.is_whole for source in sources}
         for entry in sorted(self._entries - self._occurring):
             is_missed = checked.get(entry.source, entry.source not in checked and not self._exists(entry.source))
@@ -90,7 +92,7 @@ class BaselineWriter:
 
     @property
     def text(self) -> str:
-        """The baseline as JSON, an entry a line, in an order that does not change."""
+        """Return the baseline as JSON, an entry a line, in an order that does not change."""
         lines = ",\n".join(json.dumps(dict(zip(_KEYS, entry, strict=True))) for entry in sorted(self._entries))
         return printable_json(f'{{"version": 1, "findings": [\n{lines}\n]}}\n' if lines else _EMPTY)
 
@@ -122,7 +124,7 @@ def _entry(result: Result, finding: Finding, folder: Path) -> Entry:
 
 
 def _place(source: str, folder: Path) -> str:
-    """A source as a path from the baseline's folder on; from the root where it is on another drive."""
+    """Return a source as a path from the baseline's folder on; from the root if it is on another drive."""
     if source == _STANDARD_INPUT:
         return source
     try:

@@ -118,7 +118,7 @@ class FileCheck:
 
     def _counted(self, result: Result) -> Result:
         selected = self._selected(result)
-        return self.baseline.without_known(selected) if self.baseline else selected
+        return self.baseline.with_known(selected) if self.baseline else selected
 
     def _selected(self, result: Result) -> Result:
         selected = tuple(finding for finding in result.findings if self.selection.takes(finding.rule))

@@ -88,7 +88,7 @@ def _globbed(name: str) -> list[str]:
 
 
 def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, complain: Complain) -> ChosenTiles:
-    """Each tile of a file or a folder, with the file that holds it; of a ``pointer``, only the tile that has it.
+    """Yield each tile of a file or a folder, with its file; if there is a ``pointer``, only the tile that has it.
 
     ``complain`` is called for what cannot be read, and where no tile has the pointer.
     """
@@ -118,7 +118,7 @@ def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, comp
 
 
 def listed(pointers: Sequence[str]) -> str:
-    """The first pointers, and how many more there are."""
+    """Return the first pointers, and how many more there are."""
     more = f" and {len(pointers) - MAX_LISTED} more" if len(pointers) > MAX_LISTED else ""
     return f"{', '.join(pointers[:MAX_LISTED])}{more}"
 

@@ -83,7 +83,7 @@ def lowering_of(
 def with_lower_command(
     result: Result, part: JsonDescriptor | TileNode, known_shapes: KnownShapes, *, is_alone: bool
 ) -> Result:
-    """The result with the lowering of its tile, where it helps and there is one; findings suggest the command for it.
+    """Return the result with the lowering of its tile, if there is one that helps; its findings suggest the command.
 
     A tile that ``is_alone`` in its source needs no pointer.
     """
@@ -104,7 +104,7 @@ def with_lower_command(
 
 
 def with_back_end(result: Result, part: JsonDescriptor | TileNode) -> Result:
-    """The result, with the advice to check an ONNX model's tile through onnxruntime if only its rank is refused."""
+    """Return the result; if only the rank of an ONNX model's tile is refused, its findings suggest --via ort."""
     if result.via or not isinstance(part, TileNode) or part.dialect.specification is not Specification.ONNX:
         return result
     if not result.findings or any(finding.rule != _RANK for finding in result.findings):

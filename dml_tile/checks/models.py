@@ -32,7 +32,7 @@ def check_model(
     infer: str | None = None,
     against: Against = "both",
 ) -> tuple[Result, ...]:
-    """The result of each tile of a model: its verdict, its findings, and what is known at run time only.
+    """Return the result of each tile of a model: its verdict, its findings, and what is known at run time only.
 
     ``model`` is a file of any kind that ``dml-tile check`` reads, a SavedModel's folder, or an onnx.ModelProto, of
     which tensors in other files are not read. ``target`` None means the current target. ``via`` names the back end that
@@ -46,7 +46,7 @@ def check_model(
     if infer not in (None, ONNXRUNTIME):
         raise ValueError(f"infer is {infer!r}; {ONNXRUNTIME!r} or None was expected")
     check = file_check([target], against, via=via, dims=dims, input_shapes=input_shapes, infer=infer)
-    with _file_of(model) as (name, file), Sources(check.known_shapes) as sources:
+    with _named_file(model) as (name, file), Sources(check.known_shapes) as sources:
         parts = list(sources.parts(file))
     if problems := [part for part in parts if isinstance(part, Problem)]:
         raise InputError(problems)
@@ -55,8 +55,8 @@ def check_model(
 
 
 @contextmanager
-def _file_of(model: str | os.PathLike[str] | ModelProto) -> Iterator[tuple[str, str]]:
-    """The model's name in results, and its file."""
+def _named_file(model: str | os.PathLike[str] | ModelProto) -> Iterator[tuple[str, str]]:
+    """Yield the model's name in results, and its file."""
     if isinstance(model, str | os.PathLike):
         saved_model = Path(model, SAVED_MODEL)
         yield os.fspath(model), str(saved_model) if saved_model.is_file() else os.fspath(model)

@@ -120,22 +120,22 @@ class Result:
 
     @property
     def is_a_tile(self) -> bool:
-        """True for a tile; False for another operator, and for a part of a model that is no operator."""
+        """Return True for a tile, False for another operator, and for a part of a model that is no operator."""
         return not self.part and self.verdict is not Verdict.NOT_CHECKED
 
     @property
     def so_far(self) -> bool:
-        """True if values known at run time only may still change the verdict."""
+        """Return True if values known at run time only may still change the verdict."""
         return bool(self.unknown) and self.verdict in (Verdict.ACCEPTED, Verdict.UNDOCUMENTED)
 
     @property
     def verdict_words(self) -> str:
-        """The verdict in words: ``accepted so far``."""
+        """Return the verdict in words: ``accepted so far``."""
         return f"{self.verdict} {SO_FAR}" if self.so_far else str(self.verdict)
 
     @property
     def severity(self) -> Severity | None:
-        """The severity of the worst finding; fields known at run time only count as a note. None without either."""
+        """Return the worst finding's severity; fields known at run time only count as a note. None without either."""
         notes = [Severity.NOTE] if self.unknown else []
         return max((*notes, *(finding.severity for finding in self.findings)), default=None)
 
@@ -161,14 +161,14 @@ def results(
     against: Against,
     via: BackEnd | None = None,
 ) -> Iterator[Result]:
-    """The results of a part of a source, one for each target; a model's tiles go through the back end ``via``."""
+    """Yield the results of a part of a source, one for each target; a model's tiles go through the back end ``via``."""
     if via and isinstance(part, TileNode) and not part.error:
-        yield from _results_via(source, part, targets, against, via)
+        yield from _back_end_results(source, part, targets, against, via)
         return
     if isinstance(part, JsonDescriptor):
-        yield from _results_of_a_document(source, part, targets, against)
+        yield from _document_results(source, part, targets, against)
         return
-    refused, desc = _of_a_node(part)
+    refused, desc = _node_subject(part)
     lowest, tile = None if refused else lowest_level(desc), str(part)
     for target in targets:
         findings = refused or check(desc, target, against)
@@ -179,14 +179,14 @@ def results(
 
 
 def ruled_out(node: TileNode) -> tuple[Finding, ...]:
-    """The findings on a model's tile that its own specification rules out."""
+    """Return the finding on a model's tile that its own specification rules out, if it does."""
     if not node.error:
         return ()
     rule = SPECIFICATION_RULES[node.dialect.specification]
     return tuple(rule.findings(f"{node.dialect}: {node.error}", DEFAULT_TARGET))
 
 
-def _results_via(
+def _back_end_results(
     source: str, node: TileNode, targets: Sequence[Target], against: Against, via: BackEnd
 ) -> Iterator[Result]:
     from dml_tile.checks.through_back_end import check_node, lowest_level_through
@@ -209,7 +209,7 @@ def _results_via(
         )
 
 
-def _results_of_a_document(
+def _document_results(
     source: str, part: JsonDescriptor, targets: Sequence[Target], against: Against
 ) -> Iterator[Result]:
     found = part_findings(part.part) if part.part else ()
@@ -232,7 +232,7 @@ _Subject = tuple[tuple[Finding, ...], OperatorDesc | TileOperatorDesc | None]
 """A descriptor, or the findings at any target that keep it from being one."""
 
 
-def _of_a_node(node: TileNode) -> _Subject:
+def _node_subject(node: TileNode) -> _Subject:
     request = node.request
     if refused := ruled_out(node) or directml.findings(request):
         return refused, None

@@ -31,7 +31,7 @@ class Selection:
 
 
 def _words_that_name(rule_id: str, choices: Iterable[str]) -> int:
-    """The number of words of the longest choice that matches the rule's id; -1 if none does."""
+    """Return the number of words of the longest choice that matches the rule's id; -1 if none does."""
     return max((choice.count("-") + 1 for choice in choices if f"{rule_id}-".startswith(f"{choice}-")), default=-1)
 
 

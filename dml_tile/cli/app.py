@@ -20,7 +20,7 @@ from dml_tile.cli.commands.lower import lower
 from dml_tile.cli.commands.reference import explain, include_dir, levels, schema
 from dml_tile.cli.commands.run import run
 from dml_tile.cli.commands.show import show
-from dml_tile.cli.console import UNREADABLE, tell
+from dml_tile.cli.console import UNREADABLE, print_stderr
 from dml_tile.cli.output_files import drop_errors_if_unwritable, drop_output, print_text, printed_output
 from dml_tile.cli.signals import ending_by_exceptions
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
@@ -96,7 +96,7 @@ def main() -> None:
                 drop_output()  # whoever reads it may never do so, and the process is to end
                 raise
     except OSError as error:  # commands handle those of other files
-        tell(f"dml-tile: {error.filename or 'standard output'}: {error.strerror}")
+        print_stderr(f"dml-tile: {error.filename or 'standard output'}: {error.strerror}")
         drop_output()
         raise SystemExit(UNREADABLE) from None
     finally:

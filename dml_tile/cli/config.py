@@ -34,7 +34,7 @@ _TABLE: Final = "tool.dml-tile"
 
 
 def _inside(path: str, info: ValidationInfo) -> str:
-    """A path below the folder of pyproject.toml, told from the current one."""
+    """Return a path below the folder of pyproject.toml as seen from the current one."""
     folder = info.context
     assert isinstance(folder, Path)
     try:
@@ -76,16 +76,16 @@ class Config:
 
     @property
     def exclusion(self) -> Exclusion:
-        """The files that the settings exclude, by paths relative to the settings file's folder."""
+        """Return what the settings exclude, by paths relative to the settings file's folder."""
         return Exclusion(self.settings.exclude, str(Path(self.file).parent) if self.file else ".")
 
     def error(self, key: str, message: str) -> ConfigError:
-        """The error that the value of a key means nothing."""
+        """Return the error for the value of a key."""
         return ConfigError(self.file, f"{_TABLE}.{key}: {message}")
 
 
 def nearest_config() -> Config:
-    """The configuration of the current folder, or of the nearest folder above it that has a pyproject.toml.
+    """Return the configuration of the current folder, or of the nearest folder above it that has a pyproject.toml.
 
     Raises ConfigError.
     """

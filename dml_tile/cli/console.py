@@ -32,7 +32,7 @@ class ExitStatus:
         self.problems: list[tuple[str, Problem]] = []
 
     def complain(self, source: str, problem: Problem) -> None:
-        """Tell on standard error what cannot be read, or be done with it."""
+        """Print on standard error what cannot be read, or be done with it."""
         complain(source, [problem])
         self.problems.append((source, problem))
         self.code = UNREADABLE
@@ -48,10 +48,10 @@ def complain(source: str, problems: Sequence[Problem]) -> None:
 
     for problem in problems:
         where = f"{source}#{problem.pointer}" if problem.pointer else source
-        tell(f"dml-tile: {printable(where)}: {printable(problem.message)}")
+        print_stderr(f"dml-tile: {printable(where)}: {printable(problem.message)}")
 
 
-def tell(line: str) -> None:
+def print_stderr(line: str) -> None:
     """Print a line on standard error; where that is closed or full, the exit status has to do."""
     with suppress(OSError):
         typer.echo(line, err=True)
@@ -68,7 +68,7 @@ def exit_on_file_errors() -> Iterator[None]:
 
 
 def console_of(*, stderr: bool = False, file: Output | None = None, is_terminal: bool | None = None) -> Console:
-    """A rich console that prints text as it is: no markup, no emoji codes, no highlighting.
+    """Return a rich console that prints text as it is: no markup, no emoji codes, no highlighting.
 
     It writes to ``file``, else to standard error or standard output. ``is_terminal`` overrides what the stream says.
     """
@@ -92,7 +92,7 @@ def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
     if explain_plan:
         from dml_tile.text import printable_line_start
 
-        tell(f"{printable_line_start(name)}: {tile.plan}")
+        print_stderr(f"{printable_line_start(name)}: {tile.plan}")
     if tile.plan.size < _MIN_BYTES_FOR_PROGRESS or not sys.stderr.isatty():
         tile.run()
         return

@@ -70,7 +70,7 @@ def _cluster(address: str) -> Iterator[Workers]:
         yield Workers(client.get_executor(pure=False))
 
 
-def with_progress(events: Iterator[tuple[str, Event]], total: int) -> Iterator[tuple[str, Event]]:
+def counted_files(events: Iterator[tuple[str, Event]], total: int) -> Iterator[tuple[str, Event]]:
     """Yield events; if they are of many files, show on a terminal how many of the files are checked."""
     if total < _FILES_WORTH_A_PROGRESS_BAR or not sys.stderr.isatty():
         yield from events

@@ -1,4 +1,4 @@
-"""Lets a command that is told to end leave nothing behind."""
+"""Lets a command that a signal ends leave nothing behind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ENDING: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if has
 
 
 class _EndedError(BaseException):
-    """The process was told to end."""
+    """A signal asks the process to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

@@ -157,7 +157,7 @@ def check(
     from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
     from dml_tile.checks.files import Exclusion, files_named
     from dml_tile.cli.config import nearest_config
-    from dml_tile.cli.jobs import chosen_workers, with_progress
+    from dml_tile.cli.jobs import chosen_workers, counted_files
     from dml_tile.findings import Severity
     from dml_tile.readers.model_tile import KnownShapes
     from dml_tile.text import did_you_mean
@@ -207,7 +207,7 @@ def check(
             reports_in(wanted, contract, threshold, origin, with_statistics=statistics, is_quiet=quiet) as reports,
         ):
             events = workers.events(file_check, named) if workers else checked_here(file_check, named)
-            for file, event in with_progress(events, len(named)):
+            for file, event in counted_files(events, len(named)):
                 match event:
                     case Problem():
                         status.complain(file, event)
@@ -228,10 +228,10 @@ def check(
             with replaced(writer.file) as replacing:
                 replacing.write(writer.text)
     if known:
-        _tell_gone(known_file, [*known.gone(sources, {target.name for target in at}, selection)])
+        _report_missing(known_file, [*known.missing(sources, {target.name for target in at}, selection)])
     is_unchecked = not status.problems and not any(source.tiles for source in sources)
     dimension_names = frozenset[str]().union(*(source.dimension_names for source in sources))
-    for name in _names_that_no_model_has(dims, sources, dimension_names):
+    for name in _unknown_dimensions(dims, sources, dimension_names):
         hint = did_you_mean(name, dimension_names, _listed(dimension_names))
         status.complain("--dim", Problem("", f"no model names a dimension {name!r}; {hint}"))
     if is_unchecked:
@@ -243,15 +243,15 @@ def check(
     raise typer.Exit(status.code)
 
 
-def _tell_gone(file: str, gone: Sequence[Entry]) -> None:
-    """Tell which entries of a baseline no longer occur; they fail nothing."""
-    problems = [Problem("", f"no longer occurs: {entry}") for entry in gone[:MAX_LISTED_ENTRIES]]
-    if len(gone) > MAX_LISTED_ENTRIES:
-        problems.append(Problem("", f"and {len(gone) - MAX_LISTED_ENTRIES} more"))
+def _report_missing(file: str, missing: Sequence[Entry]) -> None:
+    """Report which entries of a baseline no longer occur; they fail nothing."""
+    problems = [Problem("", f"no longer occurs: {entry}") for entry in missing[:MAX_LISTED_ENTRIES]]
+    if len(missing) > MAX_LISTED_ENTRIES:
+        problems.append(Problem("", f"and {len(missing) - MAX_LISTED_ENTRIES} more"))
     complain(file, problems)
 
 
-def _names_that_no_model_has(
+def _unknown_dimensions(
     dims: Sequence[str] | None, sources: Sequence[SourceSummary], dimension_names: Collection[str]
 ) -> list[str]:
     """Return the names of ``--dim`` that stand in no ONNX model; none if no such model was read whole."""

@@ -41,7 +41,7 @@ class Wanted:
 def wanted_formats(
     values: Sequence[str] | None, output: str | None, page: str | None, *, with_statistics: bool, is_quiet: bool
 ) -> list[Wanted]:
-    """The formats asked for. ``output`` is the file of the only one, ``page`` that of an additional HTML report."""
+    """Return the formats asked for. ``output`` is the file of the only one, ``page`` that of another HTML report."""
     wanted = [_wanted(value) for value in values or [*FORMATS][:1]]
     if with_statistics and not any(one.format.has_statistics for one in wanted):
         raise typer.BadParameter(
@@ -78,7 +78,7 @@ def require_other_files(wanted: Sequence[Wanted], names: Sequence[str]) -> None:
 
 
 def _real_path(name: str) -> str:
-    """The path without links; the name itself where the current folder was removed."""
+    """Return the path without links; the name itself where the current folder was removed."""
     try:
         return os.path.realpath(name)
     except OSError:
@@ -86,7 +86,7 @@ def _real_path(name: str) -> str:
 
 
 def origin_of(context: typer.Context, targets: Sequence[Target]) -> Origin:
-    """The origin of a command's reports; the command is not known where another program calls this one's functions."""
+    """Return the origin of a command's reports; the command is unknown where another program calls this function."""
     from datetime import UTC, datetime
 
     from dml_tile.checks.lowerings import as_typed
@@ -109,7 +109,7 @@ def reports_in(
     with_statistics: bool,
     is_quiet: bool,
 ) -> Iterator[list[Report]]:
-    """The reports in the wanted formats; their files exist once the block ends. Raises OutputError."""
+    """Yield the reports in the wanted formats; their files exist once the block ends. Raises OutputError."""
     from dml_tile.cli.console import console_of
     from dml_tile.cli.output_files import printed_output, replaced, utf8_output
     from dml_tile.reports.report import ReportOptions

@@ -104,7 +104,7 @@ def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> 
         there = listed([tile.pointer for tile in tiles])
         status.complain(name, Problem("", f"a model is of one tile; choose it with --pointer: {there}"))
         return
-    for tile in _with_a_lowering(tiles, status):
+    for tile in _lowered_tiles(tiles, status):
         assert tile.lowering
         print_text(f"{json.dumps(lowering_model(tile.lowering), indent=2)}\n")
 
@@ -114,7 +114,7 @@ def print_steps(language: Literal["cpp", "json", "python"], tiles: list[Lowering
     from dml_tile.emit.lowering import lowering_source
     from dml_tile.emit.source import json_text
 
-    lowerings = _with_a_lowering(tiles, status)
+    lowerings = _lowered_tiles(tiles, status)
     if language == "json":
         descs = [step.desc for tile in lowerings if tile.lowering for step in tile.lowering.steps]
         if descs:
@@ -124,7 +124,7 @@ def print_steps(language: Literal["cpp", "json", "python"], tiles: list[Lowering
             print_text(text)
 
 
-def _with_a_lowering(tiles: list[LoweringResult], status: ExitStatus) -> list[LoweringResult]:
+def _lowered_tiles(tiles: list[LoweringResult], status: ExitStatus) -> list[LoweringResult]:
     """Return the tiles to print, none if a file could not be read; print on standard error why others have none."""
     from dml_tile.reports.lowering import print_not_lowered
 

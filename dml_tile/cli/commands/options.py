@@ -41,21 +41,21 @@ class Inference(StrEnum):
 
 
 def named_targets(incomplete: str) -> list[str]:
-    """Completes the name of a target."""
+    """Complete the name of a target."""
     from dml_tile.directml.targets import target_names
 
     return [name for name in target_names() if name.startswith(incomplete)]
 
 
 def rules_named(incomplete: str) -> list[str]:
-    """Completes the id of a rule."""
+    """Complete the id of a rule."""
     from dml_tile.checks.catalogue import RULES
 
     return [rule for rule in RULES if rule.startswith(incomplete)]
 
 
 def named_back_ends(incomplete: str) -> list[str]:
-    """Completes the name of a back end."""
+    """Complete the name of a back end."""
     from dml_tile.back_ends import BACK_ENDS
 
     return [name for name in BACK_ENDS if name.startswith(incomplete)]
@@ -96,7 +96,7 @@ AgainstOption = Annotated[
 
 
 def split(values: Sequence[str]) -> list[str]:
-    """The names in an option's values, each of which may hold several, separated by commas."""
+    """Return the names in an option's values, each of which may hold several, separated by commas."""
     return [name for value in values for name in value.split(",")]
 
 
@@ -141,7 +141,7 @@ def known_shapes(
 
 
 def parsed(option: str, parse: Callable[[Sequence[str]], Parsed], values: Sequence[str]) -> Parsed:
-    """The values of an option, parsed by a function that raises ValueError."""
+    """Return the values of an option, parsed by a function that raises ValueError."""
     try:
         return parse(values)
     except ValueError as error:
@@ -149,17 +149,17 @@ def parsed(option: str, parse: Callable[[Sequence[str]], Parsed], values: Sequen
 
 
 def named_sizes(values: Sequence[str]) -> dict[str, int]:
-    """The sizes of dimensions by their names, from NAME=SIZE. Raises ValueError for another form."""
+    """Return the sizes of dimensions by their names, from NAME=SIZE. Raises ValueError for another form."""
     return {name: size for name, (size,) in _named_sizes(values, 1)}
 
 
 def named_shapes(values: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The shapes of inputs by their names, from INPUT=SIZE,SIZE,…. Raises ValueError for another form."""
+    """Return the shapes of inputs by their names, from INPUT=SIZE,SIZE,…. Raises ValueError for another form."""
     return dict(_named_sizes(values))
 
 
 def _named_sizes(values: Sequence[str], count: int | None = None) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The name and sizes of each value NAME=SIZE,SIZE,…; each must have ``count`` sizes, if given."""
+    """Yield the name and sizes of each value NAME=SIZE,SIZE,…; each must have ``count`` sizes, if given."""
     for value in values:
         name, _, text = value.rpartition("=")
         sizes = text.split(",") if text else []

@@ -105,7 +105,7 @@ def explain(
 
 
 def _rules_named(words: str) -> list[Rule[Any]]:
-    """The rule of an id, else the rules whose ids begin with these words."""
+    """Return the rule of an id, else the rules whose ids begin with these words."""
     from dml_tile.checks.catalogue import RULES
 
     named = [rule for rule_id, rule in RULES.items() if rule_id.startswith(f"{words}-")]
