@@ -10,7 +10,9 @@ import pytest
 import dml_tile
 from dml_tile import Severity, Verdict, check_model
 from dml_tile.errors import InputError
+from dml_tile.readers.sandbox import parent
 from tests.helpers.ir_models import MODELS
+from tests.helpers.model_process import ModelProcess
 from tests.helpers.onnx_graphs import constant, model, tile_node, typed
 from tests.helpers.paths import EXAMPLES
 
@@ -26,6 +28,12 @@ def test_a_file_is_checked_as_on_the_command_line() -> None:
     assert number.tile == "INT64 {1,16} x {4,1} -> {4,16}"
 
 
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parent, "started", ModelProcess)
+
+
+@pytest.mark.usefixtures("in_this_process")
 def test_a_saved_model_s_folder_is_checked_as_a_model(tmp_path: Path) -> None:
     (result,) = check_model(MODELS / "tile_saved_model", "2_0")
     assert (result.source, result.pointer) == (str(MODELS / "tile_saved_model"), "Tile")
@@ -34,6 +42,7 @@ def test_a_saved_model_s_folder_is_checked_as_a_model(tmp_path: Path) -> None:
         check_model(tmp_path)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_modelproto_is_checked_too(tmp_path: Path) -> None:
     (result,) = check_model(WIDEN)
     assert (result.verdict, result.so_far, result.unknown) == ("accepted", True, ("InputTensor.Sizes[0] (N)",))
@@ -44,6 +53,7 @@ def test_a_modelproto_is_checked_too(tmp_path: Path) -> None:
     assert check_model(str(tmp_path / "a.onnx"))[0].findings == ()
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_back_end_and_the_simulated_target_are_asked() -> None:
     (result,) = check_model(WIDEN, "4_0", via="ort")
     assert [finding.rule for finding in result.findings] == ["DML-VIA-refused"]
@@ -51,6 +61,7 @@ def test_a_back_end_and_the_simulated_target_are_asked() -> None:
         assert check_model(WIDEN)[0].target.name == "2_0"
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_what_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         check_model(tmp_path / "missing.onnx")

@@ -8,8 +8,9 @@ import pty
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -127,25 +128,26 @@ def limited_memory() -> None:
 ASTRONOMIC = {"DataType": "FLOAT32", "Sizes": [2**32 - 1] * 8}
 
 
-@pytest.mark.parametrize(
-    ("contents", "status", "message"),
-    [
-        (b"[" * 10**7, 2, b"recursion limit exceeded"),
-        (b'{"InputTensor":' * 10**6, 2, b"recursion limit exceeded"),
-        (json.dumps(TILE).encode()[:-9], 2, b"unreadable JSON: EOF"),
-        (b"\xff\xfe\x00", 2, b"unreadable JSON"),
-        (b"", 2, b"unreadable JSON: EOF"),
-        (json.dumps(TILE | {"InputTensor": FLAT | {"Sizes": ["x"] * 10**6}}).encode(), 2, b""),
-        (json.dumps(TILE | {"InputTensor": FLAT | {"Flags": ["x"] * 10**6}}).encode(), 2, b""),
-        (json.dumps(TILE | {f"k{i}": 1 for i in range(400_000)}).encode(), 2, b""),
-        (json.dumps(dict.fromkeys(TILE, ASTRONOMIC) | {"Repeats": [2**32 - 1] * 8}).encode(), 1, b""),
-    ],
-)
-def test_hostile_input_takes_no_memory_and_gives_no_traceback(
-    tmp_path: Path, contents: bytes, status: int, message: bytes
-) -> None:
+HOSTILE: Final[dict[str, tuple[Callable[[], bytes], int, bytes]]] = {
+    "brackets": (lambda: b"[" * 10**7, 2, b"recursion limit exceeded"),
+    "objects": (lambda: b'{"InputTensor":' * 10**6, 2, b"recursion limit exceeded"),
+    "cut": (lambda: json.dumps(TILE).encode()[:-9], 2, b"unreadable JSON: EOF"),
+    "no UTF-8": (lambda: b"\xff\xfe\x00", 2, b"unreadable JSON"),
+    "nothing": (lambda: b"", 2, b"unreadable JSON: EOF"),
+    "sizes": (lambda: json.dumps(TILE | {"InputTensor": FLAT | {"Sizes": ["x"] * 10**6}}).encode(), 2, b""),
+    "flags": (lambda: json.dumps(TILE | {"InputTensor": FLAT | {"Flags": ["x"] * 10**6}}).encode(), 2, b""),
+    "keys": (lambda: json.dumps(TILE | {f"k{i}": 1 for i in range(400_000)}).encode(), 2, b""),
+    "astronomic": (
+        lambda: json.dumps(dict.fromkeys(TILE, ASTRONOMIC) | {"Repeats": [2**32 - 1] * 8}).encode(), 1, b""
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_input_takes_no_memory_and_gives_no_traceback(tmp_path: Path, name: str) -> None:
+    contents, status, message = HOSTILE[name]
     path = tmp_path / "hostile.json"
-    path.write_bytes(contents)
+    path.write_bytes(contents())
     for command in ("check", "run"):
         one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # NumPy reserves memory for each
         done = dml_tile(command, str(path), preexec_fn=limited_memory, cwd=tmp_path, env=one_thread)

@@ -23,6 +23,7 @@ BYTES, BYTES_PER_BYTE = 160 * 2**20, 60
 """What starting a command takes at most, and what each byte of a document may add; docs/limits.md gives the latter."""
 
 MANY = 200_000
+NUMBERED = dict.fromkeys(map(str, range(MANY)), 1)
 
 
 def dxdispatch(**parts: Any) -> Any:
@@ -33,22 +34,18 @@ DOCUMENTS = {
     "nested lists": b"[%s[]]" % (b"[[]]," * MANY),
     "lines of lists": b"[[]]\n" * MANY,
     "commands": dxdispatch(commands=[1] * MANY),
-    "dispatchables": dxdispatch(dispatchables={f"{i}": 1 for i in range(MANY)}),
-    "resources": dxdispatch(resources={f"{i}": 1 for i in range(MANY)}),
-    "bindings at initialisation": dxdispatch(
-        dispatchables={"t": {"type": "TILE", **TILE, "bindings": {f"{i}": 1 for i in range(MANY)}}}
-    ),
-    "bindings of a command": dxdispatch(
-        commands=[{"type": "dispatch", "dispatchable": "t", "bindings": {f"{i}": 1 for i in range(MANY)}}]
-    ),
+    "dispatchables": dxdispatch(dispatchables=NUMBERED),
+    "resources": dxdispatch(resources=NUMBERED),
+    "bindings at initialisation": dxdispatch(dispatchables={"t": {"type": "TILE", **TILE, "bindings": NUMBERED}}),
+    "bindings of a command": dxdispatch(commands=[{"type": "dispatch", "dispatchable": "t", "bindings": NUMBERED}]),
     "sources of a binding": dxdispatch(
         commands=[{"type": "dispatch", "dispatchable": "t", "bindings": {"InputTensor": [1] * MANY}}]
     ),
     "words as sizes": TILE | {"InputTensor": FLAT | {"Sizes": ["x"] * MANY}},
     "sizes": TILE | {"InputTensor": FLAT | {"Sizes": [3] * MANY}, "OutputTensor": FLAT | {"Sizes": [3] * MANY}},
     "repeats": TILE | {"Repeats": [3] * MANY, "RepeatsCount": MANY},
-    "unknown keys": TILE | {f"k{i}": 1 for i in range(MANY)},
-    "unknown keys of a tensor": TILE | {"InputTensor": FLAT | {f"k{i}": 1 for i in range(MANY)}},
+    "unknown keys": TILE | NUMBERED,
+    "unknown keys of a tensor": TILE | {"InputTensor": FLAT | NUMBERED},
     "typed values": dxdispatch(resources={"r": {"initialValues": [{"type": "INT8", "value": "x"}] * MANY}}),
     "values": dxdispatch(resources={"r": {"initialValues": ["x"] * MANY, "initialValuesDataType": "INT8"}}),
     "a long number": b'{"Repeats": [%s]}' % (b"9" * MANY),

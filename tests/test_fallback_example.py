@@ -9,8 +9,12 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.helpers.pages import blocks_of
 from tests.helpers.paths import EXAMPLES, ROOT
+
+pytestmark = pytest.mark.long
 
 CHOICES = ("DML_TILE_TARGET", "PYTEST_ADDOPTS")
 

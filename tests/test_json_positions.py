@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dml_tile.errors import Position, Problem
 from dml_tile.formats.json_text import JsonText, SourceText
 from dml_tile.readers.descriptors import read_source
+from tests.helpers.hostile_names import CHARACTERS
 
 TILE = """{
   "InputTensor": {"DataType": "FLOAT32", "Sizes": [2, 3]},
@@ -175,8 +176,8 @@ def test_a_pipe_has_positions_too() -> None:
 
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    st.none() | st.booleans() | st.integers() | st.text(CHARACTERS, max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(CHARACTERS, max_size=3), inner, max_size=3),
     max_leaves=10,
 )
 

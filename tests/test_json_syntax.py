@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dml_tile.formats.json_text import parse_json
+from tests.helpers.hostile_names import CHARACTERS
 
 
 @pytest.mark.parametrize(
@@ -72,8 +73,8 @@ def test_bombs_are_refused_quickly(bomb: bytes) -> None:
 
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64) | st.text(CHARACTERS, max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(CHARACTERS, max_size=4), inner, max_size=3),
     max_leaves=8,
 )
 

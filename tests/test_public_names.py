@@ -52,6 +52,5 @@ def test_the_package_is_typed() -> None:
     assert (PACKAGE / "py.typed").exists()
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_every_module_says_what_it_is_for(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text()))
+def test_every_module_says_what_it_is_for() -> None:
+    assert not [path for path in PACKAGE.rglob("*.py") if not path.read_text().startswith('"""')]

@@ -50,7 +50,9 @@ def test_a_python_example_prints_what_its_comments_say(code: str) -> None:
 @pytest.mark.parametrize("code", [code for code in PYTHON if "def test_" in code])
 def test_the_tests_in_it_pass(code: str, pytester: pytest.Pytester) -> None:
     path = pytester.makepyfile(code)
-    pytester.runpytest_subprocess("-p", "no:cacheprovider", path).assert_outcomes(passed=code.count("def test_"))
+    pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio", path).assert_outcomes(
+        passed=code.count("def test_")
+    )
 
 
 def test_the_descriptor_in_it_is_accepted_everywhere() -> None:
@@ -60,6 +62,7 @@ def test_the_descriptor_in_it_is_accepted_everywhere() -> None:
     assert check(part.desc, "1_0") == ()
 
 
+@pytest.mark.long
 def test_its_run_of_pytest_shows_the_lines_that_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     ((command, shown),) = (console for console in CONSOLES if console[0].startswith("pytest"))
     monkeypatch.delenv("DML_TILE_TARGET", raising=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -45,6 +46,7 @@ ROOMS: Final = (
 FLOORS: Final = {room: floor for floor, room in enumerate(ROOMS)}
 
 
+@cache
 def modules() -> dict[str, ast.Module]:
     return {
         ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): ast.parse(

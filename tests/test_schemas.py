@@ -24,6 +24,7 @@ from dml_tile.formats.json_text import parse_json
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.json import JsonReport
 from dml_tile.reports.report import ReportOptions
+from tests.helpers.hostile_names import CHARACTERS
 from tests.helpers.paths import EXAMPLES, ROOT
 from tests.helpers.tile_fields import TILE_FIELDS
 
@@ -75,7 +76,11 @@ def test_whatever_is_written_is_valid(tile: dict[str, Any]) -> None:
     assert accepts("dml_operator_desc", {"Type": "DML_OPERATOR_TILE", "Desc": dumped})
 
 
-ANYTHING = st.sampled_from([None, False, True, "FLOAT32", [1, 2], [-1]]) | st.integers(-2, 2**33) | st.text(max_size=3)
+ANYTHING = (
+    st.sampled_from([None, False, True, "FLOAT32", [1, 2], [-1]])
+    | st.integers(-2, 2**33)
+    | st.text(CHARACTERS, max_size=3)
+)
 FIELDS = [*FLAT, "Flags", "Strides", "DimensionCount", "TotalTensorSizeInBytes", "Type", "Foo"]
 
 

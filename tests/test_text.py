@@ -22,6 +22,7 @@ from dml_tile.text import (
     shortened_within,
     shown,
 )
+from tests.helpers.hostile_names import CHARACTERS
 
 NAMES = ("Sizes", "Strides", "Repeats")
 
@@ -52,7 +53,7 @@ def test_a_text_is_cut_at_its_end_or_in_its_middle(limit: int, end_cut: str, mid
     assert shortened_within("0123456789", limit) == middle_cut
 
 
-@given(st.text(max_size=40), st.integers(1, 45))
+@given(st.text(CHARACTERS, max_size=40), st.integers(1, 45))
 def test_a_cut_text_is_as_long_as_allowed(text: str, limit: int) -> None:
     for cut in (shortened, shortened_within):
         assert len(cut(text, limit)) == min(len(text), limit)

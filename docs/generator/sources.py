@@ -33,11 +33,11 @@ def tree_of(module: str) -> ast.Module:
 
 class _Hexadecimals(ast.NodeTransformer):
     def __init__(self, source: str) -> None:
-        self._source = source
+        self._lines = source.encode().splitlines()
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        text = ast.get_source_segment(self._source, node) if type(node.value) is int else None
-        return ast.Name(text) if text and text.startswith("0x") else node
+        text = self._lines[node.lineno - 1][node.col_offset : node.end_col_offset].decode()
+        return ast.Name(text) if type(node.value) is int and text.startswith("0x") else node
 
 
 def public_names(module: str) -> list[str]:

@@ -26,3 +26,6 @@ HOSTILE_NAMES: Final = (
     "~#/@",
 )
 """Without slashes and dots at their beginnings, so that each may be in a file's name too."""
+
+CHARACTERS = 'aZ09 *,:[{"\\/\n\r\t\0\x1f\x7f\x85é\u2028\ufeff\uffff😀'
+"""What texts are made of, the odd among it: to draw from all of Unicode, hypothesis takes seconds to list it."""
