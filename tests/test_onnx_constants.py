@@ -15,6 +15,7 @@ from dml_tile.readers.model_tile import KnownShapes
 from tests.helpers.onnx_graphs import (
     BOOL,
     INT64,
+    computed,
     constant,
     graph,
     model,
@@ -122,105 +123,75 @@ def test_a_subgraph_that_declares_an_outer_value_does_not_hide_it(tmp_path: Path
 
 # What is computed from constants
 
-TWO_THREE: Final = constant("a", [2, 3])
-SCALAR: Final = constant("s", 4)
 
-COMPUTED: Final = {
-    "Identity": ([node("Identity", ["a"], ["r"])], (2, 3)),
-    "Cast": ([constant("f", [2, 3], "float32"), node("Cast", ["f"], ["r"], to=INT64)], (2, 3)),
-    "Concat": ([constant("b", [7]), node("Concat", ["b", "b"], ["r"], axis=0)], (7, 7)),
-    "Unsqueeze": (
-        [constant("z", [0]), node("Unsqueeze", ["s", "z"], ["u"]), node("Concat", ["u", "u"], ["r"], axis=0)],
-        (4, 4),
-    ),
-    "Squeeze": ([constant("b", [[7, 8]]), constant("z", [0]), node("Squeeze", ["b", "z"], ["r"])], (7, 8)),
-    "Reshape": ([constant("b", [[7, 8]]), constant("m", [-1]), node("Reshape", ["b", "m"], ["r"])], (7, 8)),
-    "Gather": ([constant("i", [1, 1]), node("Gather", ["a", "i"], ["r"])], (3, 3)),
-    "Slice": (
-        [constant("b", [9, 8, 7]), constant("i", [1]), constant("j", [3]), node("Slice", ["b", "i", "j"], ["r"])],
-        (8, 7),
-    ),
-    "Add": ([node("Add", ["a", "a"], ["r"])], (4, 6)),
-    "Sub": ([node("Sub", ["s", "a"], ["r"])], (2, 1)),
-    "Mul": ([node("Mul", ["a", "s"], ["r"])], (8, 12)),
-    "Div": ([constant("b", [9, 9]), node("Div", ["b", "a"], ["r"])], (4, 3)),
-    "Mod": ([constant("b", [9, 10]), node("Mod", ["b", "s"], ["r"])], (1, 2)),
-    "Max": ([node("Max", ["a", "s"], ["r"])], (4, 4)),
-    "ReduceProd": (
-        [node("ReduceProd", ["a"], ["p"]), node("Concat", ["p", "p"], ["r"], axis=0)],
-        (6, 6),
-    ),
-    "Where": (
-        [
-            constant("m", [-1, 2]),
-            constant("n", -1),
-            node("Equal", ["m", "n"], ["q"]),
-            constant("o", [1, 1]),
-            node("Where", ["q", "o", "m"], ["r"]),
-        ],
-        (1, 2),
-    ),
-    "ConstantOfShape": (
-        [constant("b", [2]), node("ConstantOfShape", ["b"], ["r"], value=tensor("", [6]))],
-        (6, 6),
-    ),
-    "Expand": ([constant("b", [2]), node("Expand", ["s", "b"], ["r"])], (4, 4)),
-    "Range": ([constant("b", 1), constant("c", 3), node("Range", ["b", "c", "b"], ["r"])], (1, 2)),
-    "Split": ([constant("b", [1, 2, 3, 4]), node("Split", ["b"], ["l", "r"])], (3, 4)),
-    "Tile": ([constant("b", [7]), constant("t", [2]), node("Tile", ["b", "t"], ["r"])], (7, 7)),
-    "ScatterND": (
-        [constant("i", [[1]]), constant("v", [9]), node("ScatterND", ["a", "i", "v"], ["r"])],
-        (2, 9),
-    ),
-    "Shape": ([node("Shape", ["x"], ["r"])], (2, 3)),
-    "Size": ([node("Size", ["x"], ["n"]), node("Mul", ["n", "a"], ["r"])], (12, 18)),
-}
-
-
-@pytest.mark.parametrize("operator", COMPUTED)
-def test_repeats_are_computed_from_constants(operator: str, tmp_path: Path) -> None:
-    nodes, known = COMPUTED[operator]
-    found = nodes_of(model(TWO_THREE, SCALAR, *nodes, tile_node(name="T")), tmp_path)[-1]
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("r = Identity(a)", (2, 3)),
+        ("f = [2.0, 3.0]; r = Cast<to=7>(f)", (2, 3)),
+        ("b = [7]; r = Concat<axis=0>(b, b)", (7, 7)),
+        ("z = [0]; u = Unsqueeze(s, z); r = Concat<axis=0>(u, u)", (4, 4)),
+        ("b = [[7, 8]]; z = [0]; r = Squeeze(b, z)", (7, 8)),
+        ("b = [[7, 8]]; m = [-1]; r = Reshape(b, m)", (7, 8)),
+        ("i = [1, 1]; r = Gather(a, i)", (3, 3)),
+        ("b = [9, 8, 7]; i = [1]; j = [3]; r = Slice(b, i, j)", (8, 7)),
+        ("r = Add(a, a)", (4, 6)),
+        ("r = Sub(s, a)", (2, 1)),
+        ("r = Mul(a, s)", (8, 12)),
+        ("b = [9, 9]; r = Div(b, a)", (4, 3)),
+        ("b = [9, 10]; r = Mod(b, s)", (1, 2)),
+        ("r = Max(a, s)", (4, 4)),
+        ("p = ReduceProd(a); r = Concat<axis=0>(p, p)", (6, 6)),
+        ("m = [-1, 2]; n = -1; q = Equal(m, n); o = [1, 1]; r = Where(q, o, m)", (1, 2)),
+        ("b = [2]; r = ConstantOfShape<value = int64[1] {6}>(b)", (6, 6)),
+        ("b = [2]; r = Expand(s, b)", (4, 4)),
+        ("b = 1; c = 3; r = Range(b, c, b)", (1, 2)),
+        ("b = [1, 2, 3, 4]; l, r = Split(b)", (3, 4)),
+        ("b = [7]; t = [2]; r = Tile(b, t)", (7, 7)),
+        ("i = [[1]]; v = [9]; r = ScatterND(a, i, v)", (2, 9)),
+        ("r = Shape(x)", (2, 3)),
+        ("n = Size(x); r = Mul(n, a)", (12, 18)),
+    ],
+)
+def test_repeats_are_computed_from_constants(text: str, known: tuple[int, ...], tmp_path: Path) -> None:
+    found = nodes_of(model(*computed(f"a = [2, 3]; s = 4; {text}"), tile_node(name="T")), tmp_path)[-1]
     assert (found.pointer, getattr(found, "repeats", found)) == ("T", known)
 
 
 @pytest.mark.parametrize(
-    ("opset", "nodes"),
+    ("opset", "text"),
     [
-        (11, [constant("b", [[7, 8]]), node("Squeeze", ["b"], ["r"], axes=[0])]),
-        (11, [constant("b", [7]), node("Split", ["a"], ["s"]), node("Concat", ["s"], ["r"], axis=0)]),
-        (9, [constant("a", [5, 7, 8]), node("Slice", ["a"], ["r"], starts=[1], ends=[3])]),
-        (6, [constant("b", [[7, 8]]), constant("m", [2]), node("Reshape", ["b", "m"], ["r"])]),
+        (11, "b = [[7, 8]]; r = Squeeze<axes=[0]>(b)"),
+        (11, "a = [7, 8]; s = Split(a); r = Concat<axis=0>(s)"),
+        (9, "a = [5, 7, 8]; r = Slice<starts=[1], ends=[3]>(a)"),
+        (6, "b = [[7, 8]]; m = [2]; r = Reshape(b, m)"),
     ],
 )
-def test_older_forms_of_operators_are_computed_too(opset: int, nodes: list[NodeProto], tmp_path: Path) -> None:
-    if opset == 11 and nodes[-1].op_type == "Concat":
-        nodes = [constant("a", [7, 8]), *nodes]
-    assert repeats(*nodes, folder=tmp_path, opset=opset) == (7, 8)
+def test_older_forms_of_operators_are_computed_too(opset: int, text: str, tmp_path: Path) -> None:
+    assert repeats(*computed(text), folder=tmp_path, opset=opset) == (7, 8)
 
 
 @pytest.mark.parametrize(
-    "nodes",
+    "text",
     [
-        [node("Identity", ["given"], ["r"])],
-        [constant("a", [2, 3]), node("Add", ["a", "given"], ["r"])],
-        [constant("a", [2, 3]), constant("z", [0, 1]), node("Div", ["a", "z"], ["r"])],
-        [constant("a", [2, 2**62]), node("ReduceProd", ["a"], ["p"]), node("Concat", ["p", "given"], ["r"], axis=0)],
-        [constant("a", [10**12]), node("ConstantOfShape", ["a"], ["r"])],
-        [constant("a", 0), constant("b", 10**12), constant("c", 1), node("Range", ["a", "b", "c"], ["r"])],
-        [constant("a", [2, 3]), node("Stranger", ["a"], ["r"])],
-        [constant("a", [2, 3]), node("Identity", ["a"], ["r"], domain="com.stranger")],
-        [constant("a", [2, 3]), node("Cast", ["a"], ["r"])],
-        [node("Concat", [], ["r"], axis=0)],
-        [node("Shape", [], ["r"])],
+        "r = Identity(given)",
+        "a = [2, 3]; r = Add(a, given)",
+        "a = [2, 3]; z = [0, 1]; r = Div(a, z)",
+        f"a = [2, {2**62}]; p = ReduceProd(a); r = Concat<axis=0>(p, given)",
+        f"a = [{10**12}]; r = ConstantOfShape(a)",
+        f"a = 0; b = {10**12}; c = 1; r = Range(a, b, c)",
+        "a = [2, 3]; r = Stranger(a)",
+        "a = [2, 3]; r = com.stranger.Identity(a)",
+        "a = [2, 3]; r = Cast(a)",
+        "r = Concat<axis=0>()",
+        "r = Shape()",
     ],
 )
-def test_what_is_not_constant_or_fails_leaves_the_repeats_unknown(nodes: list[NodeProto], tmp_path: Path) -> None:
+def test_what_is_not_constant_or_fails_leaves_the_repeats_unknown(text: str, tmp_path: Path) -> None:
+    inputs = [typed("x", [2, 3]), typed("given", [2], INT64)]
     with warnings.catch_warnings(action="error"):
-        made = model(*nodes, tile_node(), inputs=[typed("x", [2, 3]), typed("given", [2], INT64)])
-        found = tile_in(made, tmp_path)
-    assert found.repeats is None
-    assert found.error == ""
+        found = tile_in(model(*computed(text), tile_node(), inputs=inputs), tmp_path)
+    assert (found.repeats, found.error) == (None, "")
 
 
 # Shapes
@@ -232,59 +203,46 @@ def test_a_known_shape_is_a_constant(attributes: dict[str, Any], known: tuple[in
     assert repeats(node("Shape", ["w"], ["r"], **attributes), folder=tmp_path, opset=15, inputs=inputs) == known
 
 
-def test_known_sizes_of_a_dynamic_shape_are_constants(tmp_path: Path) -> None:
-    nodes = [
-        node("Shape", ["x"], ["s"]),
-        constant("i", [1]),
-        node("Gather", ["s", "i"], ["n"]),
-        constant("one", [1]),
-        node("Concat", ["one", "n"], ["r"], axis=0),
-    ]
-    assert repeats(*nodes, folder=tmp_path, inputs=DYNAMIC) == (1, 3)
+@pytest.mark.parametrize(
+    ("shape", "text", "known"),
+    [
+        (["N", 3], "s = Shape(x); i = [1]; n = Gather(s, i); one = [1]; r = Concat<axis=0>(one, n)", (1, 3)),
+        (["N", 3], "r = Shape(x)", (None, 3)),
+        (["N", 3], "s = Shape(x); r = Add(s, s)", (None, 6)),
+        (["N", "M"], "s = Shape(x); r = Add(s, s)", None),
+        (["N", 3], "n = Size(x); m = [2]; r = Expand(n, m)", None),
+        ([2**62, 4], "n = Size(x); m = [2]; r = Expand(n, m)", None),  # the size is past int64
+    ],
+)
+def test_known_sizes_of_a_shape_are_constants_and_others_are_not(
+    shape: list[int | str], text: str, known: tuple[int | None, ...] | None, tmp_path: Path
+) -> None:
+    assert repeats(*computed(text), folder=tmp_path, inputs=[typed("x", shape)]) == known
 
 
-def test_unknown_sizes_of_a_dynamic_shape_are_not(tmp_path: Path) -> None:
-    assert repeats(node("Shape", ["x"], ["r"]), folder=tmp_path, inputs=DYNAMIC) == (None, 3)
-    added = [node("Shape", ["x"], ["s"]), node("Add", ["s", "s"], ["r"])]
-    assert repeats(*added, folder=tmp_path, inputs=DYNAMIC) == (None, 6)
-    assert repeats(*added, folder=tmp_path, inputs=[typed("x", ["N", "M"])]) is None
-    size = [node("Size", ["x"], ["n"]), constant("m", [2]), node("Expand", ["n", "m"], ["r"])]
-    assert repeats(*size, folder=tmp_path, inputs=DYNAMIC) is None
-
-
-def test_a_size_past_int64_is_no_constant(tmp_path: Path) -> None:
-    size = [node("Size", ["x"], ["n"]), constant("m", [2]), node("Expand", ["n", "m"], ["r"])]
-    assert repeats(*size, folder=tmp_path, inputs=[typed("x", [2**62, 4])]) is None
-
-
-def test_shapes_follow_computed_constants(tmp_path: Path) -> None:
-    nodes = [
-        node("Shape", ["x"], ["s"]),
-        constant("two", [2]),
-        node("Div", ["s", "two"], ["h"]),  # onnx's data propagation does not divide
-        node("Expand", ["e", "h"], ["b"]),
-        constant("r", [1, 2]),
-        tile_node("b"),
-    ]
-    found = tile_in(model(*nodes, inputs=[typed("x", [8, 6]), typed("e", [])]), tmp_path)
-    assert (found.shape, found.repeats) == ((4, 3), (1, 2))
-
-
-def test_names_of_dimensions_are_kept(tmp_path: Path) -> None:
-    nodes = [node("Shape", ["x"], ["s"]), node("Expand", ["e", "s"], ["b"]), constant("r", [1, 2]), tile_node("b")]
-    found = tile_in(model(*nodes, inputs=[*DYNAMIC, typed("e", [])]), tmp_path)
-    assert (found.shape, found.repeats) == (("N", 3), (1, 2))
+@pytest.mark.parametrize(
+    ("shape", "text", "known"),
+    [
+        # onnx's data propagation does not divide
+        ([8, 6], "s = Shape(x); two = [2]; h = Div(s, two); b = Expand(e, h); r = [1, 2]", (4, 3)),
+        (["N", 3], "s = Shape(x); b = Expand(e, s); r = [1, 2]", ("N", 3)),
+    ],
+)
+def test_shapes_follow_what_is_computed_and_keep_names(
+    shape: list[int | str], text: str, known: tuple[int | str, ...], tmp_path: Path
+) -> None:
+    made = model(*computed(text), tile_node("b"), inputs=[typed("x", shape), typed("e", [])])
+    found = tile_in(made, tmp_path)
+    assert (found.shape, found.repeats) == (known, (1, 2))
 
 
 @pytest.mark.parametrize("dim", [-1, None])
 def test_a_dimension_of_no_size_is_unknown(dim: int | None, tmp_path: Path) -> None:
-    assert tile_in(model(constant("r", [1, 2]), tile_node(), inputs=[typed("x", [dim, 3])]), tmp_path).shape == (
-        None,
-        3,
-    )
+    found = tile_in(model(constant("r", [1, 2]), tile_node(), inputs=[typed("x", [dim, 3])]), tmp_path)
+    assert found.shape == (None, 3)
 
 
-def test_names_that_inference_makes_up_are_not_told(tmp_path: Path) -> None:
+def test_names_that_inference_makes_up_are_left_out(tmp_path: Path) -> None:
     nodes = [node("NonZero", ["x"], ["z"]), constant("r", [1, 2]), tile_node("z")]
     assert tile_in(model(*nodes), tmp_path).shape == (2, None)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import onnx
+import onnx.parser
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from dml_tile.errors import Problem
@@ -27,6 +30,21 @@ def tensor(name: str, value: Any, dtype: str = "int64") -> TensorProto:
 
 def constant(name: str, value: Any, dtype: str = "int64") -> NodeProto:
     return node("Constant", [], [name], value=tensor("", value, dtype))
+
+
+def computed(text: str) -> list[NodeProto]:
+    """Return the nodes of lines, or of parts between ``;``, in ONNX's textual syntax: ``[name] y = Neg(x)``.
+
+    ``a = [2, 3]`` is a Constant of int64, with a point float32, with true or false bool.
+    """
+    return [_computed(*line.partition(" = ")) for line in map(str.strip, re.split("[;\\n]", text)) if line]
+
+
+def _computed(name: str, _: str, value: str) -> NodeProto:
+    if not re.fullmatch(r"[-\[\]\d., ]+|true|false|\[(true|false|, )+\]", value):
+        return onnx.parser.parse_node(f"{name} = {value}")
+    dtype = "float32" if "." in value else "bool" if "e" in value else "int64"
+    return constant(name, json.loads(value), dtype)
 
 
 def tile_node(x: str = "x", repeats: str = "r", output: str = "y", name: str = "") -> NodeProto:
