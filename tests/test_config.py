@@ -151,6 +151,12 @@ def test_the_contract_is_the_file_s_unless_it_is_given(check: Call) -> None:
         ("x = '\xff'", "unreadable TOML: "),
         (f"x = {'[' * 5000}", "unreadable TOML: "),
         (f"# {'x' * MAX_BYTES}", f"larger than {MAX_BYTES} bytes"),
+        (f"targets = {[1] * 500_000}", f"larger than {MAX_BYTES} bytes"),
+        *(
+            (f"{key} = {[entry] * 50_000}", f"tool.dml-tile.{key} is an array of 50000; at most 1000 entries are read")
+            for key in ("targets", "select", "ignore", "dim", "input-shape", "exclude", "paths")
+            for entry in (1, "")
+        ),
     ],
 )
 def test_what_makes_no_sense_is_an_error_that_names_file_and_key(check: Call, text: str, message: str) -> None:
@@ -225,6 +231,8 @@ def test_files_may_be_excluded_by_patterns(check: Call, monkeypatch: pytest.Monk
     assert sources("models", "old", "--exclude", "old") == ["models/a.json", "models/c.tmp.json"]
     assert sources("models", "old", "--exclude", "models/old") == ["models/a.json", "models/c.tmp.json", "old/d.json"]
     assert sources("models", "--exclude", "*.tmp.json", "--exclude", "old/") == ["models/a.json"]
+    configure(f"exclude = {['old/b.*', *map(str, range(999))]}")
+    assert sources("models") == ["models/a.json", "models/c.tmp.json"]
     assert sources("models", "--exclude", "lder") == ["models/a.json", "models/c.tmp.json", "models/old/b.json"]
     configure('paths = ["models"]\nexclude = ["models/old", "*.tmp.json"]')
     assert sources() == ["models/a.json"]
@@ -242,7 +250,7 @@ def test_a_quoted_pattern_is_expanded(check: Call) -> None:
     assert (result.exit_code, result.stderr) == (2, "dml-tile: models/*.onnx: no file matches the pattern\n")
 
 
-@pytest.mark.parametrize("key", [".".join("a" * 50_000), ".".join(['"a b"'] * 50_000), " . ".join("b" * 50_000)])
+@pytest.mark.parametrize("key", [".".join("a" * 50_000), ".".join(['"a b"'] * 40_000), " . ".join("b" * 50_000)])
 @pytest.mark.parametrize("form", ["{} = 1", "[{}]", "x = {{{} = 1}}"])
 def test_a_key_of_very_many_parts_is_refused_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, form: str
@@ -253,7 +261,7 @@ def test_a_key_of_very_many_parts_is_refused_at_once(
         nearest_config()
 
 
-@pytest.mark.parametrize("text", ["x = 0x" + "f" * 900_000, ("[[" + ".".join("a" * 90) + "]]\n") * 5_000])
+@pytest.mark.parametrize("text", ["x = 0x" + "f" * 250_000, ("[[" + ".".join("a" * 90) + "]]\n") * 1_400])
 def test_what_has_long_words_or_many_keys_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:

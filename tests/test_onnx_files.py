@@ -258,7 +258,11 @@ def test_external_repeats_are_seen_by_what_computes_with_them(tmp_path: Path) ->
         ({"location": "w.bin", "offset": "24"}, "'w.bin' ends before byte 40"),
         ({"location": "w.bin", "offset": str(2**70)}, "'w.bin' cannot be read"),
         ({"location": "w.bin", "offset": "-8"}, "offset '-8'"),
-        ({"location": "w.bin", "offset": "eight"}, "offset 'eight'"),
+        *(
+            ({"location": "w.bin", "offset": given}, f"offset {given!r}")
+            for given in ("eight", "٨", "８", "+8", " 8", "0_8")
+        ),
+        ({"location": "w.bin", "length": "１６"}, "length '１６' in 'w.bin'; the tensor has 16 bytes"),
         ({"location": "w.bin", "length": "8"}, "length '8' in 'w.bin'; the tensor has 16 bytes"),
         ({"location": "w.bin", "length": "9" * 5000}, "in 'w.bin'; the tensor has 16 bytes"),
     ],

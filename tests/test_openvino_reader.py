@@ -69,15 +69,6 @@ def test_a_tensorflow_saved_model_is_read_with_its_folder(tmp_path: Path) -> Non
         read(saved / "other.pb")
 
 
-def test_a_saved_model_s_variables_are_no_pipe(tmp_path: Path) -> None:
-    saved = tmp_path / "saved"
-    shutil.copytree(MODELS / "tile_saved_model", saved)
-    (saved / "variables").mkdir()
-    os.mkfifo(saved / "variables" / "variables.index")
-    with pytest.raises(InputError, match=r"'variables\.index', are not a regular file"):
-        read(saved / "saved_model.pb")
-
-
 @pytest.mark.parametrize("data_type", sorted(TILE_1_TYPES))
 def test_each_type_has_openvino_s_name(tmp_path: Path, data_type: str) -> None:
     assert read(tile_ir(tmp_path / "m.xml", data_type=data_type))[0].data_type == data_type
@@ -313,13 +304,43 @@ def test_an_ir_that_lies_is_refused(tmp_path: Path, old: str, new: str) -> None:
         read(burn_tile(tmp_path / "m.xml", (old, new)))
 
 
-@pytest.mark.parametrize("make", [pytest.param("mkfifo", marks=pytest.mark.posix), "mkdir"])
-def test_weights_that_are_no_file_are_refused(make: str, tmp_path: Path) -> None:
-    path = burn_tile(tmp_path / "m.xml")
-    path.with_suffix(".bin").unlink()
-    getattr(os, make)(path.with_suffix(".bin"))
-    with pytest.raises(InputError, match=r"its weights, 'm.bin', are not a regular file"):
-        read(path)
+@pytest.mark.posix
+@pytest.mark.parametrize(
+    ("model", "weights"),
+    [("saved_model.pb", "variables/variables.index"), ("m.pdmodel", "m.pdiparams"), ("m.xml", "m.bin")],
+)
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        *((kind, "its weights: '{}' is not a regular file$") for kind in ("pipe", "folder")),
+        ("link out", "its weights: '{}' leads outside the model's folder$"),
+        ("link in", "OpenVINO cannot read it: "),
+    ],
+)
+def test_weights_are_files_in_the_model_s_folder(
+    tmp_path: Path, model: str, weights: str, kind: str, problem: str
+) -> None:
+    folder, outside = tmp_path / "model", tmp_path / "outside"
+    shutil.copytree(MODELS / "tile_saved_model", folder)
+    burn_tile(folder / "m.xml")
+    (folder / "m.pdmodel").write_bytes(b"hello")
+    (folder / "m.bin").replace(outside)
+    place = folder / weights
+    place.parent.mkdir(exist_ok=True)
+    match kind:
+        case "pipe":
+            os.mkfifo(place)
+        case "folder":
+            place.mkdir()
+        case "link out":
+            place.symlink_to(outside)
+        case "link in":
+            place.symlink_to(outside.rename(folder / "real"))
+    if kind == "link in" and model == "m.xml":
+        assert read(folder / model)
+        return
+    with pytest.raises(InputError, match=problem.format(weights)):
+        read(folder / model)
 
 
 def test_weights_that_are_too_short_are_refused(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def test_a_source_is_looked_for_beside_the_model_then_in_the_current_folder(fold
         ("loop", "no usable path|does not exist"),
         ("a\0b", "no usable path"),
         ("x" * 5000, "no usable path|does not exist"),
+        ("a/" * 2000 + "x", "has 2001 parts; a path may have 256"),
     ],
 )  # fmt: skip
 def test_an_unusable_source_is_refused(folders: AllowedFolders, name: str, message: str) -> None:
@@ -70,6 +71,8 @@ def test_a_target_is_below_the_current_folder(folders: AllowedFolders) -> None:
         ("x" * 300, "no usable path"),
         ("a\0b", "no usable path"),
         ("current.bin", "'current.bin' exists; --overwrite replaces it"),
+        ("a/" * 2000 + "x", "has 2001 parts; a path may have 256"),
+        ("../current/" + "a/" * 100_000, "has 100002 parts; a path may have 256"),
     ],
 )  # fmt: skip
 def test_an_unusable_target_is_refused_beforehand(folders: AllowedFolders, name: str, message: str) -> None:

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Final
 
 import fsspec
 import pytest
+from typer.testing import CliRunner
 
-from dml_tile.files.urls import file_of, is_url
+from dml_tile.checks.models import check_model
+from dml_tile.cli.app import app
+from dml_tile.errors import InputError
+from dml_tile.files.urls import Url, file_of, source_named
 from dml_tile.readers import remote
+from dml_tile.reports.formats import FORMATS
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES
@@ -40,11 +50,34 @@ def memory() -> Iterator[Any]:
     system.store.clear()
 
 
-class SilentHandler(SimpleHTTPRequestHandler):
-    """Serves a folder, and logs nothing."""
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, list[object]]]:
+    """The URL of a folder's server, and the requests that it gets."""
+    requested: list[object] = []
 
-    def log_message(self, *args: object) -> None:
-        pass
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *args: object) -> None:
+            requested.append(args)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
+        Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}", requested
+        server.shutdown()
+
+
+def pack(name: str, members: Mapping[str, str | bytes]) -> None:
+    """Write an archive, whose kind is its suffix."""
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(name, "w", zipfile.ZIP_DEFLATED) as archive:
+            for member, content in members.items():
+                archive.writestr(member, content)
+        return
+    with tarfile.open(name, "w") as tar:
+        for member, content in members.items():
+            data = content.encode() if isinstance(content, str) else content
+            entry = tarfile.TarInfo(member)
+            entry.size = len(data)
+            tar.addfile(entry, BytesIO(data))
 
 
 def put(system: Any, path: str, content: bytes | str | dict[str, Any]) -> None:
@@ -53,11 +86,168 @@ def put(system: Any, path: str, content: bytes | str | dict[str, Any]) -> None:
     system.pipe_file(path, text.encode() if isinstance(text, str) else text)
 
 
+def sources(check: Call, *arguments: str) -> list[tuple[str, int]]:
+    """The sources of a check without problems, each with the number of its tiles."""
+    result = check(*arguments, "--format", "json")
+    assert result.stderr == ""
+    return [(source["source"], source["tiles"]) for source in json.loads(result.stdout)["sources"]]
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("argument", "text", "file"),
+    [
+        # what is the same without credentials is empty
+        ("s3://bucket/a.onnx", "", "bucket/a.onnx"),
+        ("zip://in/a.onnx::archive.zip", "", "in/a.onnx"),
+        ("simplecache::s3://bucket/a.onnx", "", "bucket/a.onnx"),
+        ("simplecache::zip://a::gs://b/c.zip", "", "a"),
+        ("https://h:8080/p@1/a.onnx", "", "h:8080/p@1/a.onnx"),
+        ("s3://b/day=0?/part=1/*.onnx", "", "b/day=0?/part=1/*.onnx"),
+        ("abfs://container@account.host/a", "", "container@account.host/a"),
+        ("https://h/a.onnx?token", "https://h/a.onnx?***", "h/a.onnx"),
+        ("https://h/a.onnx#x?y=1", "https://h/a.onnx?***", "h/a.onnx"),
+        ("https://me:se@cr/et@h/a.onnx?sig=a/b", "https://***@h/a.onnx?***", "***@h/a.onnx"),
+        ("https://token@h/a.onnx", "https://***@h/a.onnx", "***@h/a.onnx"),
+        ("https://me:se::cret@h/a", "https://***@h/a", "***@h/a"),
+        ("s3://key:se/cret@b/a?versionId=1", "s3://***@b/a?***", "***@b/a"),
+        ("zip://a::https://me:secret@h/z.zip?sig=1", "zip://a::https://***@h/z.zip?***", "a"),
+        *((name, None, name) for name in ("a.onnx", r"C:\models\a.onnx", "C:/a.onnx", "c://a.onnx", r"\\?\C:\a", "-")),
+        *((name, None, name) for name in ("plain::y.json", "zip::a.zip", "dask::x.json", "./s3://a", "a/b://c")),
+    ],
+)
+def test_an_argument_is_a_url_or_a_path_and_shows_no_credentials(argument: str, text: str | None, file: str) -> None:
+    source = source_named(argument)
+    assert isinstance(source, Url) == (text is not None)
+    assert source == (text or argument)
+    assert file_of(source) == file
+    again = pickle.loads(pickle.dumps(source_named(source)))
+    assert (type(again), again) == (type(source), source)
+    assert not isinstance(again, Url) or again.typed == argument
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("dask::memory://a.json", "reference://a.json", "reference::memory://a.json", "github://o:r@main/a.json"),
+        *("HTTPS://h/a.json", "zip://a.json", "simplecache://a.json", "zip://a.json::dask::a.zip", "libarchive://a::z"),
+        *("memory://a.json::s3://b/c", "s3://b::zip://c::d.zip"),
+    ],
+)
+def test_protocols_that_are_not_listed_are_an_error_that_names_those_that_are(
+    check: Call, memory: Any, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setattr(fsspec.core, "url_to_fs", lambda *_: pytest.fail("a store is opened"))
+    result = check(url)
+    assert result.exit_code == 2
+    assert "; https, http, s3, gs, gcs, az, abfs, hf, memory, file are read, and zip, tar, " in result.stderr
+
+
+SECRETS: Final = ("hush", "token", "AKIA")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://me:hush/token@127.0.0.1:1/a.onnx?sig=AKIA",
+        "http://me:hush@127.0.0.1:1/a.json?token",
+        "zip://a.json::http://hush@127.0.0.1:1/z.zip?X-Amz-Signature=AKIA",
+        "s3://AKIA:hush@b/a.onnx",
+        "dask://me:hush@h/a?token=AKIA",
+        "memory://me:hush@bad.json",
+        "memory://me:hush@*.xml?token=1",
+    ],
+)
+def test_credentials_in_a_url_are_in_no_report_and_no_error(
+    call: Call, check: Call, memory: Any, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(memory, "/me:hush@bad.json", BAD)
+    monkeypatch.setattr("sys.argv", ["dml-tile", "check", url])
+    outputs = [f"--format={name}:{name}" for name in FORMATS]
+    results = [
+        CliRunner().invoke(app, ["check", url, *outputs, "--write-baseline", "known"], obj=["check", url]),
+        *(call(command, url) for command in ("check", "lower", "show")),
+    ]
+    written = [Path(name).read_text() for name in (*FORMATS, "known")]
+    try:
+        written.append(str(check_model(url)))
+    except InputError as error:
+        written.append(str(error))
+    for text in (*written, *(result.output for result in results)):
+        assert not re.search("|".join(SECRETS), text)
+    assert "dml-tile check" in Path("html").read_text()
+    assert "***" in Path("html").read_text()
+
+
+MEMBERS: Final = ("http://127.0.0.1:{port}/x.json", "file://{folder}/x.json", "plain::y.json", "reference::x.json")
+
+
+@pytest.mark.parametrize("suffix", ["zip", "tar"])
+def test_members_of_an_archive_are_read_from_it_whatever_their_names_look_like(
+    check: Call, tmp_path: Path, suffix: str
+) -> None:
+    write("x.json", BAD)
+    with served(tmp_path) as (root, requested):
+        port = root.rpartition(":")[2]
+        names = [name.format(port=port, folder=tmp_path) for name in MEMBERS]
+        pack(f"e.{suffix}", dict.fromkeys([*names, "../x.json", "a.json"], json.dumps(TILE)))
+        result = check(f"{suffix}://::e.{suffix}", "--format", "json")
+    assert not requested
+    output = json.loads(result.stdout)
+    assert {one["verdict"] for one in output["results"]} == {"accepted"}
+    found = [source["source"] for source in output["sources"]]
+    assert f"{suffix}://a.json::e.{suffix}" in found
+    assert f"{suffix}://plain::y.json::e.{suffix}" in found
+    assert len(found) == len(names) + 1  # .. is a hidden folder
+
+
+def test_a_member_whose_name_its_store_takes_for_another_is_an_error(check: Call) -> None:
+    pack("e.zip", {"a.json": json.dumps(BAD), "zip://a.json": json.dumps(TILE), "/a.json": json.dumps(TILE)})
+    result = check("zip://::e.zip")
+    assert result.exit_code == 2
+    assert "zip://zip://a.json::e.zip: its store takes this name for another one" in result.stderr
+    assert "zip:///a.json::e.zip: its store takes this name for another one" in result.stderr
+    assert result.stdout.count("zip://a.json::e.zip: refused") == 1
+    assert ": accepted" not in result.stdout
+
+
+@pytest.mark.parametrize(("depth", "is_read"), [(5, True), (900, False)])
+@pytest.mark.parametrize("layers", ["{}://::e.{}", "{}://0/a/x.json::e.{}", "simplecache::{}://::e.{}"])
+def test_an_archive_of_deeply_nested_members_is_refused(check: Call, depth: int, is_read: bool, layers: str) -> None:
+    for kind in ("zip", "tar"):
+        pack(
+            f"e.{kind}",
+            {f"{i}/{'a/' * depth}x.json": json.dumps(TILE) for i in range(40)} | {"0/a/x.json": json.dumps(TILE)},
+        )
+        result = check(layers.format(kind, kind))
+        assert result.exit_code == (0 if is_read else 2)
+        assert is_read or "has too many members in folders that are nested too deep" in result.stderr
+
+
+def test_an_archive_of_many_members_is_opened_twice(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    pack("e.zip", {f"{i}.json": json.dumps(TILE) for i in range(100)})
+    opened: list[object] = []
+
+    class Archive(zipfile.ZipFile):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            opened.append(self)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(zipfile, "ZipFile", Archive)
+    assert len(sources(check, "zip://::e.zip")) == 100
+    assert len(opened) == 2
+
+
+# Models
+
+
 @pytest.mark.parametrize(
     ("sizes", "problem"),
     [
-        ({"m.onnx": 100}, "m.onnx: has 100 bytes; at most 99 are fetched of a model and its weights"),
-        ({"m.xml": 50, "m.bin": 50}, "m.xml: has 50 bytes; at most 99 are fetched of a model and its weights"),
+        ({"m.onnx": 100}, "m.onnx: has more than 99 bytes with its weights, the most that is fetched"),
+        ({"m.xml": 50, "m.bin": 50}, "m.xml: has more than 99 bytes with its weights, the most that is fetched"),
         ({"m.pb": 99}, "m.pb: OpenVINO"),
     ],
 )
@@ -70,7 +260,6 @@ def test_a_model_over_the_bound_is_not_fetched(
     monkeypatch.setattr(remote, "MAX_BYTES", 99)
     if not is_known:
         monkeypatch.setattr(type(memory), "info", lambda _, path: {"name": path, "type": "file", "size": None})
-        problem = re.sub("has .*", "has more than 99 bytes, which are fetched of a model and its weights", problem)
     result = check(f"memory://{next(iter(sizes))}")
     assert result.exit_code == 2
     assert result.stderr.startswith(f"dml-tile: memory://{problem}")
@@ -89,45 +278,29 @@ def test_a_model_is_given_up_when_a_client_waits_too_long(
         answers.set()
 
 
-def test_a_copy_has_the_files_beside_a_model_and_goes_with_its_block(memory: Any) -> None:
-    for path in (
-        "m.xml",
-        "m.bin",
-        "saved/saved_model.pb",
-        "saved/variables/variables.index",
-        "saved/assets/vocabulary",
-    ):
-        put(memory, f"/{path}", path)
-    for url, names in (
-        ("memory://m.xml", ["m.bin", "m.xml"]),
-        ("memory://m.bin", ["m.bin"]),
-        ("memory://saved/saved_model.pb", ["saved_model.pb", "variables.index"]),
-    ):
-        with remote.local_copy(url) as copy:
-            assert copy.read_text() == url.removeprefix("memory://")
-            assert sorted(path.name for path in copy.parent.rglob("*") if path.is_file()) == names
-        assert not copy.parent.exists()
+@pytest.mark.parametrize("text", ["<net>" + "<data " * 200_000, "<net>" + '<data offset="1" ' * 100_000])
+def test_a_fetched_xml_file_is_looked_at_in_linear_time(check: Call, text: str) -> None:
+    pack("e.zip", {"m.xml": text})
+    started = time.process_time()
+    assert check("zip://::e.zip").exit_code == 2
+    assert time.process_time() - started < 15
 
 
 @pytest.mark.parametrize(
-    ("name", "file"),
+    ("url", "names"),
     [
-        ("s3://bucket/a.onnx", "bucket/a.onnx"),
-        ("memory://a.json", "a.json"),
-        ("zip://in/a.onnx::archive.zip", "in/a.onnx"),
-        ("simplecache::s3://bucket/a.onnx", None),
-        ("a.onnx", None),
-        (r"C:\models\a.onnx", None),
-        ("C:/models/a.onnx", None),
-        ("c://models/a.onnx", None),
-        (r"\\?\C:\a.onnx", None),
-        ("-", None),
+        ("memory://m.xml", ["m.bin", "m.xml"]),
+        ("memory://m.bin", ["m.bin"]),
+        ("memory://saved/saved_model.pb", ["saved_model.pb", "variables.index"]),
     ],
 )
-def test_a_url_is_told_from_a_path(name: str, file: str | None) -> None:
-    assert is_url(name) == (file is not None or name.startswith("simplecache"))
-    if not name.startswith("simplecache"):
-        assert file_of(name) == (file or name)
+def test_a_copy_has_the_files_beside_a_model_and_goes_with_its_block(memory: Any, url: str, names: list[str]) -> None:
+    for path in ("m.xml", "m.bin", "saved/saved_model.pb", "saved/variables/variables.index", "saved/assets/words"):
+        put(memory, f"/{path}", path)
+    with remote.RemoteFiles().local_copy(Url(url)) as copy:
+        assert copy.read_text() == url.removeprefix("memory://")
+        assert sorted(path.name for path in copy.parent.rglob("*") if path.is_file()) == names
+    assert not copy.parent.exists()
 
 
 def test_a_model_in_memory_is_checked_as_a_file_is(memory: Any, check: Call) -> None:
@@ -154,43 +327,35 @@ def test_folders_and_patterns_are_expanded(memory: Any, check: Call) -> None:
     put(memory, "/zoo/tile.json", TILE)
     put(memory, "/zoo/package.json", {"name": "other"})
     put(memory, "/zoo/readme.md", "text")
-    output = json.loads(check("memory://zoo", "--format", "json").stdout)
-    assert [source["source"] for source in output["sources"]] == [
-        "memory:///zoo/b.onnx",
-        "memory:///zoo/in/a.onnx",
-        "memory:///zoo/saved/saved_model.pb",
-        "memory:///zoo/tile.json",
-    ]
-    output = json.loads(check("memory://zoo/*.onnx", "memory://zoo/**/a.onnx", "--format", "json").stdout)
-    assert [source["source"] for source in output["sources"]] == ["memory:///zoo/b.onnx", "memory:///zoo/in/a.onnx"]
-    output = json.loads(check("memory://zoo", "--exclude", "in", "--exclude", "saved", "--format", "json").stdout)
-    assert [source["source"] for source in output["sources"]] == ["memory:///zoo/b.onnx", "memory:///zoo/tile.json"]
-    assert "memory://zoo/*.xml: no file matches the pattern" in check("memory://zoo/*.xml").stderr
     put(memory, "/bare/readme.md", "text")
+    for arguments, names in (
+        (["memory://zoo"], ["b.onnx", "in/a.onnx", "saved/saved_model.pb", "tile.json"]),
+        (["memory://zoo/*.onnx", "memory://zoo/**/a.onnx"], ["b.onnx", "in/a.onnx"]),
+        (["memory://zoo/*.onnx", "memory://zoo/b.onnx", "memory://zoo/in"], ["b.onnx", "in/a.onnx"]),
+        (["memory://zoo", "--exclude", "in", "--exclude", "saved"], ["b.onnx", "tile.json"]),
+    ):
+        output = json.loads(check(*arguments, "--format", "json").stdout)
+        found = [source["source"] for source in output["sources"]]
+        assert found == [f"memory:///zoo/{name}" for name in names]
+    assert "memory://zoo/*.xml: no file matches the pattern" in check("memory://zoo/*.xml").stderr
     assert "memory://bare: the folder holds no models" in check("memory://bare").stderr
 
 
 def test_an_archive_s_files_are_checked(check: Call) -> None:
-    with zipfile.ZipFile("zoo.zip", "w") as archive:
-        archive.write(MODELS / "two_tiles.onnx", "in/two_tiles.onnx")
-        archive.writestr("a.json", json.dumps(TILE))
-    output = json.loads(check("zip://::zoo.zip", "zip://in/*.onnx::zoo.zip", "--format", "json").stdout)
-    names = [source["source"] for source in output["sources"]]
-    assert names == ["zip://a.json::zoo.zip", *["zip://in/two_tiles.onnx::zoo.zip"] * 2]
-    assert "errors" not in output
+    pack("zoo.zip", {"in/two_tiles.onnx": (MODELS / "two_tiles.onnx").read_bytes(), "a.json": json.dumps(TILE)})
+    found = [("zip://a.json::zoo.zip", 1), ("zip://in/two_tiles.onnx::zoo.zip", 2)]
+    for arguments in (["zip://::zoo.zip"], ["zip://*.json::zoo.zip", "zip://in/*.onnx::zoo.zip", "zip://::zoo.zip"]):
+        assert sources(check, *arguments) == found
 
 
 def test_a_server_s_files_are_checked(check: Call, tmp_path: Path) -> None:
     shutil.copy(MODELS / "two_tiles.onnx", tmp_path)
-    write(str(tmp_path / "a.json"), BAD)
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SilentHandler, directory=str(tmp_path))) as server:
-        Thread(target=server.serve_forever).start()
-        root = f"http://127.0.0.1:{server.server_port}"
-        result = check(f"{root}/a.json", f"{root}/*.onnx", f"{root}/b.json", "--format", "json")
-        server.shutdown()
-    output = json.loads(result.stdout)
-    names = [(source["source"], source["tiles"]) for source in output["sources"]]
-    assert names == [(f"{root}/a.json", 1), (f"{root}/two_tiles.onnx", 2), (f"{root}/b.json", 0)]
+    write("a.json", BAD)
+    with served(tmp_path) as (root, _):
+        names = [(f"{root}/a.json", 1), (f"{root}/two_tiles.onnx", 2)]
+        assert sources(check, f"{root}/a.json", f"{root}/*.onnx") == names
+        assert sources(check, f"{root}/two_tiles.onnx?token=1") == [(f"{root}/two_tiles.onnx?***", 2)]
+        result = check(f"{root}/b.json")
     assert result.stderr == f"dml-tile: {root}/b.json: there is no such file\n"
 
 
@@ -208,7 +373,7 @@ def test_reports_give_the_url(memory: Any, check: Call) -> None:
         ("memory://empty.onnx", b"", "is not an ONNX model: it is empty"),
         ("memory://bad.onnx", b"\xff" * 99, "is not an ONNX model: it is truncated, or another format"),
         ("memory://bad.json", b"{", "unreadable JSON"),
-        ("nowhere://a.json", None, "Protocol not known: nowhere"),
+        ("nowhere://a.json", None, "has the protocol 'nowhere'"),
         ("zip://a.json::missing.zip", None, "there is no such file"),
         ("zip://a.json::broken.zip", None, "cannot be read: BadZipFile"),
     ],

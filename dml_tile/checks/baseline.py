@@ -15,6 +15,7 @@ from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
 from dml_tile.checks.selection import Selection
 from dml_tile.errors import ConfigError
+from dml_tile.files.urls import Url
 from dml_tile.findings import Finding
 from dml_tile.input_errors import problems_of
 from dml_tile.text import printable, printable_json
@@ -125,8 +126,8 @@ def _entry(result: Result, finding: Finding, folder: Path) -> Entry:
 
 def _place(source: str, folder: Path) -> str:
     """Return a source as a path from the baseline's folder on; from the root if it is on another drive."""
-    if source == _STANDARD_INPUT:
-        return source
+    if source == _STANDARD_INPUT or isinstance(source, Url):
+        return str(source)
     try:
         place = os.path.relpath(source, folder)
     except ValueError:

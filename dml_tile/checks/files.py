@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from glob import has_magic, iglob
-from pathlib import Path, PurePath
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from fnmatch import translate
+from glob import has_magic
+from pathlib import PurePath
 from typing import Final, TypeAlias
 
-from dml_tile.errors import Problem
-from dml_tile.files.urls import file_of, is_url
+from dml_tile.errors import InputError, Problem
+from dml_tile.files.patterns import Matches
+from dml_tile.files.urls import Url, file_of
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded, may_have_tiles
@@ -25,9 +26,9 @@ ChosenTiles: TypeAlias = Iterator[tuple[str, JsonDescriptor | TileNode]]
 MAX_LISTED: Final = 10
 
 _NO_MATCH: Final = Problem("", "no file matches the pattern")
+_OUTSIDE: Final = Problem("", "leads out of the folder of pyproject.toml, which names it in paths")
 
 
-@dataclass(frozen=True, slots=True)
 class Exclusion:
     """Patterns of files and folders that are left out, as ``build``, ``*.tmp.onnx`` or ``models/old``.
 
@@ -35,23 +36,34 @@ class Exclusion:
     that matches is left out with all that is in it. ``*`` matches slashes too.
     """
 
-    patterns: tuple[str, ...] = ()
-    base: str = "."
+    def __init__(self, patterns: tuple[str, ...] = (), base: str = ".") -> None:
+        each = (translate(f"*/{PurePath(pattern).as_posix()}") for pattern in patterns)
+        self._matches = re.compile("|".join(each)).match if patterns else None
+        self._base = base
+        self._folders: dict[PurePath, bool] = {}
 
     def leaves_out(self, file: str) -> bool:
         """Return True if a file, named relative to the current folder, is excluded."""
-        if not self.patterns or file == "-":
+        if self._matches is None or file == "-":
             return False
         try:
-            path = PurePath(file_of(file) if is_url(file) else os.path.relpath(file, self.base))
+            path = PurePath(file_of(file) if isinstance(file, Url) else os.path.relpath(file, self._base))
         except ValueError:  # on Windows, of another drive
             path = PurePath(file)
-        places = [place.as_posix() for place in (path, *path.parents)]
-        return any(
-            fnmatchcase(place, pattern) or fnmatchcase(f"/{place}", f"*/{pattern}")
-            for place in places
-            for pattern in (PurePath(pattern).as_posix() for pattern in self.patterns)
-        )
+        return self._matches(f"/{path.as_posix()}") is not None or self._leaves_out_folder(path.parent)
+
+    def _leaves_out_folder(self, folder: PurePath) -> bool:
+        """Return True if a folder, or one that it is in, is excluded; look at each folder once."""
+        assert self._matches is not None
+        new = []
+        while folder not in self._folders and folder != folder.parent:
+            new.append(folder)
+            folder = folder.parent
+        is_out = self._folders.setdefault(folder, self._matches(f"/{folder.as_posix()}") is not None)
+        for folder in reversed(new):
+            is_out = is_out or self._matches(f"/{folder.as_posix()}") is not None
+            self._folders[folder] = is_out
+        return is_out
 
 
 _NOTHING: Final = Exclusion()
@@ -60,31 +72,58 @@ _NOTHING: Final = Exclusion()
 def files_named(
     names: Sequence[str], complain: Complain, *, exclusion: Exclusion = _NOTHING, skips_others: bool = False
 ) -> list[str]:
-    """Return the files to check: those that are named or match a pattern, and those of the named folders.
+    """Return the files to check, each once: those that are named or match a pattern, and those of the named folders.
 
     What the ``exclusion`` leaves out is passed over everywhere; with ``skips_others``, so are files without tiles, as
-    in folders. ``complain`` is called for each name that stands for no file.
+    in folders. ``complain`` is called for each name that stands for no file, and for links out of a ProjectPath's
+    project.
     """
-    files: list[str] = []
+    files: dict[Hashable, str] = {}
+    walked: set[PurePath] = set()
     for name in names:
-        matching = _globbed(name)
-        if not matching:
-            complain(name, _NO_MATCH)
-        for match in matching:
-            found = list(expanded(match))
+        for match in _matches(name, complain, exclusion):
+            if _identity(match) in walked:
+                continue
+            found = list(expanded(match, walked))
             if not found:
-                complain(match, _NO_MATCH if is_url(match) and has_magic(match) else EMPTY_FOLDER)
+                complain(match, _NO_MATCH if isinstance(match, Url) and has_magic(match) else EMPTY_FOLDER)
             if found != [match] or not skips_others or may_have_tiles(match):
-                files += (file for file in found if not exclusion.leaves_out(file))
-    return files
+                for file in found:
+                    if not exclusion.leaves_out(file):
+                        files.setdefault(_identity(file), file)
+    return [*files.values()]
 
 
-def _globbed(name: str) -> list[str]:
-    """Return the files that a name stands for: itself, or, if it is a pattern and no file, those that match it."""
-    pattern = os.path.splitdrive(name)[1]  # without the question mark of \\?\C:
-    if name != "-" and not is_url(name) and has_magic(pattern) and not Path(name).exists():
-        return sorted(iglob(name, recursive=True))  # noqa: PTH207  # a pathlib pattern cannot be absolute
-    return [name]
+def _matches(name: str, complain: Complain, exclusion: Exclusion) -> list[str]:
+    """Return the files and folders that a name stands for: itself, or, if it is a pattern, those that match it."""
+    if not is_pattern(name):
+        return [name]
+    try:
+        matches = Matches(name)
+    except InputError as error:
+        complain(name, *error.problems)
+        return []
+    outside = [link for link in matches.outside if not exclusion.leaves_out(link)]
+    for link in outside:
+        complain(link, _OUTSIDE)
+    if not matches.names and not outside:
+        complain(name, _NO_MATCH)
+    return matches.names
+
+
+def is_pattern(name: str) -> bool:
+    """Return True if a name stands for the paths that match it: it has wildcards, and is no file itself."""
+    if name == "-" or isinstance(name, Url):
+        return False
+    # without the question mark of \\?\C:
+    return has_magic(os.path.splitdrive(name)[1]) and not os.path.exists(name)  # noqa: PTH110 - Path.exists may raise
+
+
+def _identity(name: str) -> Hashable:
+    """Return a key that is the same for two names of a file."""
+    if isinstance(name, Url):
+        return name.identity
+    return None if name == "-" else PurePath(name)
 
 
 def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, complain: Complain) -> ChosenTiles:

@@ -13,6 +13,7 @@ from dml_tile.checks.file_check import file_check
 from dml_tile.checks.result import Result, results
 from dml_tile.directml.targets import TargetLike
 from dml_tile.errors import InputError, Problem
+from dml_tile.files.urls import Url, source_named
 from dml_tile.findings import Against
 from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.model_tile import ONNXRUNTIME
@@ -58,8 +59,9 @@ def check_model(
 def _named_file(model: str | os.PathLike[str] | ModelProto) -> Iterator[tuple[str, str]]:
     """Yield the model's name in results, and its file."""
     if isinstance(model, str | os.PathLike):
-        saved_model = Path(model, SAVED_MODEL)
-        yield os.fspath(model), str(saved_model) if saved_model.is_file() else os.fspath(model)
+        name = source_named(model)
+        saved_model = Path(name, SAVED_MODEL)
+        yield name, str(saved_model) if not isinstance(name, Url) and saved_model.is_file() else name
         return
     if not hasattr(model, "SerializeToString"):
         raise TypeError(f"a path or an onnx.ModelProto was expected, not a {type(model).__name__}")

@@ -19,7 +19,7 @@ from dml_tile.checks.files import files_named
 from dml_tile.checks.result import Result
 from dml_tile.directml.targets import TargetLike
 from dml_tile.errors import Problem
-from dml_tile.files.urls import is_url
+from dml_tile.files.urls import Url, source_named
 from dml_tile.findings import Against
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.readers.sources import Sources, is_model_file
@@ -60,18 +60,18 @@ def sweep(
 ) -> Iterator[CheckedFile]:
     """Yield the results of files in their order, as they come.
 
-    ``paths`` are files, folders, patterns, and URLs that fsspec opens (extra ``remote``). ``targets`` None means the
-    current target. The workers of an ``executor``, such as a ProcessPoolExecutor or
-    ``Client.get_executor(pure=False)`` of Dask, check the files: they must have dml_tile, and reach the files by the
-    same names. A file whose worker dies is checked again, and has a problem if it dies again. The other parameters are
-    those of ``check_model``.
+    ``paths`` are files, folders, patterns, and URLs: strings with ``://``, which fsspec opens (extra ``remote``). Each
+    file comes once. ``targets`` None means the current target. The workers of an ``executor``, such as a
+    ProcessPoolExecutor or ``Client.get_executor(pure=False)`` of Dask, check the files: they must have dml_tile, and
+    reach the files by the same names. A file whose worker dies is checked again, and has a problem if it dies again.
+    The other parameters are those of ``check_model``.
 
     Raises ValueError for an unknown target, back end or ``against``; BrokenExecutor once the executor takes no more
     files, as a ProcessPoolExecutor one of whose processes died.
     """
     chosen = [None] if targets is None else targets
     check = file_check(chosen, against, via=via, dims=dims, input_shapes=input_shapes)
-    return _checked_files([os.fspath(path) for path in paths], check, Workers(executor) if executor else None)
+    return _checked_files([source_named(path) for path in paths], check, Workers(executor) if executor else None)
 
 
 def _checked_files(paths: Sequence[str], check: FileCheck, workers: Workers | None) -> Iterator[CheckedFile]:
@@ -181,7 +181,7 @@ def _way(file: str) -> tuple[bool, int]:
     """Return whether no other process can read a file, or should, and how many like it make a chunk."""
     if file == "-" or file.startswith(("/dev/", "/proc/")):
         return True, 1
-    if is_url(file):
+    if isinstance(file, Url):
         return False, FILES_OF_A_CHUNK
     try:
         status = os.stat(file)  # noqa: PTH116  # a tenth of Path's time

@@ -9,17 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from dml_tile.checks.files import Exclusion
 from dml_tile.errors import ConfigError
+from dml_tile.files.patterns import ProjectPath
 from dml_tile.findings import Against
 from dml_tile.input_errors import problems_of
 from dml_tile.text import shown
 
-MAX_BYTES: Final = 2**20
+MAX_BYTES: Final = 2**18
 """The size of the largest pyproject.toml that is read."""
+
+MAX_ENTRIES: Final = 1000
+"""The entries of a setting's longest list, such as the patterns of ``exclude``."""
 
 MAX_KEY_PARTS: Final = 100
 """The parts of the longest dotted key: tomllib takes quadratic time for them."""
@@ -33,7 +37,14 @@ _FILE: Final = "pyproject.toml"
 _TABLE: Final = "tool.dml-tile"
 
 
-def _inside(path: str, info: ValidationInfo) -> str:
+def _bounded(value: object) -> object:
+    """Return a list that is short enough, so that an error for each of its entries takes little time."""
+    if isinstance(value, list) and len(value) > MAX_ENTRIES:
+        raise PydanticCustomError("too_many", f"at most {MAX_ENTRIES} entries are read")
+    return value
+
+
+def _inside(path: str, info: ValidationInfo) -> ProjectPath:
     """Return a path below the folder of pyproject.toml as seen from the current one."""
     folder = info.context
     assert isinstance(folder, Path)
@@ -43,7 +54,11 @@ def _inside(path: str, info: ValidationInfo) -> str:
         is_inside = False
     if not is_inside:
         raise PydanticCustomError("path_outside", f"a path below the folder of {_FILE} was expected")
-    return os.path.relpath(folder / path)
+    return ProjectPath(os.path.relpath(folder / path), folder)
+
+
+_Bounded: Final = BeforeValidator(_bounded)
+_Texts = Annotated[tuple[str, ...], _Bounded]
 
 
 class Settings(BaseModel):
@@ -51,17 +66,17 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    targets: tuple[str, ...] = ()
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
+    targets: _Texts = ()
+    select: _Texts = ()
+    ignore: _Texts = ()
     against: Against | None = None
     via: str | None = None
-    dim: tuple[str, ...] = ()
-    input_shape: tuple[str, ...] = Field(default=(), alias="input-shape")
-    exclude: tuple[str, ...] = ()
+    dim: _Texts = ()
+    input_shape: _Texts = Field(default=(), alias="input-shape")
+    exclude: _Texts = ()
     fail_on: Literal["error", "warning", "note", "never"] | None = Field(default=None, alias="fail-on")
     baseline: Annotated[str, AfterValidator(_inside)] = ""
-    paths: tuple[Annotated[str, AfterValidator(_inside)], ...] = ()
+    paths: Annotated[tuple[Annotated[str, AfterValidator(_inside)], ...], _Bounded] = ()
 
 
 _KEYS: Final = [field.alias or name for name, field in Settings.model_fields.items()]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from dml_tile.input_errors import unreadable
+from dml_tile.text import shown
+
+MAX_PARTS: Final = 256
+"""The parts of the longest path or pattern that is followed."""
 
 _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
@@ -35,8 +39,10 @@ class AllowedFolders:
         Raises InputError, with ``pointer``, if it is missing, hidden, outside the folders, behind a link or not a
         regular file.
         """
+        has_one = len(self.sources) == 1
         for folder in self.sources:
-            path = self._path_below(self.sources, folder, name, pointer, "the model's folder and the current one")
+            label = "the model's folder" if has_one else "the model's folder and the current one"
+            path = self._path_below(self.sources, folder, name, pointer, label)
             try:
                 status = path.stat()
             except OSError:  # there is none, or the name is too long
@@ -45,7 +51,8 @@ class AllowedFolders:
                 raise unreadable(pointer, f"{name!r} is not a regular file")
             self.protect(status)
             return path
-        raise unreadable(pointer, f"{name!r} does not exist, neither in the model's folder nor in the current one")
+        where = " in the model's folder" if has_one else ", neither in the model's folder nor in the current one"
+        raise unreadable(pointer, f"{name!r} does not exist{where}")
 
     def writable(self, name: str, pointer: str) -> Path:
         """Return the path to write ``name`` to, relative to the folder for outputs.
@@ -84,6 +91,8 @@ class AllowedFolders:
 
     def _path_below(self, allowed: tuple[Path, ...], folder: Path, name: str, pointer: str, label: str) -> Path:
         """Return the path of ``name``, relative to a folder; ``label`` is what messages call the allowed folders."""
+        if (count := len(PurePath(name).parts)) > MAX_PARTS:
+            raise unreadable(pointer, f"{shown(name)} has {count} parts; a path may have {MAX_PARTS}")
         try:
             path = Path(os.path.normpath(folder.resolve() / name))
             resolved = path.resolve()

@@ -1,57 +1,112 @@
-"""Names of files that are URLs, which fsspec opens: ``s3://bucket/model.onnx``, ``zip://model.onnx::archive.zip``."""
+"""Names of files in stores that fsspec opens: ``s3://bucket/model.onnx``, ``zip://model.onnx::archive.zip``.
+
+What a name means is decided once, where it comes in, and its type says so from then on: a ``Url`` is in a store, any
+other string is a path, whatever it looks like.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from dml_tile.errors import InputError
 from dml_tile.input_errors import unreadable
 from dml_tile.text import shortened
 
-# of two letters or more: one and a colon are a drive of Windows
-_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(?:://|::)")
+STORES: Final = ("https", "http", "s3", "gs", "gcs", "az", "abfs", "hf", "memory", "file")
+"""The protocols of URLs that are read."""
 
+LAYERS: Final = ("zip", "tar", "simplecache", "filecache")
+"""The protocols that are read over a URL or a path: ``zip://a.json::https://host/archive.zip``."""
+
+MAX_NESTING: Final = 2**24
+"""The sum of the squares of the depths of an archive's members: fsspec looks at each part of each of their folders."""
+
+_CACHES: Final = ("simplecache", "filecache")  # which have the paths of what they are over
+_MEMORY: Final = "memory"  # whose paths may begin with a slash or not
+_SERVERS: Final = ("https", "http")  # whose paths are URLs
+_PROTOCOL: Final = r"[A-Za-z][A-Za-z0-9+.\-]+"  # of two letters or more: one and a colon are a drive of Windows
+_URL: Final = re.compile(rf"(?:{_PROTOCOL}::)*{_PROTOCOL}://")
+_HIDDEN: Final = "***"
+_PASSWORD: Final = re.compile(r"(?<=://)[^/@:]*:(?!\d+/).*@")  # digits alone are a port
+_USER: Final = re.compile(r"(?<=://)[^/@\s]*@")
+_QUERY: Final = re.compile(r"(?<=\?)[\w.\-]+=\S*")
 _MAX_REASON_LENGTH: Final = 300
 
 
-def is_url(name: str) -> bool:
-    """Return True if a name is a URL."""
-    return _URL.match(name) is not None
+class Url(str):
+    """The URL of a file or folder, without credentials; ``typed`` has them. ``file`` is its path in its store.
 
-
-def file_of(name: str) -> str:
-    """Return the file itself, without what holds it: ``a/model.onnx`` of ``zip://a/model.onnx::archive.zip``.
-
-    A name that is no URL is returned as it is.
+    ``member`` is the path of what was found in the store that ``typed`` opens. It is never parsed. The ``identity`` is
+    the same for two names of a file.
     """
-    return name.partition("::")[0].partition("://")[2] if is_url(name) else name
+
+    __slots__ = ("file", "identity", "member", "typed")
+    typed: str
+    member: str | None
+    file: str
+    identity: tuple[str, ...]
+
+    def __new__(cls, typed: str, member: str | None = None) -> Self:
+        links = _links(typed)
+        place = next((i for i, link in enumerate(links) if link not in _CACHES), -1)  # whose path it is
+        protocol, _, path = links[place].partition("://")
+        if member is not None:
+            path = member.partition("://")[2] if protocol in _SERVERS else member
+            links[place] = f"{protocol}://{path}"
+        shown = list(map(_without_credentials, links))
+        if member is not None and protocol not in _SERVERS:
+            shown[place] = links[place]  # it may look like one with credentials
+        url = super().__new__(cls, "::".join(shown))
+        url.typed, url.member = typed, member
+        url.file = shown[place].partition("://")[2].partition(f"?{_HIDDEN}")[0]
+        links[place] = f"{protocol}://{path.lstrip('/') if protocol == _MEMORY else path}"
+        url.identity = tuple(links)
+        return url
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.typed, self.member
 
 
-def located(url: str) -> tuple[Any, str]:
+def source_named(argument: str | os.PathLike[str]) -> str:
+    """Return the source that an argument of the command line or of the API names: a Url, or a path."""
+    if isinstance(argument, str) and not isinstance(argument, Url) and _URL.match(argument):
+        return Url(argument)
+    return os.fspath(argument)
+
+
+def file_of(source: str) -> str:
+    """Return the path of a source's file, in its store if it is a Url."""
+    return source.file if isinstance(source, Url) else source
+
+
+def opened_store(typed: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the path in it. Raises InputError, or what a client raises."""
     try:
         from fsspec.core import url_to_fs
     except ImportError:
         raise unreadable("", "is a URL, which fsspec reads: pip install fsspec") from None
     try:
-        system, path = url_to_fs(url)
-    except (ImportError, ValueError) as error:  # which package is missing, or that the protocol is unknown
+        system, path = url_to_fs(_allowed(typed))
+    except ImportError as error:  # which package is missing
         raise unreadable("", str(error)) from None
+    _require_flat(getattr(system, "fs", system))
     return system, path
 
 
-def url_of(path: str, url: str) -> str:
-    """Return the URL of a path that was found under another URL."""
-    head, chained, rest = url.partition("::")
-    return path if "://" in path else f"{head.partition('://')[0]}://{path}{chained}{rest}"
+def _require_flat(system: Any) -> None:
+    """Raise InputError for an archive whose folders fsspec would take too long to list."""
+    names = system.zip.namelist() if system.protocol == "zip" else system.index if system.protocol == "tar" else ()
+    if sum(name.count("/") ** 2 for name in names) > MAX_NESTING:
+        raise unreadable("", "has too many members in folders that are nested too deep")
 
 
 @contextmanager
-def reported() -> Iterator[None]:
-    """Raise InputError for whatever fsspec or a client raises within the block."""
+def reported(url: Url) -> Iterator[None]:
+    """Raise InputError for whatever fsspec or a client raises within the block, without the URL's credentials."""
     try:
         yield
     except (InputError, MemoryError):
@@ -59,5 +114,36 @@ def reported() -> Iterator[None]:
     except FileNotFoundError:
         raise unreadable("", "there is no such file") from None
     except Exception as error:  # of any class: clients have their own
-        reason = shortened(f"{type(error).__name__}: {error}", _MAX_REASON_LENGTH)
-        raise unreadable("", f"cannot be read: {reason}") from None
+        message = _QUERY.sub(_HIDDEN, _USER.sub(f"{_HIDDEN}@", str(error)))
+        reason = f"{type(error).__name__}{f': {message}' if url.typed == Url(url.typed) else ''}"
+        raise unreadable("", f"cannot be read: {shortened(reason, _MAX_REASON_LENGTH)}") from None
+
+
+def _links(typed: str) -> list[str]:
+    """Return the parts of a chain: layers, and what they are over."""
+    links, rest = [], typed
+    while rest.partition("::")[1] and re.split("::|://", rest, maxsplit=1)[0] in LAYERS:
+        link, _, rest = rest.partition("::")
+        links.append(link)
+    return [*links, rest]
+
+
+def _without_credentials(link: str) -> str:
+    """Return a part of a chain without a password, the user of a server, and what a query says."""
+    link = _PASSWORD.sub(f"{_HIDDEN}@", link)
+    if link.startswith(tuple(f"{protocol}://" for protocol in _SERVERS)):
+        return re.sub(r"[?#].*", f"?{_HIDDEN}", _USER.sub(f"{_HIDDEN}@", link))
+    return _QUERY.sub(_HIDDEN, link)
+
+
+def _allowed(typed: str) -> str:
+    """Return a URL with ``file://`` before a path at its end. Raises InputError for a protocol that is not read."""
+    *layers, store = _links(typed)
+    if layers and "://" not in store and "::" not in store:
+        store = f"file://{store}"
+    protocol = re.split("::|://", store, maxsplit=1)[0]
+    if protocol not in STORES or "::" in store:
+        wrong = f"{protocol} over something else" if protocol in STORES else f"the protocol {protocol!r}"
+        layered = f"{', '.join(LAYERS[:-1])} and {LAYERS[-1]} over one of these or over a path"
+        raise unreadable("", f"has {wrong}; {', '.join(STORES)} are read, and {layered}")
+    return "::".join([*layers, store])

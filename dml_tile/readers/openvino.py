@@ -30,6 +30,7 @@ from openvino.op import Constant
 from dml_tile.dialects.openvino import TILE_1
 from dml_tile.dialects.request import INT64_MAX
 from dml_tile.errors import InputError
+from dml_tile.files.paths import AllowedFolders
 from dml_tile.input_errors import unreadable
 from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.model_tile import Dimension, KnownShapes, TileNode, tile_node
@@ -40,6 +41,9 @@ MAX_POINTER_LENGTH: Final = 200
 
 _FORMATS: Final = {"ir": "OpenVINO IR", "paddle": "Paddle", "tf": "TensorFlow", "tflite": "TensorFlow Lite"}
 """The formats that are read, by OpenVINO's names of its front ends."""
+
+_WEIGHTS: Final = {"ir": ".bin", "paddle": ".pdiparams"}
+"""The suffixes of the files beside a model that OpenVINO reads its weights from."""
 
 _BODIES: Final = {
     # the graphs inside an operator: their names in a pointer, and the methods that give them
@@ -91,7 +95,7 @@ def _read(path: Path) -> ov.Model:
     if path.name == SAVED_MODEL:
         path = path.parent
         for variables in path.glob("variables/*"):
-            _require_file(variables)
+            _weights(path, f"variables/{variables.name}")
     front_end = FrontEndManager().load_by_model(path)
     if front_end is None:
         raise unreadable("", "OpenVINO finds no reader for it: it is of another format, damaged, or too large")
@@ -100,8 +104,9 @@ def _read(path: Path) -> ov.Model:
         raise unreadable("", f"OpenVINO would read it as {name}; {', '.join(_FORMATS.values())} and *.onnx are read")
     if name == "ir":
         _require_bare(path)
-        _require_file(path.with_suffix(".bin"))
-    return ov.Core().read_model(path)
+    suffix = _WEIGHTS.get(name)
+    weights = _weights(path.parent, path.with_suffix(suffix).name) if suffix else None
+    return ov.Core().read_model(path, weights) if weights else ov.Core().read_model(path)
 
 
 def _require_bare(path: Path) -> None:
@@ -111,10 +116,17 @@ def _require_bare(path: Path) -> None:
             raise unreadable("", f"an IR begins with {expected}")
 
 
-def _require_file(weights: Path) -> None:
-    """Raise InputError for weights that would make OpenVINO wait, such as a pipe."""
-    if weights.exists() and not weights.is_file():
-        raise unreadable("", f"its weights, {weights.name!r}, are not a regular file")
+def _weights(folder: Path, name: str) -> Path | None:
+    """Return the path of a model's weights; None without. Raises InputError for those that are not in its folder.
+
+    Raises it also for what is no regular file: OpenVINO would wait for a pipe.
+    """
+    if not (folder / name).exists():
+        return None
+    try:
+        return AllowedFolders((folder,), allow_hidden=True, follow_links=True).readable(name, "")
+    except InputError as error:
+        raise unreadable("", f"its weights: {error}") from None
 
 
 def _shapes(model: ov.Model, known_shapes: KnownShapes) -> dict[Any, Any]:

@@ -8,16 +8,17 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final, Self
 
 from dml_tile.errors import InputError, Problem
-from dml_tile.files.urls import file_of, is_url
+from dml_tile.files.urls import Url, file_of
 from dml_tile.readers.descriptors import JsonDescriptor, read_source
 from dml_tile.readers.file_kinds import SAVED_MODEL, SAVED_MODEL_PARTS
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 
 if TYPE_CHECKING:
+    from dml_tile.readers.remote import RemoteFiles
     from dml_tile.readers.sandbox.parent import ModelReader
 
 EMPTY_FOLDER: Final = Problem("", "the folder holds no models and no descriptors; links that leave it are not followed")
@@ -58,6 +59,7 @@ class Sources:
         """The seconds that were lost to models that cannot be read."""
         self._models = ExitStack()
         self._reader: ModelReader | None = None
+        self._remote: RemoteFiles | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -76,23 +78,25 @@ class Sources:
 
     def parts(self, name: str) -> Iterator[JsonDescriptor | TileNode | Problem]:
         """Yield the tiles and problems of a file, which may be a URL, or of standard input (``-``)."""
-        if is_url(name):
+        if isinstance(name, Url):
             yield from self._remote_parts(name)
         elif is_model_file(name):
             yield from self._model_parts(Path(name))
         else:
             yield from read_source(name)
 
-    def _remote_parts(self, url: str) -> Iterator[JsonDescriptor | TileNode | Problem]:
-        from dml_tile.readers.remote import local_copy, opened
+    def _remote_parts(self, url: Url) -> Iterator[JsonDescriptor | TileNode | Problem]:
+        if self._remote is None:
+            from dml_tile.readers.remote import RemoteFiles  # which most checks need not
 
+            self._remote = RemoteFiles()
         try:
             if is_model_file(url):
-                with local_copy(url) as copy:
+                with self._remote.local_copy(url) as copy:
                     yield from self._model_parts(copy)
             else:
-                with opened(url) as file:
-                    yield from read_source(file_of(url), file)
+                with self._remote.opened(url) as file:
+                    yield from read_source(url.file, file)
         except InputError as error:
             yield from error.problems
 
@@ -107,17 +111,17 @@ class Sources:
         self.seconds_lost = self._reader.seconds_lost
 
 
-def expanded(name: str) -> Iterator[str]:
+def expanded(name: str, walked: set[PurePath] | None = None) -> Iterator[str]:
     """Yield a file itself; for a folder, the files at any depth that may have tiles, ordered by name; so of URLs.
 
     A TensorFlow SavedModel's folder is one source, its saved_model.pb; other models next to that are sources too. Skips
     hidden folders, links that leave the folder or lead nowhere, and XML, JSON and .pb files of other kinds.
-    Yields files and folders that cannot be opened, so that their reader reports why.
+    Yields files and folders that cannot be opened, so that their reader reports why. Adds folders to ``walked``.
     """
-    if is_url(name):
+    if isinstance(name, Url):
         yield from _remote_files(name)
     elif name != "-" and _is_folder(name):
-        yield from _files_below(Path(name))
+        yield from _files_below(Path(name), set() if walked is None else walked)
     else:
         yield name
 
@@ -125,37 +129,36 @@ def expanded(name: str) -> Iterator[str]:
 def may_have_tiles(name: str) -> bool:
     """Return True if a file would be read when found in a folder, and for anything that is not a regular file."""
     file = Path(name)
-    return not file.is_file() or _may_have_tiles(file, file.resolve().parent)
+    return isinstance(name, Url) or not file.is_file() or _may_have_tiles(file, file.resolve().parent)
 
 
-def _remote_files(url: str) -> Iterator[str]:
-    from dml_tile.readers.remote import found_in
+def _remote_files(url: Url) -> Iterator[Url]:
+    from dml_tile.readers.remote import RemoteFiles
 
+    remote = RemoteFiles()
     try:
-        found, are_of_folder = found_in(url)
+        found, are_of_folder = remote.found_in(url)
     except InputError:  # which its reader reports
         found, are_of_folder = [url], False
     if not are_of_folder:
         yield from found
         return
-    root = file_of(url).strip("/")
-    paths = {file: PurePosixPath(file_of(file).strip("/").removeprefix(root)) for file in found}
-    saved_models = {path.parent for path in paths.values() if path.name == SAVED_MODEL}
-    for file, path in paths.items():
+    root = url.file.strip("/")
+    paths = [PurePosixPath(file.file.strip("/").removeprefix(root)) for file in found]
+    saved_models = {path.parent for path in paths if path.name == SAVED_MODEL}
+    for file, path in zip(found, paths, strict=True):
         is_hidden = any(part.startswith(".") for part in path.parent.parts)
         is_part = any(each.parent in saved_models and each.name in SAVED_MODEL_PARTS for each in (path, *path.parents))
-        if not is_hidden and not is_part and _remote_may_have_tiles(file, path):
+        if not is_hidden and not is_part and _remote_may_have_tiles(remote, file, path):
             yield file
 
 
-def _remote_may_have_tiles(url: str, path: PurePosixPath) -> bool:
-    from dml_tile.readers.remote import opened
-
+def _remote_may_have_tiles(remote: RemoteFiles, url: Url, path: PurePosixPath) -> bool:
     suffix = path.suffix.lower()
     if suffix not in _KINDS or path.name == SAVED_MODEL:
         return suffix in MODEL_SUFFIXES
     try:
-        with opened(url) as file:
+        with remote.opened(url) as file:
             return _KINDS[suffix].search(file.read(_BEGINNING)) is not None
     except InputError:
         return True
@@ -168,19 +171,38 @@ def _is_folder(name: str) -> bool:
         return False
 
 
-def _files_below(folder: Path) -> Iterator[str]:
+def _files_below(folder: Path, walked: set[PurePath]) -> Iterator[str]:
     try:
         root = folder.resolve()
     except OSError:  # the current folder was removed
         yield str(folder)
         return
-    unopened: list[OSError] = []
-    for path, folders, files in os.walk(folder, onerror=unopened.append):
-        parts = SAVED_MODEL_PARTS if SAVED_MODEL in files else frozenset()
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in parts)
-        found = (Path(path, name) for name in sorted(files) if name not in parts)
-        yield from (str(file) for file in found if _may_have_tiles(file, root))
-    yield from (str(error.filename) for error in unopened)
+    unopened: list[Path] = []
+    left = [folder]
+    while left:
+        path = left.pop()
+        walked.add(path)
+        try:
+            folders, files = _entries(str(path))
+        except OSError:
+            unopened.append(path)
+            continue
+        yield from (str(path / name) for name in files if _may_have_tiles(path / name, root))
+        left += [path / name for name in reversed(folders)]
+    yield from map(str, unopened)
+
+
+def _entries(folder: str) -> tuple[list[str], list[str]]:
+    """Return the names of the folders to walk in a folder, and those of its files. Raises OSError."""
+    folders, files = [], []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                files.append(entry.name)
+            elif not entry.name.startswith("."):
+                folders.append(entry.name)
+    parts = SAVED_MODEL_PARTS if SAVED_MODEL in files else frozenset()
+    return sorted(set(folders) - parts), sorted(set(files) - parts)
 
 
 def _may_have_tiles(file: Path, root: Path) -> bool:

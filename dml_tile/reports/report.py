@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
 from dml_tile.errors import Problem
-from dml_tile.files.urls import is_url
+from dml_tile.files.urls import Url
 from dml_tile.findings import Against, Severity
 
 if TYPE_CHECKING:  # only text has one
@@ -73,7 +73,7 @@ class Report(Protocol):
 
 def shown_from_here(source: str) -> str:
     """Return a file's name from the current folder, with slashes, as text; a URL as it is."""
-    return in_text(source if is_url(source) else from_here(source).as_posix())
+    return in_text(source if isinstance(source, Url) else from_here(source).as_posix())
 
 
 def from_here(source: str) -> PurePath:

@@ -18,7 +18,7 @@ from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
 from dml_tile.directml.pages import TILE_PAGE
 from dml_tile.errors import Position
-from dml_tile.files.urls import is_url
+from dml_tile.files.urls import Url
 from dml_tile.findings import Severity
 from dml_tile.reports.grouped import GroupedFinding, RunTimeNote, grouped_findings, run_time_notes
 from dml_tile.reports.report import Problems, ReportOptions, from_here
@@ -137,7 +137,7 @@ def _region(position: Position) -> Json:
 
 def _uri(source: str) -> str:
     """Return a reference relative to the current folder, or the URI of what is not in it."""
-    if is_url(source):
+    if isinstance(source, Url):
         return quote(source, safe="/:@!$&'()*+,;=?%~")
     path = from_here(source)
     return path.as_uri() if path.is_absolute() else quote(path.as_posix(), errors="surrogateescape")

@@ -158,6 +158,7 @@ def check(
     from dml_tile.checks.files import Exclusion, files_named
     from dml_tile.cli.config import nearest_config
     from dml_tile.cli.jobs import chosen_workers, counted_files
+    from dml_tile.files.urls import source_named
     from dml_tile.findings import Severity
     from dml_tile.readers.model_tile import KnownShapes
     from dml_tile.text import did_you_mean
@@ -190,7 +191,7 @@ def check(
             known,
             threshold,
         )
-        names = files or settings.paths
+        names = [*map(source_named, files)] if files else settings.paths
         if not names:
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
         require_other_files(wanted, names)

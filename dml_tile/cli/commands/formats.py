@@ -90,10 +90,11 @@ def origin_of(context: typer.Context, targets: Sequence[Target]) -> Origin:
     from datetime import UTC, datetime
 
     from dml_tile.checks.lowerings import as_typed
+    from dml_tile.files.urls import source_named
     from dml_tile.reports.report import Origin
 
     return Origin(
-        command=as_typed(["dml-tile", *context.obj]) if context.obj else "",
+        command=as_typed(["dml-tile", *map(source_named, context.obj)]) if context.obj else "",
         targets=tuple(target.name for target in targets),
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
     )

@@ -65,11 +65,13 @@ def lower(
 ) -> None:
     """Find tiles that do the same at an older target; exits with 1 if a tile has none."""
     from dml_tile.checks.files import chosen_tiles
+    from dml_tile.files.urls import source_named
     from dml_tile.lowering.lower import LoweringOptions
     from dml_tile.reports.lowering import print_lowered
 
     target = one_target(targets, "tiles are lowered for one target")
     status = ExitStatus()
+    file = source_named(file)
     chosen = chosen_tiles(file, known_shapes(dims, input_shapes, infer), pointer, status.complain)
     options = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
     tiles = _lowered(chosen, target, status, options)

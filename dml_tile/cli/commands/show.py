@@ -56,11 +56,13 @@ def show(
 ) -> None:
     """Draw a tile's tensors as they lie in memory; exits with 1 if there are findings, or one cannot be drawn."""
     from dml_tile.checks.files import chosen_tiles
+    from dml_tile.files.urls import source_named
 
     if output is not None and PurePath(output).suffix.lower() not in IMAGES:
         raise typer.BadParameter(f"{output!r} does not end in .svg or .html", param_hint="--output")
     target = one_target(targets, "tiles are drawn with the findings of one target")
     status = ExitStatus()
+    file = source_named(file)
     chosen = chosen_tiles(file, known_shapes(dims, input_shapes, infer), pointer, status.complain)
     if output is None:
         _print_drawings(chosen, target, status)

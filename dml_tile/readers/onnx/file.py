@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -139,6 +140,9 @@ _EXTERNAL_TYPES: Final[dict[int, np.dtype[Any]]] = {
 }
 """The types of shapes, repeats and axes; of no other is external data read."""
 
+_NUMBER: Final = re.compile("[0-9]{1,24}")
+"""An offset or a length of external data."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unread:
@@ -201,13 +205,11 @@ def _external(tensor: TensorProto, folder: Path) -> Array:
     dtype = _EXTERNAL_TYPES[tensor.data_type]
     count = math.prod(tensor.dims)
     wanted = count * dtype.itemsize
-    try:
-        offset, length = int(entries.get("offset", 0)), int(entries.get("length", wanted))
-        if offset < 0 or length != wanted:
-            raise ValueError
-    except ValueError:
+    numbers = entries.get("offset", "0"), entries.get("length", str(wanted))
+    if not all(map(_NUMBER.fullmatch, numbers)) or int(numbers[1]) != wanted:
         given = f"offset {shown(entries.get('offset'))} and length {shown(entries.get('length'))}"
-        raise unreadable(where, f"{given} in {location!r}; the tensor has {wanted} bytes") from None
+        raise unreadable(where, f"{given} in {location!r}; the tensor has {wanted} bytes")
+    offset = int(numbers[0])
     try:
         with path.open("rb") as file:
             file.seek(offset)
