@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.dxdispatch_parser.comparison import KNOWN_DIFFERENCES, RECORDED, differences
-from tests.dxdispatch_parser.draws import Draws, draw
+from tests.helpers.dxdispatch_answers import KNOWN_DIFFERENCES, RECORDED, differences
 
 ANSWERS: Final[list[tuple[str, dict[str, Any]]]] = [json.loads(line) for line in RECORDED.read_text().splitlines()]
 PARTS: Final = 8
@@ -37,12 +36,6 @@ def test_a_difference_would_be_noticed() -> None:
     assert list(differences(text, answer | {"resources": changed}))
     refused = next(text for text, answer in ANSWERS if "refused" in answer)
     assert list(differences(refused, {"resources": {}, "dispatchables": {}, "commands": 0}))
-
-
-def test_the_same_models_are_drawn_again() -> None:
-    random = Draws(1)
-    texts = {draw(random) for _ in range(len(ANSWERS) + 10)}
-    assert {text for text, _ in ANSWERS} <= texts
 
 
 def test_known_differences_are_few() -> None:

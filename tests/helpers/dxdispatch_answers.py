@@ -100,28 +100,3 @@ def _tensor(tensor: TensorDesc | None) -> list[Any]:
     total = buffer.total_tensor_size_in_bytes if is_whole else None
     counts = [int(tensor.type), int(buffer.data_type), int(buffer.flags), buffer.dimension_count]
     return [*counts, sizes, strides, total, buffer.guaranteed_base_offset_alignment]
-
-
-def recorded(answer: Json) -> Json:
-    """The parser's answer as it is kept: long texts as their hashes, totals left out where it read beyond an array."""
-    if "resources" not in answer:
-        return {"refused": str(answer["refused"]).partition("\n")[0][:100]}
-    resources = {
-        name: [data_type, size, digest(data), *(shown and digest(shown) for shown in texts)]
-        for name, (data_type, deferred, size, _, data, *texts) in answer["resources"].items()
-        if not deferred
-    }
-    return {**answer, "resources": resources, "dispatchables": {
-        name: _kept(each) for name, each in answer["dispatchables"].items()
-    }}  # fmt: skip
-
-
-def _kept(dispatchable: Any) -> Any:
-    if not isinstance(dispatchable, list):
-        return None
-    source, destination, *others = dispatchable
-    for tensor in (source, destination):
-        _, _, _, count, sizes, strides, _, _ = tensor
-        if not len(sizes or ()) >= count > 0 or (strides is not None and len(strides) < count):
-            tensor[6] = None
-    return [source, destination, *others]
