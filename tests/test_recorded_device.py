@@ -103,22 +103,23 @@ def why_without_a_meaning(case: Case) -> str | None:
 MEANT: Final = [case for case in CASES if why_without_a_meaning(case) is None]
 
 
-@pytest.mark.parametrize("case", MEANT, ids=lambda case: f"{case['runtime']}-{case['group']}-{case['id']}")
-def test_the_device_answers_as_recorded(case: Case) -> None:
-    if case["group"].startswith("create_device"):
-        assert created(case) == case["hresult"]
-    elif "out" in case:
-        assert supported(case) == (case["hresult"], case["out"])
-    else:
-        result, made = api(case)
-        assert result == case["hresult"]
-        if "binding" in case:
-            properties = made.get_binding_properties()
-            assert case["binding"] == {
-                "RequiredDescriptorCount": properties.required_descriptor_count,
-                "TemporaryResourceSize": properties.temporary_resource_size,
-                "PersistentResourceSize": properties.persistent_resource_size,
-            }
+@pytest.mark.parametrize("group", sorted({case["group"] for case in MEANT}))
+def test_the_device_answers_as_recorded(group: str) -> None:
+    for case in (case for case in MEANT if case["group"] == group):
+        if group.startswith("create_device"):
+            assert created(case) == case["hresult"], case
+        elif "out" in case:
+            assert supported(case) == (case["hresult"], case["out"]), case
+        else:
+            result, made = api(case)
+            assert result == case["hresult"], case
+            if "binding" in case:
+                properties = made.get_binding_properties()
+                assert case["binding"] == {
+                    "RequiredDescriptorCount": properties.required_descriptor_count,
+                    "TemporaryResourceSize": properties.temporary_resource_size,
+                    "PersistentResourceSize": properties.persistent_resource_size,
+                }, case
 
 
 def test_compiling_twice_gives_two_objects() -> None:

@@ -160,11 +160,11 @@ class Life(RuleBasedStateMachine):
         initializer.operators = chosen
         initializer.resets += 1
 
-    @precondition(lambda self: not self.removed)
-    @rule(target=ready, chosen=st.lists(consumes(operators), min_size=2, max_size=3, unique_by=id), data=st.data())
-    def initialise_several(self, chosen: list[Operator], data: st.DataObject) -> Any:
+    @precondition(lambda self: not self.removed and len(self.bundle("operators")) > 1)
+    @rule(target=ready, chosen=st.tuples(consumes(operators), consumes(operators)), data=st.data())
+    def initialise_several(self, chosen: tuple[Operator, ...], data: st.DataObject) -> Any:
         """All the steps of one initialisation of several operators, between ranges that seldom overlap."""
-        initializer = Initializer(self.device.create_operator_initializer([one.made for one in chosen]), chosen)
+        initializer = Initializer(self.device.create_operator_initializer([one.made for one in chosen]), [*chosen])
         bound = Table(table(self.device, initializer.made), initializer, 0)
         offsets = data.draw(st.permutations(range(0, 2048, 256)))
         buffers = [data.draw(st.sampled_from(self.all_buffers))[0] for _ in range(2 * len(chosen))]
