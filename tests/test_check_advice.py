@@ -59,22 +59,20 @@ def test_what_is_json_is_read_whatever_its_name(check: Call) -> None:
     assert "unreadable JSON" in check(write("m.json", "{")).stderr
 
 
-def test_an_onnx_model_on_standard_input_is_named(check: Call) -> None:
+def test_an_onnx_model_where_none_is_read_is_named(call: Call) -> None:
     save("a.onnx", 2, 3)
-    result = check("-", stdin=Path("a.onnx").read_bytes())
-    assert result.exit_code == 2
-    assert "is an ONNX model; models are read from files: save it as a file named *.onnx" in result.stderr
+    for command, message in (
+        ("check -", "is an ONNX model; models are read from files: save it as a file named *.onnx"),
+        ("run a.onnx", "is no DxDispatch model, which run takes; `dml-tile check` checks"),
+    ):
+        result = call(*command.split(), stdin=Path("a.onnx").read_bytes())
+        assert result.exit_code == 2
+        assert message in result.stderr
 
 
 def test_a_command_for_standard_input_reads_a_file(check: Call) -> None:
     told = check("-", "-t", "4_0", stdin=json.dumps(INT64)).stdout
     assert "try: lower it (dml-tile lower - --target 4_0 < FILE), or ship DirectML" in told
-
-
-def test_run_says_what_checks_and_runs_a_model(call: Call) -> None:
-    result = call("run", save("a.onnx", 2, 3))
-    assert result.exit_code == 2
-    assert "is no DxDispatch model, which run takes; `dml-tile check` checks" in result.stderr
 
 
 @pytest.mark.long

@@ -15,7 +15,9 @@ from jsonschema import Draft202012Validator
 from dml_tile.emit.schemas import schemas
 from dml_tile.reports.formats import FORMATS
 from tests.helpers.check_files import BAD, INT64, TILE, model, write
-from tests.helpers.command_line import Call
+from tests.helpers.command_line import Call, bash
+
+FULL = b"dml-tile: standard output: No space left on device\n"
 
 
 def files() -> set[str]:
@@ -67,20 +69,14 @@ def test_rules_may_stand_behind_commas(check: Call) -> None:
     assert (one_by_one.exit_code, check("a.json", "--ignore", "DML-BUFFER").exit_code) == (0, 1)
 
 
-def test_an_older_file_is_replaced_also_behind_a_link(check: Call) -> None:
+def test_an_older_file_is_replaced_also_behind_a_link_and_keeps_its_permissions(check: Call) -> None:
     write("real.json", "old" * 10**5)
+    Path("real.json").chmod(0o640)
     Path("link.json").symlink_to("real.json")
     check(write("a.json", TILE), "--format", "json:link.json")
     assert Path("link.json").is_symlink()
+    assert Path("real.json").stat().st_mode & 0o777 == 0o640
     assert json.loads(Path("real.json").read_text())["version"] == 2
-
-
-def test_a_file_that_is_replaced_keeps_its_permissions(check: Call) -> None:
-    write("out.json", "old")
-    Path("out.json").chmod(0o640)
-    check(write("a.json", TILE), "--format", "json:out.json")
-    assert Path("out.json").stat().st_mode & 0o777 == 0o640
-    assert json.loads(Path("out.json").read_text())["version"] == 2
 
 
 def test_a_report_beside_what_is_checked_is_not_checked_the_next_time(check: Call) -> None:
@@ -155,35 +151,23 @@ def test_nothing_is_left_when_it_is_interrupted(tmp_path: Path) -> None:
     assert (tmp_path / "out.sarif").read_text() == "old"
 
 
-def test_the_other_formats_are_whole_where_a_reader_of_one_leaves(tmp_path: Path) -> None:
-    (tmp_path / "many.jsonl").write_text(f"{json.dumps(BAD)}\n" * 2000)
-    command = f'"{sys.executable}" -m dml_tile check many.jsonl --format json:out.json --format text'
-    done = subprocess.run(
-        ["bash", "-c", f"{command} | head -n 1; exit ${{PIPESTATUS[0]}}"],
-        cwd=tmp_path,
-        capture_output=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (1, b"")
-    assert len(json.loads((tmp_path / "out.json").read_text())["results"]) == 2000
-
-
-@pytest.mark.parametrize("form", ["github", "sarif", "junit"])
-def test_a_full_disk_under_standard_output_is_told(tmp_path: Path, form: str) -> None:
-    (tmp_path / "a.json").write_text(json.dumps(BAD))
-    command = f'"{sys.executable}" -m dml_tile check a.json --format json:out.json --format {form} > /dev/full'
-    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr == b"dml-tile: standard output: No space left on device\n"
-    assert not (tmp_path / "out.json").exists()
-
-
-def test_standard_output_has_a_name_too(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text(json.dumps(TILE))
-    command = [sys.executable, "-m", "dml_tile", "check", "a.json", "--format", "json:/dev/stdout"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert json.loads(done.stdout)["version"] == 2
+@pytest.mark.parametrize(
+    ("lines", "command", "status", "errors"),
+    [
+        (2000, "--format json:out.json --format text | head -n 1", 1, b""),
+        *((1, f"--format json:out.json --format {form} > /dev/full", 2, FULL) for form in ("github", "sarif", "junit")),
+        (1, "--format json:/dev/stdout > out.json", 1, b""),
+    ],
+)
+def test_the_other_formats_are_whole_or_absent_whatever_becomes_of_standard_output(
+    tmp_path: Path, lines: int, command: str, status: int, errors: bytes
+) -> None:
+    (tmp_path / "many.jsonl").write_text(f"{json.dumps(BAD)}\n" * lines)
+    done = bash(f"dml-tile check many.jsonl {command}; exit ${{PIPESTATUS[0]}}", tmp_path)
+    assert (done.returncode, done.stderr) == (status, errors)
+    assert (tmp_path / "out.json").exists() == (status == 1)
+    if status == 1:
+        assert len(json.loads((tmp_path / "out.json").read_text())["results"]) == lines
 
 
 def test_a_pipe_is_written_to_as_it_is(check: Call) -> None:
@@ -195,27 +179,22 @@ def test_a_pipe_is_written_to_as_it_is(check: Call) -> None:
     assert Path("pipe").is_fifo()
 
 
-def test_findings_of_ignored_rules_do_not_count(check: Call) -> None:
+@pytest.mark.parametrize(
+    ("option", "ok", "rules", "deselected"),
+    [
+        ("--ignore=DML-TILE", True, [], 3),
+        ("--select=DML-TILE-RepeatsCount", False, ["DML-TILE-RepeatsCount"], 2),
+        ("--select=DML-BUFFER", True, [], 3),
+    ],
+)
+def test_findings_count_by_their_rules(check: Call, option: str, ok: bool, rules: list[str], deselected: int) -> None:
     write("a.json", BAD | {"RepeatsCount": 7})
-    result = check("a.json", "--ignore", "DML-TILE")
-    assert result.exit_code == 0
-    assert result.stdout == (
-        "a.json: accepted at 6_4; no feature level passes both documentation and runtime; 3 findings not selected\n"
-        "  FLOAT32 {2} x {2} (RepeatsCount 7) -> {2}\n"
-    )
-    result = check("a.json", "--ignore", "DML-TILE", "--format", "json")
+    result = check("a.json", option, "--format", "json")
     (only,) = json.loads(result.stdout)["results"]
-    assert (only["ok"], only["findings"], only["lowest_level"], only["deselected"]) == (True, [], None, 3)
-
-
-def test_findings_of_selected_rules_alone_count(check: Call) -> None:
-    write("a.json", BAD | {"RepeatsCount": 7})
-    result = check("a.json", "--select", "DML-TILE-RepeatsCount", "--format", "json")
-    assert result.exit_code == 1
-    (only,) = json.loads(result.stdout)["results"]
-    assert [finding["rule"] for finding in only["findings"]] == ["DML-TILE-RepeatsCount"]
-    assert only["deselected"] == 2
-    assert "1 finding not selected" in check(write("b.json", BAD), "--select", "DML-BUFFER").stdout
+    assert (result.exit_code == 0, only["ok"], only["deselected"]) == (ok, ok, deselected)
+    assert ([finding["rule"] for finding in only["findings"]], only["lowest_level"]) == (rules, None)
+    assert f"; {deselected} findings not selected\n" in check("a.json", option).stdout
+    assert "; 1 finding not selected\n" in check(write("b.json", BAD), "--select", "DML-BUFFER").stdout
 
 
 def test_findings_may_exit_with_0_but_not_what_cannot_be_read(check: Call) -> None:

@@ -25,83 +25,63 @@ def write(name: str, value: Any) -> str:
     return name
 
 
-def test_an_accepted_descriptor_exits_0_and_tells_its_lowest_level(call: Call) -> None:
-    result = call("check", write("good.json", TILE))
-    assert result.exit_code == 0
-    assert result.stdout == (
-        "good.json: accepted at 6_4; lowest level 3_1, in the box from windows-11-21h2\n  FLOAT32 {2} x {1} -> {2}\n"
-    )
+DOUBLES = {tensor: FLAT | {"DataType": "FLOAT64"} for tensor in ("InputTensor", "OutputTensor")}
+ALIGNED = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
+INFERRED = "note: windows-10-22h2: shares the servicing base of windows-10-2004: the DirectML version is inferred\n"
+PASSES = "accepted at 6_4; lowest level 3_1, in the box from windows-11-21h2"
+NO_LEVEL = "refused at 6_4; no feature level passes both documentation and runtime\n"
 
 
-def test_findings_exit_1_and_are_told_all_at_once(call: Call) -> None:
-    result = call("check", write("bad.json", BAD | {"RepeatsCount": 2}))
-    assert result.exit_code == 1
-    assert result.stdout.startswith(
-        "bad.json: refused at 6_4; no feature level passes both documentation and runtime\n"
-    )
-    assert (
-        "error[DML-TILE-OutputTensor-Sizes] E_INVALIDARG 0x80070057\n    OutputTensor.Sizes[0]: 2 was" in result.stdout
-    )
-    assert "error[DML-TILE-RepeatsCount]" in result.stdout
-    assert "try: set it to 4" in result.stdout
+@pytest.mark.parametrize(
+    ("value", "options", "status", "parts"),
+    [
+        (TILE, "", 0, [f"^a.json: {PASSES}\n  FLOAT32 {{2}} x {{1}} -> {{2}}\n$"]),
+        (BAD | {"RepeatsCount": 2}, "", 1, [
+            f"^a.json: {NO_LEVEL}",
+            "error[DML-TILE-OutputTensor-Sizes] E_INVALIDARG 0x80070057\n    OutputTensor.Sizes[0]: 2 was",
+            "error[DML-TILE-RepeatsCount]", "try: set it to 4",
+        ]),
+        (TILE, "--target windows-10-22h2 -t DirectML-1.6.0", 1, [
+            "a.json: refused at windows-10-22h2 (2_0); lowest level 3_1",
+            "a.json: accepted at directml-1.6.0 (4_0)", "\n1 accepted, 1 refused\n",
+        ]),
+        ([TILE, TILE], "--target windows-10-22h2", 1, [f"{INFERRED}0 accepted, 2 refused\n$"]),
+        ([TILE, 7], "", 2, ["1 accepted, 0 refused, 1 not read\n$"]),
+        ([7, 8], "", 2, ["2 not read\n$"]),
+        ([7], "", 2, ["^$"]),
+        (ALIGNED, "--against documentation", 0, ["^a.json: accepted at 6_4\n  FLOAT32 {2} x {1} -> {2}\n$"]),
+        (ALIGNED, "--against runtime", 1, []),
+        (ALIGNED, "--against both", 1, []),
+        (TILE | DOUBLES, "", 1, [
+            "^a.json: undocumented at 6_4; ", "warning[DML-TILE-DataType] documented only: DirectML does not notice",
+        ]),
+        (TILE | DOUBLES, "--fail-on error", 0, []),
+        (TILE | {"Repeats": None, "RepeatsCount": 1}, "", 1, [
+            "crash[DML-TILE-Repeats-null] no HRESULT, the process dies",
+        ]),
+        ("", "", 2, ["^$"]),
+        ("[]", "", 0, ["^0 accepted, 0 refused\n$"]),
+    ],
+)  # fmt: skip
+def test_check_prints_a_verdict_and_all_findings(
+    call: Call, value: Any, options: str, status: int, parts: list[str]
+) -> None:
+    """``^`` and ``$`` stand for the ends of the output."""
+    result = call("check", write("a.json", value), *options.split())
+    assert result.exit_code == status
+    assert result.stdout.count("note:") == ("windows-10-22h2" in options)
+    for part in parts:
+        assert part in f"^{result.stdout}$"
 
 
-def test_each_target_has_its_verdict(call: Call) -> None:
-    result = call("check", write("a.json", TILE), "--target", "windows-10-22h2", "-t", "DirectML-1.6.0")
-    assert result.exit_code == 1
-    assert "a.json: refused at windows-10-22h2 (2_0); lowest level 3_1" in result.stdout
-    assert "a.json: accepted at directml-1.6.0 (4_0)" in result.stdout
-    assert "\n1 accepted, 1 refused\n" in result.stdout
-
-
-def test_what_is_inferred_of_a_target_is_told_once(call: Call) -> None:
-    result = call("check", write("a.json", [TILE, TILE]), "--target", "windows-10-22h2")
-    note = "note: windows-10-22h2: shares the servicing base of windows-10-2004: the DirectML version is inferred\n"
-    assert result.stdout.count(note) == 1
-    assert result.stdout.endswith(f"{note}0 accepted, 2 refused\n")
+def test_an_empty_list_of_lines_has_nothing_to_check(call: Call) -> None:
+    assert call("check", write("empty.jsonl", "")).stdout == "0 accepted, 0 refused\n"
 
 
 @pytest.mark.parametrize("options", [["-t", "2_0,4_0"], ["-t", "2_0", "--target", "4_0"]])
 def test_targets_may_stand_one_by_one_or_behind_commas(call: Call, options: list[str]) -> None:
     result = call("check", write("a.json", TILE), *options, "--format", "json")
     assert [one["target"] for one in json.loads(result.stdout)["results"]] == ["2_0", "4_0"]
-
-
-def test_a_command_for_one_target_takes_no_two(call: Call) -> None:
-    result = call("lower", write("a.json", TILE), "-t", "2_0,4_0")
-    assert result.exit_code == 2
-    assert "tiles are lowered for one target" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("value", "counts"), [([TILE, 7], "1 accepted, 0 refused, 1 not read\n"), ([7], ""), ([7, 8], "2 not read\n")]
-)
-def test_what_is_not_read_is_counted(call: Call, value: list[Any], counts: str) -> None:
-    result = call("check", write("a.json", value))
-    assert result.exit_code == 2
-    assert result.stdout.endswith(counts)
-    assert bool(counts) == ("not read" in result.stdout)
-
-
-@pytest.mark.parametrize(("against", "status"), [("documentation", 0), ("runtime", 1), ("both", 1)])
-def test_the_contract_can_be_chosen(call: Call, against: str, status: int) -> None:
-    aligned = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
-    assert call("check", write("a.json", aligned), "--against", against).exit_code == status
-
-
-def test_what_only_the_documentation_refuses_is_undocumented(call: Call) -> None:
-    doubles = {tensor: FLAT | {"DataType": "FLOAT64"} for tensor in ("InputTensor", "OutputTensor")}
-    result = call("check", write("a.json", TILE | doubles))
-    assert result.exit_code == 1
-    assert result.stdout.startswith("a.json: undocumented at 6_4; ")
-    assert "warning[DML-TILE-DataType] documented only: DirectML does not notice" in result.stdout
-    assert call("check", "a.json", "--fail-on", "error").exit_code == 0
-
-
-def test_a_crash_is_called_one(call: Call) -> None:
-    result = call("check", write("a.json", TILE | {"Repeats": None, "RepeatsCount": 1}))
-    assert "crash[DML-TILE-Repeats-null] no HRESULT, the process dies" in result.stdout
-    assert result.exit_code == 1
 
 
 def test_standard_input_may_hold_json_lines(call: Call) -> None:
@@ -173,19 +153,17 @@ def test_a_crash_in_json_has_no_hresult(call: Call) -> None:
 
 
 def test_one_unreadable_file_does_not_keep_the_others_from_being_checked(call: Call) -> None:
-    files = [write("a.json", "{"), "missing.json", write("good.json", TILE), write("bad.json", BAD)]
+    negative = write("negative.json", TILE | {"Repeats": [2, -1]})
+    files = [write("a.json", "{"), "missing.json", negative, write("good.json", TILE), write("bad.json", BAD)]
     result = call("check", *files)
     assert result.exit_code == 2
     assert "good.json: accepted" in result.stdout
     assert "bad.json: refused" in result.stdout
-    assert "dml-tile: a.json: unreadable JSON: EOF while parsing an object at line 1 column 1" in result.stderr
-    assert "dml-tile: missing.json: No such file or directory" in result.stderr
-
-
-def test_an_unreadable_field_is_told_by_name_value_and_expectation(call: Call) -> None:
-    result = call("check", write("a.json", TILE | {"Repeats": [2, -1]}))
-    assert result.exit_code == 2
-    assert result.stderr == "dml-tile: a.json: Repeats[1] is -1; an integer from 0 to 4294967295 was expected\n"
+    assert result.stderr.splitlines() == [
+        "dml-tile: a.json: unreadable JSON: EOF while parsing an object at line 1 column 1",
+        "dml-tile: missing.json: No such file or directory",
+        "dml-tile: negative.json: Repeats[1] is -1; an integer from 0 to 4294967295 was expected",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -203,6 +181,7 @@ def test_an_unreadable_field_is_told_by_name_value_and_expectation(call: Call) -
         (["run", "a.json", "--target", "vista"], "is no known target"),
         (["run", "a.json", "--target", ""], "is no known target"),
         (["run", "a.json", "-t", "2_0", "-t", "6_4"], "a model is run at one target"),
+        (["lower", "a.json", "-t", "2_0,4_0"], "tiles are lowered for one target"),
     ],
 )
 def test_wrong_usage_exits_2_and_tells_what_was_expected(call: Call, arguments: list[str], message: str) -> None:
@@ -255,19 +234,6 @@ def test_run_refuses_what_is_no_model(call: Call, contents: str, message: str) -
     assert message in result.stderr
 
 
-def test_run_tells_which_file_cannot_be_written(call: Call) -> None:
-    write("taken", "a file, so no folder")
-    model = {
-        "resources": {"R": {"initialValuesDataType": "UINT8", "initialValues": [1]}},
-        "dispatchables": {},
-        "commands": [{"type": "writeFile", "resource": "R", "targetPath": "taken/out.bin"}],
-    }
-    result = call("run", write("m.json", model))
-    assert result.exit_code == 2
-    assert "taken" in result.stderr
-    assert "Traceback" not in result.stderr
-
-
 def writing(*paths: str) -> dict[str, Any]:
     """A model that writes a byte to each path."""
     resource = {"initialValuesDataType": "UINT8", "initialValues": [1]}
@@ -275,42 +241,38 @@ def writing(*paths: str) -> dict[str, Any]:
     return {"resources": {"R": resource}, "dispatchables": {}, "commands": commands}
 
 
-def test_run_writes_below_the_folder_for_outputs_only(call: Call) -> None:
-    Path("in").mkdir()
-    model = write("in/m.json", writing("sub/x.bin"))
-    assert call("run", model, "--output-dir", "new").exit_code == 0
-    assert [str(path) for path in Path().rglob("*.bin")] == ["new/sub/x.bin"]
-    refused = call("run", write("in/m.json", writing("../x.bin")), "--output-dir", "new")
-    assert refused.exit_code == 2
-    assert "#/commands/0/targetPath: '../x.bin' leads outside the folder for outputs" in refused.stderr
-    assert call("run", model, "--output-dir", model).exit_code == 2
-
-
-def test_run_replaces_a_file_only_if_asked_for(call: Call) -> None:
-    model = write("m.json", writing("new.bin", "old.txt"))
-    write("old.txt", "mine")
-    refused = call("run", model)
+@pytest.mark.parametrize(
+    ("path", "options", "message", "but_with"),
+    [
+        ("taken/out.bin", "", "taken", None),
+        ("../x.bin", "--output-dir new", "'../x.bin' leads outside the folder for outputs", None),
+        ("x.bin", "--output-dir m.json", "m.json", "--output-dir new"),
+        ("taken", "", "m.json#/commands/0/targetPath: 'taken' exists; --overwrite replaces it\n", "--overwrite"),
+        (".github/workflows/x.yml", "--overwrite", "(--allow-hidden allows that)", "--allow-hidden"),
+        ("m.json", "--overwrite", "'m.json' is read by this run", None),
+    ],
+)  # fmt: skip
+def test_run_writes_only_what_it_may(call: Call, path: str, options: str, message: str, but_with: str | None) -> None:
+    write("taken", "a file, so no folder")
+    model = write("m.json", writing(path))
+    before = {file: file.read_bytes() for file in Path().rglob("*") if file.is_file()}
+    refused = call("run", model, *options.split())
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert refused.stderr == "dml-tile: m.json#/commands/1/targetPath: 'old.txt' exists; --overwrite replaces it\n"
+    assert message in refused.stderr
+    assert {file: file.read_bytes() for file in Path().rglob("*") if file.is_file()} == before
+    if but_with:
+        assert call("run", model, *but_with.split()).exit_code == 0
+
+
+def test_run_writes_below_the_folder_for_outputs_all_files_or_none(call: Call) -> None:
+    Path("in").mkdir()
+    assert call("run", write("in/m.json", writing("sub/x.bin")), "--output-dir", "new").exit_code == 0
+    assert [str(path) for path in Path().rglob("*.bin")] == ["new/sub/x.bin"]
+    model = write("m.json", writing("new.bin", write("old.txt", "mine")))
+    assert call("run", model).exit_code == 2
     assert (Path("old.txt").read_text(), Path("new.bin").exists()) == ("mine", False)
     assert call("run", model, "--overwrite").exit_code == 0
     assert Path("old.txt").read_bytes() == b"\1\0\0\0"
-
-
-def test_run_touches_what_is_hidden_only_if_asked_for(call: Call) -> None:
-    model = write("m.json", writing(".github/workflows/x.yml"))
-    refused = call("run", model, "--overwrite")
-    assert refused.exit_code == 2
-    assert "(--allow-hidden allows that)" in refused.stderr
-    assert not Path(".github").exists()
-    assert call("run", model, "--allow-hidden").exit_code == 0
-
-
-def test_a_model_never_replaces_itself(call: Call) -> None:
-    model = write("m.json", writing("m.json"))
-    refused = call("run", model, "--overwrite")
-    assert (refused.exit_code, Path(model).read_text()) == (2, json.dumps(writing("m.json")))
-    assert "'m.json' is read by this run" in refused.stderr
 
 
 def test_levels_shows_the_support_table_and_the_matrix(call: Call) -> None:
@@ -360,16 +322,5 @@ def test_what_cannot_be_read_stands_in_the_json_too(call: Call) -> None:
     Draft202012Validator(schemas()["check_output"]).validate(output)
 
 
-def test_the_lowest_level_is_left_out_where_it_would_be_of_another_contract(call: Call) -> None:
-    aligned = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
-    result = call("check", write("a.json", aligned), "--against", "documentation")
-    assert result.stdout == "a.json: accepted at 6_4\n  FLOAT32 {2} x {1} -> {2}\n"
-
-
 def test_the_version_is_shown(call: Call) -> None:
     assert call("--version").stdout == f"dml-tile {version('dml-tile')}\n"
-
-
-def test_nothing_to_check_is_said(call: Call) -> None:
-    assert call("check", write("empty.jsonl", "")).stdout == "0 accepted, 0 refused\n"
-    assert call("check", write("empty.json", "[]")).exit_code == 0

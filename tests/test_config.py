@@ -33,22 +33,11 @@ def in_a_folder(check: Call) -> None:
     """The current folder is an empty one."""
 
 
-def test_without_a_file_nothing_is_said(in_a_folder: None) -> None:
+def test_without_a_file_or_its_table_nothing_is_said(in_a_folder: None) -> None:
     assert nearest_config() == Config()
-
-
-def test_without_a_table_nothing_is_said(in_a_folder: None) -> None:
     for text in ("", "[tool.other]\nx = 1\n", "tool = 1\n"):
         write("pyproject.toml", text)
         assert nearest_config() == Config(file="pyproject.toml")
-
-
-def test_targets_come_from_the_file_unless_they_are_given(check: Call) -> None:
-    write("a.json", TILE)
-    assert targets(check, "a.json") == ["6_4"]
-    configure('targets = ["windows-11-21h2", "5_0"]')
-    assert targets(check, "a.json") == ["windows-11-21h2", "5_0"]
-    assert targets(check, "a.json", "-t", "4_1") == ["4_1"]
 
 
 def test_paths_are_those_of_the_file_unless_some_are_given(check: Call) -> None:
@@ -107,24 +96,38 @@ def test_the_nearest_file_alone_counts(check: Call, monkeypatch: pytest.MonkeyPa
     assert targets(check, "a.json") == ["6_4"]
 
 
-def test_the_selection_is_the_file_s_unless_it_is_given(check: Call) -> None:
-    write("a.json", BAD)
-    configure('ignore = ["DML-TILE"]')
-    assert check("a.json").exit_code == 0
-    assert check("a.json", "--ignore", "DML-BUFFER").exit_code == 1
-    configure('select = ["DML-BUFFER"]')
-    assert check("a.json").exit_code == 0
-    assert check("a.json", "--select", "DML").exit_code == 1
-    configure("select = []\nignore = []")
-    assert check("a.json").exit_code == 1
+ALIGNED = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
+DOUBLES = TILE | {"InputTensor": DOUBLE, "OutputTensor": DOUBLE}
 
 
-def test_the_contract_is_the_file_s_unless_it_is_given(check: Call) -> None:
-    aligned = TILE | {"InputTensor": {"DataType": "FLOAT32", "Sizes": [2], "GuaranteedBaseOffsetAlignment": 4}}
-    write("a.json", aligned)
-    configure('against = "documentation"')
-    assert check("a.json").exit_code == 0
-    assert check("a.json", "--against", "both").exit_code == 1
+@pytest.mark.parametrize(
+    ("value", "setting", "status", "option", "status_with_option"),
+    [
+        (BAD, 'ignore = ["DML-TILE"]', 0, "--ignore=DML-BUFFER", 1),
+        (BAD, 'select = ["DML-BUFFER"]', 0, "--select=DML", 1),
+        (BAD, "select = []\nignore = []", 1, "--ignore=DML-TILE", 0),
+        (ALIGNED, 'against = "documentation"', 0, "--against=both", 1),
+        (INT64, 'targets = ["4_0"]', 1, "--target=4_1", 0),
+        (DOUBLES, 'fail-on = "error"', 0, "--fail-on=note", 1),
+        (DOUBLES, 'fail-on = "warning"', 1, "--fail-on=error", 0),
+        (DOUBLES, 'fail-on = "never"', 0, "--fail-on=warning", 1),
+        (INT64, 'targets = ["vista"]\nselect = ["xyz"]', 2, "--target=6_4 --select=DML", 0),
+    ],
+)
+def test_an_option_replaces_its_setting(
+    check: Call, value: Any, setting: str, status: int, option: str, status_with_option: int
+) -> None:
+    write("a.json", value)
+    configure(setting)
+    assert check("a.json").exit_code == status
+    assert check("a.json", *option.split()).exit_code == status_with_option
+
+
+def test_targets_are_those_of_the_file_unless_some_are_given(check: Call) -> None:
+    write("a.json", TILE)
+    assert targets(check, "a.json") == ["6_4"]
+    configure('targets = ["windows-11-21h2", "5_0"]')
+    assert targets(check, "a.json") == ["windows-11-21h2", "5_0"]
 
 
 @pytest.mark.parametrize(
@@ -147,6 +150,10 @@ def test_the_contract_is_the_file_s_unless_it_is_given(check: Call) -> None:
         ('targets = ["vista"]', "tool.dml-tile.targets: 'vista' is no known target"),
         ('select = ["DML-BUFER"]', "tool.dml-tile.select: no rule is named 'DML-BUFER'; did you mean DML-BUFFER"),
         ('ignore = ["xyz"]', "tool.dml-tile.ignore: no rule is named 'xyz'"),
+        ('via = "otr"', "tool.dml-tile.via: there is no back end 'otr'; did you mean ort"),
+        ('dim = ["batch"]', "tool.dml-tile.dim: 'batch' is not of the form NAME=SIZE"),
+        ('input-shape = ["x=1,"]', "tool.dml-tile.input-shape: 'x=1,' is not of the form INPUT=SIZE,SIZE,…"),
+        ('fail-on = "all"', "tool.dml-tile.fail-on is 'all'; 'error', 'warning', 'note' or 'never' was expected"),
         ("targets = [", "unreadable TOML: "),
         ("x = '\xff'", "unreadable TOML: "),
         (f"x = {'[' * 5000}", "unreadable TOML: "),
@@ -178,11 +185,6 @@ def test_a_table_that_is_none_is_an_error(check: Call) -> None:
     )
 
 
-def test_what_is_given_is_not_looked_up_in_the_file(check: Call) -> None:
-    configure('targets = ["vista"]\nselect = ["xyz"]')
-    assert check(write("a.json", INT64), "-t", "6_4", "--select", "DML").exit_code == 0
-
-
 @pytest.mark.parametrize("arguments", [[], ["--format", "json"]])
 def test_nothing_to_check_anywhere_is_wrong_usage(check: Call, arguments: Any) -> None:
     configure('targets = ["6_4"]')
@@ -191,34 +193,13 @@ def test_nothing_to_check_anywhere_is_wrong_usage(check: Call, arguments: Any) -
     assert "name files or folders, or set paths in" in " ".join(result.stderr.split())
 
 
-def test_the_other_options_of_check_have_keys_too(check: Call) -> None:
+def test_the_options_for_models_have_keys_too(check: Call) -> None:
     names = [str(EXAMPLES / "models" / "two_tiles.onnx"), "--format", "json"]
     configure('via = "chromium"\ndim = ["batch=4"]\nfail-on = "error"\ntargets = ["windows-11-21h2"]')
     enlarge, number = json.loads(check(*names).stdout)["results"]
     assert [enlarge["via"], enlarge["unknown"], number["unknown"]] == ["chromium", [], []]
     configure('input-shape = ["tokens=4,16"]')
     assert [one["unknown"] for one in json.loads(check(*names).stdout)["results"]] == [[], []]
-    write("a.json", TILE | {"InputTensor": DOUBLE, "OutputTensor": DOUBLE})
-    for fail_on, status in (("error", 0), ("warning", 1), ("never", 0)):
-        configure(f'fail-on = "{fail_on}"')
-        assert check("a.json").exit_code == status
-    assert check("a.json", "--fail-on", "note").exit_code == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('via = "otr"', "tool.dml-tile.via: there is no back end 'otr'; did you mean ort"),
-        ('dim = ["batch"]', "tool.dml-tile.dim: 'batch' is not of the form NAME=SIZE"),
-        ('input-shape = ["x=1,"]', "tool.dml-tile.input-shape: 'x=1,' is not of the form INPUT=SIZE,SIZE,…"),
-        ('fail-on = "all"', "tool.dml-tile.fail-on is 'all'; 'error', 'warning', 'note' or 'never' was expected"),
-    ],
-)
-def test_a_key_that_means_nothing_is_an_error(check: Call, text: str, message: str) -> None:
-    configure(text)
-    result = check(write("a.json", TILE))
-    assert result.exit_code == 2
-    assert message in result.stderr
 
 
 def test_files_may_be_excluded_by_patterns(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,27 +233,21 @@ def test_a_quoted_pattern_is_expanded(check: Call) -> None:
 
 @pytest.mark.parametrize("key", [".".join("a" * 50_000), ".".join(['"a b"'] * 40_000), " . ".join("b" * 50_000)])
 @pytest.mark.parametrize("form", ["{} = 1", "[{}]", "x = {{{} = 1}}"])
-def test_a_key_of_very_many_parts_is_refused_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, form: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text(form.format(key))
+def test_a_key_of_very_many_parts_is_refused_at_once(in_a_folder: None, key: str, form: str) -> None:
+    write("pyproject.toml", form.format(key))
     with pytest.raises(ConfigError, match="a key has more than 100 parts"):
         nearest_config()
 
 
-@pytest.mark.parametrize("text", ["x = 0x" + "f" * 250_000, ("[[" + ".".join("a" * 90) + "]]\n") * 1_400])
-def test_what_has_long_words_or_many_keys_is_read_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    """Looked at again from each character, it would take many minutes."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text(text)
-    assert nearest_config().settings == Settings()
-
-
-def test_a_key_of_many_parts_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = f"{'.'.join('a' * 100)} = 1\n[tool.dml-tile]\ntargets = ['4_0']\n"
-    (tmp_path / "pyproject.toml").write_text(text)
-    assert nearest_config().settings.targets == ("4_0",)
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        # looked at again from each character, these would take many minutes
+        ("x = 0x" + "f" * 250_000, ()),
+        (("[[" + ".".join("a" * 90) + "]]\n") * 1_400, ()),
+        (f"{'.'.join('a' * 100)} = 1\n[tool.dml-tile]\ntargets = ['4_0']\n", ("4_0",)),
+    ],
+)
+def test_long_words_and_keys_of_many_parts_are_read_once(in_a_folder: None, text: str, found: tuple[str, ...]) -> None:
+    write("pyproject.toml", text)
+    assert nearest_config().settings == Settings(targets=found)
