@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from dml_tile import sweep
+from dml_tile.checks.file_check import FileCheck, checked_here
+from dml_tile.checks.sweep import Workers
+from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.errors import Problem
 from tests.helpers import deadly
 from tests.helpers.check_files import TILE, write
@@ -58,11 +61,11 @@ def test_a_cluster_writes_the_bytes_of_one_process(form: str, zoo: list[str], cl
 
 
 def test_a_worker_that_is_killed_costs_nothing(zoo: list[str], client: Any) -> None:
-    files = zoo * 5
-    swept = sweep(files, executor=client.get_executor(pure=False))
-    found = [next(swept) for _ in range(50)]
+    check, files = FileCheck([DEFAULT_TARGET], "both"), zoo * 5
+    events = Workers(client.get_executor(pure=False)).events(check, files)
+    found = [next(events) for _ in range(50)]
     os.kill(client.run(os.getpid).popitem()[1], signal.SIGTERM if os.name == "nt" else signal.SIGKILL)
-    assert [*found, *swept] == list(sweep(files))
+    assert [*found, *events] == list(checked_here(check, files))
 
 
 class Deadly(distributed.WorkerPlugin):  # type: ignore[misc,name-defined]  # distributed has no types
@@ -83,10 +86,10 @@ def test_a_file_that_ends_workers_is_lost_alone(zoo: list[str], client: Any) -> 
 
 def test_a_cluster_that_is_left_ends_the_sweep_in_one_error(zoo: list[str], cluster: Any) -> None:
     with distributed.Client(cluster, set_as_default=False) as client:
-        swept = sweep(zoo * 50, executor=client.get_executor(pure=False))
-        next(swept)
+        events = Workers(client.get_executor(pure=False)).events(FileCheck([DEFAULT_TARGET], "both"), zoo * 50)
+        next(events)
     with pytest.raises(BrokenExecutor, match=r"the executor gave up|cannot be checked"):
-        list(swept)
+        list(events)
 
 
 def test_a_scheduler_that_is_not_there_is_wrong_usage(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
