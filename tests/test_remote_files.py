@@ -109,10 +109,10 @@ def sources(check: Call, *arguments: str) -> list[tuple[str, int]]:
         ("abfs://container@account.host/a", "", "container@account.host/a"),
         ("https://h/a.onnx?token", "https://h/a.onnx?***", "h/a.onnx"),
         ("https://h/a.onnx#x?y=1", "https://h/a.onnx?***", "h/a.onnx"),
-        ("https://me:se@cr/et@h/a.onnx?sig=a/b", "https://***@h/a.onnx?***", "***@h/a.onnx"),
-        ("https://token@h/a.onnx", "https://***@h/a.onnx", "***@h/a.onnx"),
-        ("https://me:se::cret@h/a", "https://***@h/a", "***@h/a"),
-        ("s3://key:se/cret@b/a?versionId=1", "s3://***@b/a?***", "***@b/a"),
+        ("https://me:se@cr/et@h/a.onnx?sig=a/b", "https://***@h/a.onnx?***", "h/a.onnx"),
+        ("https://token@h/a.onnx", "https://***@h/a.onnx", "h/a.onnx"),
+        ("https://me:se::cret@h/a", "https://***@h/a", "h/a"),
+        ("s3://key:se/cret@b/a?versionId=1", "s3://***@b/a?***", "b/a"),
         ("zip://a::https://me:secret@h/z.zip?sig=1", "zip://a::https://***@h/z.zip?***", "a"),
         *((name, None, name) for name in ("a.onnx", r"C:\models\a.onnx", "C:/a.onnx", "c://a.onnx", r"\\?\C:\a", "-")),
         *((name, None, name) for name in ("plain::y.json", "zip::a.zip", "dask::x.json", "./s3://a", "a/b://c")),
@@ -179,6 +179,11 @@ def test_credentials_in_a_url_are_in_no_report_and_no_error(
         assert not re.search("|".join(SECRETS), text)
     assert "dml-tile check" in Path("html").read_text()
     assert "***" in Path("html").read_text()
+
+
+def test_hidden_credentials_make_no_pattern_of_a_url(check: Call) -> None:
+    result = check("http://me:hush@127.0.0.1:1/a.json")
+    assert (result.exit_code, result.stderr) == (2, "dml-tile: http://***@127.0.0.1:1/a.json: there is no such file\n")
 
 
 MEMBERS: Final = ("http://127.0.0.1:{port}/x.json", "file://{folder}/x.json", "plain::y.json", "reference::x.json")

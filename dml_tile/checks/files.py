@@ -86,7 +86,7 @@ def files_named(
                 continue
             found = list(expanded(match, walked))
             if not found:
-                complain(match, _NO_MATCH if isinstance(match, Url) and has_magic(match) else EMPTY_FOLDER)
+                complain(match, _NO_MATCH if isinstance(match, Url) and has_magic(match.file) else EMPTY_FOLDER)
             if found != [match] or not skips_others or may_have_tiles(match):
                 for file in found:
                     if not exclusion.leaves_out(file):

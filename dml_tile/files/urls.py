@@ -62,7 +62,7 @@ class Url(str):
             shown[place] = links[place]  # it may look like one with credentials
         url = super().__new__(cls, "::".join(shown))
         url.typed, url.member = typed, member
-        url.file = shown[place].partition("://")[2].partition(f"?{_HIDDEN}")[0]
+        url.file = shown[place].partition("://")[2].removeprefix(f"{_HIDDEN}@").partition(f"?{_HIDDEN}")[0]
         links[place] = f"{protocol}://{path.lstrip('/') if protocol == _MEMORY else path}"
         url.identity = tuple(links)
         return url
