@@ -10,10 +10,12 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Final, NamedTuple
 
 import pytest
 
+from tests.helpers.command_line import Call
 from tests.helpers.pages import blocks_of, commands_of
 from tests.helpers.paths import ROOT
 
@@ -120,3 +122,27 @@ def test_the_files_and_tools_that_it_names_exist() -> None:
     extras = project["project"]["optional-dependencies"]
     assert {"ruff", "mypy"} <= {re.split(r"\W", requirement)[0] for requirement in extras["dev"]}
     assert "def is_ordinary_tile(" in (ROOT / "dml_tile" / "rules" / "check.py").read_text()
+
+
+WALK: Final = re.findall(r"^\d+\. `(\w+)` in `(dml_tile/[\w/]+\.py)`", GUIDE, re.MULTILINE)
+
+
+def test_the_way_from_a_file_to_its_verdict_is_true(check: Call) -> None:
+    steps = iter([*WALK, None])
+    expected = next(steps)
+
+    def follow(frame: FrameType, event: str, _: object) -> None:
+        nonlocal expected
+        place = Path(frame.f_code.co_filename)
+        called = (frame.f_code.co_name, place.relative_to(ROOT).as_posix() if place.is_relative_to(ROOT) else "")
+        if event == "call" and called == expected:
+            expected = next(steps)
+
+    plain = (ROOT / "examples" / "int64.json").as_posix()
+    sys.setprofile(follow)
+    try:
+        check(plain)
+    finally:
+        sys.setprofile(None)
+    assert len(WALK) == 10
+    assert expected is None
