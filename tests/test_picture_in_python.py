@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from dml_tile import Picture, cpp_text, lower, read_operator_desc, show, simulate, write_operator_desc
+from dml_tile import (
+    DML_OPERATOR_DESC,
+    Picture,
+    check,
+    compile_tile,
+    cpp_text,
+    execute,
+    lower,
+    lowest_level,
+    read_operator_desc,
+    require,
+    show,
+    simulate,
+    write_operator_desc,
+)
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from tests.helpers.command_line import Call
-from tests.helpers.descriptors import GOOD, OPERATOR, page_tile
+from tests.helpers.descriptors import GOOD, page_tile
 
 INT64 = TileOperatorDesc.from_input(data_type="INT64", sizes=[2, 3], repeats=[1, 2])
 
@@ -42,25 +57,22 @@ def test_a_picture_tells_the_findings_at_its_target() -> None:
         show(INT64, "windows-12")
 
 
-@pytest.mark.parametrize("source", ["structure", "address", "pointer"])
-def test_a_struct_is_drawn_where_it_lies(source: str) -> None:
-    struct = write_operator_desc(OPERATOR)
-    given: Any = {"structure": struct, "address": ctypes.addressof(struct), "pointer": ctypes.pointer(struct)}[source]
-    assert show(given) == show(OPERATOR)
-
-
 @pytest.mark.parametrize("desc", [None, OperatorDesc(type=67, desc=None), page_tile(InputTensor=None)])
 def test_what_cannot_be_drawn_says_why(desc: OperatorDesc | TileOperatorDesc | None) -> None:
     assert "cannot be drawn" in show(desc).svg
 
 
-def test_what_is_no_struct_is_refused() -> None:
-    with pytest.raises(TypeError, match="a ctypes structure or a pointer to one was expected, not str"):
-        show("tile")  # type: ignore[arg-type]
+@pytest.mark.parametrize("source", [1, "tile", True, DML_OPERATOR_DESC(), ctypes.c_void_p(1)])
+def test_only_what_says_that_it_reads_memory_takes_an_address(source: Any) -> None:
+    calls: list[Callable[..., object]] = [show, check, require, lowest_level, lower, execute, cpp_text, compile_tile]
+    for call in calls:
+        with pytest.raises(TypeError):
+            call(source, *(["6_4"] if call is lower else [b"", bytearray()] if call is execute else []))
 
 
-def test_a_struct_is_lowered_and_written_as_code() -> None:
+def test_a_struct_is_drawn_lowered_and_written_as_code() -> None:
     read = read_operator_desc(write_operator_desc(INT64))
     assert read is not None
+    assert show(read) == show(OperatorDesc(type=70, desc=INT64))
     assert lower(read, "windows-10-2004").steps
     assert cpp_text(read, "tile").splitlines()[-1].startswith("const DML_OPERATOR_DESC tile_operator = ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dml_tile.checks.result import results
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
@@ -11,13 +10,9 @@ from dml_tile.directml.targets import TargetLike
 from dml_tile.pictures.html import picture_html
 from dml_tile.pictures.marks import picture_of
 from dml_tile.pictures.svg import picture_svg
-from dml_tile.readers.c_structs import read_operator_desc
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.text import result_lines
 from dml_tile.simulation.target import resolve
-
-if TYPE_CHECKING:
-    from dml_tile.readers.c_structs import CSource
 
 _NAME = "descriptor"
 
@@ -36,14 +31,13 @@ class Picture:
         return f'<div style="overflow-x: auto">{self.svg}</div>'
 
 
-def show(desc: OperatorDesc | TileOperatorDesc | CSource, target: TargetLike | None = None) -> Picture:
-    """Draw a descriptor, or the DML_OPERATOR_DESC at an address or in a ctypes structure, and its findings.
+def show(desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None = None) -> Picture:
+    """Draw a descriptor and its findings. ``target`` None means the current target.
 
-    ``target`` None means the current target. Raises ValueError for an unknown target, TypeError for what is neither a
-    descriptor nor a struct.
+    ``read_operator_desc`` reads a C struct first. Raises ValueError for an unknown target, TypeError for what is no
+    descriptor.
     """
-    read = desc if isinstance(desc, OperatorDesc | TileOperatorDesc) else read_operator_desc(desc)
-    (result,) = results(_NAME, JsonDescriptor("", read), [resolve(target)], "both")
+    (result,) = results(_NAME, JsonDescriptor("", desc), [resolve(target)], "both")
     said = list(result_lines(result, with_lowest_level=True, with_tile=False))
-    picture = picture_of(read)
+    picture = picture_of(desc)
     return Picture(picture_svg(picture, said), picture_html(picture, said))
