@@ -40,6 +40,12 @@ def test_a_function_s_tile_is_told_where_it_is_called_with_the_caller_s_shapes(t
     ]
 
 
+@pytest.mark.parametrize("opset", ["\u0663", "x", "", "9" * 5000])
+def test_a_domain_that_looks_like_a_moved_node_s_is_another_domain(tmp_path: Path, opset: str) -> None:
+    made = model(R, node("Tile", ["x", "r"], ["y"], domain=f"ai.onnx@{opset}"))
+    assert nodes_of(made, tmp_path) == []
+
+
 def test_a_function_that_is_not_called_is_none(tmp_path: Path) -> None:
     assert nodes_of(model(node("Relu", ["x"], ["y"]), functions=[TWICE]), tmp_path) == []
 

@@ -56,7 +56,7 @@ def test_each_processor_has_a_thread_by_default(processors: int, monkeypatch: py
     assert thread_count(BIG.plan, None) == processors
 
 
-@pytest.mark.parametrize("text", ["", "0", "-1", "two", "1.5"])
+@pytest.mark.parametrize("text", ["", "0", "-1", "two", "1.5", "\u0663", " 3", "3" * 5000])
 def test_a_wrong_number_in_the_environment_is_an_error(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, text)
     with pytest.raises(ValueError, match="a positive integer was expected"):

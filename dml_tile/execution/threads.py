@@ -7,6 +7,7 @@ takes. A helper that wakes up after the caller has finished the work does nothin
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -154,7 +155,7 @@ def _threads_by_default() -> int:
     text = os.environ.get(VARIABLE)
     if text is None:
         return processor_count()
-    if not text.isdecimal() or int(text) < 1:
+    if not re.fullmatch("[0-9]{1,9}", text) or int(text) < 1:
         raise ValueError(f"{VARIABLE} is {text!r}; a positive integer was expected")
     return int(text)
 

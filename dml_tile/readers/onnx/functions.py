@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -14,6 +15,7 @@ from dml_tile.readers.onnx.file import subgraphs
 from dml_tile.text import shortened_within
 
 _OTHER: Final = "ai.onnx@"
+_OPSET: Final = re.compile("-?[0-9]{1,19}")
 
 MICROSOFT: Final = "com.microsoft"
 """The domain of onnxruntime's own operators."""
@@ -50,8 +52,9 @@ def default_opset(imports: Iterable[OperatorSetIdProto]) -> int | None:
 
 def operator(node: NodeProto, opset: int | None) -> Operator:
     """Return a node's operator in a graph whose default opset is ``opset``, unless the node was moved there."""
-    if node.domain.startswith(_OTHER):
-        return Operator("", node.op_type, int(node.domain.removeprefix(_OTHER)))
+    opset_of_node = node.domain.removeprefix(_OTHER)
+    if node.domain.startswith(_OTHER) and _OPSET.fullmatch(opset_of_node):
+        return Operator("", node.op_type, int(opset_of_node))
     return Operator("" if node.domain == "ai.onnx" else node.domain, node.op_type, opset)
 
 
