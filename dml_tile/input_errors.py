@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, TypeVar
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
 from dml_tile.errors import InputError, Problem
 from dml_tile.text import did_you_mean, json_pointer, nearest, shown
+
+_Part = TypeVar("_Part")
 
 _C_NAMES: Final = [
     str(field.alias)
@@ -22,6 +24,12 @@ _C_NAMES: Final = [
 MAX_PROBLEMS: Final = 10
 MAX_PROBLEMS_COUNTED: Final = 10_000
 """Of an input with as many problems, the rest is not read."""
+
+MAX_PROBLEMS_OF_A_SOURCE: Final = 100
+"""The most unreadable parts of a source that are reported one by one."""
+
+MAX_KEYS: Final = 64
+"""The most keys of an object that are all looked at; no format has as many, and each unknown one is an error."""
 
 MAX_LISTED_NAMES: Final = 12
 
@@ -44,9 +52,37 @@ _EXPECTED: Final = {
 }
 
 
+class Record(BaseModel):
+    """An object of JSON in which unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _require_few_keys(cls, data: Any) -> Any:
+        if isinstance(data, dict) and len(data) > MAX_KEYS:
+            raise PydanticCustomError("required", f"{len(data)} keys were provided; at most {MAX_KEYS} were expected")
+        return data
+
+
 def unreadable(pointer: str, message: str) -> InputError:
     """Return the InputError of one problem, for `raise`."""
     return InputError([Problem(pointer, message)])
+
+
+def limited_problems(parts: Iterable[_Part | Problem]) -> Iterator[_Part | Problem]:
+    """Yield MAX_PROBLEMS_OF_A_SOURCE problems at most, and count the others until they are too many."""
+    problems = 0
+    for part in parts:
+        problems += isinstance(part, Problem)
+        if problems <= MAX_PROBLEMS_OF_A_SOURCE or not isinstance(part, Problem):
+            yield part
+        elif problems > MAX_PROBLEMS_COUNTED:
+            more = MAX_PROBLEMS_COUNTED - MAX_PROBLEMS_OF_A_SOURCE
+            yield Problem("", f"and more than {more} more problems; the rest is not read")
+            return
+    if problems > MAX_PROBLEMS_OF_A_SOURCE:
+        yield Problem("", f"and {problems - MAX_PROBLEMS_OF_A_SOURCE} more problems")
 
 
 class ProblemList:

@@ -78,6 +78,9 @@ def test_other_operators_are_counted_and_not_checked(check: Call) -> None:
     ("captured", "message"),
     [
         (line(TILE, "80070057"), "hresult is '80070057'"),
+        (line(TILE, "0x8007_0057"), "hresult is '0x8007_0057'"),
+        (line(TILE, "0x\u0668"), "hresult is '0x\u0668'"),
+        (line(TILE, "0x000000001"), "hresult is '0x000000001'"),
         (line(TILE, level="high"), "feature_level"),
         (line(TILE, "0xnone"), "hresult is '0xnone'"),
         (line(TILE, operator=7), "operator is 7; an object was expected"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+from dml_tile.readers.onnx.inference import MAX_DIMENSION_NAMES
 from tests.helpers.check_files import INT64, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.onnx_graphs import constant, model, tile_node, typed
@@ -28,6 +29,12 @@ def test_a_dim_that_no_model_has_is_an_error_with_near_names(check: Call) -> Non
     assert result.stderr == "dml-tile: --dim: no model names a dimension 'bacth'; did you mean batch?\n"
     assert "there are 'batch'" in check("a.onnx", "--dim", "zzz=4").stderr
     assert "none has a name" in check("b.onnx", "--dim", "zzz=4").stderr
+
+
+def test_of_a_model_with_many_names_of_dimensions_those_that_were_asked_for_are_known(check: Call) -> None:
+    save("a.onnx", *(f"n{i:04}" for i in range(MAX_DIMENSION_NAMES)), "z", "zz")
+    assert "no model names" not in check("a.onnx", "--dim", "zz=4").stderr
+    assert "did you mean n0" in check("a.onnx", "--dim", "n000=4").stderr
 
 
 def test_a_dim_that_some_models_lack_is_fine(check: Call) -> None:

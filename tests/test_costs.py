@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from dml_tile.dxdispatch.model import MAX_BIND_POINTS, read_model
+from dml_tile.dxdispatch.model import MAX_BOUND, read_model
 from dml_tile.errors import InputError, Problem
 from dml_tile.input_errors import MAX_PROBLEMS_COUNTED
-from dml_tile.readers.descriptors import read_document
+from dml_tile.readers.descriptors import JsonDescriptor, read_document
+from dml_tile.rules.check import check
 from tests.helpers.costs import cost_of, pace
 from tests.helpers.dxdispatch_models import model
 
@@ -41,6 +42,22 @@ DOCUMENTS = {
     "sources of a binding": dxdispatch(
         commands=[{"type": "dispatch", "dispatchable": "t", "bindings": {"InputTensor": [1] * MANY}}]
     ),
+    "sources that are bound": dxdispatch(
+        commands=[{"type": "dispatch", "dispatchable": "t", "bindings": {"InputTensor": ["r"] * MANY}}]
+    ),
+    "words as a shape": dxdispatch(
+        commands=[
+            {
+                "type": "dispatch",
+                "dispatchable": "t",
+                "bindings": {"InputTensor": {"name": "r", "shape": ["x"] * MANY}},
+            }
+        ]
+    ),
+    "nulls": [None] * MANY,
+    "lines of nulls": b'{"Type": 1}\n' + b"null\n" * 3 * MANY,
+    "repeats that are 0": TILE | {"Repeats": [0] * MANY, "RepeatsCount": MANY},
+    "unknown keys of a capture": {"dml_tile_capture": 1} | {f"k{i}": 1 for i in range(2 * MANY)},
     "words as sizes": TILE | {"InputTensor": FLAT | {"Sizes": ["x"] * MANY}},
     "sizes": TILE | {"InputTensor": FLAT | {"Sizes": [3] * MANY}, "OutputTensor": FLAT | {"Sizes": [3] * MANY}},
     "repeats": TILE | {"Repeats": [3] * MANY, "RepeatsCount": MANY},
@@ -73,6 +90,48 @@ def test_the_cost_of_a_check_grows_with_the_bytes_of_its_document(tmp_path: Path
     assert cost.peak_bytes < BYTES + BYTES_PER_BYTE * len(text)
 
 
+ENTRY = {"source": "a.json", "pointer": "", "target": "6_4", "rule": "r", "field": ""}
+BASELINES = {
+    "integers": ([1] * 5 * MANY, "findings[0] is 1; an object was expected"),
+    "empty objects": ([ENTRY, *[{}] * 5 * MANY], "findings[1].source is missing"),
+    "an entry of many keys": ([{f"k{i}": 1 for i in range(5 * MANY)}], f"{5 * MANY} keys were provided; at most 64"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is told by /proc")
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_baseline_is_refused_at_its_first_wrong_entry(tmp_path: Path, name: str) -> None:
+    findings, message = BASELINES[name]
+    (tmp_path / "a.json").write_text(json.dumps(TILE))
+    text = json.dumps({"version": 1, "findings": findings})
+    (tmp_path / "base.json").write_text(text)
+    cost = cost_of("check", "a.json", "--baseline", "base.json", folder=tmp_path)
+    assert cost.status == 2
+    assert cost.printed.startswith(b"dml-tile: base.json: ")
+    assert message.encode() in cost.printed
+    assert cost.printed.count(b"\n") == 1
+    assert cost.seconds < (SECONDS + SECONDS_PER_BYTE * len(text)) * pace()
+    assert cost.peak_bytes < BYTES + BYTES_PER_BYTE * len(text)
+
+
+def test_nulls_of_a_list_or_of_lines_are_reported_once_with_their_number() -> None:
+    for text in (b"[null, %s, null, null]", b"null\n%s\nnull\n\nnull\n"):
+        first, tile, more = read_document(text % json.dumps(TILE).encode())
+        assert first == JsonDescriptor("/0")
+        assert isinstance(tile, JsonDescriptor)
+        assert more == Problem("", "2 more descriptors are null")
+    operators = read_document(b'[{"Type": 70, "Desc": null}, {"Type": 70, "Desc": null}, null]')
+    assert all(isinstance(part, JsonDescriptor) for part in operators)
+
+
+def test_only_as_many_repeats_as_a_tensor_may_have_dimensions_are_findings() -> None:
+    (tile,) = read_document(json.dumps(TILE | {"Repeats": [0] * 99, "RepeatsCount": 99}).encode())
+    assert isinstance(tile, JsonDescriptor)
+    found = [finding.path for finding in check(tile.desc) if finding.rule == "DML-TILE-Repeats-zero"]
+    assert found == [f"Repeats[{i}]" for i in range(8)]
+
+
 def test_of_too_many_problems_the_rest_of_a_source_is_not_read() -> None:
     counted = [*read_document(b"[%s[]]" % (b"[]," * (MAX_PROBLEMS_COUNTED - 1)))]
     assert counted[-1] == Problem("", f"and {MAX_PROBLEMS_COUNTED - 100} more problems")
@@ -96,6 +155,18 @@ def test_bindings_name_no_more_tensors_than_any_operator_has() -> None:
         bindings = {f"X{i}": "In" for i in range(count)}
         return model(commands=[{"type": "dispatch", "dispatchable": "tile", "bindings": bindings}])
 
-    read_model(bound(MAX_BIND_POINTS))
-    with pytest.raises(InputError, match=rf"{MAX_BIND_POINTS + 1} tensors are bound; at most {MAX_BIND_POINTS} were"):
-        read_model(bound(MAX_BIND_POINTS + 1))
+    read_model(bound(MAX_BOUND))
+    with pytest.raises(InputError, match=rf"{MAX_BOUND + 1} tensors are bound; at most {MAX_BOUND} were"):
+        read_model(bound(MAX_BOUND + 1))
+
+
+def test_a_tensor_is_bound_to_no_more_resources_than_any_operator_takes() -> None:
+    def bound(count: int) -> Any:
+        join = {"type": "JOIN", "desc": {}}
+        command = {"type": "dispatch", "dispatchable": "join", "bindings": {"InputTensors": ["In"] * count}}
+        return model(dispatchables={"join": join}, commands=[command])
+
+    read_model(bound(MAX_BOUND))
+    message = rf"/commands/0/bindings/InputTensors: {MAX_BOUND + 1} resources are bound; at most {MAX_BOUND} were"
+    with pytest.raises(InputError, match=message):
+        read_model(bound(MAX_BOUND + 1))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
@@ -17,7 +17,7 @@ from dml_tile.checks.selection import Selection
 from dml_tile.errors import ConfigError
 from dml_tile.files.urls import Url
 from dml_tile.findings import Finding
-from dml_tile.input_errors import problems_of
+from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import printable, printable_json
 
 MAX_BYTES: Final = 2**26
@@ -98,9 +98,7 @@ class BaselineWriter:
         return printable_json(f'{{"version": 1, "findings": [\n{lines}\n]}}\n' if lines else _EMPTY)
 
 
-class _EntryRecord(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _EntryRecord(Record):
     source: _Text
     pointer: _Text
     target: _Text
@@ -108,11 +106,9 @@ class _EntryRecord(BaseModel):
     field: _Text
 
 
-class _BaselineRecord(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _BaselineRecord(Record):
     version: Literal[1]
-    findings: tuple[_EntryRecord, ...]
+    findings: Annotated[tuple[_EntryRecord, ...], Field(fail_fast=True)]
 
 
 _KEYS: Final = tuple(_EntryRecord.model_fields)

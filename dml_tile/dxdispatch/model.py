@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -30,8 +30,8 @@ from dml_tile.text import json_pointer, shown
 
 IMAGE_SUFFIXES: Final = (".jpg", ".jpeg", ".png")
 
-MAX_BIND_POINTS: Final = 1000
-"""The most tensors that one ``bindings`` may name; no operator of DirectML has nearly as many."""
+MAX_BOUND: Final = 1000
+"""The most tensors that one ``bindings`` may name, and resources of one; no operator has nearly as many."""
 
 # Tags of unions are in brackets, so that they are never taken for keys of the data.
 
@@ -80,14 +80,15 @@ class BindingSource(JsonObject):
     )
     counter: str = Field(default="", description="A resource; read, and not used for a tile.")
     counter_offset_bytes: UINT64 = Field(default=0, description="Read with counter only.")
-    shape: list[Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]] = Field(
-        default=[], description="Read, and not used for a tile."
+    shape: Annotated[tuple[Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)], ...], Field(fail_fast=True)] = (
+        Field(default=(), description="Read, and not used for a tile.")
     )
 
 
 def _list_sources(sources: Any) -> Any:
     """Return a bind point's resources as a list of objects; one may stand alone, by its name."""
     sources = sources if isinstance(sources, list) else [sources]
+    _require_few(sources, "resources")
     return [{"name": source} if isinstance(source, str) else _drop_unused_offset(source) for source in sources]
 
 
@@ -99,12 +100,15 @@ def _drop_unused_offset(source: Any) -> Any:
 
 
 def _require_few_points(bindings: Any) -> Any:
-    """Refuse bindings that are so many that looking at each would take long."""
-    if isinstance(bindings, dict) and len(bindings) > MAX_BIND_POINTS:
-        raise PydanticCustomError(
-            "required", f"{len(bindings)} tensors are bound; at most {MAX_BIND_POINTS} were expected"
-        )
+    if isinstance(bindings, dict):
+        _require_few(bindings, "tensors")
     return bindings
+
+
+def _require_few(bound: Sized, kind: str) -> None:
+    """Refuse bindings that are so many that looking at each would take long."""
+    if len(bound) > MAX_BOUND:
+        raise PydanticCustomError("required", f"{len(bound)} {kind} are bound; at most {MAX_BOUND} were expected")
 
 
 _Source = str | BindingSource

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel
+from dml_tile.input_errors import Record
 
 _MARK: Final = "dml_tile_capture"
+_HEXADECIMAL: Final = re.compile("0x[0-9A-Fa-f]{1,8}")
 
 
 def _parse_hexadecimal(text: Any) -> Any:
     """Return the number that a text such as ``0x80070057`` spells; anything else as it is, which is refused."""
-    try:
-        return int(text, 16) if isinstance(text, str) and text.startswith("0x") else text
-    except ValueError:
-        return text
+    return int(text, 16) if isinstance(text, str) and _HEXADECIMAL.fullmatch(text) else text
 
 
 def _parse_level(text: Any) -> Any:
@@ -25,10 +25,8 @@ def _parse_level(text: Any) -> Any:
     return None if isinstance(number, int) and number not in {*FeatureLevel} else number
 
 
-class CapturedLine(BaseModel):
+class CapturedLine(Record):
     """One line; HRESULT and feature level are spelled as hexadecimal numbers."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     dml_tile_capture: Literal[1]
     hresult: Annotated[int, BeforeValidator(_parse_hexadecimal), Field(strict=True, ge=0, le=UINT_MAX)]

@@ -21,7 +21,7 @@ from dml_tile.dxdispatch.rules import ModelPart, PartKind, part_findings
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.reading import open_without_waiting
 from dml_tile.formats.json_text import Document, SourceText, parse_document, parse_json
-from dml_tile.input_errors import MAX_PROBLEMS, MAX_PROBLEMS_COUNTED, ProblemList, problems_of, unreadable
+from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS, ProblemList, limited_problems, problems_of, unreadable
 from dml_tile.readers.captures import CapturedLine, is_capture
 from dml_tile.readers.file_kinds import unread_kind
 from dml_tile.rules.capture import Capture
@@ -38,12 +38,6 @@ _KNOWN_KEYS: Final = {
     for name, field in model.model_fields.items()
     for key in (name, str(field.alias))
 } | {"NullDesc"}
-MAX_KEYS: Final = 64
-"""Of an object with more, most unknown keys are counted only."""
-
-MAX_PROBLEMS_OF_A_SOURCE: Final = 100
-"""The most unreadable parts of a source that are reported one by one."""
-
 LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
 
 
@@ -67,6 +61,11 @@ class JsonDescriptor:
     def is_operator(self) -> bool:
         """True unless it is a part of a model that holds no operator, such as a resource."""
         return self.part is None or self.part.kind is PartKind.DISPATCHABLE
+
+    @property
+    def is_null(self) -> bool:
+        """True if the descriptor is null, and is all that was read."""
+        return self.desc is None and self.other is None and self.part is None and self.capture is None
 
 
 DescriptorOrProblem = JsonDescriptor | Problem
@@ -145,7 +144,7 @@ def read_document(text: bytes, name: str = "-") -> Iterator[DescriptorOrProblem]
         else:
             yield Problem("", _unreadable_message(name, text, error))
         return
-    yield from _locate(_limit_problems(_read_parts(document)), SourceText(text))
+    yield from _locate(limited_problems(_count_nulls(_read_parts(document))), SourceText(text))
 
 
 def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrProblem]:
@@ -153,29 +152,25 @@ def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrP
 
     Their pointers begin with the index of the line, from 0.
     """
-    yield from _limit_problems(
+    parts = (
         part
         for i, line in enumerate(lines)
         if line.strip()
         for part in _locate([_read_line(line, json_pointer([i]), first + i)], SourceText(line, first + i))
     )
+    yield from limited_problems(_count_nulls(parts))
 
 
-def _limit_problems(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
-    """Yield MAX_PROBLEMS_OF_A_SOURCE problems at most, and count the others until they are too many."""
-    problems = 0
+def _count_nulls(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrProblem]:
+    """Yield the first of the descriptors that are null, and at the end how many more there are."""
+    nulls = 0
     for part in parts:
-        problems += isinstance(part, Problem)
-        if problems <= MAX_PROBLEMS_OF_A_SOURCE or not isinstance(part, Problem):
+        is_null = isinstance(part, JsonDescriptor) and part.is_null
+        nulls += is_null
+        if nulls <= 1 or not is_null:
             yield part
-        elif problems > MAX_PROBLEMS_COUNTED:
-            yield Problem(
-                "",
-                f"and more than {MAX_PROBLEMS_COUNTED - MAX_PROBLEMS_OF_A_SOURCE} more problems; the rest is not read",
-            )
-            return
-    if problems > MAX_PROBLEMS_OF_A_SOURCE:
-        yield Problem("", f"and {problems - MAX_PROBLEMS_OF_A_SOURCE} more problems")
+    if nulls > 1:
+        yield Problem("", f"{nulls - 1} more descriptors are null")
 
 
 def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:

@@ -296,7 +296,8 @@ def repeats_are_long_enough(tile: TileView, target: Target) -> Iterator[Violatio
     says="Every value of Repeats is larger than 0.",
 )
 def repeats_are_positive(tile: TileView, target: Target) -> Iterator[Violation]:
-    for i, repeat in enumerate((tile.desc.repeats or ())[: tile.desc.repeats_count]):
+    count = min(tile.desc.repeats_count, DML_TENSOR_DIMENSION_COUNT_MAX1)
+    for i, repeat in enumerate((tile.desc.repeats or ())[:count]):
         if repeat == 0:
             yield Violation(
                 f"Repeats[{i}]",

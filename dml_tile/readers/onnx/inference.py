@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Final
 
 from onnx import (
     GraphProto,
@@ -91,10 +92,15 @@ def fix(graph: GraphProto, known_shapes: KnownShapes) -> None:
                     dim.dim_value = sizes[dim.dim_param]
 
 
-def dimension_names(graph: GraphProto) -> tuple[str, ...]:
-    """Return the names that the graph gives dimensions, at any depth."""
+MAX_DIMENSION_NAMES: Final = 1000
+"""The most names of dimensions that a model is said to have, besides those that were asked for."""
+
+
+def dimension_names(graph: GraphProto, asked: Collection[str]) -> tuple[str, ...]:
+    """Return the names that the graph gives dimensions, at any depth: those ``asked`` for, and some others."""
     tensors = (value.type.tensor_type for value in _values(graph))
-    return tuple(sorted({dim.dim_param for tensor in tensors for dim in tensor.shape.dim if dim.dim_param}))
+    names = {dim.dim_param for tensor in tensors for dim in tensor.shape.dim if dim.dim_param}
+    return (*sorted(names.intersection(asked)), *sorted(names.difference(asked))[:MAX_DIMENSION_NAMES])
 
 
 def _fix_shape(value: ValueInfoProto, shape: Sequence[int], sizes: dict[str, int]) -> None:

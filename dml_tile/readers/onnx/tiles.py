@@ -43,13 +43,13 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Pr
 
     Raises InputError for a file that is not an ONNX model or cannot be read, and for known shapes that contradict the
     model; names of dimensions that the model lacks are ignored. Raises ImportError if onnxruntime's inference is asked
-    for, needed and not installed. Returns the names that the model has.
+    for, needed and not installed. Returns the names that the model has, as ``dimension_names`` does.
     """
     model = load(path)
     if not model.opset_import:  # there were none before IR version 3
         model.opset_import.add(version=1)
     _settle_initialisers(model)
-    names = dimension_names(model.graph)
+    names = dimension_names(model.graph, known_shapes.dims)
     fix(model.graph, known_shapes)
     inline(model)
     if any(node.op_type == "Tile" for node in nodes(model.graph)):

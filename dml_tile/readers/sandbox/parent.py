@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Final, Self, cast
 
 from dml_tile.errors import Problem
+from dml_tile.input_errors import limited_problems
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sandbox.child import Watchdog
 from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, End, Order, Part, read_answer
@@ -106,7 +107,8 @@ class ModelReader:
             if failure is not None:
                 self.seconds_lost += time.monotonic() - started
                 self._stop()
-        return parts if failure is None else [*parts, Problem("", failure)]
+        problems = [] if failure is None else [Problem("", failure)]
+        return [*limited_problems(parts), *problems]
 
     def new_dimension_names(self) -> frozenset[str]:
         """Return the names of dimensions in the ONNX models that were read since the last call."""

@@ -10,10 +10,11 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import ConfigDict, Field, PlainValidator, TypeAdapter, model_validator
 
 from dml_tile.dialects.request import INT64_MAX, Dialect
 from dml_tile.errors import Problem
+from dml_tile.input_errors import Record
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 
 Part: TypeAlias = TileNode | Problem
@@ -69,13 +70,17 @@ def read_answer(line: bytes) -> Part | End:
     return _ANSWER.validate_json(line).part()
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+class _Answer(Record):
+    model_config = ConfigDict(strict=True)
+
+
+_ARRAY: Final = Field(fail_fast=True, strict=False)
+"""Takes the list that JSON's array becomes for a tuple; what is in it is held to strict types."""
 
 
 class _End(_Answer):
     end: Literal[True]
-    dimensions: tuple[str, ...] = ()
+    dimensions: Annotated[tuple[str, ...], _ARRAY] = ()
 
     def part(self) -> End:
         return End(self.dimensions)
@@ -100,10 +105,10 @@ _Size = Annotated[int, Field(ge=0, le=INT64_MAX)]
 
 class _Node(_Answer):
     pointer: str
-    dialect: Annotated[Dialect, BeforeValidator(_dialect_named)]
+    dialect: Annotated[Dialect, PlainValidator(_dialect_named)]
     data_type: str | None
-    shape: tuple[_Size | str | None, ...] | None
-    repeats: tuple[_Size | None, ...] | None
+    shape: Annotated[tuple[_Size | str | None, ...], _ARRAY] | None
+    repeats: Annotated[tuple[_Size | None, ...], _ARRAY] | None
     error: str
     folded: str
     input_origin: str
