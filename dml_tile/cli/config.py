@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from dml_tile.checks.files import Exclusion
 from dml_tile.errors import ConfigError
 from dml_tile.files.patterns import ProjectPath
 from dml_tile.findings import Against
-from dml_tile.input_errors import problems_of
+from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import shown
 
 MAX_BYTES: Final = 2**18
@@ -38,7 +38,7 @@ _TABLE: Final = "tool.dml-tile"
 
 
 def _bounded(value: object) -> object:
-    """Return a list that is short enough, so that an error for each of its entries takes little time."""
+    """Return a list that has few entries: looking at each takes time."""
     if isinstance(value, list) and len(value) > MAX_ENTRIES:
         raise PydanticCustomError("too_many", f"at most {MAX_ENTRIES} entries are read")
     return value
@@ -58,13 +58,11 @@ def _inside(path: str, info: ValidationInfo) -> ProjectPath:
 
 
 _Bounded: Final = BeforeValidator(_bounded)
-_Texts = Annotated[tuple[str, ...], _Bounded]
+_Texts = Annotated[tuple[str, ...], Field(fail_fast=True), _Bounded]
 
 
-class Settings(BaseModel):
+class Settings(Record):
     """Defaults for the options of ``check``. ``paths`` and ``baseline`` are relative to the current folder."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     targets: _Texts = ()
     select: _Texts = ()
@@ -76,7 +74,7 @@ class Settings(BaseModel):
     exclude: _Texts = ()
     fail_on: Literal["error", "warning", "note", "never"] | None = Field(default=None, alias="fail-on")
     baseline: Annotated[str, AfterValidator(_inside)] = ""
-    paths: Annotated[tuple[Annotated[str, AfterValidator(_inside)], ...], _Bounded] = ()
+    paths: Annotated[tuple[Annotated[str, AfterValidator(_inside)], ...], Field(fail_fast=True), _Bounded] = ()
 
 
 _KEYS: Final = [field.alias or name for name, field in Settings.model_fields.items()]
