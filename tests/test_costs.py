@@ -23,7 +23,7 @@ SECONDS, SECONDS_PER_BYTE = 6.0, 2e-6
 BYTES, BYTES_PER_BYTE = 160 * 2**20, 60
 """What starting a command takes at most, and what each byte of a document may add; docs/limits.md gives the latter."""
 
-MANY = 200_000
+MANY = 100_000
 NUMBERED = dict.fromkeys(map(str, range(MANY)), 1)
 
 

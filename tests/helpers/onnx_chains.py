@@ -285,6 +285,7 @@ def _session(model: ModelProto, level: str, optimised: Path | None = None) -> An
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1
     if optimised is not None:
         options.optimized_model_filepath = str(optimised)
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
