@@ -31,22 +31,22 @@ def zoo(call: Call) -> list[str]:
 
 
 class Immediate(Executor):
-    """Runs what is submitted at once, unless ``fails`` raises for its files; keeps the files of each chunk."""
+    """Runs what is submitted at once; ``fails`` may raise for its files, either then or as its result."""
 
-    def __init__(self, fails: Callable[[list[str]], None] = lambda files: None) -> None:
+    def __init__(self, fails: Callable[[list[str]], None] = lambda files: None, *, at_submission: bool = False) -> None:
         self.fails = fails
+        self.at_submission = at_submission
         self.chunks: list[list[str]] = []
-        self.futures: list[Future[Any]] = []
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        self.futures.append(future)
-        setup, files = args
-        self.chunks.append(files)
+        self.chunks.append(args[1])
         try:
-            self.fails(files)
-            future.set_result(fn(setup, files))
+            self.fails(args[1])
+            future.set_result(fn(*args))
         except Exception as error:
+            if self.at_submission:
+                raise
             future.set_exception(error)
         return future
 
@@ -112,14 +112,7 @@ def test_an_executor_that_is_broken_ends_the_sweep_in_one_error(
         if broken in files:
             raise error
 
-    executor = Immediate(fails)
-    if at_submission:
-
-        def submit(fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-            fails(args[1])
-            return Immediate().submit(fn, *args)
-
-        executor.submit = submit  # type: ignore[method-assign]
+    executor = Immediate(fails, at_submission=at_submission)
     found: list[CheckedFile] = []
     with pytest.raises(BrokenExecutor, match=str(error)) as raised:
         found.extend(sweep(zoo, TARGETS, executor=executor))
@@ -128,19 +121,17 @@ def test_an_executor_that_is_broken_ends_the_sweep_in_one_error(
 
 
 def test_a_bounded_number_of_chunks_is_sent_ahead_and_cancelled_if_nobody_asks_for_them(zoo: list[str]) -> None:
-    class Never(Immediate):
-        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-            if not self.futures:
-                return super().submit(fn, *args)
-            self.futures.append(Future())
-            return self.futures[-1]
+    executor, futures = Immediate(), list[Future[Any]]()
 
-    executor = Never()
+    def submit(*arguments: Any) -> Future[Any]:
+        futures.append(Future() if futures else Immediate().submit(*arguments))
+        return futures[-1]
+
+    executor.submit = submit  # type: ignore[method-assign]
     events = Workers(executor, chunks_sent=3).events(CHECK, zoo * 10)
     next(events)
-    assert len(executor.futures) == 3
     del events
-    assert [future.cancelled() for future in executor.futures] == [False, True, True]
+    assert [future.cancelled() for future in futures] == [False, True, True]
 
 
 def test_what_workers_cannot_read_is_checked_in_its_turn(zoo: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
