@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from rich.console import Console
 
@@ -46,40 +45,27 @@ def shown(table: Any) -> list[list[str]]:
     ]
 
 
-def under(tensor: str, table: Any) -> dict[str, list[str]]:
-    """The rows of a tensor's fields."""
+def fields_of(tensor: str, table: Any) -> dict[str, list[str]]:
+    """Return the rows of a tensor's fields."""
     rows = shown(table)
     first = [row[0] for row in rows].index(tensor) + 1
     last = next(i for i, row in enumerate(rows) if i > first and row[0] in ("OutputTensor", "reads"))
     return {row[0]: row[1:] for row in rows[first:last]}
 
 
-def test_before_and_after_stand_side_by_side() -> None:
-    table = lowering_table(lower(LONG, "windows-10-2004"))
-    rows = shown(table)
-    assert ["", "before", "step 1"] in rows
-    assert ["DataType", "INT64", "FLOAT32"] in rows
-    assert ["bytes read", "960", "960"] in rows
-    assert under("InputTensor", table) == {
-        "Sizes": ["{1, 2, 3, 4, 5}", "{2, 3, 4, 10}"],
-        "TotalTensorSizeInBytes": ["960", "960"],
-    }
-    assert under("OutputTensor", table)["TotalTensorSizeInBytes"] == ["3840", "3840"]
-
-
-def test_what_is_unusual_has_a_row() -> None:
+def test_a_field_has_a_row_where_a_tile_has_an_unusual_value() -> None:
     desc = row(
         "INT64", [3], [2], InputTensor__Flags=1, InputTensor__Strides=[2], InputTensor__TotalTensorSizeInBytes=40,
         OutputTensor__GuaranteedBaseOffsetAlignment=4,
     )  # fmt: skip
     table = lowering_table(lower(desc, "3_1"))
-    assert under("InputTensor", table) == {
+    assert fields_of("InputTensor", table) == {
         "Flags": ["OWNED_BY_DML", "OWNED_BY_DML"],
         "Sizes": ["{3}", "{3, 2}"],
         "Strides": ["{2}", "{4, 1}"],
         "TotalTensorSizeInBytes": ["40", "40"],
     }
-    assert under("OutputTensor", table)["GuaranteedBaseOffsetAlignment"] == ["4", "0"]
+    assert fields_of("OutputTensor", table)["GuaranteedBaseOffsetAlignment"] == ["4", "0"]
 
 
 def test_each_step_has_its_column() -> None:
@@ -91,10 +77,10 @@ def test_each_step_has_its_column() -> None:
 def test_a_request_stands_before_its_steps() -> None:
     table = lowering_table(lower_request(onnx.tile_13("complex64", [3], [2]), "4_1"))
     assert ["DataType", "complex64", "UINT64"] in shown(table)
-    assert under("InputTensor", table) == {"Sizes": ["{3}", "{3}"], "TotalTensorSizeInBytes": ["", "24"]}
+    assert fields_of("InputTensor", table) == {"Sizes": ["{3}", "{3}"], "TotalTensorSizeInBytes": ["", "24"]}
 
 
-def test_the_cost_and_the_notes_are_told() -> None:
+def test_the_cost_names_scratch_memory_only_where_there_is_some() -> None:
     lines = [line.text.plain for line in cost_lines(lower(EIGHT, "2_0"))]
     assert lines == [
         "cost: 3 tiles, 150016 bytes read and written, 1.14 times the direct tile's; 9216 bytes of scratch memory",
@@ -102,26 +88,6 @@ def test_the_cost_and_the_notes_are_told() -> None:
     ]
     (line,) = cost_lines(lower(LONG, "4_1"))
     assert line.text.plain == "cost: 1 tile, 4800 bytes read and written, 1.00 times the direct tile's"
-
-
-def test_a_tile_is_written_in_one_line() -> None:
-    padded = TileOperatorDesc.from_input(
-        data_type="UINT8", sizes=[2, 3], strides=[4, 1], repeats=[1, 2], output_strides=[8, 1]
-    )
-    assert str(padded) == "UINT8 {2,3} strides {4,1} x {1,2} -> {2,6} strides {8,1}"
-
-
-@pytest.mark.parametrize("data_type", ["INT64", "FLOAT64", "UINT8", "FLOAT32"])
-@pytest.mark.parametrize("flags", [0, 1])
-@pytest.mark.parametrize(("sizes", "repeats"), [([1, 2, 3, 4, 2], [1, 1, 2, 1, 2]), ([2] * 8, [2] * 8)])
-def test_the_model_prints_what_the_tile_would_write(
-    run: Callable[..., str], data_type: str, flags: int, sizes: list[int], repeats: list[int]
-) -> None:
-    desc = row(data_type, sizes, repeats, InputTensor__Flags=flags)
-    model = lowering_model(lower(desc, "windows-10-2004"))
-    values = np.arange(np.prod(sizes)).astype(data_type.lower()).reshape(sizes)
-    expected = ", ".join(f"{value:g}" for value in np.tile(values, repeats).ravel().tolist())
-    assert run(model, target="windows-10-2004") == f"Resource 'output': {expected}\n"
 
 
 def test_the_model_holds_tensors_with_padding(run: Callable[..., str]) -> None:
@@ -188,7 +154,7 @@ def test_python_builds_each_step() -> None:
         assert [names[f"{name}_step{i}_desc"] for i, _ in enumerate(steps, start=1)] == steps
 
 
-def test_code_tells_the_notes_once() -> None:
+def test_a_note_stands_once_in_the_code() -> None:
     tile = lower_part("tiles.json", JsonDescriptor(""), Target.parse("2_0"))
     assert "".join(lowering_source("cpp", [tile])) == "#include <DirectML.h>\n"
     tile = lower_part("tiles.json", JsonDescriptor("", EIGHT), Target.parse("2_0"))
