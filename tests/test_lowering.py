@@ -22,6 +22,8 @@ from tests.helpers.rule_cases import LOWERING_CASES
 
 EIGHT: Final = [2] * 8
 GAPS: Final = [999, 333, 111, 37, 11]
+COPIED: Final = "gaps that no single step leaves out are copied first"
+PARTS: Final = "an output of five dimensions with gaps is written in three parts"
 
 LOWERED: Final[dict[str, tuple[TileOperatorDesc, Any, list[str]]]] = {
     # what is repaired: the tile, the target, and the steps
@@ -86,7 +88,7 @@ LOWERED: Final[dict[str, tuple[TileOperatorDesc, Any, list[str]]]] = {
           "FLOAT32 {2,2,8,2} x {1,1,1,1} -> {2,2,8,2} strides {99,49,6,1}"]),
 
     # 5. where one copy does not pack the input or spread the output
-    "gaps that no single step leaves out are copied first":
+    COPIED:
         (strided("FLOAT32", [2] * 5, GAPS, [2] * 5, None), "1_0",
          ["FLOAT32 {1,14,2,2} strides {0,111,37,11} x {1,1,1,2} -> {1,14,2,4}",
           "FLOAT32 {2,2,2,8} strides {72,24,8,1} x {2,2,2,2} -> {4,4,4,16}"]),
@@ -94,7 +96,7 @@ LOWERED: Final[dict[str, tuple[TileOperatorDesc, Any, list[str]]]] = {
         (strided("FLOAT32", [2, 3, 2, 3, 2], [1, 2, 6, 12, 36], [1] * 5, None), "1_0",
          ["FLOAT32 {6,2,3,2} strides {1,6,12,36} x {1,1,1,1} -> {6,2,3,2}",
           "FLOAT32 {1,2,3,12} strides {0,12,24,1} x {1,1,1,1} -> {1,2,3,12}"]),
-    "an output of five dimensions with gaps is written in three parts":
+    PARTS:
         (strided("FLOAT32", [2] * 5, None, [1] * 5, [162, 54, 18, 6, 2]), "1_0",
          ["FLOAT32 {2,2,2,2} x {1,1,1,1} -> {2,2,2,2} strides {54,18,6,2}",
           "FLOAT32 {2,2,2,2} strides {16,4,2,1} x {1,1,1,1} -> {2,2,2,2} strides {162,18,6,2}",
@@ -136,32 +138,32 @@ def test_the_simulated_target_is_the_default() -> None:
         assert str(lower(row("INT64", [2], [2])).steps[0].desc) == "FLOAT32 {1,1,1,4} x {1,1,1,2} -> {1,1,1,8}"
 
 
-FLOAT32_NOTE: Final = "INT32 travels as FLOAT32: its bits arrive only where nothing normalises NaNs or denormals"
-PADDED: Final = page_tile(InputTensor__GuaranteedBaseOffsetAlignment=4)
-
-
-@pytest.mark.parametrize(
-    ("desc", "target", "notes"),
-    [
-        (row("INT32", [2], [2]), "1_0", [FLOAT32_NOTE]),
-        (row("FLOAT32", [2], [2]), "1_0", []),
-        (row("FLOAT64", [2], [2]), "2_1", []),
-        (*LOWERED["one step packs, one repeats and one spreads"][:2],
-         ["step 1 repeats nothing: it packs the input", "step 3 repeats nothing: it spreads the output"]),
-        (*LOWERED["8 repeats take three steps"][:2], []),
-        (*LOWERED["gaps that no single step leaves out are copied first"][:2],
-         ["gaps between the input's elements are copied to scratch memory too"]),
-        (*LOWERED["an output of five dimensions with gaps is written in three parts"][:2],
-         ["the last 3 steps each write a part of the output"]),
-        (PADDED, "6_4", ["InputTensor.GuaranteedBaseOffsetAlignment becomes 0: 4 was provided"]),
+NOTES: Final = {
+    "32 bits travel as FLOAT32": [
+        "INT32 travels as FLOAT32: its bits arrive only where nothing normalises NaNs or denormals"
     ],
-)  # fmt: skip
-def test_a_lowering_notes_what_its_user_must_know(desc: TileOperatorDesc, target: Any, notes: list[str]) -> None:
+    "several values travel as one, where an adapter takes no bytes": [],
+    "FLOAT64 travels as UINT64": [],
+    "8 repeats take three steps": [],
+    "one step packs, one repeats and one spreads": [
+        "step 1 repeats nothing: it packs the input",
+        "step 3 repeats nothing: it spreads the output",
+    ],
+    COPIED: ["gaps between the input's elements are copied to scratch memory too"],
+    PARTS: ["the last 3 steps each write a part of the output"],
+}
+
+
+@pytest.mark.parametrize(("name", "notes"), NOTES.items(), ids=NOTES)
+def test_a_lowering_notes_what_its_user_must_know(name: str, notes: list[str]) -> None:
+    desc, target, _ = LOWERED[name]
     assert list(lower(desc, target).notes) == notes
 
 
-def test_an_alignment_below_16_becomes_0() -> None:
-    assert lower(PADDED, "6_4").steps[0].desc == GOOD
+def test_an_alignment_below_16_becomes_0_and_is_noted() -> None:
+    lowering = lower(page_tile(InputTensor__GuaranteedBaseOffsetAlignment=4), "6_4")
+    assert lowering.steps[0].desc == GOOD
+    assert lowering.notes == ("InputTensor.GuaranteedBaseOffsetAlignment becomes 0: 4 was provided",)
 
 
 def test_no_float_stands_for_other_bits_where_that_is_not_allowed() -> None:
@@ -200,12 +202,10 @@ def test_a_search_keeps_the_cheapest_of_the_shortest_chains(
     ("desc", "target", "steps", "message", "path"),
     [
         (*LOWERED["8 repeats take three steps"][:2], 3, "takes 3 steps; --max-steps is 2", "Repeats"),
-        (*LOWERED["an output of five dimensions with gaps is written in three parts"][:2], 3,
-         "takes more than 2 steps; --max-steps is 2", "OutputTensor.Strides"),
-        (strided("FLOAT32", [2] * 5, GAPS, [1] * 5, None), "1_0", 2,
-         "takes more than 1 steps", "InputTensor.Strides"),
+        (*LOWERED[PARTS][:2], 3, "takes more than 2 steps; --max-steps is 2", "OutputTensor.Strides"),
+        (strided("FLOAT32", [2] * 5, GAPS, [1] * 5, None), "1_0", 2, "takes more than 1 steps", "InputTensor.Strides"),
     ],
-)  # fmt: skip
+)
 def test_a_chain_has_as_many_steps_as_are_allowed(
     desc: TileOperatorDesc, target: str, steps: int, message: str, path: str
 ) -> None:

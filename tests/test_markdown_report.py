@@ -1,4 +1,4 @@
-"""The Markdown summary: what it tells, and that names in it are text."""
+"""The Markdown summary: its heading, its table and its findings; names from files stay text."""
 
 from __future__ import annotations
 
@@ -7,25 +7,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from dml_tile.checks.result import Result
 from dml_tile.errors import Problem
 from dml_tile.readers.descriptors import JsonDescriptor
-from dml_tile.reports.markdown import MAX_LISTED, MarkdownReport
-from dml_tile.reports.report import ReportOptions
+from dml_tile.reports.markdown import MAX_LISTED
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
-from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked
+from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, report_of
 
 
 def summary(*tiles: Sequence[Result], problems: Sequence[tuple[str, Problem]] = ()) -> str:
-    written: list[str] = []
-    report = MarkdownReport(ReportOptions(written.append, Console))
-    for tile in tiles:
-        report.add(tile)
-    report.end(problems, [])
-    return "".join(written)
+    return report_of("markdown", tiles, problems)
 
 
 def test_the_heading_counts_tiles_and_what_cannot_be_read() -> None:
@@ -46,7 +38,7 @@ def test_the_table_has_a_row_for_each_tile_the_refused_first() -> None:
     ]
 
 
-def test_a_finding_is_told_once_with_its_targets_and_lowering() -> None:
+def test_a_finding_stands_once_with_its_targets_and_lowering() -> None:
     text = summary(checked(LONG, OLD, MIDDLE, NEW))
     assert len(re.findall(r"^- error \[DML-TILE-DataType-level\]\(https://", text, re.MULTILINE)) == 1
     assert " at windows-10-2004 (2_0), windows-11-21h2 (4_0): InputTensor.DataType, OutputTensor.DataType: " in text
@@ -54,12 +46,9 @@ def test_a_finding_is_told_once_with_its_targets_and_lowering() -> None:
     assert "\n    dml-tile lower a.json --target windows-10-2004 --pointer /long\n" in text
 
 
-def test_an_accepted_tile_has_no_section() -> None:
-    assert "###" not in summary(checked(SHORT))
-
-
-def test_notes_are_told() -> None:
+def test_notes_stand_below_a_tile_that_has_some() -> None:
     (result,) = checked(SHORT)
+    assert "###" not in summary([result])
     assert "- note: 2 findings in the baseline\n" in summary([replace(result, known=checked(LONG, MIDDLE)[0].findings)])
 
 

@@ -47,29 +47,58 @@ def places(run: Any) -> list[tuple[str, int]]:
     return [(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in physical]
 
 
+BAD_MESSAGE = (
+    "OutputTensor.Sizes[0]: 2 was provided, but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected%0A"
+    "at 6_4%0AFLOAT32 {2} x {2} -> {2}%0Atry: set it to 4"
+)
+NO_FILE = "No such file or directory"
+
+
+# Annotations of GitHub and Azure Pipelines
+
+
+@pytest.mark.parametrize(
+    ("form", "unreadable", "refused"),
+    [
+        ("github", "::error file=missing.json,title=unreadable::", "::error file=a.json,line=11,col=4,title={}::"),
+        (
+            "azure",
+            "##vso[task.logissue type=error;sourcepath=missing.json;code=unreadable;]",
+            "##vso[task.logissue type=error;sourcepath=a.json;linenumber=11;columnnumber=4;code={};]",
+        ),
+    ],
+)
+def test_an_annotation_names_rule_file_line_and_column(check: Call, form: str, unreadable: str, refused: str) -> None:
+    result = check(write("a.json", BAD), "missing.json", "--format", form)
+    assert result.exit_code == 2
+    lines = f"{unreadable}{NO_FILE}", refused.format("DML-TILE-OutputTensor-Sizes") + BAD_MESSAGE
+    assert tuple(result.stdout.splitlines()) == lines
+    assert check(write("fine.json", TILE), "--format", form).stdout == ""
+
+
 def test_a_field_of_both_tensors_at_several_targets_is_one_annotation(check: Call) -> None:
-    (line,) = check(
-        write("a.json", INT64), "--format", "github", "-t", "directml-1.5.0", "-t", "windows-11-21h2"
-    ).stdout.splitlines()
+    targets = "-t", "directml-1.5.0", "-t", "windows-11-21h2"
+    (line,) = check(write("a.json", INT64), "--format", "github", *targets).stdout.splitlines()
     assert line.startswith(f"::error file=a.json,line=3,col=15,title={LEVEL_RULE}::InputTensor.DataType, OutputTensor.")
     assert "directml-1.5.0 has 3_1%0AINT64 needs DML_FEATURE_LEVEL_4_1; windows-11-21h2 has 4_0%0A" in line
     assert "at directml-1.5.0 (3_1), windows-11-21h2 (4_0)%0A" in line
-    assert len(sarif(check, "a.json", "-t", "directml-1.5.0", "-t", "windows-11-21h2")["results"]) == 1
+    (result,) = sarif(check, "a.json", *targets)["results"]
+    assert "at directml-1.5.0 (3_1), windows-11-21h2 (4_0)" in result["message"]["text"]
 
 
-@pytest.mark.parametrize("row", ["github", "azure"])
-def test_as_many_annotations_as_are_shown_are_written_and_the_others_counted(check: Call, row: str) -> None:
-    assert len(check(write("ten.json", [BAD] * MAX_SHOWN), "--format", row).stdout.splitlines()) == MAX_SHOWN
-    lines = check(write("a.json", [BAD] * (MAX_SHOWN + 3)), "--format", row).stdout.splitlines()
+@pytest.mark.parametrize("form", ["github", "azure"])
+def test_as_many_annotations_as_are_shown_are_written_and_the_others_counted(check: Call, form: str) -> None:
+    assert len(check(write("ten.json", [BAD] * MAX_SHOWN), "--format", form).stdout.splitlines()) == MAX_SHOWN
+    lines = check(write("a.json", [BAD] * (MAX_SHOWN + 3)), "--format", form).stdout.splitlines()
     assert len(lines) == MAX_SHOWN
     assert lines[-2].count("/8 at 6_4") == 1
     assert lines[-1].endswith("and 4 more errors, which `dml-tile check` prints")
 
 
-def test_what_cannot_be_read_comes_before_the_limit(check: Call) -> None:
+def test_unreadable_files_come_before_the_limit(check: Call) -> None:
     write("a.json", [BAD] * 20)
     lines = check("a.json", "missing.json", "--format", "github").stdout.splitlines()
-    assert lines[0] == "::error file=missing.json,title=unreadable::No such file or directory"
+    assert lines[0] == f"::error file=missing.json,title=unreadable::{NO_FILE}"
     assert len(lines) == MAX_SHOWN
     assert "and 12 more errors" in lines[-1]
 
@@ -81,21 +110,6 @@ def test_each_severity_has_a_limit_of_its_own_and_errors_come_first(check: Call)
     assert "and 11 more warnings" in lines[-1]
 
 
-def test_an_issue_of_azure_names_file_line_column_and_rule(check: Call) -> None:
-    result = check(write("a.json", BAD), "missing.json", "--format", "azure")
-    assert result.exit_code == 2
-    unreadable, refused = result.stdout.splitlines()
-    assert unreadable == (
-        "##vso[task.logissue type=error;sourcepath=missing.json;code=unreadable;]No such file or directory"
-    )
-    assert refused == (
-        "##vso[task.logissue type=error;sourcepath=a.json;linenumber=11;columnnumber=4;"
-        "code=DML-TILE-OutputTensor-Sizes;]"
-        "OutputTensor.Sizes[0]: 2 was provided, but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected%0A"
-        "at 6_4%0AFLOAT32 {2} x {2} -> {2}%0Atry: set it to 4"
-    )
-
-
 def test_issues_of_azure_are_escaped_and_notes_are_plain_lines(check: Call) -> None:
     name = "a;b]c%d\n.json"
     write(name, model(**{"x%\ny": BAD}))
@@ -105,20 +119,6 @@ def test_issues_of_azure_are_escaped_and_notes_are_plain_lines(check: Call) -> N
     assert properties.startswith("type=error;sourcepath=a%3Bb%5Dc%AZP25d%0A.json;linenumber=")
     assert "%0A/dispatchables/x%AZP25\\ny at 6_4" in message
     assert note.startswith("./#\\x23vso[task.complete].json: note: ")
-
-
-def test_an_annotation_names_rule_file_line_and_column(check: Call) -> None:
-    result = check(write("a.json", BAD), "--format", "github", "-t", "6_4", "-t", "5_0")
-    assert result.exit_code == 1
-    assert result.stdout == (
-        "::error file=a.json,line=11,col=4,title=DML-TILE-OutputTensor-Sizes::OutputTensor.Sizes[0]: 2 was provided, "
-        "but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected%0Aat 6_4, 5_0%0AFLOAT32 {2} x {2} -> {2}%0A"
-        "try: set it to 4\n"
-    )
-
-
-def test_what_is_fine_has_no_annotation(check: Call) -> None:
-    assert check(write("a.json", TILE), "--format", "github").stdout == ""
 
 
 def test_annotations_are_escaped(check: Call) -> None:
@@ -135,22 +135,17 @@ def test_a_file_is_named_from_the_current_folder_on(check: Call, tmp_path: Path)
         assert check(name, "--format", "github").stdout.startswith("::error file=in/a.json,line=11,")
 
 
-def test_what_is_no_json_has_no_line(check: Call) -> None:
+def test_a_model_has_no_line(check: Call) -> None:
     onnx.save(onnx_model(constant("r", [1, 2]), tile_node(name="widen"), inputs=[typed("x", [2, 3], 7)]), "a.onnx")
     (first,) = check("a.onnx", "--format", "github", "-t", "windows-11-21h2").stdout.splitlines()
     fields = "InputTensor.DataType, OutputTensor.DataType"
     assert first.startswith(f"::error file=a.onnx,title={LEVEL_RULE}::{fields}: INT64 needs")
     assert "%0Awiden at windows-11-21h2 (4_0)%0A" in first
-    run = sarif(check, "a.onnx", "-t", "windows-11-21h2")
-    assert run["results"][0]["locations"] == [
-        {
-            "physicalLocation": {
-                "artifactLocation": {"uri": "a.onnx"},
-                "region": {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1},
-            },
-            "logicalLocations": [{"fullyQualifiedName": "widen"}],
-        }
-    ]
+    (result,) = sarif(check, "a.onnx", "-t", "windows-11-21h2")["results"]
+    (location,) = result["locations"]
+    region = {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1}
+    assert location["physicalLocation"] == {"artifactLocation": {"uri": "a.onnx"}, "region": region}
+    assert location["logicalLocations"] == [{"fullyQualifiedName": "widen"}]
 
 
 def test_standard_input_has_findings_without_a_file(check: Call) -> None:
@@ -161,40 +156,25 @@ def test_standard_input_has_findings_without_a_file(check: Call) -> None:
     assert log["runs"][0]["results"][0]["locations"] == []
 
 
-def test_what_cannot_be_read_is_an_annotation_too(check: Call) -> None:
-    write("a.json", [TILE, {"InputTensor": 1}])
-    result = check("a.json", "missing.json", "--format", "github")
-    assert result.exit_code == 2
-    unreadable, missing = result.stdout.splitlines()
-    assert unreadable.startswith("::error file=a.json,line=19,col=2,title=unreadable::/1: ")
-    assert missing == "::error file=missing.json,title=unreadable::No such file or directory"
+# SARIF
 
 
 def test_a_log_has_each_rule_once_with_its_help(check: Call) -> None:
     run = sarif(check, write("a.json", [BAD, BAD | {"RepeatsCount": 7}]))
     driver = run["tool"]["driver"]
-    assert driver["name"] == "dml-tile"
+    assert (driver["name"], driver["informationUri"]) == ("dml-tile", TILE_PAGE)
     assert driver["fullName"] == f"dml-tile {driver['version']}"
-    assert driver["informationUri"] == TILE_PAGE
     assert run["automationDetails"] == {"id": "dml-tile/6_4/"}
     ids = [rule["id"] for rule in driver["rules"]]
     assert len(ids) == len(set(ids)) == 3
-    for result in run["results"]:
-        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
-        assert result["level"] == "error"
+    assert all(ids[result["ruleIndex"]] == result["ruleId"] for result in run["results"])
+    assert {result["level"] for result in run["results"]} == {"error"}
     for rule in driver["rules"]:
         ours = RULES[rule["id"]]
-        assert rule["helpUri"] == ours.url
+        assert (rule["helpUri"], rule["shortDescription"]["text"]) == (ours.url, ours.says)
         assert re.fullmatch(r"Dml([A-Z]\w*)+", rule["name"])
-        assert rule["shortDescription"]["text"] == ours.says
         assert ours.says in rule["help"]["text"]
         assert f"({ours.url})" in rule["help"]["markdown"]
-
-
-def test_a_log_without_findings_is_valid(check: Call) -> None:
-    run = sarif(check, write("a.json", TILE))
-    assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])
-    assert run["invocations"] == [{"executionSuccessful": True}]
 
 
 def test_a_result_has_its_region_and_the_pointer_of_its_tile(check: Call) -> None:
@@ -220,13 +200,7 @@ def test_a_file_elsewhere_has_a_whole_uri(check: Call, tmp_path_factory: pytest.
     assert places(sarif(check, str(other))) == [(other.as_uri(), 11)]
 
 
-def test_a_finding_at_several_targets_is_one_result(check: Call) -> None:
-    run = sarif(check, write("a.json", BAD), "-t", "windows-11-21h2", "-t", "6_4")
-    (result,) = run["results"]
-    assert "at windows-11-21h2 (4_0), 6_4" in result["message"]["text"]
-
-
-def test_a_fingerprint_stays_when_lines_move_and_tells_fields_apart(check: Call) -> None:
+def test_a_fingerprint_stays_when_lines_move_and_differs_by_field(check: Call) -> None:
     options = ("-t", "windows-11-21h2")
     tile = INT64 | {"RepeatsCount": 7}
     before = sarif(check, write("a.json", tile), *options)
@@ -248,33 +222,33 @@ def test_lines_are_real_in_json_lines_and_lists(check: Call) -> None:
     ]
 
 
-def test_what_cannot_be_read_is_a_notification(check: Call) -> None:
+def test_unreadable_parts_are_notifications_and_annotations(check: Call) -> None:
     run = sarif(check, write("a.json", [TILE, {"InputTensor": 1}]), "missing.json")
     (invocation,) = run["invocations"]
     assert not invocation["executionSuccessful"]
     broken, missing = invocation["toolExecutionNotifications"]
     assert broken["locations"][0]["physicalLocation"]["region"]["startLine"] == 19
     assert broken["locations"][0]["logicalLocations"] == [{"fullyQualifiedName": "/1"}]
-    assert missing["message"]["text"] == "No such file or directory"
+    assert missing["message"]["text"] == NO_FILE
+    unreadable, _ = check("a.json", "missing.json", "--format", "github").stdout.splitlines()
+    assert unreadable.startswith("::error file=a.json,line=19,col=2,title=unreadable::/1: ")
 
 
 def test_the_findings_in_json_have_lines(check: Call) -> None:
-    write("a.json", BAD)
-    (result,) = json.loads(check("a.json", "--format", "json").stdout)["results"]
-    assert [(one["line"], one["column"]) for one in result["findings"]] == [(11, 4)]
-    (result,) = json.loads(check("-", "--format", "json", stdin=json.dumps(BAD)).stdout)["results"]
-    assert [(one["line"], one["column"]) for one in result["findings"]] == [(1, 106)]
+    for arguments, line, column in (([write("a.json", BAD)], 11, 4), (["-"], 1, 106)):
+        (result,) = json.loads(check(*arguments, "--format", "json", stdin=json.dumps(BAD)).stdout)["results"]
+        assert [(one["line"], one["column"]) for one in result["findings"]] == [(line, column)]
+
+
+# JUnit
 
 
 def test_a_tile_at_a_target_is_a_test(check: Call) -> None:
     write("a.json", [TILE, BAD])
     write("b.json", INT64)
     root = junit(check, "a.json", "b.json", "-t", "windows-11-21h2", "-t", "6_4")
-    counts = [{key: suite.get(key) for key in ("name", "tests", "failures", "errors")} for suite in root]
-    assert counts == [
-        {"name": "a.json", "tests": "4", "failures": "2", "errors": "0"},
-        {"name": "b.json", "tests": "2", "failures": "1", "errors": "0"},
-    ]
+    counts = [[suite.get(key) for key in ("name", "tests", "failures", "errors")] for suite in root]
+    assert counts == [["a.json", "4", "2", "0"], ["b.json", "2", "1", "0"]]
     cases = [(case.get("classname"), case.get("name"), case.find("failure") is None) for case in root.iter("testcase")]
     assert cases == [
         ("a.json", "/0 at windows-11-21h2 (4_0)", True),
@@ -284,14 +258,13 @@ def test_a_tile_at_a_target_is_a_test(check: Call) -> None:
         ("b.json", "tile at windows-11-21h2 (4_0)", False),
         ("b.json", "tile at 6_4", True),
     ]
-    failure = root.find("testsuite[@name='b.json']/testcase/failure")
-    assert failure is not None
+    (*_, failure) = root.iter("failure")
     assert failure.get("type") == LEVEL_RULE
     assert "INT64 needs DML_FEATURE_LEVEL_4_1" in str(failure.get("message"))
     assert f"error[{LEVEL_RULE}] E_INVALIDARG 0x80070057" in str(failure.text)
 
 
-def test_what_cannot_be_read_is_an_error_of_its_source(check: Call) -> None:
+def test_an_unreadable_part_is_an_error_of_its_source(check: Call) -> None:
     root = junit(check, write("a.json", [TILE, {"InputTensor": 1}]), "missing.json")
     errors = {
         (suite.get("name"), case.get("name")) for suite in root for case in suite if case.find("error") is not None
@@ -305,11 +278,11 @@ def test_names_are_safe_in_xml(check: Call) -> None:
     (case,) = root.iter("testcase")
     assert case.get("classname") == "a<&\">'\\x01\\ufffe]]>.json"
     assert case.get("name") == "/dispatchables/a<&\">'\\x01\\ufffe]]> at 6_4"
-    assert SARIF.is_valid(json.loads(check(f"{name}.json", "--format", "sarif").stdout))
 
 
-def test_nothing_to_check_is_valid_everywhere(check: Call) -> None:
-    write("empty.jsonl", "")
-    assert list(junit(check, "empty.jsonl")) == []
-    assert sarif(check, "empty.jsonl")["results"] == []
-    assert check("empty.jsonl", "--format", "github").stdout == ""
+@pytest.mark.parametrize(("name", "text"), [("empty.jsonl", ""), ("fine.json", TILE)], ids=["nothing", "no finding"])
+def test_a_report_without_findings_is_valid(check: Call, name: str, text: Any) -> None:
+    run = sarif(check, write(name, text))
+    assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])
+    assert run["invocations"] == [{"executionSuccessful": True}]
+    assert not list(junit(check, name).iter("failure"))

@@ -1,10 +1,11 @@
-"""Report pages for tests, and what an HTML parser makes of them."""
+"""Reports of results for tests, and the elements that an HTML parser finds in a page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from html.parser import HTMLParser
+from io import StringIO
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -17,8 +18,8 @@ from dml_tile.errors import Problem
 from dml_tile.findings import Against
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
-from dml_tile.reports.page import PageReport
-from dml_tile.reports.report import Origin, ReportOptions
+from dml_tile.reports.formats import FORMATS
+from dml_tile.reports.report import ReportOptions
 from tests.helpers.descriptors import row
 
 OLD, MIDDLE, NEW = (Target.parse(name) for name in ("windows-10-2004", "windows-11-21h2", "6_4"))
@@ -33,27 +34,30 @@ _VOID = ("meta", "input", "wbr")
 
 
 def checked(part: JsonDescriptor | TileNode, *targets: Target, source: str = "a.json") -> list[Result]:
-    """Returns the result of ``check`` for a tile."""
+    """Return the result of ``check`` for a tile."""
     return [
         with_lower_command(result, part, KnownShapes(), is_alone=False)
         for result in results(source, part, targets or (NEW,), "both")
     ]
 
 
-def page(
+def report_of(
+    form: str,
     tiles: Iterable[Sequence[Result]],
     problems: Sequence[tuple[str, Problem]] = (),
     models: Sequence[SourceSummary] = (),
     against: Against = "both",
-    origin: Origin | None = None,
 ) -> str:
-    """The page of several tiles' results."""
-    written: list[str] = []
-    report = PageReport(ReportOptions(written.append, Console, against, origin=origin or Origin()))
-    for one in tiles:
-        report.add(one)
+    """Return the report of several tiles' results in a format."""
+    output = StringIO()
+    report = FORMATS[form].report(ReportOptions(output.write, lambda: Console(file=output), against))
+    for results_of_tile in tiles:
+        report.add(results_of_tile)
     report.end(problems, models)
-    return "".join(written)
+    return output.getvalue()
+
+
+page = partial(report_of, "html")
 
 
 class Element(NamedTuple):
@@ -69,13 +73,13 @@ class Element(NamedTuple):
         return " ".join("".join(self.texts).split())
 
     def everything(self) -> Iterator[Element]:
-        """The elements in this one, at any depth."""
+        """Yield the elements in this one, at any depth."""
         for child in self.children:
             yield child
             yield from child.everything()
 
     def all(self, tag: str) -> list[Element]:
-        """The elements of a kind in this one, at any depth."""
+        """Return the elements of a kind in this one, at any depth."""
         return [found for found in self.everything() if found.tag == tag]
 
 
@@ -100,7 +104,7 @@ class _Parser(HTMLParser):
 
 @lru_cache(maxsize=1)
 def parsed(html: str) -> Element:
-    """The document; each element that is opened in it is closed in its place."""
+    """Return the document; each element that is opened in it is closed in its place."""
     parser = _Parser()
     parser.feed(html)
     parser.close()
@@ -109,17 +113,17 @@ def parsed(html: str) -> Element:
 
 
 def section(html: str, identifier: str) -> Element:
-    """A part of the page by its heading's id."""
+    """Return a part of the page by the id of its heading."""
     (found,) = (one for one in parsed(html).all("section") if one.attributes["id"] == identifier)
     return found
 
 
 def rows(html: str, identifier: str) -> list[list[str]]:
-    """The texts of the table's cells in a part of the page, each row's heading first."""
+    """Return the texts of the cells of the table in a part of the page, the heading of each row first."""
     bodies = section(html, identifier).all("tbody")
     return [[cell.text for cell in body.all("tr")[0].children] for body in bodies]
 
 
 def details(html: str) -> list[str]:
-    """Returns the text told of each tile that has findings or notes."""
+    """Return the text of each tile that has findings or notes."""
     return [one.text for one in section(html, "findings").all("details")]
