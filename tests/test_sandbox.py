@@ -30,7 +30,7 @@ LONG = 300  # seconds, on a machine that has much else to do
 
 
 def read(path: Path, *paths: Path, known_shapes: KnownShapes | None = None, **bounds: Any) -> list[list[Any]]:
-    """Returns what a reader gives for each file."""
+    """Return what a reader gives for each file."""
     with ModelReader(known_shapes or KnownShapes(), **{"seconds": LONG, **bounds}) as reader:
         return [list(reader.parts(each)) for each in (path, *paths)]
 
@@ -46,7 +46,7 @@ def test_models_of_every_kind_are_read(tmp_path: Path) -> None:
     assert [node.repeats for node in graph] == [(2, 5)]
 
 
-def test_what_is_fixed_reaches_the_reader() -> None:
+def test_fixed_shapes_reach_the_reader() -> None:
     ((node,),) = read(LITE, known_shapes=KnownShapes({"n": 3}, {"x": (4, 2)}))
     assert node.shape == (4, 2)
     assert read(LITE, known_shapes=KnownShapes({}, {"y": (4, 2)})) == [
@@ -74,17 +74,14 @@ def test_what_is_no_file_is_a_problem(tmp_path: Path, name: str, message: str) -
     assert [message in part.message for part in parts] == [True]
 
 
-@pytest.mark.parametrize("suffix", [".xml", ".onnx", ".tflite", ".pb", ".pdmodel"])
-def test_a_file_that_is_no_model_costs_that_file(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"bad{suffix}"
-    path.write_bytes(b"no model, whatever its name is" * 100)
+@pytest.mark.parametrize("name", ["bad.xml", "bad.onnx", "bad.tflite", "bad.pb", "bad.pdmodel", "deep.xml"])
+def test_a_file_that_is_no_model_or_crashes_openvino_costs_that_file(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name == "deep.xml":
+        nested_ifs(path, 3000)
+    else:
+        path.write_bytes(b"no model, whatever its name is" * 100)
     bad, good = read(path, BURN_XML)
-    assert [type(part) for part in bad] == [Problem]
-    assert good == [BURN]
-
-
-def test_a_model_that_crashes_openvino_costs_that_file(tmp_path: Path) -> None:
-    bad, good = read(nested_ifs(tmp_path / "deep.xml", 3000), BURN_XML)
     assert [type(part) for part in bad] == [Problem]
     assert good == [BURN]
 
@@ -174,19 +171,12 @@ def answered(process: subprocess.Popen[bytes], path: Path, seconds: float = LONG
     return list(takewhile(lambda part: not isinstance(part, End), answers))
 
 
-def test_the_process_ends_with_its_input() -> None:
-    with started() as process:
-        assert answered(process, BURN_XML) == [BURN]
-        assert process.communicate(timeout=LONG) == (b"", b"")
-    assert process.returncode == 0
-
-
-def test_the_process_leaves_interrupts_to_its_parent() -> None:
+def test_the_process_ends_with_its_input_and_leaves_interrupts_to_its_parent() -> None:
     with started() as process:
         assert answered(process, BURN_XML) == [BURN]
         process.send_signal(signal.SIGINT)
         assert answered(process, BURN_XML) == [BURN]
-        process.communicate(timeout=LONG)
+        assert process.communicate(timeout=LONG) == (b"", b"")
     assert process.returncode == 0
 
 
@@ -217,57 +207,55 @@ for line in sys.stdin:
 """
 STAND_IN = [sys.executable, "-c", OBEDIENT]
 FEW_BYTES: Final = 2**16
-TELL = "problem(os.getpid()); end()"
+SAY_PID = "problem(os.getpid()); end()"
 FRESH = "a later file is read by another process"
 
 
 def obey(folder: Path, *files: str, **bounds: Any) -> list[list[Any]]:
-    """Returns what a reader gives for files of which each tells the stand-in what to do."""
+    """Return what a reader gives for files that each command the stand-in."""
     paths = [folder / f"{i}.xml" for i in range(len(files))]
     for path, text in zip(paths, files, strict=True):
         path.write_text(text)
     return read(*paths, command=STAND_IN, **bounds)
 
 
-def is_gone(told: Sequence[Problem]) -> bool:
-    """Tells whether the process that told its number is no more."""
+def is_gone(parts: Sequence[Problem]) -> bool:
+    """Return True if the process that said its number has ended."""
     try:
-        os.kill(int(told[0].message), 0)
+        os.kill(int(parts[0].message), 0)
     except ProcessLookupError:
         return True
     return False
 
 
 def test_one_process_reads_all_files_and_is_gone_at_the_end(tmp_path: Path) -> None:
-    first, *others = obey(tmp_path, TELL, TELL, TELL)
+    first, *others = obey(tmp_path, SAY_PID, SAY_PID, SAY_PID)
     assert others == [first, first]
     assert is_gone(first)
 
 
-@pytest.mark.parametrize(
-    ("deed", "message"),
-    [
-        ("os.kill(os.getpid(), signal.SIGSEGV)", "OpenVINO's reader crashed (SIGSEGV)"),
-        ("os.abort()", "OpenVINO's reader crashed (SIGABRT)"),
-        ("os._exit(1)", "OpenVINO's reader crashed (status 0x1)"),
-        ("os._exit(0)", "OpenVINO's reader crashed (status 0x0)"),
-        ("os._exit(3)", "reading ran out of its 4 GiB of memory"),
-        ("sys.stdout.write('{'); sys.stdout.flush(); os._exit(1)", "OpenVINO's reader crashed (status 0x1)"),
-        ("say('OpenVINO says hello')", "OpenVINO's reader sent a malformed reply"),
-        ("say('[' * 10000)", "OpenVINO's reader sent a malformed reply"),
-        (f"say('x' * {FEW_BYTES})", f"has more Tiles than {FEW_BYTES} bytes can tell"),
-        ("while True: problem('more')", f"has more Tiles than {FEW_BYTES} bytes can tell"),
-    ],
-    ids=[
-        *("SIGSEGV", "abort", "exit", "an exit in order", "out of memory", "half a line", "no JSON", "deep JSON"),
-        *("a long line", "many lines"),
-    ],
-)
+FAILURES: Final = {
+    "SIGSEGV": ("os.kill(os.getpid(), signal.SIGSEGV)", "OpenVINO's reader crashed (SIGSEGV)"),
+    "abort": ("os.abort()", "OpenVINO's reader crashed (SIGABRT)"),
+    "an exit in order": ("os._exit(0)", "OpenVINO's reader crashed (status 0x0)"),
+    "out of memory": ("os._exit(3)", "reading ran out of its 4 GiB of memory"),
+    "half a line": (
+        "sys.stdout.write('{'); sys.stdout.flush(); os._exit(1)",
+        "OpenVINO's reader crashed (status 0x1)",
+    ),
+    "no JSON": ("say('OpenVINO says hello')", "OpenVINO's reader sent a malformed reply"),
+    "deep JSON": ("say('[' * 10000)", "OpenVINO's reader sent a malformed reply"),
+    "a long line": (f"say('x' * {FEW_BYTES})", f"has more Tiles than {FEW_BYTES} bytes can tell"),
+    "many lines": ("while True: problem('more')", f"has more Tiles than {FEW_BYTES} bytes can tell"),
+}
+
+
+@pytest.mark.parametrize(("deed", "message"), FAILURES.values(), ids=FAILURES)
 def test_a_process_that_fails_costs_one_file(
     tmp_path: Path, deed: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parent, "MAX_ANSWER_BYTES", FEW_BYTES)
-    before, failed, after = obey(tmp_path, TELL, f"problem('so far')\n{deed}", TELL)
+    before, failed, after = obey(tmp_path, SAY_PID, f"problem('so far')\n{deed}", SAY_PID)
     assert failed[0] == Problem("", "so far")
     assert failed[-1] == Problem("", message)
     assert len(failed) == 2 or "more Tiles" in message
@@ -276,21 +264,12 @@ def test_a_process_that_fails_costs_one_file(
     assert is_gone(after)
 
 
-def test_a_process_that_takes_too_long_is_ended(tmp_path: Path) -> None:
-    before, slow, after = obey(tmp_path, TELL, "problem('so far')\ntime.sleep(1000)", TELL, seconds=5)
-    assert slow == [Problem("", "so far"), Problem("", "reading took longer than 5 s")]
-    assert before != after, FRESH
-    assert is_gone(before)
-
-
-def test_a_process_that_closes_its_output_and_stays_is_ended(tmp_path: Path) -> None:
-    (parts,) = obey(tmp_path, "os.close(1)\ntime.sleep(1000)", seconds=2)
-    assert parts == [Problem("", "reading took longer than 2 s")]
-
-
-def test_a_process_that_is_stopped_is_ended(tmp_path: Path) -> None:
-    before, stopped, after = obey(tmp_path, TELL, "os.kill(os.getpid(), signal.SIGSTOP)", TELL, seconds=2)
-    assert stopped == [Problem("", "reading took longer than 2 s")]
+@pytest.mark.parametrize(
+    "deed", ["time.sleep(1000)", "os.close(1)\ntime.sleep(1000)", "os.kill(os.getpid(), signal.SIGSTOP)"]
+)
+def test_a_process_that_takes_too_long_is_ended(tmp_path: Path, deed: str) -> None:
+    before, slow, after = obey(tmp_path, SAY_PID, f"problem('so far')\n{deed}", SAY_PID, seconds=3)
+    assert slow == [Problem("", "so far"), Problem("", "reading took longer than 3 s")]
     assert before != after, FRESH
     assert is_gone(before)
 
@@ -298,19 +277,19 @@ def test_a_process_that_is_stopped_is_ended(tmp_path: Path) -> None:
 def test_files_that_hang_cost_so_much_time_together_and_the_others_are_not_read(tmp_path: Path) -> None:
     hang = "time.sleep(1000)"
     started = time.monotonic()
-    *hung, third, fourth = obey(tmp_path, hang, hang, hang, TELL, seconds=0.6, seconds_lost=1)
+    *hung, third, fourth = obey(tmp_path, hang, hang, hang, SAY_PID, seconds=0.6, seconds_lost=1)
     assert [part.message[:26] for (part,) in hung] == ["reading took longer than 0"] * 2
     assert third == fourth == [Problem("", "not read: too much time was lost to models that cannot be read")]
     assert time.monotonic() - started < LONG / 10
 
 
 def test_files_that_fail_soon_cost_the_others_nothing(tmp_path: Path) -> None:
-    *_, last = obey(tmp_path, *["os._exit(1)"] * 5, TELL, seconds_lost=60)
+    *_, last = obey(tmp_path, *["os._exit(1)"] * 5, SAY_PID, seconds_lost=60)
     assert last[0].message.isdecimal()
 
 
 def test_a_process_that_died_between_files_costs_none(tmp_path: Path) -> None:
-    (tmp_path / "a.xml").write_text(f"{TELL}; os._exit(0)")
+    (tmp_path / "a.xml").write_text(f"{SAY_PID}; os._exit(0)")
     with ModelReader(KnownShapes(), seconds=LONG, command=STAND_IN) as reader:
         first: Any = reader.parts(tmp_path / "a.xml")[0]
         os.waitid(os.P_PID, int(first.message), os.WEXITED | os.WNOWAIT)
@@ -320,12 +299,12 @@ def test_a_process_that_died_between_files_costs_none(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    (tmp_path / "a.xml").write_text(f"open({str(told)!r}, 'w').write(str(os.getpid()))\ntime.sleep(1000)")
+    pid = tmp_path / "pid"
+    (tmp_path / "a.xml").write_text(f"open({str(pid)!r}, 'w').write(str(os.getpid()))\ntime.sleep(1000)")
     reader = ModelReader(KnownShapes(), seconds=LONG, command=STAND_IN)
 
     def interrupt() -> None:
-        while not told.exists() or not told.read_text():
+        while not pid.exists() or not pid.read_text():
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -334,7 +313,7 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), reader:
         reader.parts(tmp_path / "a.xml")
     timer.join()
-    assert is_gone([Problem("", told.read_text())])
+    assert is_gone([Problem("", pid.read_text())])
 
 
 # The lines
@@ -368,7 +347,7 @@ def test_an_order_survives_its_line() -> None:
     assert Order.read(order.line()) == order
 
 
-def test_what_is_no_text_is_told_all_the_same() -> None:
+def test_a_message_that_is_no_text_is_sent_all_the_same() -> None:
     assert read_answer(answer_line(Problem("", "a\udcff"))) == Problem("", "a?")
 
 
@@ -376,17 +355,13 @@ def test_what_is_no_text_is_told_all_the_same() -> None:
     ("old", "new"),
     [
         ('"ONNX Tile-13"', '"ONNX Tile-14"'),
-        ("[1, 2, 3]", "[1, 2]"),
-        ("[1, 2, 3]", "[1, 2, -3]"),
-        ("[1, 2, 3]", f"[1, 2, {2**63}]"),
-        ("[1, 2, 3]", "[1, 2, 3.0]"),
-        ("[1, 2, 3]", '[1, 2, ""]'),
-        ("[1, 2, 3]", "[1, 2, true]"),
-        ("[1, 2, 3]", f"[1, 2, {'9' * 5000}]"),
+        *(
+            ("[1, 2, 3]", f"[1, 2{other}]")
+            for other in ("", ", -3", f", {2**63}", ", 3.0", ", true", f", {'9' * 5000}")
+        ),
         ('[2, "n", null]', "null"),
         ('[2, "n", null]', '[-2, "n", null]'),
         ('"error": ""', '"error": null'),
-        ('"folded": ""', '"folded": null'),
         ('"error": ""', '"error": "", "more": 1'),
         ('"error": ""', '"end": true'),
         ('"data_type": null', '"data_type": 1'),
