@@ -6,20 +6,21 @@ from hypothesis import strategies as st
 
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX
 
-UINTS = st.integers(0, UINT_MAX)
+UINTS = st.integers(0, 9) | st.integers(0, UINT_MAX)
+COUNTS = st.integers(0, 10) | UINTS
 ARRAYS = st.none() | st.lists(UINTS, max_size=12)
 BUFFERS = st.fixed_dictionaries(
     {
-        "DataType": UINTS,
+        "DataType": st.integers(0, 14) | UINTS,
         "Flags": UINTS,
-        "DimensionCount": UINTS,
+        "DimensionCount": COUNTS,
         "Sizes": ARRAYS,
-        "Strides": st.none() | st.lists(UINTS, min_size=1, max_size=12),
+        "Strides": ARRAYS,
         "TotalTensorSizeInBytes": st.integers(0, UINT64_MAX),
         "GuaranteedBaseOffsetAlignment": UINTS,
     }
 )
-TENSORS = st.none() | st.fixed_dictionaries({"Type": UINTS, "Desc": st.none() | BUFFERS})
+TENSORS = st.none() | st.fixed_dictionaries({"Type": st.integers(0, 1) | UINTS, "Desc": st.none() | BUFFERS})
 TILE_FIELDS = st.fixed_dictionaries(
-    {"InputTensor": TENSORS, "OutputTensor": TENSORS, "RepeatsCount": UINTS, "Repeats": ARRAYS}
+    {"InputTensor": TENSORS, "OutputTensor": TENSORS, "RepeatsCount": COUNTS, "Repeats": ARRAYS}
 )

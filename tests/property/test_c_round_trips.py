@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorType
+from dml_tile.directml.enums import OperatorType, TensorType
 from dml_tile.emit.source import json_text, source_text
 from dml_tile.readers.c_structs import (
     read_operator_desc,
@@ -18,32 +18,16 @@ from dml_tile.readers.c_structs import (
 )
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.rules.check import check
+from tests.helpers.tile_fields import TILE_FIELDS, UINTS
 
-UINTS = st.integers(0, 9) | st.integers(0, UINT_MAX)
-COUNTS = st.integers(0, 10) | UINTS
-ARRAYS = st.none() | st.lists(UINTS, max_size=12)
-BUFFERS = st.fixed_dictionaries(
-    {
-        "DataType": st.integers(0, 14) | UINTS,
-        "Flags": UINTS,
-        "DimensionCount": COUNTS,
-        "Sizes": ARRAYS,
-        "Strides": ARRAYS,
-        "TotalTensorSizeInBytes": st.integers(0, UINT64_MAX),
-        "GuaranteedBaseOffsetAlignment": UINTS,
-    }
-)
-TENSORS = st.none() | st.fixed_dictionaries({"Type": st.integers(0, 1) | UINTS, "Desc": st.none() | BUFFERS})
-TILES = st.fixed_dictionaries(
-    {"InputTensor": TENSORS, "OutputTensor": TENSORS, "RepeatsCount": COUNTS, "Repeats": ARRAYS}
-).map(TileOperatorDesc.model_validate)
+TILES = TILE_FIELDS.map(TileOperatorDesc.model_validate)
 OPERATORS = st.fixed_dictionaries({"Type": st.just(70) | UINTS, "Desc": st.none() | TILES}).map(
     OperatorDesc.model_validate
 )
 
 
 def kept(values: tuple[int, ...] | None, count: int) -> tuple[int, ...] | None:
-    """Returns what C keeps of an array: as much as its count says, and no length of its own."""
+    """Return what C keeps of an array: as much as its count says, and no length of its own."""
     return None if values is None else (*values, *[0] * 8)[: count if count <= 8 else 0]
 
 
@@ -72,6 +56,7 @@ def test_a_tile_written_for_c_reads_back_as_c_keeps_it(desc: TileOperatorDesc) -
     read = read_tile_operator_desc(write_tile_operator_desc(desc))
     assert read == kept_tile(desc)
     assert read_tile_operator_desc(write_tile_operator_desc(read)) == read
+    assert read_operator_desc(write_operator_desc(desc)) == OperatorDesc(type=OperatorType.TILE, desc=read)
     check(read)
 
 
