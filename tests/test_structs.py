@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ PADDED = TileOperatorDesc.from_input(data_type="INT8", sizes=[2, 3], repeats=[1,
     ("desc", "changes", "text"),
     [
         (FLOATS, {"sizes": (4, np.int64(5))}, "FLOAT32 {4,5}"),
-        (FLOATS, {"Sizes": (4, np.int64(5))}, "FLOAT32 {4,5}"),
+        (FLOATS, {"Sizes": [4, 5]}, "FLOAT32 {4,5}"),
         (TILE, {"repeats": [2, 2]}, "INT8 {2,3} x {2,2} -> {4,6}"),
         (TILE, {"input_tensor": FLOATS}, "FLOAT32 {2,3} x {1,2} -> {2,6}"),
         (TILE.replace(InputTensor=FLOATS), {"Repeats": [3, 1]}, "FLOAT32 {2,3} x {3,1} -> {6,3}"),
@@ -48,21 +49,27 @@ def test_a_copy_takes_names_of_python_and_of_c_and_an_inferred_output_follows(
     assert str(desc.replace(**changes)) == text
 
 
-def test_what_had_been_worked_out_is_worked_out_anew() -> None:
-    longer = FLOATS.replace(sizes=[4, 5, 6])
-    assert (longer.dimension_count, longer.total_tensor_size_in_bytes) == (3, 480)
-    assert FLOATS.replace(data_type=np.float16).total_tensor_size_in_bytes == 12
-    assert TILE.replace(repeats=[1, 2, 3]).repeats_count == 3
+ODD = BufferTensorDesc(data_type="FLOAT32", sizes=[2, 3], dimension_count=1, total_tensor_size_in_bytes=40)
 
 
-def test_what_differs_from_what_would_be_worked_out_stays() -> None:
-    odd = BufferTensorDesc(data_type="FLOAT32", sizes=[2, 3], dimension_count=1, total_tensor_size_in_bytes=40)
-    longer = odd.replace(sizes=[4, 5, 6])
-    assert (longer.dimension_count, longer.total_tensor_size_in_bytes) == (1, 40)
-    assert TILE.replace(repeats_count=7).replace(repeats=[1, 2, 3]).repeats_count == 7
+@pytest.mark.parametrize(
+    ("desc", "changes", "fields"),
+    [
+        (FLOATS, {"sizes": [4, 5, 6]}, {"dimension_count": 3, "total_tensor_size_in_bytes": 480}),
+        (FLOATS, {"data_type": np.float16}, {"total_tensor_size_in_bytes": 12}),
+        (TILE, {"repeats": [1, 2, 3]}, {"repeats_count": 3}),
+        (ODD, {"sizes": [4, 5, 6]}, {"dimension_count": 1, "total_tensor_size_in_bytes": 40}),
+        (TILE.replace(repeats_count=7), {"repeats": [1, 2, 3]}, {"repeats_count": 7}),
+    ],
+)
+def test_inferred_fields_are_inferred_anew_and_others_stay(
+    desc: Any, changes: dict[str, Any], fields: dict[str, int]
+) -> None:
+    changed = desc.replace(**changes)
+    assert {name: getattr(changed, name) for name in fields} == fields
 
 
-def test_an_output_keeps_what_is_not_worked_out() -> None:
+def test_an_output_keeps_the_fields_that_are_not_inferred() -> None:
     assert TILE.input_tensor is not None
     odd = TensorDesc(type=7, desc=output_of(TILE).replace(flags=1, guaranteed_base_offset_alignment=32))
     changed = TILE.replace(output_tensor=odd).replace(repeats=[2, 2])
@@ -74,7 +81,7 @@ def test_an_output_keeps_what_is_not_worked_out() -> None:
 
 
 def spelled_out(desc: TileOperatorDesc) -> TileOperatorDesc:
-    """An equal descriptor, of which each field was given."""
+    """Return an equal descriptor, of which each field was given."""
     return TileOperatorDesc.model_validate(desc.model_dump())
 
 
@@ -144,17 +151,12 @@ def test_the_names_and_values_of_a_copy_are_checked(
         FLOATS.model_copy(update=changes)
 
 
-def test_enumerators_are_copied_by_their_names() -> None:
-    for copy_of in (FLOATS.replace, lambda **changes: FLOATS.model_copy(update=changes)):
-        named = copy_of(DataType="INT64", flags="OWNED_BY_DML")
-        assert (named.data_type, named.flags) == (TensorDataType.INT64, TensorFlags.OWNED_BY_DML)
-    assert check(TILE.replace(input_tensor=FLOATS.replace(DataType="INT64", flags="OWNED_BY_DML"))) == ()
-
-
-def test_a_copy_can_be_hashed_and_compared() -> None:
-    made = FLOATS.replace(sizes=[4, 5])
-    assert {made, BufferTensorDesc(data_type="FLOAT32", sizes=(4, 5))} == {made}
-    assert FLOATS.model_copy() == FLOATS == FLOATS.model_copy(deep=True)
+@pytest.mark.parametrize("copy_of", [FLOATS.replace, lambda **changes: FLOATS.model_copy(update=changes)])
+def test_enumerators_are_copied_by_their_names(copy_of: Callable[..., BufferTensorDesc]) -> None:
+    named = copy_of(DataType="INT64", flags="OWNED_BY_DML")
+    assert (named.data_type, named.flags) == (TensorDataType.INT64, TensorFlags.OWNED_BY_DML)
+    assert {named, copy_of(data_type=11, flags=1)} == {named}
+    assert check(TILE.replace(input_tensor=named.replace(total_tensor_size_in_bytes=48))) == ()
 
 
 def test_python_s_own_way_to_copy_with_changes_is_checked_too() -> None:
@@ -176,11 +178,6 @@ def test_copies_and_pickles_copy_equally() -> None:
         (FLOATS, "BufferTensorDesc(data_type='FLOAT32', sizes=(2, 3))"),
         (FLOATS.replace(data_type=99, flags=[1, 4]), "BufferTensorDesc(data_type=99, flags=5, sizes=(2, 3))"),
         (FLOATS.replace(flags=0, dimension_count=2), "BufferTensorDesc(data_type='FLOAT32', sizes=(2, 3))"),
-        (
-            FLOATS.replace(dimension_count=1),
-            "BufferTensorDesc(data_type='FLOAT32', dimension_count=1, sizes=(2, 3))",
-        ),
-        (TensorDesc(desc=None), "TensorDesc(desc=None)"),
         (TensorDesc(type=7, desc=None), "TensorDesc(type=7, desc=None)"),
         (TILE, "TileOperatorDesc.from_input(data_type='INT8', sizes=(2, 3), repeats=(1, 2))"),
         (
@@ -190,24 +187,11 @@ def test_copies_and_pickles_copy_equally() -> None:
                 "strides=(4,), output_strides=(5,))"
             ),
         ),
-        (
-            TILE.replace(repeats=[1, 2, 3]),
-            (
-                "TileOperatorDesc(input_tensor=TensorDesc(desc=BufferTensorDesc(data_type='INT8', sizes=(2, 3))), "
-                "output_tensor=TensorDesc(desc=BufferTensorDesc(data_type='INT8', sizes=(2, 6))), repeats=(1, 2, 3))"
-            ),
-        ),
-        (
-            TileOperatorDesc(input_tensor=None, output_tensor=None, repeats=None),
-            "TileOperatorDesc(input_tensor=None, output_tensor=None, repeats=None)",
-        ),
         (OperatorDesc(type="TILE", desc=None), "OperatorDesc(type='TILE', desc=None)"),
     ],
-    ids=lambda value: "",
 )
-def test_a_repr_leaves_out_what_was_worked_out_and_reads_back(desc: Any, text: str) -> None:
+def test_a_repr_leaves_out_the_inferred_fields(desc: Any, text: str) -> None:
     assert repr(desc) == text
-    assert eval(text) == desc
 
 
 @given(TILE_FIELDS)
