@@ -1,60 +1,89 @@
-"""Pictures as SVG images and HTML pages: what is in them, and that they need nothing else."""
+"""Pictures as lines of a terminal, SVG images and HTML pages, which need no other file."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
 
 import pytest
+from rich.console import Console
 
 from dml_tile.pictures.html import picture_html
 from dml_tile.pictures.marks import COLOURS
 from dml_tile.pictures.svg import picture_svg
+from dml_tile.pictures.terminal import picture_lines
+from dml_tile.reports.text import Line, print_lines
 from tests.helpers.command_line import Call
 from tests.helpers.drawn_tiles import HUGE, SHARED, TILES, picture, said, write
 from tests.helpers.dxdispatch_models import model, tile_json
 from tests.helpers.paths import EXAMPLES
+from tests.helpers.report_pages import Element, parsed
 
 STRIDED: Final = str(EXAMPLES / "strided.json")
 SVG: Final = "{http://www.w3.org/2000/svg}"
 OUTSIDE_THE_FILE: Final = re.compile(r"<script|<link|<img|@import|url\(|\bsrc=", re.IGNORECASE)
 
 
-class Page(HTMLParser):
-    """The elements of a page, each with its name, attributes and own text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None], str]] = []
-        self._open: list[int] = []
-        self.feed(text)
-        self.close()
-        assert not self._open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag != "meta":
-            self._open.append(len(self.elements))
-        self.elements.append((tag, dict(attrs), ""))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.elements[self._open.pop()][0] == tag
-
-    def handle_data(self, data: str) -> None:
-        if self._open:
-            tag, attributes, text = self.elements[self._open[-1]]
-            self.elements[self._open[-1]] = tag, attributes, text + data
-
-    def texts(self, tag: str, **attributes: str) -> list[str]:
-        return [
-            text.strip() for name, given, text in self.elements if name == tag and given.items() >= attributes.items()
-        ]
+def texts(page: Element, tag: str, **attributes: str) -> list[str]:
+    """Return the texts of the elements with these attributes."""
+    return [one.text for one in page.all(tag) if one.attributes.items() >= attributes.items()]
 
 
-def test_an_svg_says_all_and_needs_nothing_else(show: Call) -> None:
+# Terminals
+
+
+def lines_of(name: str, width: int) -> list[Line]:
+    return list(picture_lines(picture(TILES[name]), width))
+
+
+def terminal(name: str, width: int, **options: Any) -> str:
+    console = Console(width=width, force_terminal=True, file=StringIO(), highlight=False, markup=False, **options)
+    with console.capture() as capture:
+        print_lines(console, lines_of(name, width))
+    return capture.get()
+
+
+@pytest.mark.parametrize("width", [40, 120])
+@pytest.mark.parametrize("name", TILES)
+def test_a_picture_fits_its_terminal(name: str, width: int) -> None:
+    assert all(len(line) <= width for line in terminal(name, width, no_color=True, color_system=None).splitlines())
+
+
+@pytest.mark.parametrize("width", [1, 10, 20])
+def test_a_tiny_terminal_gets_a_picture_too(width: int) -> None:
+    assert "4J" in terminal("packed", width, color_system=None)
+
+
+@pytest.mark.parametrize("name", TILES)
+def test_each_colour_has_a_letter_or_sign_of_its_own(name: str) -> None:
+    rows = [line.text for line in lines_of(name, 80) if line.is_whole]
+    colours: dict[str, set[str]] = {}
+    for row in rows:
+        for start, end, style in row.spans:
+            mark = row.plain[start:end].strip()
+            if "#8b0000" in str(style):
+                assert set(mark) & set("!>?")
+            elif "on #" in str(style):
+                colours.setdefault(mark[-1], set()).add(str(style))
+    assert all(len(styles) == 1 for styles in colours.values())
+    assert all(row.plain.isascii() for row in rows)
+
+
+def test_colours_are_shown_where_there_are_some() -> None:
+    shown = terminal("packed", 80, color_system="truecolor")
+    for colour in COLOURS:
+        assert f"48;2;{';'.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))}m" in shown
+    assert "48;" not in terminal("packed", 80, color_system="truecolor", no_color=True)
+
+
+# Images and pages
+
+
+def test_an_svg_has_all_of_the_picture_and_needs_no_other_file(show: Call) -> None:
     result = show(STRIDED, "--output", "tile.svg")
     assert (result.exit_code, result.output) == (0, "")
     text = Path("tile.svg").read_text()
@@ -72,7 +101,7 @@ def test_an_svg_says_all_and_needs_nothing_else(show: Call) -> None:
     assert titles["."] == "byte 31: padding"
 
 
-def test_an_svg_s_slots_have_the_colours_of_their_copies() -> None:
+def test_cells_of_an_svg_have_the_colours_of_their_copies() -> None:
     image = ElementTree.fromstring(picture_svg(picture(TILES["packed"]), said("x")))
     fills: dict[str, set[str]] = {}
     for group in image.iter(f"{SVG}g"):
@@ -85,7 +114,7 @@ def test_an_svg_s_slots_have_the_colours_of_their_copies() -> None:
 
 
 @pytest.mark.parametrize("name", TILES)
-def test_an_svg_s_parts_stay_within_it(name: str) -> None:
+def test_all_parts_of_an_svg_stay_within_it(name: str) -> None:
     image = ElementTree.fromstring(picture_svg(picture(TILES[name]), said("x" * 300)))
     width, height = (float(image.attrib[side]) for side in ("width", "height"))
     for rect in image.iter(f"{SVG}rect"):
@@ -97,25 +126,24 @@ def test_an_svg_s_parts_stay_within_it(name: str) -> None:
             assert float(text.attrib["x"]) + 8.5 * len(text.text or "") <= width
 
 
-def test_an_html_page_says_all_and_needs_nothing_else(show: Call) -> None:
+def test_an_html_page_has_all_of_the_picture_and_needs_no_other_file(show: Call) -> None:
     result = show(STRIDED, "--output", "tile.html")
     assert (result.exit_code, result.output) == (0, "")
     text = Path("tile.html").read_text()
     assert not OUTSIDE_THE_FILE.search(text)
-    page = Page(text)
-    assert page.texts("html", lang="en")
-    (title,) = page.texts("title")
-    assert title == page.texts("h1")[0]
-    assert page.texts("h2")[:2] == [
+    page = parsed(text)
+    assert texts(page, "html", lang="en")
+    assert texts(page, "title") == texts(page, "h1")
+    assert texts(page, "h2")[:2] == [
         "InputTensor: UINT8, 6 elements of 1 byte",
         "OutputTensor: UINT8, 24 elements of 1 byte",
     ]
-    assert page.texts("th", scope="row") == ["0", "4", "0", "8", "16", "24"]
-    assert page.texts("td", title="byte 29: OutputTensor[0, 0, 3, 5] shows InputTensor[0, 0, 1, 2], copy D") == ["5D"]
-    assert page.texts("td", **{"class": "padding"}) == ["."] * 10
-    names = {attributes.get("class"): text[-1] for tag, attributes, text in page.elements if tag == "td"}
-    legend = {attributes["class"]: text for tag, attributes, text in page.elements if tag == "span"}
-    assert {f"symbol {kind}": letter for kind, letter in names.items() if str(kind).startswith("copy")} == legend
+    assert texts(page, "th", scope="row") == ["0", "4", "0", "8", "16", "24"]
+    assert texts(page, "td", title="byte 29: OutputTensor[0, 0, 3, 5] shows InputTensor[0, 0, 1, 2], copy D") == ["5D"]
+    assert texts(page, "td", **{"class": "padding"}) == ["."] * 10
+    cells = {cell.attributes.get("class"): cell.text[-1] for cell in page.all("td")}
+    legend = {symbol.attributes["class"]: symbol.text for symbol in page.all("span")}
+    assert {f"symbol {kind}": letter for kind, letter in cells.items() if str(kind).startswith("copy")} == legend
 
 
 def test_findings_stand_in_the_files_too(show: Call) -> None:
@@ -125,69 +153,57 @@ def test_findings_stand_in_the_files_too(show: Call) -> None:
         assert result.exit_code == 1
         assert "error[DML-BUFFER-Strides-overlap]" in result.stderr
         assert "error[DML-BUFFER-Strides-overlap]" in Path(name).read_text()
-    page = Page(Path("shared.html").read_text())
-    assert page.texts("td", **{"class": "wrong"}) == ["0B=3A!", "1B=4A!", "2B=5A!"]
-    (link,) = (attributes["href"] for tag, attributes, _ in page.elements if tag == "a")
-    assert page.texts("a") == [link]
+    page = parsed(Path("shared.html").read_text())
+    assert texts(page, "td", **{"class": "wrong"}) == ["0B=3A!", "1B=4A!", "2B=5A!"]
+    (link,) = page.all("a")
+    assert link.text == link.attributes["href"]
 
 
 @pytest.mark.parametrize("name", ["part.svg", "part.html"])
-def test_what_is_drawn_in_part_is_written_all_the_same(show: Call, name: str) -> None:
+def test_a_picture_of_one_tensor_is_written_too(show: Call, name: str) -> None:
     result = show(write("part.json", tile_json([2], [2]) | {"OutputTensor": None}), "--output", name)
     assert result.exit_code == 1
     assert "OutputTensor cannot be drawn: it is null" in result.stderr
     assert "OutputTensor cannot be drawn: it is null" in Path(name).read_text()
 
 
-def test_what_cannot_be_drawn_at_all_leaves_no_file(show: Call) -> None:
-    result = show(write("none.json", {"Type": "DML_OPERATOR_GEMM"}), "--output", "none.svg")
-    assert result.exit_code == 1
-    assert "the tile cannot be drawn: it is no tile" in result.stderr
-    assert not Path("none.svg").exists()
+@pytest.mark.parametrize(
+    ("value", "name", "status", "message"),
+    [
+        ({"Type": "DML_OPERATOR_GEMM"}, "a.svg", 1, "the tile cannot be drawn: it is no tile"),
+        ([tile_json([2], [2]), SHARED], "a.svg", 2, "an image is of one tile; choose it with --pointer: /0, /1"),
+        ([], "a.svg", 2, "dml-tile: a.json: "),
+        ("no JSON", "a.svg", 2, "dml-tile: a.json: "),
+        (tile_json([2], [2]), "a.png", 2, "does not end in .svg or .html"),
+        (tile_json([2], [2]), "svg", 2, "does not end in .svg or .html"),
+        (tile_json([2], [2]), "nowhere/a.svg", 2, "nowhere/a.svg: No such file or directory"),
+    ],
+)
+def test_a_picture_that_cannot_be_drawn_or_written_leaves_no_file(
+    show: Call, value: Any, name: str, status: int, message: str
+) -> None:
+    result = show(write("a.json", value), "--output", name)
+    assert result.exit_code == status
+    assert message in result.stderr
+    assert list(Path().iterdir()) == [Path("a.json")]
 
 
-def test_a_file_is_of_one_tile(show: Call) -> None:
+def test_a_pointer_chooses_the_tile_of_an_image(show: Call) -> None:
     write("two.json", [tile_json([2], [2]), SHARED])
-    result = show("two.json", "--output", "two.svg")
-    assert result.exit_code == 2
-    assert "an image is of one tile; choose it with --pointer: /0, /1" in result.stderr
-    assert not Path("two.svg").exists()
     assert show("two.json", "--output", "two.svg", "--pointer", "/0").exit_code == 0
-    assert Path("two.svg").exists()
+    assert Path("two.svg").read_text().startswith("<svg")
 
 
-@pytest.mark.parametrize("value", [[], "no JSON"])
-def test_without_a_tile_there_is_no_file(show: Call, value: Any) -> None:
-    result = show(write("none.json", value), "--output", "none.svg")
-    assert result.exit_code == 2
-    assert result.stderr.startswith("dml-tile: none.json: ")
-    assert not Path("none.svg").exists()
-
-
-@pytest.mark.parametrize("name", ["tile.png", "tile", "svg"])
-def test_other_kinds_of_files_are_refused(show: Call, name: str) -> None:
-    result = show(STRIDED, "--output", name)
-    assert result.exit_code == 2
-    assert "does not end in .svg or .html" in result.stderr
-    assert not Path(name).exists()
-
-
-def test_a_file_that_cannot_be_written_exits_2_and_the_old_one_stays(show: Call) -> None:
-    result = show(STRIDED, "--output", "nowhere/tile.svg")
-    assert result.exit_code == 2
-    assert "nowhere/tile.svg: No such file or directory" in result.stderr
-    Path("folder.svg").mkdir()
-    assert show(STRIDED, "--output", "folder.svg").exit_code == 2
-    assert list(Path().iterdir()) == [Path("folder.svg")]
-
-
-def test_a_file_that_is_there_is_replaced(show: Call) -> None:
+def test_an_old_file_is_replaced_and_a_folder_is_not(show: Call) -> None:
     Path("tile.svg").write_text("old")
     assert show(STRIDED, "--output", "tile.svg").exit_code == 0
     assert Path("tile.svg").read_text().startswith("<svg")
+    Path("folder.svg").mkdir()
+    assert show(STRIDED, "--output", "folder.svg").exit_code == 2
+    assert not list(Path("folder.svg").iterdir())
 
 
-# Strangers' texts
+# Names from files
 
 NASTY: Final = 'a\x1b[31m<script>alert("&")</script>\x00\u202e]]>'
 
@@ -205,7 +221,7 @@ def test_names_from_files_are_escaped_everywhere(show: Call) -> None:
         assert "&lt;script&gt;" in text
         assert not any(sign in text for sign in "\x1b\x00\u202e")
     ElementTree.fromstring(Path("nasty.svg").read_text())
-    (heading,) = Page(Path("nasty.html").read_text()).texts("h1")
+    (heading,) = texts(parsed(Path("nasty.html").read_text()), "h1")
     assert r'<script>alert("&")<' in heading
 
 

@@ -15,42 +15,7 @@ from tests.helpers.dxdispatch_models import tile_json
 from tests.helpers.onnx_graphs import constant, model, tile_node, typed
 from tests.helpers.paths import EXAMPLES
 
-STRIDED: Final = str(EXAMPLES / "strided.json")
-BROADCAST: Final = str(EXAMPLES / "broadcast.json")
 MODEL: Final = str(EXAMPLES / "models" / "two_tiles.onnx")
-
-
-def test_the_tensors_are_drawn_as_memory(show: Call) -> None:
-    result = show(STRIDED)
-    assert result.exit_code == 0
-    assert result.stdout.splitlines() == [
-        f"{STRIDED}#/dispatchables/tile: accepted at 6_4; lowest level 2_1, in the box from windows-11-21h2",
-        "  InputTensor: UINT8, 6 elements of 1 byte",
-        "    Sizes {1, 1, 2, 3}  Strides {8, 8, 4, 1}  TotalTensorSizeInBytes 8",
-        "    byte  +0 +1 +2 +3",
-        "       0   0  1  2  .",
-        "       4   3  4  5  .",
-        "",
-        "  OutputTensor: UINT8, 24 elements of 1 byte",
-        "    Sizes {1, 1, 4, 6}  Strides {32, 32, 8, 1}  TotalTensorSizeInBytes 32",
-        "    byte  +0 +1 +2 +3 +4 +5 +6 +7",
-        "       0  0A 1A 2A 0B 1B 2B  .  .",
-        "       8  3A 4A 5A 3B 4B 5B  .  .",
-        "      16  0C 1C 2C 0D 1D 2D  .  .",
-        "      24  3C 4C 5C 3D 4D 5D  .  .",
-        "",
-        "  0: an element, by its number in row-major order",
-        "  0A: element 0 of the input, where copy A of the input shows it",
-        "  .: padding: no element lies there",
-        "  copies of the input, by their index:",
-        "    A {0, 0, 0, 0}  B {0, 0, 0, 1}  C {0, 0, 1, 0}  D {0, 0, 1, 1}",
-    ]
-
-
-def test_broadcast_elements_are_counted(show: Call) -> None:
-    result = show(BROADCAST)
-    assert result.exit_code == 0
-    assert "       0  0=3 1=4 2=5   .\n" in result.stdout
 
 
 def test_findings_stand_below_and_exit_1(show: Call) -> None:
@@ -75,15 +40,11 @@ def test_findings_are_those_of_the_target(show: Call) -> None:
     ("value", "why"),
     [
         (tile_json([2], [2]) | {"OutputTensor": None}, "OutputTensor cannot be drawn: it is null"),
-        (
-            tile_json([2], [2], input={"DataType": 99}),
-            "InputTensor cannot be drawn: nothing is known of the size of its elements, of data type 99",
-        ),
         ({"Type": "DML_OPERATOR_GEMM"}, "the tile cannot be drawn: it is no tile"),
         (None, "the tile cannot be drawn: it is no tile"),
     ],
 )
-def test_what_cannot_be_drawn_says_why_and_exits_1(show: Call, value: Any, why: str) -> None:
+def test_a_tile_that_cannot_be_drawn_has_a_reason_and_exits_1(show: Call, value: Any, why: str) -> None:
     result = show(write("tile.json", value))
     assert result.exit_code == 1
     assert f"  {why}\n" in result.stdout
@@ -115,13 +76,13 @@ def test_standard_input_is_read(show: Call) -> None:
     assert "0A  1A  0B  1B" in result.stdout
 
 
-def test_what_cannot_be_read_exits_2(show: Call) -> None:
+def test_a_missing_file_exits_2(show: Call) -> None:
     result = show("missing.json")
     assert result.exit_code == 2
     assert "missing.json: No such file or directory" in result.stderr
 
 
-def test_a_model_s_nodes_are_drawn_by_the_descriptor_that_does_the_same(show: Call) -> None:
+def test_a_node_is_drawn_as_the_descriptor_that_does_the_same(show: Call) -> None:
     result = show(MODEL, "--dim", "batch=4", "--pointer", "number")
     assert result.exit_code == 0
     assert f"{MODEL}#number: accepted" in result.stdout
