@@ -19,11 +19,11 @@ from dml_tile.readers.descriptors import JsonDescriptor, read_source
 from tests.helpers.compilers import (
     COMPILERS,
     CPP_TESTS,
-    REAL_HEADERS,
     STANDARDS,
     WARNINGS,
     compiled,
     needs_compiler,
+    needs_real_headers,
     real_headers,
     stand_in_headers,
 )
@@ -59,30 +59,26 @@ bool use(const DML_OPERATOR_DESC& desc, HRESULT hr, Device* device, Pointer<Devi
 """
 
 
-@pytest.mark.parametrize("standard", STANDARDS)
-@pytest.mark.parametrize("compiler", COMPILERS)
-def test_it_compiles_without_a_warning(compiler: str, standard: str, tmp_path: Path) -> None:
-    source = tmp_path / "uses.cpp"
-    source.write_text(USES)
-    compiled(compiler, f"-std={standard}", *WARNINGS, *stand_in_headers(), "-fsyntax-only", source)
-    compiled(compiler, f"-std={standard}", *WARNINGS, *stand_in_headers(), "-fsyntax-only", "-fno-exceptions", source)
+REAL_USE: Final = """\
+#include <dml_tile/capture.h>
+bool use(IDMLDevice* device, const DML_OPERATOR_DESC& desc, HRESULT hr)
+{ return dml_tile::capture("tiles.jsonl", desc, hr, device); }
+"""
 
 
-@pytest.mark.skipif(not REAL_HEADERS, reason="needs DML_TILE_TESTS_DIRECTX_HEADERS")
 @pytest.mark.parametrize("standard", STANDARDS)
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_it_compiles_with_the_real_header(compiler: str, standard: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("headers", ["stand-in", pytest.param("real", marks=needs_real_headers)])
+def test_it_compiles_without_a_warning(headers: str, compiler: str, standard: str, tmp_path: Path) -> None:
     source = tmp_path / "uses.cpp"
-    source.write_text(
-        "#include <dml_tile/capture.h>\n"
-        "bool use(IDMLDevice* device, const DML_OPERATOR_DESC& desc, HRESULT hr)\n"
-        '{ return dml_tile::capture("tiles.jsonl", desc, hr, device); }\n'
-    )
-    compiled(compiler, f"-std={standard}", *WARNINGS, *real_headers(), "-fsyntax-only", source)
+    source.write_text(USES if headers == "stand-in" else REAL_USE)
+    folders = stand_in_headers() if headers == "stand-in" else real_headers()
+    for options in ([], ["-fno-exceptions"]):
+        compiled(compiler, f"-std={standard}", *WARNINGS, *folders, "-fsyntax-only", *options, source)
 
 
 def lines_of(program: Path, file: Path, count: int) -> dict[int, JsonDescriptor]:
-    """The descriptors that a program captures, by their seeds, which it gives for the HRESULT."""
+    """Return the descriptors that a program captures, by their seeds, which it passes as the HRESULT."""
     subprocess.run([program, file, str(count)], check=True, timeout=300)
     seeds = [int(json.loads(line)["hresult"], 16) for line in file.read_text().splitlines()]
     parts = list(read_source(str(file)))
@@ -91,7 +87,7 @@ def lines_of(program: Path, file: Path, count: int) -> dict[int, JsonDescriptor]
     return {seed: part for seed, part in zip(seeds, parts, strict=True) if isinstance(part, JsonDescriptor)}
 
 
-def expect_what_lies_there(found: dict[int, JsonDescriptor], library: Path) -> None:
+def compare_with_memory(found: dict[int, JsonDescriptor], library: Path) -> None:
     """Compare captured descriptors with those that are read in place."""
     random_desc = ctypes.CDLL(str(library)).random_desc
     random_desc.argtypes, random_desc.restype = [ctypes.c_uint64], ctypes.c_void_p
@@ -106,13 +102,16 @@ def expect_what_lies_there(found: dict[int, JsonDescriptor], library: Path) -> N
             assert (part.capture.hresult, part.capture.feature_level) == (seed, FeatureLevel.DML_FEATURE_LEVEL_5_2)
 
 
+def build(compiler: str, output: Path, *options: str) -> None:
+    compiled(compiler, *options, *stand_in_headers(), "-pthread", SOURCE, "-o", output)
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_lines_hold_what_is_read_in_place(compiler: str, tmp_path: Path) -> None:
-    options: list[str | Path] = ["-std=c++11", *WARNINGS, *stand_in_headers(), "-pthread", SOURCE]
-    compiled(compiler, *options, "-o", tmp_path / "program")
-    compiled(compiler, *options, "-shared", "-fPIC", "-o", tmp_path / "library.so")
+def test_lines_hold_the_fields_in_memory(compiler: str, tmp_path: Path) -> None:
+    build(compiler, tmp_path / "program", "-std=c++11", *WARNINGS)
+    build(compiler, tmp_path / "library.so", "-std=c++11", *WARNINGS, "-shared", "-fPIC")
     found = lines_of(tmp_path / "program", tmp_path / "tiles.jsonl", SHORT)
-    expect_what_lies_there(found, tmp_path / "library.so")
+    compare_with_memory(found, tmp_path / "library.so")
     assert sum(part.other is None and part.desc is not None for part in found.values()) > SHORT // 2
 
 
@@ -122,35 +121,25 @@ def test_lines_hold_what_is_read_in_place(compiler: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_sanitizers_find_nothing_in_many_captures(compiler: str, sanitizers: str, tmp_path: Path) -> None:
     options: list[str | Path] = [*sanitizers.split(), "-g", "-std=c++17", *stand_in_headers(), "-pthread", SOURCE]
-    program = tmp_path / "program"
-    built = subprocess.run([compiler, *options, "-o", program], capture_output=True, text=True, check=False)
+    command: list[str | Path] = [compiler, *options, "-o", tmp_path / "program"]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
     if built.returncode:
         pytest.skip(f"{compiler} lacks {sanitizers}: {built.stderr[-200:]}")
-    library: list[str | Path] = [
-        "-std=c++17",
-        *stand_in_headers(),
-        "-pthread",
-        SOURCE,
-        "-shared",
-        "-fPIC",
-        "-o",
-        tmp_path / "library.so",
-    ]
-    compiled(COMPILERS[0], *library)
-    found = lines_of(program, tmp_path / "tiles.jsonl", LONG)
-    expect_what_lies_there(found, tmp_path / "library.so")
+    build(COMPILERS[0], tmp_path / "library.so", "-std=c++17", "-shared", "-fPIC")
+    found = lines_of(tmp_path / "program", tmp_path / "tiles.jsonl", LONG)
+    compare_with_memory(found, tmp_path / "library.so")
 
 
 def test_several_processes_write_to_one_file(tmp_path: Path) -> None:
     program, file = tmp_path / "program", tmp_path / "tiles.jsonl"
-    compiled(COMPILERS[0], "-std=c++17", *stand_in_headers(), "-pthread", SOURCE, "-o", program)
+    build(COMPILERS[0], program, "-std=c++17")
     running = [subprocess.Popen([program, file, "300"]) for _ in range(4)]
     assert [each.wait(60) for each in running] == [0] * 4
     assert len([json.loads(line) for line in file.read_text().splitlines()]) == 1200
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs /dev/full")
-def test_a_full_disk_is_told_by_the_result(tmp_path: Path) -> None:
+def test_capture_returns_false_on_a_full_disk(tmp_path: Path) -> None:
     source = tmp_path / "full.cpp"
     source.write_text(
         "#include <dml_tile/capture.h>\nint main() { const DML_OPERATOR_DESC desc = {DML_OPERATOR_TILE, nullptr};\n"

@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
-from rich.console import Console
 
-from dml_tile.checks.result import Result
-from dml_tile.checks.result import results as results_of
+from dml_tile.checks.result import results
 from dml_tile.descriptors.tile import DATA_TYPE, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import FeatureLevel
@@ -22,10 +20,9 @@ from dml_tile.dxdispatch.model import read_model
 from dml_tile.emit.schemas import schemas
 from dml_tile.formats.json_text import parse_json
 from dml_tile.readers.descriptors import JsonDescriptor
-from dml_tile.reports.json import JsonReport
-from dml_tile.reports.report import ReportOptions
 from tests.helpers.hostile_names import CHARACTERS
 from tests.helpers.paths import EXAMPLES, ROOT
+from tests.helpers.report_pages import report_of
 from tests.helpers.tile_fields import TILE_FIELDS
 
 SCHEMAS = schemas()
@@ -170,23 +167,11 @@ def test_the_model_s_schema(part: str, value: Any, valid: bool) -> None:
     assert accepts("dxdispatch_model", model) == valid
 
 
-def written(results: list[Result]) -> Any:
-    parts: list[str] = []
-    report = JsonReport(ReportOptions(parts.append, Console))
-    for result in results:
-        report.add([result])
-    report.end([], [])
-    return json.loads("".join(parts))
-
-
 def test_the_output_is_valid() -> None:
     descs = [TileOperatorDesc.model_validate(TILE), TileOperatorDesc.model_validate(TILE | {"Repeats": None}), None]
-    results = [
-        result
-        for desc in descs
-        for result in results_of("a.json", JsonDescriptor("/0", desc), [*map(Target, FeatureLevel)], "both")
-    ]
-    output = written(results)
+    targets = list(map(Target, FeatureLevel))
+    tiles = [results("a.json", JsonDescriptor("/0", desc), targets, "both") for desc in descs]
+    output = json.loads(report_of("json", map(list, tiles)))
     Draft202012Validator(SCHEMAS["check_output"]).validate(output)
-    assert len(output["results"]) == 45
-    assert written([]) == {"version": 2, "results": [], "sources": []}
+    assert len(output["results"]) == len(descs) * len(targets)
+    assert json.loads(report_of("json", [])) == {"version": 2, "results": [], "sources": []}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 from typing import Final
 
 import pytest
@@ -15,11 +14,10 @@ from dml_tile.reports.tables import NOT_TAKEN, matrix_html, matrix_markdown, mat
 from dml_tile.rules.check import check
 from tests.helpers.command_line import invoke
 from tests.helpers.descriptors import row
+from tests.helpers.report_pages import parsed
 
 RELEASES: Final = [release.name for release in WINDOWS_RELEASES]
-TYPES: Final = [
-    "FLOAT32", "FLOAT16", "UINT32", "UINT16", "UINT8", "INT32", "INT16", "INT8", "UINT64", "INT64",
-]  # fmt: skip
+TYPES: Final = ["FLOAT32", "FLOAT16", "UINT32", "UINT16", "UINT8", "INT32", "INT16", "INT8", "UINT64", "INT64"]
 RANGES: Final = {"4": range(4, 5), "1 to 8": range(1, 9), NOT_TAKEN: range(0)}
 
 
@@ -31,7 +29,7 @@ def shown(width: int) -> list[str]:
 
 
 @pytest.mark.parametrize("name", RELEASES)
-def test_each_cell_is_what_check_takes(name: str) -> None:
+def test_each_cell_agrees_with_check(name: str) -> None:
     (cells,) = (line.dimensions for line in matrix_rows() if line.release == name)
     assert [data_type.name for data_type in cells] == TYPES
     for data_type, dimensions in cells.items():
@@ -67,7 +65,7 @@ def test_the_columns_that_are_shared_are_alike() -> None:
         assert len({cells[name] for name in TYPES if "INT" in name and not name.endswith("64")}) == 1
 
 
-def test_markdown_holds_all_of_it() -> None:
+def test_markdown_has_each_release_type_and_level() -> None:
     heading, rule, *rows = (line.strip("| ").split(" | ") for line in matrix_markdown().splitlines())
     assert heading == ["Windows", "DirectML in the box", "feature level", *TYPES]
     assert rule == ["---"] * len(heading)
@@ -77,34 +75,10 @@ def test_markdown_holds_all_of_it() -> None:
         assert cells[2] == Target.parse(cells[0]).feature_level.short
 
 
-class Cells(HTMLParser):
-    """The texts of the cells of a page's rows."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-        self._in_a_cell = False
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "tr":
-            self.rows.append([])
-        elif tag in ("td", "th"):
-            self.rows[-1].append("")
-            self._in_a_cell = True
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in_a_cell &= tag not in ("td", "th")
-
-    def handle_data(self, data: str) -> None:
-        if self._in_a_cell:
-            self.rows[-1][-1] += data
-
-
-def test_html_holds_what_markdown_does_and_needs_nothing_else() -> None:
+def test_html_holds_the_rows_of_markdown_and_needs_no_other_file() -> None:
     page = matrix_html()
-    markdown = [line.strip("| ").split(" | ") for line in matrix_markdown().splitlines()]
-    assert Cells(page).rows == [markdown[0], *markdown[2:]]
+    heading, _, *lines = (line.strip("| ").split(" | ") for line in matrix_markdown().splitlines())
+    assert [[cell.text for cell in tr.children] for tr in parsed(page).all("tr")] == [heading, *lines]
     assert not re.search(r"<script|<link|<img|@import|url\(|\bsrc=", page)
     assert page.count('scope="row"') == len(RELEASES)
 

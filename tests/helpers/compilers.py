@@ -1,4 +1,4 @@
-"""C++ compilers of this machine, and where the headers of the tests lie."""
+"""C++ compilers of this machine, and the folders of the headers for tests."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ REAL_HEADERS: Final = os.environ.get("DML_TILE_TESTS_DIRECTX_HEADERS", "")
 """The folder `include` of microsoft/DirectX-Headers; where it is not given, a stand-in takes DirectML.h's place."""
 
 needs_compiler: Final = pytest.mark.skipif(not COMPILERS, reason="needs g++ or clang++")
+needs_real_headers: Final = pytest.mark.skipif(not REAL_HEADERS, reason="needs DML_TILE_TESTS_DIRECTX_HEADERS")
 
 
 def stand_in_headers() -> list[str]:
-    """The options for the capture header and the stand-in for DirectML.h."""
+    """Return the options for the capture header and the stand-in for DirectML.h."""
     return [f"-I{CPP_TESTS}", f"-I{get_include()}"]
 
 
 def real_headers() -> list[str]:
-    """The options for the capture header and the real DirectML.h, on Linux."""
+    """Return the options for the capture header and the real DirectML.h, on Linux."""
     include = Path(REAL_HEADERS)
     folders = (include, include / "directx", include / "wsl" / "stubs")
     return [
