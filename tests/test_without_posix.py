@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 from dml_tile.cli import output_files
 from tests.helpers.check_files import BAD, INT64, TILE, write
 from tests.helpers.command_line import Call
+from tests.helpers.dxdispatch_models import dispatch, tile_json, zeros
+from tests.helpers.dxdispatch_models import model as dxdispatch_model
 from tests.helpers.paths import EXAMPLES, ROOT
 
 pytestmark = pytest.mark.long
@@ -98,6 +101,18 @@ with ModelReader(KnownShapes(), seconds=0.5, command=command) as reader:
 def test_the_reading_child_is_bounded_by_its_parent_s_clock() -> None:
     done = python("-c", SLOW, str(EXAMPLES / "models" / "two_tiles.onnx"))
     assert (done.stdout, done.stderr) == ("reading took longer than 0.5 s\n", "")
+
+
+def test_a_run_is_bounded_in_time(tmp_path: Path) -> None:
+    tile = {"type": "TILE", "desc": tile_json([2**22], [4])}
+    commands = [dispatch(InputTensor="In", OutputTensor="Out")] * 10_000
+    resources = {"In": zeros(2**22), "Out": zeros(2**24)}
+    (tmp_path / "m.json").write_text(
+        json.dumps(dxdispatch_model(resources=resources, dispatchables={"tile": tile}, commands=commands))
+    )
+    done = python("-m", "dml_tile", "run", str(tmp_path / "m.json"), "--max-time", "1")
+    assert (done.stdout, done.returncode) == ("", 2)
+    assert done.stderr.endswith("m.json: the run took longer than 1 s; --max-time allows more\n")
 
 
 PLUGIN: Final = """

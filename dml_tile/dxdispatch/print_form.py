@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from dml_tile.bindings.memory import Bytes
 from dml_tile.directml.dtypes import DTYPES
 
-_AT_ONCE: Final = 4096
+VALUES_AT_ONCE: Final = 4096
+"""The values of each part of a text."""
+
 _UNSIGNED: Final = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
@@ -25,8 +27,8 @@ def printed(data_type: int, data: Bytes, *, verbose: bool = False, as_dxdispatch
     dtype = DTYPES[data_type]
     values = data[: len(data) // dtype.itemsize * dtype.itemsize].view(dtype)
     spell = _spelling(dtype, as_dxdispatch=as_dxdispatch)
-    for start in range(0, len(values), _AT_ONCE):
-        part = values[start : start + _AT_ONCE]
+    for start in range(0, len(values), VALUES_AT_ONCE):
+        part = values[start : start + VALUES_AT_ONCE]
         texts = map(spell, part.tolist())
         if verbose:
             yield "".join(_lines(texts, part, start, len(str(len(values))), as_dxdispatch=as_dxdispatch))

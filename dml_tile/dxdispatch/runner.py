@@ -28,9 +28,10 @@ from dml_tile.dxdispatch.model import (
     TileDispatchable,
     WriteFileCommand,
 )
-from dml_tile.dxdispatch.print_form import printed
+from dml_tile.dxdispatch.print_form import VALUES_AT_ONCE, printed
 from dml_tile.dxdispatch.resources import Contents, allocate, require_memory
 from dml_tile.dxdispatch.rules import INITIALIZED
+from dml_tile.dxdispatch.run_bounds import RunBounds
 from dml_tile.errors import DmlError, RefusedModelError
 from dml_tile.execution.executor import BoundTile, CompiledTile, compile_tile, described
 from dml_tile.files.paths import AllowedFolders
@@ -71,20 +72,23 @@ def run_model(
     Nothing is printed or written to a file before all tiles, resources, bindings and paths are known to be good; what
     the file system refuses only then, each file being there as a whole or not at all, ends the run.
     Raises RefusedModelError with the findings of its tiles and bindings, InputError for values, names and paths that
-    cannot be used, OSError where a file cannot be written.
+    cannot be used, and for more than may be written (before the run) or printed (after it), OSError where a file cannot
+    be written.
     """
     target = resolve(target)
     _require_tiles(model, target, against, found)
     memory = allocate(model.resources, folders)
     bound = _BoundTiles(model, memory, target, against)
+    bounds = RunBounds(write)
     steps = [
-        _prepared(i, command, bound, memory, folders, write, dispatch, as_dxdispatch=as_dxdispatch)
+        _prepared(i, command, bound, memory, folders, bounds, dispatch, as_dxdispatch=as_dxdispatch)
         for i, command in enumerate(model.commands)
     ]
     if bound.results:
         raise RefusedModelError(bound.results)
     for step in steps:
         step()
+    bounds.require_all_printed()
 
 
 def _require_tiles(model: Model, target: Target, against: Against, found: Mapping[str, tuple[Finding, ...]]) -> None:
@@ -187,7 +191,7 @@ def _prepared(
     bound: _BoundTiles,
     memory: Mapping[str, Contents],
     folders: AllowedFolders,
-    write: Callable[[str], object],
+    bounds: RunBounds,
     dispatch: Callable[[str, BoundTile], object],
     *,
     as_dxdispatch: bool,
@@ -201,9 +205,9 @@ def _prepared(
         case PrintCommand():
             shown = memory[command.resource]
             _elements(shown, f"{pointer}/resource", shown.shown_bytes)
-            return lambda: _print(command, shown, write, as_dxdispatch=as_dxdispatch)
+            return lambda: bounds.print(_printed_parts(command, shown, as_dxdispatch=as_dxdispatch), pointer)
         case WriteFileCommand():
-            return _prepared_file(command, pointer, memory[command.resource], folders, write)
+            return _prepared_file(command, pointer, memory[command.resource], folders, bounds)
 
 
 def _elements(memory: Contents, pointer: str, size_in_bytes: int) -> NDArray[Any]:
@@ -213,21 +217,26 @@ def _elements(memory: Contents, pointer: str, size_in_bytes: int) -> NDArray[Any
     return memory.bytes[: size_in_bytes // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
-def _print(command: PrintCommand, memory: Contents, write: Callable[[str], object], *, as_dxdispatch: bool) -> None:
-    """Print ``Resource 'Out': 1, 2, 3``; as DxDispatch does, up to the first character that is zero."""
-    write(f"Resource '{printable(command.resource)}':{chr(10) if command.verbose else ' '}")
+def _printed_parts(command: PrintCommand, memory: Contents, *, as_dxdispatch: bool) -> Iterator[tuple[str, int]]:
+    """Yield the parts of ``Resource 'Out': 1, 2, 3``, each with the number of values from there on.
+
+    As DxDispatch prints it, the text ends at the first character that is zero.
+    """
+    left = memory.shown_bytes // DTYPES[memory.data_type].itemsize
+    yield f"Resource '{printable(command.resource)}':{chr(10) if command.verbose else ' '}", left
     shown = memory.bytes[: memory.shown_bytes]
     for part in printed(memory.data_type, shown, verbose=command.verbose, as_dxdispatch=as_dxdispatch):
         if as_dxdispatch and "\0" in part:
-            write(part.partition("\0")[0])
+            yield part.partition("\0")[0], left
             break
-        write(part)
+        yield part, left
+        left -= VALUES_AT_ONCE
     if as_dxdispatch or not command.verbose:
-        write("\n")
+        yield "\n", 0
 
 
 def _prepared_file(
-    command: WriteFileCommand, pointer: str, memory: Contents, folders: AllowedFolders, write: Callable[[str], object]
+    command: WriteFileCommand, pointer: str, memory: Contents, folders: AllowedFolders, bounds: RunBounds
 ) -> Callable[[], object]:
     path = folders.writable(command.target_path, f"{pointer}/targetPath")
     suffix = path.suffix.lower()
@@ -247,6 +256,7 @@ def _prepared_file(
                     f"{pointer}/dimensions", f"{count} elements are promised, but the resource has {len(contents)}"
                 )
             contents = contents[:count].reshape(command.dimensions)
+    bounds.reserve(command.target_path, contents.nbytes, f"{pointer}/resource")
 
     def write_file() -> None:
         try:
@@ -258,6 +268,7 @@ def _prepared_file(
                     file.write(contents.data)
         except OSError as error:
             raise OSError(error.errno, error.strerror or str(error), str(path)) from None
-        write(f"Resource '{printable(command.resource)}' written to '{printable(command.target_path)}'\n")
+        done = f"Resource '{printable(command.resource)}' written to '{printable(command.target_path)}'\n"
+        bounds.print([(done, 0)], pointer)
 
     return write_file

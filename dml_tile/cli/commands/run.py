@@ -15,6 +15,7 @@ import typer
 from dml_tile.cli.commands.options import Against, AgainstOption, TargetsOption, one_target
 from dml_tile.cli.console import FINDINGS, UNREADABLE, complain, console_of, run_tile
 from dml_tile.cli.output_files import print_bytes, print_text
+from dml_tile.cli.signals import OutOfTimeError, at_most
 
 _NO_DXDISPATCH_MODEL: Final = (
     "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file"
@@ -42,6 +43,9 @@ def run(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Let the model replace files that were there before.")
     ] = False,
+    max_time: Annotated[
+        int, typer.Option("--max-time", min=1, max=10**6, metavar="SECONDS", help="The longest that the run may take.")
+    ] = 600,
 ) -> None:
     """Check the tiles of a DxDispatch model, then run its commands in order."""
     from dml_tile.dxdispatch.fields import model_findings
@@ -59,22 +63,23 @@ def run(
     try:
         if is_model_file(model):
             raise unreadable("", _NO_DXDISPATCH_MODEL)
-        document = parse_source(model)
-        read = read_model(document.value)
-        found = model_findings(document)
-        folders = AllowedFolders((folder, Path()), output_dir, allow_hidden, overwrite)
-        with suppress(UnsupportedOperation):  # by a stream that is no file
-            folders.protect(os.fstat(sys.stdin.fileno()) if model == "-" else Path(model).stat())
-        run_model(
-            read,
-            folders,
-            print_bytes if dxdispatch_output else print_text,
-            chosen,
-            against.value,
-            dispatch=partial(run_tile, explain_plan=explain_plan),
-            found=found,
-            as_dxdispatch=dxdispatch_output,
-        )
+        with at_most(max_time):
+            document = parse_source(model)
+            read = read_model(document.value)
+            found = model_findings(document)
+            folders = AllowedFolders((folder, Path()), output_dir, allow_hidden, overwrite)
+            with suppress(UnsupportedOperation):  # by a stream that is no file
+                folders.protect(os.fstat(sys.stdin.fileno()) if model == "-" else Path(model).stat())
+            run_model(
+                read,
+                folders,
+                print_bytes if dxdispatch_output else print_text,
+                chosen,
+                against.value,
+                dispatch=partial(run_tile, explain_plan=explain_plan),
+                found=found,
+                as_dxdispatch=dxdispatch_output,
+            )
         print_refusals(console_of(stderr=True), model, found, chosen)
     except RefusedModelError as error:
         print_refusals(console_of(stderr=True), model, error.results, chosen)
@@ -86,6 +91,9 @@ def run(
         if error.filename is None:
             raise  # it is standard output's
         complain(model, [Problem("", f"{error.filename}: {error.strerror}")])
+        raise typer.Exit(UNREADABLE) from None
+    except OutOfTimeError:
+        complain(model, [Problem("", f"the run took longer than {max_time} s; --max-time allows more")])
         raise typer.Exit(UNREADABLE) from None
     except MemoryError:
         complain(model, [Problem("", "there is not enough memory")])
