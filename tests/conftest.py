@@ -54,6 +54,15 @@ def _needs_posix(test: pytest.Function) -> bool:
     return bool(test.get_closest_marker("posix") or _POSIX_ONLY.search(inspect.getsource(test.function)))
 
 
+def pytest_sessionfinish() -> None:
+    """Save what coverage has measured: xdist kills a worker that takes longer than ten seconds to end."""
+    if "coverage" in sys.modules:
+        from coverage import Coverage
+
+        if measured := Coverage.current():
+            measured.save()
+
+
 @pytest.fixture
 def example() -> TileOperatorDesc:
     """The reference page's example."""
