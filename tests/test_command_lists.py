@@ -28,7 +28,7 @@ SOURCE = np.array([1, 2, 3, 4], np.uint8)
 
 
 class Life:
-    """A device, and an operator of it that is initialised and whose buffers are bound, unless told otherwise."""
+    """A device, and an operator of it that is initialised and whose buffers are bound, unless the arguments differ."""
 
     def __init__(self, *, volatile: bool = False, initialised: bool = True, bound: bool = True, **options: Any) -> None:
         self.device = Device(**options)
@@ -86,8 +86,7 @@ def test_volatile_bindings_may_come_after_the_recording() -> None:
     commands = life.record()
     life.bind()
     commands.execute()
-    assert life.written == DONE
-    assert life.device.removal is None
+    assert (life.written, life.device.removal) == (DONE, None)
 
 
 def test_volatile_bindings_are_there_when_the_list_is_executed() -> None:
@@ -100,14 +99,11 @@ def test_volatile_bindings_are_there_when_the_list_is_executed() -> None:
     assert removing_rules(life.device) == {"DML-BINDING-missing"}
     lax.record().execute()
     assert lax.device.removal is None, "DirectML does not notice"
-
-
-def test_a_volatile_table_that_was_reset_has_no_bindings_left() -> None:
-    life = Life(volatile=True)
-    commands = life.record()
-    life.table.reset(BindingTableDesc(life.compiled))
+    reset = Life(volatile=True)
+    commands = reset.record()
+    reset.table.reset(BindingTableDesc(reset.compiled))
     commands.execute()
-    assert life.device.removal
+    assert reset.device.removal
 
 
 def test_other_bindings_are_those_of_the_recording() -> None:
@@ -125,19 +121,13 @@ def test_other_bindings_are_those_of_the_recording() -> None:
 
 
 def test_an_initialisation_and_an_execution_go_into_one_list() -> None:
-    life = Life(initialised=False)
-    commands = life.record(life.initialise(CommandList()))
-    assert life.device.removal is None
+    life, never = Life(initialised=False), Life(initialised=False)
+    commands, uninitialised = life.record(life.initialise(CommandList())), never.record()
+    assert life.device.removal is never.device.removal is None
     commands.execute()
     assert life.written == DONE
-
-
-def test_what_was_never_initialised_is_found_when_the_list_is_executed() -> None:
-    life = Life(initialised=False)
-    commands = life.record()
-    assert life.device.removal is None
-    commands.execute()
-    assert removing_rules(life.device) == {"DML-BINDING-uninitialised"}
+    uninitialised.execute()
+    assert removing_rules(never.device) == {"DML-BINDING-uninitialised"}
 
 
 @pytest.mark.parametrize(

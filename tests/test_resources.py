@@ -36,23 +36,16 @@ def test_a_buffer_takes_no_memory_before_it_is_used() -> None:
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
-
-
-def test_a_buffer_that_no_memory_holds_is_an_error_when_it_is_used() -> None:
     with pytest.raises(MemoryError):
         _ = Buffer(UINT64_MAX).memory
 
 
-@pytest.mark.parametrize(
-    ("heap", "held"),
-    [(HeapType.UPLOAD, 2), (2, 2), ("UPLOAD", 2), (0, 0)],
-    ids=["enumerator", "value", "name", "odd"],
-)
-def test_a_heap_is_an_enumerator_its_value_or_its_name(heap: HeapType | int | str, held: int) -> None:
-    buffer = Buffer(4, heap=heap, flags=0x80)
-    assert (buffer.heap, int(buffer.flags)) == (held, 0x80)
-    assert isinstance(buffer.heap, HeapType) == (held == 2)
-    assert f"heap={'0' if held == 0 else repr('UPLOAD')}" in repr(buffer)
+@pytest.mark.parametrize("heap", [HeapType.UPLOAD, 2, "UPLOAD"])
+def test_a_heap_is_an_enumerator_its_value_or_its_name(heap: HeapType | int | str) -> None:
+    assert Buffer(4, heap=heap).heap is HeapType.UPLOAD
+    odd = Buffer(4, heap=0, flags=0x80)
+    assert (odd.heap, int(odd.flags)) == (0, 0x80)
+    assert "heap=0" in repr(odd)
 
 
 @pytest.mark.parametrize(
@@ -64,13 +57,12 @@ def test_a_heap_is_an_enumerator_its_value_or_its_name(heap: HeapType | int | st
         (lambda: Buffer(4, flags=-1), "flags is -1"),
         (lambda: BufferBinding(Buffer(4), -1, 4), "an integer from 0 to"),
         (lambda: BufferBinding(Buffer(4), 0, -1), "an integer from 0 to"),
-        (lambda: BufferBinding(Buffer(4), 2**64, 4), "an integer from 0 to"),
         (lambda: BufferBinding(Buffer(4), 0, 2**64), "an integer from 0 to"),
         (lambda: Buffer.wrap(b"1234"), "read-only"),
         (lambda: Buffer.wrap(np.zeros((4, 4))[:, ::2]), "contiguous"),
     ],
 )
-def test_what_no_buffer_or_range_can_be_is_a_value_error(make: Callable[[], object], message: str) -> None:
+def test_an_impossible_buffer_or_range_is_a_value_error(make: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -87,16 +79,22 @@ def test_a_wrapped_object_is_written_in_place() -> None:
         del wrapped
 
 
-@pytest.mark.parametrize(("buffer", "offset", "size"), [(Buffer(64), 16, 48), (Buffer(64), 65, 0), (None, 16, 0)])
-def test_a_range_goes_to_the_end_if_no_size_is_given(buffer: Buffer | None, offset: int, size: int) -> None:
-    assert BufferBinding(buffer, offset).size_in_bytes == size
-
-
 @pytest.mark.parametrize(
-    ("arguments", "is_empty"), [((None,), True), ((None, 16), False), ((None, 0, 4), False), ((Buffer(4), 0, 0), False)]
+    ("arguments", "size", "is_empty"),
+    [
+        ((Buffer(64), 16), 48, False),
+        ((Buffer(64), 65), 0, False),
+        ((Buffer(4), 0, 0), 0, False),
+        ((None,), 0, True),
+        ((None, 16), 0, False),
+        ((None, 0, 4), 4, False),
+    ],
 )
-def test_only_null_at_zero_of_zero_bytes_is_empty(arguments: Any, is_empty: bool) -> None:
-    assert BufferBinding(*arguments).is_empty is is_empty
+def test_a_range_goes_to_the_end_by_default_and_is_empty_without_a_buffer(
+    arguments: Any, size: int, is_empty: bool
+) -> None:
+    binding = BufferBinding(*arguments)
+    assert (binding.size_in_bytes, binding.is_empty) == (size, is_empty)
 
 
 def test_a_region_is_there_if_the_buffer_has_it() -> None:
@@ -133,7 +131,7 @@ def test_numpy_s_integers_are_integers(integer: type[np.integer[Any]]) -> None:
         (lambda: bindings_of(BufferBinding(None)), "a sequence of bindings was expected, not a BufferBinding"),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_of_another_kind_is_a_type_error(make: Callable[[], object], message: str) -> None:
+def test_an_object_of_another_kind_is_a_type_error(make: Callable[[], object], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         make()
 
