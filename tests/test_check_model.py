@@ -62,7 +62,7 @@ def test_a_back_end_and_the_simulated_target_are_asked() -> None:
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_what_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+def test_an_unreadable_model_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         check_model(tmp_path / "missing.onnx")
     with pytest.raises(InputError, match="is no input of the model"):

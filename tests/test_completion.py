@@ -27,7 +27,7 @@ COMMANDS = ["check", "emit", "explain", "levels", "lower", "run", "schema"]
 
 
 def asked(words: str) -> subprocess.CompletedProcess[str]:
-    """Completes the last of the words; returns what is printed, and, from standard error, what that imported."""
+    """Complete the last of the words; return what is printed, and, on standard error, what was imported."""
     environment = os.environ | {
         "_DML_TILE_COMPLETE": "complete_bash",
         "COMP_WORDS": words,
@@ -45,11 +45,9 @@ def offered(words: str) -> list[str]:
     ("words", "expected"),
     [
         ("dml-tile ch", ["check"]),
-        ("dml-tile le", ["levels"]),
         ("dml-tile check --ag", ["--against"]),
         ("dml-tile lower examples/tile.json --no-f", ["--no-float-carriers"]),
         ("dml-tile check --against ", ["documentation", "runtime", "both"]),
-        ("dml-tile run --against r", ["runtime"]),
         ("dml-tile emit --lang ", ["cpp", "json", "python"]),
         ("dml-tile check -t 4", ["4_0", "4_1"]),
         ("dml-tile lower a.json --target windows-10-21", ["windows-10-21h1", "windows-10-21h2"]),
@@ -68,9 +66,8 @@ def test_each_command_is_offered() -> None:
     assert set(COMMANDS) <= set(offered("dml-tile "))
 
 
-@pytest.mark.parametrize("words", ["dml-tile ", "dml-tile check --", "dml-tile run --against "])
-def test_completing_imports_neither_numpy_nor_the_descriptors(words: str) -> None:
-    assert asked(words).stderr == "[]\n"
+def test_completing_imports_neither_numpy_nor_the_descriptors() -> None:
+    assert asked("dml-tile run --against ").stderr == "[]\n"
 
 
 def test_the_line_that_the_page_gives_makes_bash_complete(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ RUN: Final = [case for case in CASES if case["id"] not in NOT_RUN]
 
 
 def repeats_of(case: Case) -> Any:
-    """The repeats, as an array where the case says which."""
+    """Return the repeats, as an array where the case says which."""
     values = [2] if case["repeats"] is None else case["repeats"]
     if "repeats_shape" in case or "repeats_dtype" in case:
         shape = case.get("repeats_shape", [len(values)])
@@ -73,9 +73,8 @@ def repeats_of(case: Case) -> Any:
 def array_of(values: Any, shape: list[int], dtype: np.dtype[Any]) -> NDArray[Any]:
     match values:
         case None:
-            return (
-                np.random.default_rng(1).integers(0, 256, [*shape, dtype.itemsize], np.uint8).view(dtype).reshape(shape)
-            )
+            noise = np.random.default_rng(1).integers(0, 256, [*shape, dtype.itemsize], np.uint8)
+            return noise.view(dtype).reshape(shape)
         case {"ref": path}:
             array: NDArray[Any] = np.load(DATA / path)
             return array

@@ -20,12 +20,6 @@ def node(shape: Any, *arguments: Any, dialect: Dialect = ONNX, data_type: str | 
     return tile_node("here", dialect, data_type, shape, arrays)
 
 
-def test_a_tile_that_is_known_is_a_request() -> None:
-    known = node([2, 3], [1, 2])
-    assert known.unknown == ()
-    assert known.request == Request(ONNX, "float32", (2, 3), (1, 2))
-
-
 @pytest.mark.parametrize(
     ("made", "line"),
     [
@@ -38,7 +32,7 @@ def test_a_tile_that_is_known_is_a_request() -> None:
         (node([2], [3], data_type="string"), "string {2} x {3} -> {6}"),
     ],
 )
-def test_a_tile_is_one_line_in_which_a_question_mark_stands_for_what_is_unknown(made: TileNode, line: str) -> None:
+def test_a_tile_is_one_line_with_question_marks_for_unknown_parts(made: TileNode, line: str) -> None:
     assert str(made) == line
 
 
@@ -53,7 +47,7 @@ def test_a_tile_is_one_line_in_which_a_question_mark_stands_for_what_is_unknown(
         (node([3], None, 0.0, dialect=onnx.TILE_1), ("Repeats",)),
     ],
 )
-def test_what_is_known_at_run_time_only_is_named(made: TileNode, unknown: tuple[str, ...]) -> None:
+def test_parts_that_are_known_at_run_time_only_are_named(made: TileNode, unknown: tuple[str, ...]) -> None:
     assert made.unknown == unknown
     assert made.error == ""
 
@@ -87,26 +81,27 @@ def test_a_known_repeat_that_the_dialect_rules_out_is_an_error_beside_an_unknown
 
 def test_what_computes_an_unknown_part_is_named() -> None:
     made = replace(node(["n", None], partly(2, None), data_type=None), input_origin="a", repeats_origin="b")
-    assert made.unknown == (
-        "InputTensor.DataType: a",
-        "InputTensor.Sizes[0] (n)",
-        "InputTensor.Sizes[1]: a",
-        "Repeats[1]: b",
-    )
-    assert replace(node(None, None), input_origin="a", repeats_origin="b").unknown == (
-        "InputTensor.DimensionCount: a",
-        "Repeats: b",
-    )
+    sizes = ("InputTensor.Sizes[0] (n)", "InputTensor.Sizes[1]: a")
+    assert made.unknown == ("InputTensor.DataType: a", *sizes, "Repeats[1]: b")
+    none_known = replace(node(None, None), input_origin="a", repeats_origin="b")
+    assert none_known.unknown == ("InputTensor.DimensionCount: a", "Repeats: b")
 
 
-def test_what_is_unknown_is_assumed_to_break_no_rule() -> None:
-    assert node(["batch", 3], [2, 2]).request == Request(ONNX, "float32", (1, 3), (2, 2))
-    assert node([2, 3], None).request == Request(ONNX, "float32", (2, 3), (1, 1))
-    assert node(None, None, data_type="int8").request == Request(ONNX, "int8", (1, 1, 1, 1), (1, 1, 1, 1))
-    assert node([2], [2], data_type=None, dialect=OPENVINO).request == Request(OPENVINO, "f32", (2,), (2,))
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (node([2, 3], [1, 2]), ("float32", (2, 3), (1, 2))),
+        (node(["batch", 3], [2, 2]), ("float32", (1, 3), (2, 2))),
+        (node([2, 3], None), ("float32", (2, 3), (1, 1))),
+        (node(None, None, data_type="int8"), ("int8", (1, 1, 1, 1), (1, 1, 1, 1))),
+        (node([2], [2], data_type=None, dialect=OPENVINO), ("f32", (2,), (2,))),
+    ],
+)
+def test_unknown_parts_are_assumed_to_break_no_rule(made: TileNode, expected: Any) -> None:
+    assert made.request == Request(made.dialect, *expected)
 
 
-def test_repeats_tell_the_rank_where_there_is_one_for_each_dimension() -> None:
+def test_the_number_of_repeats_is_the_rank_where_there_is_one_for_each_dimension() -> None:
     assert node(None, [1, 2]).shape == (None, None)
     assert node(None, [1, 2], dialect=OPENVINO, data_type="f32").shape is None
 

@@ -56,8 +56,8 @@ def test_mypy_agrees(programs: list[str], tmp_path: Path) -> None:
     config.write_text("[mypy]\n")
     out, err, _ = api.run(["--strict", "--config-file", str(config), "--cache-dir", str(tmp_path), *programs])
     assert err == ""
-    told = [line.split(":") for line in out.splitlines() if ": error:" in line]
-    assert {(Path(file).name, int(line)) for file, line, *_ in told} == ERRORS, out
+    reported = [line.split(":") for line in out.splitlines() if ": error:" in line]
+    assert {(Path(file).name, int(line)) for file, line, *_ in reported} == ERRORS, out
 
 
 @pytest.mark.long
@@ -65,13 +65,9 @@ def test_pyright_agrees(programs: list[str], tmp_path: Path) -> None:
     pyright = shutil.which("pyright", path=Path(sys.executable).parent) or shutil.which("pyright")
     if pyright is None:
         pytest.skip("pyright is not installed")
-    ran = subprocess.run(
-        [pyright, "--outputjson", "--pythonpath", sys.executable, *programs],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
+    command = [pyright, "--outputjson", "--pythonpath", sys.executable, *programs]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     if not ran.stdout.startswith("{"):
         pytest.skip("pyright cannot be run; it downloads what it needs when it first is")
-    told = [one for one in json.loads(ran.stdout)["generalDiagnostics"] if one["severity"] == "error"]
-    assert {(Path(one["file"]).name, one["range"]["start"]["line"] + 1) for one in told} == ERRORS, told
+    reported = [one for one in json.loads(ran.stdout)["generalDiagnostics"] if one["severity"] == "error"]
+    assert {(Path(one["file"]).name, one["range"]["start"]["line"] + 1) for one in reported} == ERRORS, reported

@@ -11,6 +11,7 @@ from dml_tile.back_ends.webnn_limits import op_support_limits
 from dml_tile.checks.through_back_end import check_via
 from dml_tile.dialects import webnn as dialect
 from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import TargetLike
 from dml_tile.emit.schemas import schemas
 from dml_tile.errors import DialectError
 from dml_tile.simulation.target import simulate
@@ -18,7 +19,7 @@ from tests.helpers.command_line import invoke
 from tests.helpers.descriptors import at
 
 FROM_4_0 = ["float32", "float16", "int32", "uint32", "int8", "uint8"]
-FROM_4_1 = ["float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8"]
+FROM_4_1 = [*FROM_4_0[:4], "int64", "uint64", *FROM_4_0[4:]]
 
 
 def limits(data_types: list[str]) -> object:
@@ -32,20 +33,16 @@ def limits(data_types: list[str]) -> object:
         ("4_0", FROM_4_0),
         ("windows-11-21h2", FROM_4_0),
         ("4_1", FROM_4_1),
-        ("windows-11-24h2", FROM_4_1),
         ("6_4", FROM_4_1),
+        (at("5_2", typed_uav_loads=False), [name for name in FROM_4_1 if name not in ("int8", "uint8")]),
     ],
 )
-def test_the_limits_are_those_of_tile_s_documented_row(target: str, data_types: list[str]) -> None:
+def test_the_limits_are_those_of_tile_s_documented_row_and_of_the_adapter(
+    target: TargetLike, data_types: list[str]
+) -> None:
     assert op_support_limits(target) == limits(data_types)
-
-
-def test_the_limits_follow_the_adapter_and_the_simulated_target() -> None:
-    narrow = [name for name in FROM_4_1 if name not in ("int8", "uint8")]
-    assert op_support_limits(at("5_2", typed_uav_loads=False)) == limits(narrow)
-    with simulate("4_0"):
-        assert op_support_limits() == limits(FROM_4_0)
-    assert op_support_limits() == limits(FROM_4_1)
+    with simulate(target):
+        assert op_support_limits() == limits(data_types)
 
 
 @pytest.mark.parametrize("target", ["1_0", "windows-10-22h2", "3_1"])
@@ -55,7 +52,7 @@ def test_there_is_no_context_below_4_0(target: str) -> None:
 
 
 @pytest.mark.parametrize("level", [level for level in FeatureLevel if level >= FeatureLevel.DML_FEATURE_LEVEL_4_0])
-def test_what_is_within_the_limits_passes_through_chromium_and_nothing_else_does(level: FeatureLevel) -> None:
+def test_exactly_the_tiles_within_the_limits_pass_through_chromium(level: FeatureLevel) -> None:
     tensor = op_support_limits(level)["tile"]["input"]
     for name in dialect.TILE_TYPES:
         for rank in range(10):
@@ -64,20 +61,15 @@ def test_what_is_within_the_limits_passes_through_chromium_and_nothing_else_does
             assert (not check_via(request, level, "chromium")) == within
 
 
-@pytest.mark.parametrize("level", ["4_0", "6_4"])
-def test_the_limits_are_printed_as_json_that_its_schema_describes(level: str) -> None:
-    result = invoke("levels", "--format", "webnn", "--target", level)
+@pytest.mark.parametrize(("options", "level"), [(["--target", "4_0"], "4_0"), ([], "6_4")])
+def test_the_limits_are_printed_as_json_that_its_schema_describes(options: list[str], level: str) -> None:
+    result = invoke("levels", "--format", "webnn", *options)
     assert result.exit_code == 0
     printed = json.loads(result.stdout)
     assert printed == op_support_limits(level)
     validator = Draft202012Validator(schemas()["webnn_op_support_limits"])
     validator.validate(printed)
     assert not validator.is_valid({"tile": {"input": printed["tile"]["input"]}})
-
-
-def test_the_limits_are_of_6_4_by_default() -> None:
-    result = invoke("levels", "--format", "webnn")
-    assert json.loads(result.stdout) == limits(FROM_4_1)
 
 
 @pytest.mark.parametrize(

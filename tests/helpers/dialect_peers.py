@@ -51,7 +51,7 @@ NAMES: Final = {2: ["x", "repeats"], 3: ["x", "tiles", "axis"]}
 
 @cache
 def onnx_model(version: int, kinds: tuple[tuple[np.dtype[Any], int], ...]) -> onnx.ModelProto:
-    """A model of one Tile whose sizes are open, by the types and ranks of its inputs."""
+    """Return a model of one Tile whose sizes are open, by the types and ranks of its inputs."""
     names = NAMES[len(kinds)]
     inputs = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), [None] * rank)
@@ -95,7 +95,7 @@ def openvino_tensor(array: Array) -> Any:
 
 
 def run_openvino_core(case: Case) -> Array:
-    """OpenVINO's own shape inference and reference implementation, without a plug-in."""
+    """Run OpenVINO's own shape inference and reference implementation, without a plug-in."""
     data = ov.opset1.parameter(list(case.data.shape), openvino_type(case.data.dtype))
     tile = ov.opset1.tile(data, ov.opset1.constant(case.repeats))
     shape = tile.get_output_partial_shape(0)
@@ -108,7 +108,7 @@ def run_openvino_core(case: Case) -> Array:
 
 @cache
 def compiled(dtype: np.dtype[Any], rank: int, count: int) -> Any:
-    """A model for OpenVINO's CPU plug-in whose sizes and repeats are known at run time only."""
+    """Return a model for OpenVINO's CPU plug-in whose sizes and repeats are known at run time only."""
     data = ov.opset1.parameter([-1] * rank, openvino_type(dtype))
     repeats = ov.opset1.parameter([count], ov.Type.i64)
     model = ov.Model([ov.opset1.tile(data, repeats)], [data, repeats], "tile")
@@ -121,7 +121,7 @@ def run_openvino_cpu(case: Case) -> Array:
 
 
 def owned(array: Array, dtype: np.dtype[Any]) -> Array:
-    """A copy of what OpenVINO only lends; bfloat16 comes as other 16 bits."""
+    """Return a copy of what OpenVINO only lends; bfloat16 comes as other 16 bits."""
     return array.copy().view(dtype)
 
 
@@ -156,7 +156,7 @@ PEERS: Final = {
 
 
 def is_newer_than_seen(peer: str) -> bool:
-    """Tells whether the peer has been released anew since its disagreements were seen, and so may agree by now."""
+    """Return True if the peer was released anew since its disagreements were seen, and so may agree by now."""
     major, minor, *_ = version(PEERS[peer].package).split(".")
     return (int(major), int(minor)) > PEERS[peer].seen
 
@@ -165,7 +165,7 @@ Outcome = tuple[np.dtype[Any], tuple[int, ...], Any]
 
 
 def outcome(run: Callable[[Case], Array], case: Case, *errors: type[Exception]) -> Outcome | None:
-    """The type, shape and bits that come out; None for one of the errors."""
+    """Return the type, shape and bits of the output; None for one of the errors."""
     try:
         array = run(case)
     except errors:
@@ -174,5 +174,5 @@ def outcome(run: Callable[[Case], Array], case: Case, *errors: type[Exception]) 
 
 
 def outcomes(peer: str, case: Case) -> tuple[Outcome | None, Outcome | None]:
-    """Theirs and ours. Each peer has errors of its own kinds, of which some are bare RuntimeErrors."""
+    """Return theirs and ours. Each peer has errors of its own kinds, of which some are bare RuntimeErrors."""
     return outcome(PEERS[peer].theirs, case, Exception), outcome(PEERS[peer].ours, case, DialectError)
