@@ -25,30 +25,34 @@ def files(folder: Path, **contents: str | bytes) -> list[str]:
     return [str(Path(name).relative_to(folder)) for name in expanded(str(folder))]
 
 
-def test_a_file_stands_for_itself_whatever_it_is(tmp_path: Path) -> None:
-    assert list(expanded("missing.txt")) == ["missing.txt"]
-    assert list(expanded("-")) == ["-"]
+GRAPH = b"\n\x10\n\x01x\x12\x0bPlaceholder"
 
 
-def test_a_folder_is_read_at_any_depth_in_the_order_of_names(tmp_path: Path) -> None:
-    found = files(tmp_path, b_onnx=b"", a__c_tflite=b"", a__b_json=DESCRIPTOR, Z_ONNX=b"", lines_jsonl=DESCRIPTOR)
-    assert found == ["Z.ONNX", "b.onnx", "lines.jsonl", "a/b.json", "a/c.tflite"]
+@pytest.mark.parametrize("name", ["missing.txt", "-", "a" * 5000])
+def test_a_name_that_is_no_folder_stands_for_itself(name: str) -> None:
+    assert list(expanded(name)) == [name]
 
 
-def test_what_a_folder_holds_besides_is_passed_over(tmp_path: Path) -> None:
-    found = files(
-        tmp_path,
-        readme_md="InputTensor",
-        config_json='{"hidden_size": 8}',
-        pom_xml="<project/>",
-        weights_bin=b"",
-        net_xml="<?xml version='1.0'?><net/>",
-        model_json='{"resources": {"In": {"initialValues": []}}}',
-        truncated_json=DESCRIPTOR[:40],
-        input_pb=b"\x08\x02\x10\x01J\x08" + bytes(8),
-        graph_pb=b"\n\x10\n\x01x\x12\x0bPlaceholder",
-    )
-    assert found == ["graph.pb", "model.json", "net.xml", "truncated.json"]
+@pytest.mark.parametrize(
+    ("contents", "found"),
+    [
+        (
+            {"b_onnx": b"", "a__c_tflite": b"", "a__b_json": DESCRIPTOR, "Z_ONNX": b"", "lines_jsonl": DESCRIPTOR},
+            ["Z.ONNX", "b.onnx", "lines.jsonl", "a/b.json", "a/c.tflite"],
+        ),
+        ({"readme_md": "InputTensor", "weights_bin": b""}, []),
+        ({"config_json": '{"hidden_size": 8}', "truncated_json": DESCRIPTOR[:40]}, ["truncated.json"]),
+        ({"model_json": '{"resources": {"In": {"initialValues": []}}}'}, ["model.json"]),
+        ({"pom_xml": "<project/>", "net_xml": "<?xml version='1.0'?><net/>"}, ["net.xml"]),
+        ({"input_pb": b"\x08\x02\x10\x01J\x08" + bytes(8), "graph_pb": GRAPH}, ["graph.pb"]),
+        ({"assets__a_onnx": b"", "variables__v_json": DESCRIPTOR}, ["assets/a.onnx", "variables/v.json"]),
+    ],
+    ids=["at any depth, by name", "others", "JSON", "a model", "XML", "graphs", "what is no saved model"],
+)
+def test_a_folder_stands_for_what_may_have_tiles(
+    tmp_path: Path, contents: dict[str, str | bytes], found: list[str]
+) -> None:
+    assert files(tmp_path, **contents) == found
 
 
 def test_hidden_folders_and_links_that_leave_are_passed_over(tmp_path: Path) -> None:
@@ -67,18 +71,13 @@ def test_hidden_folders_and_links_that_leave_are_passed_over(tmp_path: Path) -> 
 
 
 def test_a_saved_model_s_folder_is_one_source(tmp_path: Path) -> None:
-    graph = b"\n\x10\n\x01x\x12\x0bPlaceholder"
     saved = tmp_path / "models" / "saved"
     for part in ("saved_model.pb", "fingerprint.pb", "keras_metadata.pb", "assets/a.onnx", "variables/v.json"):
         (saved / part).parent.mkdir(parents=True, exist_ok=True)
-        (saved / part).write_bytes(graph + DESCRIPTOR.encode())
+        (saved / part).write_bytes(GRAPH + DESCRIPTOR.encode())
     assert list(expanded(str(saved))) == [str(saved / "saved_model.pb")]
     (saved / "other.onnx").write_bytes(b"")
-    assert files(tmp_path, z_pb=graph) == ["z.pb", "models/saved/other.onnx", "models/saved/saved_model.pb"]
-
-
-def test_a_folder_without_a_saved_model_hides_nothing(tmp_path: Path) -> None:
-    assert files(tmp_path, assets__a_onnx=b"", variables__v_json=DESCRIPTOR) == ["assets/a.onnx", "variables/v.json"]
+    assert files(tmp_path, z_pb=GRAPH) == ["z.pb", "models/saved/other.onnx", "models/saved/saved_model.pb"]
 
 
 def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
@@ -88,33 +87,20 @@ def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
     assert files(tmp_path / "folder.onnx") == files(tmp_path) == []
 
 
-def test_a_folder_that_cannot_be_opened_is_left_to_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "closed").mkdir()
+def test_what_cannot_be_opened_is_left_to_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scandir = os.scandir
 
-    def refusing(path: str) -> Any:
-        if path.endswith("closed"):
-            raise PermissionError(errno.EACCES, "Permission denied", path)
+    def refusing(path: Any, *_: object, **__: object) -> Any:
+        if isinstance(path, Path) or path.endswith("closed"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
         return scandir(path)
 
+    (tmp_path / "closed").mkdir()
+    assert files(tmp_path, a_json="{}", readme_md="", z__b_onnx="") == ["z/b.onnx"]
     monkeypatch.setattr(os, "scandir", refusing)
-    assert files(tmp_path, a_onnx=b"", z__b_onnx=b"") == ["a.onnx", "z/b.onnx", "closed"]
-    assert list(expanded(str(tmp_path / "closed"))) == [str(tmp_path / "closed")]
-
-
-def test_a_file_that_cannot_be_opened_is_left_to_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refusing(path: Path, *arguments: Any) -> Any:
-        raise PermissionError(errno.EACCES, "Permission denied", str(path))
-
-    (tmp_path / "a.json").write_text("{}")
-    (tmp_path / "readme.md").write_text("")
     monkeypatch.setattr(Path, "open", refusing)
-    assert list(expanded(str(tmp_path))) == [str(tmp_path / "a.json")]
-
-
-def test_a_path_that_cannot_be_looked_at_is_left_to_its_reader(tmp_path: Path) -> None:
-    too_long = str(tmp_path / ("a" * 5000))
-    assert list(expanded(too_long)) == [too_long]
+    assert files(tmp_path) == ["a.json", "z/b.onnx", "closed"]
+    assert list(expanded(str(tmp_path / "closed"))) == [str(tmp_path / "closed")]
 
 
 @pytest.mark.parametrize(("name", "expected"), [("a.onnx", True), ("a.XML", True), ("a.json", False), ("-", False)])
