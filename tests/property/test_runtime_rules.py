@@ -1,4 +1,4 @@
-"""Random descriptors: the rules against the plain restatement of the measured table, and against each other."""
+"""Random descriptors: what leaves rules out against all rules, and the rules at all levels against one another."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from dml_tile.rules.check import check, lowest_level
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.rules.tile import INPUT_OUTPUT_RULES, OPERATOR_RULES, REPEATS_RULES, TILE_BUFFER_RULES, TileView
 from tests.helpers.descriptors import changed, page_tile
-from tests.helpers.recorded_answers import answer
-from tests.helpers.runtime_oracle import create_operator
 
 UINTS = st.one_of(st.integers(0, 9), st.sampled_from([2**16, 2**31, UINT_MAX - 1, UINT_MAX]), st.integers(0, UINT_MAX))
 STRIDES = st.one_of(st.integers(0, 12), st.integers(0, 12), UINTS)
@@ -102,16 +100,6 @@ def _spoil(draw: st.DrawFn, tile: Flat, tensor: Flat) -> None:
 
 def described(flat: Flat) -> TileOperatorDesc:
     return TileOperatorDesc.model_validate(flat)
-
-
-@pytest.mark.long
-@given(descriptors(), st.sampled_from(list(FeatureLevel)), st.tuples(st.booleans(), st.booleans(), st.booleans()))
-def test_the_runtime_answers_as_the_plain_restatement_says(
-    flat: Flat, level: FeatureLevel, capabilities: tuple[bool, bool, bool]
-) -> None:
-    has = dict(zip(("double_precision", "typed_uav_loads", "native_16_bit_ops"), capabilities, strict=True))
-    expected = create_operator(flat, level.short, **has)
-    assert answer(check(described(flat), Target.parse(level, **has), against="runtime")) == expected
 
 
 def findings_of_all_rules(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
