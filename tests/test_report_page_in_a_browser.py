@@ -1,4 +1,4 @@
-"""The report page in a real browser: sorting, filtering, and what a hostile name does not do."""
+"""Pages in a real browser: sorting, filtering, narrow windows, dark themes, and hostile names that do not run."""
 
 from __future__ import annotations
 
@@ -29,16 +29,13 @@ SECONDS = 60  # for a page or a script, on a machine however slow
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(
-        not CHROMIUM or not DRIVER,
-        reason="needs chromium and chromedriver on the PATH",
-    ),
+    pytest.mark.skipif(not CHROMIUM or not DRIVER, reason="needs chromium and chromedriver on the PATH"),
 ]
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    """A browser with a profile of its own that can reach no network."""
+    """Yield a browser with a profile of its own that can reach no network."""
     assert CHROMIUM
     assert DRIVER
     options = ChromeOptions()
@@ -65,7 +62,7 @@ AXE = npm_file("axe-core/axe.min.js")
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of a page with five tiles at one to three targets, two of them named by somebody hostile."""
+    """Return the address of a page with five tiles at one to three targets, one of them with a hostile name."""
     tiles = [
         checked(LONG, OLD, MIDDLE, NEW, source="b.json"),
         checked(SHORT, OLD, source="tile10.json"),
@@ -80,22 +77,24 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def opened(browser: Chrome, report: str) -> Chrome:
-    """The browser, with the page as it is at first, on a wide screen."""
+def opened(browser: Chrome, report: str) -> Iterator[Chrome]:
+    """Yield the browser with the untouched page on a wide screen; later tests get its first settings again."""
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     browser.set_window_size(1280, 900)
     browser.get(report)
-    return browser
+    yield browser
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
 def shown(browser: Chrome, column: int = 1) -> list[str]:
-    """The texts of a column of the tiles that are not hidden; the first begins with their sources."""
+    """Return the texts of a column of the tiles that are not hidden; the first begins with their sources."""
     cells = browser.find_elements(By.CSS_SELECTOR, f"#tiles tbody tr > :nth-child({column})")
     return ["".join(cell.text.splitlines()[:1]).partition("#")[0] for cell in cells if cell.is_displayed()]
 
 
-def told(browser: Chrome) -> list[str]:
-    """The sources of the tiles whose findings are not hidden."""
+def with_findings(browser: Chrome) -> list[str]:
+    """Return the sources of the tiles whose findings are not hidden."""
     heads = browser.find_elements(By.CSS_SELECTOR, "#findings summary h3")
     return [head.text.partition("#")[0] for head in heads if head.is_displayed()]
 
@@ -114,33 +113,31 @@ def field(browser: Chrome, selector: str) -> WebElement:
 
 
 def logged(browser: Chrome, log: str) -> list[str]:
-    """Returns what a log has got since it was last asked for."""
+    """Return the new entries of a log since the last call."""
     return [entry["message"] for entry in browser.get_log(log)]  # type: ignore[no-untyped-call]
+
+
+def findings(browser: Chrome) -> list[WebElement]:
+    return browser.find_elements(By.CLASS_NAME, "finding")
 
 
 BEFORE = ["b.json", "a.json", HOSTILE, "tile10.json", "tile9.json"]
 
 
-def test_a_click_on_a_head_sorts_and_another_the_other_way(opened: Chrome) -> None:
-    assert shown(opened) == BEFORE
-    button(opened, "Tile").click()
-    assert shown(opened) == [HOSTILE, "a.json", "b.json", "tile9.json", "tile10.json"]
-    assert head(opened, "Tile").get_attribute("aria-sort") == "ascending"
-    button(opened, "Tile").click()
-    assert shown(opened) == ["tile10.json", "tile9.json", "b.json", "a.json", HOSTILE]
-    assert head(opened, "Tile").get_attribute("aria-sort") == "descending"
-
-
-def test_heads_show_that_they_sort_and_which_way(opened: Chrome) -> None:
+def test_a_click_on_a_head_sorts_another_the_other_way_and_its_sign_shows_it(opened: Chrome) -> None:
     sign = "return getComputedStyle(arguments[0], '::after').content"
-    signs = []
-    for _ in range(3):
-        signs.append(opened.execute_script(sign, button(opened, "Tile")))
+    assert shown(opened) == BEFORE
+    signs = [opened.execute_script(sign, button(opened, "Tile"))]
+    ascending = [HOSTILE, "a.json", "b.json", "tile9.json", "tile10.json"]
+    for order, expected in (("ascending", ascending), ("descending", ascending[::-1])):
         button(opened, "Tile").click()
+        assert shown(opened) == expected
+        assert head(opened, "Tile").get_attribute("aria-sort") == order
+        signs.append(opened.execute_script(sign, button(opened, "Tile")))
     assert len(set(signs)) == 3
 
 
-def test_heads_are_sorted_by_with_the_keyboard(opened: Chrome) -> None:
+def test_the_keyboard_sorts_too(opened: Chrome) -> None:
     button(opened, "windows-10-2004").send_keys(Keys.ENTER)
     assert [word for word in shown(opened, 2) if word] == ["✕ refused", "✓ accepted", "✓ accepted"]
     button(opened, "Lowest level").send_keys(Keys.SPACE)
@@ -148,10 +145,12 @@ def test_heads_are_sorted_by_with_the_keyboard(opened: Chrome) -> None:
     assert head(opened, "windows-10-2004").get_attribute("aria-sort") is None
 
 
-def test_a_tile_leads_to_its_findings_and_opens_them(opened: Chrome) -> None:
+def test_links_lead_to_sections_and_open_the_findings_of_a_tile(opened: Chrome) -> None:
+    opened.find_element(By.CSS_SELECTOR, "nav a[href='#tiles']").click()
+    assert opened.current_url.endswith("#tiles")
     field(opened, "button").click()
     opened.find_element(By.LINK_TEXT, "b.json#/long").click()
-    (finding, *_) = (one for one in opened.find_elements(By.CLASS_NAME, "finding") if one.is_displayed())
+    (finding, *_) = (one for one in findings(opened) if one.is_displayed())
     assert "DML-TILE-DataType-level" in finding.text
 
 
@@ -165,16 +164,16 @@ def test_the_other_tables_are_sorted_by_themselves(opened: Chrome) -> None:
 def test_a_verdict_can_be_chosen(opened: Chrome) -> None:
     field(opened, "input[value=accepted]").click()
     assert shown(opened) == ["b.json", "tile10.json", "tile9.json"]
-    assert told(opened) == ["b.json"]
+    assert with_findings(opened) == ["b.json"]
     assert field(opened, "[role=status]").text == "3 of 5 shown"
     field(opened, "input[value='']").click()
     assert shown(opened) == BEFORE
-    assert told(opened) == ["b.json", "a.json", HOSTILE]
+    assert with_findings(opened) == ["b.json", "a.json", HOSTILE]
 
 
-def test_what_is_typed_is_looked_for_anywhere(opened: Chrome) -> None:
+def test_a_text_is_searched_for_anywhere(opened: Chrome) -> None:
     text = field(opened, "input[type=search]")
-    text.send_keys("TILE9")
+    text.send_keys("TILE9", Keys.ENTER)  # which stays on the page
     assert shown(opened) == ["tile9.json"]
     text.clear()
     text.send_keys("needs dml_feature_level_4_1")
@@ -194,35 +193,28 @@ def test_a_verdict_at_a_target_and_a_rule_can_be_chosen(opened: Chrome) -> None:
     assert shown(opened) == []
 
 
-def test_enter_in_the_filter_stays_on_the_page(opened: Chrome) -> None:
-    field(opened, "input[type=search]").send_keys("tile9", Keys.ENTER)
-    assert shown(opened) == ["tile9.json"]
-
-
 def test_findings_are_opened_and_closed_all_at_once(opened: Chrome) -> None:
     toggle = field(opened, "button")
     assert toggle.text == "Close all"
     toggle.click()
-    assert not any(finding.is_displayed() for finding in opened.find_elements(By.CLASS_NAME, "finding"))
+    assert not any(finding.is_displayed() for finding in findings(opened))
     assert toggle.text == "Open all"
     toggle.click()
-    assert all(finding.is_displayed() for finding in opened.find_elements(By.CLASS_NAME, "finding"))
+    assert all(finding.is_displayed() for finding in findings(opened))
 
 
-def test_hostile_names_are_shown_and_not_run(opened: Chrome) -> None:
-    assert opened.title == "Tiles on DirectML: 1 file not read, 3 refused, 2 accepted"
+def test_hostile_names_are_shown_and_not_run_and_an_inline_handler_would_not_run_either(opened: Chrome) -> None:
+    title = "Tiles on DirectML: 1 file not read, 3 refused, 2 accepted"
+    assert opened.title == title
     assert opened.find_elements(By.TAG_NAME, "img") == []
     assert len(opened.find_elements(By.TAG_NAME, "script")) == 1
     assert HOSTILE in opened.find_element(By.ID, "not-read").text
-
-
-def test_an_inline_handler_would_not_run_either(opened: Chrome) -> None:
     opened.execute_script("document.body.insertAdjacentHTML('beforeend', arguments[0])", HOSTILE)
-    assert opened.title == "Tiles on DirectML: 1 file not read, 3 refused, 2 accepted"
+    assert opened.title == title
     assert "Content Security Policy" in " ".join(logged(opened, "browser"))
 
 
-def test_the_page_complains_of_nothing_and_asks_for_nothing(browser: Chrome, report: str) -> None:
+def test_the_page_logs_no_error_and_requests_no_other_file(browser: Chrome, report: str) -> None:
     browser.get("about:blank")
     logged(browser, "browser")
     logged(browser, "performance")
@@ -236,46 +228,41 @@ def test_the_page_complains_of_nothing_and_asks_for_nothing(browser: Chrome, rep
 
 
 @pytest.mark.parametrize("width", [320, 390, 800, 961, 1280])
-def test_the_page_is_no_wider_than_its_window(opened: Chrome, width: int) -> None:
+def test_the_page_fits_its_window_and_no_cell_lies_on_another(opened: Chrome, width: int) -> None:
     set_width(opened, width)
     opened.refresh()
     whole, seen = opened.execute_script(
         "const {scrollWidth, clientWidth} = document.documentElement; return [scrollWidth, clientWidth]"
     )
     assert whole == seen
+    overlaps = opened.execute_script(
+        "const cells = '#tiles .verdict, #tiles th > a, #tiles th > bdi, #tiles th > code';"
+        "const boxes = [...document.querySelectorAll(cells)].flatMap(one => [...one.getClientRects()]);"
+        "return boxes.filter((a, i) => boxes.slice(i + 1).some(b => a.left < b.right - 1 && b.left < a.right - 1 "
+        "&& a.top < b.bottom - 1 && b.top < a.bottom - 1)).length"
+    )
+    assert overlaps == 0
 
 
 def test_without_scripts_all_can_be_read(opened: Chrome) -> None:
     opened.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
-        opened.refresh()
-        assert shown(opened) == BEFORE
-        assert not opened.find_element(By.ID, "filters").is_displayed()
-        assert opened.find_elements(By.CSS_SELECTOR, "th button") == []
-        assert all(finding.is_displayed() for finding in opened.find_elements(By.CLASS_NAME, "finding"))
-    finally:
-        opened.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    opened.refresh()
+    assert shown(opened) == BEFORE
+    assert not opened.find_element(By.ID, "filters").is_displayed()
+    assert opened.find_elements(By.CSS_SELECTOR, "th button") == []
+    assert all(finding.is_displayed() for finding in findings(opened))
 
 
 def test_findings_that_are_closed_are_printed(opened: Chrome) -> None:
     field(opened, "button").click()
     opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    try:
-        findings = opened.find_elements(By.CLASS_NAME, "finding")
-        assert all(finding.size["height"] > 0 for finding in findings)
-        assert not opened.find_element(By.ID, "filters").is_displayed()
-        assert base64.b64decode(opened.print_page()).startswith(b"%PDF")
-    finally:
-        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-
-
-def test_an_address_of_a_section_leads_to_it(opened: Chrome) -> None:
-    opened.find_element(By.CSS_SELECTOR, "nav a[href='#tiles']").click()
-    assert opened.current_url.endswith("#tiles")
+    assert all(finding.size["height"] > 0 for finding in findings(opened))
+    assert not opened.find_element(By.ID, "filters").is_displayed()
+    assert base64.b64decode(opened.print_page()).startswith(b"%PDF")
 
 
 def set_theme(browser: Chrome, theme: str) -> None:
-    features = [{"name": "prefers-color-scheme", "value": theme}] if theme else []
+    features = [{"name": "prefers-color-scheme", "value": theme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
@@ -286,7 +273,7 @@ def set_width(browser: Chrome, width: int) -> None:
 
 @pytest.fixture(scope="module")
 def pages(report: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The addresses of a page of each kind."""
+    """Return the addresses of a page of each kind."""
     folder = tmp_path_factory.mktemp("pages")
     (folder / "levels.html").write_text(matrix_html(), "utf-8")
     tile = str(EXAMPLES / "broken.json")
@@ -295,15 +282,13 @@ def pages(report: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, st
 
 
 @pytest.mark.parametrize("kind", ["report", "levels", "show"])
-def test_each_page_can_be_read_in_the_dark(opened: Chrome, pages: dict[str, str], kind: str) -> None:
+def test_each_page_has_a_dark_theme_and_one_main_heading(opened: Chrome, pages: dict[str, str], kind: str) -> None:
     opened.get(pages[kind])
     background = "return getComputedStyle(document.body).backgroundColor"
     light = opened.execute_script(background)
     set_theme(opened, "dark")
-    try:
-        assert opened.execute_script(background) != light
-    finally:
-        set_theme(opened, "")
+    assert opened.execute_script(background) != light
+    assert len(opened.find_elements(By.TAG_NAME, "h1")) == 1
 
 
 @pytest.mark.skipif(AXE is None, reason="needs npm's axe-core in a folder that the variable NODE_PATH names")
@@ -314,19 +299,16 @@ def test_axe_finds_nothing(opened: Chrome, pages: dict[str, str], kind: str, wid
     assert AXE
     set_theme(opened, theme)
     set_width(opened, width)
-    try:
-        opened.get(pages[kind])
-        opened.execute_script(AXE.read_text("utf-8"))
-        violations = opened.execute_async_script(
-            "const done = arguments[0]; axe.run({rules: {'target-size': {enabled: true}}}).then(found => "
-            "done(found.violations.flatMap(one => one.nodes.map(node => `${one.id}: ${node.html}`))))"
-        )
-        assert violations == []
-    finally:
-        set_theme(opened, "")
+    opened.get(pages[kind])
+    opened.execute_script(AXE.read_text("utf-8"))
+    violations = opened.execute_async_script(
+        "const done = arguments[0]; axe.run({rules: {'target-size': {enabled: true}}}).then(found => "
+        "done(found.violations.flatMap(one => one.nodes.map(node => `${one.id}: ${node.html}`))))"
+    )
+    assert violations == []
 
 
-def test_what_is_pressed_is_large_enough_for_a_finger(opened: Chrome) -> None:
+def test_controls_are_large_enough_for_a_finger(opened: Chrome) -> None:
     pressed = opened.find_elements(By.CSS_SELECTOR, "button, summary, select, input, nav a, #tiles a")
     heights = {one.get_attribute("outerHTML"): one.rect["height"] for one in pressed if one.is_displayed()}
     small = [html for html, height in heights.items() if height < MIN_TARGET and "radio" not in str(html)]
@@ -335,25 +317,6 @@ def test_what_is_pressed_is_large_enough_for_a_finger(opened: Chrome) -> None:
     assert all(label.rect["height"] >= MIN_TARGET for label in labels)
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_no_cell_lies_on_another(opened: Chrome, width: int) -> None:
-    set_width(opened, width)
-    opened.refresh()
-    overlaps = opened.execute_script(
-        "const cells = '#tiles .verdict, #tiles th > a, #tiles th > bdi, #tiles th > code';"
-        "const boxes = [...document.querySelectorAll(cells)].flatMap(one => [...one.getClientRects()]);"
-        "return boxes.filter((a, i) => boxes.slice(i + 1).some(b => a.left < b.right - 1 && b.left < a.right - 1 "
-        "&& a.top < b.bottom - 1 && b.top < a.bottom - 1)).length"
-    )
-    assert overlaps == 0
-
-
 def test_numbers_stand_below_each_other(opened: Chrome) -> None:
     cells = opened.find_elements(By.CSS_SELECTOR, "#targets td")
     assert {cell.value_of_css_property("text-align") for cell in cells} == {"end"}
-
-
-def test_a_page_has_one_main_heading(opened: Chrome, pages: dict[str, str]) -> None:
-    for address in pages.values():
-        opened.get(address)
-        assert len(opened.find_elements(By.TAG_NAME, "h1")) == 1
