@@ -11,7 +11,7 @@ import pytest
 from dml_tile.checks import files as files_module
 from dml_tile.checks.files import Exclusion
 from dml_tile.reports import report, sarif
-from dml_tile.reports.report import from_here
+from dml_tile.reports.report import relative_path
 
 HERE = r"C:\Users\me\project"
 
@@ -40,7 +40,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_reports_name_files_by_relative_paths_or_uris(source: str, shown: str, uri: str) -> None:
-    assert from_here(source).as_posix() == shown
+    assert relative_path(source).as_posix() == shown
     assert sarif._uri(source) == uri
 
 

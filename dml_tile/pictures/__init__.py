@@ -1,5 +1,5 @@
-"""A tile's tensors as pictures of memory: what lies where, and the terminal, SVG and HTML that draw it.
+"""A tile's tensors as pictures of memory, in a terminal, as SVG and as HTML.
 
-Each module draws what ``memory`` and ``tile`` say, none looks at a descriptor again. A picture is of a part of a large
-tensor, so that its cost is bounded whatever the sizes.
+``marks`` is made from the descriptor; the modules that draw do not read it again. A picture shows part of a large
+tensor, so that its cost is bounded for any sizes.
 """

@@ -9,7 +9,7 @@ from dml_tile.pictures.marks import COLOURS, PADDING, Mark, TilePicture
 from dml_tile.pictures.table import (
     BYTE,
     COPIES,
-    Entry,
+    LegendEntry,
     MemoryTable,
     MemoryTableRow,
     copies,
@@ -34,11 +34,11 @@ def picture_html(picture: TilePicture, said: Sequence[Line]) -> str:
 
 
 def _body(picture: TilePicture, verdict: str, details: Sequence[Line]) -> Iterator[str]:
-    tables = [table_of(picture, memory, _COLUMNS, spaces=2) for memory in picture.tensors]
+    tables = [table_of(picture, tensor, _COLUMNS, spaces=2) for tensor in picture.tensors]
     yield '<main class="picture">\n'
     yield element("h1", verdict)
     for table in tables:
-        yield element("section", *_section(table), aria_labelledby=table.memory.name)
+        yield element("section", *_section(table), aria_labelledby=table.tensor.name)
     for why in undrawn(picture):
         yield element("p", why)
     yield element("h2", "Legend")
@@ -54,14 +54,14 @@ def _body(picture: TilePicture, verdict: str, details: Sequence[Line]) -> Iterat
 
 
 def _section(table: MemoryTable) -> Iterator[Markup]:
-    name = table.memory.name
-    yield element("h2", heading(table.memory), id=name)
-    yield _list(Entry(*fact) for fact in facts(table.memory))
+    name = table.tensor.name
+    yield element("h2", heading(table.tensor), id=name)
+    yield _list(LegendEntry(*fact) for fact in facts(table.tensor))
     heads = (element("th", text, scope="col") for text in (BYTE, *table.distances))
     rows = (element("tr", *_row(row, len(table.distances))) for row in table.rows)
-    memory = element("table", element("thead", element("tr", *heads)), "\n", element("tbody", *rows))
-    yield element("div", memory, class_="memory", tabindex="0", role="region", aria_label=f"{name} in memory")
-    if said := part(table.memory):
+    grid = element("table", element("thead", element("tr", *heads)), "\n", element("tbody", *rows))
+    yield element("div", grid, class_="memory", tabindex="0", role="region", aria_label=f"{name} in memory")
+    if said := part(table.tensor):
         yield element("p", said)
 
 
@@ -85,16 +85,16 @@ def _cell(mark: Mark) -> Markup:
     return element("td", mark.text, class_=kind, title=mark.says)
 
 
-def _list(entries: Iterable[Entry]) -> Markup:
+def _list(entries: Iterable[LegendEntry]) -> Markup:
     return element("dl", *(joined(element("dt", symbol), element("dd", means)) for symbol, means, _ in entries))
 
 
-def _copy(entry: Entry) -> Markup:
+def _copy(entry: LegendEntry) -> Markup:
     if entry.colour is None:
         return element("li", f"{entry.symbol} {entry.means}")
     return element("li", element("span", entry.symbol, class_=f"symbol copy{entry.colour}"), entry.means)
 
 
 def _linked(text: str) -> str:
-    """Return a line of a report; one that is a link can be clicked."""
+    """Return a line of a report, as a link if it is a URL."""
     return element("a", text, href=text, rel="noreferrer") if text.startswith("https://") else text

@@ -10,12 +10,12 @@ from operator import floordiv, mod
 from typing import Final, NamedTuple
 
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
-from dml_tile.pictures.memory import Index, MemoryCell, MemoryRow, TensorMemory, memory_of
+from dml_tile.pictures.memory import Index, MemoryCell, MemoryRow, TensorPicture, tensor_picture
 from dml_tile.rules.tensor import Operand
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ElementOrigin:
     """The origin of an element of the output: an element of the input, and the copy of the input that it is in.
 
     ``copy`` has an index for each of Repeats, ``number`` counts the copies; it is None where Repeats has no such copy.
@@ -28,21 +28,21 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class TilePicture:
-    """The memory of a tile's tensors; of those that cannot be drawn, the reasons by their names."""
+    """The tensors of a tile that can be drawn, and the reasons why others cannot, by their names."""
 
-    tensors: tuple[TensorMemory, ...]
+    tensors: tuple[TensorPicture, ...]
     undrawn: dict[str, str]
     repeats: tuple[int, ...]
 
-    def origin(self, memory: TensorMemory, index: Index) -> Origin | None:
+    def origin(self, tensor: TensorPicture, index: Index) -> ElementOrigin | None:
         """Return the origin of an element of the output; None for an element of the input, and where it is unknown."""
-        if not memory.operand.is_output or len(self.tensors) < 2:
+        if not tensor.operand.is_output or len(self.tensors) < 2:
             return None
         sizes = self.tensors[0].sizes
         if len(sizes) != len(index):
             return None
         copy = tuple(map(floordiv, index, sizes))
-        return Origin(tuple(map(mod, index, sizes)), copy, self._number(copy))
+        return ElementOrigin(tuple(map(mod, index, sizes)), copy, self._number(copy))
 
     def _number(self, copy: Index) -> int | None:
         repeats = self.repeats
@@ -61,15 +61,15 @@ def picture_of(desc: OperatorDesc | TileOperatorDesc | None) -> TilePicture:
     tile = desc.desc if isinstance(desc, OperatorDesc) else desc
     if tile is None:
         return no_picture("it is no tile")
-    memories = {}
+    tensors = []
     undrawn = {}
     for name, tensor in (("InputTensor", tile.input_tensor), ("OutputTensor", tile.output_tensor)):
-        memory = memory_of(Operand(name, tensor))
-        if isinstance(memory, str):
-            undrawn[name] = memory
+        drawn = tensor_picture(Operand(name, tensor))
+        if isinstance(drawn, str):
+            undrawn[name] = drawn
         else:
-            memories[name] = memory
-    return TilePicture(tuple(memories.values()), undrawn, tile.repeats or ())
+            tensors.append(drawn)
+    return TilePicture(tuple(tensors), undrawn, tile.repeats or ())
 
 
 def no_picture(why: str) -> TilePicture:
@@ -114,7 +114,7 @@ def _touching(rows: Sequence[Cells]) -> Iterator[tuple[int, int]]:
 
 
 COLOURS: Final = ("#e69f00", "#9ad4f5", "#35b58c", "#f0e442", "#5a9fd4", "#e8763a", "#d99abf")
-"""Of the copies: Okabe and Ito's, also for those who cannot tell red from green, and light enough for black text."""
+"""The colours of copies: Okabe and Ito's, for red-green colour blindness too, and light enough for black text."""
 
 PADDING: Final = "."
 SAME: Final = "="
@@ -130,7 +130,7 @@ _STEPS: Final = (1, 3, 2, 6, 4, 5, 1, 3)  # 3**i modulo 7, so that copies beside
 
 
 class Mark(NamedTuple):
-    """The mark of a cell; its ``text`` alone tells what ``colour`` (a place in COLOURS) and ``is_wrong`` show too."""
+    """The mark of a cell; its ``text`` has all the meaning of ``colour`` (a place in COLOURS) and ``is_wrong`` too."""
 
     text: str
     says: str
@@ -139,7 +139,7 @@ class Mark(NamedTuple):
 
 
 NOTHING: Final = Mark("", "")
-"""Stands for what is no part of the tensor."""
+"""The mark of a cell that is not part of the tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,47 +147,47 @@ class Marks:
     """The marks of a tensor's cells; ``colours`` are those of the copies, by their numbers."""
 
     picture: TilePicture
-    memory: TensorMemory
+    tensor: TensorPicture
     colours: Mapping[int, int] = field(default_factory=dict)
 
-    def of(self, row: MemoryRow) -> Iterator[Mark]:
+    def row_marks(self, row: MemoryRow) -> Iterator[Mark]:
         """Yield the marks of a row, one for each cell."""
         for i, cell in enumerate(row.cells):
-            yield self._of_padding(row.offset + i) if cell is None else self._of_elements(cell)
+            yield self._padding_mark(row.offset + i) if cell is None else self._elements_mark(cell)
 
     @property
     def longest(self) -> int:
         """The length of the longest mark of a cell with elements."""
-        return max(len(self._of_elements(cell).text) for cell in self.memory.cells)
+        return max(len(self._elements_mark(cell).text) for cell in self.tensor.cells)
 
     def copies(self) -> dict[str, tuple[Index, int]]:
         """Return the copies of the input that are shown, by their letters, with their indices and colours."""
-        found: dict[int, Origin] = {}
-        for cell in self.memory.cells:
-            origin = self.picture.origin(self.memory, cell.indices[0])
+        found: dict[int, ElementOrigin] = {}
+        for cell in self.tensor.cells:
+            origin = self.picture.origin(self.tensor, cell.indices[0])
             if origin and origin.number is not None:
                 found[origin.number] = origin
         return {letters(number): (found[number].copy, self.colours[number]) for number in sorted(found)}
 
     def coloured(self, rows: Iterable[MemoryRow]) -> Marks:
         """Return the same marks with colours, of which no two copies that touch in these rows share one."""
-        copies = [[self._copy(cell) for cell in row.cells] for row in rows]
+        copies = [[self._origin(cell) for cell in row.cells] for row in rows]
         origins = {origin.number: origin for row in copies for origin in row if origin and origin.number is not None}
         numbers = [[origin.number if origin else None for origin in row] for row in copies]
         colours = colours_of(numbers, lambda number: self._preferred(origins[number]), len(COLOURS))
         return replace(self, colours=colours)
 
-    def _copy(self, cell: MemoryCell | None) -> Origin | None:
-        return self.picture.origin(self.memory, cell.indices[0]) if cell else None
+    def _origin(self, cell: MemoryCell | None) -> ElementOrigin | None:
+        return self.picture.origin(self.tensor, cell.indices[0]) if cell else None
 
-    def _of_padding(self, offset: int) -> Mark:
-        if self.memory.byte(offset) >= self.memory.total:
+    def _padding_mark(self, offset: int) -> Mark:
+        if self.tensor.byte(offset) >= self.tensor.total:
             return NOTHING
         return Mark(PADDING, f"{self._bytes(offset)}: padding")
 
-    def _of_elements(self, cell: MemoryCell) -> Mark:
-        memory = self.memory
-        origin = self._copy(cell)
+    def _elements_mark(self, cell: MemoryCell) -> Mark:
+        tensor = self.tensor
+        origin = self._origin(cell)
         text, says, colour = self._element(cell.indices[0]), "", None
         if origin is not None:
             says = f" shows InputTensor{list(origin.source)}"
@@ -202,32 +202,32 @@ class Marks:
             text += f"{SAME}{self._element(cell.indices[1])}"
         if cell.count > 2:
             text += cut(f"{MORE}{cell.count - 2}")
-        if memory.operand.is_output and cell.count > 1:
+        if tensor.operand.is_output and cell.count > 1:
             wrong = SHARED
             text, says = text + SHARED, f"{says}; an error: elements of an output share bytes"
-        if memory.byte(cell.offset + 1) > memory.total:
+        if tensor.byte(cell.offset + 1) > tensor.total:
             wrong = OUTSIDE
             text, says = text + OUTSIDE, f"{says}; an error: beyond TotalTensorSizeInBytes"
         return Mark(text, says, colour, bool(wrong))
 
     def _element(self, index: Index) -> str:
         """Return an element's number in its tensor; of an output, the input's number and the copy's letters."""
-        origin = self.picture.origin(self.memory, index)
+        origin = self.picture.origin(self.tensor, index)
         if origin is None:
-            return cut(str(row_major(index, self.memory.sizes)))
+            return cut(str(row_major(index, self.tensor.sizes)))
         number = cut(str(row_major(origin.source, self.picture.tensors[0].sizes)))
         return f"{number}{NO_COPY if origin.number is None else letters(origin.number)}"
 
     def _bytes(self, offset: int) -> str:
-        first, last = self.memory.byte(offset), self.memory.byte(offset + 1) - 1
+        first, last = self.tensor.byte(offset), self.tensor.byte(offset + 1) - 1
         return f"byte {first}" if first == last else f"bytes {first} to {last}"
 
     def _names(self, cell: MemoryCell) -> str:
-        named = ", ".join(f"{self.memory.name}{list(index)}" for index in cell.indices)
+        named = ", ".join(f"{self.tensor.name}{list(index)}" for index in cell.indices)
         more = cell.count - len(cell.indices)
         return f"{named} and {more} more" if more else named
 
-    def _preferred(self, origin: Origin) -> int:
+    def _preferred(self, origin: ElementOrigin) -> int:
         repeated = [i for i, repeat in zip(origin.copy, self.picture.repeats, strict=False) if repeat > 1]
         return sum(i * step for i, step in zip(reversed(repeated), _STEPS, strict=False)) % len(COLOURS)
 

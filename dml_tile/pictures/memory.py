@@ -26,7 +26,7 @@ class Addresses:
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     _counts: tuple[Mapping[int, int], ...]
-    """For each dimension, what it and those inside it reach: offsets, with the number of elements at each."""
+    """For each dimension, the offsets that it and the inner ones reach, with the number of elements at each."""
 
     @property
     def counts(self) -> Mapping[int, int]:
@@ -58,9 +58,9 @@ def lowest_addresses(sizes: Sequence[int], strides: Sequence[int], limit: int) -
 
 
 def _lowest(inside: Mapping[int, int], size: int, stride: int, limit: int) -> dict[int, int]:
-    """Return the lowest sums of what is reached inside a dimension and of its own steps.
+    """Return the lowest sums of an offset inside a dimension and a step of that dimension.
 
-    Of both, no more than ``limit`` are needed: a sum of any other has as many sums below it.
+    No more than ``limit`` of either are needed: any other sum has as many sums below it.
     """
     if stride == 0:
         return {offset: count * size for offset, count in inside.items()}
@@ -90,8 +90,8 @@ class MemoryCell:
 
 
 @dataclass(frozen=True)
-class TensorMemory:
-    """The beginning of a tensor's memory: the lowest addresses at which elements lie, all where they are few."""
+class TensorPicture:
+    """A tensor to be drawn: the lowest addresses at which elements lie, all of them if they are few."""
 
     operand: Operand
     data_type: str
@@ -134,13 +134,13 @@ class TensorMemory:
 
     @property
     def end(self) -> int:
-        """One past the last cell that can be shown: the total's last where all elements are shown."""
+        """One past the last cell that can be shown; the end of the tensor where all elements are shown."""
         last = self.cells[-1].offset + 1
         return max(last, -(-self.total // self.element_size)) if self.is_whole else last
 
     @property
     def pitches(self) -> tuple[int, ...]:
-        """The strides, in elements, that lead beyond all that smaller ones reach, from the smallest: rows, planes."""
+        """The strides, in elements, that exceed the reach of all smaller ones, smallest first: rows, planes."""
         found = []
         reach = 0
         for stride, size in sorted(zip(self.strides, self.sizes, strict=True)):
@@ -154,7 +154,7 @@ class TensorMemory:
         return offset * self.element_size
 
 
-def memory_of(operand: Operand) -> TensorMemory | str:
+def tensor_picture(operand: Operand) -> TensorPicture | str:
     """Return a tensor's memory, or why it cannot be drawn."""
     buffer = view_of(operand)
     if buffer is None:
@@ -163,7 +163,7 @@ def memory_of(operand: Operand) -> TensorMemory | str:
         return f"nothing is known of the size of its elements, of {type_name(buffer.desc.data_type)}"
     if buffer.sizes is None:
         return "its DimensionCount, Sizes and Strides do not say where its elements lie"
-    return TensorMemory(
+    return TensorPicture(
         operand,
         type_name(buffer.desc.data_type),
         buffer.element_size,
@@ -187,29 +187,29 @@ class MemoryRow:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Slots where no element lies, and which are too many to draw, from ``offset`` on."""
+    """Cells without elements that are too many to draw, from ``offset`` on."""
 
     offset: int
     length: int
 
 
-def rows_of(memory: TensorMemory, most: int) -> Iterator[MemoryRow | Gap]:
+def rows_of(tensor: TensorPicture, most: int) -> Iterator[MemoryRow | Gap]:
     """Yield the rows of a tensor, each of at most ``most`` cells; one without elements only where it is alone."""
-    grid = _Grid(row_length(memory, most), most)
-    cells = {cell.offset: cell for cell in memory.cells}
+    grid = _Grid(row_length(tensor, most), most)
+    cells = {cell.offset: cell for cell in tensor.cells}
     end = 0
     for start in dict.fromkeys(grid.start(offset) for offset in cells):
         yield from _between(grid, end, start)
-        end = min(grid.end(start), memory.end)
+        end = min(grid.end(start), tensor.end)
         yield MemoryRow(start, tuple(cells.get(offset) for offset in range(start, end)))
-    yield from _between(grid, end, memory.end)
+    yield from _between(grid, end, tensor.end)
 
 
-def row_length(memory: TensorMemory, most: int) -> int:
+def row_length(tensor: TensorPicture, most: int) -> int:
     """Return the cells in a row of a picture: those of one row of the tensor, or of several short ones."""
-    pitches = memory.pitches
+    pitches = tensor.pitches
     fitting = [pitch for pitch in pitches if pitch <= most]
-    few = (pitch for pitch in fitting if len({cell.offset // pitch for cell in memory.cells}) <= _MAX_ROWS)
+    few = (pitch for pitch in fitting if len({cell.offset // pitch for cell in tensor.cells}) <= _MAX_ROWS)
     largest = fitting[-1:] or pitches[:1] or (2 ** (most.bit_length() - 1),)
     return next(few, largest[0])
 
@@ -239,6 +239,6 @@ class _Grid:
         return offset - in_its_row % self._piece
 
     def end(self, offset: int) -> int:
-        """One past the last cell of the piece that an offset is in."""
+        """Return the cell after the piece that an offset is in."""
         in_its_row = offset % self.length
         return min(self.start(offset) + self._piece, offset - in_its_row + self.length)

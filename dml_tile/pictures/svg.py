@@ -14,7 +14,7 @@ from dml_tile.pictures.marks import COLOURS, PADDING, Mark, TilePicture
 from dml_tile.pictures.table import (
     BYTE,
     COPIES,
-    Entry,
+    LegendEntry,
     MemoryTable,
     copies,
     facts,
@@ -35,7 +35,7 @@ _MARGIN: Final = 20
 _FONT: Final = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 _BLACK, _GREY, _PALE, _RED, _WHITE = "#000000", "#555555", "#f2f2f2", "#8b0000", "#ffffff"
 _DARK: Final = {_BLACK: "#e6edf3", _GREY: "#9aa6b2", _PALE: "#1a2129", _RED: "#ffb3a7", _WHITE: "#0f1419"}
-"""The colour of a dark page that takes the place of each; those of copies stay, and so does the text on them."""
+"""The colours of a dark page by those of a light one; copies and the text on them keep theirs."""
 
 _ON_COLOUR: Final = "black"
 _TO_THE_RIGHT: Final = {"start": 1.0, "middle": 0.5, "end": 0.0}
@@ -48,15 +48,15 @@ _STYLE: Final = "".join(f".{_CLASSES[light]} {{ fill: {dark}; }} " for light, da
 def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
     """Return the picture, below the first line of what is ``said`` of the tile, and above the others."""
     verdict, *details = said
-    tables = [table_of(picture, memory, _COLUMNS, spaces=2) for memory in picture.tensors]
+    tables = [table_of(picture, tensor, _COLUMNS, spaces=2) for tensor in picture.tensors]
     image = _Image()
     image.text(verdict.text.plain, is_bold=True)
     for table in tables:
         image.skip()
-        image.text(heading(table.memory), is_bold=True)
-        image.text(", ".join(f"{name} {value}" for name, value in facts(table.memory)))
+        image.text(heading(table.tensor), is_bold=True)
+        image.text(", ".join(f"{name} {value}" for name, value in facts(table.tensor)))
         image.table(table)
-        image.text(part(table.memory))
+        image.text(part(table.tensor))
     image.skip()
     for why in undrawn(picture):
         image.text(why)
@@ -83,7 +83,7 @@ class _Image:
         self._y += _LINE / 2
 
     def text(self, text: str, colour: str = _BLACK, *, indent: int = 0, is_bold: bool = False) -> None:
-        """Text in as many lines as it takes."""
+        """Write text in as many lines as it takes."""
         for line in textwrap.wrap(text, _COLUMNS - indent, break_on_hyphens=False, max_lines=_MAX_LINES):
             self._write(line, indent, 15, colour, weight=' font-weight="bold"' if is_bold else "")
             self._y += _LINE
@@ -102,8 +102,8 @@ class _Image:
             self._y += _CELL
         self.skip()
 
-    def entries(self, entries: Iterable[Entry]) -> None:
-        """Entries beside each other, as many as a line takes."""
+    def entries(self, entries: Iterable[LegendEntry]) -> None:
+        """Write entries beside each other, as many as fit in a line."""
         column = 0
         for symbol, means, colour in entries:
             wide = len(symbol) + 2
@@ -163,6 +163,6 @@ class _Image:
 
 
 def _filled(colour: str) -> str:
-    """Return the attributes of a colour, which a dark page has its own of unless it is a copy's."""
+    """Return the attributes of a colour; the class lets a dark page replace it, unless a copy has it."""
     named = f' class="{_CLASSES[colour]}"' if colour in _CLASSES else ""
     return f'fill="{colour}"{named}'

@@ -1,4 +1,4 @@
-"""A tensor's memory as a table of marks, in columns of characters, for whatever draws it."""
+"""A tensor's memory as a table of marks, in columns of characters, for terminals, SVG and HTML."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from dml_tile.pictures.marks import CUT, MORE, NO_COPY, OUTSIDE, PADDING, SAME, SHARED, Mark, Marks, TilePicture, cut
-from dml_tile.pictures.memory import Gap, Index, MemoryRow, TensorMemory, row_length, rows_of
+from dml_tile.pictures.memory import Gap, Index, MemoryRow, TensorPicture, row_length, rows_of
 from dml_tile.text import braced
 
 BYTE: Final = "byte"
-"""Stands above the addresses."""
+"""The heading of the addresses."""
 
 _MIN_WIDTH: Final = 4
 
 
 class MemoryTableRow(NamedTuple):
-    """The address of a row's first byte, and the marks of its cells, or what is said of a gap."""
+    """The address of a row's first byte, and the marks of its cells or the text of a gap."""
 
     address: str
     marks: tuple[Mark, ...]
@@ -28,7 +28,7 @@ class MemoryTableRow(NamedTuple):
 class MemoryTable:
     """The rows of a tensor; ``distances``, in bytes, stand above the cells, which are ``wide`` characters."""
 
-    memory: TensorMemory
+    tensor: TensorPicture
     margin: int
     """The most characters of an address."""
     wide: int
@@ -43,36 +43,36 @@ class MemoryTable:
         return (mark for row in self.rows for mark in row.marks)
 
 
-def table_of(picture: TilePicture, memory: TensorMemory, width: int, *, spaces: int) -> MemoryTable:
+def table_of(picture: TilePicture, tensor: TensorPicture, width: int, *, spaces: int) -> MemoryTable:
     """Return the table of one of the picture's tensors, with so many ``spaces`` beside each mark.
 
     It fits in a width of so many characters unless that is tiny.
     """
-    marks = Marks(picture, memory)
-    last = min(memory.end, memory.cells[-1].offset + width)
-    margin = max(len(BYTE), len(str(memory.byte(last))))
+    marks = Marks(picture, tensor)
+    last = min(tensor.end, tensor.cells[-1].offset + width)
+    margin = max(len(BYTE), len(str(tensor.byte(last))))
     wide, most = _columns(marks, max(width - margin - 1, _MIN_WIDTH), spaces)
-    shown = list(rows_of(memory, most))
+    shown = list(rows_of(tensor, most))
     marks = marks.coloured(row for row in shown if isinstance(row, MemoryRow))
     rows = []
     for row in shown:
-        address = str(memory.byte(row.offset))
+        address = str(tensor.byte(row.offset))
         if isinstance(row, Gap):
-            rows.append(MemoryTableRow(address, (), _of_gap(memory, row)))
+            rows.append(MemoryTableRow(address, (), _gap_text(tensor, row)))
         else:
-            rows.append(MemoryTableRow(address, tuple(_cut(mark, wide) for mark in marks.of(row)), ""))
+            rows.append(MemoryTableRow(address, tuple(_cut(mark, wide) for mark in marks.row_marks(row)), ""))
     longest = max(len(row.marks) for row in rows)
     return MemoryTable(
-        memory, margin, wide, tuple(_distance(memory, i) for i in range(longest)), tuple(rows), marks.copies()
+        tensor, margin, wide, tuple(_distance(tensor, i) for i in range(longest)), tuple(rows), marks.copies()
     )
 
 
 def _columns(marks: Marks, width: int, spaces: int) -> tuple[int, int]:
     """Return the width of the cells, in characters, and the most that a row has."""
-    memory = marks.memory
+    tensor = marks.tensor
     wide = min(marks.longest + spaces, width)
-    most = min(width // wide, row_length(memory, width // wide), memory.end)
-    wide = min(max(wide, len(_distance(memory, most - 1)) + 1), width)
+    most = min(width // wide, row_length(tensor, width // wide), tensor.end)
+    wide = min(max(wide, len(_distance(tensor, most - 1)) + 1), width)
     return wide, width // wide
 
 
@@ -80,19 +80,19 @@ def _cut(mark: Mark, wide: int) -> Mark:
     return mark._replace(text=cut(mark.text, wide - 1))
 
 
-def _distance(memory: TensorMemory, cells: int) -> str:
-    return f"+{memory.byte(cells)}"
+def _distance(tensor: TensorPicture, cells: int) -> str:
+    return f"+{tensor.byte(cells)}"
 
 
-def _of_gap(memory: TensorMemory, row: Gap) -> str:
-    first, end = memory.byte(row.offset), memory.byte(row.offset + row.length)
-    if first >= memory.total:
+def _gap_text(tensor: TensorPicture, row: Gap) -> str:
+    first, end = tensor.byte(row.offset), tensor.byte(row.offset + row.length)
+    if first >= tensor.total:
         return f"{end - first} bytes beyond the tensor"
-    return f"{min(end, memory.total) - first} bytes of padding"
+    return f"{min(end, tensor.total) - first} bytes of padding"
 
 
 COPIES: Final = "copies of the input, by their index:"
-"""Stands above the copies."""
+"""The heading of the copies."""
 
 _MAX_COPIES: Final = 12
 _SYMBOLS: Final = (
@@ -106,54 +106,54 @@ _SYMBOLS: Final = (
 )
 
 
-class Entry(NamedTuple):
-    """An entry of a legend: what stands in the picture, what it means, and its place in COLOURS, if any."""
+class LegendEntry(NamedTuple):
+    """A sign or a letter in a picture, its meaning, and its place in COLOURS, if any."""
 
     symbol: str
     means: str
     colour: int | None = None
 
 
-def heading(memory: TensorMemory) -> str:
+def heading(tensor: TensorPicture) -> str:
     """Return a tensor in one line: ``InputTensor: FLOAT32, 6 elements of 4 bytes``."""
-    size = _counted(memory.element_size, "byte")
-    return f"{memory.name}: {memory.data_type}, {_counted(memory.elements, 'element')} of {size}"
+    size = _counted(tensor.element_size, "byte")
+    return f"{tensor.name}: {tensor.data_type}, {_counted(tensor.elements, 'element')} of {size}"
 
 
-def facts(memory: TensorMemory) -> Iterator[tuple[str, str]]:
+def facts(tensor: TensorPicture) -> Iterator[tuple[str, str]]:
     """Yield a tensor's fields by their names; strides are those in force."""
-    yield "Sizes", braced(memory.sizes)
-    yield "Strides", f"{braced(memory.strides)}{' (packed)' if memory.is_packed else ''}"
-    yield "TotalTensorSizeInBytes", str(memory.total)
+    yield "Sizes", braced(tensor.sizes)
+    yield "Strides", f"{braced(tensor.strides)}{' (packed)' if tensor.is_packed else ''}"
+    yield "TotalTensorSizeInBytes", str(tensor.total)
 
 
-def part(memory: TensorMemory) -> str:
+def part(tensor: TensorPicture) -> str:
     """Return the part of a tensor that is shown; empty if all of it is."""
-    if memory.is_whole:
+    if tensor.is_whole:
         return ""
-    return f"shown: the first {memory.shown} of {memory.elements} elements, in the order of their addresses"
+    return f"shown: the first {tensor.shown} of {tensor.elements} elements, in the order of their addresses"
 
 
-def legend(tables: Sequence[MemoryTable]) -> Iterator[Entry]:
-    """Yield the meaning of what stands in the tables; of nothing else."""
+def legend(tables: Sequence[MemoryTable]) -> Iterator[LegendEntry]:
+    """Yield the signs that occur in the tables, with their meanings."""
     characters = {character for table in tables for mark in table.marks for character in mark.text}
     if characters:
-        yield Entry("0", "an element, by its number in row-major order")
+        yield LegendEntry("0", "an element, by its number in row-major order")
     if "A" in characters:
-        yield Entry("0A", "element 0 of the input, where copy A of the input shows it")
+        yield LegendEntry("0A", "element 0 of the input, where copy A of the input shows it")
     for symbol, means in _SYMBOLS:
         if symbol[0] in characters:
-            yield Entry(symbol, means)
+            yield LegendEntry(symbol, means)
 
 
-def copies(tables: Sequence[MemoryTable]) -> list[Entry]:
+def copies(tables: Sequence[MemoryTable]) -> list[LegendEntry]:
     """Return the first copies that are shown, by their letters, with their indices; the last entry may stand for the
     rest.
     """
     named = [(name, *copy) for table in tables for name, copy in table.copies.items()]
-    entries = [Entry(name, braced(index), colour) for name, index, colour in named[:_MAX_COPIES]]
+    entries = [LegendEntry(name, braced(index), colour) for name, index, colour in named[:_MAX_COPIES]]
     more = len(named) - len(entries)
-    return [*entries, Entry(f"and {more} more", f"to {named[-1][0]}")] if more else entries
+    return [*entries, LegendEntry(f"and {more} more", f"to {named[-1][0]}")] if more else entries
 
 
 def undrawn(picture: TilePicture) -> Iterator[str]:

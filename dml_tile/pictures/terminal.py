@@ -11,7 +11,7 @@ from dml_tile.pictures.marks import COLOURS, TilePicture
 from dml_tile.pictures.table import (
     BYTE,
     COPIES,
-    Entry,
+    LegendEntry,
     MemoryTable,
     copies,
     facts,
@@ -29,14 +29,14 @@ _WRONG: Final = "bold #ffffff on #8b0000"
 
 def picture_lines(picture: TilePicture, width: int) -> Iterator[Line]:
     """Yield the tensors, why one is not drawn, and the legend; each row fits in ``width`` columns."""
-    tables = [table_of(picture, memory, width - 2 * _INDENT, spaces=1) for memory in picture.tensors]
+    tables = [table_of(picture, tensor, width - 2 * _INDENT, spaces=1) for tensor in picture.tensors]
     for table in tables:
-        yield Line(_INDENT, Text(heading(table.memory), "bold"))
-        for line in _flowed((Entry(*fact) for fact in facts(table.memory)), width - 2 * _INDENT):
+        yield Line(_INDENT, Text(heading(table.tensor), "bold"))
+        for line in _flowed((LegendEntry(*fact) for fact in facts(table.tensor)), width - 2 * _INDENT):
             yield Line(2 * _INDENT, line)
         yield from _rows(table)
-        if not table.memory.is_whole:
-            yield Line(2 * _INDENT, Text(part(table.memory), "italic"))
+        if not table.tensor.is_whole:
+            yield Line(2 * _INDENT, Text(part(table.tensor), "italic"))
         yield Line(0, Text())
     yield from undrawn_lines(picture)
     for symbol, means, _ in legend(tables):
@@ -52,8 +52,8 @@ def undrawn_lines(picture: TilePicture) -> Iterator[Line]:
     return (Line(_INDENT, Text(why, "yellow")) for why in undrawn(picture))
 
 
-def _flowed(entries: Iterable[Entry], width: int) -> Iterator[Text]:
-    """Entries beside each other, as many as a line takes."""
+def _flowed(entries: Iterable[LegendEntry], width: int) -> Iterator[Text]:
+    """Yield lines of entries beside each other, as many as fit in a line."""
     line = Text()
     for symbol, means, colour in entries:
         entry = Text.assemble((symbol, _style(colour)), f" {means}")

@@ -12,7 +12,7 @@ from dml_tile.checks.result import Result
 from dml_tile.errors import Position
 from dml_tile.findings import Severity
 from dml_tile.reports.grouped import grouped_findings, run_time_notes
-from dml_tile.reports.report import Problems, ReportOptions, shown_from_here
+from dml_tile.reports.report import Problems, ReportOptions, shown_path
 from dml_tile.text import printable, printable_line_start
 
 MAX_SHOWN: Final = 10
@@ -44,10 +44,10 @@ class AnnotationReport(ABC):
 
     def add(self, results: Sequence[Result]) -> None:
         """Take the results of the next tile."""
-        for told in grouped_findings(results):
-            finding, result = told.finding, told.result
+        for group in grouped_findings(results):
+            finding, result = group.finding, group.result
             position = result.position(finding.path)
-            self._keep(Annotation(finding.severity, result.source, position, finding.rule, told.text()))
+            self._keep(Annotation(finding.severity, result.source, position, finding.rule, group.text()))
         for note in run_time_notes(results):
             self._keep(Annotation(Severity.NOTE, note.result.source, None, "known-at-run-time", note.text()))
 
@@ -62,7 +62,7 @@ class AnnotationReport(ABC):
         """Return the line from which the server makes an annotation."""
 
     def _shown(self, problems: Problems) -> Iterator[Annotation]:
-        """Those of what cannot be read first; of a severity that has more than are shown, the last tells how many."""
+        """Yield those of unreadable parts first; the last of a severity with more than are shown counts the others."""
         unreadable = [
             Annotation(Severity.ERROR, source, problem.position, "unreadable", printable(str(problem)))
             for source, problem in problems[:MAX_SHOWN]
@@ -100,7 +100,7 @@ class AzureReport(AnnotationReport):
 def _azure_command(annotation: Annotation) -> str:
     properties: dict[str, object] = {"type": _TYPES[annotation.severity]}
     if annotation.source != "-":
-        properties["sourcepath"] = shown_from_here(annotation.source)
+        properties["sourcepath"] = shown_path(annotation.source)
         if position := annotation.position:
             properties |= {"linenumber": position.line, "columnnumber": position.column}
     properties["code"] = annotation.title
@@ -137,7 +137,7 @@ class GithubReport(AnnotationReport):
 def _github_command(annotation: Annotation) -> str:
     properties: dict[str, object] = {}
     if annotation.source != "-":
-        properties["file"] = shown_from_here(annotation.source)
+        properties["file"] = shown_path(annotation.source)
         if position := annotation.position:
             properties |= {"line": position.line, "col": position.column}
     properties["title"] = annotation.title

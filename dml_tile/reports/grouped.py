@@ -1,4 +1,4 @@
-"""Findings of a tile at several targets, each told once, for formats that say what to mend."""
+"""Findings of a tile at several targets, grouped so that a report has each once."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from dml_tile.checks.result import Result
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.errors import Problem
 from dml_tile.findings import Finding, Severity
-from dml_tile.reports.report import Problems, ReportOptions, in_text
+from dml_tile.reports.report import Problems, ReportOptions, escaped_name
 from dml_tile.text import printable_json
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
@@ -128,7 +128,7 @@ class JsonReport:
     def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
         """Write the sources, and what cannot be read."""
         self._write("\n]")
-        records = (SourceRecord(source=in_text(source.name), tiles=source.tiles) for source in sources)
+        records = (SourceRecord(source=escaped_name(source.name), tiles=source.tiles) for source in sources)
         self._write_list("sources", records)
         if problems:
             self._write_list("errors", (error_record(source, problem) for source, problem in problems))
@@ -154,7 +154,7 @@ class JsonReport:
 def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
     """Return the record of a result; ``fail_on`` is the severity from which on it fails."""
     return ResultRecord(
-        source=in_text(result.source),
+        source=escaped_name(result.source),
         pointer=result.pointer,
         tile=result.tile,
         target=result.target.name,
@@ -174,7 +174,7 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
 
 def error_record(source: str, problem: Problem) -> ErrorRecord:
     """Return the record of a part of a source that cannot be read."""
-    return ErrorRecord(source=in_text(source), pointer=problem.pointer, message=problem.message)
+    return ErrorRecord(source=escaped_name(source), pointer=problem.pointer, message=problem.message)
 
 
 def _finding_record(result: Result, finding: Finding) -> FindingRecord:

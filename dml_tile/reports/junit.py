@@ -99,5 +99,5 @@ def _worst_first(result: Result) -> list[Finding]:
 
 
 def _attributes(**values: object) -> str:
-    """Attributes of an element; what XML cannot hold, control characters for example, is written as escapes."""
+    """Return attributes of an element, with escapes for what XML cannot hold, such as control characters."""
     return "".join(f" {name}={quoteattr(printable(str(value)))}" for name, value in values.items())

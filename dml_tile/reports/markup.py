@@ -31,7 +31,7 @@ def element(tag: str, *content: str, **attributes: str | None) -> Markup:
 
 
 def joined(*content: str) -> Markup:
-    """Several pieces of markup or text in a row."""
+    """Return several pieces of markup or text in a row."""
     return Markup("".join(piece if isinstance(piece, Markup) else escape(piece, quote=False) for piece in content))
 
 

@@ -1,4 +1,4 @@
-"""The page: what was checked and what came of it, in one HTML file that asks for nothing else, from any machine."""
+"""The results of a check as one HTML page that requests no other file."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from dml_tile.reports.page_sections import (
     tile_details,
     verdict,
 )
-from dml_tile.reports.report import Origin, Problems, ReportOptions
+from dml_tile.reports.report import Invocation, Problems, ReportOptions
 from dml_tile.reports.tile_row import VERDICTS, Overview, TileRow, clipped
 
 _MAX_OPEN: Final = 20
-"""The findings are unfolded on a page with at most so many tiles that have some."""
+"""The most tiles with findings for which a page unfolds these."""
 
 _TITLE: Final = "Tiles on DirectML"
 
@@ -40,14 +40,14 @@ _AGAINST: Final = {
 def document(
     overview: Overview, options: ReportOptions, problems: Problems, models: Sequence[SourceSummary]
 ) -> Iterator[str]:
-    """Yield the page, in pieces; the same results of the same origin make the same page."""
+    """Yield the page, in pieces; the same results of the same command make the same page."""
     script = files(__package__).joinpath("page.js").read_text("utf-8")
     rows = overview.rows
-    told = sum(map(has_details, rows))
+    detailed = sum(map(has_details, rows))
     sections = [
         _Section("Not read", len(problems), problem_list(problems)),
         _Section("Tiles", overview.counts.total(), _tiles(overview, rows)),
-        _Section("Findings", told, tile_details(rows, are_open=told <= _MAX_OPEN)),
+        _Section("Findings", detailed, tile_details(rows, are_open=detailed <= _MAX_OPEN)),
         _Section("Targets", len(overview.verdicts), target_table(overview)),
         _Section("Models", len(models), model_table(models)),
         _Section("Rules broken", len(overview.rules), rule_table(overview)),
@@ -59,7 +59,7 @@ def document(
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A part of the page, left out where there is nothing to it."""
+    """A part of the page; empty ones are left out."""
 
     title: str
     count: int
@@ -81,7 +81,7 @@ def _page(
         yield from section.content
         yield "</section>\n"
     yield "</main>\n"
-    yield _footer(options.origin)
+    yield _footer(options.invocation)
 
 
 def _header(
@@ -143,17 +143,17 @@ def _select(label: str, field: str, values: Sequence[str], otherwise: str) -> It
         yield element("label", f"{label} ", element("select", *options, name=field))
 
 
-def _footer(origin: Origin) -> Markup:
-    made = " ".join(filter(None, ("dml-tile", version("dml-tile"), origin.made)))
-    command = [element("pre", element("code", clipped(origin.command)))] if origin.command else []
-    told = element(
+def _footer(invocation: Invocation) -> Markup:
+    made = " ".join(filter(None, ("dml-tile", version("dml-tile"), invocation.made)))
+    command = [element("pre", element("code", clipped(invocation.command)))] if invocation.command else []
+    commands = element(
         "p",
         element("code", "dml-tile explain RULE"),
         " tells more of a rule, ",
         element("code", "dml-tile levels"),
         " what takes which tile.",
     )
-    return element("footer", element("p", made), *command, told)
+    return element("footer", element("p", made), *command, commands)
 
 
 class PageReport:

@@ -1,4 +1,4 @@
-"""The page's findings, tile by tile, each with the targets where it holds."""
+"""The sections of the page: findings, tiles by target, targets, models, rules and problems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dml_tile.reports.wording import AT_LEAST, NOWHERE, run_from
 
 
 def tile_details(rows: Sequence[TileRow], *, are_open: bool) -> Iterator[Markup]:
-    """What there is to tell of each tile beyond its verdicts."""
+    """Yield the details of each tile beyond its verdicts."""
     for number, row in enumerate(rows, start=1):
         if has_details(row):
             summary = element("summary", verdict(row.verdict), " ", element("h3", shown_name(row)))
@@ -94,12 +94,12 @@ def shown_name(row: TileRow) -> Markup:
 
 
 def has_details(row: TileRow) -> bool:
-    """True if there is more to tell of a tile than the matrix does."""
+    """True if a tile has details that the matrix lacks."""
     return bool(row.findings or row.unknown or row.notes)
 
 
 def verdict(word: str) -> Markup:
-    """Return a verdict, which its word and its sign tell, and its colour only besides."""
+    """Return a verdict; its word and its sign say all that its colour does."""
     sign = element("span", SIGNS[word], aria_hidden="true")
     return element("span", sign, " ", word, class_=f"verdict {word.replace(' ', '-')}")
 
@@ -125,7 +125,7 @@ def _row(row: TileRow, number: int, targets: Iterable[str], columns: Sequence[st
 
 
 def _filtered_by(row: TileRow) -> dict[str, str]:
-    """What the page's script chooses tiles by: verdicts with their targets, and rules."""
+    """Return the attributes by which the page's script chooses tiles: verdicts with their targets, and rules."""
     verdicts = [*row.verdicts.values(), *(f"{word} at {target}" for target, word in row.verdicts.items())]
     return {"data_verdicts": "|".join(dict.fromkeys(verdicts)), "data_rules": " ".join(row.rules)}
 

@@ -28,10 +28,10 @@ Write: TypeAlias = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """The command that a report comes from as its user typed it, the targets and the time.
+class Invocation:
+    """The command that made a report, as its user typed it, the targets, and the time in words.
 
-    ``made`` is in words. What is not known is empty.
+    Unknown parts are empty.
     """
 
     command: str = ""
@@ -53,7 +53,7 @@ class ReportOptions:
     with_statistics: bool = False
     fail_on: Severity | None = Severity.WARNING
     is_quiet: bool = False
-    origin: Origin = field(default_factory=Origin)
+    invocation: Invocation = field(default_factory=Invocation)
 
     @property
     def with_lowest_level(self) -> bool:
@@ -68,16 +68,16 @@ class Report(Protocol):
         """Take the results of the next tile, one for each target."""
 
     def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
-        """Write what is known when all is checked."""
+        """Write the end of the report, after the last tile."""
 
 
-def shown_from_here(source: str) -> str:
-    """Return a file's name from the current folder, with slashes, as text; a URL as it is."""
-    return in_text(source if isinstance(source, Url) else from_here(source).as_posix())
+def shown_path(source: str) -> str:
+    """Return a file's path from the current folder, with slashes, as text; a URL as it is."""
+    return escaped_name(source if isinstance(source, Url) else relative_path(source).as_posix())
 
 
-def from_here(source: str) -> PurePath:
-    """Return a file as it is reached from the current folder; if it is not in it, from the root."""
+def relative_path(source: str) -> PurePath:
+    """Return a file's path from the current folder; an absolute one if the file lies elsewhere."""
     path = PurePath(_without_device_prefix(source))
     if not path.is_absolute() and ".." not in path.parts:
         return path
@@ -97,6 +97,6 @@ def _without_device_prefix(name: str) -> str:
     return f"\\\\{rest[4:]}" if rest[:4].upper() == "UNC\\" else rest
 
 
-def in_text(name: str) -> str:
-    """Return a file's name, which may be any bytes, as text."""
+def escaped_name(name: str) -> str:
+    """Return a file's name, which may hold any bytes, with escapes for those that are not text."""
     return name.encode(errors="backslashreplace").decode()

@@ -21,7 +21,7 @@ from dml_tile.errors import Position
 from dml_tile.files.urls import Url
 from dml_tile.findings import Severity
 from dml_tile.reports.grouped import GroupedFinding, RunTimeNote, grouped_findings, run_time_notes
-from dml_tile.reports.report import Problems, ReportOptions, from_here
+from dml_tile.reports.report import Problems, ReportOptions, relative_path
 from dml_tile.reports.wording import outcome_of_rule
 from dml_tile.text import printable, printable_json
 
@@ -33,10 +33,10 @@ _HASH_LENGTH: Final = 16
 """The hexadecimal digits of a fingerprint."""
 
 _BEGINNING: Final = Position(1, 1, 1, 1)
-"""The region of what has no lines, such as a model: readers of SARIF insist on one."""
+"""The region of a source without lines, such as a model: readers of SARIF require one."""
 
 _RUN_TIME: Final = "known-at-run-time"
-"""The id of the results that tell what is known at run time only; no rule of the catalogue has it."""
+"""The id of results on fields that are known at run time only; no rule of the catalogue has it."""
 
 
 class SarifReport:
@@ -53,8 +53,8 @@ class SarifReport:
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the findings of the next tile."""
-        for told in grouped_findings(results):
-            self._write_one(self._result(told))
+        for group in grouped_findings(results):
+            self._write_one(self._finding(group))
         for note in run_time_notes(results):
             self._write_one(self._note(note))
 
@@ -79,7 +79,7 @@ class SarifReport:
             "rules": rules,
         }
         rest = {
-            "automationDetails": {"id": f"dml-tile/{','.join(self._options.origin.targets)}/"},
+            "automationDetails": {"id": f"dml-tile/{','.join(self._options.invocation.targets)}/"},
             "columnKind": "unicodeCodePoints",
             "invocations": [invocation],
             "tool": {"driver": driver},
@@ -93,22 +93,22 @@ class SarifReport:
     def _write(self, text: str) -> None:
         self._options.write(printable_json(text))
 
-    def _result(self, told: GroupedFinding) -> Json:
-        finding = told.finding
-        return self._told(told.result, finding.rule, told.paths, str(finding.severity), told.text())
+    def _finding(self, group: GroupedFinding) -> Json:
+        finding = group.finding
+        return self._result(group.result, finding.rule, group.paths, str(finding.severity), group.text())
 
     def _note(self, note: RunTimeNote) -> Json:
-        return self._told(note.result, _RUN_TIME, (), str(Severity.NOTE), note.text())
+        return self._result(note.result, _RUN_TIME, (), str(Severity.NOTE), note.text())
 
-    def _told(self, of: Result, rule: str, paths: Sequence[str], level: str, text: str) -> Json:
-        source, pointer = of.source, of.pointer
+    def _result(self, result: Result, rule: str, paths: Sequence[str], level: str, text: str) -> Json:
+        source, pointer = result.source, result.pointer
         identity = "\n".join((rule, _uri(source), pointer, *paths))
         return {
             "ruleId": rule,
             "ruleIndex": self._rules.setdefault(rule, len(self._rules)),
             "level": level,
             "message": {"text": text},
-            "locations": _locations(source, pointer, of.position(paths[0] if paths else "")),
+            "locations": _locations(source, pointer, result.position(paths[0] if paths else "")),
             # of the tile and the field: code scanning's own would be of a line, and move with it
             "partialFingerprints": {
                 "primaryLocationLineHash": f"{hashlib.sha256(identity.encode()).hexdigest()[:_HASH_LENGTH]}:1"
@@ -139,7 +139,7 @@ def _uri(source: str) -> str:
     """Return a reference relative to the current folder, or the URI of what is not in it."""
     if isinstance(source, Url):
         return quote(source, safe="/:@!$&'()*+,;=?%~")
-    path = from_here(source)
+    path = relative_path(source)
     return path.as_uri() if path.is_absolute() else quote(path.as_posix(), errors="surrogateescape")
 
 
@@ -152,7 +152,7 @@ _RUN_TIME_RULE: Final[Json] = {
 }
 
 
-def _in_words(rule_id: str) -> list[str]:
+def _capitalized_words(rule_id: str) -> list[str]:
     return [word.capitalize() if word.isupper() else word for word in rule_id.split("-")]
 
 
@@ -163,7 +163,7 @@ def _rule(rule_id: str) -> Json:
     says = {"text": rule.says}
     return {
         "id": rule.id,
-        "name": "".join(f"{word[0].upper()}{word[1:]}" for word in _in_words(rule.id)),
+        "name": "".join(f"{word[0].upper()}{word[1:]}" for word in _capitalized_words(rule.id)),
         "shortDescription": says,
         "fullDescription": says,
         "help": {

@@ -1,4 +1,4 @@
-"""Tile's support table, and the tables of what carries which feature level, for ``dml-tile levels``."""
+"""Tile's support table, and the feature levels of Windows releases and DirectML versions, for ``dml-tile levels``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS: Final = {kind: types_of(kind) for kind in dict.fromkeys(row.kind for row 
 
 
 def support_table() -> Table:
-    """Tile's documented rows."""
+    """Return Tile's documented rows."""
     table = Table("since level", "dimensions", "data types", title="Tile, input and output")
     for row in TILE_SUPPORT:
         table.add_row(row.since.short, dimension_counts(row), data_types(row.data_types))
@@ -37,8 +37,8 @@ def target_table() -> Table:
     """Return the tiles that each Windows release and DirectML version accepts; narrow enough for 80 columns."""
     table = Table("target", "level", "dimensions", "data types", "DirectML", title="What accepts which tile")
     for release in WINDOWS_RELEASES:
-        carried = f"{release.directml}, inferred" if release.note else release.directml
-        table.add_row(release.name, *_accepted(release.name), carried)
+        directml = f"{release.directml}, inferred" if release.note else release.directml
+        table.add_row(release.name, *_accepted(release.name), directml)
     table.add_section()
     for row in DIRECTML_VERSIONS:
         table.add_row(f"directml-{row.version}", *_accepted(f"directml-{row.version}"), row.remark)
@@ -62,7 +62,7 @@ def dimension_counts(row: TileSupport) -> str:
 
 
 def data_types(types: Iterable[TensorDataType]) -> str:
-    """Data types in DirectML.h's order."""
+    """Return the names of data types in DirectML.h's order."""
     return " ".join(data_type.name for data_type in sorted(types))
 
 

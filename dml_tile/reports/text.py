@@ -131,7 +131,7 @@ def rule_lines(rule: Rule[object]) -> Iterator[Line]:
 
 
 def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
-    """Findings that differ in their paths only."""
+    """Yield the lines of findings that differ in their paths only."""
     from dml_tile.checks.catalogue import RULES  # which is not needed where all is accepted
 
     first = findings[0]

@@ -1,4 +1,4 @@
-"""A tile at all its targets as the page and Markdown tell it: plain texts, short, and safe to show."""
+"""A tile at all its targets as a row of the page and of Markdown, in short texts that are safe to show."""
 
 from __future__ import annotations
 
@@ -123,8 +123,8 @@ def tile_row(results: Sequence[Result]) -> TileRow:
         oldest_windows=oldest_windows,
         unknown=clipped(", ".join(first.unknown)),
         notes=tuple(dict.fromkeys(note for result in results for note in _notes(result))),
-        rules=tuple(dict.fromkeys(told.finding.rule for told in findings)),
-        findings=tuple(_row_finding(told, len(results), commands) for told in findings[:_MAX_FINDINGS]),
+        rules=tuple(dict.fromkeys(group.finding.rule for group in findings)),
+        findings=tuple(_row_finding(group, len(results), commands) for group in findings[:_MAX_FINDINGS]),
         findings_left_out=len(findings[_MAX_FINDINGS:]),
         lowerings=_row_lowerings(results),
     )
@@ -136,23 +136,23 @@ def _notes(result: Result) -> Iterator[str]:
     yield from map(clipped, filter(None, (inference_of(result), not_counted(result))))
 
 
-def _row_finding(told: GroupedFinding, target_count: int, commands: Sequence[str]) -> RowFinding:
-    first = told.finding
+def _row_finding(group: GroupedFinding, target_count: int, commands: Sequence[str]) -> RowFinding:
+    first = group.finding
     suggestions = []
-    for suggestion in told.suggestions:
-        for command in commands:  # it stands with the lowering
+    for suggestion in group.suggestions:
+        for command in commands:  # which stands beside the lowering
             suggestion = suggestion.replace(f" ({command})", "")
         suggestions.append(clipped(suggestion))
-    position = told.result.position(first.path)
+    position = group.result.position(first.path)
     return RowFinding(
         rule=first.rule,
         kind=kind_of(first),
         outcome=outcome_of(first),
-        targets=told.targets if len(told.targets) < target_count else (),
+        targets=group.targets if len(group.targets) < target_count else (),
         line=position.line if position else None,
-        paths=clipped(", ".join(told.paths)),
-        messages=tuple(map(clipped, told.messages)),
-        basis=", ".join(told.basis.names),
+        paths=clipped(", ".join(group.paths)),
+        messages=tuple(map(clipped, group.messages)),
+        basis=", ".join(group.basis.names),
         says=RULES[first.rule].says,
         url=first.url,
         suggestions=tuple(dict.fromkeys(suggestions)),
@@ -235,9 +235,9 @@ class Overview:
     def headline(self, problems: Problems) -> str:
         """Return the outcome in one line: what could not be read, then the tiles by their worst verdict."""
         unread = len({source for source, _ in problems})
-        told = [f"{unread} {'file' if unread == 1 else 'files'} not read"] if unread else []
-        told += [f"{self.counts[word]} {word}" for word in VERDICTS if self.counts[word]]
-        return ", ".join(told) or "no tiles"
+        counts = [f"{unread} {'file' if unread == 1 else 'files'} not read"] if unread else []
+        counts += [f"{self.counts[word]} {word}" for word in VERDICTS if self.counts[word]]
+        return ", ".join(counts) or "no tiles"
 
     def left_out_words(self) -> str:
         """Return the number of tiles that are not listed, by verdict; empty if all are."""

@@ -87,7 +87,7 @@ def outcome(hresult: HRESULT | None, crash: bool) -> str:
 
 
 def outcome_of_rule(rule: Rule[Any]) -> str:
-    """What DirectML does about a broken rule, in words."""
+    """Return what DirectML does about a broken rule, in words."""
     if rule.usual_severity is Severity.WARNING:
         return "does not notice"
     return outcome(rule.hresult, rule.crash)

@@ -46,7 +46,7 @@ def elements_by_address(buffer: BufferTensorDesc) -> Elements:
 def marks_by_address(table: MemoryTable) -> Iterator[tuple[int, str]]:
     for row in table.rows:
         for i, mark in enumerate(row.marks):
-            yield int(row.address) + i * table.memory.element_size, mark.text
+            yield int(row.address) + i * table.tensor.element_size, mark.text
 
 
 def tensors(desc: TileOperatorDesc) -> tuple[BufferTensorDesc, BufferTensorDesc]:
@@ -69,8 +69,8 @@ def test_each_element_is_drawn_where_it_lies(desc: TileOperatorDesc, width: int)
             counted = MARK.fullmatch(marks[address])
             assert counted
             assert 1 + bool(counted[3]) + int(counted[4] or 0) == len(indices)
-        assert table.memory.shown == sum(map(len, shown.values()))
-        assert table.memory.is_whole == (len(lies) <= MAX_CELLS)
+        assert table.tensor.shown == sum(map(len, shown.values()))
+        assert table.tensor.is_whole == (len(lies) <= MAX_CELLS)
 
 
 @given(desc=strategies.tiles(max_elements=400), width=widths)

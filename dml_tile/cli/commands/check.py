@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dml_tile.cli.commands.formats import FormatsOption, origin_of, reports_in, require_other_files, wanted_formats
+from dml_tile.cli.commands.formats import FormatsOption, invocation_of, reports_in, require_other_files, wanted_formats
 from dml_tile.cli.commands.options import (
     Against,
     DimsOption,
@@ -202,10 +202,10 @@ def check(
             skips_others=skip_others,
         )
         sources: list[SourceSummary] = []
-        origin = origin_of(context, at)
+        invocation = invocation_of(context, at)
         with (
             chosen_workers(jobs, dask, len(named)) as workers,
-            reports_in(wanted, contract, threshold, origin, with_statistics=statistics, is_quiet=quiet) as reports,
+            reports_in(wanted, contract, threshold, invocation, with_statistics=statistics, is_quiet=quiet) as reports,
         ):
             events = workers.events(file_check, named) if workers else checked_here(file_check, named)
             for file, event in counted_files(events, len(named)):

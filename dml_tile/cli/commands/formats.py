@@ -16,7 +16,7 @@ from dml_tile.reports.formats import FORMATS, Format
 if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
     from dml_tile.findings import Against, Severity
-    from dml_tile.reports.report import Origin, Report
+    from dml_tile.reports.report import Invocation, Report
 
 
 FormatsOption = Annotated[
@@ -85,15 +85,15 @@ def _real_path(name: str) -> str:
         return name
 
 
-def origin_of(context: typer.Context, targets: Sequence[Target]) -> Origin:
-    """Return the origin of a command's reports; the command is unknown where another program calls this function."""
+def invocation_of(context: typer.Context, targets: Sequence[Target]) -> Invocation:
+    """Return the command that reports name; it is empty where another program calls this function."""
     from datetime import UTC, datetime
 
     from dml_tile.checks.lowerings import as_typed
     from dml_tile.files.urls import source_named
-    from dml_tile.reports.report import Origin
+    from dml_tile.reports.report import Invocation
 
-    return Origin(
+    return Invocation(
         command=as_typed(["dml-tile", *map(source_named, context.obj)]) if context.obj else "",
         targets=tuple(target.name for target in targets),
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
@@ -105,7 +105,7 @@ def reports_in(
     wanted: Sequence[Wanted],
     against: Against,
     fail_on: Severity | None,
-    origin: Origin,
+    invocation: Invocation,
     *,
     with_statistics: bool,
     is_quiet: bool,
@@ -133,7 +133,7 @@ def reports_in(
                     with_statistics,
                     fail_on,
                     is_quiet,
-                    origin,
+                    invocation,
                 )
             )
             for one, output in zip(wanted, outputs, strict=True)
