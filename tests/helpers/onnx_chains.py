@@ -1,16 +1,13 @@
-"""Random chains of ONNX operators from constants or shapes to a Tile's repeats, folded here and by onnxruntime.
-
-``python -m tests.helpers.onnx_chains --seed 1 --chains 5000`` prints how many chains each of the two folds.
-"""
+"""Random chains of ONNX operators from constants or shapes to a Tile's repeats, folded here and by onnxruntime."""
 
 from __future__ import annotations
 
-import argparse
 import random
+import re
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -24,20 +21,44 @@ from onnx.backend.test.case.node import collect_testcases
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.onnx.folding import MAX_COMPUTED_ELEMENTS, is_disputed
 from dml_tile.readers.onnx.tiles import read_nodes
+from tests.helpers.onnx_graphs import computed, graph, model, tile_node, typed
 
 NEWEST_OPSET: Final = 24
 """The newest opset that onnxruntime is asked to read."""
 
 RANK: Final = 2
 
-_STEPS: Final = {
-    # operators of one vector of floats, by how many further constants they take
-    "Abs": 0, "Add": 1, "Ceil": 0, "Clip": 0, "Cos": 0, "CumSum": 0, "Div": 1, "Elu": 0, "Erf": 0, "Floor": 0,
-    "HardSigmoid": 0, "Identity": 0, "LeakyRelu": 0, "Max": 1, "Min": 1, "Mod": 1, "Mul": 1, "Neg": 0, "Not": 0,
-    "Reciprocal": 0, "Relu": 0, "Round": 0, "Sigmoid": 0, "Sign": 0, "Softmax": 0, "Softsign": 0, "Sqrt": 0, "Sub": 1,
-    "Tanh": 0, "ThresholdedRelu": 0, "Where": 1, "Greater": 1, "Equal": 1, "LessOrEqual": 1, "Reverse": 0, "TopK": 0,
-    "Integers": 0, "Pad": 0, "Expand": 0, "Transposed": 0, "If": 0,
-}  # fmt: skip
+_STEPS: Final = (
+    # operators of x, a vector of floats, and of c and i, constants of floats and integers, that give such a vector y
+    *(
+        f"y = {operator}(x)"
+        for operator in (
+            *("Abs", "Ceil", "Cos", "Elu", "Erf", "Floor", "HardSigmoid", "Identity", "LeakyRelu", "Neg", "Relu"),
+            *("Round", "Sigmoid", "Sign", "Softsign", "Tanh", "ThresholdedRelu"),
+        )
+    ),
+    *(f"y = {operator}(x, c)" for operator in ("Add", "Div", "Max", "Min", "Mul", "Sub")),
+    *(f"b = {operator}(x, c); y = Cast<to=1>(b)" for operator in ("Greater", "Equal", "LessOrEqual")),
+    *(
+        f"one = 1.0; five = 5.0; n = IsNaN(x); k = Where(n, one, x); zero = 0.0; b = Clip(k, zero, five); "
+        f"w = Cast<to=7>(b); a = {operator}(w, i); y = Cast<to=1>(a)"
+        for operator in ("Add", "Sub", "Mul", "Div", "Mod", "Max", "Pow")
+    ),
+    "half = 0.5; y = Clip(x, half)",
+    *(f"zero = 0; y = CumSum<reverse={reverse}>(x, zero)" for reverse in (0, 1)),
+    "y = Mod<fmod=1>(x, c)",
+    "b = Cast<to=9>(x); n = Not(b); y = Cast<to=1>(n)",
+    "b = Less(x, c); y = Where(b, x, c)",
+    "y = Softmax<axis=0>(x)",
+    "half = 0.5; m = Max(x, half); y = Reciprocal(m)",
+    "a = Abs(x); y = Sqrt(a)",  # its arguments, as all here, make no NaN
+    "minus = [-1]; end = [-9]; axis = [0]; y = Slice(x, minus, end, axis, minus)",
+    "k = [2]; y, indices = TopK(x, k)",
+    "one = [1]; two = [2]; p = Slice(x, one, two); pads = [1, 0]; value = 2.0; y = Pad(p, pads, value)",
+    "m = ReduceMax<keepdims=1>(x); two = [2]; y = Expand(m, two)",
+    "wide = [1, -1]; w = Reshape(x, wide); t = Transpose(w); flat = [-1]; y = Reshape(t, flat)",
+    "If",
+)
 
 
 @dataclass
@@ -71,7 +92,7 @@ class Chain:
         return f"v{len(self.nodes)}_{len(self.initialisers)}"
 
     def constant(self, array: Any, dtype: Any = None) -> str:
-        """A constant, as an initialiser, as a node, or computed so that it depends on the shape of the input x."""
+        """Add a constant, as an initialiser, as a node, or computed so that it depends on the shape of the input x."""
         values, name = np.asarray(array, dtype), self.name()
         tensor = numpy_helper.from_array(values, name)
         way = self.rng.choice(["initialiser", "node", "shape"])
@@ -106,65 +127,31 @@ class Chain:
 
     def step(self, value: str) -> str:
         """Add a random operator to a vector of floats of RANK elements; return a vector of as many."""
-        kind = self.rng.choice(list(_STEPS))
-        others = [
-            self.constant([self.rng.choice([0.5, 1.0, 2.0, 3.0, -1.5]) for _ in range(RANK)], np.float32)
-            for _ in range(_STEPS[kind])
-        ]
-        rng = self.rng
-        match kind:
-            case "Clip":
-                return self.add("Clip", value, self.plain(np.float32(0.5)))
-            case "CumSum":
-                return self.add("CumSum", value, self.constant(0, np.int64), reverse=rng.randrange(2))
-            case "Mod":
-                return self.add("Mod", value, *others, fmod=1)
-            case "Not":
-                return self._float(self.add("Not", self.add("Cast", value, to=TensorProto.BOOL)))
-            case "Where":
-                condition = self.add("Less", value, *others)
-                return self.add("Where", condition, value, *others)
-            case "Greater" | "Equal" | "LessOrEqual":
-                return self._float(self.add(kind, value, *others))
-            case "Softmax":
-                return self.add("Softmax", value, axis=0)
-            case "Reciprocal":
-                return self.add("Reciprocal", self.add("Max", value, self.plain(np.float32(0.5))))
-            case "Sqrt":  # whose arguments, as all here, make no NaN
-                return self.add("Sqrt", self.add("Abs", value))
-            case "Reverse":
-                minus = self.constant([-1], np.int64)
-                return self.add("Slice", value, minus, self.plain(np.array([-9])), self.plain(np.array([0])), minus)
-            case "TopK":
-                return self.add("TopK", value, self.constant([RANK], np.int64), outputs=2)
-            case "Pad":
-                part = self.add("Slice", value, self.plain(np.array([1])), self.plain(np.array([2])))
-                return self.add("Pad", part, self.constant([1, 0], np.int64), self.plain(np.float32(2)))
-            case "Expand":
-                part = self.add("ReduceMax", value, keepdims=1)
-                return self.add("Expand", part, self.constant([RANK], np.int64))
-            case "Transposed":
-                wide = self.add("Reshape", value, self.constant([1, -1], np.int64))
-                return self.add("Reshape", self.add("Transpose", wide), self.constant([-1], np.int64))
-            case "Integers":
-                whole = self.add("Cast", self._bounded(value), to=TensorProto.INT64)
-                other = self.constant([rng.randrange(1, 5) for _ in range(RANK)], np.int64)
-                return self._float(
-                    self.add(rng.choice(["Add", "Sub", "Mul", "Div", "Mod", "Max", "Pow"]), whole, other)
-                )
-            case "If":
-                first = self.add("ReduceMax", value, keepdims=0)
-                condition = self.add("Greater", first, self.plain(np.float32(1)))
-                branches = {}
-                for branch, operator in (("then_branch", "Neg"), ("else_branch", "Abs")):
-                    output = f"{self.name()}_{branch}"
-                    inner = helper.make_node(operator, [value], [output])
-                    branches[branch] = helper.make_graph(
-                        [inner], branch, [], [helper.make_tensor_value_info(output, TensorProto.FLOAT, [RANK])]
-                    )
-                return self.add("If", condition, **branches)
-            case _:
-                return self.add(kind, value, *others)
+        text = self.rng.choice(_STEPS)
+        if text == "If":
+            return self._if(value)
+        names = {"": "", "x": value}
+        if re.search(r"\bc\b", text):
+            names["c"] = self.constant([self.rng.choice([0.5, 1.0, 2.0, 3.0, -1.5]) for _ in range(RANK)], np.float32)
+        if re.search(r"\bi\b", text):
+            names["i"] = self.constant([self.rng.randrange(1, 5) for _ in range(RANK)], np.int64)
+        for node in computed(text):
+            if node.op_type == "Constant":
+                names[node.output[0]] = self.constant(numpy_helper.to_array(node.attribute[0].t))
+                continue
+            names |= {output: f"{self.name()}_{output}" for output in node.output}
+            node.input[:] = [names[name] for name in node.input]
+            node.output[:] = [names[name] for name in node.output]
+            self.nodes.append(node)
+        return names["y"]
+
+    def _if(self, value: str) -> str:
+        condition = self.add("Greater", self.add("ReduceMax", value, keepdims=0), self.plain(np.float32(1)))
+        branches = {}
+        for branch, operator in (("then_branch", "Neg"), ("else_branch", "Abs")):
+            output = f"{self.name()}_{branch}"
+            branches[branch] = graph([helper.make_node(operator, [value], [output])], (), [typed(output, [RANK])])
+        return self.add("If", condition, **branches)
 
     def repeats(self, value: str) -> str:
         """Make repeats from 0 to 5 of a vector of floats, rounded far from where a small error would matter."""
@@ -184,39 +171,31 @@ class Chain:
     def _float(self, value: str) -> str:
         return self.add("Cast", value, to=TensorProto.FLOAT)
 
-    def model(self, repeats: str, imports: Sequence[onnx.OperatorSetIdProto]) -> ModelProto:
-        """The model that tiles its input x, of the shape {2, 3}, by the repeats."""
-        self.nodes.append(helper.make_node("Tile", ["x", repeats], ["y"], name="T"))
-        graph = helper.make_graph(
-            self.nodes,
-            "chain",
-            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
-            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-            self.initialisers,
-        )
-        return helper.make_model(graph, opset_imports=imports, ir_version=10)
+    def model(self, repeats: str, opset: int) -> ModelProto:
+        """Return the model that tiles its input x, of the shape {2, 3}, by the repeats."""
+        return model(*self.nodes, tile_node("x", repeats, name="T"), opset=opset, initializer=self.initialisers)
 
 
 def random_chain(rng: random.Random) -> ModelProto:
-    """A chain of up to six random operators of vectors."""
+    """Return a chain of up to six random operators of vectors."""
     chain = Chain(rng)
     value = chain.constant([rng.choice([0.0, 0.25, 1.0, 2.0, 4.0]) for _ in range(RANK)], np.float32)
     if rng.random() < 0.5:
         value = chain.add("Cast", chain.add("Shape", "x"), to=TensorProto.FLOAT)
     for _ in range(rng.randrange(1, 7)):
         value = chain.step(value)
-    return chain.model(chain.repeats(value), [helper.make_opsetid("", 18)])
+    return chain.model(chain.repeats(value), 18)
 
 
 def operator_chains(rng: random.Random, share: float) -> Iterator[ModelProto]:
-    """A chain through each of a share of onnx's own test cases of one node that takes and gives tensors."""
+    """Yield a chain through each of a share of onnx's own test cases of one node that takes and gives tensors."""
     with warnings.catch_warnings(action="ignore"):
         cases = [(case.model, case.data_sets) for case in collect_testcases()]
-    for model, data_sets in cases:
-        if model is None or not data_sets or len(model.graph.node) != 1 or rng.random() >= share:
+    for case, data_sets in cases:
+        if case is None or not data_sets or len(case.graph.node) != 1 or rng.random() >= share:
             continue
         inputs, outputs = data_sets[0]
-        (node,) = model.graph.node
+        (node,) = case.graph.node
         tensors = [*inputs, *outputs]
         is_random = node.op_type == "Dropout" and len(node.input) > 2
         if node.domain or is_random or not all(isinstance(tensor, np.ndarray | np.generic) for tensor in tensors):
@@ -229,16 +208,15 @@ def operator_chains(rng: random.Random, share: float) -> Iterator[ModelProto]:
         chain = Chain(rng)
         copied = NodeProto()
         copied.CopyFrom(node)
-        given = dict(zip((value.name for value in model.graph.input), inputs, strict=True))
+        given = dict(zip((value.name for value in case.graph.input), inputs, strict=True))
         copied.input[:] = [chain.constant(given[name]) if name else "" for name in node.input]
         copied.output[:] = [f"out_{name}" if name else "" for name in node.output]
         chain.nodes.append(copied)
-        value = chain.vector(f"out_{model.graph.output[index].name}")
+        value = chain.vector(f"out_{case.graph.output[index].name}")
         if np.asarray(outputs[index]).dtype.kind != "f":  # a later step might make much of a small error
             for _ in range(rng.randrange(3)):
                 value = chain.step(value)
-        opset = min(max(model.opset_import[0].version, 13), NEWEST_OPSET)
-        yield chain.model(chain.repeats(value), [helper.make_opsetid("", opset)])
+        yield chain.model(chain.repeats(value), min(max(case.opset_import[0].version, 13), NEWEST_OPSET))
 
 
 def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
@@ -263,15 +241,15 @@ def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
     known = found.repeats if isinstance(found, TileNode) and not found.error else ()
     figures.folded_by_onnxruntime += is_folded
     figures.folded_here += known is not None and None not in known
-    told = f"{' '.join(node.op_type for node in model.graph.node)}: {known}; onnxruntime runs {run.tolist()}"
+    report = f"{' '.join(node.op_type for node in model.graph.node)}: {known}; onnxruntime runs {run.tolist()}"
     if is_folded and (known is None or None in known) and not any(map(is_disputed, model.graph.node)):
-        figures.missed.append(told)
+        figures.missed.append(report)
     if known is not None and any(one not in (None, other) for one, other in zip(known, run.tolist(), strict=False)):
-        figures.contradicted.append(told)
+        figures.contradicted.append(report)
 
 
 def figures_of(seed: int, chains: int, share: float = 1) -> Figures:
-    """The figures of as many random chains, and of one through each of a share of onnx's test cases."""
+    """Return the figures of as many random chains, and of one through each of a share of onnx's test cases."""
     rng, figures = random.Random(seed), Figures()
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(chains):
@@ -289,16 +267,3 @@ def _session(model: ModelProto, level: str, optimised: Path | None = None) -> An
     if optimised is not None:
         options.optimized_model_filepath = str(optimised)
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--chains", type=int, default=1000)
-    arguments = parser.parse_args()
-    figures = figures_of(arguments.seed, arguments.chains)
-    print(*figures.missed, *figures.contradicted, figures, sep="\n")  # noqa: T201
-
-
-if __name__ == "__main__":
-    main()
