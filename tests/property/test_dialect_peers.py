@@ -45,102 +45,43 @@ T: Final = "Constrain input and output types to all tensor types."
 MATCHING: Final = "A tensor with type matching 1st tensor."
 REPEATED: Final = "repeats an input tensor the number of times given by repeats along each dimension"
 
+REFERENCE, RUNTIME, CPU_PLUG_IN = "onnx's reference", "onnxruntime", "OpenVINO's CPU plug-in"
+NO_TILE_1: Final = (
+    "has no Tile-1", "Repeat the elements of a tensor along an axis.",
+    case(np.ones(2, np.float32), np.float32(2), np.float32(0), version=1), lambda case: case.version == 1,
+)  # fmt: skip
+
 TABLE: Final = (
-    Disagreement(
-        "onnx's reference",
-        "promotes repeats of another length, as numpy.tile does",
-        REPEATS,
-        case([[1.0, 2.0]], [2]),
-        lambda case: len(case.repeats) != case.data.ndim,
-    ),
-    Disagreement(
-        "onnx's reference",
-        "takes repeats of rank 0",
-        REPEATS,
-        case([1.0, 2.0], 2),
-        lambda case: case.repeats.ndim == 0,
-    ),
-    Disagreement(
-        "onnx's reference",
-        "takes repeats of int32",
-        "Constrain repeat's type to int64 tensors.",
-        case([1.0, 2.0], np.array([2], np.int32)),
-        lambda case: case.repeats.dtype != np.int64,
-    ),
-    Disagreement(
-        "onnx's reference",
-        "takes a negative repeat where the input is empty",
-        "includes numbers of repeated copies along input's dimensions",
-        case(np.ones(0, np.float32), [-1]),
-        lambda case: case.data.size == 0 and bool((case.repeats < 0).any()),
-    ),
-    Disagreement(
-        "onnx's reference",
-        "takes bfloat16, which Tile-6 does not list",
-        T,
-        case(np.ones(2, BFLOAT16), [2], version=12),
-        lambda case: case.version == 12 and case.data.dtype == BFLOAT16,
-    ),
-    *(
-        Disagreement(
-            peer,
-            "has no Tile-1",
-            "Repeat the elements of a tensor along an axis.",
-            case(np.ones(2, np.float32), np.float32(2), np.float32(0), version=1),
-            lambda case: case.version == 1,
-        )
-        for peer in ("onnx's reference", "onnxruntime")
-    ),
-    Disagreement(
-        "onnxruntime",
-        "has no complex numbers",
-        T,
-        case(np.ones(2, np.complex64), [2]),
-        lambda case: case.data.dtype.kind == "c",
-    ),
-    Disagreement(
-        "onnxruntime",
-        "tiles no bfloat16 on the CPU",
-        T,
-        case(np.ones(2, BFLOAT16), [2]),
-        lambda case: case.data.dtype == BFLOAT16,
-    ),
-    Disagreement(
-        "onnxruntime",
-        "casts float16 to float32 and back, which changes the bits of a NaN",
-        "Constructs a tensor by tiling a given tensor.",
-        case(np.array([0x7FBF], np.uint16).view(np.float16), [1]),
-        has_float16_nan,
-    ),
-    Disagreement(
-        "OpenVINO's CPU plug-in",
-        "narrows 64-bit integers to 32 bits",
-        MATCHING,
-        case([2**40], [2]),
-        lambda case: case.data.dtype.kind in "iu" and case.data.itemsize == 8,
-    ),
-    Disagreement(
-        "OpenVINO's CPU plug-in",
-        "narrows float64 to float32",
-        MATCHING,
-        case([1 / 3], [2]),
-        lambda case: case.data.dtype == np.float64,
-    ),
-    Disagreement(
-        "OpenVINO's CPU plug-in",
-        "makes a signalling NaN of float16 a quiet one",
-        MATCHING,
-        case(np.array([0x7C01], np.uint16).view(np.float16), [1]),
-        has_float16_nan,
-    ),
-    Disagreement(
-        "OpenVINO's CPU plug-in",
-        "leaves the output unwritten in 4 dimensions whose sizes are known at run time only",
-        REPEATED,
-        case(np.arange(24, dtype=np.int32).reshape(2, 2, 2, 3), [2, 2, 3, 3]),
-        lambda case: max(case.data.ndim, len(case.repeats)) >= 4,
-    ),
-)
+    Disagreement(REFERENCE, "promotes repeats of another length, as numpy.tile does", REPEATS,
+                 case([[1.0, 2.0]], [2]), lambda case: len(case.repeats) != case.data.ndim),
+    Disagreement(REFERENCE, "takes repeats of rank 0", REPEATS,
+                 case([1.0, 2.0], 2), lambda case: case.repeats.ndim == 0),
+    Disagreement(REFERENCE, "takes repeats of int32", "Constrain repeat's type to int64 tensors.",
+                 case([1.0, 2.0], np.array([2], np.int32)), lambda case: case.repeats.dtype != np.int64),
+    Disagreement(REFERENCE, "takes a negative repeat where the input is empty",
+                 "includes numbers of repeated copies along input's dimensions", case(np.ones(0, np.float32), [-1]),
+                 lambda case: case.data.size == 0 and bool((case.repeats < 0).any())),
+    Disagreement(REFERENCE, "takes bfloat16, which Tile-6 does not list", T, case(np.ones(2, BFLOAT16), [2], version=12),
+                 lambda case: case.version == 12 and case.data.dtype == BFLOAT16),
+    Disagreement(REFERENCE, *NO_TILE_1),
+    Disagreement(RUNTIME, *NO_TILE_1),
+    Disagreement(RUNTIME, "has no complex numbers", T,
+                 case(np.ones(2, np.complex64), [2]), lambda case: case.data.dtype.kind == "c"),
+    Disagreement(RUNTIME, "tiles no bfloat16 on the CPU", T,
+                 case(np.ones(2, BFLOAT16), [2]), lambda case: case.data.dtype == BFLOAT16),
+    Disagreement(RUNTIME, "casts float16 to float32 and back, which changes the bits of a NaN",
+                 "Constructs a tensor by tiling a given tensor.",
+                 case(np.array([0x7FBF], np.uint16).view(np.float16), [1]), has_float16_nan),
+    Disagreement(CPU_PLUG_IN, "narrows 64-bit integers to 32 bits", MATCHING,
+                 case([2**40], [2]), lambda case: case.data.dtype.kind in "iu" and case.data.itemsize == 8),
+    Disagreement(CPU_PLUG_IN, "narrows float64 to float32", MATCHING,
+                 case([1 / 3], [2]), lambda case: case.data.dtype == np.float64),
+    Disagreement(CPU_PLUG_IN, "makes a signalling NaN of float16 a quiet one", MATCHING,
+                 case(np.array([0x7C01], np.uint16).view(np.float16), [1]), has_float16_nan),
+    Disagreement(CPU_PLUG_IN, "leaves the output unwritten in 4 dimensions whose sizes are known at run time only",
+                 REPEATED, case(np.arange(24, dtype=np.int32).reshape(2, 2, 2, 3), [2, 2, 3, 3]),
+                 lambda case: max(case.data.ndim, len(case.repeats)) >= 4),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("entry", TABLE, ids=lambda entry: f"{entry.peer} {entry.what}")
@@ -206,7 +147,7 @@ def assert_agreement(peer: str, case: Case) -> None:
         assert theirs == ours
 
 
-@pytest.mark.parametrize("peer", ["onnx's reference", "onnxruntime"])
+@pytest.mark.parametrize("peer", [REFERENCE, RUNTIME])
 @given(case=onnx_cases())
 def test_onnx_s_implementations_agree(peer: str, case: Case) -> None:
     assert_agreement(peer, case)
@@ -219,13 +160,13 @@ def test_openvino_s_core_agrees(case: Case) -> None:
 
 @given(openvino_cpu_cases())
 def test_openvino_s_cpu_plug_in_agrees(case: Case) -> None:
-    assert_agreement("OpenVINO's CPU plug-in", case)
+    assert_agreement(CPU_PLUG_IN, case)
 
 
 ONES: Final = np.ones((2, 2), np.float32)
 
 
-@pytest.mark.parametrize("peer", ["onnx's reference", "onnxruntime"])
+@pytest.mark.parametrize("peer", [REFERENCE, RUNTIME])
 @pytest.mark.parametrize(
     ("data", "repeats", "is_error"),
     [
