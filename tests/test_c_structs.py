@@ -83,7 +83,7 @@ def their_tensor(sizes: list[int], total: int) -> Any:
 
 
 def their_operator() -> Operator:
-    """The reference page's example."""
+    """Return the reference page's example."""
     tile = Tile(their_tensor([1, 1, 2, 3], 24), their_tensor([1, 1, 6, 9], 216), 4, uints(1, 1, 3, 3))
     return Operator(70, AnyDesc(pointer(tile)))
 

@@ -31,7 +31,7 @@ DYNAMIC: Final = [typed("x", ["N", 3])]
 
 
 def repeats(*nodes: NodeProto, folder: Path, opset: int = 13, **fields: Any) -> tuple[int | None, ...] | None:
-    """The repeats r of a tile of x that the nodes compute."""
+    """Return the repeats r of a tile of x that the nodes compute."""
     found = tile_in(model(*nodes, tile_node(), opset=opset, **fields), folder)
     assert found.error == ""
     return found.repeats

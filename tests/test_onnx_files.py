@@ -40,7 +40,7 @@ def varint(value: int) -> bytes:
 
 
 def holed(made: ModelProto, weights: TensorProto, size: int, path: Path) -> Path:
-    """The model with an initialiser of as many zero bytes, which take no room on the disk."""
+    """Return the model with an initialiser of as many zero bytes, which take no room on the disk."""
     head = weights.SerializeToString() + b"\x4a" + varint(size)  # TensorProto.raw_data
     for field in (b"\x2a", b"\x3a"):  # GraphProto.initializer, ModelProto.graph
         size += len(head)

@@ -31,7 +31,7 @@ DYNAMIC: Final = typed("x", ["N", 3])
 
 
 def read(folder: Path, *nodes: NodeProto, inputs: Sequence[Any] = (X,), opset: int = 21, **fields: Any) -> TileNode:
-    """The Tile of x by r, which the nodes compute."""
+    """Return the Tile of x by r, which the nodes compute."""
     return tile_in(model(*nodes, tile_node(name="T"), inputs=inputs, opset=opset, **fields), folder)
 
 

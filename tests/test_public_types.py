@@ -18,7 +18,7 @@ Home = tuple[str, str]
 
 @cache
 def imports_of(module: str) -> dict[str, Home]:
-    """The names that a module imports from the package, for type checkers too."""
+    """Return the names that a module imports from the package, for type checkers too."""
     return {
         alias.asname or alias.name: (node.module, alias.name)
         for node in ast.walk(tree_of(module))
@@ -40,7 +40,7 @@ def definitions_in(module: str) -> dict[str, ast.stmt]:
 
 
 def home_of(module: str, name: str) -> Home | None:
-    """The home of a name that a module uses; None if it is not the package's."""
+    """Return the home of a name that a module uses; None if it is not the package's."""
     if name in definitions_in(module):
         return module, name
     if name in imports_of(module):
@@ -49,7 +49,7 @@ def home_of(module: str, name: str) -> Home | None:
 
 
 def public_homes() -> dict[Home, str]:
-    """Every public definition, with the public name that leads to it."""
+    """Return every public definition, with the public name that leads to it."""
     homes: dict[Home | None, str] = {}
     for name, module in dml_tile._HOMES.items():
         homes[home_of(f"dml_tile.{module}", name)] = f"dml_tile.{name}"
@@ -60,7 +60,7 @@ def public_homes() -> dict[Home, str]:
 
 
 def shown_types(node: ast.AST) -> Iterator[ast.expr]:
-    """The types that a public definition shows: of arguments, results, public fields and public methods."""
+    """Yield the types that a public definition shows: of arguments, results, public fields and public methods."""
     match node:
         case ast.FunctionDef(args=given, returns=returns):
             for argument in [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]:
@@ -79,16 +79,12 @@ def shown_types(node: ast.AST) -> Iterator[ast.expr]:
                         yield annotation
         case ast.AnnAssign(annotation=annotation, value=value):
             yield annotation
-            if written_type(annotation) == "TypeAlias" and value:
+            if ast.unparse(annotation) == "TypeAlias" and value:
                 yield value
 
 
-def written_type(annotation: ast.expr) -> str:
-    return ast.unparse(annotation)
-
-
 def type_names(annotation: ast.expr) -> Iterator[str]:
-    """The names in an annotation; of Annotated, those of the type alone."""
+    """Yield the names in an annotation; of Annotated, those of the type alone."""
     match annotation:
         case ast.Constant(value=str() as text):
             yield from type_names(ast.parse(text, mode="eval").body)

@@ -24,7 +24,7 @@ def parameter(name: str, shape: Any, data_type: str = "f32") -> Any:
 
 
 def tile_operation(data: Any, repeats: Any, name: str = "tile", repeats_type: Any = None) -> Any:
-    """A Tile; repeats are a list, or a node that computes them."""
+    """Return a Tile; repeats are a list, or a node that computes them."""
     if isinstance(repeats, list):
         repeats = op.constant(np.array(repeats, np.int64), dtype=repeats_type)
     node = op.tile(data, repeats)
@@ -33,20 +33,20 @@ def tile_operation(data: Any, repeats: Any, name: str = "tile", repeats_type: An
 
 
 def save(path: Path, *results: Any, inputs: list[Any]) -> Path:
-    """The path of an IR that is saved there, its weights beside it."""
+    """Save an IR there, its weights beside it; return its path."""
     outputs = [result.output(0) if isinstance(result, ov.Node) else result for result in results]
     ov.save_model(ov.Model(outputs, inputs), path, compress_to_fp16=False)
     return path
 
 
 def tile_ir(path: Path, repeats: Any = (1, 2), data_type: str = "f32", **options: Any) -> Path:
-    """The IR of a Tile of an input ``x`` of shape (2, 3)."""
+    """Save the IR of a Tile of an input ``x`` of shape (2, 3)."""
     x = parameter("x", [2, 3], data_type)
     return save(path, tile_operation(x, list(repeats), **options), inputs=[x])
 
 
 def burn_tile(path: Path, *changes: tuple[str, str], weights: bytes | None = None) -> Path:
-    """burn's model with parts of its text replaced, and other weights."""
+    """Save burn's model with parts of its text replaced, and other weights."""
     text = (MODELS / "burn_tile.ir.xml").read_text()
     for old, new in changes:
         assert old in text
@@ -86,14 +86,14 @@ _AROUND: Final = (
 
 
 def nested_ifs(path: Path, depth: int) -> Path:
-    """An IR of as many Ifs, each in the one before."""
+    """Save an IR of as many Ifs, each in the one before."""
     beginning = f"<layers>{_PARAMETERS}{_IF}" * depth
     path.write_text(f'<?xml version="1.0"?><net name="n" version="11">{beginning}{_IDENTITY}{_AROUND * depth}</net>')
     return path
 
 
 def many_repeats(path: Path, count: int) -> Path:
-    """An IR whose repeats are computed, and as many as its weights say."""
+    """Save an IR whose repeats are computed, and as many as its weights say."""
     x = parameter("x", [-1])
     save(path, tile_operation(x, op.broadcast(op.constant(np.array(7)), op.constant(np.array([1000])))), inputs=[x])
     path.write_text(path.read_text().replace("<dim>1000</dim>", f"<dim>{count}</dim>"))
@@ -103,7 +103,7 @@ def many_repeats(path: Path, count: int) -> Path:
 
 
 def tensorflow_tile(path: Path) -> Path:
-    """A frozen TensorFlow graph: a Tile by {2, 5} of a placeholder of shape {?, 3}."""
+    """Save a frozen TensorFlow graph: a Tile by {2, 5} of a placeholder of shape {?, 3}."""
     shape, multiples = _dims(-1, 3), _field(1, _INT32) + _field(2, _dims(2)) + _field(4, struct.pack("<2i", 2, 5))
     path.write_bytes(
         _node("x", "Placeholder", dtype=_field(6, _FLOAT), shape=_field(7, shape))

@@ -99,7 +99,7 @@ def nodes_of(
 
 
 def tile_in(made: ModelProto, folder: Path, known_shapes: KnownShapes | None = None) -> TileNode:
-    """The model's only Tile."""
+    """Return the model's only Tile."""
     (found,) = nodes_of(made, folder, known_shapes)
     assert isinstance(found, TileNode)
     return found

@@ -32,7 +32,7 @@ widths = st.sampled_from([16, 40, 80, 120])
 
 
 def elements_by_address(buffer: BufferTensorDesc) -> Elements:
-    """The indices of a tensor's elements, by the byte at which they begin."""
+    """Return the indices of a tensor's elements, by the byte at which they begin."""
     sizes = buffer.sizes or ()
     packed = [int(np.prod(sizes[i:], dtype=np.int64)) for i in range(1, len(sizes) + 1)]
     strides = packed if buffer.strides is None else buffer.strides

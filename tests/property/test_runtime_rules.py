@@ -103,7 +103,7 @@ def described(flat: Flat) -> TileOperatorDesc:
 
 
 def findings_of_all_rules(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
-    """The findings of a tile by applying every rule, in the order of the fields."""
+    """Return the findings of a tile by applying every rule, in the order of the fields."""
     operands = Operand("InputTensor", desc.input_tensor), Operand("OutputTensor", desc.output_tensor)
     views = [view_of(operand) for operand in operands]
     tile = TileView(desc, *views)

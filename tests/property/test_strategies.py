@@ -1,4 +1,4 @@
-"""The strategies: what they draw is what they promise, and all of it."""
+"""Strategies draw all the tiles that they promise, and no others."""
 
 from __future__ import annotations
 
