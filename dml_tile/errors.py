@@ -7,6 +7,7 @@
   + InputError (ValueError)    a source cannot be read
   + ConfigError (ValueError)   a pyproject.toml or a baseline cannot be read
   + OutputError                a file cannot be written
+  + TargetError                the simulated target cannot be known, or is not the one that is needed
 
 Arguments that Python itself has words for, such as an unknown target or a wrong type, raise ValueError or TypeError.
 """
@@ -124,3 +125,10 @@ class OutputError(DmlTileError):
     def __init__(self, file: str, reason: str) -> None:
         self.file = file
         super().__init__(reason)
+
+
+class TargetError(DmlTileError):
+    """The simulated target cannot be known, or is not the one that is needed.
+
+    It is no DmlError, and no ValueError: back ends catch those, and fall back.
+    """

@@ -21,6 +21,7 @@ from dml_tile.errors import (
     OutputError,
     Problem,
     RefusedModelError,
+    TargetError,
 )
 from dml_tile.rules.check import check
 from tests.helpers.descriptors import page_tile
@@ -40,6 +41,7 @@ INSTANCES = (
     InputError([Problem("/a", "b"), Problem("", "c")]),
     ConfigError("pyproject.toml", "a key"),
     OutputError("a.json", "no space"),
+    TargetError("a reason"),
 )
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.helpers.pages import blocks_of
 from tests.helpers.paths import EXAMPLES, ROOT
+from tests.helpers.plugin_runs import OTHERS, without
 
 pytestmark = pytest.mark.long
 
@@ -21,7 +22,7 @@ CHOICES = ("DML_TILE_TARGET", "PYTEST_ADDOPTS")
 
 def pytest_in_a_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if name not in CHOICES}
-    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *arguments]
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *without(*OTHERS), *arguments]
     return subprocess.run(command, cwd=ROOT, env=clean | environment, capture_output=True, check=False, text=True)
 
 
@@ -50,7 +51,7 @@ def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
         if block.file is not None:
             (tmp_path / block.file).parent.mkdir(exist_ok=True)
             (tmp_path / block.file).write_text(block.text)
-    done = pytest_in_a_process(str(tmp_path / "suite"), "-p", "no:asyncio", "-W", "error")
+    done = pytest_in_a_process(str(tmp_path / "suite"), "-W", "error")
     assert done.returncode == 0, done.stdout
     names = re.findall(r"::(\w+)(?:\[\S+\])? PASSED", done.stdout)
     assert Counter(names) == {
@@ -61,6 +62,7 @@ def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
         "test_the_way_changes_with_the_level": 3,
         "test_labels_are_pairs": 1,
         "test_a_pool_tiles_at_the_test_s_target": 3,
+        "test_worker_processes_follow_each_test": 3,
         "test_an_output_that_is_too_small": 3,
         "test_a_refused_way_is_not_dispatched": 3,
         "test_every_tile_that_the_target_takes": 3,

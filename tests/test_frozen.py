@@ -16,10 +16,8 @@ import dml_tile
 CHANGING: Final = {
     # what counts, or holds what changes, while something runs
     "dml_tile.checks.file_check.SourceSummary",
-    "dml_tile.pytest_plugin.running.Running",
-    "dml_tile.pytest_plugin.wide_fixtures.Made",
     "dml_tile.readers.sandbox.child.Deadline",
-    "dml_tile.simulation.target.Entered",
+    "dml_tile.simulation.process.Entered",
 }
 
 

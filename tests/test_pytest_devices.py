@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 
-from tests.helpers.plugin_runs import passed, run
+from dml_tile import Device
+from tests.helpers.plugin_runs import passed, run, says
 
 LIBRARY = """
 import numpy as np, pytest
-from dml_tile import Buffer, BufferBinding, BindingTableDesc, Device, DmlError, TileOperatorDesc, check, execute, tile
+from dml_tile import (
+    Buffer, BufferBinding, BindingTableDesc, Device, DmlError, Feature, TileOperatorDesc, check, execute, lower,
+    lower_request, tile,
+)
+from dml_tile.dialects import onnx
 
 TILE = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
 LONGS = TileOperatorDesc.from_input(data_type="INT64", sizes=[1, 1, 1, 2], repeats=[1, 1, 1, 2])
@@ -144,6 +152,79 @@ def test_a_failure_of_the_test_itself_is_told_first(pytester: pytest.Pytester) -
     result.stdout.fnmatch_lines(["E * assert 1 == 2"])
 
 
+CACHED = """
+from functools import lru_cache
+from dml_tile import current_target, simulate
+
+@lru_cache
+def cached(): return Device()
+early = Device()
+named = Device("4_0")
+{scope}
+def made(): return Device()
+
+@pytest.mark.dml(targets=["6_4"])
+def test_makes(made): assert cached().target.name == made.target.name == early.target.name == "6_4"
+
+@pytest.mark.dml(targets=["4_0"])
+@pytest.mark.parametrize("use", [
+    lambda device: device.create_operator(TILE),
+    lambda device: device.target,
+    lambda device: device.execute(TILE, bytes(24), bytearray(216)),
+    lambda device: device.check_feature_support(1, [0x1000]),
+])
+@pytest.mark.parametrize("find", [cached, lambda: early])
+def test_uses(find, use):
+    try:
+        use(find())
+    except DmlError:
+        pass  # a back end falls back
+
+@pytest.mark.dml(targets=["4_0"])
+def test_swallows():
+    try:
+        cached().create_operator(TILE)
+    except Exception:
+        pass
+
+@pytest.mark.dml(targets=["4_0"])
+def test_fixture(made): made.create_operator(TILE)
+
+@pytest.mark.dml(targets=["4_0"])
+def test_right():
+    assert repr(cached()) == "<Device at 6_4>"
+    assert named.target.name == Device().target.name == "4_0"
+    with simulate("5_0"):
+        device = Device()
+    assert device.target.name == "5_0"  # it is this test's own
+    named.create_operator(TILE)
+
+@pytest.mark.dml(targets=["directml-1.15.4"])
+def test_same(): cached().create_operator(TILE)
+
+def test_plain(): cached().create_operator(TILE)
+"""
+
+
+@pytest.mark.parametrize("scope", ["", "@pytest.fixture(scope='module')"])
+def test_a_device_that_was_kept_is_an_error_in_a_test_at_another_target(pytester: pytest.Pytester, scope: str) -> None:
+    source = LIBRARY + CACHED.format(scope=scope or "@pytest.fixture")
+    result = run(pytester, source)
+    result.assert_outcomes(passed=4 if scope else 5, failed=10 if scope else 9)
+    says(
+        result,
+        "*dml_tile.errors.TargetError: a device for 6_4, made at *.py:* in another test or before all, is used in a "
+        "test for 4_0: make it in the test, or name its target",
+        "*::test_swallows[4_0]: a device for 6_4, made at *",
+    )
+
+
+def test_a_device_is_not_copied_and_says_so() -> None:
+    for copied in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match=r"^a device is one object, as in C, and is not copied or pickled; make "):
+            copied(Device())
+
+
 CALLS = """
 @pytest.mark.dml(targets=["windows-10-2004", "6_4"])
 def test_it(dml_calls, dml_target):
@@ -153,14 +234,15 @@ def test_it(dml_calls, dml_target):
     Device().execute(TILE, bytes(24), bytearray(216))
     assert [call.name for call in dml_calls] == [
         "check", "tile", "execute",
-        "CreateOperator", "CompileOperator", "RecordDispatch", "BindInputs", "BindOutputs", "RecordDispatch",
+        "DMLCreateDevice1", "CreateOperator", "CompileOperator", "CreateOperatorInitializer", "CreateBindingTable",
+        "RecordDispatch", "Reset", "BindInputs", "BindOutputs", "RecordDispatch",
     ]
     assert {call.target for call in dml_calls} == {dml_target}
     first, *others = dml_calls
     assert first.desc is LONGS
     assert bool(first.findings) == (dml_target.name != "6_4")
     assert not any(call.findings for call in others)
-    assert [call.desc for call in others[2:]] == [TILE, TILE, None, TILE, TILE, TILE]
+    assert [call.desc for call in others[2:]] == [None, TILE, TILE, *[None] * 3, *[TILE] * 4]
 """
 
 
@@ -176,20 +258,41 @@ def test_refused(dml_calls):
         lambda: execute(LONGS, bytes(8), bytearray(32)),
         lambda: Device("4_0").create_operator(LONGS),
         lambda: Device().compile_operator(None),
+        lambda: Device("4_0", "4_1"),
+        lambda: Device().check_feature_support(7, 0),
+        lambda: Device().create_operator_initializer(None),
+        lambda: Device().create_binding_table(BindingTableDesc(None)),
+        lambda: lower(TileOperatorDesc.from_input(data_type="INT8", sizes=[2], repeats=[0]), "4_0"),
     ):
         with pytest.raises(DmlError): refused()
-    assert [call.name for call in dml_calls] == ["tile", "execute", "execute", "CreateOperator", "CompileOperator"]
-    assert [call.target.name for call in dml_calls] == ["4_0", "4_0", "6_4", "4_0", "6_4"]
-    assert [call.findings[0].rule for call in dml_calls] == [
+    refused = [call for call in dml_calls if call.findings]
+    assert {call.name for call in dml_calls if not call.findings} == {"DMLCreateDevice1"}
+    assert [call.name for call in refused] == [
+        "tile", "execute", "execute", "CreateOperator", "CompileOperator", "DMLCreateDevice1", "CheckFeatureSupport",
+        "CreateOperatorInitializer", "CreateBindingTable", "lower",
+    ]
+    assert [call.target.name for call in refused] == ["4_0", "4_0", "6_4", "4_0", "6_4", "4_0", *["6_4"] * 3, "4_0"]
+    assert [call.findings[0].rule for call in refused[:5]] == [
         "DML-TILE-DataType-level", "DML-TILE-DataType-level", "DML-BINDING-SizeInBytes", "DML-TILE-DataType-level",
         "DML-COMPILE-op-null",
     ]
-    assert dml_calls[1].desc is LONGS and dml_calls[4].desc is None
+    assert refused[1].desc is LONGS and refused[4].desc is None
+
+def test_accepted(dml_calls):
+    device = Device("4_0")
+    assert device.check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, 1)
+    lower(LONGS, device.target)
+    lower_request(onnx.tile_13("float32", [2], [3]), device.target)
+    names = ["DMLCreateDevice1", "CheckFeatureSupport", "lower", "lower_request"]
+    assert [call.name for call in dml_calls] == names
+    assert dml_calls[2].desc is LONGS and not any(call.findings for call in dml_calls)
+    assert {call.target for call in dml_calls} == {device.target}
 
 def test_removed(dml_calls):
     assert swallow().removal
     assert [(call.name, bool(call.findings)) for call in dml_calls] == [
-        ("CreateOperator", False), ("CompileOperator", False), ("BindInputs", True)
+        ("DMLCreateDevice1", False), ("CreateOperator", False), ("CompileOperator", False),
+        ("CreateBindingTable", False), ("BindInputs", True),
     ]
 
 @pytest.fixture
@@ -211,4 +314,4 @@ def test_nothing_is_left(dml_calls): assert not dml_calls
 
 
 def test_refused_calls_are_listed_with_their_findings(pytester: pytest.Pytester) -> None:
-    assert len(passed(run(pytester, LIBRARY + REFUSED))) == 5
+    assert len(passed(run(pytester, LIBRARY + REFUSED))) == 6

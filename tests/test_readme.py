@@ -16,6 +16,7 @@ from dml_tile.reports.tables import dimension_counts
 from tests.helpers.packages import skip_without_reader
 from tests.helpers.pages import blocks_of, commands_of, printed_by, run_python
 from tests.helpers.paths import ROOT
+from tests.helpers.plugin_runs import OTHERS, without
 
 README = (ROOT / "README.md").read_text()
 BLOCKS = list(blocks_of(README))
@@ -66,7 +67,7 @@ def test_the_descriptor_in_it_is_accepted_everywhere() -> None:
 def test_its_run_of_pytest_shows_the_lines_that_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     ((command, shown),) = (console for console in CONSOLES if console[0].startswith("pytest"))
     monkeypatch.delenv("DML_TILE_TARGET", raising=False)
-    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(without(*OTHERS)))
     done = subprocess.run(
         [sys.executable, "-m", *command.split()], capture_output=True, check=True, cwd=ROOT, text=True
     )

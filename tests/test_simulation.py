@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-import subprocess
-import sys
 import threading
 import unittest
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -18,11 +17,12 @@ import pytest
 import dml_tile
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
-from dml_tile.errors import DmlError
+from dml_tile.errors import DmlError, TargetError
 from dml_tile.simulation.target import Simulation, current_target, resolve, simulate
 from tests.helpers.descriptors import row
 
 INT64 = row("INT64", [2, 3], [1, 2])
+SCOPES: list[Literal["process", "context"]] = ["process", "context"]
 
 
 def level() -> str:
@@ -59,9 +59,9 @@ def test_simulations_nest_and_end_with_an_error() -> None:
     assert resolve(None) is DEFAULT_TARGET
 
 
-@pytest.mark.parametrize("process_wide", [True, False])
-def test_a_simulation_can_be_entered_again_and_within_itself(process_wide: bool) -> None:
-    simulation = simulate("4_0", process_wide=process_wide)
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_simulation_can_be_entered_again_and_within_itself(scope: Literal["process", "context"]) -> None:
+    simulation = simulate("4_0", scope=scope)
     for _ in range(2):
         with simulation, simulate("5_0"):
             with simulation:
@@ -70,12 +70,32 @@ def test_a_simulation_can_be_entered_again_and_within_itself(process_wide: bool)
         assert level() == "6_4"
 
 
-def test_simulations_may_end_in_any_order() -> None:
-    def suspended(target: str) -> Generator[None, None, None]:
-        with simulate(target):
-            yield
+@pytest.mark.parametrize("make", [simulate, Simulation])
+def test_an_unknown_target_or_scope_is_refused_at_once(make: Callable[..., object]) -> None:
+    with pytest.raises(ValueError, match="did you mean"):
+        make("windows-7")
+    with pytest.raises(ValueError, match="scope is 'thread'; expected 'process' or 'context'"):
+        make("4_0", scope="thread")
+    assert resolve(None) is DEFAULT_TARGET
 
-    first, second = suspended("4_0"), suspended("5_0")
+
+def suspended(target: str, scope: Literal["process", "context"]) -> Generator[None, None, None]:
+    with simulate(target, scope=scope):
+        yield
+
+
+def test_simulations_that_end_in_another_order_are_an_error_that_names_both() -> None:
+    first, second = suspended("4_0", "process"), suspended("5_0", "process")
+    next(first), next(second)
+    with pytest.raises(TargetError, match=r"^simulate\('4_0'\) ends while simulate\('5_0'\), .*scope='context'\)$"):
+        first.close()
+    assert level() == "5_0"
+    second.close()
+    assert level() == "6_4"
+
+
+def test_simulations_of_contexts_end_in_any_order() -> None:
+    first, second = suspended("4_0", "context"), suspended("5_0", "context")
     next(first), next(second)
     first.close()
     assert level() == "5_0"
@@ -83,93 +103,114 @@ def test_simulations_may_end_in_any_order() -> None:
     assert level() == "6_4"
 
 
-@pytest.mark.parametrize("make", [simulate, Simulation])
-def test_an_unknown_target_is_refused_at_once(make: Callable[[str], object]) -> None:
-    with pytest.raises(ValueError, match="did you mean"):
-        make("windows-7")
-    assert resolve(None) is DEFAULT_TARGET
+# Threads and tasks
 
 
-# Threads, tasks and processes
+def in_a_thread(function: Callable[[], str] = level) -> str:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result()
 
 
-def level_in_a_thread() -> str:
-    seen = []
-    thread = threading.Thread(target=lambda: seen.append(level()))
-    thread.start()
-    thread.join()
-    return seen[0]
-
-
-def level_in_a_process() -> str:
-    code = "import dml_tile; print(dml_tile.current_target().name)"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.strip()
-
-
-def test_a_simulation_is_its_thread_s_own() -> None:
-    with simulate("4_0"):
-        assert level_in_a_thread() == "6_4"
-        assert "DML_TILE_TARGET" not in os.environ
-
-
-def test_a_process_wide_one_is_seen_by_threads_and_child_processes() -> None:
+def test_a_simulation_holds_in_every_thread_also_in_older_ones() -> None:
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(level).result() == "6_4"
-        with simulate("5_2+no-typed-uav-loads", process_wide=True) as target:
+        with simulate("5_2+no-typed-uav-loads") as target:
             assert pool.submit(current_target).result() is target
-            assert {level_in_a_thread(), level_in_a_process()} == {target.name}
+            assert in_a_thread() == target.name
+            with simulate("4_0"):
+                assert pool.submit(level).result() == "4_0"
         assert pool.submit(level).result() == "6_4"
-    assert "DML_TILE_TARGET" not in os.environ
 
 
-def test_a_thread_s_own_simulation_wins_over_the_process_wide_one() -> None:
+def test_that_of_a_thread_holds_in_the_others() -> None:
     entered, leave = threading.Event(), threading.Event()
-    seen = []
 
     def thread() -> None:
         with simulate("3_1"):
             entered.set()
-            leave.wait()
-            seen.append(level())
-        seen.append(level())
+            leave.wait(30)
 
     running = threading.Thread(target=thread)
     running.start()
-    entered.wait()
-    with simulate("4_0"), simulate("5_0", process_wide=True), simulate("2_0"):
-        assert level() == "2_0"
-        leave.set()
-        running.join()
-    assert seen == ["3_1", "5_0"]
+    entered.wait(30)
+    seen = level()
+    leave.set()
+    running.join()
+    assert (seen, level()) == ("3_1", "6_4")
 
 
-def test_the_innermost_wins_be_it_process_wide_or_not() -> None:
-    with simulate("4_0"), simulate("5_0", process_wide=True):
-        assert level() == "5_0"
-        with simulate("4_0"):
-            assert level() == "4_0"
+def test_that_of_a_context_is_its_thread_s_own() -> None:
+    with simulate("4_0", scope="context"):
+        assert (level(), in_a_thread()) == ("4_0", "6_4")
 
 
-def test_the_variable_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DML_TILE_TARGET", "3_1")
-    with simulate("4_0", process_wide=True):
-        assert os.environ["DML_TILE_TARGET"] == "4_0"
-        with simulate("5_0", process_wide=True):
-            assert os.environ["DML_TILE_TARGET"] == "5_0"
-        assert os.environ["DML_TILE_TARGET"] == "4_0"
-    assert os.environ["DML_TILE_TARGET"] == level() == "3_1"
+def test_a_context_s_own_counts_unless_one_of_the_process_began_within_it() -> None:
+    def of_the_context() -> str:
+        with simulate("3_1", scope="context"):
+            return level()
+
+    with simulate("5_0"):
+        assert (in_a_thread(of_the_context), level()) == ("3_1", "5_0")
+    with simulate("4_0", scope="context"):
+        with simulate("5_0"):
+            assert (level(), in_a_thread()) == ("5_0", "5_0")
+            with simulate("2_0", scope="context"):
+                assert (level(), in_a_thread()) == ("2_0", "5_0")
+        assert level() == "4_0"
+        assert in_a_thread(lambda: simulate("5_0")(level)()) == "5_0"  # not within this context
+        assert level() == "4_0"
 
 
-def test_a_task_has_the_target_it_was_made_under() -> None:
-    async def task() -> str:
+def test_concurrent_calls_of_one_decorated_function_agree() -> None:
+    meeting = threading.Barrier(4)
+
+    @simulate("2_1")
+    def simulated() -> str:
+        meeting.wait(30)
         return level()
 
-    async def both() -> tuple[str, str]:
-        with simulate("3_1"):
-            first = asyncio.create_task(task())
-        return await first, await asyncio.create_task(task())
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(lambda _: simulated(), range(4))] == ["2_1"] * 4
+    assert level() == "6_4"
 
-    assert asyncio.run(both()) == ("3_1", "6_4")
+
+async def gathered(scope: Literal["process", "context"]) -> list[str]:
+    async def task(target: str, seconds: float) -> str:
+        with simulate(target, scope=scope):
+            await asyncio.sleep(seconds)
+            return level()
+
+    return [*await asyncio.gather(task("4_0", 0.01), task("5_0", 0.02))]
+
+
+def test_tasks_that_are_gathered_take_the_scope_of_contexts() -> None:
+    assert asyncio.run(gathered("context")) == ["4_0", "5_0"]
+    with pytest.raises(TargetError, match=r"simulate\('4_0'\) ends while simulate\('5_0'\), which began later"):
+        asyncio.run(gathered("process"))
+    assert level() == "6_4"
+
+
+@pytest.mark.parametrize(("scope", "after"), [("process", "6_4"), ("context", "3_1")])
+def test_a_task_that_was_made_in_a_simulation(scope: Literal["process", "context"], after: str) -> None:
+    async def task(seconds: float = 0) -> str:
+        await asyncio.sleep(seconds)
+        return level()
+
+    async def both() -> tuple[str, ...]:
+        with simulate("3_1", scope=scope):
+            first, second = asyncio.create_task(task()), asyncio.create_task(task(0.02))
+            within = await first
+        return within, await second, await asyncio.create_task(task())
+
+    assert asyncio.run(both()) == ("3_1", after, "6_4")
+
+
+def test_the_variable_is_never_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with simulate("4_0"):
+        assert "DML_TILE_TARGET" not in os.environ
+        monkeypatch.setenv("DML_TILE_TARGET", "3_1")
+        assert level() == "4_0"
+    assert os.environ["DML_TILE_TARGET"] == level() == "3_1"
 
 
 # Decorators
@@ -179,11 +220,12 @@ def test_a_function_can_be_simulated_whole() -> None:
     @simulate("2_1")
     def simulated(again: bool) -> tuple[str, ...]:
         """Its docstring."""
-        return level(), *(simulated(False) if again else ())
+        return level(), in_a_thread(), *(simulated(False) if again else ())
 
-    assert simulated(True) == ("2_1", "2_1")
+    assert simulated(True) == ("2_1",) * 4
     assert simulated.__doc__ == "Its docstring."
     assert simulate("2_1")(functools.partial(level))() == "2_1"
+    assert simulate("4_0")(simulate("5_0")(level))() == "5_0"
 
 
 def test_a_coroutine_function_is_simulated_while_it_is_awaited() -> None:
@@ -199,18 +241,6 @@ def test_a_coroutine_function_is_simulated_while_it_is_awaited() -> None:
 
     assert asyncio.iscoroutinefunction(simulated)
     assert asyncio.run(both()) == (("2_1", "2_1"), "6_4")
-
-
-def test_concurrent_calls_of_one_decorated_function_keep_apart() -> None:
-    meeting = threading.Barrier(4)
-
-    @simulate("2_1")
-    def simulated() -> str:
-        meeting.wait()
-        return level()
-
-    with ThreadPoolExecutor(4) as pool:
-        assert [*pool.map(lambda _: (simulated(), level()), range(4))] == [("2_1", "6_4")] * 4
 
 
 def test_a_generator_function_is_refused() -> None:
@@ -239,39 +269,71 @@ def outcome(case: type[unittest.TestCase]) -> unittest.TestResult:
     return result
 
 
+class SeenTestCase(unittest.TestCase):
+    """Records where it is at which level."""
+
+    __test__ = False
+    seen: dict[str, str]
+
+    def see(self, name: str) -> None:
+        self.seen[name] = level()
+
+    def setUp(self) -> None:
+        self.see("setUp")
+        self.addCleanup(self.see, "cleanup")
+
+    def test_inherited(self) -> None:
+        self.see("test")
+        self.seen["thread"] = in_a_thread()
+
+
+class WithSetUpClass(SeenTestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.seen = {"setUpClass": level()}
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.seen["tearDownClass"] = level()
+
+
+def levels_of(case: type[SeenTestCase]) -> set[str]:
+    case.seen = {}
+    assert outcome(case).wasSuccessful()
+    assert {"setUp", "test", "thread", "cleanup"} <= case.seen.keys()
+    return {*case.seen.values()}
+
+
 def test_a_test_case_is_simulated_from_its_setup_to_its_cleanups() -> None:
-    seen: dict[str, str] = {}
-
-    def see(name: str) -> None:
-        seen[name] = level()
-
-    class Base(unittest.TestCase):
-        def test_inherited(self) -> None:
-            see("inherited")
-
     @simulate("4_0")
-    class Simulated(Base):
+    class Simulated(WithSetUpClass):
+        pass
+
+    assert levels_of(Simulated) == {"4_0"}
+    assert levels_of(WithSetUpClass) == {"6_4"}
+
+
+def test_a_subclass_of_a_test_case_is_simulated_too_and_its_own_decorator_wins() -> None:
+    @simulate("4_0")
+    class Base(SeenTestCase):
+        options: dict[str, str]
+
+        def __init_subclass__(cls, **options: str) -> None:
+            cls.options = options
+
+    class Heir(Base, option="kept"):
         @classmethod
         def setUpClass(cls) -> None:
-            see("setUpClass")
+            cls.seen["setUpClass"] = level()
 
-        def setUp(self) -> None:
-            see("setUp")
-            self.addCleanup(see, "cleanup")
+    @simulate("5_0")
+    class Own(Heir):
+        pass
 
-        def test_it(self) -> None:
-            see("test")
-            seen["thread"] = level_in_a_thread()
-
-        @classmethod
-        def tearDownClass(cls) -> None:
-            see("tearDownClass")
-
-    assert outcome(Simulated).wasSuccessful()
-    names = ["setUpClass", "setUp", "inherited", "test", "thread", "cleanup", "tearDownClass"]
-    assert seen == dict.fromkeys(names, "4_0")
-    assert outcome(Base).wasSuccessful()
-    assert seen["inherited"] == "6_4"
+    assert Heir.options == {"option": "kept"}
+    assert levels_of(Heir) == levels_of(Base) == {"4_0"}
+    assert levels_of(Own) == {"5_0"}
+    assert levels_of(type("Heir of own", (Own,), {})) == {"5_0"}
 
 
 def test_an_asynchronous_test_case_is_simulated_and_can_fail() -> None:
@@ -282,12 +344,26 @@ def test_an_asynchronous_test_case_is_simulated_and_can_fail() -> None:
 
         async def test_it(self) -> None:
             assert level() == "4_0"
+            await self.enterAsyncContext(Entering())
+            assert level() == "5_0"
 
         async def test_wrong(self) -> None:
             raise AssertionError
 
     result = outcome(Simulated)
     assert (result.testsRun, len(result.failures), result.errors) == (2, 1, [])
+    assert level() == "6_4"
+
+
+class Entering:
+    """Simulates within an asynchronous context."""
+
+    async def __aenter__(self) -> None:
+        self.simulation = simulate("5_0")
+        self.simulation.__enter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.simulation.__exit__()
 
 
 def test_a_plain_test_class_is_simulated_without_the_plugin_too() -> None:
@@ -304,6 +380,16 @@ def test_a_plain_test_class_is_simulated_without_the_plugin_too() -> None:
         def test_static() -> str:
             return level()
 
-    test = TestSimulated()
-    assert [test.test_inherited(), test.test_static(), asyncio.run(test.test_task())] == ["4_0"] * 3
+        @simulate("2_0")
+        def test_own(self) -> str:
+            return level()
+
+    @simulate("5_0")
+    class TestHeir(TestSimulated):
+        pass
+
+    for cls, name in (TestSimulated, "4_0"), (TestHeir, "5_0"):
+        test = cls()
+        assert [test.test_inherited(), test.test_static(), asyncio.run(test.test_task())] == [name] * 3
+        assert test.test_own() == "2_0"
     assert Base().test_inherited() == "6_4"

@@ -13,6 +13,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.simulation import target
 from dml_tile.testing import assert_accepts, assert_rejects, simulate
 from tests.helpers.descriptors import GOOD, OPERATOR, at, page_tile, row
+from tests.helpers.plugin_runs import OTHERS, without
 
 INT64 = row("INT64", [2, 3], [1, 2])
 BROKEN = page_tile(InputTensor__Flags=2, RepeatsCount=3)
@@ -120,7 +121,7 @@ def test_a_failure_points_at_the_caller_s_line(pytester: pytest.Pytester) -> Non
         def test_rejects(): assert_rejects(LONGS, "4_1")
         """
     )
-    result = pytester.runpytest_inprocess("-p", "no:asyncio")
+    result = pytester.runpytest_inprocess(*without(*OTHERS))
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["E * AssertionError: refused at 4_0; it should be accepted"])
     assert "dml_tile/testing" not in result.stdout.str()

@@ -17,6 +17,7 @@ from tests.helpers.command_line import Call
 from tests.helpers.dxdispatch_models import dispatch, tile_json, zeros
 from tests.helpers.dxdispatch_models import model as dxdispatch_model
 from tests.helpers.paths import EXAMPLES, ROOT
+from tests.helpers.plugin_runs import OTHERS, without
 
 pytestmark = pytest.mark.long
 
@@ -129,7 +130,7 @@ def test_a_tile():
 def test_the_plugin_runs_tests(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(PLUGIN)
     done = python(
-        "-m", "pytest", "-q", "-p", "no:asyncio", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)
+        "-m", "pytest", "-q", *without(*OTHERS), "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)
     )
     assert "2 passed" in done.stdout, done.stdout + done.stderr
 

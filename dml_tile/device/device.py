@@ -31,6 +31,7 @@ from dml_tile.rules.device import (
     FeatureQuery,
     Removal,
 )
+from dml_tile.simulation.process import caller
 from dml_tile.simulation.target import resolve
 
 LevelLike = FeatureLevel | int | str
@@ -49,8 +50,11 @@ class Device:
     ``direct3d_device`` is the device of Direct3D 12 to create it on; None creates one. Once that is removed, dispatches
     do nothing, and everything else goes on as before, as in the runtime.
 
-    A device may be used from many threads. Raises DmlError if DMLCreateDevice1 would fail, ValueError for an unknown
-    target, feature level, contract or padding.
+    A device may be used from many threads. One whose target was not named, made in another test or before all tests,
+    raises TargetError in a test of pytest at another target: something kept it, as ``lru_cache`` does.
+
+    Raises DmlError if DMLCreateDevice1 would fail, ValueError for an unknown target, feature level, contract or
+    padding.
     """
 
     def __init__(
@@ -66,19 +70,28 @@ class Device:
     ) -> None:
         require_padding(padding)
         direct3d_device = direct3d_device or Direct3DDevice()
-        self._lifetime = Lifetime(resolve(target), direct3d_device, against, padding, raise_on_removal=raise_on_removal)
+        self._lifetime = Lifetime(
+            resolve(target),
+            direct3d_device,
+            against,
+            padding,
+            raise_on_removal=raise_on_removal,
+            made_at=caller() if target is None else "",
+        )
         minimum = None if minimum_feature_level is None else _level(minimum_feature_level)
         creation = Creation(uint("flags", flags), minimum, direct3d_device.removed_reason)
         self._lifetime.require("DMLCreateDevice1", CREATION_RULES, creation)
+        self._lifetime.record("DMLCreateDevice1")
 
     def __repr__(self) -> str:
         call = self._lifetime.removing_call
         removed = f", removed by {call}" if call else ""
-        return f"<Device at {self.target.label}{removed}>"
+        return f"<Device at {self._lifetime.target.label}{removed}>"
 
     @property
     def target(self) -> Target:
         """The simulated target."""
+        self._lifetime.require_test()
         return self._lifetime.target
 
     @property
@@ -125,6 +138,7 @@ class Device:
             levels = [_level(level) for level in query]
             highest = max((level for level in levels if level <= self.target.feature_level), default=0)
         self._lifetime.require(call, FEATURE_RULES, FeatureQuery(uint("feature", feature), highest))
+        self._lifetime.record(call)
         if feature == Feature.FEATURE_LEVELS:
             return FeatureLevel(highest) if highest in _LEVELS else highest
         if not isinstance(query, SupportsIndex):

@@ -157,6 +157,7 @@ class OperatorInitializer:
                 raise TypeError(f"a CompiledOperator was expected, not a {type(operator).__name__}")
         targets = InitializerOperators(tuple(operator.lifetime is self.lifetime for operator in operators))
         self.lifetime.require(call, INITIALIZER_RULES, targets)
+        self.lifetime.record(call)
         self.operators = operators
         self.input_slots = tuple(
             Slot.tensor(f"operators[{i}].InputTensor", described(operator.desc)[0], INITIALIZER_INPUT)

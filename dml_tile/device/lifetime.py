@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from threading import Lock
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from dml_tile.bindings.resources import Direct3DDevice
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
@@ -14,6 +14,8 @@ from dml_tile.execution.executor import Padding
 from dml_tile.findings import Against, Finding, Rule, Severity, bases_of, found_by
 from dml_tile.rules.device import REMOVAL_RULES, Removal
 from dml_tile.simulation.calls import record, report_question, report_removal
+from dml_tile.simulation.process import PROCESS, simulated_by
+from dml_tile.simulation.target import complaint, resolve
 
 Subject = TypeVar("Subject")
 
@@ -29,6 +31,7 @@ class Lifetime:
         padding: Padding,
         *,
         raise_on_removal: bool,
+        made_at: str,
     ) -> None:
         self.target = target
         self.direct3d_device = direct3d_device
@@ -38,6 +41,22 @@ class Lifetime:
         self._bases = bases_of(against)
         self._raise_on_removal = raise_on_removal
         self._removal: Removal | None = None
+        self._made_at = made_at
+        self._test = PROCESS.test.number
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a device is one object, as in C, and is not copied or pickled; make another Device")
+
+    def require_test(self) -> None:
+        """Raise TargetError for a device whose target was not named, in another test, and one at another target."""
+        if not self._made_at or PROCESS.test.number in (0, self._test):
+            return
+        current = resolve(None)
+        if simulated_by(current) != simulated_by(self.target):
+            raise complaint(
+                f"a device for {self.target.label}, made at {self._made_at} in another test or before all, is used "
+                f"in a test for {current.label}: make it in the test, or name its target"
+            )
 
     @property
     def removal(self) -> Removal | None:
@@ -54,7 +73,9 @@ class Lifetime:
         """The call that removed the device; empty if none did."""
         return self._removal.call if self._removal else ""
 
-    def record(self, call: str, desc: OperatorDesc | TileOperatorDesc | None, findings: Iterable[Finding] = ()) -> None:
+    def record(
+        self, call: str, desc: OperatorDesc | TileOperatorDesc | None = None, findings: Iterable[Finding] = ()
+    ) -> None:
         """Record a call for tests that list them."""
         record(call, self.target, desc, findings)
 
@@ -70,17 +91,18 @@ class Lifetime:
 
     def require(self, call: str, rules: Iterable[Rule[Subject]], subject: Subject) -> None:
         """Raise DmlError with the findings if there are any."""
-        if findings := self.findings(rules, subject):
-            raise DmlError(findings, call)
+        self.refuse(call, self.findings(rules, subject), None)
 
     def require_present(self, call: str) -> None:
         """Raise DmlError if the device has been removed."""
+        self.require_test()
         if self._removal is not None:
             self._report()
             self.require(call, REMOVAL_RULES, self._removal)
 
     def is_removed(self, call: str) -> bool:
         """Return whether the device is removed, and the call does nothing. Raises DmlError if removals are raised."""
+        self.require_test()
         if self._removal is not None:
             self._report()
         if self._raise_on_removal:

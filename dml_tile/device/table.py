@@ -129,6 +129,7 @@ class BindingTable:
         self.inputs = [None] * len(dispatchable.input_slots if dispatchable else ())
         self.outputs = [None] * len(dispatchable.output_slots if dispatchable else ())
         self.persistent = None
+        self.lifetime.record(call, self._desc)
 
     def _usable_dispatchable(self, call: str) -> Dispatchable | None:
         """Return the dispatchable that the table was made for, or None if the device was removed."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,6 +41,7 @@ from dml_tile.rules.tile import (
     data_type_is_supported_by_adapter,
     dimension_count_is_supported_at_level,
 )
+from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import resolve
 
 _DATA_TYPE_RULES: Final = frozenset(
@@ -99,6 +101,22 @@ def lower(
     """
     options = LoweringOptions(allow_float_reinterpretation, max_steps)
     target = resolve(target)
+    with _recorded("lower", target, desc):
+        return _lower(desc, target, options)
+
+
+@contextmanager
+def _recorded(call: str, target: Target, desc: OperatorDesc | TileOperatorDesc | None = None) -> Iterator[None]:
+    """Record a call for tests that list them."""
+    try:
+        yield
+    except DmlError as error:
+        record(call, target, desc, error.findings)
+        raise
+    record(call, target, desc)
+
+
+def _lower(desc: OperatorDesc | TileOperatorDesc | None, target: Target, options: LoweringOptions) -> Lowering:
     findings = findings_of(desc, target)
     tile = desc.desc if isinstance(desc, OperatorDesc) else desc
     source = view_of(Operand("InputTensor", tile.input_tensor)) if tile else None
@@ -134,6 +152,11 @@ def lower_request(
     """
     options = LoweringOptions(allow_float_reinterpretation, max_steps)
     target = resolve(target)
+    with _recorded("lower_request", target):
+        return _lower_request(request, target, options)
+
+
+def _lower_request(request: Request, target: Target, options: LoweringOptions) -> Lowering:
     own = request.carrier
     element_size = NAMED_SIZES.get(request.data_type)
     findings = [*tile_is_not_empty.findings(request, target)]
@@ -142,7 +165,8 @@ def lower_request(
     if findings:
         raise DmlError(findings)
     if element_size is None:
-        return lower(directml.tile_desc(request), target)  # its elements have 4 bits, which every target refuses
+        desc = directml.tile_desc(request)  # its elements have 4 bits, which every target refuses
+        return _lower(desc, target, options)
     strides = packed_strides(request.shape), packed_strides(request.output_shape)
     walk = ByteWalk.from_elements(element_size, request.shape, request.repeats, *strides)
     if not directml.findings(request) and not findings_of(desc := directml.tile_desc(request), target):

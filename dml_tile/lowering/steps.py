@@ -18,7 +18,7 @@ from dml_tile.geometry.byte_walk import ByteWalk, Dimension
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.rules import StepTensor, limits_are_met
 from dml_tile.lowering.search import ChainTile
-from dml_tile.rules.check import require
+from dml_tile.rules.check import findings_of
 
 StepBuffer: TypeAlias = Literal["input", "output"] | int
 """The input, the output, or a scratch buffer by its number."""
@@ -128,7 +128,8 @@ def step_desc(tile: ChainTile, source: TensorMemory, destination: TensorMemory, 
             }
         )
     desc = TileOperatorDesc.model_validate({"InputTensor": tensors[0], "OutputTensor": tensors[1], "Repeats": repeats})
-    require(desc, target)
+    if refused := findings_of(desc, target):
+        raise DmlError(refused)
     return desc
 
 

@@ -7,20 +7,23 @@ dml_calls     a fixture: the list of calls that were made during the test
 
 Targets are chosen with ``--dml-target``, the variable ``DML_TILE_TARGET`` or the ini setting ``dml_target``, the first
 of these that names any; without one, the default is simulated. A test's target holds in the whole process while the
-test runs, fixtures and threads included, and in child processes. Importing this imports pytest, the standard library
-and ``dml_tile.simulation.calls`` only.
+test runs, fixtures and threads included, and in child processes. Importing this imports pytest, the standard library,
+``dml_tile.simulation.calls`` and ``dml_tile.simulation.process`` only.
 """
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from dml_tile.pytest_plugin.choice import VARIABLE, Chosen, bounds_of, brings_its_own, targets_for, within
-from dml_tile.pytest_plugin.running import CHOSEN, EVERY_TEST, RUN, Run, own_target
-from dml_tile.pytest_plugin.wide_fixtures import SCOPES, scope_advice
+from dml_tile.pytest_plugin.choice import VARIABLE, brings_its_own, targets_for, wish_of
+from dml_tile.pytest_plugin.running import RUN, Run
+from dml_tile.simulation.process import PROCESS
 
 if TYPE_CHECKING:
     from dml_tile.device import Device
@@ -32,10 +35,12 @@ _MARKER: Final = (
     "that simulate the same as one of these, from one feature level up to another; it needs no fixture. A test during "
     "which a device is removed fails unless it expects that, or asks the device for the reason."
 )
+_SCOPES: Final = ("function", "class", "module", "package", "session")
 _USE_TARGET: Final = pytest.mark.usefixtures("dml_target")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    PROCESS.is_watched = True  # before any conftest.py is imported
     targets = "the targets to simulate: feature levels, DirectML versions, Windows or onnxruntime-directml releases"
     every = "run every test at each target, without a marker"
     group = parser.getgroup("dml-tile")
@@ -49,38 +54,56 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--dml-every-test", action="store_true", default=None, help=every)
     parser.addini("dml_target", targets, type="linelist", default=[])
     parser.addini("dml_every_test", every, type="bool", default=False)
-    parser.addini("dml_scope", f"the scope of the fixture dml_target: {', '.join(SCOPES)}", default="function")
+    parser.addini("dml_strict", "fail tests that ask for the target and name none", type="bool", default=False)
+    parser.addini("dml_scope", f"the scope of the fixture dml_target: {', '.join(_SCOPES)}", default="function")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
-    if config.getini("dml_scope") not in SCOPES:
-        expected = ", ".join(SCOPES)
+    if config.getini("dml_scope") not in _SCOPES:
+        expected = ", ".join(_SCOPES)
         raise pytest.UsageError(f"the ini setting dml_scope is {config.getini('dml_scope')!r}; expected {expected}")
-    config.stash[CHOSEN] = Chosen.read(config)
-    config.stash[EVERY_TEST] = config.getoption("--dml-every-test") or config.getini("dml_every_test")
     config.stash[RUN] = Run(config)
+    PROCESS.publish()
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    chosen = config.stash[CHOSEN]
-    if chosen is None:
-        from dml_tile.directml.targets import DEFAULT_TARGET
+    from dml_tile.directml.targets import DEFAULT_TARGET
 
-        return f"dml-tile: simulating {DEFAULT_TARGET} (choose others with --dml-target)"
-    return f"dml-tile: simulating {', '.join(target.label for target in chosen.targets)} (from {chosen.source})"
+    return f"dml-tile: simulating {config.stash[RUN].chosen or f'{DEFAULT_TARGET} (choose others with --dml-target)'}"
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    return [f"dml-tile: {count} test{'s' * (count > 1)} {note}" for note, count in config.stash[RUN].notes.items()]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    terminalreporter.write("".join(f"{line}\n" for line in pytest_report_collectionfinish(config)))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # of xdist, whose controller writes the summary
+        session.config.workeroutput["dml_tile"] = dict(session.config.stash[RUN].notes)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[RUN].notes |= getattr(node, "workeroutput", {}).get("dml_tile", {})  # each collects all tests
 
 
 # Collection
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> None:
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: Any) -> None:
     """Let the marker ask for the fixture: on the module or class that is marked, or on the function."""
-    every = collector.config.stash[EVERY_TEST] and isinstance(collector, pytest.Module)
+    every = collector.config.stash[RUN].every_test and isinstance(collector, pytest.Module)
     if _lacks_target(collector.own_markers, marked=every):
         collector.add_marker(_USE_TARGET)
-    marks = getattr(obj, "pytestmark", None) if collector.istestfunction(obj, name) else None
+    marks = getattr(obj, "pytestmark", []) if collector.istestfunction(obj, name) else None
+    if isinstance(marks, list) and hasattr(obj, "__dml_simulation__") and not name.startswith("test"):
+        obj.__dml_simulation__.mark(obj)  # python_functions names it a test
+        marks = obj.pytestmark
     if isinstance(marks, list) and _lacks_target(marks):
         _USE_TARGET(obj)
 
@@ -90,23 +113,20 @@ def _lacks_target(marks: list[pytest.Mark], *, marked: bool = False) -> bool:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "dml_target" not in metafunc.fixturenames:
+    if "dml_target" not in metafunc.fixturenames or brings_its_own(metafunc.definition):
         return
     try:
-        if brings_its_own(metafunc.definition):
-            return
-        bounds = bounds_of(metafunc.definition)
+        wish = wish_of(metafunc.definition)
     except ValueError as error:
         raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {error}") from None
-    own = own_target(metafunc.function, metafunc.cls)
-    targets = (own,) if own else targets_for(metafunc.config.stash[CHOSEN], bounds)
-    kept = within(targets, bounds)
-    kept = kept or list(targets[:1])  # to be deselected: pytest would report a test without parameters as skipped
+    chosen = metafunc.config.stash[RUN].chosen
+    kept = targets_for(chosen, wish)
+    kept = kept or targets_for(chosen, None)[:1]  # to be deselected: pytest would skip a test without parameters
     metafunc.parametrize("dml_target", kept, indirect=True, ids=[_id(target) for target in kept])
 
 
 def _id(target: Target) -> str:
-    """The target's name, with what its adapter lacks if the name is one that ``Target.parse`` reads."""
+    """Return the target's name, with what its adapter lacks if the name is one that ``Target.parse`` reads."""
     return target.spelling if target.spelling.startswith(target.name) else target.name
 
 
@@ -119,36 +139,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in excluded]
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    session.config.stash[RUN].note_unnamed(session.items)
+    if {"hypothesis", "dml_tile.descriptors.tile"} <= sys.modules.keys():
+        import_module("dml_tile.testing.strategies")  # which makes st.from_type(TileOperatorDesc) work
+
+
 # Running
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    with item.config.stash[RUN].test(item):
-        return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    run = item.config.stash[RUN]
-    run.require_no_refusal()
-    if run.target is not None and isinstance(item, pytest.Function) and "dml_target" in item.fixturenames:
-        item.funcargs["dml_target"] = (
-            run.target
-        )  # the marker alone is spared the fixture, which takes a tenth of a test
+    item.config.stash[RUN].begin(item)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    run = item.config.stash[RUN]
-    run.require_target()
-    try:
-        result = yield
-    except BaseException:
-        run.forget_removals()  # the test has failed, and says why
-        raise
-    run.require_fixtures()
-    run.require_devices(at_end_of_call=True)
+    attempt = item.config.stash[RUN].attempt
+    attempt.require_target()
+    result = yield
+    attempt.require_nothing_wrong()
     return result
 
 
@@ -158,17 +168,20 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     try:
         result = yield
     finally:
-        left_open = run.end_simulations()
-    run.require_none_open(left_open)
-    run.require_devices()
+        wrong = run.end()
+    if wrong:
+        pytest.fail("\n".join([f"{item.nodeid}: {wrong[0]}", *wrong[1:]]), pytrace=False)
     return result
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    if call.excinfo is not None:
+        item.config.stash[RUN].forget()  # it has failed, and says why
     report: Any = yield
-    if report.when == "setup" and report.failed and (advice := scope_advice(report.longreprtext)):
-        report.sections.append(("dml-tile", advice))
+    mismatch = re.search(r"ScopeMismatch: .*\bdml_target\b.* with a (\w+) scoped", report.longreprtext)
+    if mismatch:
+        report.sections.append(("dml-tile", f"set `dml_scope = {mismatch[1]}` in the ini file"))
     return report  # type: ignore[no-any-return]
 
 
@@ -176,8 +189,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
     if fixturedef.scope == "function" or fixturedef.argname == "dml_target":
         return (yield)
-    run = request.config.stash[RUN]
-    with run.wide_fixtures.setup(fixturedef, request, run.target):
+    with request.config.stash[RUN].set_up(fixturedef, request):
         return (yield)
 
 
@@ -195,7 +207,7 @@ def dml_target(request: pytest.FixtureRequest) -> Target:
         from dml_tile.directml.targets import Target
 
         return Target.parse(request.param)
-    return request.config.stash[RUN].only_target()
+    return request.config.stash[RUN].attempt.target()
 
 
 @pytest.fixture
@@ -209,4 +221,4 @@ def dml_device(dml_target: Target) -> Device:
 @pytest.fixture
 def dml_calls(request: pytest.FixtureRequest) -> list[Call]:
     """The calls of dml_tile during the test, in order: what was checked, created, bound, dispatched and tiled."""
-    return request.config.stash[RUN].calls()
+    return request.config.stash[RUN].attempt.calls()

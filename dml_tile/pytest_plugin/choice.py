@@ -1,18 +1,20 @@
-"""Choice of targets: those of the run, and what the ``dml`` markers of a test make of them."""
+"""Choice of targets: those of the run, and what the markers of a test make of them."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from dml_tile.simulation.process import simulated_by
+
 if TYPE_CHECKING:
-    from dml_tile.directml.enums import FeatureLevel
-    from dml_tile.directml.targets import Target, TargetLike
+    from dml_tile.directml.targets import Target
 
 VARIABLE: Final = "DML_TILE_TARGET"
 KEYWORDS: Final = ("targets", "minimum", "maximum", "expects_removal")
@@ -25,133 +27,164 @@ class Chosen:
     source: str
     targets: tuple[Target, ...]
 
-    @classmethod
-    def read(cls, config: pytest.Config) -> Chosen | None:
-        """The choice by option, else by the variable, else by the ini setting; None if there is none.
+    def __str__(self) -> str:
+        return f"{', '.join(target.label for target in self.targets)} (from {self.source})"
 
-        Raises pytest.UsageError for an unknown target.
-        """
-        sources: dict[str, Iterable[str]] = {
-            "--dml-target": config.getoption("--dml-target"),
-            VARIABLE: [os.environ.get(VARIABLE, "")],
-            "the ini setting dml_target": config.getini("dml_target"),
-        }
-        for source, texts in sources.items():
-            if text := " ".join(texts).strip(" ,\t\n"):
-                from dml_tile.simulation.target import targets_in
 
-                try:
-                    return cls(source, targets_in(text))
-                except ValueError as error:
-                    raise pytest.UsageError(f"{source}: {error}") from None
+def read_choice(config: pytest.Config) -> Chosen | None:
+    """Return the choice by option, else by the variable, else by the ini setting; None if there is none.
+
+    Raises pytest.UsageError for an unknown target, and for an option or a variable that is empty.
+    """
+    sources: dict[str, list[str]] = {
+        "--dml-target": config.getoption("--dml-target"),
+        VARIABLE: [os.environ[VARIABLE]] if VARIABLE in os.environ else [],
+        "the ini setting dml_target": config.getini("dml_target"),
+    }
+    source, texts = next(((source, texts) for source, texts in sources.items() if texts), ("", []))
+    if not texts:
         return None
+    from dml_tile.simulation.target import targets_in
+
+    try:
+        chosen = Chosen(source, targets_in(" ".join(texts)))
+    except ValueError as error:
+        raise pytest.UsageError(f"{source}: {error}") from None
+    if not chosen.targets:
+        raise pytest.UsageError(f"{source} is empty; name a target, or leave it out")
+    return chosen
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """The targets that one ``dml`` marker keeps; None: no bound."""
+class Wish:
+    """What one ``dml`` marker asks for, or all those of a test together; None: no bound."""
 
+    text: str
     targets: tuple[Target, ...] | None = None
-    minimum: FeatureLevel | None = None
-    maximum: FeatureLevel | None = None
+    minimum: Target | None = None
+    maximum: Target | None = None
 
     @classmethod
-    def read(cls, marker: pytest.Mark) -> Bounds:
-        """The bounds that a marker's arguments give. Raises ValueError for arguments that make no sense."""
+    def of(cls, marker: pytest.Mark) -> Wish:
+        """Return what a marker asks for. Raises ValueError for arguments that make no sense."""
+        from dml_tile.directml.targets import Target
+
+        given = dict(marker.kwargs)
+        simulation = given.pop("simulation", None)  # of a decorator
         if marker.args:
             raise ValueError(f"the dml marker takes keywords only, not {', '.join(map(repr, marker.args))}")
-        if unknown := marker.kwargs.keys() - set(KEYWORDS):
+        if unknown := given.keys() - set(KEYWORDS):
             expected = f"{', '.join(KEYWORDS[:-1])} and {KEYWORDS[-1]}"
             raise ValueError(f"the dml marker takes {expected}, not {', '.join(sorted(unknown))}")
-        if not isinstance(marker.kwargs.get("expects_removal", False), bool):
-            raise ValueError(
-                f"the dml marker's expects_removal is {marker.kwargs['expects_removal']!r}; True or False was expected"
-            )
-        parsed = {key: _parsed(key, marker.kwargs[key]) for key in ("minimum", "maximum") if key in marker.kwargs}
-        bounds = cls(_targets_in(marker), **{key: target.feature_level for key, target in parsed.items()})
-        if bounds.minimum is not None and bounds.maximum is not None and bounds.minimum > bounds.maximum:
-            raise ValueError(f"the dml marker's minimum {bounds.minimum} is above its maximum {bounds.maximum}")
-        return bounds
+        if not isinstance(expects := given.pop("expects_removal", False), bool):
+            raise ValueError(f"the dml marker's expects_removal is {expects!r}; True or False was expected")
+        if "targets" in given and not (isinstance(given["targets"], list | tuple) and given["targets"]):
+            raise ValueError(f"the dml marker takes a list of targets that is not empty, not {given['targets']!r}")
+        shown = ", ".join(f"{key}={value!r}" for key, value in given.items())
+        parsed: dict[str, Any] = {}
+        for key, value in given.items():
+            try:
+                parsed[key] = tuple(map(Target.parse, value)) if key == "targets" else Target.parse(value)
+            except ValueError as error:
+                raise ValueError(f"the dml marker's {key}: {error}") from None
+        return cls(repr(simulation) if simulation else f"dml({shown})", **parsed)
 
-    def keep(self, target: Target) -> bool:
-        """Return True if a target is within the bounds."""
+    def keeps(self, target: Target) -> bool:
+        """Return True if a target is one of the targets, and within the levels."""
         return (
             (self.targets is None or simulated_by(target) in map(simulated_by, self.targets))
-            and (self.minimum is None or target.feature_level >= self.minimum)
-            and (self.maximum is None or target.feature_level <= self.maximum)
+            and (self.minimum is None or target.feature_level >= self.minimum.feature_level)
+            and (self.maximum is None or target.feature_level <= self.maximum.feature_level)
         )
 
+    def narrowed(self, other: Wish) -> Wish:
+        """Return what both ask for, with the targets as they are spelled here. Raises ValueError if none meets both."""
+        texts = [wish.text for wish in (self, other) if wish.targets or wish.minimum or wish.maximum]
+        minimum = max(filter(None, (self.minimum, other.minimum)), key=_level, default=None)
+        maximum = min(filter(None, (self.maximum, other.maximum)), key=_level, default=None)
+        both = Wish(" and ".join(texts), None, minimum, maximum)
+        named = self.targets or other.targets
+        targets = named and tuple(dict.fromkeys(one for one in named if both.keeps(one) and other.keeps(one)))
+        if targets == () or (minimum and maximum and _level(minimum) > _level(maximum)):
+            raise ValueError(f"no target can meet {both.text}")
+        return replace(both, targets=targets)
 
-def simulated_by(target: Target) -> tuple[object, ...]:
-    """Return a key that is equal for targets that simulate the same."""
-    return target.feature_level, target.capabilities
+
+def wish_of(item: pytest.Item) -> Wish | None:
+    """Return what the markers of a test ask for together; None if it has none.
+
+    The closest targets count, and the levels of all. Raises ValueError for what makes no sense, or none can meet.
+    """
+    wishes = [*_wishes(item)]
+    return reduce(Wish.narrowed, wishes, Wish("")) if wishes else None
 
 
-def targets_for(chosen: Chosen | None, bounds: Sequence[Bounds]) -> tuple[Target, ...]:
-    """The targets to choose from: those of the run; without any, those of the closest marker, or the default."""
+def _wishes(item: pytest.Item) -> Iterator[Wish]:
+    """Yield what counts of the wishes of a test, the closest first: of farther ones, no targets."""
+    function = next(functions_of(item), None)
+    inner = getattr(getattr(function, "hypothesis", None), "inner_test", None)
+    if hasattr(inner, "__dml_simulation__") and not hasattr(function, "__dml_simulation__"):
+        raise ValueError("@given stands outside @simulate, which then holds in its examples only; write it inside")
+    of_parameters = [*map(id, getattr(getattr(item, "callspec", None), "marks", ()))]
+    are_named = False
+    for node in item.iter_parents():
+        marks = [mark for mark in reversed(node.own_markers) if mark.name == "dml"]  # a base class's come first
+        wishes = [Wish.of(mark) for mark in marks if id(mark) not in of_parameters]
+        named = [wish for wish in wishes if wish.targets]
+        if node is item and len({frozenset(map(simulated_by, wish.targets or ())) for wish in named}) > 1:
+            raise ValueError(f"{' and '.join(wish.text for wish in named)} disagree; keep one of them")
+        for wish in wishes:
+            yield replace(wish, targets=None) if are_named else wish
+            are_named = are_named or bool(wish.targets)
+    yield from (Wish.of(mark) for mark in item.own_markers if mark.name == "dml" and id(mark) in of_parameters)
+
+
+def targets_for(chosen: Chosen | None, wish: Wish | None) -> list[Target]:
+    """Return those of the chosen targets that a test asks for; without a choice, its own targets, or its maximum."""
     from dml_tile.directml.targets import DEFAULT_TARGET
 
     if chosen:
-        return chosen.targets
-    return next((bound.targets for bound in bounds if bound.targets), (DEFAULT_TARGET,))
+        return [target for target in chosen.targets if wish is None or wish.keeps(target)]
+    if wish is not None and wish.targets:
+        return [*wish.targets]
+    return [wish.maximum if wish is not None and wish.maximum else DEFAULT_TARGET]
 
 
-def within(targets: Iterable[Target], bounds: Sequence[Bounds]) -> list[Target]:
-    """The targets that all bounds keep."""
-    return [target for target in targets if all(bound.keep(target) for bound in bounds)]
-
-
-def bounds_of(node: pytest.Item) -> list[Bounds]:
-    """The bounds of all markers of a test, the closest first. Raises ValueError."""
-    return [_read_once(marker) for marker in node.iter_markers("dml")]
-
-
-def _read_once(marker: pytest.Mark) -> Bounds:
-    """Read the bounds of a marker, which many tests may share."""
-    _, bounds = _READ.get(id(marker)) or (marker, Bounds.read(marker))
-    _READ[id(marker)] = marker, bounds
-    return bounds
-
-
-_READ: Final[dict[int, tuple[pytest.Mark, Bounds]]] = {}
-"""Bounds by the identity of their markers, which are kept so that it stays theirs."""
-
-
-def expects_removal(node: pytest.Item) -> bool:
+def expects_removal(item: pytest.Item) -> bool:
     """Return True if the closest marker with ``expects_removal`` sets it."""
-    said = (mark.kwargs["expects_removal"] for mark in node.iter_markers("dml") if "expects_removal" in mark.kwargs)
-    return bool(next(said, False))
+    marks = (mark for node in item.iter_parents() for mark in reversed(node.own_markers) if mark.name == "dml")
+    return bool(next((mark.kwargs["expects_removal"] for mark in marks if "expects_removal" in mark.kwargs), False))
 
 
-def brings_its_own(node: pytest.Item) -> bool:
-    """Return True if a test brings its own targets, as in ``parametrize("dml_target", ["4_1"], indirect=True)``.
-
-    Raises ValueError if they would take the fixture's place, so that nothing were simulated.
-    """
-    for mark in node.iter_markers("parametrize"):
-        names = mark.args[0] if mark.args else mark.kwargs["argnames"]
-        indirect = mark.args[2] if len(mark.args) > 2 else mark.kwargs.get("indirect", False)
-        if "dml_target" in (re.split(r"[\s,]+", names) if isinstance(names, str) else names):
-            if indirect is True or (indirect and "dml_target" in indirect):
-                return True
-            raise ValueError('parametrize("dml_target", …) simulates nothing without indirect=["dml_target"]')
-    return False
+def brings_its_own(item: pytest.Item) -> bool:
+    """Return True if a test has targets of its own, as by ``parametrize("dml_target", ["4_1"], indirect=True)``."""
+    given = (mark.args[0] if mark.args else mark.kwargs["argnames"] for mark in item.iter_markers("parametrize"))
+    return any("dml_target" in (re.split(r"[\s,]+", names) if isinstance(names, str) else names) for names in given)
 
 
-def _targets_in(marker: pytest.Mark) -> tuple[Target, ...] | None:
-    if "targets" not in marker.kwargs:
+def raw_parameter_of(item: pytest.Item) -> Any:
+    """Return the parameter that names the target of a test; None if it has none."""
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get("dml_target") if callspec is not None else None
+
+
+def parameter_of(item: pytest.Item) -> Target | None:
+    """Return the target that the parameter of a test names; None if it has none. Raises ValueError."""
+    if (raw := raw_parameter_of(item)) is None:
         return None
-    targets = marker.kwargs["targets"]
-    if not isinstance(targets, list | tuple) or not targets:
-        raise ValueError(f"the dml marker takes a list of targets that is not empty, not {targets!r}")
-    return tuple(dict.fromkeys(_parsed("targets", target) for target in targets))
-
-
-def _parsed(argument: str, value: TargetLike) -> Target:
-    """The target that is, or is in, an argument of a marker. Raises ValueError, which names the argument."""
     from dml_tile.directml.targets import Target
 
-    try:
-        return Target.parse(value)
-    except ValueError as error:
-        raise ValueError(f"the dml marker's {argument}: {error}") from None
+    return Target.parse(raw)
+
+
+def functions_of(item: pytest.Item) -> Iterator[Any]:
+    """Yield the function of a test, not bound to an instance, which would be made for it, and those that it wraps."""
+    owner = getattr(item, "cls", None) or getattr(item, "module", None)
+    function = getattr(owner, getattr(item, "originalname", None) or item.name, None)
+    while function is not None:
+        yield function
+        function = getattr(function, "__wrapped__", None)
+
+
+def _level(target: Target) -> int:
+    return target.feature_level

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
 from dml_tile.directml.pages import (
@@ -15,7 +15,7 @@ from dml_tile.directml.pages import (
     REMOVED_PAGE,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
+from dml_tile.findings import CONTRACT, Basis, Finding, Rule, Violation, rule
 
 _LEVEL_5_0: Final = FeatureLevel.DML_FEATURE_LEVEL_5_0
 _ALL_EXECUTION_FLAGS: Final = 7
@@ -47,7 +47,7 @@ class Removal:
     """The reason for a device's removal: the call that removed it and the findings of that call."""
 
     call: str
-    findings: tuple[Any, ...]
+    findings: tuple[Finding, ...]
 
     def __str__(self) -> str:
         return f"{self.call}: {'; '.join(map(str, self.findings))}"

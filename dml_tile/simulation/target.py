@@ -1,10 +1,7 @@
-"""The target that is simulated where none is named.
+"""The target that is meant where none is named.
 
-It is the first of these that there is: that of the innermost ``simulate`` block; that of the running test, as the
-pytest plugin sets it; that of the variable DML_TILE_TARGET; DEFAULT_TARGET.
-
-A ``simulate`` block holds in its context (contextvars): in the thread that entered it, and in asyncio's tasks that are
-made within. All else, including the process-wide form, holds in every thread, and in child processes.
+It is the first of these that there is: that of the innermost simulation; that of the running test, as the pytest plugin
+sets it; in a child process, that of the process which started it; that of the variable DML_TILE_TARGET; DEFAULT_TARGET.
 """
 
 from __future__ import annotations
@@ -13,81 +10,29 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial, wraps
-from itertools import count
-from threading import Lock
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
+from dml_tile.errors import TargetError
+from dml_tile.simulation.process import CONTEXT, PROCESS, UNNAMED, Entered, caller, simulated_by
 
 VARIABLE: Final = "DML_TILE_TARGET"
 """The environment variable that names the default target of a process; commands and the plugin take several."""
 
-_VARIABLE_KEY: Final = os.environ.encodekey(VARIABLE)
-
+Scope: TypeAlias = Literal["process", "context"]
 Decorated = TypeVar("Decorated")
-
-
-@dataclass(eq=False, slots=True)
-class Entered:
-    """A simulation that was entered; contexts may refer to it after it has ended."""
-
-    target: Target
-    owner: Simulation
-    process_wide: bool
-    test: int
-    is_open: bool = True
-
-
-class _Process:
-    """The simulations that hold in all threads, and in child processes by the environment variable."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.entered: list[Entered] = []
-        """The process-wide simulations; the last one counts."""
-        self.test_target: Target | None = None
-        self.target: Target | None = None
-        """The target of the process-wide simulation, or of the test."""
-        self.test = 0
-        """The number of the running test; 0 where none runs."""
-        self.tests = count(1)
-        self.asked = 0
-        """The number of times that the target of the process was asked for."""
-        self._variable: str | None = None
-
-    def change(self, change: Callable[[], object]) -> None:
-        """Make a change of the target, and let the variable follow."""
-        with self.lock:
-            if self.target is None:
-                self._variable = os.environ.get(VARIABLE)
-            change()
-            self.target = self.entered[-1].target if self.entered else self.test_target
-            if self.target is not None:
-                os.environ[VARIABLE] = self.target.spelling
-            elif self._variable is None:
-                os.environ.pop(VARIABLE, None)
-            else:
-                os.environ[VARIABLE] = self._variable
-
-    def set_test_target(self, target: Target | None) -> None:
-        self.test_target = target
-
-
-_process: Final = _Process()
-_stack: Final[ContextVar[tuple[Entered, ...]]] = ContextVar("dml_tile_simulations", default=())
-_open: Final[dict[Entered, None]] = {}
+_Block: TypeAlias = AbstractContextManager[object]
 
 
 def current_target() -> Target:
-    """The target that is meant where none is named: by ``check``, ``tile``, ``Device``, …
+    """Return the target that is meant where none is named: by ``check``, ``tile``, ``Device``, …
 
-    Raises ValueError where the variable DML_TILE_TARGET decides, and names no target, or several.
+    Raises ValueError where the variable DML_TILE_TARGET decides, and names no target, or several; TargetError in a test
+    that must name its target and does not, and in a child process that cannot read its parent's.
 
         >>> with simulate("windows-10-22h2"):
         ...     print(current_target())
@@ -97,206 +42,245 @@ def current_target() -> Target:
 
 
 def resolve(target: TargetLike | None) -> Target:
-    """The target meant by an argument; None means the current one. Raises ValueError for an unknown target."""
+    """Return the target meant by an argument; None means the current one. Raises what ``current_target`` raises."""
     if target is not None:
         return target if isinstance(target, Target) else Target.parse(target)
-    if _stack.get() and (simulated := _in_context()) is not None:
+    if (simulated := _simulated() if CONTEXT.get() else PROCESS.simulated) is not None:
         return simulated
-    _process.asked += 1
-    return process_target()
+    current = unsimulated_target()
+    if PROCESS.asked is not None:
+        PROCESS.asked.append(current)
+    return current
 
 
-def default_targets() -> tuple[Target, ...]:
-    """The targets that are simulated, or that the variable names; empty if there are none. Raises ValueError."""
-    target = _in_context() or _process.target
-    return (target,) if target else targets_of_variable()
-
-
-def targets_of_variable() -> tuple[Target, ...]:
-    """The targets that the variable DML_TILE_TARGET names, each once. Raises ValueError for an unknown one."""
-    text = os.environ.get(VARIABLE)
-    return _parsed_variable(text) if text else ()
-
-
-def targets_in(text: str) -> tuple[Target, ...]:
-    """The targets in a text, between commas or white space, each once. Raises ValueError for an unknown one."""
-    return tuple(dict.fromkeys(Target.parse(name) for name in re.split(r"[\s,]+", text) if name))
-
-
-def _in_context() -> Target | None:
-    for entered in reversed(_stack.get()):
-        if entered.process_wide:
-            if entered.is_open:
-                return None  # it hides those around it
-        elif entered.is_open or entered.test == _process.test:  # a task keeps its target, but not into another test
-            return entered.target
-    return None
-
-
-def process_target() -> Target:
-    """The target of threads that simulate nothing of their own. Raises ValueError as ``current_target`` does."""
-    if (target := _process.target) is not None:
-        return target
-    if not _is_variable_set():
+def unsimulated_target() -> Target:
+    """Return the target that is meant where nothing is simulated. Raises what ``current_target`` raises."""
+    if PROCESS.test.target is not None:
+        return PROCESS.test.target
+    if not (named := _named_outside()):
+        if PROCESS.test.is_strict:
+            raise complaint(f"the target is asked for in a test that names none, and dml_strict is set: {_HOW_TO_NAME}")
         return DEFAULT_TARGET
-    named = targets_of_variable()
     if len(named) > 1:
         names = ", ".join(target.name for target in named)
         raise ValueError(f"{VARIABLE} names {len(named)} targets ({names}); one is needed here: name it as the target")
-    return named[0] if named else DEFAULT_TARGET
+    return named[0]
 
 
-def _is_variable_set() -> bool:
-    """As ``VARIABLE in os.environ``, which raises two errors inside where it is not: longer than a small tile takes."""
+def named_targets() -> tuple[Target, ...]:
+    """Return the target that is current, or those that the variable names; empty if nothing names one.
+
+    Raises ValueError for an unknown target, and TargetError.
+    """
+    target = _simulated() or PROCESS.test.target
+    return _named_outside() if target is None else (target,)
+
+
+def targets_in(text: str) -> tuple[Target, ...]:
+    """Return the targets in a text, between commas or white space, each once. Raises ValueError for an unknown one."""
+    return tuple(dict.fromkeys(Target.parse(name) for name in re.split(r"[\s,]+", text) if name))
+
+
+def _simulated() -> Target | None:
+    """Return the target of the innermost simulation: of the context's own one, or of one of the process within it."""
+    for entered in reversed(CONTEXT.get()):
+        if entered.owner.scope == "process":
+            if entered.is_open:
+                break
+        elif entered.is_open or entered.test == PROCESS.test.number:  # a task keeps its target in its test
+            return entered.owner.target  # type: ignore[no-any-return]
+    return PROCESS.simulated
+
+
+def _named_outside() -> tuple[Target, ...]:
+    """Return the targets that a process above names, else the variable; empty if none does."""
+    if PROCESS.is_child and (inherited := _inherited()):
+        return _targets_of("the process that started this one", inherited)
     try:
-        return _VARIABLE_KEY in os.environ._data  # type: ignore[attr-defined]
-    except AttributeError:  # another mapping stands in its place
-        return VARIABLE in os.environ
+        text = os.environ[VARIABLE]
+    except KeyError:  # to ask first takes as long
+        return ()
+    return _targets_of(VARIABLE, text)
 
 
-@lru_cache(maxsize=16)
-def _parsed_variable(text: str) -> tuple[Target, ...]:
+def _inherited() -> str:
+    try:
+        inherited = PROCESS.inherited()
+    except (OSError, ValueError) as error:
+        raise TargetError(f"the target of the process that started this one cannot be read: {error}") from None
+    if inherited == UNNAMED:
+        raise TargetError(f"the test that started this process names no target, and dml_strict is set: {_HOW_TO_NAME}")
+    return inherited
+
+
+@lru_cache(maxsize=64)
+def _targets_of(source: str, text: str) -> tuple[Target, ...]:
     try:
         return targets_in(text)
     except ValueError as error:
-        raise ValueError(f"{VARIABLE}: {error}") from None
+        raise ValueError(f"{source}: {error}") from None
 
 
-def simulate(target: TargetLike, *, process_wide: bool = False) -> Simulation:
+_HOW_TO_NAME: Final = "mark it with @pytest.mark.dml, or use simulate"
+
+
+def complaint(message: str) -> TargetError:
+    """Return an error that fails the running test, also where its code hides it."""
+    PROCESS.complaints.append(message)
+    return TargetError(message)
+
+
+def simulate(target: TargetLike, *, scope: Scope = "process") -> Simulation:
     """Make a target the current one: in a ``with`` block, or in what it decorates.
 
-    It holds in the current context: in this thread, and in tasks of asyncio that are made within. With
-    ``process_wide``, it holds in all threads and tasks, also in those that run already and simulate nothing of their
-    own, and in child processes. Raises ValueError for an unknown target.
+    It holds in the whole process: in all threads and tasks, and in child processes. The innermost one counts; they end
+    in the reverse order of their beginnings, else TargetError is raised. With the scope ``"context"``, it holds in this
+    thread, and in asyncio's tasks that are made within, so that code which runs at once can have several targets.
+    Raises ValueError for an unknown target.
 
         >>> with simulate("windows-10-22h2") as target:
         ...     print(target.feature_level, current_target().name)
         2_0 windows-10-22h2
     """
-    return Simulation(target, process_wide=process_wide)
+    return Simulation(target, scope=scope)
 
 
 class Simulation:
     """A simulation of a target, as ``simulate`` makes it: a context manager, and a decorator.
 
     It can be entered any number of times, also within itself. It decorates functions, coroutine functions, test classes
-    and TestCases; the methods of a TestCase run in contexts of their own, so there it is process-wide. Fixtures of
-    pytest for a decorated test or class simulate the same.
+    and TestCases. For a test that pytest collects, it stands for ``@pytest.mark.dml(targets=[...])``.
     """
 
-    def __init__(self, target: TargetLike, *, process_wide: bool = False) -> None:
+    def __init__(self, target: TargetLike, *, scope: Scope = "process") -> None:
+        if scope not in get_args(Scope):
+            raise ValueError(f"scope is {scope!r}; expected 'process' or 'context'")
         self.target = Target.parse(target)
-        self.process_wide = process_wide
-        self._entered: list[Entered] = []
+        self.scope = scope
+        self.where = caller()
+        if scope == "process":
+            PROCESS.publish()
+        if PROCESS.is_watched:
+            PROCESS.unused[self] = None
 
     def __repr__(self) -> str:
-        return f"simulate({self.target.name!r}{', process_wide=True' if self.process_wide else ''})"
+        return f"simulate({self.target.name!r}{', scope=' + repr(self.scope) if self.scope == 'context' else ''})"
 
     def __enter__(self) -> Target:
-        entered = Entered(self.target, self, self.process_wide, _process.test)
-        self._entered.append(entered)
-        _open[entered] = None
-        _stack.set((*_stack.get(), entered))
-        if self.process_wide:
-            _process.change(lambda: _process.entered.append(entered))
+        PROCESS.unused.pop(self, None)
+        entered = Entered(self, PROCESS.test.number)
+        CONTEXT.set((*CONTEXT.get(), entered))
+        PROCESS.enter(entered)
         return self.target
 
     def __exit__(self, *_: object) -> None:
-        here = [entered for entered in _stack.get() if entered.owner is self and entered.is_open]
-        for entered in (here or self._entered)[-1:]:  # none, if a test that left it open has ended
-            end(entered)
+        with PROCESS.lock:
+            own = [entered for entered in PROCESS.open if entered.owner is self]
+            here = [entered for entered in own if entered in CONTEXT.get()]
+            for entered in (here or own)[-1:]:  # none, if the test that left it open has ended
+                later = PROCESS.open[PROCESS.open.index(entered) + 1 :]
+                self.end(entered)
+                self._require_last(later)
+
+    def end(self, entered: Entered) -> None:
+        """End one of its simulations, whatever was entered since."""
+        CONTEXT.set(tuple(other for other in CONTEXT.get() if other is not entered))
+        PROCESS.end(entered)
+
+    def _require_last(self, later: list[Entered]) -> None:
+        """Raise TargetError if a simulation of another target began later, and is open: the two run at once."""
+        for other in later if self.scope == "process" else ():
+            if other.owner.scope == "process" and simulated_by(other.owner.target) != simulated_by(self.target):
+                raise TargetError(
+                    f"{self!r} ends while {other.owner!r}, which began later, is open: code that runs at once, in "
+                    "threads or tasks, and at several targets, needs simulate(..., scope='context')"
+                )
+
+    def mark(self, decorated: Any) -> None:
+        """Let pytest's plugin take a function or a class for a marked one."""
+        if PROCESS.is_watched:
+            sys.modules["pytest"].mark.dml(targets=[self.target], simulation=self)(decorated)
+
+    def in_call(self, wrapper: object, *_: object) -> _Block:
+        """Return the block in which a decorated function runs: an empty one if the plugin sets the test's target."""
+        return nullcontext() if wrapper in PROCESS.spared else self
 
     def __call__(self, decorated: Decorated) -> Decorated:
         """Decorate a function, a coroutine function or a class. Raises TypeError for anything else."""
+        PROCESS.unused.pop(self, None)
         made: Any = decorated
         if isinstance(made, type):
-            _decorate_class(made, self)
+            made.__dml_simulation__ = self  # type: ignore[attr-defined]
+            _decorate_class(made, dir(made))
+            _decorate_subclasses(made)
+            self.mark(made)
         elif inspect.isgeneratorfunction(made) or inspect.isasyncgenfunction(made):
             raise TypeError(
                 f"simulate cannot decorate the generator function {made.__name__}, which runs after the call has "
                 f"returned; write `with simulate({self.target.name!r}):` in it"
             )
         elif isinstance(made, _FUNCTIONS):
-            made = _decorated_function(made, self)
+            made = _decorated_function(made, self.in_call)
+            made.__dml_simulation__ = getattr(decorated, "__dml_simulation__", self)  # the innermost counts
+            if made.__name__.startswith("test"):  # pytest refuses markers on fixtures
+                self.mark(made)
         else:
             raise TypeError(f"simulate decorates functions and classes, not a {type(made).__name__}")
-        made.__dml_simulation__ = self
         return made  # type: ignore[no-any-return]
 
 
 _FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, partial)
-_TEST_CASE_METHODS: Final = ("run", "setUpClass", "tearDownClass")
+_UNDECORATED: Final = "__dml_undecorated__"
 
 
-def _decorated_function(function: Callable[..., Any], simulation: Simulation) -> Callable[..., Any]:
+def _decorated_function(function: Callable[..., Any], simulation: Callable[..., _Block]) -> Callable[..., Any]:
+    """Return a function that runs another one in the block that ``simulation`` gives for it and its arguments."""
     if inspect.iscoroutinefunction(function):
 
         @wraps(function)
         async def awaited(*arguments: Any, **options: Any) -> Any:
-            with simulation:
+            with simulation(awaited, *arguments):
                 return await function(*arguments, **options)
 
         return awaited
 
     @wraps(function)
     def called(*arguments: Any, **options: Any) -> Any:
-        with simulation:
+        with simulation(called, *arguments):
             return function(*arguments, **options)
 
     return called
 
 
-def _decorate_class(decorated: type, simulation: Simulation) -> None:
-    """Simulate in the test methods of a class, those that it inherits too; pytest's plugin does it for their setup."""
+def _decorate_class(decorated: Any, members: Iterable[str]) -> None:
+    """Simulate in those members of a class that are tests, or that unittest calls of a TestCase."""
     unittest = sys.modules.get("unittest")
     if unittest is not None and issubclass(decorated, unittest.TestCase):
-        names: tuple[str, ...] = _TEST_CASE_METHODS
-        simulation = Simulation(simulation.target, process_wide=True)
+        names = {"run", "setUpClass", "tearDownClass"}.intersection(members)
+        simulation: Callable[..., _Block] = _simulation_of_test_case
     else:
-        names = tuple(name for name in dir(decorated) if name.startswith("test"))
-    for name in names:
+        names = {name for name in members if name.startswith("test")}
+        simulation = decorated.__dml_simulation__.in_call
+    for name in sorted(names):
         method = inspect.getattr_static(decorated, name, None)
-        if isinstance(method, classmethod | staticmethod):
-            setattr(decorated, name, type(method)(_decorated_function(method.__func__, simulation)))
-        elif inspect.isfunction(method):
-            setattr(decorated, name, _decorated_function(method, simulation))
+        function = method.__func__ if isinstance(method, classmethod | staticmethod) else method
+        if inspect.isfunction(function):
+            inner = getattr(function, _UNDECORATED, function)  # so that a subclass's own decorator wins
+            wrapper: Any = _decorated_function(inner, simulation)
+            setattr(wrapper, _UNDECORATED, inner)
+            setattr(decorated, name, wrapper if function is method else type(method)(wrapper))
 
 
-def end(entered: Entered) -> None:
-    """End one simulation, whatever was entered since; one that has ended is left alone."""
-    if not entered.is_open:
-        return
-    entered.is_open = False
-    entered.owner._entered.remove(entered)
-    del _open[entered]
-    _stack.set(tuple(other for other in _stack.get() if other is not entered))
-    if entered.process_wide:
-        _process.change(lambda: _process.entered.remove(entered))
+def _simulation_of_test_case(wrapper: object, test: Any, *_: object) -> _Block:
+    kind: Any = test if isinstance(test, type) else type(test)
+    return nullcontext() if kind in PROCESS.spared else kind.__dml_simulation__
 
 
-def open_simulations() -> list[Entered]:
-    """The simulations that have not ended, in any thread, in the order in which they were entered."""
-    return list(_open)
+def _decorate_subclasses(decorated: Any) -> None:
+    own = decorated.__dict__.get("__init_subclass__")
 
+    def decorate(cls: type, /, **options: Any) -> None:
+        own.__func__(cls, **options) if own else super(decorated, cls).__init_subclass__(**options)
+        _decorate_class(cls, [*vars(cls)])
 
-def times_asked() -> int:
-    """Return the number of times that the process's target was asked for, to compare before and after some code."""
-    return _process.asked
-
-
-@contextmanager
-def running_test(target: Target | None) -> Iterator[None]:
-    """While a test runs, make its target that of the process; None leaves the one that there is.
-
-    What simulations that ended before the test left in the contexts of tasks is void in it.
-    """
-    before = _process.test, _process.test_target
-    _process.test = next(_process.tests)
-    if target is not None:
-        _process.change(lambda: _process.set_test_target(target))
-    try:
-        yield
-    finally:
-        _process.test = before[0]
-        if target is not None:
-            _process.change(lambda: _process.set_test_target(before[1]))
+    decorated.__init_subclass__ = classmethod(decorate)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import mul
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from hypothesis import strategies as st
 
@@ -31,14 +31,25 @@ _between: Final = lru_cache(maxsize=1024)(st.integers)
 """A strategy of integers, made once for each range: to make one takes longer than to draw from it."""
 
 
+class Limits(NamedTuple):
+    """The data types and dimension counts to draw; none stands for all that the target supports."""
+
+    data_types: tuple[int, ...] = ()
+    dimension_counts: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        types = " or ".join(TensorDataType(kind).name for kind in self.data_types) or "any data type"
+        return f"{types} with {' or '.join(map(str, self.dimension_counts)) or 'any number of'} dimensions"
+
+
 @st.composite
-def drafts(draw: st.DrawFn, target: Target | None, max_elements: int) -> Draft:
+def drafts(draw: st.DrawFn, target: Target | None, max_elements: int, limits: Limits = Limits()) -> Draft:  # noqa: B008
     """A tile that passes at the target; its output has at most ``max_elements`` elements.
 
     What tests seldom depend on is chosen by the bytes of few draws, since each draw takes time.
     """
     target = resolve(target)
-    ranks, types = _ranks_and_types(target)
+    ranks, types = _ranks_and_types(target, limits)
     rank, data_type = draw(ranks), draw(types)
     sizes, repeats = _shapes(draw, rank, max_elements)
     products = list(map(mul, sizes, repeats))
@@ -77,8 +88,15 @@ def _choices(count: int) -> st.SearchStrategy[_Choices]:
 
 
 @lru_cache(maxsize=64)
-def _ranks_and_types(target: Target) -> tuple[st.SearchStrategy[int], st.SearchStrategy[TensorDataType]]:
-    return st.sampled_from(target.tile_support.dimension_counts), st.sampled_from(data_types(target))
+def _ranks_and_types(
+    target: Target, limits: Limits
+) -> tuple[st.SearchStrategy[int], st.SearchStrategy[TensorDataType]]:
+    """Return strategies of what a target supports within limits. Raises ValueError if there is nothing."""
+    counts = [count for count in target.tile_support.dimension_counts if count in (limits.dimension_counts or [count])]
+    types = [kind for kind in data_types(target) if kind in (limits.data_types or [kind])]
+    if not counts or not types:
+        raise ValueError(f"no tile of {limits} passes at {target.label}")
+    return st.sampled_from(counts), st.sampled_from(types)
 
 
 def data_types(target: Target) -> list[TensorDataType]:

@@ -9,6 +9,7 @@ A target is whatever ``Target.parse`` takes; None means the current target when 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -20,12 +21,12 @@ except ImportError as error:
     raise ImportError("dml_tile.testing.strategies needs hypothesis: pip install hypothesis") from error
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.descriptors.tile import BufferTensorDesc, DataTypeLike, TileOperatorDesc
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.rules.check import findings_of
 from dml_tile.simulation.target import resolve
-from dml_tile.testing.drafts import Draft, drafts
+from dml_tile.testing.drafts import Draft, Limits, drafts
 from dml_tile.testing.faults import faulty_drafts
 
 MAX_ELEMENTS: Final = 1024
@@ -54,16 +55,25 @@ _ANY_TILE: Final = st.fixed_dictionaries(
 )
 
 
-def tiles(target: TargetLike | None = None, *, max_elements: int = MAX_ELEMENTS) -> st.SearchStrategy[TileOperatorDesc]:
+def tiles(
+    target: TargetLike | None = None,
+    *,
+    max_elements: int = MAX_ELEMENTS,
+    data_types: Iterable[DataTypeLike] = (),
+    dimension_counts: Iterable[int] = (),
+) -> st.SearchStrategy[TileOperatorDesc]:
     """Tiles that pass ``check`` at the target: of each data type and dimension count in its row of the support table.
 
     They may be strided (inputs also broadcast and overlapping, outputs padded), have totals larger than need be,
-    alignments, and inputs that DirectML owns. The output has at most ``max_elements`` elements. Raises ValueError for
-    an unknown target, and for ``max_elements`` below 1.
+    alignments, and inputs that DirectML owns. The output has at most ``max_elements`` elements. ``data_types`` and
+    ``dimension_counts`` name those to draw; the target must support one of each. ``st.from_type(TileOperatorDesc)``
+    draws these tiles at the current target. Raises ValueError for an unknown target or data type, for ``max_elements``
+    below 1, and, when a tile is drawn, where the target supports none.
     """
     if max_elements < 1:
         raise ValueError(f"max_elements is {max_elements}; it must be at least 1")
-    return _made(drafts(_parsed(target), max_elements))
+    types = (BufferTensorDesc(data_type=data_type, sizes=()).data_type for data_type in data_types)
+    return _made(drafts(_parsed(target), max_elements, Limits(tuple(types), tuple(dimension_counts))))
 
 
 def nearly_valid_tiles(target: TargetLike | None = None) -> st.SearchStrategy[TileOperatorDesc]:
@@ -114,3 +124,6 @@ def _bytes(size: int) -> st.SearchStrategy[Bytes]:
 
 def _parsed(target: TargetLike | None) -> Target | None:
     return None if target is None else Target.parse(target)
+
+
+st.register_type_strategy(TileOperatorDesc, tiles())

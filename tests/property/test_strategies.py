@@ -99,6 +99,27 @@ def test_uncommon_tiles_occur() -> None:
     assert any(output.total_tensor_size_in_bytes > 4000 for _, output in pairs)
 
 
+@given(st.data())
+@settings(max_examples=50)
+def test_data_types_and_dimension_counts_can_be_limited(data: st.DataObject) -> None:
+    desc = data.draw(tiles("4_1", data_types=["int8", np.int64, 4], dimension_counts=(1, 5)))
+    source, _ = described(desc)
+    assert source.data_type in (TensorDataType.INT8, TensorDataType.INT64, TensorDataType.UINT16)
+    assert source.dimension_count in (1, 5)
+
+
+def test_limits_that_no_target_or_another_one_meets_are_errors() -> None:
+    with pytest.raises(ValueError, match=r"No enumerator has this name \(did you mean INT8"):
+        tiles(data_types=["INT88"])
+    with pytest.raises(ValueError, match=r"^no tile of INT64 with 4 or 5 dimensions passes at windows-11-21h2 "):
+        smallest(tiles("windows-11-21h2", data_types=["INT64"], dimension_counts=[4, 5]))
+
+
+def test_the_type_of_descriptors_has_a_strategy() -> None:
+    with simulate("1_0"):
+        assert smallest(st.from_type(TileOperatorDesc)) == smallest(tiles("1_0"))
+
+
 DESCRIPTOR_RULE_IDS = sorted(rule.id for rule in DESCRIPTOR_RULES if not rule.id.startswith("DML-OPERATOR-"))
 
 

@@ -105,15 +105,20 @@ def chosen_targets(names: Sequence[str] | None, configured: Callable[[], list[Ta
 
     In a test that calls the command line, the target that is simulated goes before the variable.
     """
-    return _named_targets(names) or configured() or [DEFAULT_TARGET]
+    from dml_tile.simulation.target import current_target
+
+    return _named_targets(names) or configured() or [current_target()]
 
 
 def _named_targets(names: Sequence[str] | None) -> list[Target]:
     from dml_tile.directml.targets import Target
-    from dml_tile.simulation.target import VARIABLE, default_targets
+    from dml_tile.errors import TargetError
+    from dml_tile.simulation.target import VARIABLE, named_targets
 
     try:
-        return [Target.parse(name) for name in split(names)] if names else [*default_targets()]
+        return [Target.parse(name) for name in split(names)] if names else [*named_targets()]
+    except TargetError as error:
+        raise typer.BadParameter(str(error)) from None
     except ValueError as error:
         hint = "--target" if names else VARIABLE
         raise typer.BadParameter(str(error).removeprefix(f"{VARIABLE}: "), param_hint=hint) from None
