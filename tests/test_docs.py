@@ -21,6 +21,7 @@ from dml_tile.directml.targets import TILE_SUPPORT, Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
 from dml_tile.lowering.lower import lower
+from dml_tile.readers.sandbox import parent
 from dml_tile.rules.check import check
 from dml_tile.simulation.calls import record_calls
 from docs.generate import DOCS, GENERATED
@@ -32,6 +33,7 @@ from docs.generator.images import DRAWN, drawn
 from docs.generator.sources import Constant, definition, public_names, signature
 from docs.generator.speed_plot import speed_plot
 from docs.generator.terse import terse_json
+from tests.helpers.model_process import ModelProcess
 from tests.helpers.packages import skip_without_reader
 from tests.helpers.pages import Block, blocks_of, executed, run_python
 from tests.helpers.paths import ROOT
@@ -46,7 +48,8 @@ def text_of(page: str) -> str:
 
 
 @pytest.mark.parametrize("page", WRITTEN)
-def test_the_examples_of_a_page_do_what_they_show(page: str, tmp_path: Path) -> None:
+def test_the_examples_of_a_page_do_what_they_show(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parent, "started", ModelProcess)
     if "$ c++ " in text_of(page) and shutil.which("c++") is None:
         pytest.skip("there is no C++ compiler")
     skip_without_reader(text_of(page))

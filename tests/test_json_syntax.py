@@ -58,13 +58,13 @@ def test_what_is_no_json_is_an_error_with_its_place(text: bytes, message: str) -
 @pytest.mark.parametrize(
     "bomb",
     [
-        b"[" * 10**7,
-        b'{"a":' * 10**6,
-        b"/*" * 10**6,
-        b"//" * 10**6,
-        b'"' * 10**6,
-        b"," * 10**6,
-        b'"' + b'\\"' * 10**6 + b"\\",
+        b"[" * 10**6,
+        b'{"a":' * 10**5,
+        b"/*" * 10**5,
+        b"//" * 10**5,
+        b'"' * 10**5,
+        b"," * 10**5,
+        b'"' + b'\\"' * 10**5 + b"\\",
     ],
 )
 def test_bombs_are_refused_quickly(bomb: bytes) -> None:

@@ -84,8 +84,8 @@ def test_a_packed_product_wraps_at_64_bits(sizes: list[int]) -> None:
 
 def test_a_long_product_wraps_as_it_grows() -> None:
     """Until it did, a million sizes took minutes: the product had as many digits."""
-    size = calc_buffer_tensor_size(TensorDataType.FLOAT32, [7] * 1_000_000, None)
-    assert size == pow(7, 1_000_000, 2**64) * 4 % 2**64
+    size = calc_buffer_tensor_size(TensorDataType.FLOAT32, [7] * 300_000, None)
+    assert size == pow(7, 300_000, 2**64) * 4 % 2**64
 
 
 @pytest.mark.parametrize(
@@ -192,8 +192,8 @@ def test_a_budget_bounds_what_is_enumerated_together() -> None:
 
 def test_many_layouts_that_do_not_nest_use_up_a_budget() -> None:
     with layout.address_budget(layout.MAX_ADDRESSES_OF_A_RUN):
-        answers = [shares_addresses([155, 157, 158], [400_009 + i, 500_009, 700_001]) for i in range(200)]
-    assert None in answers
+        layouts = ([400_009 + i, 500_009, 700_001] for i in range(200))
+        assert any(shares_addresses([155, 157, 158], strides) is None for strides in layouts)
 
 
 def test_the_limits_are_those_that_are_told() -> None:

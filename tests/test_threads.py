@@ -137,7 +137,7 @@ def test_what_a_helper_raises_is_raised(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_many_callers_share_the_helpers() -> None:
     with ThreadPoolExecutor(4) as callers:
-        list(callers.map(lambda _: assert_equal(BIG, BIG.plan, 3), range(8)))
+        list(callers.map(lambda _: assert_equal(BIG, BIG.plan, 3), range(4)))
     assert 1 <= sum(thread.name.startswith("dml_tile") for thread in threading.enumerate()) < MAX_THREADS
 
 
@@ -148,6 +148,7 @@ def test_helpers_that_are_busy_leave_the_work_to_the_caller(monkeypatch: pytest.
     assert len(started) == 3
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
 def test_a_forked_child_has_helpers_of_its_own() -> None:
     code = """
