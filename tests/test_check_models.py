@@ -17,7 +17,7 @@ from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
 from dml_tile.cli.jobs import counted_files
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.errors import Problem
-from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.model_tile import MAX_DIMENSIONS, KnownShapes
 from dml_tile.readers.onnx.tiles import read_nodes
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import page_tile
@@ -201,3 +201,18 @@ def test_the_example_tells_the_same_of_onnx_and_openvino(check: Call) -> None:
     of_onnx = results(check(MODEL, "--input-shape", "tokens=4,16", "--format", "json"))
     assert sorted(result["lowest_level"] for result in of_ir) == sorted(result["lowest_level"] for result in of_onnx)
     assert np.all([not result["unknown"] for result in of_ir])
+
+
+@pytest.mark.parametrize("size", [2**62, 0, 1, "n"])
+def test_a_tile_of_any_number_of_dimensions_is_a_result_or_one_problem(check: Call, size: int | str) -> None:
+    """The product of many sizes is a number that Python does not print, and takes long to compute."""
+    for rank in (MAX_DIMENSIONS, MAX_DIMENSIONS + 1, 60_000):
+        onnx.save(model(constant("r", [1] * rank), tile_node(), inputs=[typed("x", [size] * rank)]), "m.onnx")
+        result = check("m.onnx")
+        if rank <= MAX_DIMENSIONS:
+            assert (result.exit_code, result.stderr) == (0 if size in (1, "n") else 1, "")
+        else:
+            message = f"the input has {rank} dimensions; at most {MAX_DIMENSIONS} are read"
+            assert result.exit_code == 2
+            assert "not all read" in result.stdout
+            assert result.stderr.startswith(f"dml-tile: m.onnx#Tile->y: {message}\n")

@@ -11,6 +11,7 @@ from dml_tile.dialects import onnx, openvino
 from dml_tile.dialects.request import Dialect, Request, promoted
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.errors import DialectError
+from dml_tile.input_errors import unreadable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,6 +24,9 @@ DIALECTS: Final = {dialect.name: dialect for dialect in (*onnx.TILES.values(), o
 
 ONNXRUNTIME: Final = "onnxruntime"
 """The inference that can be asked for beyond a reader's own."""
+
+MAX_DIMENSIONS: Final = 64
+"""The most dimensions of a Tile that is read; they are NumPy's most, and far more than DirectML's."""
 
 _ASSUMED_SHAPE: Final = (1, 1, 1, 1)  # every feature level accepts 4 dimensions
 
@@ -63,6 +67,13 @@ class TileNode:
     input_origin: str = ""
     repeats_origin: str = ""
     inferred_by: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise InputError for too many dimensions: each may be a finding, and their product a number of any length."""
+        if self.shape is not None and len(self.shape) > MAX_DIMENSIONS:
+            raise unreadable(
+                self.pointer, f"the input has {len(self.shape)} dimensions; at most {MAX_DIMENSIONS} are read"
+            )
 
     def __str__(self) -> str:
         """Return the tile in one line, with DirectML's name of the data type: ``FLOAT32 {N,3} x {2,1} -> {2*N,3}``.
