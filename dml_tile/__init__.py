@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from dml_tile.bindings.resources import Span as Span
     from dml_tile.checks.catalogue import RULES as RULES
     from dml_tile.checks.models import check_model as check_model
+    from dml_tile.checks.models import check_via as check_via
     from dml_tile.checks.result import Result as Result
     from dml_tile.checks.result import Verdict as Verdict
     from dml_tile.checks.sweep import CheckedFile as CheckedFile
     from dml_tile.checks.sweep import sweep as sweep
-    from dml_tile.checks.through_back_end import check_via as check_via
     from dml_tile.descriptors.tile import UINT as UINT
     from dml_tile.descriptors.tile import UINT64 as UINT64
     from dml_tile.descriptors.tile import UINTS as UINTS
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from dml_tile.directml.targets import TargetLike as TargetLike
     from dml_tile.directml.targets import TileSupport as TileSupport
     from dml_tile.emit.cpp import cpp_text as cpp_text
-    from dml_tile.emit.headers import get_include as get_include
+    from dml_tile.emit.cpp import get_include as get_include
     from dml_tile.errors import DmlError as DmlError
     from dml_tile.execution.executor import POISON as POISON
     from dml_tile.execution.executor import BoundTile as BoundTile
@@ -137,7 +137,10 @@ _NAMES = {
         "Span",
     ),
     "checks.catalogue": ("RULES",),
-    "checks.models": ("check_model",),
+    "checks.models": (
+        "check_model",
+        "check_via",
+    ),
     "checks.result": (
         "Result",
         "Verdict",
@@ -146,7 +149,6 @@ _NAMES = {
         "CheckedFile",
         "sweep",
     ),
-    "checks.through_back_end": ("check_via",),
     "descriptors.tile": (
         "UINT",
         "UINT64",
@@ -199,8 +201,10 @@ _NAMES = {
         "TargetLike",
         "TileSupport",
     ),
-    "emit.cpp": ("cpp_text",),
-    "emit.headers": ("get_include",),
+    "emit.cpp": (
+        "cpp_text",
+        "get_include",
+    ),
     "errors": ("DmlError",),
     "execution.executor": (
         "POISON",

@@ -11,7 +11,7 @@ import pytest
 from dml_tile.back_ends import BACK_ENDS, BackEnd, back_end_named, describe
 from dml_tile.back_ends.rules import BACK_END_RULES, Outcome
 from dml_tile.checks.catalogue import RULES, rule_named
-from dml_tile.checks.through_back_end import check_node, check_via, lowest_level_through
+from dml_tile.checks.models import check_node, check_via, lowest_level_through
 from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
 from dml_tile.dialects import onnx, openvino, webnn
 from dml_tile.dialects.request import Request

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dml_tile.emit.headers import get_include
+from dml_tile.emit.cpp import get_include
 from dml_tile.rules.capture import CAPTURE_RULES
 from tests.helpers.command_line import Call
 

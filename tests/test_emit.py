@@ -17,8 +17,7 @@ import dml_tile
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType
 from dml_tile.emit.cpp import cpp_text
-from dml_tile.emit.python import python_text
-from dml_tile.emit.source import LanguageName, source_text
+from dml_tile.emit.source import LanguageName, python_text, source_text
 from dml_tile.readers.c_structs import read_operator_desc, write_operator_desc
 from dml_tile.readers.descriptors import JsonDescriptor, read_document, read_source
 from dml_tile.text import json_pointer

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import TypeProto, helper
 
-from dml_tile.readers.onnx.loops import is_kept, without_shape
+from dml_tile.readers.onnx.inference import is_kept, without_shape
 from dml_tile.readers.onnx.values import Value, common, dimensions, merged
 from tests.helpers.onnx_graphs import FLOAT, INT64
 

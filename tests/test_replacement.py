@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dml_tile.files.replacement import replacement
+from dml_tile.files.whole import replacement
 
 
 def write(path: Path, contents: bytes, error: BaseException | None = None) -> None:

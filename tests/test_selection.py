@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.selection import Selection
+from dml_tile.checks.catalogue import RULES, Selection
 
 
 def test_without_a_choice_every_rule_counts() -> None:

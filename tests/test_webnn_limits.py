@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dml_tile.back_ends.webnn_limits import op_support_limits
-from dml_tile.checks.through_back_end import check_via
+from dml_tile.checks.models import check_via
 from dml_tile.dialects import webnn as dialect
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import TargetLike

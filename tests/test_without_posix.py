@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from dml_tile.cli import output_files
+from dml_tile.cli.commands import formats
 from tests.helpers.check_files import BAD, INT64, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.dxdispatch_models import dispatch, tile_json, zeros
@@ -170,12 +170,12 @@ class _Departed:
 @pytest.mark.parametrize("is_windows", [True, False])
 def test_a_departed_reader_is_an_invalid_argument(is_windows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     dropped: list[Any] = []
-    monkeypatch.setattr(output_files, "drop_output", lambda: dropped.append(None))
-    output = output_files.Output(_Departed())
+    monkeypatch.setattr(formats, "drop_output", lambda: dropped.append(None))
+    output = formats.Output(_Departed())
     if not is_windows:
         with pytest.raises(OSError, match="Invalid argument"):
             output.write("a")
         return
-    monkeypatch.setattr(output_files, "READER_HAS_GONE", (32, 22))
+    monkeypatch.setattr(formats, "READER_HAS_GONE", (32, 22))
     assert output.write("a") == 1
     assert dropped == [None]

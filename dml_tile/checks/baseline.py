@@ -11,9 +11,9 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
+from dml_tile.checks.catalogue import Selection
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
-from dml_tile.checks.selection import Selection
 from dml_tile.errors import ConfigError
 from dml_tile.files.urls import Url
 from dml_tile.findings import Finding

@@ -1,7 +1,10 @@
-"""All rules by their ids: those of descriptors, and of all else that findings are about."""
+"""All rules by their ids, and the selection of those whose findings count."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final
 
 from dml_tile.back_ends.rules import BACK_END_RULES
@@ -20,7 +23,7 @@ from dml_tile.rules.dispatch import (
     TABLE_RULES,
     TABLE_USE_RULES,
 )
-from dml_tile.text import did_you_mean
+from dml_tile.text import did_you_mean, nearest
 
 _RULES: Final[tuple[tuple[Rule[Any], ...], ...]] = (
     DESCRIPTOR_RULES,
@@ -41,3 +44,42 @@ def rule_named(rule_id: str) -> Rule[Any]:
         hint = did_you_mean(rule_id, RULES, "`dml-tile explain` lists all rules", count=3, cutoff=0.4)
         raise ValueError(f"there is no rule {rule_id!r}; {hint}")
     return RULES[rule_id]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rules that are selected, all where none is named, and those that are ignored.
+
+    Each is an id, or the first words of several, such as ``DML-BUFFER``. The longer name wins where a
+    rule is both; ``ignore`` wins where they are equal. Raises ValueError, with the nearest, for an unknown name.
+    """
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for words in (*self.select, *self.ignore):
+            _require_known(words)
+
+    def takes(self, rule_id: str) -> bool:
+        """Return True if findings of the rule count."""
+        selected = _words_that_name(rule_id, self.select) if self.select else 0
+        return selected > _words_that_name(rule_id, self.ignore)
+
+
+def _words_that_name(rule_id: str, choices: Iterable[str]) -> int:
+    """Return the number of words of the longest choice that matches the rule's id; -1 if none does."""
+    return max((choice.count("-") + 1 for choice in choices if f"{rule_id}-".startswith(f"{choice}-")), default=-1)
+
+
+def _require_known(words: str) -> None:
+    # self-import dropped  # which most checks do without
+
+    if any(f"{rule_id}-".startswith(f"{words}-") for rule_id in RULES):
+        return
+    beginnings = {
+        known.casefold(): known for rule_id in RULES for known in accumulate(rule_id.split("-"), "{}-{}".format)
+    }
+    near = [beginnings[match] for match in nearest(words.casefold(), beginnings, count=3)]
+    hint = f"did you mean {', '.join(near)}?" if near else "`dml-tile explain` lists all rules"
+    raise ValueError(f"no rule is named {words!r}; {hint}")

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from dml_tile.checks.catalogue import Selection
 from dml_tile.checks.result import Result, Verdict, results, verdict_of
-from dml_tile.checks.selection import Selection
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import Problem

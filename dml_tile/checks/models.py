@@ -1,26 +1,101 @@
-"""Checks a model in Python, as ``dml-tile check`` does on the command line."""
+"""Checks a model in Python, and tiles that reach DirectML through a back end.
+
+check_via()             the findings on a request, by the back end's name
+check_model()           the results of a model's tiles, as ``dml-tile check`` gives them
+check_node()            the findings on a model's tile
+lowest_level_through()  the lowest feature level at which a model's tile has no findings
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named
+from dml_tile.back_ends.rules import BACK_END_RULES
 from dml_tile.checks.file_check import file_check
 from dml_tile.checks.result import Result, results
-from dml_tile.directml.targets import TargetLike
+from dml_tile.dialects.request import Request
+from dml_tile.dialects.rules import sizes_fit
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.targets import DATA_TYPES, Target, TargetLike
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.urls import Url, source_named
-from dml_tile.findings import Against
+from dml_tile.findings import Against, Finding, bases_of, found_by
 from dml_tile.readers.file_kinds import SAVED_MODEL
-from dml_tile.readers.model_tile import ONNXRUNTIME
+from dml_tile.readers.model_tile import ONNXRUNTIME, TileNode
 from dml_tile.readers.sources import Sources
+from dml_tile.rules.check import DISTINCT_LEVELS, check
+from dml_tile.simulation.target import resolve
 
 if TYPE_CHECKING:
     from onnx import ModelProto
+
+
+def check_via(
+    request: Request, target: TargetLike | None, back_end: str, against: Against = "both"
+) -> tuple[Finding, ...]:
+    """Return the findings of a tile that goes through the named back end: its own, else those of its descriptor.
+
+    ``target`` None means the current target. ``against`` applies to the descriptor, not to the back end's own findings.
+    A tile that does not reach DirectML has a finding that is a note. Raises ValueError for an unknown target, back end
+    or ``against``.
+    """
+    bases_of(against)
+    chosen, target = back_end_named(back_end), resolve(target)
+    return _findings(request, chosen.describe(request, target), chosen, target, against)
+
+
+def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Against = "both") -> tuple[Finding, ...]:
+    """Return the findings on a model's tile that its dialect accepts.
+
+    Of a tile that is known in part only, these are the back end's own findings, those on the data type, and those on
+    known sizes that fit no UINT. A tile that the back end folds away has a finding that says so.
+    """
+    if node.folded and back_end.folds_constants and target.feature_level >= back_end.minimum_level:
+        return _own_findings(BackEndResult(Outcome.NOTHING, reason=node.folded), back_end, target)
+    request = node.request
+    findings = _findings(request, back_end.describe(request, target), back_end, target, against)
+    return _known_findings(findings, node, back_end, target) if node.unknown else findings
+
+
+def lowest_level_through(node: TileNode, back_end: BackEnd) -> FeatureLevel | None:
+    """Return the lowest feature level at which a model's tile has no findings, against both; None without one."""
+    # a back end may ask which data types the device has
+    levels = sorted({*DISTINCT_LEVELS, *(since for since, _, _ in DATA_TYPES), back_end.minimum_level})
+    return next((level for level in levels if not check_node(node, Target(level), back_end)), None)
+
+
+def _findings(
+    request: Request, result: BackEndResult, back_end: BackEnd, target: Target, against: Against
+) -> tuple[Finding, ...]:
+    own = _own_findings(result, back_end, target)
+    lost = tuple(sizes_fit.findings(request, target))  # a back end that converts to UINT describes another tile
+    if own and (result.outcome in (Outcome.ELSEWHERE, Outcome.REFUSED) or not lost):
+        return own
+    return lost + (check(result.desc, target, against) if result.desc else ())
+
+
+def _own_findings(result: BackEndResult, back_end: BackEnd, target: Target) -> tuple[Finding, ...]:
+    found = found_by(BACK_END_RULES, result, target)
+    return tuple(replace(finding, url=back_end.source) for finding in found)
+
+
+def _known_findings(
+    findings: tuple[Finding, ...], node: TileNode, back_end: BackEnd, target: Target
+) -> tuple[Finding, ...]:
+    """Return those of the findings that do not depend on what is known at run time only."""
+    rules = {sizes_fit.id, *(rule.id for rule in BACK_END_RULES)}
+    known = tuple(finding for finding in findings if finding.rule in rules or finding.path.endswith(".DataType"))
+    if node.has_computed_repeats and back_end.needs_constant_repeats:
+        reason = "they are computed at run time; what is taken is numbers, when a graph is built"
+        known += _own_findings(BackEndResult(Outcome.REFUSED, "Repeats", reason), back_end, target)
+    return known
 
 
 def check_model(

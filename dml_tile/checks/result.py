@@ -189,7 +189,7 @@ def ruled_out(node: TileNode) -> tuple[Finding, ...]:
 def _back_end_results(
     source: str, node: TileNode, targets: Sequence[Target], against: Against, via: BackEnd
 ) -> Iterator[Result]:
-    from dml_tile.checks.through_back_end import check_node, lowest_level_through
+    from dml_tile.checks.models import check_node, lowest_level_through
 
     lowest, tile = lowest_level_through(node, via), str(node)
     for target in targets:

@@ -16,13 +16,12 @@ import typer
 
 from dml_tile.cli.commands.check import check
 from dml_tile.cli.commands.emit import emit
+from dml_tile.cli.commands.formats import drop_errors_if_unwritable, drop_output, print_text, printed_output
 from dml_tile.cli.commands.lower import lower
 from dml_tile.cli.commands.reference import explain, include_dir, levels, schema
 from dml_tile.cli.commands.run import run
 from dml_tile.cli.commands.show import show
-from dml_tile.cli.console import UNREADABLE, print_stderr
-from dml_tile.cli.output_files import drop_errors_if_unwritable, drop_output, print_text, printed_output
-from dml_tile.cli.signals import ending_by_exceptions
+from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, print_stderr
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 
 app = typer.Typer(

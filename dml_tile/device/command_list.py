@@ -1,14 +1,25 @@
-"""Command lists, which hold what is recorded until it is executed.
+"""Command lists, which hold what is recorded until it is executed, and the life of devices and their removal.
 
 Page: https://learn.microsoft.com/en-us/windows/win32/api/d3d12/nn-d3d12-id3d12graphicscommandlist
 """
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from collections.abc import Iterable, Sequence
+from threading import Lock
+from typing import Final, NoReturn, Protocol, TypeVar
 
-from dml_tile.bindings.resources import uint
+from dml_tile.bindings.resources import Direct3DDevice, uint
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.directml.enums import CommandListType
+from dml_tile.directml.targets import Target
+from dml_tile.errors import DmlError
+from dml_tile.execution.executor import Padding
+from dml_tile.findings import Against, Finding, Rule, Severity, bases_of, found_by
+from dml_tile.rules.device import REMOVAL_RULES, Removal
+from dml_tile.simulation.calls import record, report_question, report_removal
+from dml_tile.simulation.process import PROCESS, simulated_by
+from dml_tile.simulation.target import complaint, resolve
 
 _CALL: Final = "ExecuteCommandLists"
 
@@ -52,3 +63,122 @@ class CommandList:
 
 IMMEDIATE: Final = CommandList()
 """A command list that stands for immediate execution of what is recorded; it holds nothing."""
+
+
+Subject = TypeVar("Subject")
+
+
+class Lifetime:
+    """A device from its creation to its removal; safe to use from many threads."""
+
+    def __init__(
+        self,
+        target: Target,
+        direct3d_device: Direct3DDevice,
+        against: Against,
+        padding: Padding,
+        *,
+        raise_on_removal: bool,
+        made_at: str,
+    ) -> None:
+        self.target = target
+        self.direct3d_device = direct3d_device
+        self.against: Against = against
+        self.padding: Padding = padding
+        self.lock = Lock()  # never held while bytes are copied
+        self._bases = bases_of(against)
+        self._raise_on_removal = raise_on_removal
+        self._removal: Removal | None = None
+        self._made_at = made_at
+        self._test = PROCESS.test.number
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a device is one object, as in C, and is not copied or pickled; make another Device")
+
+    def require_test(self) -> None:
+        """Raise TargetError for a device whose target was not named, in another test, and one at another target."""
+        if not self._made_at or PROCESS.test.number in (0, self._test):
+            return
+        current = resolve(None)
+        if simulated_by(current) != simulated_by(self.target):
+            raise complaint(
+                f"a device for {self.target.label}, made at {self._made_at} in another test or before all, is used "
+                f"in a test for {current.label}: make it in the test, or name its target"
+            )
+
+    @property
+    def removal(self) -> Removal | None:
+        """The call that removed the device, with its findings; None if the device is present.
+
+        A test that reads it is taken to know of the removal.
+        """
+        if self._removal is not None:
+            report_question(self)
+        return self._removal
+
+    @property
+    def removing_call(self) -> str:
+        """The call that removed the device; empty if none did."""
+        return self._removal.call if self._removal else ""
+
+    def record(
+        self, call: str, desc: OperatorDesc | TileOperatorDesc | None = None, findings: Iterable[Finding] = ()
+    ) -> None:
+        """Record a call for tests that list them."""
+        record(call, self.target, desc, findings)
+
+    def refuse(self, call: str, findings: Sequence[Finding], desc: OperatorDesc | TileOperatorDesc | None) -> None:
+        """Raise DmlError with the findings of a call on a descriptor, if there are any."""
+        if findings:
+            self.record(call, desc, findings)
+            raise DmlError(findings, call)
+
+    def findings(self, rules: Iterable[Rule[Subject]], subject: Subject) -> list[Finding]:
+        """Return the findings of the rules on a subject that the device's contract includes."""
+        return [finding for finding in found_by(rules, subject, self.target) if finding.basis & self._bases]
+
+    def require(self, call: str, rules: Iterable[Rule[Subject]], subject: Subject) -> None:
+        """Raise DmlError with the findings if there are any."""
+        self.refuse(call, self.findings(rules, subject), None)
+
+    def require_present(self, call: str) -> None:
+        """Raise DmlError if the device has been removed."""
+        self.require_test()
+        if self._removal is not None:
+            self._report()
+            self.require(call, REMOVAL_RULES, self._removal)
+
+    def is_removed(self, call: str) -> bool:
+        """Return whether the device is removed, and the call does nothing. Raises DmlError if removals are raised."""
+        self.require_test()
+        if self._removal is not None:
+            self._report()
+        if self._raise_on_removal:
+            self.require_present(call)
+        return self._removal is not None
+
+    def remove(self, call: str, findings: Sequence[Finding], desc: TileOperatorDesc | None = None) -> None:
+        """Remove the device because of the findings of a call, on a tile with this descriptor.
+
+        Raises DmlError if the first problem that DirectML notices makes it crash, or if removals are raised.
+        """
+        self.record(call, desc, findings)
+        noticed = next((finding for finding in findings if finding.severity is Severity.ERROR), None)
+        if noticed is not None and noticed.crash:
+            unnoticed = (Severity.WARNING, Severity.NOTE)
+            raise DmlError([finding for finding in findings if finding.crash or finding.severity in unnoticed], call)
+        with self.lock:
+            if self._removal is None:
+                self._removal = Removal(call, tuple(findings))
+        self._report()
+        if self._raise_on_removal:
+            raise DmlError(findings, call)
+
+    def raise_if_removed(self) -> None:
+        """Raise DmlError with the reason, if the device was removed."""
+        if self._removal is not None:
+            raise DmlError(self._removal.findings, self._removal.call)
+
+    def _report(self) -> None:
+        """Report to a watching test that the device is removed, or is used after its removal."""
+        report_removal(self, f"A device at {self.target.label} was removed by {self._removal}")

@@ -12,8 +12,8 @@ from typing import Final, Literal, SupportsIndex, overload
 from dml_tile.bindings.memory import BufferLike, Bytes, byte_view, element_dtype
 from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, uint
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.device.command_list import Lifetime
 from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer
-from dml_tile.device.lifetime import Lifetime
 from dml_tile.device.recorder import CommandRecorder
 from dml_tile.device.table import BindingTable, BindingTableDesc
 from dml_tile.directml.data_types import TensorDataType

@@ -19,7 +19,7 @@ from dml_tile.bindings.slots import (
     Slot,
 )
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device.lifetime import Lifetime
+from dml_tile.device.command_list import Lifetime
 from dml_tile.directml.enums import ExecutionFlags, FeatureLevel, TensorFlags
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import described, plan_of, store, why_never_executed

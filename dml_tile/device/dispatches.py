@@ -9,8 +9,8 @@ from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.resources import BufferBinding, Span
 from dml_tile.bindings.slots import BindingPair, BindingStage, BindPoint, Slot
 from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.device.command_list import Lifetime
 from dml_tile.device.dispatchables import CompiledOperator, OperatorInitializer
-from dml_tile.device.lifetime import Lifetime
 from dml_tile.device.table import BindingTable
 from dml_tile.directml.enums import ExecutionFlags
 from dml_tile.execution.executor import POISON

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from dml_tile.device.command_list import IMMEDIATE, CommandList
+from dml_tile.device.command_list import IMMEDIATE, CommandList, Lifetime
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.dispatches import Execution, OperatorsInitialization, RecordedDispatch
-from dml_tile.device.lifetime import Lifetime
 from dml_tile.device.table import BindingTable
 from dml_tile.rules.dispatch import DISPATCH_RULES, ORDINARY_DISPATCH, TABLE_USE_RULES, Dispatch, TableUse
 

@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 from dml_tile.bindings.resources import BindingLike, BufferBinding, binding_desc, bindings_of, uint
 from dml_tile.bindings.slots import INITIALIZER_INPUT, BindingCount, BindPoint, BoundRange, Slot, SlotBinding
 from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.device.command_list import Lifetime
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
-from dml_tile.device.lifetime import Lifetime
 from dml_tile.directml.enums import BindingType
 from dml_tile.findings import Finding
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_COUNT_RULES, RANGE_RULES, SLOT_RULES, is_ordinary_binding

@@ -22,8 +22,8 @@ from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import ExecutionFlags
 from dml_tile.dxdispatch.fields import DXGI_FORMATS, JsonObject, is_dxdispatch_model, known_fields_of_tile, pick
-from dml_tile.dxdispatch.initial_values import InitialValues, PositiveUINT
 from dml_tile.dxdispatch.rules import TENSORS, TILE_NAMES, operator_of
+from dml_tile.dxdispatch.values import InitialValues, PositiveUINT
 from dml_tile.errors import InputError, Problem
 from dml_tile.input_errors import ProblemList, unreadable
 from dml_tile.text import json_pointer, shown

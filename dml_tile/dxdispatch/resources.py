@@ -16,7 +16,8 @@ from dml_tile.descriptors.spellings import JSON_DOCUMENT
 from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.dtypes import DATA_TYPES, DTYPES
-from dml_tile.dxdispatch.initial_values import (
+from dml_tile.dxdispatch.model import IMAGE_SUFFIXES, Resource
+from dml_tile.dxdispatch.values import (
     ConstantValues,
     FileValues,
     SequenceValues,
@@ -24,10 +25,9 @@ from dml_tile.dxdispatch.initial_values import (
     fill_halves,
     round_to_halves,
 )
-from dml_tile.dxdispatch.model import IMAGE_SUFFIXES, Resource
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.paths import AllowedFolders
-from dml_tile.files.reading import read_into
+from dml_tile.files.whole import read_into
 from dml_tile.formats.npy import open_npy
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.input_errors import problems_of, unreadable

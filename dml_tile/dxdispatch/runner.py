@@ -28,14 +28,14 @@ from dml_tile.dxdispatch.model import (
     TileDispatchable,
     WriteFileCommand,
 )
-from dml_tile.dxdispatch.print_form import VALUES_AT_ONCE, printed
 from dml_tile.dxdispatch.resources import Contents, allocate, require_memory
 from dml_tile.dxdispatch.rules import INITIALIZED
 from dml_tile.dxdispatch.run_bounds import RunBounds
+from dml_tile.dxdispatch.values import VALUES_AT_ONCE, printed
 from dml_tile.errors import DmlError, RefusedModelError
 from dml_tile.execution.executor import BoundTile, CompiledTile, compile_tile, described
 from dml_tile.files.paths import AllowedFolders
-from dml_tile.files.replacement import replacement
+from dml_tile.files.whole import replacement
 from dml_tile.findings import Against, Finding, Severity, found_by
 from dml_tile.input_errors import unreadable
 from dml_tile.rules.binding import BIND_POINT_RULES, RANGE_RULES

@@ -1,8 +1,9 @@
-"""Writes descriptors as C++ source text."""
+"""Writes descriptors as C++ source text; the folder of the C++ header."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from dml_tile.descriptors.spellings import Enumerator
@@ -91,3 +92,8 @@ def _pointer(name: str, values: Sequence[int] | None) -> str:
 def _enumerator(spelling: Enumerator, c_type: str, value: int) -> str:
     written = spelling.write(value)
     return written if isinstance(written, str) else f"static_cast<{c_type}>({written})"
+
+
+def get_include() -> str:
+    """Return the folder to give a compiler with -I, so that ``#include <dml_tile/capture.h>`` is found."""
+    return str(Path(__file__).parent.parent / "include")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from dml_tile.files.reading import read_into
+from dml_tile.files.whole import read_into
 
 _HEADER_BYTES: Final = 2**16
 """The most that is read of a file for its header: NumPy makes room for whatever length a header promises."""

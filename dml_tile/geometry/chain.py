@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from dml_tile.geometry.axes import Axis, coalesce
-from dml_tile.geometry.byte_walk import dimensions_of, packing, unpacking
+from dml_tile.geometry.axes import Axis, coalesce, dimensions_of, packing, unpacking
 from dml_tile.geometry.layout import packed_strides
 
 MAX_STEPS: Final = 256

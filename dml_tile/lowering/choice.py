@@ -9,8 +9,7 @@ from typing import Final
 
 from dml_tile.directml.data_types import ELEMENT_SIZES, FLOATS, TensorDataType
 from dml_tile.directml.targets import Target
-from dml_tile.geometry.axes import Axis, coalesce
-from dml_tile.geometry.byte_walk import axes_in_units, dimensions_of, unpacking
+from dml_tile.geometry.axes import Axis, axes_in_units, coalesce, dimensions_of, unpacking
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.search import Chain, ChainTile, search_chain, single_tile, uniform_chain
 

@@ -26,7 +26,7 @@ from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import POISON, compile_tile, described
 from dml_tile.findings import Finding, found_by
-from dml_tile.geometry.byte_walk import ByteWalk
+from dml_tile.geometry.axes import ByteWalk
 from dml_tile.geometry.chain import MAX_STEPS
 from dml_tile.geometry.layout import packed_strides, round_up_4
 from dml_tile.lowering.choice import carriers, chains_of

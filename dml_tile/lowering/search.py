@@ -21,8 +21,7 @@ from typing import Final, NamedTuple
 
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import UINT_MAX
-from dml_tile.geometry.axes import Axis, coalesce
-from dml_tile.geometry.byte_walk import Dimension, axes_in_units, dimensions_of
+from dml_tile.geometry.axes import Axis, Dimension, axes_in_units, coalesce, dimensions_of
 from dml_tile.geometry.chain import can_be_chained, shortest_chain
 from dml_tile.geometry.layout import packed_strides
 

@@ -14,7 +14,7 @@ from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import TensorFlags
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
-from dml_tile.geometry.byte_walk import ByteWalk, Dimension
+from dml_tile.geometry.axes import ByteWalk, Dimension
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.rules import StepTensor, limits_are_met
 from dml_tile.lowering.search import ChainTile

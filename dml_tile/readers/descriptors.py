@@ -19,7 +19,7 @@ from dml_tile.directml.operators import is_operator
 from dml_tile.dxdispatch.fields import is_dxdispatch_model
 from dml_tile.dxdispatch.rules import ModelPart, PartKind, part_findings
 from dml_tile.errors import InputError, Problem
-from dml_tile.files.reading import open_without_waiting
+from dml_tile.files.whole import open_without_waiting
 from dml_tile.formats.json_text import Document, SourceText, parse_document, parse_json
 from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS, ProblemList, limited_problems, problems_of, unreadable
 from dml_tile.readers.captures import CapturedLine, is_capture

@@ -45,7 +45,7 @@ TASKS: Final = {
 GROUPS: Final = {
     # the modules that the names of dml_tile come from
     "Describe a tile": ("descriptors.tile", "directml.dtypes"),
-    "Check a descriptor": ("rules.check", "checks.through_back_end", "findings", "errors", "checks.catalogue"),
+    "Check a descriptor": ("rules.check", "findings", "errors", "checks.catalogue"),
     "Check models": ("checks.models", "checks.result", "checks.sweep"),
     "Choose a target": ("directml.targets", "simulation.target", "back_ends.webnn_limits"),
     "Tile arrays": (
@@ -57,7 +57,7 @@ GROUPS: Final = {
         "geometry.layout",
     ),
     "Lower a tile": ("lowering.lower", "lowering.steps"),
-    "Exchange structs with C": ("readers.c_structs", "emit.headers"),
+    "Exchange structs with C": ("readers.c_structs",),
     "Draw a tile, and write its code": ("pictures.picture", "emit.cpp"),
     "Test against a device": ("device", "rules.device", "bindings.resources"),
     "Enumerations": ("directml.enums", "directml.data_types"),

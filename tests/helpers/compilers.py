@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from dml_tile.emit.headers import get_include
+from dml_tile.emit.cpp import get_include
 
 CPP_TESTS: Final = Path(__file__).parent.parent / "cpp"
 COMPILERS: Final = tuple(name for name in ("g++", "clang++") if shutil.which(name))

@@ -10,8 +10,8 @@ from typing import Any, Final
 from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
 from dml_tile.dxdispatch.fields import model_findings
 from dml_tile.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
-from dml_tile.dxdispatch.print_form import printed
 from dml_tile.dxdispatch.resources import Contents, allocate
+from dml_tile.dxdispatch.values import printed
 from dml_tile.errors import Problem
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.findings import Severity

@@ -15,8 +15,7 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
-from dml_tile.geometry.axes import Axis
-from dml_tile.geometry.byte_walk import ByteWalk, dimensions_of
+from dml_tile.geometry.axes import Axis, ByteWalk, dimensions_of
 from dml_tile.geometry.chain import can_be_chained, shortest_chain
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.choice import carriers

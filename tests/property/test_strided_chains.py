@@ -17,7 +17,7 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described
-from dml_tile.geometry.byte_walk import ByteWalk, axes_in_units, dimensions_of, unpacking
+from dml_tile.geometry.axes import ByteWalk, axes_in_units, dimensions_of, unpacking
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.choice import chains_of
 from dml_tile.lowering.lower import lower

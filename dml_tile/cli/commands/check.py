@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dml_tile.cli.commands.formats import FormatsOption, invocation_of, reports_in, require_other_files, wanted_formats
+from dml_tile.cli.commands.formats import (
+    FormatsOption,
+    invocation_of,
+    replaced,
+    reports_in,
+    require_other_files,
+    wanted_formats,
+)
 from dml_tile.cli.commands.options import (
     Against,
     DimsOption,
@@ -25,7 +32,6 @@ from dml_tile.cli.commands.options import (
     split,
 )
 from dml_tile.cli.console import ExitStatus, complain, exit_on_file_errors
-from dml_tile.cli.output_files import replaced
 from dml_tile.errors import Problem
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from dml_tile.cli.commands.formats import print_text
 from dml_tile.cli.commands.options import named_targets, one_target
 from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, ExitStatus, complain
-from dml_tile.cli.output_files import print_text
 
 
 class Language(StrEnum):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from dml_tile.cli.commands.formats import print_text
 from dml_tile.cli.commands.options import (
     DimsOption,
     InferOption,
@@ -18,7 +19,6 @@ from dml_tile.cli.commands.options import (
     one_target,
 )
 from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of
-from dml_tile.cli.output_files import print_text
 from dml_tile.errors import Problem
 from dml_tile.geometry.chain import MAX_STEPS
 

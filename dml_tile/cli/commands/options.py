@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dml_tile.back_ends import BackEnd
-    from dml_tile.checks.selection import Selection
+    from dml_tile.checks.catalogue import Selection
     from dml_tile.cli.config import Config
     from dml_tile.directml.targets import Target
     from dml_tile.readers.model_tile import KnownShapes
@@ -217,7 +217,7 @@ def chosen(
 
 def chosen_rules(select: Sequence[str], ignore: Sequence[str], config: Config) -> Selection:
     """Return the rules that count. Each option replaces its setting."""
-    from dml_tile.checks.selection import Selection
+    from dml_tile.checks.catalogue import Selection
 
     settings = config.settings
     for option, given, configured in (("select", select, settings.select), ("ignore", ignore, settings.ignore)):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dml_tile.cli.commands.formats import print_text
 from dml_tile.cli.commands.options import named_targets, one_target, rules_named
 from dml_tile.cli.console import console_of
-from dml_tile.cli.output_files import print_text
 from dml_tile.directml.targets import DEFAULT_TARGET
 
 if TYPE_CHECKING:
@@ -131,6 +131,6 @@ def schema(
 
 def include_dir() -> None:
     """Print the folder of dml_tile/capture.h, for a compiler's -I."""
-    from dml_tile.emit.headers import get_include
+    from dml_tile.emit.cpp import get_include
 
     print_text(f"{get_include()}\n")

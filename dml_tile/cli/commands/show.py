@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from dml_tile.cli.commands.formats import replaced
 from dml_tile.cli.commands.options import (
     DimsOption,
     InferOption,
@@ -18,7 +19,6 @@ from dml_tile.cli.commands.options import (
     one_target,
 )
 from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of, exit_on_file_errors
-from dml_tile.cli.output_files import replaced
 from dml_tile.errors import DmlError, Problem
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import KnownShapes, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.functions import MICROSOFT, default_opset, inline, place
-from dml_tile.readers.onnx.inference import dimension_names, fix, nodes, with_types
-from dml_tile.readers.onnx.loops import take_declared
+from dml_tile.readers.onnx.inference import dimension_names, fix, nodes, take_declared, with_types
 from dml_tile.readers.onnx.onnxruntime import Inference, onnxruntime_inference
 from dml_tile.readers.onnx.values import Value
 from dml_tile.readers.onnx.walk import Found, Walk

@@ -15,8 +15,7 @@ from dml_tile.readers.model_tile import ONNXRUNTIME
 from dml_tile.readers.onnx.file import Unread, dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Operator, operator, place
-from dml_tile.readers.onnx.inference import inferred
-from dml_tile.readers.onnx.loops import Declared, body_of, is_kept, loop_carried, without_shape
+from dml_tile.readers.onnx.inference import Declared, body_of, inferred, is_kept, loop_carried, without_shape
 from dml_tile.readers.onnx.onnxruntime import Inference, is_folded, removed
 from dml_tile.readers.onnx.values import Value, ValueOrigin, common, input_origin, merged, node_origin, with_origins
 
