@@ -14,7 +14,7 @@ import xmlschema
 from jsonschema import Draft4Validator, Draft202012Validator
 
 from dml_tile.reports.formats import FORMATS
-from tests.helpers.check_files import BAD, INT64
+from tests.helpers.check_files import BAD, INT64, write
 from tests.helpers.command_line import Call
 from tests.helpers.hostile_names import HOSTILE_NAMES
 from tests.helpers.onnx_graphs import constant, model, tile_node, typed
@@ -74,16 +74,13 @@ def test_names_of_files(check: Call) -> None:
 
 
 def test_names_of_models_that_cannot_be_read(check: Call) -> None:
-    names = [f"{name.replace('/', '_')}.onnx" for name in HOSTILE_NAMES]
-    for name in names:
-        Path(name).mkdir()  # which no reader opens
-        Path(name, "x.txt").touch()
-    require_well_formed_outputs(check, *names)
+    for name in HOSTILE_NAMES:
+        write(f"{name.replace('/', '_')}.onnx/x.txt", "")  # a folder, which no reader opens
+    require_well_formed_outputs(check, *(str(path) for path in Path().glob("*.onnx")))
 
 
 def test_names_of_dispatchables_resources_and_commands(check: Call) -> None:
-    Path("a.json").write_text(json.dumps(hostile_model()))
-    found = require_well_formed_outputs(check, "a.json")
+    found = require_well_formed_outputs(check, write("a.json", hostile_model()))
     assert found["text"].count("DML-TILE-OutputTensor-Sizes") == len(HOSTILE_NAMES)
 
 
@@ -128,21 +125,19 @@ def test_a_name_that_a_run_tells(call: Call, name: str) -> None:
         require_safe_log(result.output)
 
 
-@pytest.mark.parametrize("command", [["lower", "-t", "4_0"], ["show", "-t", "4_0"]])
-def test_names_that_are_printed_with_tables_and_drawings(call: Call, command: list[str]) -> None:
+@pytest.mark.parametrize("command", ["lower", "show"])
+def test_names_that_are_printed_with_tables_and_drawings(call: Call, command: str) -> None:
     for name in HOSTILE_NAMES:
-        file = f"{name.replace('/', '_')}.json"
-        Path(file).write_text(json.dumps(hostile_model([name])))
-        require_safe_log(call(*command, "--", file).output)
+        file = write(f"{name.replace('/', '_')}.json", hostile_model([name]))
+        require_safe_log(call(command, "-t", "4_0", "--", file).output)
 
 
 @pytest.mark.parametrize("command", [["emit", "--lang"], ["lower", "-t", "4_0", "--format"]])
 @pytest.mark.parametrize("language", ["cpp", "python", "json"])
 def test_names_in_source_text(call: Call, command: list[str], language: str) -> None:
     for name in HOSTILE_NAMES:
-        file = f"{name.replace('/', '_')}.json"
         named = {"resources": {}, "dispatchables": {name: TILE | {"desc": TILE | INT64}}, "commands": []}
-        Path(file).write_text(json.dumps(named))
+        file = write(f"{name.replace('/', '_')}.json", named)
         result = call(*command, language, "--", file)
         assert result.exit_code == 0
         require_safe_log(result.stderr)

@@ -47,17 +47,14 @@ def by_name(path: Path, **input_shapes: tuple[int, ...]) -> dict[str, TileNode]:
 # What is read
 
 
-def test_burn_s_model_is_read() -> None:
-    assert read(MODELS / "burn_tile.ir.xml") == [TileNode("output_tensor", DIALECT, "f32", (2, 2), (2, 2))]
-
-
-def test_a_tensorflow_lite_model_is_read() -> None:
-    assert read(MODELS / "tile.tflite") == [TileNode("Tile->y", DIALECT, "f32", (None, 2), (2, 3))]
+def test_a_model_of_each_format_is_read(tmp_path: Path) -> None:
+    for path, nodes in (
+        (MODELS / "burn_tile.ir.xml", [TileNode("output_tensor", DIALECT, "f32", (2, 2), (2, 2))]),
+        (MODELS / "tile.tflite", [TileNode("Tile->y", DIALECT, "f32", (None, 2), (2, 3))]),
+        (tensorflow_tile(tmp_path / "g.pb"), [TileNode("tile", DIALECT, "f32", (None, 3), (2, 5))]),
+    ):
+        assert read(path) == nodes
     assert read(MODELS / "tile.tflite", x=(4, 2))[0].shape == (4, 2)
-
-
-def test_a_frozen_tensorflow_graph_is_read(tmp_path: Path) -> None:
-    assert read(tensorflow_tile(tmp_path / "g.pb")) == [TileNode("tile", DIALECT, "f32", (None, 3), (2, 5))]
 
 
 def test_a_tensorflow_saved_model_is_read_with_its_folder(tmp_path: Path) -> None:
@@ -69,29 +66,28 @@ def test_a_tensorflow_saved_model_is_read_with_its_folder(tmp_path: Path) -> Non
         read(saved / "other.pb")
 
 
-@pytest.mark.parametrize("data_type", sorted(TILE_1_TYPES))
+@pytest.mark.parametrize("data_type", [*sorted(TILE_1_TYPES), "dynamic"])
 def test_each_type_has_openvino_s_name(tmp_path: Path, data_type: str) -> None:
-    assert read(tile_ir(tmp_path / "m.xml", data_type=data_type))[0].data_type == data_type
-
-
-def test_shape_and_repeats_are_promoted(tmp_path: Path) -> None:
-    (longer,) = read(tile_ir(tmp_path / "longer.xml", [4, 1, 2]))
-    assert (longer.shape, longer.repeats) == ((1, 2, 3), (4, 1, 2))
-    (shorter,) = read(tile_ir(tmp_path / "shorter.xml", [2]))
-    assert (shorter.shape, shorter.repeats) == ((2, 3), (1, 2))
+    known = None if data_type == "dynamic" else data_type
+    assert read(tile_ir(tmp_path / "m.xml", data_type=data_type))[0].data_type == known
 
 
 @pytest.mark.parametrize(
-    ("repeats", "repeats_type"),
-    [([3, 2], "i4"), ([15, 1], "u4"), ([3, 2], "u8"), ([3, 2], "i32"), ([2**40, 2], "u64")],
-)
-def test_repeats_of_each_integer_type_are_read(tmp_path: Path, repeats: list[int], repeats_type: str) -> None:
-    (node,) = read(tile_ir(tmp_path / "m.xml", repeats, repeats_type=getattr(ov.Type, repeats_type)))
-    assert node.repeats == tuple(repeats)
-
-
-def test_a_negative_repeat_counts_as_0(tmp_path: Path) -> None:
-    assert read(tile_ir(tmp_path / "m.xml", [-3, 2]))[0].repeats == (0, 2)
+    ("repeats", "repeats_type", "shape", "expected"),
+    [
+        ([4, 1, 2], None, (1, 2, 3), (4, 1, 2)),
+        ([2], None, (2, 3), (1, 2)),
+        ([-3, 2], None, (2, 3), (0, 2)),
+        *((given, kind, (2, 3), tuple(given))
+          for given, kind in (([3, 2], "i4"), ([15, 1], "u4"), ([3, 2], "u8"), ([3, 2], "i32"), ([2**40, 2], "u64"))),
+    ],
+)  # fmt: skip
+def test_repeats_of_each_integer_type_are_read_and_promoted(
+    tmp_path: Path, repeats: list[int], repeats_type: str | None, shape: tuple[int, ...], expected: tuple[int, ...]
+) -> None:
+    options = {"repeats_type": getattr(ov.Type, repeats_type)} if repeats_type else {}
+    (node,) = read(tile_ir(tmp_path / "m.xml", repeats, **options))
+    assert (node.shape, node.repeats) == (shape, expected)
 
 
 def test_what_the_specification_rules_out_is_told(tmp_path: Path) -> None:
@@ -143,10 +139,6 @@ def test_what_is_known_at_run_time_only_is_left_open(tmp_path: Path) -> None:
         "bounded": ((None, 3), (2, 2)),
     }
     assert all(not node.error for node in nodes.values())
-
-
-def test_an_unknown_type_is_none(tmp_path: Path) -> None:
-    assert read(tile_ir(tmp_path / "m.xml", data_type="dynamic"))[0].data_type is None
 
 
 @pytest.mark.parametrize("name", ["x", "x_tensor"])
@@ -220,14 +212,11 @@ def test_tiles_are_found_in_every_body(tmp_path: Path) -> None:
     }
 
 
-def test_a_long_name_loses_its_middle(tmp_path: Path) -> None:
+def test_a_long_name_loses_its_middle_and_a_path_may_have_any_bytes(tmp_path: Path) -> None:
     (node,) = read(tile_ir(tmp_path / "m.xml", name=f"begin{'n' * 1000}end"))
     assert len(node.pointer) == MAX_POINTER_LENGTH
     assert node.pointer.startswith("begin")
     assert node.pointer.endswith("end")
-
-
-def test_a_path_may_have_any_bytes(tmp_path: Path) -> None:
     assert read(burn_tile(tmp_path / os.fsdecode(b"\xff\n.xml")))[0].repeats == (2, 2)
 
 
@@ -284,15 +273,9 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, name: str, contents:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ('offset="0"', 'offset="99999999999999"'),
-        ('offset="0"', 'offset="-8"'),
-        ('offset="0"', f'offset="{2**64 + 8}"'),
-        ('offset="0"', f'offset="{2**64 - 8}"'),
-        ('size="16"', 'size="99999999999999"'),
-        ('size="16"', 'size="8"'),
-        ('shape="2" offset', f'shape="{2**62}" offset'),
-        ('shape="2" offset', f'shape="{2**61 + 2}" offset'),
-        ('shape="2" offset', 'shape="-2" offset'),
+        *(('offset="0"', f'offset="{offset}"') for offset in (99999999999999, -8, 2**64 + 8, 2**64 - 8)),
+        *(('size="16"', f'size="{size}"') for size in (99999999999999, 8)),
+        *(('shape="2" offset', f'shape="{size}" offset') for size in (2**62, 2**61 + 2, -2)),
         ('element_type="f32"', 'element_type="f33"'),
         ('type="Tile"', 'type="Tilde"'),
         ('to-layer="3"', 'to-layer="33"'),
@@ -368,13 +351,16 @@ def test_a_document_type_is_refused(tmp_path: Path, declared: str) -> None:
         read(path)
 
 
-def test_an_entity_is_a_name_like_any_other(tmp_path: Path) -> None:
-    (node,) = read(burn_tile(tmp_path / "m.xml", ('name="output_tensor"', 'name="&e9;&amp;"')))
-    assert node.pointer == "&e9;&"
-
-
-def test_comments_before_the_model_are_allowed(tmp_path: Path) -> None:
-    assert read(burn_tile(tmp_path / "m.xml", ("<net ", "<!-- made by hand -->\n<!-- twice --><net ")))
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ('name="output_tensor"', 'name="&e9;&amp;"', "&e9;&"),
+        ("<net ", "<!-- made by hand -->\n<!-- twice --><net ", "output_tensor"),
+    ],
+    ids=["an entity is a name like any other", "comments before the model"],
+)
+def test_plain_xml_is_read(tmp_path: Path, old: str, new: str, name: str) -> None:
+    assert [node.pointer for node in read(burn_tile(tmp_path / "m.xml", (old, new)))] == [name]
 
 
 def test_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
