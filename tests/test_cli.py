@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dml_tile.checks.catalogue import RULES
+from dml_tile.cli.commands.options import named_back_ends, named_targets, rules_named
 from dml_tile.emit.schemas import schemas
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES
@@ -324,3 +326,16 @@ def test_what_cannot_be_read_stands_in_the_json_too(call: Call) -> None:
 
 def test_the_version_is_shown(call: Call) -> None:
     assert call("--version").stdout == f"dml-tile {version('dml-tile')}\n"
+
+
+@pytest.mark.parametrize(
+    ("offered", "word", "words"),
+    [
+        (named_targets, "windows-11-21", ["windows-11-21h2"]),
+        (rules_named, "DML-TILE-DataType", [rule for rule in RULES if rule.startswith("DML-TILE-DataType")]),
+        (named_back_ends, "chr", ["chromium"]),
+    ],
+)
+def test_names_that_begin_so_are_offered(offered: Callable[[str], list[str]], word: str, words: list[str]) -> None:
+    assert offered(word) == words
+    assert offered("no such name") == []
