@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
+from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.rules.check import check
 
@@ -55,6 +58,37 @@ def nested(sizes: Sequence[int], random: random.Random) -> list[int]:
         strides[i] = stride
         stride = stride * sizes[i] + (random.randint(1, 3) if random.random() < gaps else 0)
     return strides
+
+
+def byte_addresses(desc: TileOperatorDesc) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the addresses of the bytes that a tile reads, and where it writes each, in the order of its elements."""
+
+    def addresses(buffer: BufferTensorDesc) -> NDArray[np.int64]:
+        sizes = buffer.sizes or ()
+        strides = buffer.strides or packed_strides(sizes)
+        elements = np.zeros((), np.int64)
+        for size, stride in zip(sizes, strides, strict=True):
+            elements = np.add.outer(elements, np.arange(size) * stride)
+        return np.add.outer(elements, np.arange(1)) * ELEMENT_SIZES[buffer.data_type]
+
+    source, destination = described(desc)
+    element = np.arange(ELEMENT_SIZES[source.data_type])
+    reads = np.tile(addresses(source), (*(desc.repeats or ()), 1)) + element
+    return reads.ravel(), (addresses(destination) + element).ravel()
+
+
+def moves_whole_elements(desc: TileOperatorDesc, size: int) -> bool:
+    """Return whether all bytes move in elements of this size, by comparing them byte by byte."""
+    reads, writes = byte_addresses(desc)
+    order = np.argsort(writes)
+    reads, writes = reads[order], writes[order]
+    if len(writes) % size:
+        return False
+    steps = np.arange(size)
+    return all(
+        bool(((addresses[:, :1] % size == 0) & (addresses == addresses[:, :1] + steps)).all())
+        for addresses in (reads.reshape(-1, size), writes.reshape(-1, size))
+    )
 
 
 def steps_to(desc: TileOperatorDesc, target: Target, values: np.random.Generator) -> int | None:

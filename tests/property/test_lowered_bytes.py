@@ -8,23 +8,21 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
 from dml_tile.geometry.axes import Axis, ByteWalk, dimensions_of
 from dml_tile.geometry.chain import can_be_chained, shortest_chain
-from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.choice import carriers
 from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.rules.check import check
 from dml_tile.testing.drafts import drafts
 from tests.helpers.lowering_oracle import fewest_steps
+from tests.helpers.strided_tiles import GUARD, moves_whole_elements
 
-GUARD: Final = 0xA5
 TARGETS: Final = [
     *(Target.parse(level) for level in ("1_0", "2_1", "3_1", "4_0", "4_1", "6_4")),
     Target.parse("2_1", typed_uav_loads=False),
@@ -83,37 +81,6 @@ def test_a_lowering_writes_the_same_bytes_or_there_is_none(
     run_lowering(lowering, values, memory[16:])
     assert memory.tobytes() == expected.tobytes()
     assert values.tobytes() == given_values.tobytes()
-
-
-def byte_addresses(desc: TileOperatorDesc) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each byte that a tile writes, in the order of its elements, which it reads and where it goes."""
-
-    def addresses(buffer: BufferTensorDesc) -> NDArray[np.int64]:
-        sizes = buffer.sizes or ()
-        strides = buffer.strides or packed_strides(sizes)
-        elements = np.zeros((), np.int64)
-        for size, stride in zip(sizes, strides, strict=True):
-            elements = np.add.outer(elements, np.arange(size) * stride)
-        return np.add.outer(elements, np.arange(1)) * ELEMENT_SIZES[buffer.data_type]
-
-    source, destination = described(desc)
-    element = np.arange(ELEMENT_SIZES[source.data_type])
-    reads = np.tile(addresses(source), (*(desc.repeats or ()), 1)) + element
-    return reads.ravel(), (addresses(destination) + element).ravel()
-
-
-def moves_whole_elements(desc: TileOperatorDesc, size: int) -> bool:
-    """Tells whether all bytes move in elements of this size, seen byte by byte."""
-    reads, writes = byte_addresses(desc)
-    order = np.argsort(writes)
-    reads, writes = reads[order], writes[order]
-    if len(writes) % size:
-        return False
-    steps = np.arange(size)
-    return all(
-        bool(((addresses[:, :1] % size == 0) & (addresses == addresses[:, :1] + steps)).all())
-        for addresses in (reads.reshape(-1, size), writes.reshape(-1, size))
-    )
 
 
 @st.composite

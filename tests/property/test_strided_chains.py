@@ -18,11 +18,11 @@ from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described
 from dml_tile.geometry.axes import ByteWalk, axes_in_units, dimensions_of, unpacking
-from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.choice import chains_of
 from dml_tile.lowering.lower import lower
 from dml_tile.rules.check import check
-from tests.helpers.strided_tiles import compare, random_tile, steps_to
+from tests.helpers.descriptors import strided
+from tests.helpers.strided_tiles import compare, moves_whole_elements, random_tile, steps_to
 
 SMALLEST: Final = {"1_0": 2, "2_1": 1, "3_1": 1}
 """The bytes of the smallest element that Tile takes at a level."""
@@ -31,61 +31,21 @@ HALVED: Final = [2**i for i in range(8)]
 
 
 def five_dimensions(data_type: str) -> Iterator[TileOperatorDesc]:
-    """Each input of two by two elements in five dimensions with strides of 0 to 2, and each output of some orders."""
+    """Yield inputs of two elements in five dimensions with strides of 0 to 2, and inputs and outputs in all orders."""
 
-    def tile(strides: tuple[int, ...] | None, spread: tuple[int, ...] | None) -> TileOperatorDesc:
-        return TileOperatorDesc.from_input(
-            data_type=data_type, sizes=[2] * 5, repeats=[1] * 5, strides=strides, output_strides=spread
-        )
-
-    for strides in product(range(3), repeat=5):
-        yield tile(strides, None)
-    for order in permutations((1, 2, 4, 8, 16)):
-        yield tile(None, order)
-    for order in permutations((2, 6, 18, 54, 162)):
-        yield tile(None, order)
-        yield tile(order, None)
+    inputs = *product(range(3), repeat=5), *permutations((2, 6, 18, 54, 162))
+    outputs = *permutations((1, 2, 4, 8, 16)), *permutations((2, 6, 18, 54, 162))
+    yield from (strided(data_type, [2] * 5, strides, [1] * 5, None) for strides in inputs)
+    yield from (strided(data_type, [2] * 5, None, [1] * 5, spread) for spread in outputs)
 
 
 def eight_dimensions() -> Iterator[TileOperatorDesc]:
-    """INT64, whose halves take a ninth dimension at 3_1: the innermost gap and orders of the input and the output."""
+    """Yield tiles of INT64, whose halves take a ninth dimension at 3_1, in rotated and reversed orders."""
     for first in range(8):
         order = [2 * stride for stride in (*HALVED[first:], *HALVED[:first])]
-        for strides, spread in (
-            (order, None),
-            (None, order),
-            (order, order[::-1]),
-            (order, [2 * 3**i for i in range(8)]),
-        ):
-            yield TileOperatorDesc.from_input(
-                data_type="INT64", sizes=[2] * 8, repeats=[1] * 8, strides=strides, output_strides=spread
-            )
-
-
-def words(desc: TileOperatorDesc, size: int) -> dict[int, int] | None:
-    """The word that each written word of so many bytes takes from the input; None if one is not taken whole.
-
-    A tile of two elements copies word 0 to word 0 and any word to any other, and word 0 goes to word 0 in every tile.
-    So a chain of tiles does what this tells; and none moves what is smaller than the smallest word.
-    """
-    source, destination = described(desc)
-    element = ELEMENT_SIZES[source.data_type]
-    sizes = source.sizes or ()
-    read, written = np.arange(element), np.arange(element)
-    for i, count in enumerate(sizes):
-        gather = (source.strides or packed_strides(sizes))[i] * element
-        spread = (destination.strides or packed_strides(destination.sizes or ()))[i] * element
-        read = np.add.outer(np.arange(count) * gather, read).ravel()
-        written = np.add.outer(np.arange(count) * spread, written).ravel()
-    origin = dict(zip(written.tolist(), read.tolist(), strict=True))
-    taken: dict[int, int] = {}
-    for word in {address // size for address in origin}:
-        run = [origin.get(word * size + byte, -1) for byte in range(size)]
-        if run[0] < 0 or run[0] % size or run != list(range(run[0], run[0] + size)):
-            return None
-        taken[word] = run[0] // size
-    assert taken[0] == 0
-    return taken
+        spreads = order[::-1], [2 * 3**i for i in range(8)]
+        for strides, spread in ((order, None), (None, order), *((order, spread) for spread in spreads)):
+            yield strided("INT64", [2] * 8, strides, [1] * 8, spread)
 
 
 @pytest.mark.long
@@ -94,10 +54,11 @@ def words(desc: TileOperatorDesc, size: int) -> dict[int, int] | None:
     [("FLOAT32", "1_0", 0), ("UINT8", "1_0", 563), ("UINT8", "2_1", 0), ("UINT8", "3_1", 0)],
 )
 def test_each_small_tile_is_lowered_where_tiles_can_do_it(data_type: str, level: str, refused: int) -> None:
+    # A tile of two elements copies the first and any other, so a chain of such tiles does whatever whole elements can.
     target, values = Target.parse(level), np.random.default_rng(3)
     outcomes = {True: 0, False: 0}
     for desc in five_dimensions(data_type):
-        possible = words(desc, SMALLEST[level]) is not None
+        possible = moves_whole_elements(desc, SMALLEST[level])
         assert (steps_to(desc, target, values) is not None) == possible
         outcomes[possible] += 1
     assert outcomes == {True: 603 - refused, False: refused}
@@ -135,19 +96,16 @@ def test_the_steps_are_bounded_where_one_tile_spreads_the_output() -> None:
         searched += 1
 
 
+SCATTERED: Final = [2**20 + 1, 2**21 + 3, 2**22 + 5, 3, 5, 2**23 + 7, 11, 2**19 + 9]
+SPREAD: Final = [3 * 7**i for i in range(8)]
+
+
 @pytest.mark.parametrize(
     ("strides", "spread"),
-    [
-        ([1009, 2003, 4001, 7, 13, 29, 503, 251], None),
-        ([2**20 + 1, 2**21 + 3, 2**22 + 5, 3, 5, 2**23 + 7, 11, 2**19 + 9], None),
-        (None, [3 * 7**i for i in range(8)]),
-        ([2**20 + 1, 2**21 + 3, 2**22 + 5, 3, 5, 2**23 + 7, 11, 2**19 + 9], [3 * 7**i for i in range(8)]),
-    ],
+    [([1009, 2003, 4001, 7, 13, 29, 503, 251], None), (SCATTERED, None), (None, SPREAD), (SCATTERED, SPREAD)],
 )
 def test_a_hostile_tile_takes_no_longer(strides: list[int] | None, spread: list[int] | None) -> None:
-    desc = TileOperatorDesc.from_input(
-        data_type="INT64", sizes=[3] * 8, repeats=[2] * 8, strides=strides, output_strides=spread
-    )
+    desc = strided("INT64", [3] * 8, strides, [2] * 8, spread)
     assert not check(desc, "6_4")
     began = time.process_time()
     with contextlib.suppress(DmlError):
