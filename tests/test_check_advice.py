@@ -78,14 +78,14 @@ def test_an_onnx_model_where_none_is_read_is_named(call: Call) -> None:
 
 
 def test_a_command_for_standard_input_reads_a_file(check: Call) -> None:
-    told = check("-", "-t", "4_0", stdin=json.dumps(INT64)).stdout
-    assert "try: lower it (dml-tile lower - --target 4_0 < FILE), or ship DirectML" in told
+    printed = check("-", "-t", "4_0", stdin=json.dumps(INT64)).stdout
+    assert "try: lower it (dml-tile lower - --target 4_0 < FILE), or ship DirectML" in printed
 
 
 @pytest.mark.long
 def test_an_onnx_model_that_is_refused_for_its_rank_alone_may_go_through_onnxruntime(check: Call) -> None:
     save("a.onnx", 1, 1, 1, 2, 3)
     assert "try: --via ort: onnxruntime would hand over another descriptor" not in check("a.onnx").stdout
-    told = check(save("b.onnx", 2, 3), "-t", "2_1").stdout
-    assert "--via ort: onnxruntime would hand over another descriptor" in told
+    printed = check(save("b.onnx", 2, 3), "-t", "2_1").stdout
+    assert "--via ort: onnxruntime would hand over another descriptor" in printed
     assert "--via ort" not in check("b.onnx", "-t", "2_1", "--via", "chromium").stdout

@@ -28,7 +28,7 @@ def source(name: str, *, tiles: int = 1, unknown: int = 0, failing: int = 0, is_
 
 
 def summary(sources: Sequence[SourceSummary], *, is_terminal: bool = True, height: int = HEIGHT) -> list[str]:
-    """The lines of the summary of a check, on a terminal or in a file."""
+    """Return the lines of the summary of a check, on a terminal or in a file."""
     output = io.StringIO()
     console = Console(file=output, force_terminal=is_terminal, width=WIDTH, height=height, no_color=True)
     TextReport(ReportOptions(output.write, lambda: console)).end([], sources)
@@ -45,59 +45,46 @@ def headings(lines: Sequence[str]) -> list[str]:
 
 
 def save(name: str, repeats: Sequence[int] | None) -> str:
-    """A model of one tile, or, without repeats, of none."""
+    """Save a model of one tile, or, without repeats, of none."""
     tile = [constant("r", repeats), tile_node(name="t")] if repeats else [node("Relu", ["x"], ["y"])]
     onnx.save(model(*tile), name)
     return name
 
 
-# How much of it is shown
+# The number of models that are shown
 
 
-def test_the_summary_of_many_models_leaves_room_on_the_terminal() -> None:
-    lines = summary([source(f"m{number:02}.onnx") for number in range(40)])
-    assert len(lines) < HEIGHT - 2  # the counts may have a note above them, and the prompt follows
-    assert [row[0] for row in rows(lines)] == [f"m{number:02}.onnx" for number in range(HEIGHT - 10)]
-    assert lines[-1] == "and 20 more models, of which none fail"
+@pytest.mark.parametrize(
+    ("is_terminal", "height", "count", "shown"),
+    [(True, HEIGHT, 40, 20), (True, HEIGHT, 21, 21), (True, 1, 9, 5), (True, 15, 9, 5), (False, HEIGHT, 200, 200)],
+)
+def test_a_terminal_shows_as_many_models_as_leave_room_for_the_rest(
+    is_terminal: bool, height: int, count: int, shown: int
+) -> None:
+    names = [f"m{number:03}.onnx" for number in range(count)]
+    lines = summary(list(map(source, names)), is_terminal=is_terminal, height=height)
+    assert [row[0] for row in rows(lines)] == names[:shown]
+    assert lines[-1] == f"and {count - shown} more models, of which none fail" or shown == count
+    assert ("more models" in "".join(lines)) == (shown < count)
 
 
-def test_models_that_fit_are_all_shown_in_their_order() -> None:
-    sources = [source(f"m{number:02}.onnx", failing=number % 2) for number in range(HEIGHT - 9)]
-    lines = summary(sources)
-    assert [row[0] for row in rows(lines)] == [one.name for one in sources]
-    assert "more models" not in "".join(lines)
-
-
-@pytest.mark.parametrize("height", [1, 12, 15])
-def test_a_low_terminal_shows_a_few_models(height: int) -> None:
-    lines = summary([source(f"{number}.onnx") for number in range(9)], height=height)
-    assert [row[0] for row in rows(lines)] == [f"{number}.onnx" for number in range(5)]
-    assert lines[-1] == "and 4 more models, of which none fail"
-
-
-def test_what_is_no_terminal_gets_all_models() -> None:
-    lines = summary([source(f"m{number:03}.onnx") for number in range(200)], is_terminal=False)
-    assert len(rows(lines)) == 200
-    assert "more models" not in "".join(lines)
-
-
-def test_models_that_fail_or_were_not_read_whole_come_first() -> None:
+def test_models_that_fail_or_were_not_read_whole_come_first_unless_all_fit() -> None:
     sources = [source(f"m{number:02}.onnx") for number in range(40)]
     sources += [source("fails.onnx", failing=1), source("unread.onnx", tiles=0, is_whole=False)]
     lines = summary(sources)
     assert [row[0] for row in rows(lines)][:3] == ["fails.onnx", "unread.onnx", "m00.onnx"]
     assert lines[-1] == "and 22 more models, of which none fail"
+    assert len(lines) < HEIGHT - 2  # the counts may have a note above them, and the prompt follows
+    assert [row[0] for row in rows(summary(sources[-3:]))] == ["m39.onnx", "fails.onnx", "unread.onnx"]
 
 
-@pytest.mark.parametrize(
-    ("count", "told"), [(21, "1 fails or could not be read whole"), (24, "4 fail or could not be read whole")]
-)
-def test_failing_models_that_are_not_shown_are_counted(count: int, told: str) -> None:
+@pytest.mark.parametrize(("count", "fail"), [(21, "1 fails"), (24, "4 fail")])
+def test_failing_models_that_are_not_shown_are_counted(count: int, fail: str) -> None:
     sources = [source(f"m{number:02}.onnx") for number in range(9)]
     sources += [source(f"f{number:02}.onnx", failing=number % 2, is_whole=bool(number % 2)) for number in range(count)]
     lines = summary(sources)
     assert {row[0][0] for row in rows(lines)} == {"f"}
-    assert lines[-1] == f"and {count - 11} more models, of which {told}"
+    assert lines[-1] == f"and {count - 11} more models, of which {fail} or could not be read whole"
 
 
 def test_models_without_tiles_are_one_line() -> None:

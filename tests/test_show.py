@@ -1,15 +1,21 @@
-"""``dml-tile show``, as a person would use it; the pictures themselves have tests of their own."""
+"""``dml-tile show`` on the command line, and ``show`` in Python; pictures have tests of their own."""
 
 from __future__ import annotations
 
+import ctypes
 import json
+from pathlib import Path
 from typing import Any, Final
+from xml.etree import ElementTree
 
 import onnx
 import pytest
 
+import dml_tile
 from dml_tile.cli.commands.show import MAX_TILES
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from tests.helpers.command_line import Call
+from tests.helpers.descriptors import GOOD, page_tile
 from tests.helpers.drawn_tiles import HUGE, SHARED, write
 from tests.helpers.dxdispatch_models import tile_json
 from tests.helpers.onnx_graphs import constant, model, tile_node, typed
@@ -117,3 +123,54 @@ def test_the_largest_of_tensors_is_shown_in_part(show: Call) -> None:
     assert result.exit_code == 1
     assert result.stdout.count("elements, in the order of their addresses") == 2
     assert len(result.stdout) < 100_000
+
+
+# In Python and in notebooks
+
+
+INT64 = TileOperatorDesc.from_input(data_type="INT64", sizes=[2, 3], repeats=[1, 2])
+
+
+def test_a_notebook_draws_a_tile() -> None:
+    picture = dml_tile.show(GOOD)
+    assert isinstance(picture, dml_tile.Picture)
+    assert ElementTree.fromstring(picture.svg).tag.endswith("svg")
+    assert picture.svg in picture._repr_html_()
+    assert picture.html.startswith("<!DOCTYPE html>")
+
+
+def test_a_picture_is_what_the_command_line_draws(show: Call) -> None:
+    show("-", "--output", "image.svg", stdin=GOOD.model_dump_json(by_alias=True))
+    drawn = Path("image.svg").read_text(encoding="utf-8")
+    assert dml_tile.show(GOOD).svg.replace("descriptor: accepted", "-: accepted") == drawn
+
+
+def test_a_picture_has_the_findings_at_its_target() -> None:
+    assert "DML-TILE-DataType-level" in dml_tile.show(INT64, "windows-11-21h2").svg
+    assert "DML-TILE-DataType-level" not in dml_tile.show(INT64).svg
+    with dml_tile.simulate("windows-11-21h2"):
+        assert "DML-TILE-DataType-level" in dml_tile.show(INT64).html
+    with pytest.raises(ValueError, match="windows-12"):
+        dml_tile.show(INT64, "windows-12")
+
+
+@pytest.mark.parametrize("desc", [None, OperatorDesc(type=67, desc=None), page_tile(InputTensor=None)])
+def test_a_picture_has_the_reason_why_a_tile_cannot_be_drawn(desc: OperatorDesc | TileOperatorDesc | None) -> None:
+    assert "cannot be drawn" in dml_tile.show(desc).svg
+
+
+@pytest.mark.parametrize("source", [1, "tile", True, dml_tile.DML_OPERATOR_DESC(), ctypes.c_void_p(1)])
+def test_functions_of_descriptors_take_no_address(source: Any) -> None:
+    names = "show", "check", "require", "lowest_level", "lower", "execute", "cpp_text", "compile_tile"
+    others: dict[str, list[Any]] = {"lower": ["6_4"], "execute": [b"", bytearray()]}
+    for name in names:
+        with pytest.raises(TypeError):
+            getattr(dml_tile, name)(source, *others.get(name, []))
+
+
+def test_a_struct_is_drawn_lowered_and_written_as_code() -> None:
+    read = dml_tile.read_operator_desc(dml_tile.write_operator_desc(INT64))
+    assert read is not None
+    assert dml_tile.show(read) == dml_tile.show(OperatorDesc(type=70, desc=INT64))
+    assert dml_tile.lower(read, "windows-10-2004").steps
+    assert dml_tile.cpp_text(read, "tile").splitlines()[-1].startswith("const DML_OPERATOR_DESC tile_operator = ")

@@ -150,9 +150,9 @@ def test_fields_known_at_run_time_only_count_as_a_note(check: Call) -> None:
     assert check("a.onnx", "--fail-on", "note").exit_code == 1
     result = check("a.onnx", "--format", "json")
     assert result.exit_code == 0
-    told = only(result.stdout)
-    assert (told["verdict"], told["so_far"], told["ok"]) == ("accepted", True, True)
-    assert (told["tile"], told["unknown"]) == ("FLOAT32 {N,3} x {1,2} -> {N,6}", ["InputTensor.Sizes[0] (N)"])
+    tile = only(result.stdout)
+    assert (tile["verdict"], tile["so_far"], tile["ok"]) == ("accepted", True, True)
+    assert (tile["tile"], tile["unknown"]) == ("FLOAT32 {N,3} x {1,2} -> {N,6}", ["InputTensor.Sizes[0] (N)"])
 
 
 FORMATS = ("text", "html", "markdown", "github", "azure", "sarif", "junit", "json", "jsonl")

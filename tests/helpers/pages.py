@@ -1,4 +1,4 @@
-"""Markdown pages, and doing what their examples say.
+"""Markdown pages, and the run of their examples.
 
 A fenced block of ``console`` is commands and what they print; of ``python``, code whose comments behind ``print(…)``
 begin what is printed. A block below a line of a file's name and a colon is that file.
@@ -34,13 +34,13 @@ class Block(NamedTuple):
 
 
 def blocks_of(page: str) -> Iterator[Block]:
-    """The fenced blocks of a page."""
+    """Yield the fenced blocks of a page."""
     for match in _BLOCK.finditer(page):
         yield Block(match["language"], match["text"], match["file"], match.span("text"))
 
 
 def commands_of(console: str) -> list[tuple[str, str]]:
-    """The commands in a block of ``console``, each with what is shown below it."""
+    """Return the commands in a block of ``console``, each with the output shown below it."""
     _, *parts = _COMMAND.split(console)
     return list(zip(parts[::2], parts[1::2], strict=True))
 

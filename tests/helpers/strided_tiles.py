@@ -92,7 +92,7 @@ def moves_whole_elements(desc: TileOperatorDesc, size: int) -> bool:
 
 
 def steps_to(desc: TileOperatorDesc, target: Target, values: np.random.Generator) -> int | None:
-    """The steps of a tile's lowering, after they wrote the same bytes; None if its elements cannot stay whole."""
+    """Return the number of steps of a tile's lowering, which must write the same bytes; None if elements are split."""
     try:
         lowering = lower(desc, target)
     except DmlError as error:

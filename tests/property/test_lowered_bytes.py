@@ -85,7 +85,7 @@ def test_a_lowering_writes_the_same_bytes_or_there_is_none(
 
 @st.composite
 def small_axes(draw: st.DrawFn) -> tuple[Axis, ...]:
-    """The axes of a small tile, with gaps in the input and the output."""
+    """Draw the axes of a small tile, with gaps in the input and the output."""
     rank = draw(st.integers(1, 4))
     sizes = draw(st.lists(st.integers(1, 2), min_size=rank, max_size=rank))
     repeats = draw(st.lists(st.integers(1, 3), min_size=rank, max_size=rank))

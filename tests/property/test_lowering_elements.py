@@ -68,7 +68,7 @@ def reachable() -> set[Contents]:
 
 
 def refusals(desc: TileOperatorDesc) -> set[str]:
-    """The rules that keep a tile from being lowered to level 1_0."""
+    """Return the rules that keep a tile from being lowered to level 1_0."""
     try:
         lower(desc, "1_0")
     except DmlError as error:
