@@ -11,8 +11,11 @@ import pytest
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx, openvino
+from dml_tile.directml.data_types import TensorDataType
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
+from dml_tile.geometry.axes import Axis
+from dml_tile.lowering.choice import covering_tiles
 from dml_tile.lowering.lower import lower, lower_request, run_lowering
 from dml_tile.lowering.rules import LOWERING_RULES
 from dml_tile.rules.check import check
@@ -369,3 +372,10 @@ def test_a_request_that_a_descriptor_can_hold_is_lowered_as_that() -> None:
     for target in ("1_0", "3_1", "4_1"):
         desc = row("INT64", [2, 1, 3], [1, 2, 2])
         assert lower_request(request, target).steps == lower(desc, target).steps
+
+
+def test_one_tile_covers_the_axes_that_it_can_walk() -> None:
+    axes = [Axis(3, 8, 4), Axis(4, 1, 1)]
+    (tile,) = covering_tiles(axes, [TensorDataType.UINT32], 4, 1) or ()
+    assert tile.carrier == TensorDataType.UINT32
+    assert covering_tiles(axes, [TensorDataType.UINT32], 4, 0) is None
