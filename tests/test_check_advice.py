@@ -32,7 +32,9 @@ def test_a_dim_that_no_model_has_is_an_error_with_near_names(check: Call) -> Non
 
 
 def test_of_a_model_with_many_names_of_dimensions_those_that_were_asked_for_are_known(check: Call) -> None:
-    save("a.onnx", *(f"n{i:04}" for i in range(MAX_DIMENSION_NAMES)), "z", "zz")
+    names = [*(f"n{i:04}" for i in range(MAX_DIMENSION_NAMES)), "z", "zz"]
+    inputs = [typed("x", [2, 3]), *(typed(f"{i}", names[i : i + 64]) for i in range(0, len(names), 64))]
+    onnx.save(model(constant("r", (1, 2)), tile_node(), inputs=inputs), "a.onnx")
     assert "no model names" not in check("a.onnx", "--dim", "zz=4").stderr
     assert "did you mean n0" in check("a.onnx", "--dim", "n000=4").stderr
 
