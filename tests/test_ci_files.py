@@ -150,8 +150,13 @@ def test_the_action_takes_the_project_s_paths() -> None:
     assert run_check(TARGETS="vista").returncode == 2
 
 
-@pytest.mark.parametrize("variable", ["PATHS", "TARGETS", "ARGUMENTS", "FORMATS", "FOLDER"])
-@pytest.mark.parametrize("hostile", ["$(touch owned)", "`touch owned`", "; touch owned", '"; touch owned; "', "* ?"])
+@pytest.mark.parametrize(
+    ("variable", "hostile"),
+    [
+        *(("PATHS", text) for text in ("$(touch owned)", "`touch owned`", "; touch owned", '"; touch owned; "', "* ?")),
+        *((name, '$(touch owned) "; touch owned; "') for name in ("TARGETS", "ARGUMENTS", "FORMATS", "FOLDER")),
+    ],
+)
 def test_no_input_of_the_action_is_run_or_expanded(variable: str, hostile: str) -> None:
     write("a.json", TILE)
     done = run_check(**{"PATHS": "a.json"} | {variable: hostile})
