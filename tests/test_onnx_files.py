@@ -101,7 +101,7 @@ def test_messages_nested_without_end_are_refused(tmp_path: Path) -> None:
     ("make", "reason"),
     [
         (Path.mkdir, "is not a regular file"),
-        (os.mkfifo, "is not a regular file"),
+        (lambda path: os.mkfifo(path), "is not a regular file"),
         (Path.exists, "cannot be read: No such file"),
     ],
 )
