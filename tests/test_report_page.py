@@ -1,10 +1,11 @@
-"""The report page: its sections, and names from files, which stay text."""
+"""The report page and the Markdown summary: their sections, and names from files, which stay text."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import repeat
@@ -14,12 +15,14 @@ import pytest
 
 from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.file_check import SourceSummary
+from dml_tile.checks.result import Result
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.errors import Problem
 from dml_tile.findings import Against
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS, TileNode
+from dml_tile.reports import markdown
 from dml_tile.reports.markup import hash_source
 from dml_tile.reports.page_sections import MAX_LISTED
 from tests.helpers.check_files import BAD, TILE, write
@@ -37,6 +40,7 @@ from tests.helpers.report_pages import (
     details,
     page,
     parsed,
+    report_of,
     rows,
     section,
 )
@@ -188,7 +192,8 @@ def test_parts_that_cannot_be_read_are_listed() -> None:
 def test_a_field_has_its_line_where_the_source_is_json(check: Call) -> None:
     write("a.json", BAD)
     Path("b.json").write_text('[\n{"InputTensor": 3}]')
-    check("a.json", "b.json", "--report", "report.html")
+    check("a.json", "b.json", "--report", "report.html", "--format", "markdown:summary.md")
+    assert "was expected (line 11)" in Path("summary.md").read_text("utf-8")
     html = Path("report.html").read_text("utf-8")
     assert "but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected (line 11)" in details(html)[0]
     assert section(html, "not-read").text.endswith("(line 2)")
@@ -312,3 +317,60 @@ def test_a_page_that_cannot_be_written_is_reported(check: Call, options: list[st
     result = check(str(EXAMPLES / "tile.json"), *options)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+# Markdown
+
+
+def summary(*tiles: Sequence[Result], problems: Sequence[tuple[str, Problem]] = ()) -> str:
+    return report_of("markdown", tiles, problems)
+
+
+def test_the_heading_of_markdown_counts_tiles_and_unread_files() -> None:
+    text = summary(checked(LONG, OLD, NEW), checked(SHORT, OLD, NEW), problems=[("b.json", Problem("/1", "is bad"))])
+    heading, _, problem, *_ = text.splitlines()
+    assert heading == "## Tiles on DirectML: 1 file not read, 1 refused, 1 accepted"
+    assert problem == r"- **b.json\#/1** cannot be read: is bad"
+    assert summary() == "## Tiles on DirectML: no tiles\n"
+
+
+def test_the_table_in_markdown_has_a_row_for_each_tile_the_refused_first() -> None:
+    lines = summary(checked(SHORT, OLD, NEW), checked(LONG, OLD, NEW)).splitlines()
+    assert [line for line in lines if line.startswith("|")] == [
+        "| Tile | windows-10-2004 (2_0) | 6_4 | Lowest level | Oldest Windows |",
+        "| --- | --- | --- | --- | --- |",
+        "| a.json\\#/long | ✕ refused | ✓ accepted | 4_1 | windows-11-22h2 |",
+        "| a.json\\#/short | ✓ accepted | ✓ accepted | 1_0 | windows-10-1903 |",
+    ]
+
+
+def test_a_finding_stands_in_markdown_once_with_its_targets_and_lowering() -> None:
+    text = summary(checked(LONG, OLD, MIDDLE, NEW))
+    assert len(re.findall(r"^- error \[DML-TILE-DataType-level\]\(https://", text, re.MULTILINE)) == 1
+    assert " at windows-10-2004 (2_0), windows-11-21h2 (4_0): InputTensor.DataType, OutputTensor.DataType: " in text
+    assert "  - try: lower it, or ship DirectML 1.7.0 or later with the application\n" in text
+    assert "\n    dml-tile lower a.json --target windows-10-2004 --pointer /long\n" in text
+
+
+def test_notes_stand_in_markdown_below_a_tile_that_has_some() -> None:
+    (result,) = checked(SHORT)
+    assert "###" not in summary([result])
+    assert "- note: 2 findings in the baseline\n" in summary([replace(result, known=checked(LONG, MIDDLE)[0].findings)])
+
+
+def test_names_are_text_in_markdown_too() -> None:
+    name = f"{HOSTILE}|`*_[x](https://example.org)"
+    text = summary(checked(JsonDescriptor(name, WRONG.desc), source=name), problems=[(name, Problem(name, name))])
+    without_escapes = re.sub(r"\\[^\n]", "", text)
+    assert "<" not in without_escapes
+    assert "`" not in without_escapes
+    assert not re.search(r"https://(?!learn\.microsoft\.com)", without_escapes)
+    assert {line.count("|") for line in without_escapes.splitlines() if line.startswith("|")} == {5}
+
+
+def test_a_long_list_in_markdown_is_cut_and_counted() -> None:
+    many = markdown.MAX_LISTED + 2
+    text = summary(*[checked(WRONG)] * many, *[checked(SHORT)] * many, problems=[("a", Problem("", "is bad"))] * many)
+    assert text.count("| ✕ refused") == text.count("| ✓ accepted") == markdown.MAX_LISTED
+    assert "Not listed: 2 refused, 2 accepted.\n" in text
+    assert "- and 2 more that cannot be read\n" in text
