@@ -1,16 +1,21 @@
-"""The example of a library with a fallback: its tests pass, at each of its targets, in one run."""
+"""The examples: a library with a fallback, tested at each of its targets in one run, and a C++ project, by CTest."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 import pytest
 
+from tests.helpers.compilers import CPP_TESTS, needs_compiler
 from tests.helpers.pages import blocks_of
 from tests.helpers.paths import EXAMPLES, ROOT
 from tests.helpers.plugin_runs import OTHERS, without
@@ -26,7 +31,7 @@ def pytest_in_a_process(*arguments: str, **environment: str) -> subprocess.Compl
     return subprocess.run(command, cwd=ROOT, env=clean | environment, capture_output=True, check=False, text=True)
 
 
-def test_it_passes_at_the_targets_of_its_ini_file() -> None:
+def test_the_fallback_passes_at_the_targets_of_its_ini_file() -> None:
     done = pytest_in_a_process(str(EXAMPLES / "fallback"))
     assert re.findall(r"^examples/fallback/test_tiler\.py::(\S+) (\w+)", done.stdout, re.MULTILINE) == [
         ("test_labels_are_tiled[windows-10-2004]", "PASSED"),
@@ -39,7 +44,7 @@ def test_it_passes_at_the_targets_of_its_ini_file() -> None:
     assert done.returncode == 0
 
 
-def test_another_target_can_be_chosen_for_it() -> None:
+def test_another_target_can_be_chosen_for_the_fallback() -> None:
     done = pytest_in_a_process(str(EXAMPLES / "fallback"), DML_TILE_TARGET="6_4")
     assert "1 passed, 1 deselected" in done.stdout
     assert done.returncode == 0
@@ -67,3 +72,39 @@ def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
         "test_a_refused_way_is_not_dispatched": 3,
         "test_every_tile_that_the_target_takes": 3,
     }
+
+
+# C++
+
+CMAKE: Final = shutil.which("cmake")
+CTEST: Final = shutil.which("ctest")
+HAS_LIBPYTHON: Final = (
+    bool(sysconfig.get_config_var("Py_ENABLE_SHARED"))
+    or Path(str(sysconfig.get_config_var("LIBDIR")), str(sysconfig.get_config_var("LDLIBRARY"))).is_file()
+)
+
+
+def ran(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+
+@needs_compiler
+@pytest.mark.skipif(not (CMAKE and CTEST and find_spec("pybind11")), reason="needs cmake and pybind11")
+@pytest.mark.skipif(not HAS_LIBPYTHON, reason="needs libpython to embed")
+def test_the_cpp_project_builds_and_a_wrong_descriptor_fails_with_its_reason(tmp_path: Path) -> None:
+    assert CMAKE
+    assert CTEST
+    options = (f"-DDIRECTML_INCLUDE_DIRS={CPP_TESTS}", f"-DPython_EXECUTABLE={sys.executable}")
+    for step in (("-S", EXAMPLES / "cpp", "-B", tmp_path, *options), ("--build", tmp_path)):
+        made = ran(CMAKE, *step)
+        assert made.returncode == 0, made.stdout + made.stderr
+    tested = ran(CTEST, "--test-dir", tmp_path, "--output-on-failure")
+    assert "100% tests passed, 0 tests failed out of 4" in tested.stdout, tested.stdout + tested.stderr
+    surroundings = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    failing = subprocess.run(
+        [tmp_path / "test_tiles", "odd", "6_4"], capture_output=True, text=True, check=False, env=surroundings
+    )
+    assert failing.returncode == 1
+    (reason,) = failing.stdout.splitlines()[1:]
+    assert reason.startswith("[DML-BUFFER-TotalTensorSizeInBytes-minimum] InputTensor.TotalTensorSizeInBytes: ")
+    assert reason.endswith("6 was provided, but at least 8 was expected")
