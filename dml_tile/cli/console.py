@@ -140,19 +140,19 @@ def ending_by_exceptions() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-class OutOfTimeError(BaseException):
-    """The block of ``at_most`` took too long."""
+class _OutOfTimeError(BaseException):
+    """Ends a block, whatever errors that one handles."""
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise OutOfTimeError in the block, which the main thread runs, once it has taken so many seconds.
+    """End the block, which the main thread runs, once it has taken so many seconds. Raises TimeoutError.
 
     Where there is no alarm, as on Windows, a block that waits for another program is not interrupted.
     """
 
     def ring(number: int, frame: FrameType | None) -> NoReturn:
-        raise OutOfTimeError
+        raise _OutOfTimeError
 
     before = signal.signal(_ALARM, ring)
     timer = None
@@ -164,6 +164,8 @@ def at_most(seconds: float) -> Iterator[None]:
             timer.daemon = True
             timer.start()
         yield
+    except _OutOfTimeError:
+        raise TimeoutError from None
     finally:
         if timer is None:
             signal.setitimer(signal.ITIMER_REAL, 0)

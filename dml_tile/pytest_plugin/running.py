@@ -238,7 +238,7 @@ class Attempt:
         """End what the test left open, and return what is wrong with that and with what its code hides."""
         left = [entered for entered in PROCESS.open if entered.test == PROCESS.test.number]
         for entered in left:
-            entered.owner.end(entered)
+            PROCESS.end(entered)
         how = "enter it in a `with` block, or end it in a fixture"
         wrong = [f"the test left {entered.owner!r} open; {how}" for entered in left]
         wrong += [f"{unused!r} of {unused.where} was never entered; {how}" for unused in PROCESS.unused]

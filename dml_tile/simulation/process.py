@@ -121,6 +121,7 @@ class Process:
             self._change()
 
     def end(self, entered: Entered) -> None:
+        CONTEXT.set(tuple(other for other in CONTEXT.get() if other is not entered))
         with self.lock:
             entered.is_open = False
             self.open.remove(entered)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial, wraps
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.errors import TargetError
@@ -23,7 +23,6 @@ from dml_tile.simulation.process import CONTEXT, PROCESS, UNNAMED, Entered, call
 VARIABLE: Final = "DML_TILE_TARGET"
 """The environment variable that names the default target of a process; commands and the plugin take several."""
 
-Scope: TypeAlias = Literal["process", "context"]
 Decorated = TypeVar("Decorated")
 _Block: TypeAlias = AbstractContextManager[object]
 
@@ -130,7 +129,7 @@ def complaint(message: str) -> TargetError:
     return TargetError(message)
 
 
-def simulate(target: TargetLike, *, scope: Scope = "process") -> Simulation:
+def simulate(target: TargetLike, *, scope: Literal["process", "context"] = "process") -> Simulation:
     """Make a target the current one: in a ``with`` block, or in what it decorates.
 
     It holds in the whole process: in all threads and tasks, and in child processes. The innermost one counts; they end
@@ -152,8 +151,8 @@ class Simulation:
     and TestCases. For a test that pytest collects, it stands for ``@pytest.mark.dml(targets=[...])``.
     """
 
-    def __init__(self, target: TargetLike, *, scope: Scope = "process") -> None:
-        if scope not in get_args(Scope):
+    def __init__(self, target: TargetLike, *, scope: Literal["process", "context"] = "process") -> None:
+        if scope not in ("process", "context"):
             raise ValueError(f"scope is {scope!r}; expected 'process' or 'context'")
         self.target = Target.parse(target)
         self.scope = scope
@@ -179,13 +178,8 @@ class Simulation:
             here = [entered for entered in own if entered in CONTEXT.get()]
             for entered in (here or own)[-1:]:  # none, if the test that left it open has ended
                 later = PROCESS.open[PROCESS.open.index(entered) + 1 :]
-                self.end(entered)
+                PROCESS.end(entered)
                 self._require_last(later)
-
-    def end(self, entered: Entered) -> None:
-        """End one of its simulations, whatever was entered since."""
-        CONTEXT.set(tuple(other for other in CONTEXT.get() if other is not entered))
-        PROCESS.end(entered)
 
     def _require_last(self, later: list[Entered]) -> None:
         """Raise TargetError if a simulation of another target began later, and is open: the two run at once."""
@@ -201,7 +195,7 @@ class Simulation:
         if PROCESS.is_watched:
             sys.modules["pytest"].mark.dml(targets=[self.target], simulation=self)(decorated)
 
-    def in_call(self, wrapper: object, *_: object) -> _Block:
+    def _in_call(self, wrapper: object, *_: object) -> _Block:
         """Return the block in which a decorated function runs: an empty one if the plugin sets the test's target."""
         return nullcontext() if wrapper in PROCESS.spared else self
 
@@ -220,7 +214,7 @@ class Simulation:
                 f"returned; write `with simulate({self.target.name!r}):` in it"
             )
         elif isinstance(made, _FUNCTIONS):
-            made = _decorated_function(made, self.in_call)
+            made = _decorated_function(made, self._in_call)
             made.__dml_simulation__ = getattr(decorated, "__dml_simulation__", self)  # the innermost counts
             if made.__name__.startswith("test"):  # pytest refuses markers on fixtures
                 self.mark(made)
@@ -260,7 +254,7 @@ def _decorate_class(decorated: Any, members: Iterable[str]) -> None:
         simulation: Callable[..., _Block] = _simulation_of_test_case
     else:
         names = {name for name in members if name.startswith("test")}
-        simulation = decorated.__dml_simulation__.in_call
+        simulation = decorated.__dml_simulation__._in_call
     for name in sorted(names):
         method = inspect.getattr_static(decorated, name, None)
         function = method.__func__ if isinstance(method, classmethod | staticmethod) else method

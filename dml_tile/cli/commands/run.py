@@ -14,7 +14,7 @@ import typer
 
 from dml_tile.cli.commands.formats import print_bytes, print_text
 from dml_tile.cli.commands.options import Against, AgainstOption, TargetsOption, one_target
-from dml_tile.cli.console import FINDINGS, UNREADABLE, OutOfTimeError, at_most, complain, console_of, run_tile
+from dml_tile.cli.console import FINDINGS, UNREADABLE, at_most, complain, console_of, run_tile
 
 _NO_DXDISPATCH_MODEL: Final = (
     "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file"
@@ -86,13 +86,13 @@ def run(
     except InputError as error:
         complain(model, error.problems)
         raise typer.Exit(UNREADABLE) from None
+    except TimeoutError:
+        complain(model, [Problem("", f"the run took longer than {max_time} s; --max-time allows more")])
+        raise typer.Exit(UNREADABLE) from None
     except OSError as error:
         if error.filename is None:
             raise  # it is standard output's
         complain(model, [Problem("", f"{error.filename}: {error.strerror}")])
-        raise typer.Exit(UNREADABLE) from None
-    except OutOfTimeError:
-        complain(model, [Problem("", f"the run took longer than {max_time} s; --max-time allows more")])
         raise typer.Exit(UNREADABLE) from None
     except MemoryError:
         complain(model, [Problem("", "there is not enough memory")])
