@@ -61,17 +61,6 @@ def test_another_operator_cannot_be_drawn(desc: OperatorDesc | None) -> None:
 # Rows
 
 
-def test_rows_break_where_the_tensor_s_do() -> None:
-    _, output = drawn(picture([1, 1, 2, 3], [1, 1, 2, 2]))
-    assert grid(output) == {
-        "0": "0A 1A 2A 0B 1B 2B",
-        "6": "3A 4A 5A 3B 4B 5B",
-        "12": "0C 1C 2C 0D 1D 2D",
-        "18": "3C 4C 5C 3D 4D 5D",
-    }
-    assert output.distances == ("+0", "+1", "+2", "+3", "+4", "+5")
-
-
 def test_a_row_that_is_too_long_is_cut_into_even_pieces() -> None:
     _, output = drawn(picture([2, 3], [1, 3], "INT16"), width=30)
     assert grid(output) == {
