@@ -21,6 +21,13 @@ from typing import Any
 from dml_tile.findings import Finding, Severity
 
 
+def require_instance(value: object, *kinds: type) -> None:
+    """Raise TypeError for a value of none of these types."""
+    if not isinstance(value, kinds):
+        expected = " or ".join(f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}" for kind in kinds)
+        raise TypeError(f"{expected} was expected, not a {type(value).__name__}")
+
+
 class DmlTileError(Exception):
     """The base of every exception that dml_tile defines."""
 

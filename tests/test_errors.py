@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import pickle
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import dml_tile
 from dml_tile import errors
+from dml_tile.back_ends import back_end_named
 from dml_tile.directml.enums import HRESULT
 from dml_tile.errors import (
     ConfigError,
@@ -90,3 +93,23 @@ def test_a_refused_model_has_all_findings_of_its_parts() -> None:
 
 def test_the_problems_of_a_source_are_told_line_by_line() -> None:
     assert str(InputError([Problem("/a", "b"), Problem("", "c")])) == "/a: b\nc"
+
+
+@pytest.mark.parametrize("value", [1, "x", object()])
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (dml_tile.write_operator_desc, "an OperatorDesc or a TileOperatorDesc"),
+        (dml_tile.write_tile_operator_desc, "a TileOperatorDesc"),
+        (dml_tile.lower_request, "a Request"),
+        (lambda value: dml_tile.run_lowering(value, b"", bytearray()), "a Lowering"),
+        (lambda value: dml_tile.check_via(value, "6_4", "chromium"), "a Request"),
+        (lambda value: back_end_named([value]), "a str"),  # type: ignore[arg-type]
+        (lambda value: dml_tile.check_model("a.onnx", dims=value), "a Mapping"),
+        (lambda value: dml_tile.Device(direct3d_device=value), "a Direct3DDevice"),
+        (lambda value: page_tile().model_copy(update=value), "a Mapping"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_a_type_error(call: Callable[[Any], object], expected: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=rf"^{expected} was expected, not a "):
+        call(value)

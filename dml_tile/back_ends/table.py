@@ -13,6 +13,7 @@ from dml_tile.dialects import onnx
 from dml_tile.dialects.request import Dialect, Request
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.errors import require_instance
 from dml_tile.simulation.target import resolve
 from dml_tile.text import did_you_mean
 
@@ -81,6 +82,7 @@ BACK_ENDS: Final[dict[str, BackEnd]] = {back_end.name: back_end for back_end in 
 
 def back_end_named(name: str) -> BackEnd:
     """Return the back end with this name. Raises ValueError, with the nearest names, if there is none."""
+    require_instance(name, str)
     if name not in BACK_ENDS:
         hint = did_you_mean(name, BACK_ENDS, f"expected one of {', '.join(BACK_ENDS)}", count=2)
         raise ValueError(f"there is no back end {name!r}; {hint}")

@@ -12,7 +12,7 @@ from dml_tile.checks.catalogue import Selection
 from dml_tile.checks.result import Result, Verdict, results, verdict_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.errors import Problem
+from dml_tile.errors import Problem, require_instance
 from dml_tile.findings import Against, Severity, bases_of
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sources import Sources, is_model_file
@@ -141,6 +141,8 @@ def file_check(
 ) -> FileCheck:
     """Return the check that the arguments of ``check_model`` and ``sweep`` describe. Raises ValueError."""
     bases_of(against)
+    for known in (dims, input_shapes):
+        require_instance({} if known is None else known, Mapping)
     shapes = {name: tuple(shape) for name, shape in (input_shapes or {}).items()}
     back_end = None
     if via is not None:

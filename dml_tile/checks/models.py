@@ -24,7 +24,7 @@ from dml_tile.dialects.request import Request
 from dml_tile.dialects.rules import sizes_fit
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DATA_TYPES, Target, TargetLike
-from dml_tile.errors import InputError, Problem
+from dml_tile.errors import InputError, Problem, require_instance
 from dml_tile.files.urls import Url, source_named
 from dml_tile.findings import Against, Finding, bases_of, found_by
 from dml_tile.readers.file_kinds import SAVED_MODEL
@@ -46,6 +46,7 @@ def check_via(
     A tile that does not reach DirectML has a finding that is a note. Raises ValueError for an unknown target, back end
     or ``against``.
     """
+    require_instance(request, Request)
     bases_of(against)
     chosen, target = back_end_named(back_end), resolve(target)
     return _findings(request, chosen.describe(request, target), chosen, target, against)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaH
 from pydantic.alias_generators import to_pascal
 from pydantic_core import CoreSchema, core_schema
 
+from dml_tile.errors import require_instance
 from dml_tile.text import did_you_mean
 
 
@@ -40,6 +41,7 @@ class Struct(BaseModel):
         """
         if not update:
             return super().model_copy(deep=deep)
+        require_instance(update, Mapping)
         return self.model_validate(self.__dict__ | self._named_by_attributes(update))
 
     def _with(self, changes: dict[str, Any]) -> Self:

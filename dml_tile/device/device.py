@@ -19,6 +19,7 @@ from dml_tile.device.table import BindingTable, BindingTableDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.errors import require_instance
 from dml_tile.execution.executor import Padding, require_padding
 from dml_tile.findings import Against
 from dml_tile.rules.check import findings_of
@@ -70,6 +71,7 @@ class Device:
     ) -> None:
         require_padding(padding)
         direct3d_device = direct3d_device or Direct3DDevice()
+        require_instance(direct3d_device, Direct3DDevice)
         self._lifetime = Lifetime(
             resolve(target),
             direct3d_device,

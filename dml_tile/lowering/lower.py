@@ -23,7 +23,7 @@ from dml_tile.dialects.rules import dimensions_are_few_enough, elements_can_be_h
 from dml_tile.directml.data_types import ELEMENT_SIZES, FLOATS, NAMED_SIZES, TensorDataType
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.errors import DmlError
+from dml_tile.errors import DmlError, require_instance
 from dml_tile.execution.executor import POISON, compile_tile, described
 from dml_tile.findings import Finding, found_by
 from dml_tile.geometry.axes import ByteWalk
@@ -150,6 +150,7 @@ def lower_request(
 
     Raises DmlError also for an empty tensor, and for a data type whose elements are not whole bytes.
     """
+    require_instance(request, Request)
     options = LoweringOptions(allow_float_reinterpretation, max_steps)
     target = resolve(target)
     with _recorded("lower_request", target):
@@ -266,6 +267,7 @@ def _notes(task: _Task, chain: Chain, steps: Sequence[LoweringStep]) -> Iterator
 
 def run_lowering(lowering: Lowering, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
     """Run the steps in order, at the lowering's target. Raises what ``execute`` raises, before anything is written."""
+    require_instance(lowering, Lowering)
     carrier = _data_type(lowering)
     if carrier is not None:
         require_data_type(element_dtype(input, "input"), carrier, "input")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType, TensorType
+from dml_tile.errors import require_instance
 
 if TYPE_CHECKING:
     from ctypes import _CArgObject as ByReference
@@ -111,11 +112,13 @@ def write_operator_desc(desc: OperatorDesc | TileOperatorDesc) -> DML_OPERATOR_D
     """
     if isinstance(desc, TileOperatorDesc):
         desc = OperatorDesc(type=OperatorType.TILE, desc=desc)
+    require_instance(desc, OperatorDesc, TileOperatorDesc)
     return DML_OPERATOR_DESC(desc.type, _void(write_tile_operator_desc(desc.desc)) if desc.desc else None)
 
 
 def write_tile_operator_desc(desc: TileOperatorDesc) -> DML_TILE_OPERATOR_DESC:
     """Return a new DML_TILE_OPERATOR_DESC, written as ``write_operator_desc`` does it."""
+    require_instance(desc, TileOperatorDesc)
     return DML_TILE_OPERATOR_DESC(
         pointer(_written_tensor(desc.input_tensor)) if desc.input_tensor else None,
         pointer(_written_tensor(desc.output_tensor)) if desc.output_tensor else None,

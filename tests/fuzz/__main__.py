@@ -19,7 +19,10 @@ from typing import Final
 
 from tests.fuzz.seeds import ROOT
 
-NAMES: Final = ("documents", "uses", "dxdispatch", "onnx", "ir", "tflite", "c_structs", "settings", "npy", "names")
+NAMES: Final = (
+    *("documents", "uses", "dxdispatch", "onnx", "ir", "tflite", "c_structs", "settings", "baselines", "npy", "names"),
+    *("folders", "api"),
+)
 FOUND: Final = ROOT / ".fuzz"
 
 MAX_SECONDS_OF_AN_INPUT: Final = 25

@@ -60,7 +60,32 @@ def files(*patterns: str) -> Iterator[bytes]:
 def settings() -> Iterator[bytes]:
     yield b'[tool.dml-tile]\ntargets = ["4_1", "windows-11-21h2"]\npaths = ["a.json"]\nselect = ["DML-TILE"]\n'
     yield b'[tool.dml-tile]\nagainst = "runtime"\nfail-on = "never"\nexclude = ["*.onnx"]\nvia = "chromium"\n'
+    yield b'[tool.dml-tile]\npaths = ["*.json", "**/a.json", "./a.json", "reference::x.json", "http://127.0.0.1:9/x"]\n'
+    yield b'[tool.dml-tile]\nbaseline = "base.json"\npaths = ["../*.json"]\nexclude = ["**/a*", "[!a]"]\n'
     yield b'[tool.dml-tile]\ndim = ["n=3"]\ninput-shape = ["x=1,2"]\nignore = ["DML-BUFFER"]\n'
+
+
+def baselines() -> Iterator[bytes]:
+    entry = {
+        "source": "a.json",
+        "pointer": "/dispatchables/tile",
+        "target": "6_4",
+        "rule": "DML-TILE-DataType-level",
+        "field": "InputTensor.DataType",
+    }
+    yield json.dumps(
+        {"version": 1, "findings": [entry, entry | {"target": "4_0"}, entry | {"source": "../b"}]}
+    ).encode()
+    yield b'{"version": 1, "findings": []}'
+
+
+def file_names() -> Iterator[bytes]:
+    """Names of files, one a line."""
+    yield b"a.json\nsub/b.json\n.hidden/c.json"
+    yield b"reference::x.json\ndask::x.json\nsimplecache::a.json\na.json\nplain::y.json"
+    yield b"http://127.0.0.1:9/a.json\nhttp:/127.0.0.1:9/a.json\nfile:///etc/passwd.json\n/etc/x.json\n../x.json"
+    yield b"[a].json\n*.json\n?.jsonl\n**/x.json\n~/a.json\n$HOME/b.json\n-.json\n--help.json"
+    yield b"zip://a.json::b.zip.json\nmemory://x.json\ngithub://o:r@/x.json\nc:\\x.json\n\xff.json"
 
 
 def names() -> Iterator[bytes]:

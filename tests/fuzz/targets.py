@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from ctypes import Structure, addressof, c_uint32, pointer
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +16,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Final, get_args
 from xml.etree import ElementTree
+from zipfile import ZipFile
 
 import atheris
 import numpy as np
@@ -23,7 +26,7 @@ from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.lowerings import lower_part, with_lower_command
 from dml_tile.checks.result import results
 from dml_tile.directml.targets import Target
-from dml_tile.dxdispatch import resources
+from dml_tile.dxdispatch import resources, run_bounds
 from dml_tile.dxdispatch.model import read_model
 from dml_tile.dxdispatch.runner import run_model
 from dml_tile.emit.lowering import lowering_model, lowering_source
@@ -49,6 +52,7 @@ from dml_tile.reports.report import ReportOptions
 from dml_tile.reports.text import result_lines
 from dml_tile.rules.check import check
 from tests.fuzz import seeds
+from tests.fuzz.api_calls import call_api
 from tests.fuzz.json_mutator import mutated
 from tests.helpers.command_line import invoke
 from tests.helpers.outputs import require_safe_log, require_well_formed
@@ -56,10 +60,14 @@ from tests.helpers.report_pages import parsed
 
 _TARGETS: Final = (Target.parse("6_4"), Target.parse("4_0"))
 _TILE: Final = (seeds.EXAMPLES / "tile.json").read_bytes()
+_BAD_TILE: Final = (seeds.EXAMPLES / "int64.json").read_bytes()
 _FORMATS: Final = (*FORMATS,)
 _LANGUAGES: Final[tuple[LanguageName, ...]] = get_args(LanguageName)
 _MAX_RESOURCE_BYTES: Final = 2**24
 """Of the resources of a model that is run here; the package allows more, which would only take longer."""
+_MAX_WRITTEN_BYTES: Final = 2**16
+_MAX_PRINTED_BYTES: Final = 2**12
+_MAX_NPY_HEADERS: Final = 2**13
 _READER_SECONDS: Final = 20
 _READER_BYTES: Final = 2**31
 _CARELESS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, UnboundLocalError)
@@ -138,6 +146,9 @@ def _use_document(data: bytes) -> None:
 
 def _run_model(data: bytes) -> None:
     resources.MAX_RESOURCE_BYTES = _MAX_RESOURCE_BYTES  # type: ignore[misc]
+    run_bounds.MAX_WRITTEN_BYTES = _MAX_WRITTEN_BYTES  # type: ignore[misc]
+    run_bounds.MAX_PRINTED_BYTES = _MAX_PRINTED_BYTES  # type: ignore[misc]
+    shutil.rmtree("out", ignore_errors=True)
     Path("in.bin").write_bytes(bytes(64))
     require_safe_log(_reported("text", "-", read_document(data)))
     printed: list[str] = []
@@ -149,6 +160,9 @@ def _run_model(data: bytes) -> None:
             return
         run_model(read_model(value), folders, printed.append)
     require_safe_log("".join(printed))
+    assert len("".join(printed).encode()) <= _MAX_PRINTED_BYTES
+    written = sum(path.stat().st_size for path in Path("out").rglob("*"))
+    assert written <= _MAX_WRITTEN_BYTES + _MAX_NPY_HEADERS, written
     assert {path.name for path in Path().iterdir()} <= {"in.bin", "out"}
 
 
@@ -219,8 +233,58 @@ def _read_c_structs(data: bytes) -> None:
 def _read_settings(data: bytes) -> None:
     Path("pyproject.toml").write_bytes(data)
     Path("a.json").write_bytes(_TILE)
-    require_safe_log(_called("check", "a.json"))
-    require_safe_log(_called("check"))
+    with _nothing_reached():
+        require_safe_log(_called("check", "a.json"))
+        require_safe_log(_called("check"))
+
+
+def _read_baseline(data: bytes) -> None:
+    Path("a.json").write_bytes(_BAD_TILE)
+    Path("base.json").write_bytes(data)
+    require_safe_log(_called("check", "a.json", "--baseline", "base.json"))
+
+
+def _check_named_files(data: bytes) -> None:
+    """Checks a folder and an archive whose files have any names: nothing but these files is opened."""
+    shutil.rmtree("tree", ignore_errors=True)
+    names = [os.fsdecode(name) for name in data.split(b"\n")[:8]]
+    with ZipFile("a.zip", "w") as archive:
+        for name in names:
+            member = name.partition("\0")[0] or "a.json"
+            archive.writestr(member.encode(errors="replace").decode(), _TILE)
+    for name in names:
+        parts = [part for part in name.split("/") if part.strip("\0") not in ("", ".", "..")]
+        path = Path("tree", *parts or ["a.json"])
+        with suppress(OSError, ValueError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(_TILE)
+    (top := Path("tree")).mkdir(exist_ok=True)
+    files = [str(path) for path in top.rglob("*.json") if path.is_file() and "://" not in str(path)]
+    with _nothing_reached():
+        for arguments in (["tree"], ["tree/**/*.json"], ["zip://::a.zip"], ["zip://**.json::a.zip"], ["--", *files]):
+            require_safe_log(_called("check", *arguments))
+
+
+_REACHED: Final[list[str]] = []
+_READER: Final = "dml_tile.readers.sandbox.child"
+
+
+def _note_reach(event: str, arguments: tuple[Any, ...]) -> None:
+    """Note what an audit hook tells of connections and of processes other than that which reads models."""
+    if event in ("socket.connect", "socket.getaddrinfo", "os.system", "os.exec", "os.posix_spawn"):
+        _REACHED.append(event)
+    if event == "subprocess.Popen" and _READER not in arguments[1]:
+        _REACHED.append(event)
+
+
+sys.addaudithook(_note_reach)
+
+
+@contextmanager
+def _nothing_reached() -> Iterator[None]:
+    _REACHED.clear()
+    yield
+    assert not _REACHED, _REACHED
 
 
 def _read_npy(data: bytes) -> None:
@@ -262,7 +326,10 @@ TARGETS: Final[dict[str, FuzzTarget]] = {
     "tflite": FuzzTarget(_reader_of("m.tflite"), lambda: seeds.files("*.tflite")),
     "c_structs": FuzzTarget(_read_c_structs, lambda: iter([bytes(range(256)) * 2])),
     "settings": FuzzTarget(_read_settings, seeds.settings),
+    "baselines": FuzzTarget(_read_baseline, seeds.baselines, is_json=True),
     "npy": FuzzTarget(_read_npy, lambda: seeds.files("*.npy")),
     "names": FuzzTarget(_tell_names, seeds.names),
+    "folders": FuzzTarget(_check_named_files, seeds.file_names),
+    "api": FuzzTarget(call_api, lambda: iter([bytes(range(64)), bytes(range(64, 128))])),
 }
 """What is fuzzed, by name."""

@@ -86,13 +86,14 @@ def run(
     except InputError as error:
         complain(model, error.problems)
         raise typer.Exit(UNREADABLE) from None
-    except TimeoutError:
-        complain(model, [Problem("", f"the run took longer than {max_time} s; --max-time allows more")])
-        raise typer.Exit(UNREADABLE) from None
     except OSError as error:
-        if error.filename is None:
+        if error.filename is not None:
+            message = f"{error.filename}: {error.strerror}"
+        elif isinstance(error, TimeoutError):
+            message = f"the run took longer than {max_time} s; --max-time allows more"
+        else:
             raise  # it is standard output's
-        complain(model, [Problem("", f"{error.filename}: {error.strerror}")])
+        complain(model, [Problem("", message)])
         raise typer.Exit(UNREADABLE) from None
     except MemoryError:
         complain(model, [Problem("", "there is not enough memory")])
