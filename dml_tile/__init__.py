@@ -81,12 +81,11 @@ if TYPE_CHECKING:
     from dml_tile.emit.cpp import get_include as get_include
     from dml_tile.errors import DmlError as DmlError
     from dml_tile.execution.executor import POISON as POISON
-    from dml_tile.execution.executor import BoundTile as BoundTile
     from dml_tile.execution.executor import CompiledTile as CompiledTile
     from dml_tile.execution.executor import Padding as Padding
     from dml_tile.execution.executor import compile_tile as compile_tile
     from dml_tile.execution.executor import execute as execute
-    from dml_tile.execution.plan import Plan as Plan
+    from dml_tile.execution.mover import BoundTile as BoundTile
     from dml_tile.execution.threads import Progress as Progress
     from dml_tile.findings import Against as Against
     from dml_tile.findings import Basis as Basis
@@ -208,13 +207,12 @@ _NAMES = {
     "errors": ("DmlError",),
     "execution.executor": (
         "POISON",
-        "BoundTile",
         "CompiledTile",
         "Padding",
         "compile_tile",
         "execute",
     ),
-    "execution.plan": ("Plan",),
+    "execution.mover": ("BoundTile",),
     "execution.threads": ("Progress",),
     "findings": (
         "Against",

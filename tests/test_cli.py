@@ -204,7 +204,7 @@ def test_run_prints_what_the_model_says(call: Call) -> None:
 def test_run_explains_its_plans_on_standard_error(call: Call) -> None:
     result = call("run", str(EXAMPLES / "tile.json"), "--explain-plan")
     assert result.stdout == call("run", str(EXAMPLES / "tile.json")).stdout
-    assert result.stderr == "tile: 216 bytes in 1 block\n  to the output: 3 x 2 x 3 runs of 12 bytes in 1 call\n"
+    assert result.stderr == "tile: 216 bytes in 1 block\n  3 x 2 x 3 runs of 12 bytes from the input to the output\n"
 
 
 def test_run_refuses_what_the_target_refuses(call: Call) -> None:

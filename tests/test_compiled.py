@@ -135,12 +135,19 @@ def test_a_small_tile_tells_its_progress_too() -> None:
     assert told == [(216, 216)]
 
 
-def test_a_bound_tile_may_be_run_by_several_threads_at_once() -> None:
-    source, output = np.random.default_rng(1).random((1000, 1200), np.float32), np.zeros((2000, 4800), np.float32)
-    bound = compile_tile(LARGE).bind(source, output)
-    with ThreadPoolExecutor(4) as callers:
-        list(callers.map(lambda _: bound.run(3), range(12)))
-    np.testing.assert_array_equal(output, np.tile(source, (2, 4)))
+@pytest.mark.parametrize(
+    ("sizes", "repeats"),
+    [((1000, 1200), (2, 4)), ((30, 3), (50, 20)), ((251, 195, 3), (4, 1, 4))],
+    ids=["on several threads", "by way of scratch memory", "in blocks, by way of scratch memory"],
+)
+def test_a_bound_tile_may_be_run_by_eight_threads_at_once(sizes: tuple[int, ...], repeats: tuple[int, ...]) -> None:
+    source = np.random.default_rng(1).random(sizes, np.float32)
+    expected = np.tile(source, repeats)
+    output = np.zeros_like(expected)
+    bound = compile_tile(row("FLOAT32", [*sizes], [*repeats])).bind(source, output)
+    with ThreadPoolExecutor(8) as callers:
+        list(callers.map(lambda _: bound.run(3), range(24)))
+    np.testing.assert_array_equal(output, expected)
 
 
 class Terminal(io.StringIO):

@@ -11,7 +11,7 @@ import pytest
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.device import Buffer, BufferBinding, Device, dispatches
-from dml_tile.execution.executor import BoundTile
+from dml_tile.execution.mover import Mover
 from tests.helpers.descriptors import GOOD
 from tests.helpers.devices import (
     OWNED,
@@ -59,15 +59,15 @@ def test_many_threads_use_one_device() -> None:
 def test_no_lock_is_held_while_bytes_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     device = Device(raise_on_removal=True)
     both_are_copying = threading.Barrier(2, timeout=30)
-    run = BoundTile.run
+    move = Mover.__call__
 
-    def run_when_both_are_here(self: BoundTile) -> None:
+    def move_when_both_are_here(self: Mover, *memory: Any) -> None:
         both_are_copying.wait()
         device.create_operator(GOOD)
         initialise(device, [compiled(device, GOOD)])
-        run(self)
+        move(self, *memory)
 
-    monkeypatch.setattr(BoundTile, "run", run_when_both_are_here)
+    monkeypatch.setattr(Mover, "__call__", move_when_both_are_here)
     operator, outputs = compiled(device, GOOD), [output(), output()]
     initialise(device, [operator])
     run_in_threads(execute, [(device, operator, source(), out) for out in outputs])

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 import dml_tile
-from docs.generator.api_page import MADE_BY_OTHERS, MODULES, OPAQUE
+from docs.generator.api_page import MADE_BY_OTHERS, MODULES
 from docs.generator.sources import public_names, tree_of
 
 Home = tuple[str, str]
@@ -68,7 +68,7 @@ def shown_types(node: ast.AST) -> Iterator[ast.expr]:
                     yield argument.annotation
             if returns:
                 yield returns
-        case ast.ClassDef(name=name, body=body) if name not in OPAQUE:
+        case ast.ClassDef(name=name, body=body):
             for inner in body:
                 match inner:
                     case ast.FunctionDef(name="__init__") if name not in MADE_BY_OTHERS:

@@ -1,4 +1,4 @@
-"""Running a plan by one thread or several."""
+"""Writing the blocks of a plan by one thread or several."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ import numpy as np
 import pytest
 
 from dml_tile.execution import threads as execution_threads
-from dml_tile.execution.numpy_calls import Region
-from dml_tile.execution.threads import MAX_THREADS, VARIABLE, Work, run, thread_count
-from dml_tile.execution.thresholds import LARGE
+from dml_tile.execution.mover import BoundTile
+from dml_tile.execution.plan import LARGE
+from dml_tile.execution.steps import Step
+from dml_tile.execution.threads import MAX_THREADS, VARIABLE, thread_count
 from tests.helpers.tilings import Tiling, assert_equal, executed
 
 BIG = Tiling(4, (4400, 1001), (1, 2))
 SMALL = Tiling(4, (2, 3), (3, 3))
 TILINGS = {
-    "one copy": BIG,
-    "scratch memory for each block": Tiling(4, (1024, 512, 3), (2, 1, 2)),
-    "scratch memory that is filled once": Tiling(4, (3,), (2**20 * 3 // 2,)),
+    "one step for each block": BIG,
+    "a plain copy": Tiling(4, (5_000_001,), (1,)),
+    "padded rows": Tiling(4, (500, 5000), (1, 2), (20_004, 4), (50_004, 4)),
+    "scratch memory for each block": Tiling(4, (1024, 512, 3), (3, 2, 2)),
+    "one run": Tiling(4, (3,), (2**20 * 3 // 2,)),
     "a large output": Tiling(4, (70, 3, 5, 700), (2, 2, 3, 2)),
 }
 
@@ -33,13 +36,12 @@ TILINGS = {
 def test_any_number_of_threads_writes_the_same(tiling: Tiling, threads: int) -> None:
     assert len(tiling.plan.blocks) > 1
     assert tiling.plan.size > LARGE
-    assert_equal(tiling, tiling.plan, threads)
+    assert_equal(tiling, threads)
 
 
 def test_a_small_tile_takes_one_thread() -> None:
-    parted = Tiling(4, (2**9, 2**10), (1, 1)).plan
-    assert thread_count(parted, 8) == thread_count(SMALL.plan, 8) == 1
-    assert thread_count(BIG.plan, 8) == 8
+    assert thread_count(SMALL.plan, 8) == 1
+    assert thread_count(BIG.plan, 8) == min(8, len(BIG.plan.blocks))
 
 
 def test_the_environment_says_how_many_threads_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,15 +65,16 @@ def test_a_wrong_number_in_the_environment_is_an_error(text: str, monkeypatch: p
         thread_count(BIG.plan, None)
 
 
-def test_a_wrong_number_of_threads_is_an_error() -> None:
+@pytest.mark.parametrize("tiling", [BIG, SMALL])
+def test_a_wrong_number_of_threads_is_an_error(tiling: Tiling) -> None:
     with pytest.raises(ValueError, match="threads is 0; a positive integer was expected"):
-        run(SMALL.plan, Region(np.zeros(24, np.uint8)), Region(np.zeros(216, np.uint8)), threads=0)
+        executed(tiling, 0)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_progress_is_told_in_the_calling_thread(threads: int) -> None:
-    told: list[tuple[int, int, Any]] = []
-    executed(BIG, BIG.plan, threads, lambda done, of: told.append((done, of, threading.current_thread())))
+@pytest.mark.parametrize("threads", [1, 2])
+def test_progress_is_reported_in_the_calling_thread(threads: int) -> None:
+    told: list[tuple[int, int, threading.Thread]] = []
+    executed(BIG, threads, lambda done, of: told.append((done, of, threading.current_thread())))
     assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
     assert {of for _, of, _ in told} == {BIG.plan.size}
     assert {thread for _, _, thread in told} == {threading.current_thread()}
@@ -81,86 +84,97 @@ def test_progress_is_told_in_the_calling_thread(threads: int) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_exception_stops_within_a_block(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = []
+    told, blocks = [], []
     caller, is_raised = threading.current_thread(), threading.Event()
-    do = execution_threads._Worker.do
+    bound = Step.bound
 
-    def waiting(worker: Any, block: int) -> None:
+    def waiting(step: Step, *where: Any) -> Any:
         assert threading.current_thread() is caller or is_raised.wait(60)
-        do(worker, block)
+        blocks.append(where)
+        return bound(step, *where)
 
     def interrupt(done: int, of: int) -> None:
         told.append(done)
         is_raised.set()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(execution_threads._Worker, "do", waiting)
+    monkeypatch.setattr(Step, "bound", waiting)
     with pytest.raises(KeyboardInterrupt):
-        executed(BIG, BIG.plan, threads, interrupt)
+        executed(BIG, threads, interrupt)
     assert len(told) == 1
     assert told[0] < BIG.plan.size
+    assert len(blocks) <= threads
 
 
-def test_after_an_exception_the_next_run_is_right() -> None:
-    tiling = TILINGS["scratch memory for each block"]
+@pytest.mark.parametrize("tiling", [TILINGS["scratch memory for each block"], Tiling(4, (512, 512, 3), (3, 1, 2))])
+def test_after_an_exception_the_next_run_is_right(tiling: Tiling) -> None:
     source, output = (np.zeros(4 * int(np.prod(shape)), np.uint8) for shape in (tiling.sizes, tiling.shape))
-    work = Work(tiling.plan, Region(source), Region(output))
+    bound = BoundTile(tiling.plan, source, output)
 
     def interrupt(done: int, of: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        work.run(2, interrupt)
+        bound.run(2, interrupt)
     source[:] = np.random.default_rng(1).integers(0, 256, source.size, np.uint8)
-    work.run(2)
+    bound.run(2)
     expected = np.tile(source.view(np.uint32).reshape(tiling.sizes), tiling.repeats)
     np.testing.assert_array_equal(output.view(np.uint32), expected.ravel())
     source[:] = 7
-    work.run(2)
+    bound.run(2)
     assert (output == 7).all()
 
 
 def test_what_a_helper_raises_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     caller, has_failed = threading.current_thread(), threading.Event()
-    do = execution_threads._Worker.do
+    bound = Step.bound
 
-    def fails_elsewhere(worker: Any, block: int) -> None:
+    def fails_elsewhere(step: Step, *where: Any) -> Any:
         if threading.current_thread() is not caller:
             has_failed.set()
             raise MemoryError("in a helper")
-        do(worker, block)
+        return bound(step, *where)
 
-    monkeypatch.setattr(execution_threads._Worker, "do", fails_elsewhere)
+    monkeypatch.setattr(Step, "bound", fails_elsewhere)
     with pytest.raises(MemoryError, match="in a helper"):
-        executed(BIG, BIG.plan, 3, lambda done, of: has_failed.wait(60))
+        executed(BIG, 3, lambda done, of: has_failed.wait(60))
 
 
-def test_many_callers_share_the_helpers() -> None:
+def test_many_callers_share_the_pool() -> None:
     with ThreadPoolExecutor(4) as callers:
-        list(callers.map(lambda _: assert_equal(BIG, BIG.plan, 3), range(4)))
+        list(callers.map(lambda _: assert_equal(BIG, 3), range(4)))
     assert 1 <= sum(thread.name.startswith("dml_tile") for thread in threading.enumerate()) < MAX_THREADS
 
 
-def test_helpers_that_are_busy_leave_the_work_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[Any] = []
-    monkeypatch.setattr(execution_threads, "_start", started.append)  # no helper comes
-    assert_equal(BIG, BIG.plan, 4)
-    assert len(started) == 3
+def test_a_pool_that_is_busy_leaves_the_work_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_done = threading.Event()
+    with ThreadPoolExecutor(1) as busy:
+        busy.submit(is_done.wait, 60)
+        monkeypatch.setattr(execution_threads, "_pool", lambda: busy)
+        assert_equal(BIG, 4)
+        is_done.set()
+
+
+def test_a_pool_that_starts_no_thread_leaves_the_work_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = ThreadPoolExecutor(1)
+    closed.shutdown()
+    monkeypatch.setattr(execution_threads, "_pool", lambda: closed)
+    assert_equal(BIG, 4)
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
-def test_a_forked_child_has_helpers_of_its_own() -> None:
+def test_a_forked_child_has_a_pool_of_its_own() -> None:
     code = """
 import os
 from tests.helpers.tilings import assert_equal
 from tests.test_threads import BIG
-assert_equal(BIG, BIG.plan, 4)
+assert_equal(BIG, 4)
 child = os.fork()
 if not child:
-    assert_equal(BIG, BIG.plan, 4)
+    assert_equal(BIG, 4)
     os._exit(7)
-assert_equal(BIG, BIG.plan, 4)
+assert_equal(BIG, 4)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     command = [sys.executable, "-W", "ignore", "-c", code]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ctypes import c_char
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -93,31 +94,16 @@ def _holds_objects(buffer: BufferLike, name: str) -> bool:
         raise TypeError(f"{name} is of type {kind}; an object with the buffer protocol was expected") from None
 
 
-def region_of(array: NDArray[Any]) -> tuple[Bytes, int]:
-    """Return the bytes that an array spans, not copied, and the offset of its first element. Strides may be negative.
+def span_of(array: NDArray[Any]) -> Any:
+    """Return the bytes that an array spans, from the lowest address on, or a contiguous array itself.
 
-    Writable if the array is; it has at least one element.
+    They are not copied, and do not keep the array alive, which has at least one element.
     """
     if array.flags.c_contiguous:
-        return array.reshape(-1).view(np.uint8), 0
+        return array
     reach = [(length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True)]
-    offset = -sum(step for step in reach if step < 0)
-    size = offset + sum(step for step in reach if step > 0) + array.itemsize
-    address, is_read_only = array.__array_interface__["data"]
-    return np.asarray(_Memory(array, address - offset, size, is_read_only)), offset
-
-
-class _Memory:
-    """The bytes that an array spans, for NumPy, whose views keep this object and so the array alive."""
-
-    def __init__(self, array: NDArray[Any], address: int, size: int, is_read_only: bool) -> None:
-        self._array = array
-        self.__array_interface__ = {
-            "version": 3,
-            "data": (address, is_read_only),
-            "shape": (size,),
-            "typestr": "|u1",
-        }
+    lowest = array.ctypes.data + sum(step for step in reach if step < 0)
+    return (c_char * (sum(map(abs, reach)) + array.itemsize)).from_address(lowest)
 
 
 def tensor_view(

@@ -20,7 +20,7 @@ from dml_tile.errors import ConfigError, OutputError, Problem
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dml_tile.execution.executor import BoundTile
+    from dml_tile.execution.mover import BoundTile
 
 CLEAN, FINDINGS, UNREADABLE = 0, 1, 2
 """The exit status of a command."""
@@ -97,14 +97,14 @@ def run_tile(name: str, tile: BoundTile, *, explain_plan: bool) -> None:
     if explain_plan:
         from dml_tile.text import printable_line_start
 
-        print_stderr(f"{printable_line_start(name)}: {tile.plan}")
-    if tile.plan.size < _MIN_BYTES_FOR_PROGRESS or not sys.stderr.isatty():
+        print_stderr(f"{printable_line_start(name)}: {tile}")
+    if tile.size < _MIN_BYTES_FOR_PROGRESS or not sys.stderr.isatty():
         tile.run()
         return
     from rich.progress import Progress
 
     with Progress(console=console_of(stderr=True), transient=True) as shown:
-        task = shown.add_task("tiling", total=tile.plan.size)
+        task = shown.add_task("tiling", total=tile.size)
         tile.run(progress=lambda done, of: shown.update(task, completed=done))
 
 

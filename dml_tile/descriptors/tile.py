@@ -321,6 +321,11 @@ class TileOperatorDesc(Struct):
             return {}
         return {"data_type": source.data_type, "sizes": tuple(map(mul, source.sizes, self.repeats or ()))}
 
+    def __hash__(self) -> int:
+        """Hash two arrays only: tiles are keys of caches, and hashing all fields takes as long as a small tile."""
+        source = self.input_tensor
+        return hash((self.repeats, source and source.desc and source.desc.sizes))
+
     def __str__(self) -> str:
         """Return the tile in one line: ``INT64 {2,3,4} x {1,2,1} -> {2,6,4}``, with strides if there are any.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from dml_tile.bindings.slots import (
@@ -22,8 +23,8 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import Lifetime
 from dml_tile.directml.enums import ExecutionFlags, FeatureLevel, TensorFlags
 from dml_tile.directml.targets import Target
-from dml_tile.execution.executor import described, plan_of, store, why_never_executed
-from dml_tile.execution.plan import Plan
+from dml_tile.execution.executor import described, mover_of_tile, why_never_executed
+from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerOperators
 
@@ -49,42 +50,29 @@ _INITIALIZER_PERSISTENT_SLOT: Final = Slot.resource("PersistentResource", INITIA
 class _Layout:
     """The properties of a compiled operator that follow from its descriptor and the target."""
 
-    desc: TileOperatorDesc
-    plan: Plan | None
+    move: Mover | None
     owns_input: bool
     properties: BindingProperties
     input_slots: tuple[Slot]
     output_slots: tuple[Slot]
     persistent_slot: Slot
 
-    @classmethod
-    def from_desc(cls, desc: TileOperatorDesc, target: Target) -> _Layout:
-        source, destination = described(desc)
-        owns_input = bool(source.flags & TensorFlags.OWNED_BY_DML)
-        persistent = source.total_tensor_size_in_bytes if owns_input else 0
-        if target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_6_0:  # measured: 5_2 does not, 6_2 does
-            persistent = round_up_4(persistent)
-        return cls(
-            desc,
-            None if why_never_executed(desc, target) else plan_of(desc),
-            owns_input,
-            BindingProperties(_DESCRIPTORS_OF_A_TILE, 0, persistent),
-            (Slot.tensor("InputTensor", source),),
-            (Slot.tensor("OutputTensor", destination),),
-            Slot.resource("PersistentResource", PERSISTENT, persistent),
-        )
 
-
-_layouts: Final[dict[tuple[int, Target], _Layout]] = {}
-
-
+@lru_cache(maxsize=256)
 def _layout_of(desc: TileOperatorDesc, target: Target) -> _Layout:
-    """Return the cached layout of this very object, or a new one: comparing descriptors would take longer."""
-    layout = _layouts.get((id(desc), target))
-    if layout is None:  # a cached layout holds its descriptor, so that no other has its id
-        layout = _Layout.from_desc(desc, target)
-        store(_layouts, (id(desc), target), layout)
-    return layout
+    source, destination = described(desc)
+    owns_input = bool(source.flags & TensorFlags.OWNED_BY_DML)
+    persistent = source.total_tensor_size_in_bytes if owns_input else 0
+    if target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_6_0:  # measured: 5_2 does not, 6_2 does
+        persistent = round_up_4(persistent)
+    return _Layout(
+        None if why_never_executed(desc, target) else mover_of_tile(desc),
+        owns_input,
+        BindingProperties(_DESCRIPTORS_OF_A_TILE, 0, persistent),
+        (Slot.tensor("InputTensor", source),),
+        (Slot.tensor("OutputTensor", destination),),
+        Slot.resource("PersistentResource", PERSISTENT, persistent),
+    )
 
 
 class Operator:
@@ -107,7 +95,7 @@ class CompiledOperator:
         self.persistent_address = 0
         """The address at which its initialisation wrote the persistent resource; 0 if it wrote none."""
         layout = _layout_of(self.desc, self.lifetime.target)
-        self.plan = layout.plan
+        self.move = layout.move
         """None if its output is undefined: by 32-bit arithmetic, the runtime also accepts such tiles."""
         self.owns_input = layout.owns_input
         self.input_slots = layout.input_slots

@@ -14,7 +14,6 @@ from dml_tile.device.dispatchables import CompiledOperator, OperatorInitializer
 from dml_tile.device.table import BindingTable
 from dml_tile.directml.enums import ExecutionFlags
 from dml_tile.execution.executor import POISON
-from dml_tile.execution.threads import run_once
 from dml_tile.findings import Finding
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_PAIR_RULES
 from dml_tile.rules.dispatch import INITIALIZATION_RULES, PERSISTENCE_RULES, Initialization, Persistence
@@ -72,7 +71,7 @@ class Execution:
             persistence = Persistence(source.span.buffer is None and source.span.start == compiled.persistent_address)
             findings += lifetime.findings(PERSISTENCE_RULES, persistence)
         may_write = _may_write(lifetime, call, findings, [source], [output], compiled.desc)
-        if not may_write or compiled.plan is None:
+        if not may_write or compiled.move is None:
             return
         if source.span is not None and output.span is not None:
             read, written = source.region, output.region
@@ -80,7 +79,7 @@ class Execution:
             assert written is not None
             if lifetime.padding == "poison":
                 written.fill(POISON)
-            run_once(compiled.plan, read, written)
+            compiled.move(read, written)
 
     def _accesses(self) -> tuple[_Access, _Access]:
         compiled, table = self._compiled, self._table

@@ -33,7 +33,8 @@ from dml_tile.dxdispatch.rules import INITIALIZED
 from dml_tile.dxdispatch.run_bounds import RunBounds
 from dml_tile.dxdispatch.values import VALUES_AT_ONCE, printed
 from dml_tile.errors import DmlError, RefusedModelError
-from dml_tile.execution.executor import BoundTile, CompiledTile, compile_tile, described
+from dml_tile.execution.executor import CompiledTile, compile_tile, described
+from dml_tile.execution.mover import BoundTile
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import replacement
 from dml_tile.findings import Against, Finding, Severity, found_by

@@ -1,118 +1,190 @@
-"""The plan of a tile: blocks, and the copies that each of them takes."""
+"""Plans how the bytes of a tile are moved: in blocks of the output, each by a few calls of NumPy.
+
+A tile is a copy along axes, of which a repeat has no stride in the input, and behind them all is a run of bytes. NumPy
+copies a run as one element, in nanoseconds, but starts an inner loop for each index of the axes around the last; and a
+short run takes as long as one of 100 bytes. So runs that are repeated are first made long:
+
+    (4, 2, 3) by (1, 3, 2) in bytes       the axes S4 R3 S2 R2 around a run of 3 bytes (S: a size, R: a repeat)
+    1. runs with their repeats, packed    abc def -> abcabc defdef  in scratch memory: S4 R3 around a run of 12 bytes
+    2. rows, with all other repeats       0 0 0 1 1 1 2 2 2 3 3 3   taken, by their index, to the output
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
-from dml_tile.execution.moves import copy
-from dml_tile.execution.numpy_calls import Call
-from dml_tile.execution.scratch import Staging
-from dml_tile.execution.thresholds import LINE
-from dml_tile.geometry.axes import Axis
+import numpy as np
+
+from dml_tile.execution.steps import INPUT, OUTPUT, SCRATCH, Lengths, Place, Plan, Step
+from dml_tile.geometry.axes import Axis, coalesce, indices, offsets, tile_axes
+from dml_tile.geometry.layout import packed_strides
+
+SHORT: Final = 512
+"""Runs of fewer bytes are made longer: of 40 bytes NumPy writes 18 GB/s, of 128 bytes 65, of 512 bytes 90."""
+FEW: Final = 256
+"""So many elements take one call, however they lie: 0.6 µs, which is what one more call and its views take."""
+LOOP: Final = 16
+"""NumPy starts an inner loop, 8 ns, in the time of so many elements."""
+PASSES: Final = 8
+"""Python makes so many calls for short last axes: 2 bytes 8 times are 7 GB/s, in one call 5; 16 times 6, and 10."""
+LANES: Final = 1, 2, 4, 8, 16
+"""The bytes of elements that NumPy moves in 0.3 ns; all others take 2.4."""
+LINE: Final = 64
+"""A line of the cache in bytes."""
+MEMORY: Final = 2**19
+"""The most bytes of scratch memory; half of the second-level cache."""
+BLOCK: Final = 2**22
+"""The bytes of a block: 50 to 130 µs, of which Python takes 2 to 5."""
+PART: Final = 2**18
+"""The least bytes of a block for each repeat of it."""
+HUGE: Final = 2**13
+"""Rows of so many bytes are taken in any case: NumPy lets no other thread run while it assigns 500 or fewer."""
+LARGE: Final = 2**24
+"""The bytes from which on threads share the blocks: two gained 1.1 from 12 to 17 MB, and nothing from 3 to 12."""
 
 
-class Block(NamedTuple):
-    """A part of the work: its offsets in source and output, in bytes, and its indices of the plan's chunked axis."""
+def plan_tile(size: int, sizes: Lengths, repeats: Lengths, source_strides: Lengths, output_strides: Lengths) -> Plan:
+    """Plan the tile of an input of ``sizes``, of elements of ``size`` bytes; the strides are in bytes."""
+    axes = tile_axes(sizes, repeats, source_strides, output_strides)
+    size, axes = _joined(size, sorted(axes, key=lambda axis: -abs(axis.destination)))
+    if size > BLOCK:
+        lane = math.gcd(size, 4096)
+        size, axes = lane, (*axes, Axis(size // lane, lane, lane))
+    block = BLOCK
+    while (plan := _plan(size, axes or (Axis(1, 0, 0),), block)).scratch > MEMORY:
+        block //= 2
+    return plan
 
-    read: int
-    written: int
-    length: int
 
+def _plan(size: int, axes: Sequence[Axis], block: int) -> Plan:
+    """Plan blocks that are chunks of one axis, for each index of the sizes around it.
 
-class Copy(NamedTuple):
-    """A copy along axes, of which the one at ``place``, if any, is as long as a block; strides are in bytes.
-
-    The last axis is a repeat of runs of ``size`` bytes, of which the source holds ``held`` in a row.
+    Of a repeat around it of which a block holds less than 4, all are parts of the block, so that they are packed once.
     """
+    total = written = size * indices(axes)
+    loops: list[Axis] = []
+    repeats: list[Axis] = []
+    for place, chunked in enumerate(axes):
+        written //= chunked.length
+        most = max(min(block, PART), block // indices(repeats)) // written
+        if most >= min(chunked.length, 4) or (most and chunked.source) or place == len(axes) - 1:
+            break
+        (loops if chunked.source else repeats).append(chunked)
+    length = -(-chunked.length // -(-chunked.length // max(1, most)))
+    first, lowest = (-sum(min(0, (axis.length - 1) * axis[k]) for axis in axes) for k in (1, 2))
+    blocks = [
+        (first + read + i * chunked.source, lowest + to + i * chunked.destination, min(length, chunked.length - i))
+        for read, to in offsets(loops)
+        for i in range(0, chunked.length, length)
+    ]
+    places = [Place(OUTPUT, offset) for _, offset in offsets(repeats)]
+    steps, scratch = {}, 0
+    for length in {length for *_, length in blocks}:
+        steps[length], taken = _steps(*_joined(size, [chunked._replace(length=length), *axes[place + 1 :]]), places)
+        scratch = max(scratch, taken)
+    return Plan(total, blocks, steps, scratch)
 
-    size: int
-    axes: tuple[Axis, ...]
-    place: int | None = None
-    held: int = 1
 
-    def calls(self, count: int) -> Iterator[Call]:
-        """The calls of NumPy that it takes for so many indices of the chunked axis."""
-        if self.held == 1:
-            yield copy(self.size, self.axes_of(count))
-            return
-        *outer, last = self.axes_of(count)
-        whole, rest = divmod(last.length, self.held)
-        run = self.size * self.held
-        if whole:
-            yield copy(run, [*outer, Axis(whole, 0, run)])
+def _steps(size: int, axes: Sequence[Axis], places: Sequence[Place]) -> tuple[list[Step], int]:
+    """Return the steps that write a block to each of the places, and the bytes of scratch memory that they take."""
+    steps: list[Step] = []
+    source, scratch, rest = Place(INPUT), 0, 0
+    while not rest and size < SHORT and indices(axes) > FEW and axes[-1].destination == size:
+        *outer, inner = (*axes, Axis(1, 0, size)) if axes[-1].source else axes
+        uses = len(places) * indices(axis for axis in outer if not axis.source)  # of what would be packed
+        if (size in LANES and (uses == 1 or size * inner.length >= SHORT)) or (size >= LINE and 1 < uses < 4):
+            break  # NumPy is fast enough
+        if uses == 1 or size * inner.length > 8 * SHORT:  # many repeats are made of some, and a rest
+            some = min(SHORT // size, inner.length // 4)
+            if some < 4:
+                break
+            whole, rest = divmod(inner.length, some)
+            outer, inner = [*outer, Axis(whole, 0, size * some)], Axis(some, 0, size)
+        rest, wide = rest * size, size * inner.length
+        walked = [axis for axis in outer if axis.source]
+        strides = packed_strides([axis.length for axis in walked], wide)
+        rows = [axis._replace(destination=stride) for axis, stride in zip(walked, strides, strict=True)]
+        steps += _repeated(size, rows, inner.length, source, Place(SCRATCH, scratch))
+        packed = iter(strides)
+        size, axes = _joined(wide, [axis._replace(source=axis.source and next(packed)) for axis in outer])
+        source = Place(SCRATCH, scratch)
+        scratch += -(-wide * indices(rows) // LINE) * LINE
+    for output in places:
+        steps += _copied(size, axes, source, output)
         if rest:
-            yield copy(self.size * rest, outer, written=whole * run)
-
-    def bytes_written(self, count: int) -> int:
-        return self.size * math.prod(axis.length for axis in self.axes_of(count))
-
-    def axes_of(self, count: int) -> list[Axis]:
-        """The axes, with the one at ``place`` as long as a block of so many indices."""
-        return [axis._replace(length=count) if i == self.place else axis for i, axis in enumerate(self.axes)]
+            steps += _assigned(rest, axes[:-1], source, output.moved(size * axes[-1].length))
+    return steps, scratch
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The copies that write a tile's output; sizes and strides are in bytes.
+def _repeated(size: int, rows: Sequence[Axis], repeat: int, source: Place, output: Place) -> list[Step]:
+    """Pack runs along axes, each of them ``repeat`` times: what is there is doubled."""
+    count, wide = indices(rows), size * repeat
+    if repeat == 1 or size in LANES or size >= LINE or count * repeat <= FEW:
+        return _assigned(size, [*rows, Axis(repeat, 0, size)], source, output)
+    steps, done = _assigned(size, rows, source, output), 1
+    while done < repeat:
+        more = min(done, repeat - done)
+        steps.append(Step(output, output.moved(size * done), _dtype(size * more), (count,), (wide,), (wide,)))
+        done += more
+    return steps
 
-    ``loops`` are walked index by index, and within them ``chunked``, ``chunk`` indices at a time. For each such block,
-    all ``copies`` but the last fill scratch memory, each from what the one before it wrote; the last writes the output.
-    """
 
-    size: int
-    loops: tuple[Axis, ...]
-    chunked: Axis
-    chunk: int
-    copies: tuple[Copy, ...]
+def _copied(size: int, axes: Sequence[Axis], source: Place, output: Place) -> list[Step]:
+    """Take rows where NumPy would start many loops for them; assign them elsewhere."""
+    lengths = [axis.length for axis in axes]
+    has_many_loops = bool(axes) and indices(axes[:-1]) >= 4 * LOOP > 4 * lengths[-1]
+    if (
+        not (size >= HUGE or (has_many_loops and not all(axis.source for axis in axes)))
+        or any(axis.source < 0 or axis.source % size for axis in axes)
+        or [axis.destination for axis in axes] != list(packed_strides(lengths, size))
+        or (size < LINE and indices(axes) > FEW)
+    ):
+        return _assigned(size, axes, source, output)
+    index = np.zeros(1, np.intp)
+    for axis in axes:
+        index = np.add.outer(index, np.arange(axis.length) * (axis.source // size)).ravel()
+    return [Step(source, output, _dtype(size), (int(index[-1]) + 1,), rows=index)]
 
-    @cached_property
-    def blocks(self) -> tuple[Block, ...]:
-        """In the order of the output."""
-        starts = [(0, 0)]
-        for axis in self.loops:
-            starts = [(a + i * axis.source, b + i * axis.destination) for a, b in starts for i in range(axis.length)]
-        read, written, length = self.chunked.source, self.chunked.destination, self.chunked.length
-        return tuple(
-            Block(a + i * read, b + i * written, min(self.chunk, length - i))
-            for a, b in starts
-            for i in range(0, length, self.chunk)
-        )
 
-    @cached_property
-    def calls(self) -> dict[int, tuple[tuple[Call, ...], ...]]:
-        """The calls that each copy takes, by the length of a block."""
-        lengths = {block.length for block in self.blocks}
-        return {length: tuple(tuple(part.calls(length)) for part in self.copies) for length in lengths}
+def _assigned(size: int, axes: Iterable[Axis], source: Place, output: Place) -> list[Step]:
+    """Assign runs along axes, in a pass for each index of short last axes, so that NumPy's loops are long."""
+    size, axes = _joined(size, axes)
+    if size in (3, 6, 12) and not any(stride % (size // 3) for axis in axes for stride in axis[1:]):
+        thirds = (*axes, Axis(3, size // 3, size // 3))
+        size, axes = (size // 3, thirds) if _short(thirds) else (size, axes)
+    kept = len(axes) - (_short(axes) if size <= LINE else 0)
+    axes, passes, factor = axes[:kept], axes[kept:], None
+    if len(passes) == 1 and passes[0][1:] == (0, size) and size * passes[0].length in (2, 4, 8):
+        repeat = passes[0].length  # that makes words of bytes: processors multiply many of them at once
+        factor, passes = _dtype(size * repeat).type(sum(1 << 8 * i * size for i in range(repeat))), ()
+    lengths, reads, writes = zip(*axes, strict=True) if axes else ((), (), ())
+    return [
+        Step(source.moved(read), output.moved(to), _dtype(size), lengths, reads, writes, None, factor)
+        for read, to in offsets(passes)
+    ]
 
-    @cached_property
-    def only_calls(self) -> tuple[Call, ...] | None:
-        """The calls of a plan of one block that takes no scratch memory; None for any other."""
-        is_one = len(self.blocks) == len(self.copies) == 1
-        return self.calls[self.blocks[0].length][0] if is_one else None
 
-    @cached_property
-    def scratch(self) -> tuple[int, ...]:
-        """The offset in scratch memory to which each copy but the last writes, and the bytes of all of it."""
-        sizes = (-(-part.bytes_written(self.chunk) // LINE) * LINE for part in self.copies[:-1])
-        return tuple(accumulate(sizes, initial=0))
+def _short(axes: Sequence[Axis]) -> int:
+    """Return the number of last axes that are so short that Python loops over them, around long loops of NumPy's."""
+    for short in range(len(axes) - 1, 0, -1):
+        outer, inner = axes[:-short], axes[-short:]
+        is_longer = outer[-1].length > 2 * max(axis.length for axis in inner)
+        if is_longer and indices(inner) <= PASSES and indices(outer) >= FEW // 2 * indices(inner):
+            return short
+    return 0
 
-    @cached_property
-    def staging(self) -> Staging:
-        """The blocks by way of scratch memory, for the next run too."""
-        return Staging(self.calls, self.scratch)
 
-    def __str__(self) -> str:
-        count = len(self.blocks)
-        lines = [f"{self.size} bytes in {count} {'block' if count == 1 else 'blocks'}"]
-        for part, calls in zip(self.copies, self.calls[self.chunk], strict=True):
-            where = "the output" if part is self.copies[-1] else "scratch memory"
-            axes = " x ".join(str(axis.length) for axis in part.axes_of(self.chunk)) or "1"
-            number = sum(len(call.passes) or 1 for call in calls)
-            times = f"{number} {'call' if number == 1 else 'calls'}"
-            lines.append(f"  to {where}: {axes} runs of {part.size} bytes in {times}")
-        return "\n".join(lines)
+def _joined(size: int, axes: Iterable[Axis]) -> tuple[int, tuple[Axis, ...]]:
+    """Return the same copy in as few axes as possible, and with as long runs."""
+    axes = coalesce(axes)
+    while axes and axes[-1].source == axes[-1].destination == size:
+        size *= axes[-1].length
+        axes = axes[:-1]
+    return size, axes
+
+
+def _dtype(size: int) -> np.dtype[Any]:
+    """Return NumPy's fastest type of elements of so many bytes."""
+    return np.dtype({1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}.get(size, f"V{size}"))

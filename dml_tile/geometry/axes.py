@@ -47,6 +47,19 @@ def coalesce(axes: Iterable[Axis]) -> tuple[Axis, ...]:
     return tuple(joined)
 
 
+def indices(axes: Iterable[Axis]) -> int:
+    """Return the number of indices of axes."""
+    return math.prod(axis.length for axis in axes)
+
+
+def offsets(axes: Iterable[Axis]) -> list[tuple[int, int]]:
+    """Return the offsets of all indices in the source and the destination, the last index changing fastest."""
+    found = [(0, 0)]
+    for length, source, destination in axes:
+        found = [(read + i * source, written + i * destination) for read, written in found for i in range(length)]
+    return found
+
+
 class Dimension(NamedTuple):
     """One dimension of a tile: its input's size, its repeat, and both tensors' strides, in bytes or in elements."""
 

@@ -51,7 +51,7 @@ GROUPS: Final = {
     "Tile arrays": (
         "arrays.numpy",
         "execution.executor",
-        "execution.plan",
+        "execution.mover",
         "execution.threads",
         "bindings.memory",
         "geometry.layout",
@@ -82,12 +82,9 @@ MODULES: Final = (
 )
 
 MADE_BY_OTHERS: Final = {
-    *("BindingTable", "CommandRecorder", "CompiledOperator", "Operator", "OperatorInitializer", "Result"),
+    *("BindingTable", "BoundTile", "CommandRecorder", "CompiledOperator", "Operator", "OperatorInitializer", "Result"),
 }
 """Classes that are made by calls of others, not by their own."""
-
-OPAQUE: Final = {"Plan"}
-"""Classes of which only the name and ``str()`` are public."""
 
 
 def api_page() -> str:
@@ -166,8 +163,6 @@ def _class(defined: ast.ClassDef) -> Iterator[str]:
     else:
         yield from _code(f"class {defined.name}({bases})" if bases else f"class {defined.name}")
     yield from (_prose(_docstring(defined)), "")
-    if defined.name in OPAQUE:
-        return
     fields = [one for one in constants(defined) if not one.name.startswith("_") and one.name != "model_config"]
     if members := [one for one in fields if not one.annotation]:  # an enumeration; of several values, the first is C's
         values = (one.value.removeprefix("(").partition(",")[0] for one in members)

@@ -1,4 +1,4 @@
-"""Tiles as bare geometry, and the reference that plans are held against: one strided copy by NumPy."""
+"""Tiles as bare geometry, and the reference that their moves are held against: one strided copy by NumPy."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from operator import mul
 
 import numpy as np
+import pytest
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.execution.numpy_calls import Region
-from dml_tile.execution.plan import Plan
-from dml_tile.execution.planner import plan_axes, plan_tile
-from dml_tile.execution.threads import Progress, run
-from dml_tile.geometry.axes import coalesce, tile_axes
+from dml_tile.execution import mover, plan, threads
+from dml_tile.execution.mover import BoundTile, Mover
+from dml_tile.execution.plan import plan_tile
+from dml_tile.execution.steps import Plan
+from dml_tile.execution.threads import Progress
 from dml_tile.geometry.layout import packed_strides
 
 GUARD = 64
@@ -37,19 +38,14 @@ class Tiling:
     def strides(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         given = (self.sizes, self.source_strides), (self.shape, self.destination_strides)
         source, destination = (
-            tuple(stride * self.size for stride in packed_strides(sizes)) if strides is None else strides
-            for sizes, strides in given
+            packed_strides(sizes, self.size) if strides is None else strides for sizes, strides in given
         )
         return source, destination
 
     @property
     def plan(self) -> Plan:
+        """The plan by the constants of the moment, which a test may have changed."""
         return plan_tile(self.size, self.sizes, self.repeats, *self.strides)
-
-    def planned_anew(self) -> Plan:
-        """The plan by constants that a test has changed."""
-        axes = tile_axes(self.sizes, self.repeats, *self.strides)
-        return plan_axes(self.size, coalesce(sorted(axes, key=lambda axis: -abs(axis.destination))))
 
 
 def span(size: int, shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
@@ -59,8 +55,20 @@ def span(size: int, shape: Sequence[int], strides: Sequence[int]) -> tuple[int, 
     return before, before + sum(step for step in steps if step > 0) + size
 
 
+def once(planned: Plan, source: Bytes, output: Bytes) -> None:
+    """Make the moves of a plan, as a mover does between memory."""
+    Mover(planned, 0, ((), ()))(source, output)
+
+
+def set_sizes(patch: pytest.MonkeyPatch, **sizes: int) -> None:
+    """Set constants of plans; ``LARGE`` for those who share blocks too."""
+    for name, size in sizes.items():
+        for module in (plan, mover, threads) if name == "LARGE" else (plan,):
+            patch.setattr(module, name, size)
+
+
 def executed(
-    tiling: Tiling, plan: Plan, threads: int | None = None, progress: Progress | None = None
+    tiling: Tiling, number: int | None = None, progress: Progress | None = None, planned: Plan | None = None
 ) -> tuple[Bytes, Bytes]:
     """The output's bytes, guards and what lies between the elements included: by the plan, and by the reference."""
     source_strides, destination_strides = tiling.strides
@@ -69,7 +77,7 @@ def executed(
     start, reach = span(tiling.size, tiling.shape, destination_strides)
     ours = np.full(reach + 2 * GUARD, 0xAB, np.uint8)
     theirs = ours.copy()
-    run(plan, Region(source, offset), Region(ours, GUARD + start), threads, progress)
+    BoundTile(planned or tiling.plan, source, ours[GUARD:-GUARD]).run(number, progress)
     pairs = list(zip(tiling.sizes, tiling.repeats, source_strides, destination_strides, strict=True))
     shape = [length for size, repeat, _, _ in pairs for length in (repeat, size)]
     read = [stride for _, _, source_stride, _ in pairs for stride in (0, source_stride)]
@@ -79,6 +87,6 @@ def executed(
     return ours, theirs
 
 
-def assert_equal(tiling: Tiling, plan: Plan, threads: int | None = None) -> None:
-    ours, theirs = executed(tiling, plan, threads)
+def assert_equal(tiling: Tiling, number: int | None = None) -> None:
+    ours, theirs = executed(tiling, number)
     np.testing.assert_array_equal(ours, theirs)

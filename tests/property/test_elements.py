@@ -15,12 +15,10 @@ from operator import mul
 import numpy as np
 import pytest
 
-from dml_tile.execution import moves, planner, threads
-from dml_tile.execution.numpy_calls import Region
-from dml_tile.execution.threads import run
-from tests.helpers.tilings import GUARD, Tiling, span
+from dml_tile.execution.mover import BoundTile
+from tests.helpers.tilings import GUARD, Tiling, once, set_sizes, span
 
-MAX_ELEMENTS = 400
+MAX_ELEMENTS = 1000
 
 
 def drawn_lengths(random: np.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -65,33 +63,32 @@ def copied_one_by_one(tiling: Tiling, source: bytes, read_from: int, output: byt
 
 
 def compare(tiling: Tiling, random: np.random.Generator, number: int) -> None:
-    """Raise AssertionError unless a tile's plan writes what the oracle does, and nothing else."""
+    """Raise AssertionError unless the moves write what the oracle does, and nothing else: once, and bound."""
     sources, outputs = tiling.strides
     before, length = span(tiling.size, tiling.sizes, sources)
     start, reach = span(tiling.size, tiling.shape, outputs)
-    read_from, written_to = (GUARD + int(random.integers(0, 16)) + offset for offset in (before, start))
+    first, lowest = (GUARD + int(random.integers(0, 16)) for _ in range(2))
     source = random.integers(0, 256, length + 3 * GUARD, np.uint8)
-    output = np.full(reach + 3 * GUARD, 0xAB, np.uint8)
-    expected = bytearray(output.tobytes())
-    copied_one_by_one(tiling, source.tobytes(), read_from, expected, written_to)
-    run(tiling.planned_anew(), Region(source, read_from), Region(output, written_to), number)
-    assert output.tobytes() == expected, tiling
+    guarded = np.full(reach + 3 * GUARD, 0xAB, np.uint8)
+    expected = bytearray(guarded.tobytes())
+    copied_one_by_one(tiling, source.tobytes(), first + before, expected, lowest + start)
+    plan = tiling.plan
+    for move in (once, lambda *where: BoundTile(*where).run(number)):
+        output = guarded.copy()
+        move(plan, source[first:], output[lowest:])
+        assert output.tobytes() == expected, tiling
 
 
 def compare_many(count: int, seed: int) -> None:
-    """Compare so many random tiles: half of them by constants that make small tiles take large ones' ways."""
+    """Compare so many random tiles: half of them by sizes that make small tiles take large ones' ways."""
     random = np.random.default_rng(seed)
     for i in range(count):
         with pytest.MonkeyPatch.context() as patch:
             if i % 2:
-                for module in (moves, planner):
-                    patch.setattr(module, "SHORT", 16)
-                    patch.setattr(module, "FEW", 16)
-                patch.setattr(planner, "SCRATCH", 128)
-                patch.setattr(planner, "BLOCK", 64)
-                patch.setattr(planner, "_LONG", 32)
-                patch.setattr(planner, "LARGE", int(random.choice([0, 2**24])))
-                patch.setattr(threads, "LARGE", 0)
+                set_sizes(
+                    patch, SHORT=int(random.choice([16, 32])), FEW=16, LOOP=4, MEMORY=128, BLOCK=64, PART=32, HUGE=64
+                )
+                set_sizes(patch, LARGE=int(random.choice([0, 2**24])), PASSES=int(random.choice([2, 8])))
             compare(drawn_tiling(random), random, 1 + i % 3)
 
 

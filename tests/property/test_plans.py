@@ -1,28 +1,29 @@
-"""Random plans against one strided copy, byte for byte, guards and what lies between the elements included."""
+"""Random tiles against one strided copy, byte for byte, guards and what lies between the elements included."""
 
 from __future__ import annotations
 
 import math
 from itertools import accumulate
 from operator import mul
-from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dml_tile.execution import moves, planner, threads
-from tests.helpers.tilings import Tiling, assert_equal
+from dml_tile.execution.plan import MEMORY
+from tests.helpers.tilings import Tiling, assert_equal, set_sizes
 
-CONSTANTS: list[tuple[tuple[Any, ...], dict[str, list[Any]]]] = [
-    ((moves, planner), {"SHORT": [32, 512], "FEW": [16, 256]}),
-    ((moves,), {"PASSES": [1, 8, 16]}),
-    (
-        (planner,),
-        {"SCRATCH": [64, 1024, 2**18], "BLOCK": [128, 4096, 2**20], "LARGE": [0, 2**24], "_LONG": [64, 2**16]},
-    ),
-    ((threads,), {"LARGE": [0, 4096, 2**24]}),
-]
+SIZES = {
+    "SHORT": [32, 512],
+    "FEW": [16, 256],
+    "LOOP": [4, 16],
+    "PASSES": [1, 8, 16],
+    "MEMORY": [2**10, 2**19],
+    "BLOCK": [2**7, 2**12, 2**22],
+    "PART": [2**7, 2**18],
+    "HUGE": [64, 2**13],
+    "LARGE": [0, 2**12, 2**24],
+}
 MAX_BYTES = 2**20
 
 
@@ -60,19 +61,16 @@ def tilings(draw: st.DrawFn) -> Tiling:
 
 
 @given(tiling=tilings(), data=st.data(), number=st.sampled_from([1, 2, 8]))
-def test_a_random_plan_writes_what_one_copy_would(tiling: Tiling, data: st.DataObject, number: int) -> None:
+@settings(max_examples=400)
+def test_random_moves_write_what_one_copy_would(tiling: Tiling, data: st.DataObject, number: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        for modules, constants in CONSTANTS:
-            for name, values in constants.items():
-                value = data.draw(st.sampled_from(values))
-                for module in modules:
-                    patch.setattr(module, name, value)
-        planned = tiling.planned_anew()
-        assert planned.size == math.prod(tiling.shape) * tiling.size
-        assert_equal(tiling, planned, number)
+        set_sizes(patch, **{name: data.draw(st.sampled_from(sizes)) for name, sizes in SIZES.items()})
+        assert tiling.plan.size == math.prod(tiling.shape) * tiling.size
+        assert_equal(tiling, number)
 
 
 @given(tilings())
-def test_a_plan_by_the_true_constants_is_right_and_takes_little_scratch(tiling: Tiling) -> None:
-    assert tiling.plan.scratch[-1] <= 2**20
-    assert_equal(tiling, tiling.plan)
+@settings(max_examples=200)
+def test_moves_by_the_true_sizes_are_right_and_take_little_scratch_memory(tiling: Tiling) -> None:
+    assert tiling.plan.scratch <= MEMORY
+    assert_equal(tiling)
