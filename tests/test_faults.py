@@ -261,7 +261,8 @@ def test_what_may_not_be_read_or_written_is_told_and_leaves_nothing(
         limited(resource.RLIMIT_FSIZE, 1000)()
         without_a_superuser_s_rights()
 
-    process = started(*arguments.split(), cwd=tmp_path, preexec_fn=restricted)
+    uncached = ("-B",)  # else Python would leave modules that are cut off at the limit for the processes after it
+    process = started(*arguments.split(), cwd=tmp_path, python=uncached, preexec_fn=restricted)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 2
     assert told in errors
