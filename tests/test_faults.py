@@ -157,12 +157,13 @@ with ModelReader(KnownShapes()) as reader:
     raise AssertionError("it lives on")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_pipe_that_nobody_writes_to_is_a_problem(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize("arguments", [*COMMANDS.values(), ("check", "tile.json", "--baseline")], ids=" ".join)
+def test_a_pipe_that_nobody_writes_to_is_a_problem(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    (tmp_path / "tile.json").write_text(json.dumps(TILE))
     os.mkfifo(tmp_path / "a.json")
     program = (
-        "import sys; from dml_tile.files import reading; reading.MAX_SECONDS_WITHOUT_WRITER = 0.2; "
-        f"sys.argv = ['dml-tile', *{COMMANDS[command]!r}, 'a.json']; from dml_tile.cli.app import main; main()"
+        "import sys; from dml_tile.files import whole; whole.MAX_SECONDS_WITHOUT_WRITER = 0.2; "
+        f"sys.argv = ['dml-tile', *{arguments!r}, 'a.json']; from dml_tile.cli.app import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=False, timeout=120)
     assert done.returncode == 2

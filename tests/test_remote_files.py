@@ -168,7 +168,8 @@ def test_credentials_in_a_url_are_in_no_report_and_no_error(
     outputs = [f"--format={name}:{name}" for name in FORMATS]
     results = [
         CliRunner().invoke(app, ["check", url, *outputs, "--write-baseline", "known"], obj=["check", url]),
-        *(call(command, url) for command in ("check", "lower", "show")),
+        *(call(command, url) for command in ("check", "lower", "show", "run")),
+        call("emit", url, "--lang", "json"),
     ]
     written = [Path(name).read_text() for name in (*FORMATS, "known")]
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from threading import Timer
 from typing import Any, Final
 
 import pytest
+from pydantic import ValidationError
 
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
@@ -264,6 +266,12 @@ def test_a_process_that_fails_costs_one_file(
     assert is_gone(after)
 
 
+def test_of_many_problems_of_a_file_the_rest_is_counted(tmp_path: Path) -> None:
+    many, after = obey(tmp_path, "for i in range(300): problem(i)\nend()", SAY_PID)
+    assert many == [*(Problem("", str(i)) for i in range(100)), Problem("", "and 200 more problems")]
+    assert len(after) == 1
+
+
 @pytest.mark.parametrize(
     "deed", ["time.sleep(1000)", "os.close(1)\ntime.sleep(1000)", "os.kill(os.getpid(), signal.SIGSTOP)"]
 )
@@ -373,3 +381,10 @@ def test_a_line_of_another_form_is_refused(old: str, new: str) -> None:
     assert old in text
     with pytest.raises(ValueError, match="validation error"):
         read_answer(text.replace(old, new, 1).encode())
+
+
+@pytest.mark.parametrize("change", [{"shape": [{}] * 1000}, {f"k{i}": 1 for i in range(1000)}], ids=["list", "keys"])
+def test_a_line_that_is_wrong_in_many_places_has_few_errors(change: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError) as caught:
+        read_answer(json.dumps(json.loads(answer_line(NODE)) | change).encode())
+    assert caught.value.error_count() < 50, "some for each form that a line may have"

@@ -16,6 +16,7 @@ from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
 from dml_tile.errors import ConfigError
 from dml_tile.files.urls import Url
+from dml_tile.files.whole import open_without_waiting
 from dml_tile.findings import Finding
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import printable, printable_json
@@ -137,7 +138,7 @@ def _storable(text: str) -> str:
 
 def _entries_of(file: str) -> Iterator[Entry]:
     try:
-        with Path(file).open("rb") as opened:
+        with open_without_waiting(Path(file)) as opened:
             text = opened.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(file, "there is no such file; --write-baseline writes it") from None

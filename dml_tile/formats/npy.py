@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from dml_tile.files.whole import read_into
+from dml_tile.files.whole import open_without_waiting, read_into
 
 _HEADER_BYTES: Final = 2**16
 """The most that is read of a file for its header: NumPy makes room for whatever length a header promises."""
@@ -65,7 +65,7 @@ class NpyFile:
 
 def open_npy(path: Path) -> NpyFile:
     """Read a file's header. Raises ValueError if it is malformed, or promises more values than the file holds."""
-    with path.open("rb") as stream:
+    with open_without_waiting(path) as stream:
         start = io.BytesIO(stream.read(_HEADER_BYTES))
     try:
         with warnings.catch_warnings():

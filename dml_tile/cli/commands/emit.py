@@ -46,9 +46,11 @@ def emit(
     """
     from dml_tile.emit.source import other_operator, source_text
     from dml_tile.errors import Problem
+    from dml_tile.files.urls import source_named
     from dml_tile.readers.descriptors import JsonDescriptor, read_source
     from dml_tile.readers.sources import is_model_file
 
+    file = source_named(file)
     if is_model_file(file):
         complain(file, [Problem("", "emit reads JSON; `dml-tile lower --format cpp` builds the tiles of models")])
         raise typer.Exit(UNREADABLE)

@@ -52,12 +52,14 @@ def run(
     from dml_tile.dxdispatch.runner import run_model
     from dml_tile.errors import InputError, Problem, RefusedModelError
     from dml_tile.files.paths import AllowedFolders
+    from dml_tile.files.urls import source_named
     from dml_tile.input_errors import unreadable
     from dml_tile.readers.descriptors import parse_source
     from dml_tile.readers.sources import is_model_file
     from dml_tile.reports.text import print_refusals
 
     chosen = one_target(targets, "a model is run at one target")
+    model = source_named(model)
     folder = Path() if model == "-" else Path(model).parent
     try:
         if is_model_file(model):
