@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby, islice
+from functools import partial
+from itertools import chain, groupby, islice
+from multiprocessing import active_children, get_context, parent_process
 from stat import S_ISREG
-from threading import Timer, local
+from threading import Thread, Timer, local
 from typing import Final, TypeAlias
 
 from dml_tile.checks.file_check import Event, FileCheck, SourceSummary, checked_here, file_check, portable
@@ -31,12 +35,16 @@ MAX_BYTES_OF_DESCRIPTORS: Final = 2**21
 """A larger file of descriptors is checked in this process, since a worker holds all results of a file."""
 MAX_CHUNKS_SENT: Final = 256
 """The chunks that an executor has at a time; nobody can ask it how many workers it has."""
+CHUNKS_OF_A_PROCESS: Final = 4
 SECONDS_IDLE: Final = 5
 """Seconds that a worker waits for the next chunk before it ends the process that reads its models."""
 _SECONDS_BETWEEN_LOOKS: Final = 0.2
 
 FileEvents: TypeAlias = Iterator[tuple[str, Event]]
 """Events in their order, each with its file."""
+
+_Sent: TypeAlias = tuple[list[str], Future[bytes] | None]
+"""A chunk of files, and what the executor will have found; None if they are checked in this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,96 +86,124 @@ def _checked_files(paths: Sequence[str], check: FileCheck, workers: Workers | No
     unread: list[CheckedFile] = []
     files = files_named(paths, lambda name, problem: unread.append(CheckedFile(name, problems=(problem,))))
     yield from unread
-    results: list[Result] = []
-    problems: list[Problem] = []
-    for file, event in workers.events(check, files) if workers else checked_here(check, files):
-        match event:
-            case Problem():
-                problems.append(event)
-            case SourceSummary():
-                yield CheckedFile(file, tuple(results), tuple(problems))
-                results, problems = [], []
-            case _:
-                results += event
+    events = workers.events(check, files) if workers else checked_here(check, files)
+    of_file: list[Event] = []
+    for file, event in events:
+        of_file.append(event)
+        if isinstance(event, SourceSummary):
+            results = chain.from_iterable(each for each in of_file if isinstance(each, tuple))
+            yield CheckedFile(file, tuple(results), tuple(each for each in of_file if isinstance(each, Problem)))
+            of_file.clear()
 
 
 class Workers:
     """The workers of an executor, to which files are sent in chunks, so many ahead of the one that is waited for.
 
+    ``new`` makes another executor where one broke; without it, the end of the caller's executor is the sweep's.
     ``shared_by`` so many workers share the memory that reading models may take.
     """
 
-    def __init__(self, executor: Executor, chunks_sent: int = MAX_CHUNKS_SENT, shared_by: int = 1) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        new: Callable[[], Executor] | None = None,
+        chunks_sent: int = MAX_CHUNKS_SENT,
+        shared_by: int = 1,
+    ) -> None:
         self.executor = executor
-        self.shared_by = shared_by
+        self._new = new
         self._chunks_sent = chunks_sent
-        self._sent: deque[tuple[list[str], Future[bytes] | None]] = deque()
+        self._shared_by = shared_by
 
     def events(self, check: FileCheck, files: Iterable[str]) -> FileEvents:
         """Yield the events of files, in their order, each with its file; a file that ends its worker is lost alone.
 
         What no worker can read is checked here, in its turn. Raises BrokenExecutor if the executor takes no more files.
         """
-        setup = pickle.dumps((check, self.shared_by, os.urandom(8)))
+        setup = pickle.dumps((check, self._shared_by, os.urandom(8)))
         chunks = _chunks(files)
+        sent: deque[_Sent] = deque()
         try:
             while True:
-                for chunk, is_here in islice(chunks, self._chunks_sent - len(self._sent)):
-                    self._sent.append((chunk, None if is_here else self._send(setup, chunk)))
-                if not self._sent:
+                for chunk, is_here in islice(chunks, self._chunks_sent - len(sent)):
+                    sent.append((chunk, None if is_here else self._send(setup, chunk)))
+                if not sent:
                     return
-                chunk, future = self._sent[0]
-                yield from self._received(setup, chunk, future) if future else checked_here(check, chunk)
-                self._sent.popleft()
+                chunk, future = sent[0]
+                yield from self._received(setup, chunk, future, sent) if future else checked_here(check, chunk)
+                sent.popleft()
         finally:
-            if self._sent:
-                self.stop()
-
-    def submit(self, setup: bytes, files: list[str]) -> Future[bytes]:
-        """Have a worker check files."""
-        return self.executor.submit(check_chunk, setup, files)
-
-    def stop(self) -> None:
-        """Cancel what was sent: nobody waits for it any more."""
-        for _, future in self._sent:
-            if future:
-                future.cancel()
-
-    def cause(self, error: Exception) -> str:
-        """Return why a file is lost whose worker failed. Raises BrokenExecutor if the others are lost too."""
-        if isinstance(error, (BrokenExecutor, CancelledError)):
-            raise BrokenExecutor(f"the executor gave up: {error}") from error
-        if failures := getattr(error, "allowed_failures", 0):  # of Dask's KilledWorker
-            return f"the workers that checked it died ({failures + 1} of them)"
-        return f"its worker failed: {type(error).__name__}: {error}"
+            for _, future in sent:
+                if future and not self._new:  # Python 3.11 cannot end a broken pool that has cancelled ones
+                    future.cancel()
 
     def _send(self, setup: bytes, files: list[str]) -> Future[bytes]:
         try:
-            return self.submit(setup, files)
+            return self.executor.submit(check_chunk, setup, files)
         except Exception as error:
-            raise BrokenExecutor(f"{files[0]} and the files after it cannot be checked: {error}") from error
+            if not self._new or not isinstance(error, BrokenExecutor):
+                raise BrokenExecutor(f"{files[0]} and the files after it cannot be checked: {error}") from error
+        self.executor.shutdown()
+        self.executor = self._new()
+        return self._send(setup, files)
 
-    def _received(self, setup: bytes, files: list[str], future: Future[bytes]) -> FileEvents:
+    def _received(self, setup: bytes, files: list[str], future: Future[bytes], sent: Iterable[_Sent]) -> FileEvents:
         try:
-            yield from _result(future)
+            return _result(future)
         except Exception:
-            wait([sent for _, sent in self._sent if sent])  # a worker that fails from now on does so of one file
-            for file in files:
-                yield from self._received_alone(file, self._send(setup, [file]))
+            wait([each for _, each in sent if each])  # a worker that fails from now on does so of one file
+            return chain.from_iterable(self._received_alone(setup, file) for file in files)
 
-    def _received_alone(self, file: str, future: Future[bytes]) -> FileEvents:
+    def _received_alone(self, setup: bytes, file: str) -> FileEvents:
         try:
-            yield from _result(future)
+            return _result(self._send(setup, [file]))
         except Exception as error:
-            yield file, Problem("", self.cause(error))
-            yield file, SourceSummary(file, is_model_file(file), is_whole=False)
+            if isinstance(error, (BrokenExecutor, CancelledError)) and not self._new:
+                raise BrokenExecutor(f"the executor gave up: {error}") from error
+            summary = SourceSummary(file, is_model_file(file), is_whole=False)
+            return iter([(file, Problem("", _cause_of_failure(error))), (file, summary)])
 
 
-def _result(future: Future[bytes]) -> list[tuple[str, Event]]:
+def _cause_of_failure(error: Exception) -> str:
+    if isinstance(error, BrokenExecutor):
+        return "the process that checked it ended"
+    if failures := getattr(error, "allowed_failures", 0):  # of Dask's KilledWorker
+        return f"the workers that checked it died ({failures + 1} of them)"
+    return f"its worker failed: {type(error).__name__}: {error}"
+
+
+@contextmanager
+def processes(jobs: int) -> Iterator[Workers]:
+    """Yield so many processes of this machine, which end with the block; at once if an error ends it."""
+    new = partial(ProcessPoolExecutor, jobs, get_context("spawn"), begin)
+    workers = Workers(new(), new, jobs * CHUNKS_OF_A_PROCESS, jobs)
+    try:
+        yield workers
+    except BaseException:
+        for process in active_children():  # before Python 3.14, an executor cannot end those that are busy
+            process.kill()
+        raise
+    finally:
+        workers.executor.shutdown()
+
+
+def begin() -> None:
+    """Leave Ctrl-C to the command, and end this process should the command be killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    if command := parent_process():
+        command.join()
+    os._exit(1)
+
+
+def _result(future: Future[bytes]) -> FileEvents:
     while not wait([future], _SECONDS_BETWEEN_LOOKS).done:  # on Windows, Ctrl-C does not break into a wait without end
         pass
     events: list[tuple[str, Event]] = pickle.loads(zlib.decompress(future.result()))  # noqa: S301  # a worker's
-    return events
+    return iter(events)
 
 
 def _chunks(files: Iterable[str]) -> Iterator[tuple[list[str], bool]]:
@@ -179,17 +215,15 @@ def _chunks(files: Iterable[str]) -> Iterator[tuple[list[str], bool]]:
 
 def _way(file: str) -> tuple[bool, int]:
     """Return whether no other process can read a file, or should, and how many like it make a chunk."""
-    if file == "-" or file.startswith(("/dev/", "/proc/")):
-        return True, 1
     if isinstance(file, Url):
         return False, FILES_OF_A_CHUNK
     try:
         status = os.stat(file)  # noqa: PTH116  # a tenth of Path's time
     except (OSError, ValueError):
-        return False, FILES_OF_A_CHUNK
+        return file == "-", FILES_OF_A_CHUNK
     is_large = status.st_size > MAX_BYTES_OF_DESCRIPTORS and not is_model_file(file)
-    is_small = status.st_size <= MAX_BYTES_OF_A_SMALL_FILE
-    return is_large or not S_ISREG(status.st_mode), FILES_OF_A_CHUNK if is_small else 1
+    is_here = is_large or not S_ISREG(status.st_mode) or file.startswith(("/dev/", "/proc/"))
+    return is_here, FILES_OF_A_CHUNK if status.st_size <= MAX_BYTES_OF_A_SMALL_FILE else 1
 
 
 class _Thread(local):

@@ -44,7 +44,7 @@ def chosen_workers(jobs: int | None, dask: str | None, files: int) -> Iterator[W
         return
     from concurrent.futures import BrokenExecutor
 
-    from dml_tile.cli.processes import processes
+    from dml_tile.checks.sweep import processes
 
     try:
         with processes(jobs) if dask is None else _cluster(dask) as workers:
@@ -75,23 +75,14 @@ def counted_files(events: Iterator[tuple[str, Event]], total: int) -> Iterator[t
     if total < _FILES_WORTH_A_PROGRESS_BAR or not sys.stderr.isatty():
         yield from events
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import MofNCompleteColumn, Progress
 
-    columns = (
-        TextColumn("checking"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]} files/s,"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
     kept: list[tuple[str, Event]] = []  # for a terminal, which cannot show results and a bar at once
     with Progress(*columns, console=console_of(stderr=True), transient=True, redirect_stdout=False) as progress:
-        task = progress.add_task("", total=total, rate="-")
+        task = progress.add_task("checking", total=total)
         for file, event in events:
-            if isinstance(event, SourceSummary):
-                speed = progress.tasks[0].speed
-                progress.update(task, advance=1, rate="-" if speed is None else f"{speed:.0f}")
+            progress.advance(task, isinstance(event, SourceSummary))
             if sys.stdout.isatty():
                 kept.append((file, event))
             else:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from dml_tile.checks import sweep
 from dml_tile.checks.file_check import Event, FileCheck
-from dml_tile.cli import processes
 from dml_tile.readers.sources import Sources
 
 STATUS = 7
 
-_begin = processes.begin
+_begin = sweep.begin
 _events = FileCheck.events
 
 
