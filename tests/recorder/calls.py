@@ -14,26 +14,23 @@ from typing import Any, Final
 from dml_tile.directml.enums import Feature, FeatureLevel
 from tests.helpers.descriptors import GOOD
 from tests.helpers.recorded_questions import INITIALIZED, LEVELS, OPERATORS
-from tests.recorder.interfaces import UNTOUCHED, Object, interface_id
-from tests.recorder.memory import GuardedMemory
-from tests.recorder.releases import Release
-from tests.recorder.runtime import (
+from tests.recorder.interfaces import (
+    CHECK_FEATURE_SUPPORT,
     COMPILE_OPERATOR,
     CREATE_OPERATOR,
-    Adapter,
-    binding_properties,
-    create_device,
-    device,
-    hexadecimal,
-    host_device,
+    CREATE_OPERATOR_INITIALIZER,
+    GET_DEVICE_REMOVED_REASON,
+    UNTOUCHED,
+    Object,
+    interface_id,
 )
+from tests.recorder.memory import GuardedMemory
+from tests.recorder.releases import Release
+from tests.recorder.runtime import Adapter, binding_properties, create_device, device, hexadecimal, host_device
 
 Case = dict[str, Any]
 Result = dict[str, Any]
 
-CHECK_FEATURE_SUPPORT: Final = 7
-CREATE_OPERATOR_INITIALIZER: Final = 10
-GET_DEVICE_REMOVED_REASON: Final = 15
 UNFILLED: Final = b"\xcc" * 16
 """What the room for an answer holds before a query."""
 UNSUPPORTED_LEVEL: Final = 0x7000
@@ -154,16 +151,9 @@ def _create_operator(release: Release, name: str) -> Result:
 
 def _make(release: Release, method: int, wanted: str, interface: str, *arguments: Any) -> Result:
     """Call a method that makes something; ``wanted`` names another interface, or which pointer is null."""
-    named = interface_id(wanted if wanted and not wanted.startswith("null") else interface)
-    result = c_void_p(UNTOUCHED)
-    hresult = _device(release).call(
-        method,
-        c_uint32,
-        *arguments,
-        None if wanted.startswith("null riid") else named,
-        None if wanted.startswith("null ppv") else result,
-    )
-    return _made((hresult, result.value))
+    null = wanted if wanted.startswith("null") else ""
+    named = None if null.startswith("null riid") else interface if null else wanted or interface
+    return _made(_device(release).make(method, named, *arguments, with_result=not null.startswith("null ppv")))
 
 
 def _compile_with_flags(release: Release, name: str) -> Result:

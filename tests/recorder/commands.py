@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import chain, zip_longest
+from typing import Final
 
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.errors import Problem
@@ -16,13 +19,14 @@ from dml_tile.readers.sources import expanded
 from dml_tile.rules.check import check
 from tests.recorder.compare import Batch, Disagreement, ask_runtime, batches, disagreements, smallest
 from tests.recorder.draws import draw
-from tests.recorder.processes import in_processes
-from tests.recorder.progress import Progress
 from tests.recorder.record import DATA, RECORDED
 from tests.recorder.record import record as recorded
 from tests.recorder.releases import Release
 from tests.recorder.runtime import Adapter
 from tests.recorder.wheels import fetch as fetch_release
+
+SECONDS_BETWEEN_LINES: Final = 30
+"""Of a comparison's progress."""
 
 
 def fetch(releases: Sequence[Release]) -> int:
@@ -35,29 +39,30 @@ def fetch(releases: Sequence[Release]) -> int:
 
 def compare(releases: Sequence[Release], count: int, seed: int, show: int, workers: int) -> int:
     """Compare the answers to random descriptors, and show the first disagreements, shrunk."""
-    begun = time.monotonic()
-    progress = Progress(count)
-    asked, found = 0, list[Disagreement]()
-    compared = in_processes(partial(_compared, releases), batches(draw(count, seed)), workers)
-    for number, of_batch in compared:
-        asked += number
-        found += of_batch
-        progress.tell(asked, len(found))
+    begun = printed = time.monotonic()
+    made, found = batches(count, seed), list[Disagreement]()
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
+        for number, disagreed in enumerate(pool.map(partial(_compared, releases), made), 1):
+            found += disagreed
+            if time.monotonic() - printed >= SECONDS_BETWEEN_LINES:
+                printed = time.monotonic()
+                done = f"{number} of {len(made)} batches, {len(found)} disagreements, {printed - begun:.0f} s"
+                print(done, file=sys.stderr, flush=True)
     for disagreement in found[:show]:
-        print(told(smallest(disagreement)), flush=True)
+        print(described(smallest(disagreement)), flush=True)
     for release in releases:
-        disagreed = sum(disagreement.release == release for disagreement in found)
-        print(f"{release.level}: {asked} descriptors, {disagreed} disagreements")
+        total = sum(disagreement.release == release for disagreement in found)
+        print(f"{release.level}: {count} descriptors, {total} disagreements")
     print(f"seed {seed}, {time.monotonic() - begun:.0f} s")
     return 1 if found else 0
 
 
-def _compared(releases: Sequence[Release], batch: Batch) -> tuple[int, list[Disagreement]]:
-    return len(batch[0]), disagreements(batch, releases)
+def _compared(releases: Sequence[Release], batch: Batch) -> list[Disagreement]:
+    return disagreements(list(draw(batch.size, batch.seed)), batch.adapter, releases)
 
 
-def told(found: Disagreement) -> str:
-    """A disagreement in a few lines, its descriptor as JSON."""
+def described(found: Disagreement) -> str:
+    """Describe a disagreement in a few lines, its descriptor as JSON."""
     return "\n".join(
         (
             f"{found.release.level}, {found.adapter}:",

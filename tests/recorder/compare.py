@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.device import Device
@@ -25,7 +24,14 @@ TRIES: Final = 3
 
 Descriptor = TileOperatorDesc | OperatorDesc
 Ask = Callable[[Sequence[TileOperatorDesc], Release, Adapter], Iterator[Answer]]
-Batch = tuple[Sequence[TileOperatorDesc], Adapter]
+
+
+class Batch(NamedTuple):
+    """So many random descriptors, to be drawn with a seed of their own."""
+
+    size: int
+    seed: str
+    adapter: Adapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +58,18 @@ def ask_runtime(descs: Sequence[Descriptor], release: Release, adapter: Adapter)
         yield Answer(f"CRASH:{answer.signal}") if isinstance(answer, Crash) else Answer(*answer)
 
 
-def batches(descs: Iterable[TileOperatorDesc]) -> Iterator[Batch]:
-    """Descriptors in batches, each with another adapter than the last."""
-    descs = iter(descs)
-    for adapter in itertools.cycle(ADAPTERS):
-        batch = list(itertools.islice(descs, BATCH))
-        if not batch:
-            return
-        yield batch, adapter
+def batches(count: int, seed: int) -> list[Batch]:
+    """Split ``count`` descriptors into batches, each with another adapter than the last."""
+    return [
+        Batch(min(BATCH, count - start), f"{seed} from {start}", ADAPTERS[start // BATCH % len(ADAPTERS)])
+        for start in range(0, count, BATCH)
+    ]
 
 
-def disagreements(batch: Batch, releases: Sequence[Release], ask: Ask = ask_runtime) -> list[Disagreement]:
-    """The descriptors of a batch on which a release and the emulator disagree."""
-    descs, adapter = batch
+def disagreements(
+    descs: Sequence[TileOperatorDesc], adapter: Adapter, releases: Sequence[Release], ask: Ask = ask_runtime
+) -> list[Disagreement]:
+    """Return where a release and the emulator disagree on descriptors."""
     return [
         Disagreement(desc, release, adapter, real, emulated)
         for release in releases

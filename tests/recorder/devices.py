@@ -6,7 +6,7 @@ Its objects are of the emulator's classes, but hold addresses; what C returns as
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from ctypes import Structure, addressof, c_uint32, c_uint64, c_void_p
+from ctypes import Structure, addressof, c_uint32, c_uint64
 from typing import Any, Final
 
 from dml_tile.bindings.resources import BindingLike, binding_desc
@@ -32,26 +32,10 @@ from tests.recorder import interfaces
 from tests.recorder.interfaces import Object
 from tests.recorder.memory import GuardedMemory
 from tests.recorder.releases import Release
-from tests.recorder.runtime import (
-    COMPILE_OPERATOR,
-    CREATE_OPERATOR,
-    Adapter,
-    binding_properties,
-    create_device,
-    host_device,
-    stand_in,
-)
+from tests.recorder.runtime import Adapter, binding_properties, create_device, host_device, stand_in
 
 DESCRIPTORS: Final = 16
 """In a binding table that is not said to have another number of them."""
-
-QUERY_INTERFACE, SET_NAME, CHECK_FEATURE_SUPPORT = 0, 6, 7
-CREATE_OPERATOR_INITIALIZER, CREATE_COMMAND_RECORDER, CREATE_BINDING_TABLE, EVICT, MAKE_RESIDENT = 10, 11, 12, 13, 14
-GET_DEVICE_REMOVED_REASON: Final = 15
-GET_DEVICE: Final = 7
-INITIALIZER_RESET: Final = 9
-BIND_INPUTS, BIND_OUTPUTS, BIND_TEMPORARY_RESOURCE, BIND_PERSISTENT_RESOURCE, TABLE_RESET = 8, 9, 10, 11, 12
-RECORD_DISPATCH: Final = 8
 
 
 def raise_failure(hresult: int) -> None:
@@ -101,7 +85,7 @@ class RealInitializer(OperatorInitializer):
         self.object = Object(address)
 
     def reset(self, operators: Iterable[CompiledOperator] | None = ()) -> None:
-        raise_failure(self.object.call(INITIALIZER_RESET, c_uint32, *_addresses(operators)))
+        raise_failure(self.object.call(interfaces.INITIALIZER_RESET, c_uint32, *_addresses(operators)))
 
 
 class RealDevice:
@@ -116,46 +100,47 @@ class RealDevice:
         self._memory = GuardedMemory()
 
     def get_device_removed_reason(self) -> HRESULT:
-        return HRESULT(self.object.call(GET_DEVICE_REMOVED_REASON, c_uint32))
+        return HRESULT(self.object.call(interfaces.GET_DEVICE_REMOVED_REASON, c_uint32))
 
     def check_feature_support(self, feature: Feature, query: Sequence[str]) -> int:
         levels = (c_uint32 * len(query))(*map(FeatureLevel.parse, query))
         asked, answer = (c_uint64 * 2)(len(query), addressof(levels)), (c_uint32 * 1)()
         sizes = c_uint32(16), c_uint32(4)
         call = self.object.call
-        raise_failure(call(CHECK_FEATURE_SUPPORT, c_uint32, c_uint32(feature), sizes[0], asked, sizes[1], answer))
+        raise_failure(
+            call(interfaces.CHECK_FEATURE_SUPPORT, c_uint32, c_uint32(feature), sizes[0], asked, sizes[1], answer)
+        )
         return answer[0]
 
     def create_operator(self, desc: OperatorDesc | TileOperatorDesc | None) -> RealOperator:
         given = OperatorDesc(type=70, desc=None) if desc is None else desc
-        address = self._make(CREATE_OPERATOR, "IDMLOperator", self._memory.write(given))
+        address = self.make(interfaces.CREATE_OPERATOR, "IDMLOperator", self._memory.write(given))
         assert isinstance(desc, TileOperatorDesc)
         return RealOperator(address, desc)
 
     def compile_operator(self, operator: RealOperator, flags: int = 0) -> RealCompiledOperator:
-        address = self._make(COMPILE_OPERATOR, "IDMLCompiledOperator", operator.object, c_uint32(flags))
+        address = self.make(interfaces.COMPILE_OPERATOR, "IDMLCompiledOperator", operator.object, c_uint32(flags))
         return RealCompiledOperator(address, operator.desc)
 
     def create_operator_initializer(self, operators: Iterable[CompiledOperator] | None = ()) -> RealInitializer:
         return RealInitializer(
-            self._make(CREATE_OPERATOR_INITIALIZER, "IDMLOperatorInitializer", *_addresses(operators))
+            self.make(interfaces.CREATE_OPERATOR_INITIALIZER, "IDMLOperatorInitializer", *_addresses(operators))
         )
 
     def create_binding_table(self, desc: BindingTableDesc | None) -> RealBindingTable:
         written = written_table_desc(desc)
-        return RealBindingTable(self._make(CREATE_BINDING_TABLE, "IDMLBindingTable", written), self.direct3d_device)
+        return RealBindingTable(
+            self.make(interfaces.CREATE_BINDING_TABLE, "IDMLBindingTable", written), self.direct3d_device
+        )
 
     def create_command_recorder(self) -> RealCommandRecorder:
-        return RealCommandRecorder(self._make(CREATE_COMMAND_RECORDER, "IDMLCommandRecorder"), self.direct3d_device)
+        return RealCommandRecorder(
+            self.make(interfaces.CREATE_COMMAND_RECORDER, "IDMLCommandRecorder"), self.direct3d_device
+        )
 
-    def create(self, method: int, interface: str | None, *arguments: Any, with_result: bool = True) -> None:
-        """Call a method that creates something, as another interface, or with null pointers."""
-        wanted = None if interface is None else interfaces.interface_id(interface)
-        out = c_void_p(interfaces.UNTOUCHED) if with_result else None
-        raise_failure(self.object.call(method, c_uint32, *arguments, wanted, out))
-
-    def _make(self, method: int, interface: str, *arguments: Any) -> int:
-        hresult, address = self.object.make(method, interface, *arguments)
+    def make(self, method: int, interface: str | None, *arguments: Any, with_result: bool = True) -> int:
+        """Call a method that makes something; returns its address."""
+        hresult, address = self.object.make(method, interface, *arguments, with_result=with_result)
         raise_failure(hresult)
         return address or 0
 
@@ -168,19 +153,19 @@ class RealBindingTable(BindingTable):
         self._direct3d_device = direct3d_device
 
     def reset(self, desc: BindingTableDesc | None) -> None:
-        raise_failure(self.object.call(TABLE_RESET, c_uint32, written_table_desc(desc)))
+        raise_failure(self.object.call(interfaces.TABLE_RESET, c_uint32, written_table_desc(desc)))
 
     def bind_inputs(self, bindings: Sequence[BindingLike] | None) -> None:
-        self._bind_all(BIND_INPUTS, bindings)
+        self._bind_all(interfaces.BIND_INPUTS, bindings)
 
     def bind_outputs(self, bindings: Sequence[BindingLike] | None) -> None:
-        self._bind_all(BIND_OUTPUTS, bindings)
+        self._bind_all(interfaces.BIND_OUTPUTS, bindings)
 
     def bind_temporary_resource(self, binding: BindingLike | None) -> None:
-        self._bind_resource(BIND_TEMPORARY_RESOURCE, binding)
+        self._bind_resource(interfaces.BIND_TEMPORARY_RESOURCE, binding)
 
     def bind_persistent_resource(self, binding: BindingLike | None) -> None:
-        self._bind_resource(BIND_PERSISTENT_RESOURCE, binding)
+        self._bind_resource(interfaces.BIND_PERSISTENT_RESOURCE, binding)
 
     def _bind_all(self, method: int, bindings: Sequence[BindingLike] | None) -> None:
         written = Bindings(self._direct3d_device)
@@ -206,7 +191,7 @@ class RealCommandRecorder:
         given = commands or CommandList(CommandListType.DIRECT)
         made = stand_in().stand_in_command_list(self._direct3d_device.host.address, given.type, given.is_graphics)
         self.object.call(
-            RECORD_DISPATCH,
+            interfaces.RECORD_DISPATCH,
             None,
             None if commands is None else Object(made),
             dispatchable and dispatchable.object,

@@ -41,7 +41,7 @@ ODD_WITH_INVERSES: Final = ((3, 0xAAAAAAAB), (5, 0xCCCCCCCD), (7, 0xB6DB6DB7), (
 """Sizes and repeats whose product is beyond a UINT, and small modulo 2^32."""
 
 
-def draw(count: int, draw_seed: int) -> Iterator[TileOperatorDesc]:
+def draw(count: int, draw_seed: int | str) -> Iterator[TileOperatorDesc]:
     """``count`` descriptors, the same ones for the same count and seed."""
     random = Random(draw_seed)
     recorded = [row["desc"] for row in ROWS]
@@ -263,7 +263,7 @@ def _other(random: Random, value: Any) -> Any:
     return None
 
 
-def _from_strategies(count: int, draw_seed: int) -> list[TileOperatorDesc]:
+def _from_strategies(count: int, draw_seed: int | str) -> list[TileOperatorDesc]:
     if not count:
         return []
     drawn: list[TileOperatorDesc] = []

@@ -31,6 +31,14 @@ INTERFACE_IDS: Final[Mapping[str, str]] = {
 UNTOUCHED: Final = 0x5A5A5A
 """What an out-pointer holds before a call."""
 
+RELEASE: Final = 2
+SET_NAME, GET_DEVICE = 6, 7
+CHECK_FEATURE_SUPPORT, CREATE_OPERATOR, COMPILE_OPERATOR, CREATE_OPERATOR_INITIALIZER = 7, 8, 9, 10
+CREATE_COMMAND_RECORDER, CREATE_BINDING_TABLE, EVICT, MAKE_RESIDENT, GET_DEVICE_REMOVED_REASON = 11, 12, 13, 14, 15
+GET_BINDING_PROPERTIES, INITIALIZER_RESET = 8, 9
+BIND_INPUTS, BIND_OUTPUTS, BIND_TEMPORARY_RESOURCE, BIND_PERSISTENT_RESOURCE, TABLE_RESET = 8, 9, 10, 11, 12
+RECORD_DISPATCH: Final = 8
+
 
 class DML_BINDING_PROPERTIES(Structure):  # noqa: N801 - C's name
     """What a dispatchable needs; 24 bytes."""
@@ -99,13 +107,18 @@ class Object:
 
     def release(self) -> None:
         """Give up the reference that a method handed out."""
-        self.call(2, c_uint32)
+        self.call(RELEASE, c_uint32)
 
-    def make(self, method: int, interface: str | None, *arguments: Any) -> tuple[int, int | None]:
-        """Call a method that ends in an interface id and an out-pointer: the HRESULT, and what the pointer holds."""
+    def make(
+        self, method: int, interface: str | None, *arguments: Any, with_result: bool = True
+    ) -> tuple[int, int | None]:
+        """Call a method that ends in an interface id and an out-pointer, either of which may be null.
+
+        Returns the HRESULT, and what the pointer holds.
+        """
         result = c_void_p(UNTOUCHED)
         wanted = None if interface is None else interface_id(interface)
-        return self.call(method, c_uint32, *arguments, wanted, result), result.value
+        return self.call(method, c_uint32, *arguments, wanted, result if with_result else None), result.value
 
 
 def _argument(argument: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from ctypes import c_uint32, c_uint64, create_string_buffer
+from functools import partial
 from typing import Any, Final, cast
 
 from dml_tile.device import BindingTableDesc, Device, Direct3DDevice
@@ -12,8 +13,8 @@ from dml_tile.errors import DmlError
 from tests.helpers.recorded_bindings import BINDING_CASES
 from tests.helpers.recorded_dispatches import DISPATCH_CASES
 from tests.helpers.recorded_life import Life, Outcome
-from tests.recorder import devices
-from tests.recorder.devices import RealDevice, RealDirect3DDevice
+from tests.recorder import interfaces
+from tests.recorder.devices import RealDevice, RealDirect3DDevice, written_table_desc
 from tests.recorder.releases import Release, release_of
 from tests.recorder.runtime import hexadecimal
 from tests.recorder.workers import Crash, note
@@ -79,10 +80,10 @@ class RealLife(Life):
             return HRESULT(device.object.call(method, c_uint32, *arguments))
 
         return {
-            "SetName": lambda: called(devices.SET_NAME, create_string_buffer("n\0".encode("utf-32-le"))),
-            "Evict": lambda: called(devices.EVICT, c_uint32(1), operators),
-            "MakeResident": lambda: called(devices.MAKE_RESIDENT, c_uint32(1), operators),
-            "op.GetDevice": lambda: HRESULT(operator.object.make(devices.GET_DEVICE, "IDMLDevice")[0]),
+            "SetName": lambda: called(interfaces.SET_NAME, create_string_buffer("n\0".encode("utf-32-le"))),
+            "Evict": lambda: called(interfaces.EVICT, c_uint32(1), operators),
+            "MakeResident": lambda: called(interfaces.MAKE_RESIDENT, c_uint32(1), operators),
+            "op.GetDevice": lambda: HRESULT(operator.object.make(interfaces.GET_DEVICE, "IDMLDevice")[0]),
         }
 
 
@@ -90,13 +91,10 @@ def create_as(life: Life, setup: dict[str, Any]) -> None:
     """Create a binding table, or a recorder, as another interface, or with a null pointer."""
     device, interface = cast("RealDevice", life.device), setup.get("iid", "IDMLBindingTable")
     if setup["group"] == "create_recorder_iid":
-        life.call("CreateCommandRecorder", device.create, devices.CREATE_COMMAND_RECORDER, interface)
+        life.call("CreateCommandRecorder", device.make, interfaces.CREATE_COMMAND_RECORDER, interface)
         return
-    desc = devices.written_table_desc(BindingTableDesc(life.compile()))
-
-    def create() -> None:
-        device.create(devices.CREATE_BINDING_TABLE, interface, desc, with_result="ppv" not in setup)
-
+    desc = written_table_desc(BindingTableDesc(life.compile()))
+    create = partial(device.make, interfaces.CREATE_BINDING_TABLE, interface, desc, with_result="ppv" not in setup)
     life.call("CreateBindingTable", create)
 
 

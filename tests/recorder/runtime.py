@@ -11,16 +11,20 @@ from typing import Final, NamedTuple
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
-from tests.recorder.interfaces import DML_BINDING_PROPERTIES, UNTOUCHED, Object, interface_id
+from tests.recorder.interfaces import (
+    COMPILE_OPERATOR,
+    CREATE_OPERATOR,
+    DML_BINDING_PROPERTIES,
+    GET_BINDING_PROPERTIES,
+    UNTOUCHED,
+    Object,
+    interface_id,
+)
 from tests.recorder.memory import GuardedMemory
 from tests.recorder.releases import CACHE, Release
 from tests.recorder.stand_in import LIBRARIES, build
 
 STAND_IN: Final = CACHE / "stand_in"
-
-CREATE_OPERATOR: Final = 8
-COMPILE_OPERATOR: Final = 9
-GET_BINDING_PROPERTIES: Final = 8
 
 
 class Adapter(NamedTuple):

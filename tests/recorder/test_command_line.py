@@ -11,10 +11,7 @@ from tests.recorder.releases import release_of
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (
-            ["record", "tests/data/other.jsonl"],
-            "'tests/data/other.jsonl' is not recorded here; expected one of ",
-        ),
+        (["record", "tests/data/other.jsonl"], "'tests/data/other.jsonl' is not recorded here; expected one of "),
         (["compare", "--workers", "0"], "a number from 1 on was expected, not '0'"),
         (["compare", "--count", "-3"], "a number from 1 on was expected, not '-3'"),
         (["compare", "--level", "6_4"], "invalid choice: '6_4'"),

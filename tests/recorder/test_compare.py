@@ -12,8 +12,8 @@ from dml_tile.directml.targets import Target
 from dml_tile.rules.check import check
 from tests.helpers.descriptors import GOOD, page_tile, row
 from tests.helpers.recorded_answers import CRASH, S_OK
-from tests.recorder.commands import told
-from tests.recorder.compare import BATCH, Disagreement, batches, disagreements, smallest, why_not
+from tests.recorder.commands import described
+from tests.recorder.compare import BATCH, Batch, Disagreement, batches, disagreements, smallest, why_not
 from tests.recorder.draws import draw
 from tests.recorder.releases import LEVELS, RELEASES, Release, missing
 from tests.recorder.runtime import ADAPTERS, Adapter, Answer
@@ -56,9 +56,11 @@ def test_what_only_one_side_says_is_a_disagreement(desc: TileOperatorDesc, answe
 
 
 def test_batches_differ_in_their_adapters() -> None:
-    made = list(batches([GOOD] * (4 * BATCH + 1)))
-    assert [len(descs) for descs, _ in made] == [BATCH] * 4 + [1]
-    assert [adapter for _, adapter in made] == [*ADAPTERS, ADAPTERS[0]]
+    made = batches(4 * BATCH + 1, 7)
+    assert made == [
+        *(Batch(BATCH, f"7 from {i * BATCH}", adapter) for i, adapter in enumerate(ADAPTERS)),
+        Batch(1, f"7 from {4 * BATCH}", ADAPTERS[0]),
+    ]
 
 
 def test_each_release_is_asked_about_each_descriptor() -> None:
@@ -69,7 +71,7 @@ def test_each_release_is_asked_about_each_descriptor() -> None:
         yield from [Answer(S_OK, 0) for _ in descs]
 
     adapter = ADAPTERS[2]
-    found = disagreements(([GOOD, page_tile(RepeatsCount=3), GOOD], adapter), RELEASES, ask)
+    found = disagreements([GOOD, page_tile(RepeatsCount=3), GOOD], adapter, RELEASES, ask)
     assert asked == [(level, adapter, 3) for level in LEVELS]
     assert found == [
         Disagreement(page_tile(RepeatsCount=3), release, adapter, Answer(S_OK, 0), E_INVALIDARG) for release in RELEASES
@@ -103,7 +105,7 @@ def test_answers_that_vary_are_told_and_nothing_is_shrunk() -> None:
     assert found.desc == WIDE
     assert found.real == Answer(E_INVALIDARG)
     assert found.again == (Answer(S_OK, 0), Answer(E_INVALIDARG), Answer(S_OK, 0))
-    assert f"DirectML: {E_INVALIDARG}; asked again: {S_OK}, with a PersistentResourceSize of 0; " in told(found)
+    assert f"DirectML: {E_INVALIDARG}; asked again: {S_OK}, with a PersistentResourceSize of 0; " in described(found)
 
 
 def test_a_plainer_descriptor_that_agrees_when_it_is_alone_is_not_told() -> None:
@@ -121,5 +123,4 @@ def test_a_plainer_descriptor_that_agrees_when_it_is_alone_is_not_told() -> None
 class TestTheRealOne:
     @pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.level)
     def test_it_agrees_on_random_descriptors(self, release: Release) -> None:
-        for batch in batches(draw(600, 7)):
-            assert not disagreements(batch, [release])
+        assert not disagreements(list(draw(600, 7)), ADAPTERS[0], [release])

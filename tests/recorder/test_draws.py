@@ -9,12 +9,10 @@ from tests.helpers.recorded_answers import OVER_READS
 from tests.recorder.draws import draw
 
 
-def test_the_same_seed_draws_the_same() -> None:
-    assert list(draw(400, 1)) == list(draw(400, 1))
-
-
-def test_another_seed_draws_others() -> None:
-    assert list(draw(50, 1)) != list(draw(50, 2))
+def test_the_same_seed_draws_the_same_and_another_others() -> None:
+    drawn = list(draw(400, 1))
+    assert drawn == list(draw(400, 1))
+    assert drawn != list(draw(400, 2))
 
 
 def test_some_are_accepted_and_many_rules_refuse_the_others() -> None:
