@@ -13,14 +13,22 @@ import onnx
 import pytest
 from typer.testing import Result
 
+import dml_tile
+from dml_tile import Severity, Verdict, check_model
 from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
 from dml_tile.cli.jobs import counted_files
 from dml_tile.directml.targets import DEFAULT_TARGET
-from dml_tile.errors import Problem
+from dml_tile.errors import InputError, Problem
 from dml_tile.readers.model_tile import MAX_DIMENSIONS, KnownShapes
+from dml_tile.readers.onnx.inference import MAX_DIMENSION_NAMES
 from dml_tile.readers.onnx.tiles import read_nodes
+from dml_tile.readers.sandbox import parent
+from tests.helpers.check_files import INT64 as LONG_TILE
+from tests.helpers.check_files import TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import page_tile
+from tests.helpers.ir_models import MODELS
+from tests.helpers.model_process import ModelProcess
 from tests.helpers.onnx_graphs import constant, model, tile_node, typed
 from tests.helpers.packages import needed
 from tests.helpers.paths import EXAMPLES
@@ -203,16 +211,150 @@ def test_the_example_tells_the_same_of_onnx_and_openvino(check: Call) -> None:
     assert np.all([not result["unknown"] for result in of_ir])
 
 
-@pytest.mark.parametrize("size", [2**62, 0, 1, "n"])
-def test_a_tile_of_any_number_of_dimensions_is_a_result_or_one_problem(check: Call, size: int | str) -> None:
+@pytest.mark.parametrize(
+    ("size", "rank"),
+    [*((size, MAX_DIMENSIONS) for size in (2**62, 0, 1, "n")), (2**62, MAX_DIMENSIONS + 1), ("n", 60_000)],
+)
+def test_a_tile_of_any_number_of_dimensions_is_a_result_or_one_problem(check: Call, size: int | str, rank: int) -> None:
     """The product of many sizes is a number that Python does not print, and takes long to compute."""
-    for rank in (MAX_DIMENSIONS, MAX_DIMENSIONS + 1, 60_000):
-        onnx.save(model(constant("r", [1] * rank), tile_node(), inputs=[typed("x", [size] * rank)]), "m.onnx")
-        result = check("m.onnx")
-        if rank <= MAX_DIMENSIONS:
-            assert (result.exit_code, result.stderr) == (0 if size in (1, "n") else 1, "")
-        else:
-            message = f"the input has {rank} dimensions; at most {MAX_DIMENSIONS} are read"
-            assert result.exit_code == 2
-            assert "not all read" in result.stdout
-            assert result.stderr.startswith(f"dml-tile: m.onnx#Tile->y: {message}\n")
+    onnx.save(model(constant("r", [1] * rank), tile_node(), inputs=[typed("x", [size] * rank)]), "m.onnx")
+    result = check("m.onnx")
+    if rank <= MAX_DIMENSIONS:
+        assert (result.exit_code, result.stderr) == (0 if size in (1, "n") else 1, "")
+    else:
+        message = f"the input has {rank} dimensions; at most {MAX_DIMENSIONS} are read"
+        assert result.exit_code == 2
+        assert "not all read" in result.stdout
+        assert result.stderr.startswith(f"dml-tile: m.onnx#Tile->y: {message}\n")
+
+
+OPEN = model(constant("r", (1, 2)), tile_node(name="widen"), inputs=[typed("x", ["N", 3])])
+
+
+def test_a_file_is_checked_as_on_the_command_line() -> None:
+    enlarge, number = check_model(Path(MODEL), "windows-11-21h2", dims={"batch": 4})
+    assert (enlarge.pointer, enlarge.verdict, enlarge.findings, enlarge.unknown) == ("enlarge", "accepted", (), ())
+    assert (number.source, number.verdict) == (MODEL, Verdict.REFUSED)
+    assert {finding.severity for finding in number.findings} == {Severity.ERROR}
+    assert number.tile == "INT64 {1,16} x {4,1} -> {4,16}"
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parent, "started", ModelProcess)
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_saved_model_s_folder_is_checked_as_a_model(tmp_path: Path) -> None:
+    (result,) = check_model(MODELS / "tile_saved_model", "2_0")
+    assert (result.source, result.pointer) == (str(MODELS / "tile_saved_model"), "Tile")
+    assert (result.tile, result.verdict) == ("FLOAT32 {2,3} x {2,1} -> {4,3}", "refused")
+    with pytest.raises(InputError):
+        check_model(tmp_path)
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_modelproto_is_checked_too() -> None:
+    (result,) = check_model(OPEN)
+    assert (result.verdict, result.so_far, result.unknown) == ("accepted", True, ("InputTensor.Sizes[0] (N)",))
+    assert result.tile == "FLOAT32 {N,3} x {1,2} -> {N,6}"
+    (result,) = check_model(OPEN, input_shapes={"x": [2, 3]})
+    assert (result.so_far, result.tile) == (False, "FLOAT32 {2,3} x {1,2} -> {2,6}")
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_back_end_and_the_simulated_target_are_asked() -> None:
+    (result,) = check_model(OPEN, "4_0", via="ort")
+    assert [finding.rule for finding in result.findings] == ["DML-VIA-refused"]
+    with dml_tile.simulate("2_0"):
+        assert check_model(OPEN)[0].target.name == "2_0"
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize(
+    ("source", "options", "error", "message"),
+    [
+        ("missing.onnx", {}, InputError, "No such file"),
+        (OPEN, {"input_shapes": {"y": [1]}}, InputError, "is no input of the model"),
+        (7, {}, TypeError, r"a path or an onnx\.ModelProto was expected, not a int"),
+        (OPEN, {"via": "otr"}, ValueError, "there is no back end 'otr'"),
+    ],
+)
+def test_an_unreadable_model_is_an_error(source: Any, options: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        check_model(source, **options)
+
+
+READ = "ONNX models (.onnx), OpenVINO IR (.xml), TensorFlow Lite (.tflite)"
+
+
+def test_a_dim_that_no_model_has_is_an_error_with_near_names(check: Call) -> None:
+    save("a.onnx", inputs=[typed("x", ["batch", 3])])
+    save("b.onnx")
+    result = check("a.onnx", "b.onnx", "--dim", "bacth=4")
+    assert result.exit_code == 2
+    assert result.stderr == "dml-tile: --dim: no model names a dimension 'bacth'; did you mean batch?\n"
+    assert "there are 'batch'" in check("a.onnx", "--dim", "zzz=4").stderr
+    assert "none has a name" in check("b.onnx", "--dim", "zzz=4").stderr
+
+
+def test_of_a_model_with_many_names_of_dimensions_those_that_were_asked_for_are_known(check: Call) -> None:
+    names = [*(f"n{i:04}" for i in range(MAX_DIMENSION_NAMES)), "z", "zz"]
+    inputs = [typed("x", [2, 3]), *(typed(f"{i}", names[i : i + 64]) for i in range(0, len(names), 64))]
+    onnx.save(model(constant("r", (1, 2)), tile_node(), inputs=inputs), "a.onnx")
+    assert "no model names" not in check("a.onnx", "--dim", "zz=4").stderr
+    assert "did you mean n0" in check("a.onnx", "--dim", "n000=4").stderr
+
+
+def test_a_dim_that_some_models_lack_is_fine(check: Call) -> None:
+    assert check(save("a.onnx", inputs=[typed("x", ["batch", 3])]), save("b.onnx"), "--dim", "batch=4").exit_code == 0
+    assert check(write("a.json", TILE), "--dim", "batch=4").exit_code == 0
+    write("pyproject.toml", '[tool.dml-tile]\ndim = ["batch=4"]\n')
+    assert check("b.onnx").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kind"),
+    [
+        ("m.ort", b"\x20\0\0\0ORTM", "a model in ONNX Runtime's own format"),
+        ("m.pt", b"PK\x03\x04", "a PyTorch file"),
+        ("m.h5", b"\x89HDF\r\n\x1a\n", "a Keras model"),
+        ("m.cpp", b"int main() {}\n", "C or C++ source"),
+        ("m", b"\x20\0\0\0ORTM", "a model in ONNX Runtime's own format"),
+    ],
+)
+def test_a_file_of_another_kind_is_named(check: Call, name: str, data: bytes, kind: str) -> None:
+    Path(name).write_bytes(data)
+    result = check(name)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"dml-tile: {name}: is {kind}, which is not read; {READ}")
+
+
+def test_what_is_json_is_read_whatever_its_name(check: Call) -> None:
+    assert check(write("m.cpp", TILE)).exit_code == 0
+    assert "unreadable JSON" in check(write("m.json", "{")).stderr
+
+
+def test_an_onnx_model_where_none_is_read_is_named(call: Call) -> None:
+    save("a.onnx")
+    for command, message in (
+        ("check -", "is an ONNX model; models are read from files: save it as a file named *.onnx"),
+        ("run a.onnx", "is no DxDispatch model, which run takes; `dml-tile check` checks"),
+    ):
+        result = call(*command.split(), stdin=Path("a.onnx").read_bytes())
+        assert result.exit_code == 2
+        assert message in result.stderr
+
+
+def test_a_command_for_standard_input_reads_a_file(check: Call) -> None:
+    printed = check("-", "-t", "4_0", stdin=json.dumps(LONG_TILE)).stdout
+    assert "try: lower it (dml-tile lower - --target 4_0 < FILE), or ship DirectML" in printed
+
+
+@pytest.mark.long
+def test_an_onnx_model_that_is_refused_for_its_rank_alone_may_go_through_onnxruntime(check: Call) -> None:
+    save("a.onnx", inputs=[typed("x", [1, 1, 1, 2, 3])])
+    assert "try: --via ort: onnxruntime would hand over another descriptor" not in check("a.onnx").stdout
+    printed = check(save("b.onnx"), "-t", "2_1").stdout
+    assert "--via ort: onnxruntime would hand over another descriptor" in printed
+    assert "--via ort" not in check("b.onnx", "-t", "2_1", "--via", "chromium").stdout

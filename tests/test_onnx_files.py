@@ -6,12 +6,13 @@ import os
 import random
 import tracemalloc
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import onnx
 import pytest
-from onnx import ModelProto, NodeProto, TensorProto
+from onnx import ModelProto, TensorProto
 
 from dml_tile.errors import InputError, Problem
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
@@ -74,7 +75,7 @@ def without(field: str) -> bytes:
         *((content, "")
           for content in (b"", b"\0", b"a text, and no model\n", b"{}", b"\x08", b"\x0b\x0c", b"\xff" * 100)),
         *((WHOLE[:size], "") for size in (1, 10, len(WHOLE) // 2, len(WHOLE) - 1)),
-        *((random.Random(seed).randbytes(10 ** (seed + 1)), "") for seed in range(5)),
+        *((random.Random(seed).randbytes(10 ** (seed + 1)), "") for seed in (0, 4)),
         *((b"\x3a" + varint(LARGE + 1) + byte * (LARGE + 1), "") for byte in (b"\xff", b"\x0b", b"\x09")),
         (b"\x3a" + varint(2**31), ""),
         (without("ir_version"), "no ir_version"),
@@ -87,14 +88,13 @@ def test_what_is_no_model_is_refused(content: bytes, reason: str, tmp_path: Path
         nodes_of(content, tmp_path)
 
 
-def test_messages_nested_without_end_are_refused(tmp_path: Path) -> None:
-    layer = bytes(LARGE)
-    for _ in range(1000):
-        layer = b"\x32" + varint(len(layer)) + layer  # AttributeProto.g
-        layer = b"\x2a" + varint(len(layer)) + layer  # NodeProto.attribute
-        layer = b"\x0a" + varint(len(layer)) + layer  # GraphProto.node
+@pytest.mark.parametrize(("layer", "depth"), [(bytes(LARGE), 1000), (b"", 60)], ids=["large", "small"])
+def test_messages_nested_deeper_than_protobuf_reads_are_refused(layer: bytes, depth: int, tmp_path: Path) -> None:
+    for _ in range(depth):
+        for field in (b"\x32", b"\x2a", b"\x0a"):  # AttributeProto.g, NodeProto.attribute, GraphProto.node
+            layer = field + varint(len(layer)) + layer
     with pytest.raises(InputError, match="is not an ONNX model"):
-        nodes_of(b"\x3a" + varint(len(layer)) + layer, tmp_path)
+        nodes_of(WHOLE + b"\x3a" + varint(len(layer)) + layer, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -119,17 +119,14 @@ def test_names_that_are_not_utf_8_are_refused(name: bytes, tmp_path: Path) -> No
         nodes_of(made.replace(name, b"\xff" * len(name)), tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_a_damaged_model_gives_tiles_or_problems(seed: int, tmp_path: Path) -> None:
-    chance = random.Random(seed)
-    damaged = bytearray(WHOLE)
-    for _ in range(chance.randint(1, 4)):
-        damaged[chance.randrange(len(damaged))] = chance.randrange(256)
-    try:
-        found = nodes_of(bytes(damaged), tmp_path)
-    except InputError:
-        return
-    assert all(isinstance(each, TileNode | Problem) for each in found)
+def test_a_damaged_model_gives_tiles_or_problems(tmp_path: Path) -> None:
+    for seed in range(100):
+        chance = random.Random(seed)
+        damaged = bytearray(WHOLE)
+        for _ in range(chance.randint(1, 4)):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        with suppress(InputError):
+            assert all(isinstance(each, TileNode | Problem) for each in nodes_of(bytes(damaged), tmp_path)), seed
 
 
 # Large files
@@ -214,14 +211,8 @@ def test_repeats_are_read_from_a_file_in_the_model_s_folder(
 def test_external_repeats_are_seen_by_what_computes_with_them(tmp_path: Path) -> None:
     (tmp_path / "w.bin").write_bytes(DATA)
     outside = external(tensor("s", [2, 5]), location="w.bin", **PART)
-    made = model(
-        node("Reshape", ["x", "s"], ["w"]),
-        constant("r", [1, 2]),
-        tile_node("w"),
-        inputs=[typed("x", ["N"])],
-        initializer=[outside],
-    )
-    assert tile_in(made, tmp_path).shape == (2, 5)
+    text = "w = Reshape(x, s); r = [1, 2]; y = Tile(w, r)"
+    assert tile_in(model(text, inputs=[typed("x", ["N"])], initializer=[outside]), tmp_path).shape == (2, 5)
 
 
 @pytest.mark.parametrize(
@@ -264,19 +255,13 @@ def test_repeats_outside_the_folder_or_unreadable_are_a_problem(
 
 
 @pytest.mark.parametrize(
-    ("nodes", "size"),
-    [
-        ([node("Identity", ["s"], ["r"]), tile_node()], [2, 3]),
-        ([node("Expand", ["x", "s"], ["w"]), tile_node("w")], [1, 1]),
-    ],
-    ids=["repeats", "a shape"],
+    "text",
+    ["r = Identity(s); y = Tile(x, r)", "r = [1, 2]; w = Expand(x, s); y = Tile(w, r)"],
+    ids=["repeats", "shape"],
 )
-def test_what_is_computed_from_unread_data_is_a_problem_too(
-    nodes: list[NodeProto], size: list[int], tmp_path: Path
-) -> None:
+def test_what_is_computed_from_unread_data_is_a_problem_too(text: str, tmp_path: Path) -> None:
     outside = external(tensor("s", [2, 5]), location="../w.bin")
-    known = [constant("r", [1, 2])] if size == [1, 1] else []
-    found, problem = nodes_of(model(*known, *nodes, inputs=[typed("x", size)], initializer=[outside]), tmp_path)
+    found, problem = nodes_of(model(text, inputs=[typed("x", [1, 1])], initializer=[outside]), tmp_path)
     assert isinstance(found, TileNode)
     assert None in (found.shape, found.repeats) or None in (found.shape or ())
     assert problem == Problem("Tile->y", "the data of 's': '../w.bin' is no path below the model's folder")
@@ -288,14 +273,8 @@ def test_weights_in_files_that_are_missing_are_no_problem(tmp_path: Path) -> Non
         external(TensorProto(name="v", dims=[2**20, 2**20], data_type=INT64), location="../v.bin"),
         external(tensor("u", [0]), location="missing.bin"),
     ]
-    nodes = [
-        node("Add", ["x", "w"], ["a"]),
-        node("Gather", ["a", "u"], ["g"]),
-        constant("r", [1, 2]),
-        tile_node("g", output="b"),
-        tile_node("v"),
-    ]
-    found = nodes_of(model(*nodes, inputs=[typed("x", [100, 3])], initializer=weights), tmp_path)
+    text = "a = Add(x, w); g = Gather(a, u); r = [1, 2]; b = Tile(g, r); y = Tile(v, r)"
+    found = nodes_of(model(text, inputs=[typed("x", [100, 3])], initializer=weights), tmp_path)
     assert found == [
         TileNode("Tile->b", DIALECTS["ONNX Tile-13"], "float32", (1, 3), (1, 2)),
         TileNode("Tile->y", DIALECTS["ONNX Tile-13"], "int64", (2**20, 2**20), (1, 2), folded=CONSTANT),

@@ -20,7 +20,7 @@ from dml_tile.readers.onnx.values import Value, dimensions
 from dml_tile.readers.sandbox import parent
 from dml_tile.readers.sandbox.parent import started
 from tests.helpers.command_line import Call
-from tests.helpers.onnx_graphs import FLOAT, computed, constant, graph, if_node, model, node, tile_in, tile_node, typed
+from tests.helpers.onnx_graphs import FLOAT, constant, graph, if_node, model, node, tile_in, tile_node, typed
 
 ort = pytest.importorskip("onnxruntime")
 pytest.importorskip("sympy")
@@ -41,7 +41,7 @@ def microsoft(kind: str, inputs: Sequence[str], outputs: Sequence[str], **attrib
 GELU: Final = microsoft("Gelu", ["x"], ["g"])
 
 
-def made(*nodes: onnx.NodeProto, **fields: Any) -> ModelProto:
+def made(*nodes: onnx.NodeProto | str, **fields: Any) -> ModelProto:
     return model(*nodes, domains={MICROSOFT: 1, "com.own": 1}, **fields)
 
 
@@ -50,7 +50,7 @@ def behind_gelu(*shape: int | str | None) -> ModelProto:
 
 
 BEHIND_FUSED_CONV: Final = made(
-    *computed("[FusedConv_1] g = com.microsoft.FusedConv(x, w); r = [1, 2, 1, 1]; [T] y = Tile(g, r)"),
+    "[FusedConv_1] g = com.microsoft.FusedConv(x, w); r = [1, 2, 1, 1]; [T] y = Tile(g, r)",
     inputs=[typed("x", [1, 2, 4, 4]), typed("w", [3, 2, 1, 1])],
 )
 
@@ -62,6 +62,8 @@ def known_of(tile: TileNode) -> tuple[Any, ...]:
 def test_what_gelu_gives_is_known_if_it_is_asked_for(tmp_path: Path) -> None:
     assert known_of(tile_in(behind_gelu(2, 3), tmp_path, ASKED)) == ("float32", (2, 3), (1, 2), "onnxruntime")
     assert known_of(tile_in(behind_gelu(2, 3), tmp_path)) == (None, (None, None), (1, 2), "")
+    beside = made(GELU, REPEATS, tile_node())
+    assert known_of(tile_in(beside, tmp_path, ASKED)) == ("float32", (2, 3), (1, 2), ""), "its input is declared"
 
 
 def test_sizes_keep_the_names_that_the_model_gives_them(tmp_path: Path) -> None:
@@ -72,7 +74,7 @@ def test_sizes_keep_the_names_that_the_model_gives_them(tmp_path: Path) -> None:
 
 
 def test_repeats_that_are_computed_from_inferred_sizes_are_known(tmp_path: Path) -> None:
-    shaped = made(GELU, *computed("r = Shape(g); y = Tile(x, r)"))
+    shaped = made(GELU, "r = Shape(g); y = Tile(x, r)")
     assert known_of(tile_in(shaped, tmp_path, ASKED)) == ("float32", (2, 3), (2, 3), "onnxruntime")
     assert tile_in(shaped, tmp_path).repeats_origin.endswith("Gelu 'Gelu_1' (--infer onnxruntime may know it)")
 
@@ -99,15 +101,10 @@ def test_what_it_does_not_know_stays_unknown_and_no_file_is_left(
 def test_without_it_the_operator_and_the_option_are_named(tmp_path: Path) -> None:
     field = "InputTensor.DataType: computed by com.microsoft.FusedConv 'FusedConv_1' (--infer onnxruntime may know it)"
     assert tile_in(BEHIND_FUSED_CONV, tmp_path).unknown[0] == field
-    strange = made(*computed("[m] g = com.own.Magic(x); r = [1, 2]; y = Tile(g, r)"))
+    strange = made("[m] g = com.own.Magic(x); r = [1, 2]; y = Tile(g, r)")
     for known_shapes in (KnownShapes(), ASKED):
         found = tile_in(strange, tmp_path, known_shapes)
         assert found.unknown[0] == "InputTensor.DataType: computed by com.own.Magic 'm'"
-
-
-def test_a_tile_whose_input_is_declared_is_not_called_inferred(tmp_path: Path) -> None:
-    beside = made(GELU, REPEATS, tile_node())
-    assert known_of(tile_in(beside, tmp_path, ASKED)) == ("float32", (2, 3), (1, 2), "")
 
 
 OPERATORS: Final = (
@@ -173,7 +170,7 @@ def test_a_malformed_node_is_unknown(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_check_says_what_inferred(check: Call, tmp_path: Path) -> None:
+def test_each_command_and_format_says_what_inferred(check: Call, show: Call, tmp_path: Path) -> None:
     onnx.save(behind_gelu("N", 3), tmp_path / "a.onnx")
     onnx.save(BEHIND_FUSED_CONV, tmp_path / "b.onnx")
     result = check(str(tmp_path), *OPTION, "--dim", "N=4", "--format", "json")
@@ -184,30 +181,20 @@ def test_check_says_what_inferred(check: Call, tmp_path: Path) -> None:
     assert text.count("  note: its type and sizes rest on onnxruntime's inference\n") == 1
     assert "--infer" not in text
     assert "(--infer onnxruntime may know it)" in check(str(tmp_path)).stdout
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("output_format", ["github", "sarif", "junit", "html"])
-def test_each_format_says_what_inferred(output_format: str, check: Call, tmp_path: Path) -> None:
-    onnx.save(behind_gelu("N", 3), tmp_path / "a.onnx")
     file = str(tmp_path / "a.onnx")
-    assert "onnxruntime" in check(file, *OPTION, "--format", output_format).stdout.replace(file, "")
+    for output_format in ("github", "sarif", "junit", "html"):
+        assert "onnxruntime" in check(file, *OPTION, "--format", output_format).stdout.replace(file, "")
+    assert "OutputTensor: FLOAT32, " in show(file, *OPTION, "--dim", "N=2").stdout
+    assert "OutputTensor" not in show(file).stdout
 
 
 @pytest.mark.long
 def test_the_suggested_command_has_the_option(check: Call, call: Call, tmp_path: Path) -> None:
-    onnx.save(made(GELU, *computed("i = Cast<to=7>(g); r = [1, 2]; y = Tile(i, r)")), tmp_path / "a.onnx")
+    onnx.save(made(GELU, "i = Cast<to=7>(g); r = [1, 2]; y = Tile(i, r)"), tmp_path / "a.onnx")
     file = str(tmp_path / "a.onnx")
     assert f"dml-tile lower {file} --target 4_0 --infer onnxruntime" in check(file, *OPTION, "-t", "4_0").stdout
     assert call("lower", file, *OPTION, "--target", "4_0").exit_code == 0
     assert call("lower", file, "--target", "4_0").exit_code == 1
-
-
-@pytest.mark.long
-def test_show_draws_what_is_inferred(show: Call, tmp_path: Path) -> None:
-    onnx.save(behind_gelu(2, 3), tmp_path / "a.onnx")
-    assert "OutputTensor: FLOAT32, 12 elements" in show(str(tmp_path / "a.onnx"), *OPTION).stdout
-    assert "OutputTensor" not in show(str(tmp_path / "a.onnx")).stdout
 
 
 @pytest.mark.long

@@ -65,7 +65,7 @@ def graph(
 
 
 def model(
-    *nodes: NodeProto,
+    *nodes: NodeProto | str,
     inputs: Sequence[ValueInfoProto] = (typed("x", [2, 3]),),
     opset: int = 13,
     ir_version: int = 10,
@@ -73,9 +73,11 @@ def model(
     domains: Mapping[str, int] | None = None,
     **fields: Any,
 ) -> ModelProto:
+    """Return a model of nodes, of which some may be given as ``computed`` takes them."""
     imports = [helper.make_opsetid(domain, version) for domain, version in {"": opset, **(domains or {})}.items()]
+    made = [each for part in nodes for each in (computed(part) if isinstance(part, str) else [part])]
     return helper.make_model(
-        graph(nodes, inputs, [typed("y")], **fields), opset_imports=imports, ir_version=ir_version, functions=functions
+        graph(made, inputs, [typed("y")], **fields), opset_imports=imports, ir_version=ir_version, functions=functions
     )
 
 
