@@ -119,145 +119,48 @@ if TYPE_CHECKING:
     __version__: str
 
 _NAMES = {
-    "arrays.numpy": ("tile",),
-    "back_ends.webnn_limits": ("op_support_limits",),
-    "bindings.memory": (
-        "BufferLike",
-        "Bytes",
-        "tensor_view",
-    ),
-    "bindings.resources": (
-        "BindingDesc",
-        "BindingLike",
-        "Buffer",
-        "BufferArrayBinding",
-        "BufferBinding",
-        "Direct3DDevice",
-        "Span",
-    ),
-    "checks.catalogue": ("RULES",),
-    "checks.models": (
-        "check_model",
-        "check_via",
-    ),
-    "checks.result": (
-        "Result",
-        "Verdict",
-    ),
-    "checks.sweep": (
-        "CheckedFile",
-        "sweep",
-    ),
+    "arrays.numpy": "tile",
+    "back_ends.webnn_limits": "op_support_limits",
+    "bindings.memory": "BufferLike Bytes tensor_view",
+    "bindings.resources": "BindingDesc BindingLike Buffer BufferArrayBinding BufferBinding Direct3DDevice Span",
+    "checks.catalogue": "RULES",
+    "checks.models": "check_model check_via",
+    "checks.result": "Result Verdict",
+    "checks.sweep": "CheckedFile sweep",
     "descriptors.tile": (
-        "UINT",
-        "UINT64",
-        "UINTS",
-        "BufferTensorDesc",
-        "DataTypeLike",
-        "IntegersLike",
-        "OperatorDesc",
-        "TensorDesc",
-        "TensorFlagsLike",
-        "TileOperatorDesc",
+        "UINT UINT64 UINTS BufferTensorDesc DataTypeLike IntegersLike OperatorDesc TensorDesc TensorFlagsLike "
+        "TileOperatorDesc"
     ),
     "device": (
-        "BindingProperties",
-        "BindingTable",
-        "BindingTableDesc",
-        "Bindings",
-        "CommandList",
-        "CommandRecorder",
-        "CompiledOperator",
-        "Device",
-        "Dispatchable",
-        "LevelLike",
-        "Operator",
-        "OperatorInitializer",
-        "RecordedDispatch",
+        "BindingProperties BindingTable BindingTableDesc Bindings CommandList CommandRecorder "
+        "CompiledOperator Device Dispatchable LevelLike Operator OperatorInitializer RecordedDispatch"
     ),
-    "directml.data_types": ("TensorDataType",),
-    "directml.dtypes": (
-        "data_type_of",
-        "dtype_of",
-    ),
+    "directml.data_types": "TensorDataType",
+    "directml.dtypes": "data_type_of dtype_of",
     "directml.enums": (
-        "HRESULT",
-        "BindingType",
-        "CommandListType",
-        "CreateDeviceFlags",
-        "ExecutionFlags",
-        "Feature",
-        "FeatureLevel",
-        "HeapType",
-        "OperatorType",
-        "ResourceDimension",
-        "ResourceFlags",
-        "TensorFlags",
-        "TensorType",
+        "HRESULT BindingType CommandListType CreateDeviceFlags ExecutionFlags Feature FeatureLevel HeapType "
+        "OperatorType ResourceDimension ResourceFlags TensorFlags TensorType"
     ),
-    "directml.targets": (
-        "Target",
-        "TargetLike",
-        "TileSupport",
-    ),
-    "emit.cpp": (
-        "cpp_text",
-        "get_include",
-    ),
-    "errors": ("DmlError",),
-    "execution.executor": (
-        "POISON",
-        "CompiledTile",
-        "Padding",
-        "compile_tile",
-        "execute",
-    ),
-    "execution.mover": ("BoundTile",),
-    "execution.threads": ("Progress",),
-    "findings": (
-        "Against",
-        "Basis",
-        "Finding",
-        "Rule",
-        "Severity",
-        "Violation",
-    ),
-    "geometry.layout": ("calc_buffer_tensor_size",),
-    "lowering.lower": (
-        "lower",
-        "lower_request",
-        "run_lowering",
-    ),
-    "lowering.steps": (
-        "Lowering",
-        "LoweringStep",
-        "StepBuffer",
-    ),
-    "pictures.picture": (
-        "Picture",
-        "show",
-    ),
+    "directml.targets": "Target TargetLike TileSupport",
+    "emit.cpp": "cpp_text get_include",
+    "errors": "DmlError",
+    "execution.executor": "POISON CompiledTile Padding compile_tile execute",
+    "execution.mover": "BoundTile",
+    "execution.threads": "Progress",
+    "findings": "Against Basis Finding Rule Severity Violation",
+    "geometry.layout": "calc_buffer_tensor_size",
+    "lowering.lower": "lower lower_request run_lowering",
+    "lowering.steps": "Lowering LoweringStep StepBuffer",
+    "pictures.picture": "Picture show",
     "readers.c_structs": (
-        "DML_OPERATOR_DESC",
-        "DML_TILE_OPERATOR_DESC",
-        "read_operator_desc",
-        "read_tile_operator_desc",
-        "write_operator_desc",
-        "write_tile_operator_desc",
+        "DML_OPERATOR_DESC DML_TILE_OPERATOR_DESC read_operator_desc read_tile_operator_desc "
+        "write_operator_desc write_tile_operator_desc"
     ),
-    "rules.check": (
-        "check",
-        "lowest_level",
-        "require",
-    ),
-    "rules.device": ("Removal",),
-    "simulation.target": (
-        "Simulation",
-        "current_target",
-        "simulate",
-    ),
+    "rules.check": "check lowest_level require",
+    "rules.device": "Removal",
+    "simulation.target": "Simulation current_target simulate",
 }
-_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = sorted(_HOMES)
 

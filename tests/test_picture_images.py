@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from dml_tile.pictures.html import picture_html
 from dml_tile.pictures.marks import COLOURS
+from dml_tile.pictures.picture import picture_html
 from dml_tile.pictures.svg import picture_svg
 from dml_tile.pictures.terminal import picture_lines
 from dml_tile.reports.text import Line, print_lines

@@ -38,8 +38,8 @@ from dml_tile.formats.json_text import parse_json
 from dml_tile.formats.npy import open_npy
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.lowering.lower import LoweringOptions
-from dml_tile.pictures.html import picture_html
 from dml_tile.pictures.marks import picture_of
+from dml_tile.pictures.picture import picture_html
 from dml_tile.pictures.svg import picture_svg
 from dml_tile.readers import c_structs
 from dml_tile.readers.descriptors import JsonDescriptor, read_document

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import ELEMENT_SIZES
-from dml_tile.pictures.html import picture_html
 from dml_tile.pictures.marks import TilePicture, picture_of
 from dml_tile.pictures.memory import MAX_CELLS
+from dml_tile.pictures.picture import picture_html
 from dml_tile.pictures.svg import picture_svg
 from dml_tile.pictures.table import MemoryTable, table_of
 from dml_tile.pictures.terminal import picture_lines

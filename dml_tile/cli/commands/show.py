@@ -110,7 +110,7 @@ def _print_drawings(chosen: ChosenTiles, target: Target, status: ExitStatus) -> 
 def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, status: ExitStatus) -> None:
     """Draw the only tile of a file into ``image``, whose suffix is one of ``IMAGES``; whole, or not at all."""
     from dml_tile.checks.files import listed
-    from dml_tile.pictures.html import picture_html
+    from dml_tile.pictures.picture import picture_html
     from dml_tile.pictures.svg import picture_svg
     from dml_tile.pictures.terminal import undrawn_lines
     from dml_tile.reports.text import print_lines
