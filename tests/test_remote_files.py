@@ -184,7 +184,15 @@ def test_credentials_in_a_url_are_in_no_report_and_no_error(
 
 def test_hidden_credentials_make_no_pattern_of_a_url(check: Call) -> None:
     result = check("http://me:hush@127.0.0.1:1/a.json")
-    assert (result.exit_code, result.stderr) == (2, "dml-tile: http://***@127.0.0.1:1/a.json: there is no such file\n")
+    problem = "cannot be read: ClientConnectorError"
+    assert (result.exit_code, result.stderr) == (2, f"dml-tile: http://***@127.0.0.1:1/a.json: {problem}\n")
+
+
+def test_credentials_are_looked_for_in_linear_time() -> None:
+    started = time.process_time()
+    assert Url("zip://::e.zip", "://:" * 10**6).file == "://:" * 10**6
+    assert "hush" not in source_named("s3://me:hush@b/" + "://:" * 10**6)
+    assert time.process_time() - started < 5
 
 
 MEMBERS: Final = ("http://127.0.0.1:{port}/x.json", "file://{folder}/x.json", "plain::y.json", "reference::x.json")
@@ -220,14 +228,22 @@ def test_a_member_whose_name_its_store_takes_for_another_is_an_error(check: Call
 
 
 @pytest.mark.parametrize(("depth", "is_read"), [(5, True), (900, False)])
-@pytest.mark.parametrize("layers", ["{}://::e.{}", "{}://0/a/x.json::e.{}", "simplecache::{}://::e.{}"])
+@pytest.mark.parametrize(
+    "layers",
+    [
+        *("{0}://::e.{0}", "{0}://0/a/x.json::e.{0}", "simplecache::{0}://::e.{0}"),
+        *("{0}://::zip://e.{0}::outer.zip", "simplecache::{0}://0/a/x.json::tar://in/outer.zip::outer.tar"),
+    ],
+)
 def test_an_archive_of_deeply_nested_members_is_refused(check: Call, depth: int, is_read: bool, layers: str) -> None:
     for kind in ("zip", "tar"):
         pack(
             f"e.{kind}",
             {f"{i}/{'a/' * depth}x.json": json.dumps(TILE) for i in range(40)} | {"0/a/x.json": json.dumps(TILE)},
         )
-        result = check(layers.format(kind, kind))
+        pack("outer.zip", {f"e.{kind}": Path(f"e.{kind}").read_bytes()})
+        pack("outer.tar", {"in/outer.zip": Path(f"e.{kind}").read_bytes()})
+        result = check(layers.format(kind))
         assert result.exit_code == (0 if is_read else 2)
         assert is_read or "has too many members in folders that are nested too deep" in result.stderr
 
@@ -271,17 +287,29 @@ def test_a_model_over_the_bound_is_not_fetched(
     assert result.stderr.startswith(f"dml-tile: memory://{problem}")
 
 
-def test_a_model_is_given_up_when_a_client_waits_too_long(
-    memory: Any, check: Call, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("url", "waits_in"),
+    [
+        *(("memory:///zoo/m.onnx", "info"), ("memory:///zoo/a.json", "open"), ("memory://zoo/a.json", "isfile")),
+        *(("memory://zoo", "find"), ("memory://zoo/**.json", "glob"), ("memory://zoo", "open")),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "show"])
+def test_a_url_is_given_up_when_a_client_waits_too_long(
+    memory: Any, call: Call, monkeypatch: pytest.MonkeyPatch, url: str, waits_in: str, command: str
 ) -> None:
-    put(memory, "/m.onnx", (MODELS / "two_tiles.onnx").read_bytes())
+    put(memory, "/zoo/m.onnx", (MODELS / "two_tiles.onnx").read_bytes())
+    put(memory, "/zoo/a.json", TILE)
     answers = Event()
     monkeypatch.setattr(remote, "MAX_SECONDS", 0.1)
-    monkeypatch.setattr(type(memory), "info", lambda *_: answers.wait())
+    monkeypatch.setattr(remote, "MAX_SECONDS_TO_LIST", 0.1)
+    monkeypatch.setattr(type(memory), waits_in, lambda *_, **__: answers.wait())
     try:
-        assert check("memory://m.onnx").stderr == "dml-tile: memory://m.onnx: fetching it took longer than 0.1 s\n"
+        first, *_ = call(command, url).stderr.splitlines()
     finally:
         answers.set()
+    where = "memory:///zoo/a.json" if (url, waits_in) == ("memory://zoo", "open") else url
+    assert first == f"dml-tile: {where}: fetching it took longer than 0.1 s"
 
 
 @pytest.mark.parametrize("text", ["<net>" + "<data " * 200_000, "<net>" + '<data offset="1" ' * 100_000])
@@ -380,6 +408,8 @@ def test_reports_give_the_url(memory: Any, check: Call) -> None:
         ("memory://bad.onnx", b"\xff" * 99, "is not an ONNX model: it is truncated, or another format"),
         ("memory://bad.json", b"{", "unreadable JSON"),
         ("nowhere://a.json", None, "has the protocol 'nowhere'"),
+        ("http://127.0.0.1:1/a.json", None, "cannot be read: ClientConnectorError: Cannot connect to host 127.0.0.1:1"),
+        ("http://127.0.0.1:1/a.onnx", None, "cannot be read: ClientConnectorError: Cannot connect to host 127.0.0.1:1"),
         ("zip://a.json::missing.zip", None, "there is no such file"),
         ("zip://a.json::broken.zip", None, "cannot be read: BadZipFile"),
     ],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,18 +30,35 @@ def test_a_file_is_replaced_when_the_block_ends(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["output.bin"]
 
 
-def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
+@pytest.fixture(params=[0, 0o022, 0o077, 0o777], ids=oct)
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path: Path, umask: int) -> None:
     write(tmp_path / "output.bin", b"1")
-    (tmp_path / "plain").write_bytes(b"")
-    assert (tmp_path / "output.bin").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    assert stat.S_IMODE((tmp_path / "output.bin").stat().st_mode) == 0o666 & ~umask
 
 
-def test_a_file_keeps_the_permissions_of_the_one_that_it_replaces(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("before", "after"), [(0o600, 0o600), (0o640, 0o640), (0o755, 0o755), (0o6755, 0o755)])
+def test_a_file_keeps_the_permissions_of_the_one_that_it_replaces(
+    tmp_path: Path, umask: int, monkeypatch: pytest.MonkeyPatch, before: int, after: int
+) -> None:
     path = tmp_path / "output.bin"
     path.write_bytes(b"12")
-    path.chmod(0o640)
+    path.chmod(before)
+    first: list[int] = []
+
+    def chmod(file: Path, mode: int) -> None:
+        first.append(file.stat().st_mode)
+        os.chmod(file, mode)  # noqa: PTH101  # the path's method is replaced
+
+    monkeypatch.setattr(Path, "chmod", chmod)
     write(path, b"3")
-    assert path.stat().st_mode & 0o777 == 0o640
+    assert stat.S_IMODE(path.stat().st_mode) == after
+    assert [mode & 0o077 for mode in first] == [0], "nobody else may open it before"
 
 
 def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:

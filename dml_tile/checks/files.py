@@ -84,7 +84,11 @@ def files_named(
         for match in _matches(name, complain, exclusion):
             if _identity(match) in walked:
                 continue
-            found = list(expanded(match, walked))
+            try:
+                found = list(expanded(match, walked))
+            except InputError as error:
+                complain(match, *error.problems)
+                continue
             if not found:
                 complain(match, _NO_MATCH if isinstance(match, Url) and has_magic(match.file) else EMPTY_FOLDER)
             if found != [match] or not skips_others or may_have_tiles(match):
@@ -131,7 +135,11 @@ def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, comp
 
     ``complain`` is called for what cannot be read, and where no tile has the pointer.
     """
-    files = list(expanded(name))
+    try:
+        files = list(expanded(name))
+    except InputError as error:
+        complain(name, *error.problems)
+        return
     if not files:
         complain(name, EMPTY_FOLDER)
     is_readable = bool(files)

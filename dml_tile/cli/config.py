@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo
@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from dml_tile.checks.files import Exclusion
 from dml_tile.errors import ConfigError
+from dml_tile.files.paths import MAX_PARTS
 from dml_tile.files.patterns import ProjectPath
 from dml_tile.findings import Against
 from dml_tile.input_errors import Record, problems_of
@@ -48,6 +49,9 @@ def _inside(path: str, info: ValidationInfo) -> ProjectPath:
     """Return a path below the folder of pyproject.toml as seen from the current one."""
     folder = info.context
     assert isinstance(folder, Path)
+    if (count := len(PurePath(path).parts)) > MAX_PARTS:
+        message = f"has {count} parts; a path or a pattern may have {MAX_PARTS}"
+        raise PydanticCustomError("too_many", message)
     try:
         is_inside = (folder / path).resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError, ValueError):  # a loop of links, or a NUL in the name

@@ -22,6 +22,11 @@ _ANY_DEPTH: Final = "**"
 _SEPARATORS: Final = "/" if os.sep == "/" else r"\/"
 
 
+def not_standard_input(path: str) -> str:
+    """Return a path that is not taken for standard input, which only an argument ``-`` names."""
+    return join(os.curdir, path) if path == "-" else path
+
+
 class ProjectPath(str):
     """A path or a pattern in pyproject.toml; nothing that it stands for leads out of the folder ``project``."""
 
@@ -29,7 +34,7 @@ class ProjectPath(str):
     project: Path
 
     def __new__(cls, path: str, project: Path) -> Self:
-        made = super().__new__(cls, path)
+        made = super().__new__(cls, not_standard_input(path))
         made.project = project
         return made
 
@@ -60,7 +65,7 @@ class Matches:
         left = deque([(drive + os.sep * rest.startswith(tuple(_SEPARATORS)), {0})])
         while left:
             left.extend(self._folders_in(*left.popleft()))
-        self.names = sorted(self._found.values())
+        self.names = sorted(map(not_standard_input, self._found.values()))
 
     def _folders_in(self, folder: str, places: set[int]) -> list[tuple[str, set[int]]]:
         """Take what matches in a folder, where the pattern's parts at ``places`` come next; return what to enter."""

@@ -25,13 +25,14 @@ LAYERS: Final = ("zip", "tar", "simplecache", "filecache")
 MAX_NESTING: Final = 2**24
 """The sum of the squares of the depths of an archive's members: fsspec looks at each part of each of their folders."""
 
+_ARCHIVES: Final = ("zip", "tar")
 _CACHES: Final = ("simplecache", "filecache")  # which have the paths of what they are over
 _MEMORY: Final = "memory"  # whose paths may begin with a slash or not
 _SERVERS: Final = ("https", "http")  # whose paths are URLs
 _PROTOCOL: Final = r"[A-Za-z][A-Za-z0-9+.\-]+"  # of two letters or more: one and a colon are a drive of Windows
 _URL: Final = re.compile(rf"(?:{_PROTOCOL}::)*{_PROTOCOL}://")
 _HIDDEN: Final = "***"
-_PASSWORD: Final = re.compile(r"(?<=://)[^/@:]*:(?!\d+/).*@")  # digits alone are a port
+_PASSWORD: Final = re.compile(r"\A([^:]*://)[^/@:]*:(?![0-9]+/).*@")  # digits alone are a port
 _USER: Final = re.compile(r"(?<=://)[^/@\s]*@")
 _QUERY: Final = re.compile(r"(?<=\?)[\w.\-]+=\S*")
 _MAX_REASON_LENGTH: Final = 300
@@ -89,11 +90,14 @@ def opened_store(typed: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError:
         raise unreadable("", "is a URL, which fsspec reads: pip install fsspec") from None
-    try:
-        system, path = url_to_fs(_allowed(typed))
-    except ImportError as error:  # which package is missing
-        raise unreadable("", str(error)) from None
-    _require_flat(getattr(system, "fs", system))
+    links = _allowed(typed)
+    archives = [i for i, link in enumerate(links) if link.startswith(_ARCHIVES)]
+    for first in (*reversed(archives[1:]), 0):  # each before what it holds
+        try:
+            system, path = url_to_fs("::".join(links[first:]))
+        except ImportError as error:  # which package is missing
+            raise unreadable("", str(error)) from None
+        _require_flat(getattr(system, "fs", system))
     return system, path
 
 
@@ -111,11 +115,15 @@ def reported(url: Url) -> Iterator[None]:
         yield
     except (InputError, MemoryError):
         raise
-    except FileNotFoundError:
-        raise unreadable("", "there is no such file") from None
     except Exception as error:  # of any class: clients have their own
-        message = _QUERY.sub(_HIDDEN, _USER.sub(f"{_HIDDEN}@", str(error)))
-        reason = f"{type(error).__name__}{f': {message}' if url.typed == Url(url.typed) else ''}"
+        cause: BaseException | None = error
+        if isinstance(error, FileNotFoundError):
+            cause = error.__cause__  # fsspec says so of whatever keeps it from a server's file
+            is_missing = getattr(cause, "status", 404) == 404 and not isinstance(cause, OSError)
+            if is_missing or isinstance(cause, FileNotFoundError):
+                raise unreadable("", "there is no such file") from None
+        message = _QUERY.sub(_HIDDEN, _USER.sub(f"{_HIDDEN}@", str(cause)))
+        reason = f"{type(cause).__name__}{f': {message}' if url.typed == Url(url.typed) else ''}"
         raise unreadable("", f"cannot be read: {shortened(reason, _MAX_REASON_LENGTH)}") from None
 
 
@@ -130,14 +138,14 @@ def _links(typed: str) -> list[str]:
 
 def _without_credentials(link: str) -> str:
     """Return a part of a chain without a password, the user of a server, and what a query says."""
-    link = _PASSWORD.sub(f"{_HIDDEN}@", link)
+    link = _PASSWORD.sub(rf"\1{_HIDDEN}@", link)
     if link.startswith(tuple(f"{protocol}://" for protocol in _SERVERS)):
         return re.sub(r"[?#].*", f"?{_HIDDEN}", _USER.sub(f"{_HIDDEN}@", link))
     return _QUERY.sub(_HIDDEN, link)
 
 
-def _allowed(typed: str) -> str:
-    """Return a URL with ``file://`` before a path at its end. Raises InputError for a protocol that is not read."""
+def _allowed(typed: str) -> list[str]:
+    """Return the parts of a chain, ``file://`` before a path. Raises InputError for a protocol that is not read."""
     *layers, store = _links(typed)
     if layers and "://" not in store and "::" not in store:
         store = f"file://{store}"
@@ -146,4 +154,4 @@ def _allowed(typed: str) -> str:
         wrong = f"{protocol} over something else" if protocol in STORES else f"the protocol {protocol!r}"
         layered = f"{', '.join(LAYERS[:-1])} and {LAYERS[-1]} over one of these or over a path"
         raise unreadable("", f"has {wrong}; {', '.join(STORES)} are read, and {layered}")
-    return "::".join([*layers, store])
+    return [*layers, store]

@@ -69,9 +69,9 @@ def replacement(path: Path) -> Iterator[BinaryIO]:
     path = Path(os.path.realpath(path))
     beside = path.with_name(f".dml-tile-{os.urandom(8).hex()}")
     try:
-        with _opened(beside, "xb") as file:
+        with _opened(beside, "xb", 0o666 if old is None else 0o600) as file:
             if old is not None:
-                beside.chmod(stat.S_IMODE(old))
+                beside.chmod(old & 0o777)
             yield file
         beside.replace(path)
     finally:
@@ -80,9 +80,9 @@ def replacement(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _opened(path: Path, mode: Literal["wb", "xb"]) -> Iterator[BinaryIO]:
-    """Yield an opened file, and close it."""
-    file = path.open(mode)
+def _opened(path: Path, mode: Literal["wb", "xb"], permissions: int = 0o666) -> Iterator[BinaryIO]:
+    """Yield an opened file, and close it. A new one has the permissions that the umask leaves."""
+    file = open(path, mode, opener=lambda name, flags: os.open(name, flags, permissions))  # noqa: SIM115  # see below
     try:
         yield file
         file.close()

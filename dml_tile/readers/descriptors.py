@@ -71,13 +71,13 @@ class JsonDescriptor:
 DescriptorOrProblem = JsonDescriptor | Problem
 
 
-def read_source(name: str, file: BinaryIO | None = None) -> Iterator[DescriptorOrProblem]:
+def read_source(name: str) -> Iterator[DescriptorOrProblem]:
     """Yield the descriptors of a file, or of standard input (``-``), and what of it cannot be read.
 
-    Lines of a .jsonl or .ndjson file are read one by one. Where the ``file`` is open, its errors are the caller's.
+    Lines of a .jsonl or .ndjson file are read one by one.
     """
     try:
-        with nullcontext(file) if file else _open(name) as stream:
+        with _open(name) as stream:
             if name.lower().endswith(LINES_SUFFIXES):
                 yield from read_lines(_bounded_lines(stream))
             else:
@@ -85,8 +85,6 @@ def read_source(name: str, file: BinaryIO | None = None) -> Iterator[DescriptorO
     except InputError as error:
         yield from error.problems
     except OSError as error:
-        if file:
-            raise
         yield Problem("", error.strerror or str(error))
 
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path, PureWindowsPath
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import Any, BinaryIO, Final
+from typing import Any, Final, TypeVar
 
 from dml_tile.files.urls import Url, opened_store, reported
 from dml_tile.input_errors import unreadable
 from dml_tile.readers.file_kinds import SAVED_MODEL
 
 MAX_BYTES: Final = 2**31 - 1
-"""The bytes of a model and its weights that are fetched."""
+"""The bytes of a file, or of a model and its weights, that are fetched."""
 
 MAX_SECONDS: Final = 60
-"""Seconds that fetching one model may take."""
+"""Seconds that fetching one file, or a model with its weights, may take."""
+
+MAX_SECONDS_TO_LIST: Final = 600
+"""Seconds that looking for the files of a folder or a pattern may take."""
+
+_MAX_NAME_LENGTH: Final = 60  # of up to four bytes each, where a file system takes 255
+
+_Read = TypeVar("_Read")
 
 
 class RemoteFiles:
@@ -30,7 +37,8 @@ class RemoteFiles:
 
     def found_in(self, url: Url) -> tuple[list[Url], bool]:
         """Return the files of a folder or a pattern, else the URL, and whether it is a folder. Raises InputError."""
-        with reported(url):
+
+        def found() -> tuple[list[Url], bool]:
             system, path = self._located(url)
             is_pattern = any(char in url.file for char in "*?[")
             if system.isfile(path) or not (is_pattern or system.isdir(path)):
@@ -39,34 +47,47 @@ class RemoteFiles:
             files = [Url(url.typed, path) for path in sorted(found) if found[path]["type"] == "file"]
             return files, not is_pattern
 
-    @contextmanager
-    def opened(self, url: Url) -> Iterator[BinaryIO]:
-        """Open a file. Raises InputError, also for what fails within the block."""
-        with reported(url):
+        return self._in_time(url, MAX_SECONDS_TO_LIST, found)
+
+    def beginning(self, url: Url, size: int) -> bytes:
+        """Return a file's first bytes. Raises InputError."""
+
+        def read() -> bytes:
             system, path = self._located(url)
             with system.open(path, "rb") as file:
-                yield file
+                return bytes(file.read(size))
+
+        return self._in_time(url, MAX_SECONDS, read)
 
     @contextmanager
     def local_copy(self, url: Url) -> Iterator[Path]:
-        """Yield a copy of a model, with the files beside it that OpenVINO reads. Raises InputError."""
+        """Yield a copy of a file, with the files beside a model that OpenVINO reads. Raises InputError."""
         with TemporaryDirectory(prefix="dml-tile-", ignore_cleanup_errors=True) as folder:
-            copy: Future[Path] = Future()
-            Thread(target=self._fetch, args=(url, Path(folder), copy), daemon=True).start()
-            if wait([copy], MAX_SECONDS).not_done:
-                self._store.cache_clear()  # the thread may hold their locks
-                raise unreadable("", f"fetching it took longer than {MAX_SECONDS} s")
-            yield copy.result()
+            copy = Path(folder, PureWindowsPath(url.file).name[-_MAX_NAME_LENGTH:] or "file")  # safe on any system
 
-    def _fetch(self, url: Url, folder: Path, done: Future[Path]) -> None:
-        try:
-            with reported(url):
+            def fetched() -> Path:
                 system, path = self._located(url)
-                copies = _copies(system, path, folder / PureWindowsPath(url.file).name)  # safe on other systems, too
-                _fetch(system, copies)
-            done.set_result(copies[path])
-        except BaseException as error:
-            done.set_exception(error)
+                _fetch(system, _copies(system, path, copy))
+                return copy
+
+            yield self._in_time(url, MAX_SECONDS, fetched)
+
+    def _in_time(self, url: Url, seconds: float, read: Callable[[], _Read]) -> _Read:
+        """Return what ``read`` returns in so many seconds. Raises InputError."""
+        done: Future[_Read] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(read())
+            except BaseException as error:
+                done.set_exception(error)
+
+        Thread(target=run, daemon=True).start()
+        with reported(url):
+            if wait([done], seconds).not_done:
+                self._store.cache_clear()  # the thread may hold their locks
+                raise unreadable("", f"fetching it took longer than {seconds} s")
+            return done.result()
 
     def _located(self, url: Url) -> tuple[Any, str]:
         system, path = self._store(url.typed)

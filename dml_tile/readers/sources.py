@@ -91,12 +91,8 @@ class Sources:
 
             self._remote = RemoteFiles()
         try:
-            if is_model_file(url):
-                with self._remote.local_copy(url) as copy:
-                    yield from self._model_parts(copy)
-            else:
-                with self._remote.opened(url) as file:
-                    yield from read_source(url.file, file)
+            with self._remote.local_copy(url) as copy:
+                yield from self._model_parts(copy) if is_model_file(url) else read_source(str(copy))
         except InputError as error:
             yield from error.problems
 
@@ -117,6 +113,7 @@ def expanded(name: str, walked: set[PurePath] | None = None) -> Iterator[str]:
     A TensorFlow SavedModel's folder is one source, its saved_model.pb; other models next to that are sources too. Skips
     hidden folders, links that leave the folder or lead nowhere, and XML, JSON and .pb files of other kinds.
     Yields files and folders that cannot be opened, so that their reader reports why. Adds folders to ``walked``.
+    Raises InputError for a URL whose store cannot be looked into.
     """
     if isinstance(name, Url):
         yield from _remote_files(name)
@@ -136,10 +133,7 @@ def _remote_files(url: Url) -> Iterator[Url]:
     from dml_tile.readers.remote import RemoteFiles
 
     remote = RemoteFiles()
-    try:
-        found, are_of_folder = remote.found_in(url)
-    except InputError:  # which its reader reports
-        found, are_of_folder = [url], False
+    found, are_of_folder = remote.found_in(url)
     if not are_of_folder:
         yield from found
         return
@@ -158,8 +152,7 @@ def _remote_may_have_tiles(remote: RemoteFiles, url: Url, path: PurePosixPath) -
     if suffix not in _KINDS or path.name == SAVED_MODEL:
         return suffix in MODEL_SUFFIXES
     try:
-        with remote.opened(url) as file:
-            return _KINDS[suffix].search(file.read(_BEGINNING)) is not None
+        return _KINDS[suffix].search(remote.beginning(url, _BEGINNING)) is not None
     except InputError:
         return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import re
+import resource
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -64,6 +65,8 @@ _LIKELY: Final[dict[str, list[Any]]] = {
     "input": [np.zeros((2, 3), np.float32), bytes(24)],
     "output": [np.zeros((2, 6), np.float32), bytearray(48)],
 }
+_MAX_BYTES: Final = 2**31
+"""Of memory, since some calls rightly ask for as much as there is."""
 _FIELDS: Final = [*dml_tile.TileOperatorDesc.model_fields, "Repeats", "unknown"]
 
 
@@ -76,6 +79,7 @@ def _allowed(call: Callable[..., object]) -> tuple[type[BaseException], ...]:
 
 def call_api(data: bytes) -> None:
     """Call one function with arguments that the bytes choose."""
+    resource.setrlimit(resource.RLIMIT_DATA, (_MAX_BYTES, _MAX_BYTES))
     chosen = atheris.FuzzedDataProvider(data)
     call = chosen.PickValueInList(CALLS)
     arguments: dict[str, Any] = {}

@@ -61,6 +61,7 @@ def settings() -> Iterator[bytes]:
     yield b'[tool.dml-tile]\ntargets = ["4_1", "windows-11-21h2"]\npaths = ["a.json"]\nselect = ["DML-TILE"]\n'
     yield b'[tool.dml-tile]\nagainst = "runtime"\nfail-on = "never"\nexclude = ["*.onnx"]\nvia = "chromium"\n'
     yield b'[tool.dml-tile]\npaths = ["*.json", "**/a.json", "./a.json", "reference::x.json", "http://127.0.0.1:9/x"]\n'
+    yield b'[tool.dml-tile]\npaths = ["-", "./-", "?"]\nbaseline = "-"\n'
     yield b'[tool.dml-tile]\nbaseline = "base.json"\npaths = ["../*.json"]\nexclude = ["**/a*", "[!a]"]\n'
     yield b'[tool.dml-tile]\ndim = ["n=3"]\ninput-shape = ["x=1,2"]\nignore = ["DML-BUFFER"]\n'
 

@@ -235,7 +235,9 @@ def _read_settings(data: bytes) -> None:
     Path("a.json").write_bytes(_TILE)
     with _nothing_reached():
         require_safe_log(_called("check", "a.json"))
-        require_safe_log(_called("check"))
+        printed = _called("check", stdin=_TILE)
+    require_safe_log(printed)
+    assert not printed.startswith("-"), "standard input is read"
 
 
 def _read_baseline(data: bytes) -> None:
