@@ -15,13 +15,11 @@ from typing import Any, Final
 
 import pytest
 
+from tests.helpers.check_files import BAD, FLAT, TILE
 from tests.helpers.command_line import bash
 
 pytestmark = pytest.mark.long
 
-FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
-TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
-BAD = TILE | {"Repeats": [2]}
 GOOD_LINE, BAD_LINE = json.dumps(TILE), json.dumps(BAD)
 
 
@@ -96,19 +94,10 @@ def test_a_terminal_gets_links_and_commands_in_one_piece(tmp_path: Path) -> None
     assert "https://learn.microsoft.com/en-us/windows/win32/api/directml/ns-directml-dml_tile_operator_desc" in shown
 
 
-def test_many_files_on_a_terminal_have_a_progress_bar(tmp_path: Path) -> None:
-    files = [tmp_path / f"{i}.json" for i in range(30)]
-    for file in files:
-        file.write_text(json.dumps(TILE))
-    shown = on_a_terminal("check", *map(str, files))
-    assert "checking" in shown
-    assert "30 accepted, 0 refused" in shown
-    assert "checking" not in on_a_terminal("check", *map(str, files[:2]))
-
-
-def test_a_progress_bar_on_standard_error_leaves_piped_output_alone(tmp_path: Path) -> None:
+def test_a_progress_bar_of_many_files_leaves_piped_output_alone(tmp_path: Path) -> None:
     for i in range(30):
         (tmp_path / f"{i}.json").write_text(json.dumps(TILE))
+    assert "checking" not in on_a_terminal("check", str(tmp_path / "0.json"), str(tmp_path / "1.json"))
     main, side = pty.openpty()
     try:
         command = [sys.executable, "-m", "dml_tile", "check", str(tmp_path)]
@@ -185,22 +174,24 @@ def test_a_reader_that_leaves_is_no_error_and_the_status_counts_all(
         assert done.stderr == b""
 
 
+def write_model(folder: Path, *commands: dict[str, str], **values: Any) -> None:
+    """Write a model of one resource, whose commands each name their type and what they take beside the resource."""
+    resource = {"initialValuesDataType": "UINT8", "initialValues": [1]} | values
+    model: dict[str, Any] = {"resources": {"R": resource}, "dispatchables": {}}
+    model["commands"] = [{"resource": "R"} | command for command in commands]
+    (folder / "m.json").write_text(json.dumps(model))
+
+
 def test_a_model_from_standard_input_never_replaces_itself(tmp_path: Path) -> None:
-    resource = {"initialValuesDataType": "UINT8", "initialValues": [1]}
-    commands = [{"type": "writeFile", "resource": "R", "targetPath": "m.json"}]
-    (tmp_path / "m.json").write_text(
-        json.dumps({"resources": {"R": resource}, "dispatchables": {}, "commands": commands})
-    )
+    write_model(tmp_path, {"type": "writeFile", "targetPath": "m.json"})
     done = bash("dml-tile run --overwrite - < m.json", tmp_path)
     assert done.returncode == 2
     assert b"'m.json' is read by this run" in done.stderr
 
 
 def test_a_reader_of_a_run_may_leave_too(tmp_path: Path) -> None:
-    resource = {"initialValuesDataType": "UINT8", "initialValues": {"valueCount": 10**6, "value": 7}}
-    commands = [{"type": "print", "resource": "R"}, {"type": "writeFile", "resource": "R", "targetPath": "r.bin"}]
-    model = {"resources": {"R": resource}, "dispatchables": {}, "commands": commands}
-    (tmp_path / "m.json").write_text(json.dumps(model))
+    values = {"valueCount": 10**6, "value": 7}
+    write_model(tmp_path, {"type": "print"}, {"type": "writeFile", "targetPath": "r.bin"}, initialValues=values)
     done = bash("dml-tile run m.json | head -c 20; exit ${PIPESTATUS[0]}", tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"Resource 'R': 7, 7, ", b"")
     assert (tmp_path / "r.bin").stat().st_size == 10**6
@@ -237,9 +228,7 @@ def test_a_reader_of_a_run_may_leave_too(tmp_path: Path) -> None:
 def test_odd_streams_and_names_give_no_traceback(tmp_path: Path, command: str, status: int, message: bytes) -> None:
     (tmp_path / "a.json").write_text(json.dumps(TILE))
     dispatchables = {"☃\x1b[31m": {"type": "TILE", "desc": TILE | {"RepeatsCount": 3}}}
-    resource = {"initialValuesDataType": "UINT8", "initialValues": [1]}
-    printing = {"resources": {"R": resource}, "dispatchables": {}, "commands": [{"type": "print", "resource": "R"}]}
-    (tmp_path / "m.json").write_text(json.dumps(printing))
+    write_model(tmp_path, {"type": "print"})
     (tmp_path / "names.json").write_text(json.dumps({"resources": {}, "dispatchables": dispatchables, "commands": []}))
     done = bash(command, tmp_path)
     assert done.returncode == status

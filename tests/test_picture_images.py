@@ -53,9 +53,8 @@ def test_a_picture_fits_its_terminal(name: str, width: int) -> None:
     assert all(len(line) <= width for line in terminal(name, width, no_color=True, color_system=None).splitlines())
 
 
-@pytest.mark.parametrize("width", [1, 10, 20])
-def test_a_tiny_terminal_gets_a_picture_too(width: int) -> None:
-    assert "4J" in terminal("packed", width, color_system=None)
+def test_a_tiny_terminal_gets_a_picture_too() -> None:
+    assert "4J" in terminal("packed", 1, color_system=None)
 
 
 @pytest.mark.parametrize("name", TILES)
@@ -188,15 +187,10 @@ def test_a_picture_that_cannot_be_drawn_or_written_leaves_no_file(
     assert list(Path().iterdir()) == [Path("a.json")]
 
 
-def test_a_pointer_chooses_the_tile_of_an_image(show: Call) -> None:
+def test_an_image_of_the_chosen_tile_replaces_an_old_file_and_no_folder(show: Call) -> None:
     write("two.json", [tile_json([2], [2]), SHARED])
-    assert show("two.json", "--output", "two.svg", "--pointer", "/0").exit_code == 0
-    assert Path("two.svg").read_text().startswith("<svg")
-
-
-def test_an_old_file_is_replaced_and_a_folder_is_not(show: Call) -> None:
     Path("tile.svg").write_text("old")
-    assert show(STRIDED, "--output", "tile.svg").exit_code == 0
+    assert show("two.json", "--output", "tile.svg", "--pointer", "/0").exit_code == 0
     assert Path("tile.svg").read_text().startswith("<svg")
     Path("folder.svg").mkdir()
     assert show(STRIDED, "--output", "folder.svg").exit_code == 2

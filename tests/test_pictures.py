@@ -5,16 +5,17 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Iterator
 from itertools import pairwise
-from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.directml.enums import UINT_MAX
-from dml_tile.pictures.marks import COLOURS, Mark, TilePicture, cut, letters, picture_of
+from dml_tile.pictures.marks import COLOURS, Mark, TilePicture, letters, picture_of
 from dml_tile.pictures.memory import MAX_CELLS
-from dml_tile.pictures.table import MemoryTable, copies, heading, legend, part, table_of, undrawn
+from dml_tile.pictures.table import MemoryTable, copies, legend, part, table_of, undrawn
 from tests.helpers.descriptors import page_tile
 
 
@@ -61,33 +62,23 @@ def test_another_operator_cannot_be_drawn(desc: OperatorDesc | None) -> None:
 # Rows
 
 
-def test_a_row_that_is_too_long_is_cut_into_even_pieces() -> None:
+def test_long_rows_are_cut_into_even_pieces_and_many_short_rows_share_one() -> None:
     _, output = drawn(picture([2, 3], [1, 3], "INT16"), width=30)
     assert grid(output) == {
         "0": "0A 1A 2A 0B 1B", "10": "2B 0C 1C 2C",
         "18": "3A 4A 5A 3B 4B", "28": "5B 3C 4C 5C",
     }  # fmt: skip
-
-
-def test_a_tensor_without_rows_breaks_at_a_power_of_two() -> None:
-    source, _ = drawn(picture([40], [1]))
-    assert list(grid(source)) == ["0", "16", "32"]
-
-
-def test_many_short_rows_share_one() -> None:
+    assert list(grid(drawn(picture([40], [1]))[0])) == ["0", "16", "32"]
     source, output = drawn(picture([8, 4, 4, 1], [1, 1, 1, 2]))
     assert [len(row.marks) for row in source.rows] == [16] * 8
     assert [len(row.marks) for row in output.rows] == [8] * 32
 
 
-def test_short_padding_is_drawn_and_long_padding_is_counted() -> None:
+def test_short_padding_is_drawn_and_long_padding_is_counted_also_behind_the_elements() -> None:
     source, output = drawn(picture([2, 3], [1, 1], "INT32", strides=[5, 1], output_strides=[100, 1]))
     assert grid(source) == {"0": "0 1 2 . .", "20": "3 4 5"}
     assert list(grid(output).values())[1:] == ["332 bytes of padding", "3A 4A 5A"]
     assert grid(output)["68"] == "332 bytes of padding"
-
-
-def test_the_padding_behind_the_elements_is_drawn_too() -> None:
     shown = picture_of(page_tile(InputTensor__TotalTensorSizeInBytes=40, OutputTensor__TotalTensorSizeInBytes=1000))
     source, output = drawn(shown)
     assert grid(source) == {"0": "0 1 2", "12": "3 4 5", "24": "16 bytes of padding"}
@@ -130,18 +121,15 @@ def test_nothing_is_drawn_between_elements_far_beyond_the_total() -> None:
     assert "3932 bytes beyond the tensor" in grid(written).values()
 
 
-def test_a_copy_that_repeats_does_not_have_is_an_error() -> None:
+def test_a_copy_that_repeats_does_not_have_is_an_error_and_without_repeats_has_no_letter() -> None:
     _, output = drawn(picture_of(page_tile(Repeats=[1, 1, 3, 2])))
     first = list(output.marks)[:9]
     assert [mark.text for mark in first] == ["0A", "1A", "2A", "0B", "1B", "2B", "0?", "1?", "2?"]
     assert first[6].is_wrong
     assert first[6].says.endswith("an error: Repeats has no such copy")
-
-
-@pytest.mark.parametrize("repeats", [None, [1, 1]])
-def test_without_repeats_no_copy_has_a_letter(repeats: list[int] | None) -> None:
-    _, output = drawn(picture_of(page_tile(Repeats=repeats)))
-    assert all(mark.text.endswith("?") for mark in output.marks)
+    for repeats in (None, [1, 1]):
+        _, output = drawn(picture_of(page_tile(Repeats=repeats)))
+        assert all(mark.text.endswith("?") for mark in output.marks)
 
 
 def test_elements_of_the_output_have_their_own_numbers_where_the_dimension_counts_differ() -> None:
@@ -176,19 +164,16 @@ def copy_of(mark: Mark) -> str:
     return mark.says.rpartition(", copy ")[2]
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_no_two_copies_that_touch_share_a_colour(seed: int) -> None:
-    random = Random(seed)
-    rank = random.choice((1, 2, 3, 4))
-    sizes = [random.choice((1, 1, 2, 3)) for _ in range(rank)]
-    repeats = [random.choice((1, 2, 3, 8, 9)) for _ in range(rank)]
-    laid: dict[str, list[int]] = {}
-    if random.random() < 0.4:  # padded rows
-        strides, reach = list[int](), 1
-        for size, repeat in zip(reversed(sizes), reversed(repeats), strict=True):
-            strides.insert(0, reach)
-            reach = reach * size * repeat + random.choice((0, 0, 1, 2))
-        laid["output_strides"] = strides
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.sampled_from((1, 2, 3, 8, 9)), st.integers(0, 2)), min_size=1, max_size=4)
+)
+def test_no_two_copies_that_touch_share_a_colour(dimensions: list[tuple[int, int, int]]) -> None:
+    sizes, repeats, padding = (list(values) for values in zip(*dimensions, strict=True))
+    strides, reach = list[int](), 1
+    for size, repeat, unused in reversed(dimensions):
+        strides.insert(0, reach)
+        reach = reach * size * repeat + unused
+    laid = {"output_strides": strides} if any(padding) else {}
     for width in (40, 76, 112):
         *_, output = drawn(picture(sizes, repeats, "INT8", **laid), width=width)
         for one, other in touching(output):
@@ -203,11 +188,6 @@ def test_letters_look_like_no_digits(number: int, expected: str) -> None:
 
 def test_no_two_copies_have_the_same_letters() -> None:
     assert len({letters(number) for number in range(10_000)}) == 10_000
-
-
-def test_a_long_text_is_cut_and_shows_it() -> None:
-    assert cut("12345678901") == "123456789~"
-    assert cut("1234567890") == "1234567890"
 
 
 def test_black_on_the_colours_has_enough_contrast() -> None:
@@ -234,11 +214,6 @@ def test_the_copies_in_the_legend_are_few() -> None:
     assert [entry.symbol for entry in entries[:2]] == ["A", "B"]
     assert (entries[-1].symbol, entries[-1].means) == ("and 188 more", f"to {letters(199)}")
     assert len(entries) == 13
-
-
-def test_a_tensor_has_a_heading() -> None:
-    (source, _) = picture([1], [2], "INT64").tensors
-    assert heading(source) == "InputTensor: INT64, 1 element of 8 bytes"
 
 
 # Parts of large tensors
