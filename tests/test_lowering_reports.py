@@ -29,7 +29,7 @@ from tests.helpers.compilers import (
     real_headers,
     stand_in_headers,
 )
-from tests.helpers.descriptors import row
+from tests.helpers.descriptors import row, strided
 
 LONG = row("INT64", [1, 2, 3, 4, 5], [1, 1, 2, 1, 2])
 EIGHT = row("INT16", [2] * 8, [2] * 8)
@@ -68,13 +68,10 @@ def test_a_field_has_a_row_where_a_tile_has_an_unusual_value() -> None:
     assert fields_of("OutputTensor", table)["GuaranteedBaseOffsetAlignment"] == ["4", "0"]
 
 
-def test_each_step_has_its_column() -> None:
+def test_each_step_has_its_column_and_a_request_stands_before_them() -> None:
     rows = shown(lowering_table(lower(EIGHT, "2_1")))
     assert ["reads", "input", "input", "scratch1", "scratch2"] in rows
     assert ["writes", "output", "scratch1", "scratch2", "output"] in rows
-
-
-def test_a_request_stands_before_its_steps() -> None:
     table = lowering_table(lower_request(onnx.tile_13("complex64", [3], [2]), "4_1"))
     assert ["DataType", "complex64", "UINT64"] in shown(table)
     assert fields_of("InputTensor", table) == {"Sizes": ["{3}", "{3}"], "TotalTensorSizeInBytes": ["", "24"]}
@@ -90,14 +87,9 @@ def test_the_cost_names_scratch_memory_only_where_there_is_some() -> None:
     assert line.text.plain == "cost: 1 tile, 4800 bytes read and written, 1.00 times the direct tile's"
 
 
-def test_the_model_holds_tensors_with_padding(run: Callable[..., str]) -> None:
-    desc = TileOperatorDesc.from_input(
-        data_type="INT16", sizes=[2, 1], strides=[3, 1], repeats=[1, 2], output_strides=[4, 1]
-    )
+def test_the_model_prints_padding_and_the_steps_type(run: Callable[..., str]) -> None:
+    desc = strided("INT16", [2, 1], [3, 1], [1, 2], [4, 1])
     assert run(lowering_model(lower(desc, "1_0")), target="1_0") == "Resource 'output': 0, 0, 0, 0, 3, 3\n"
-
-
-def test_a_model_of_complex_numbers_prints_the_steps_type(run: Callable[..., str]) -> None:
     model = lowering_model(lower_request(onnx.tile_13("complex64", [2], [2]), "4_1"))
     assert run(model, target="4_1") == "Resource 'output': 0, 1, 0, 1\n"
 
@@ -165,9 +157,7 @@ def test_a_note_stands_once_in_the_code() -> None:
 
 
 def test_more_than_six_steps_are_listed() -> None:
-    strides = [6 * 6**i for i in range(4, -1, -1)]
-    desc = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[4] * 5, repeats=[1] * 5, output_strides=strides)
-    lowering = lower(desc, "1_0")
+    lowering = lower(strided("FLOAT32", [4] * 5, None, [1] * 5, [6 * 6**i for i in range(4, -1, -1)]), "1_0")
     printed = io.StringIO()
     console = Console(file=printed, width=200, no_color=True)
     print_lowered(console, [LoweringResult("parts.json", "", Target.parse("1_0"), lowering)])

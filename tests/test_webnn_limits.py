@@ -31,8 +31,6 @@ def limits(data_types: list[str]) -> object:
     ("target", "data_types"),
     [
         ("4_0", FROM_4_0),
-        ("windows-11-21h2", FROM_4_0),
-        ("4_1", FROM_4_1),
         ("6_4", FROM_4_1),
         (at("5_2", typed_uav_loads=False), [name for name in FROM_4_1 if name not in ("int8", "uint8")]),
     ],

@@ -18,7 +18,7 @@ from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
 from dml_tile.geometry.layout import packed_strides
-from dml_tile.lowering.lower import lower, run_lowering
+from dml_tile.lowering.lower import Lowering, lower, run_lowering
 from dml_tile.rules.check import check
 
 GUARD: Final = 0xA5
@@ -99,17 +99,22 @@ def steps_to(desc: TileOperatorDesc, target: Target, values: np.random.Generator
         if {finding.rule for finding in error.findings} == {"DML-LOWER-elements"}:
             return None
         raise
-    assert all(not check(step.desc, target) for step in lowering.steps), (desc, target)
+    assert_same_bytes(desc, lowering, values)
+    return len(lowering.steps)
+
+
+def assert_same_bytes(desc: TileOperatorDesc, lowering: Lowering, values: np.random.Generator) -> None:
+    """Execute a tile and its lowering, whose steps must pass at its target, read and write no more than the tile."""
+    assert all(not check(step.desc, lowering.target) for step in lowering.steps), (desc, lowering.target)
     source, destination = described(desc)
     given = values.integers(0, 256, source.total_tensor_size_in_bytes, np.uint8)
     read = given.copy()
     expected = np.full(destination.total_tensor_size_in_bytes + 32, GUARD, np.uint8)
     written = expected.copy()
-    execute(desc, given, expected[16:], "6_4")
+    execute(desc, given, expected[16:], "6_4", "runtime")
     run_lowering(lowering, read, written[16:])
-    assert written.tobytes() == expected.tobytes(), (desc, target)
-    assert read.tobytes() == given.tobytes(), (desc, target)
-    return len(lowering.steps)
+    assert written.tobytes() == expected.tobytes(), (desc, lowering.target)
+    assert read.tobytes() == given.tobytes(), (desc, lowering.target)
 
 
 def compare(count: int, seed: int) -> Counter[int]:
