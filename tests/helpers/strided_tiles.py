@@ -18,7 +18,8 @@ from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described, execute
 from dml_tile.geometry.layout import packed_strides
-from dml_tile.lowering.lower import Lowering, lower, run_lowering
+from dml_tile.lowering.lower import lower, run_lowering
+from dml_tile.lowering.steps import Lowering
 from dml_tile.rules.check import check
 
 GUARD: Final = 0xA5
