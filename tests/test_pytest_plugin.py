@@ -289,7 +289,7 @@ def test_a_strict_run_fails_tests_that_ask_and_name_no_target(pytester: pytest.P
     result = run(pytester, STRICT, "-odml_strict=true")
     assert failed(result) == ["test_asks", "test_swallows", "test_thread", "test_fixture", "test_late"]
     result.assert_outcomes(failed=3, errors=2, passed=8)
-    says(result, "*::test_swallows: the target is asked for in a test that names none, and dml_strict is set: *")
+    says(result, "*::test_swallows: the target is asked for in a test that names no target, and dml_strict is set: *")
     result = run(pytester, STRICT, "-odml_strict=true", "--dml-target=4_0,6_4")
     assert len(failed(result)) == 5
     assert "naming no target" not in result.stdout.str()

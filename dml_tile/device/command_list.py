@@ -18,7 +18,7 @@ from dml_tile.execution.executor import Padding
 from dml_tile.findings import Against, Finding, Rule, Severity, bases_of, found_by
 from dml_tile.rules.device import REMOVAL_RULES, Removal
 from dml_tile.simulation.calls import record, report_question, report_removal
-from dml_tile.simulation.process import PROCESS, simulated_by
+from dml_tile.simulation.process import PROCESS
 from dml_tile.simulation.target import complaint, resolve
 
 _CALL: Final = "ExecuteCommandLists"
@@ -100,7 +100,7 @@ class Lifetime:
         if not self._made_at or PROCESS.test.number in (0, self._test):
             return
         current = resolve(None)
-        if simulated_by(current) != simulated_by(self.target):
+        if not current.simulates_as(self.target):
             raise complaint(
                 f"a device for {self.target.label}, made at {self._made_at} in another test or before all, is used "
                 f"in a test for {current.label}: make it in the test, or name its target"

@@ -167,6 +167,10 @@ class Target:
         """The capabilities of the adapter, in the order of the fields."""
         return self.double_precision, self.typed_uav_loads, self.native_16_bit_ops
 
+    def simulates_as(self, other: Target) -> bool:
+        """Return True if both simulate the same, whatever their names."""
+        return self.feature_level == other.feature_level and self.capabilities == other.capabilities
+
     @property
     def label(self) -> str:
         """The name with its level: ``windows-11-21h2 (4_0)``; a level alone stands for itself."""

@@ -6,9 +6,8 @@ dml_device    a fixture: a Device at that target
 dml_calls     a fixture: the list of calls that were made during the test
 
 Targets are chosen with ``--dml-target``, the variable ``DML_TILE_TARGET`` or the ini setting ``dml_target``, the first
-of these that names any; without one, the default is simulated. A test's target holds in the whole process while the
-test runs, fixtures and threads included, and in child processes. Importing this imports pytest, the standard library,
-``dml_tile.simulation.calls`` and ``dml_tile.simulation.process`` only.
+of these that is set. A test's target holds in the whole process while the test runs, and in child processes. Importing
+this imports pytest, the standard library, ``simulation.calls`` and ``simulation.process`` only.
 """
 
 from __future__ import annotations
@@ -21,20 +20,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from dml_tile.pytest_plugin.choice import VARIABLE, brings_its_own, targets_for, wish_of
-from dml_tile.pytest_plugin.running import RUN, Run
-from dml_tile.simulation.process import PROCESS
+from dml_tile.pytest_plugin.choice import brings_its_own, targets_for, wish_of
+from dml_tile.pytest_plugin.running import RUN, TEST, PlannedTest, Run
+from dml_tile.simulation.process import PROCESS, VARIABLE
 
 if TYPE_CHECKING:
     from dml_tile.device import Device
     from dml_tile.directml.targets import Target
     from dml_tile.simulation.calls import Call
 
-_MARKER: Final = (
-    "dml(targets=[...], minimum=..., maximum=..., expects_removal=False): run the test at those of the chosen targets "
-    "that simulate the same as one of these, from one feature level up to another; it needs no fixture. A test during "
-    "which a device is removed fails unless it expects that, or asks the device for the reason."
-)
 _SCOPES: Final = ("function", "class", "module", "package", "session")
 _USE_TARGET: Final = pytest.mark.usefixtures("dml_target")
 
@@ -59,10 +53,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", _MARKER)
-    if config.getini("dml_scope") not in _SCOPES:
-        expected = ", ".join(_SCOPES)
-        raise pytest.UsageError(f"the ini setting dml_scope is {config.getini('dml_scope')!r}; expected {expected}")
+    config.addinivalue_line(
+        "markers",
+        "dml(targets=[...], minimum=..., maximum=..., expects_removal=False): run the test at those of the chosen "
+        "targets that simulate the same as one of these, from one feature level up to another; it needs no fixture. A "
+        "test during which a device is removed fails unless it expects that, or asks the device for the reason.",
+    )
+    if (scope := config.getini("dml_scope")) not in _SCOPES:
+        raise pytest.UsageError(f"the ini setting dml_scope is {scope!r}; expected {', '.join(_SCOPES)}")
     config.stash[RUN] = Run(config)
     PROCESS.publish()
 
@@ -91,20 +89,17 @@ def pytest_testnodedown(node: Any) -> None:
     node.config.stash[RUN].notes |= getattr(node, "workeroutput", {}).get("dml_tile", {})  # each collects all tests
 
 
-# Collection
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: Any) -> None:
     """Let the marker ask for the fixture: on the module or class that is marked, or on the function."""
     every = collector.config.stash[RUN].every_test and isinstance(collector, pytest.Module)
     if _lacks_target(collector.own_markers, marked=every):
         collector.add_marker(_USE_TARGET)
-    marks = getattr(obj, "pytestmark", []) if collector.istestfunction(obj, name) else None
-    if isinstance(marks, list) and hasattr(obj, "__dml_simulation__") and not name.startswith("test"):
-        obj.__dml_simulation__.mark(obj)  # python_functions names it a test
-        marks = obj.pytestmark
-    if isinstance(marks, list) and _lacks_target(marks):
+    if not (collector.istestfunction(obj, name) and isinstance(getattr(obj, "pytestmark", []), list)):
+        return
+    if hasattr(obj, "__dml_simulation__") and not name.startswith("test"):  # python_functions names it a test
+        obj.__dml_simulation__.mark(obj)
+    if _lacks_target(getattr(obj, "pytestmark", [])):
         _USE_TARGET(obj)
 
 
@@ -113,71 +108,60 @@ def _lacks_target(marks: list[pytest.Mark], *, marked: bool = False) -> bool:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "dml_target" not in metafunc.fixturenames or brings_its_own(metafunc.definition):
+    test, chosen = metafunc.definition, metafunc.config.stash[RUN].chosen
+    if "dml_target" not in metafunc.fixturenames or brings_its_own(test):
         return
     try:
-        wish = wish_of(metafunc.definition)
+        kept = targets_for(chosen, wish_of(test))
     except ValueError as error:
-        raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {error}") from None
-    chosen = metafunc.config.stash[RUN].chosen
-    kept = targets_for(chosen, wish)
+        raise pytest.Collector.CollectError(f"{test.nodeid}: {error}") from None
     kept = kept or targets_for(chosen, None)[:1]  # to be deselected: pytest would skip a test without parameters
-    metafunc.parametrize("dml_target", kept, indirect=True, ids=[_id(target) for target in kept])
+    ids = [target.spelling if target.spelling.startswith(target.name) else target.name for target in kept]
+    metafunc.parametrize("dml_target", kept, indirect=True, ids=ids)
 
 
-def _id(target: Target) -> str:
-    """Return the target's name, with what its adapter lacks if the name is one that ``Target.parse`` reads."""
-    return target.spelling if target.spelling.startswith(target.name) else target.name
-
-
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     run = config.stash[RUN]
-    excluded = {item for item in items if not run.plan(item)}
-    if excluded:
-        config.hook.pytest_deselected(items=[item for item in items if item in excluded])
-        items[:] = [item for item in items if item not in excluded]
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    session.config.stash[RUN].note_unnamed(session.items)
+    for item in items:
+        item.stash[TEST] = PlannedTest(item, run)
+    if excluded := [item for item in items if not item.stash[TEST].is_selected]:
+        config.hook.pytest_deselected(items=excluded)
+        items[:] = [item for item in items if item.stash[TEST].is_selected]
     if {"hypothesis", "dml_tile.descriptors.tile"} <= sys.modules.keys():
         import_module("dml_tile.testing.strategies")  # which makes st.from_type(TileOperatorDesc) work
 
 
-# Running
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    item.config.stash[RUN].begin(item)
+    (item.stash.get(TEST, None) or PlannedTest(item, item.config.stash[RUN])).begin()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    attempt = item.config.stash[RUN].attempt
-    attempt.require_target()
+    (test,) = item.config.stash[RUN].tests
+    test.require_target()
     result = yield
-    attempt.require_nothing_wrong()
+    test.require_nothing_wrong()
     return result
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    run = item.config.stash[RUN]
+    tests = [*item.config.stash[RUN].tests]  # none, if another plugin has skipped it
     try:
         result = yield
     finally:
-        wrong = run.end()
-    if wrong:
-        pytest.fail("\n".join([f"{item.nodeid}: {wrong[0]}", *wrong[1:]]), pytrace=False)
+        wrong = [(test, test.end()) for test in tests]
+    for test, reasons in wrong:
+        test.fail(*reasons)
     return result
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    if call.excinfo is not None:
-        item.config.stash[RUN].forget()  # it has failed, and says why
+    for test in item.config.stash[RUN].tests if call.excinfo is not None else ():
+        test.hidden()  # it has failed, and says why
     report: Any = yield
     mismatch = re.search(r"ScopeMismatch: .*\bdml_target\b.* with a (\w+) scoped", report.longreprtext)
     if mismatch:
@@ -193,9 +177,6 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.Fix
         return (yield)
 
 
-# Fixtures
-
-
 def _scope(fixture_name: str, config: pytest.Config) -> Any:
     return config.getini("dml_scope")
 
@@ -207,7 +188,7 @@ def dml_target(request: pytest.FixtureRequest) -> Target:
         from dml_tile.directml.targets import Target
 
         return Target.parse(request.param)
-    return request.config.stash[RUN].attempt.target()
+    return request.config.stash[RUN].tests[0].late_target()
 
 
 @pytest.fixture
@@ -221,4 +202,4 @@ def dml_device(dml_target: Target) -> Device:
 @pytest.fixture
 def dml_calls(request: pytest.FixtureRequest) -> list[Call]:
     """The calls of dml_tile during the test, in order: what was checked, created, bound, dispatched and tiled."""
-    return request.config.stash[RUN].attempt.calls()
+    return request.config.stash[RUN].tests[0].calls()

@@ -7,17 +7,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from dml_tile.simulation.process import simulated_by
+from dml_tile.simulation.process import VARIABLE
 
 if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
 
-VARIABLE: Final = "DML_TILE_TARGET"
 KEYWORDS: Final = ("targets", "minimum", "maximum", "expects_removal")
+_level: Final = attrgetter("feature_level")
 
 
 @dataclass(frozen=True)
@@ -32,27 +33,24 @@ class Chosen:
 
 
 def read_choice(config: pytest.Config) -> Chosen | None:
-    """Return the choice by option, else by the variable, else by the ini setting; None if there is none.
-
-    Raises pytest.UsageError for an unknown target, and for an option or a variable that is empty.
-    """
+    """Return the choice by option, else by the variable, else by the ini setting. Raises pytest.UsageError."""
     sources: dict[str, list[str]] = {
         "--dml-target": config.getoption("--dml-target"),
         VARIABLE: [os.environ[VARIABLE]] if VARIABLE in os.environ else [],
         "the ini setting dml_target": config.getini("dml_target"),
     }
-    source, texts = next(((source, texts) for source, texts in sources.items() if texts), ("", []))
-    if not texts:
-        return None
-    from dml_tile.simulation.target import targets_in
+    for source, texts in sources.items():
+        if texts:
+            from dml_tile.simulation.target import targets_in
 
-    try:
-        chosen = Chosen(source, targets_in(" ".join(texts)))
-    except ValueError as error:
-        raise pytest.UsageError(f"{source}: {error}") from None
-    if not chosen.targets:
-        raise pytest.UsageError(f"{source} is empty; name a target, or leave it out")
-    return chosen
+            try:
+                targets = targets_in(source, " ".join(texts))
+            except ValueError as error:
+                raise pytest.UsageError(str(error)) from None
+            if not targets:
+                raise pytest.UsageError(f"{source} is empty; name a target, or leave it out")
+            return Chosen(source, targets)
+    return None
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,7 @@ class Wish:
     def keeps(self, target: Target) -> bool:
         """Return True if a target is one of the targets, and within the levels."""
         return (
-            (self.targets is None or simulated_by(target) in map(simulated_by, self.targets))
+            (self.targets is None or any(map(target.simulates_as, self.targets)))
             and (self.minimum is None or target.feature_level >= self.minimum.feature_level)
             and (self.maximum is None or target.feature_level <= self.maximum.feature_level)
         )
@@ -130,8 +128,8 @@ def _wishes(item: pytest.Item) -> Iterator[Wish]:
     for node in item.iter_parents():
         marks = [mark for mark in reversed(node.own_markers) if mark.name == "dml"]  # a base class's come first
         wishes = [Wish.of(mark) for mark in marks if id(mark) not in of_parameters]
-        named = [wish for wish in wishes if wish.targets]
-        if node is item and len({frozenset(map(simulated_by, wish.targets or ())) for wish in named}) > 1:
+        named = [Wish(wish.text, wish.targets) for wish in wishes if wish.targets and node is item]
+        if not all(one.keeps(target) for one in named for other in named for target in other.targets or ()):
             raise ValueError(f"{' and '.join(wish.text for wish in named)} disagree; keep one of them")
         for wish in wishes:
             yield replace(wish, targets=None) if are_named else wish
@@ -162,19 +160,10 @@ def brings_its_own(item: pytest.Item) -> bool:
     return any("dml_target" in (re.split(r"[\s,]+", names) if isinstance(names, str) else names) for names in given)
 
 
-def raw_parameter_of(item: pytest.Item) -> Any:
+def parameter_of(item: pytest.Item) -> Any:
     """Return the parameter that names the target of a test; None if it has none."""
     callspec = getattr(item, "callspec", None)
     return callspec.params.get("dml_target") if callspec is not None else None
-
-
-def parameter_of(item: pytest.Item) -> Target | None:
-    """Return the target that the parameter of a test names; None if it has none. Raises ValueError."""
-    if (raw := raw_parameter_of(item)) is None:
-        return None
-    from dml_tile.directml.targets import Target
-
-    return Target.parse(raw)
 
 
 def functions_of(item: pytest.Item) -> Iterator[Any]:
@@ -184,7 +173,3 @@ def functions_of(item: pytest.Item) -> Iterator[Any]:
     while function is not None:
         yield function
         function = getattr(function, "__wrapped__", None)
-
-
-def _level(target: Target) -> int:
-    return target.feature_level

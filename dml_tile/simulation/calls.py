@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 class Call:
     """A call of the package.
 
-    ``name`` is the function's (``check``, ``tile``, ``execute``, ``compile_tile``) or the C method's of a device
-    (``CreateOperator``, ``BindInputs``, ``RecordDispatch``, …). ``desc`` is the descriptor in question; None for a null
-    pointer and for an initializer, which may have several. ``findings`` are those that the call was refused with, or
-    gave; empty if all was well.
+    ``name`` is the function's (``check``, ``tile``, ``lower``, …) or the C method's (``DMLCreateDevice1``,
+    ``CreateOperator``, ``BindInputs``, …). ``desc`` is the descriptor in question, if it is one that is not null.
+    ``findings`` are those that the call was refused with, or gave; empty if all was well.
     """
 
     name: str
@@ -66,8 +65,8 @@ class RemovalWatch:
     """Devices that were removed, or used after their removal, while this is the innermost open watch."""
 
     def __init__(self) -> None:
-        self._removals: dict[object, str] = {}
-        self._asked: set[object] = set()
+        self.removals: dict[object, str] = {}  # the reason of each device
+        self._known: set[object] = set()
 
     def __enter__(self) -> RemovalWatch:
         _watches.append(self)
@@ -76,34 +75,23 @@ class RemovalWatch:
     def __exit__(self, *_: object) -> None:
         _watches.remove(self)
 
-    @property
-    def removals(self) -> list[str]:
-        """Why devices were removed, one text for each."""
-        return list(self._removals.values())
-
     def take_unasked(self) -> list[str]:
-        """The removals whose reason nobody asked for; each is given once."""
-        unasked = [device for device in self._removals if device not in self._asked]
-        self._asked.update(unasked)
-        return [self._removals[device] for device in unasked]
-
-    def add(self, device: object, reason: str) -> None:
-        self._removals.setdefault(device, reason)
-
-    def answer(self, device: object) -> None:
-        self._asked.add(device)
+        """Return the removals whose reason nobody asked for, each once."""
+        unasked = [reason for device, reason in self.removals.items() if device not in self._known]
+        self._known.update(self.removals)
+        return unasked
 
 
 _watches: Final[list[RemovalWatch]] = []
 
 
 def report_removal(device: object, reason: str) -> None:
-    """Tell the watch of a device that is removed, because of this call or of an earlier one."""
+    """Report a device that is removed, because of this call or of an earlier one."""
     if _watches:
-        _watches[-1].add(device, reason)
+        _watches[-1].removals.setdefault(device, reason)
 
 
 def report_question(device: object) -> None:
-    """Tell the watch that the reason of a device's removal was asked for."""
+    """Report that the reason of a device's removal was asked for."""
     if _watches:
-        _watches[-1].answer(device)
+        _watches[-1]._known.add(device)

@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
 
+VARIABLE: Final = "DML_TILE_TARGET"
+"""The environment variable that names the default target of a process; commands and the plugin take several."""
 FILES_VARIABLE: Final = "DML_TILE_LEVEL_FILES"
 """Names the files of the processes above, the outermost first; it is set once."""
 
-UNNAMED: Final = "?"
-"""Stands for the target of a strict test that names none."""
+UNNAMED: Final = "?"  # stands for the target of a strict test that names none
 
-_RECORD: Final = 128
-"""The bytes of a record, which holds a target's spelling; the longest has 90."""
+_RECORD: Final = 128  # bytes, for a target's spelling; the longest has 90
 _RECORDS: Final = 31
 
 
@@ -42,13 +42,6 @@ class LevelFile:
             self._memory = mmap.mmap(file.fileno(), _RECORD * (1 + _RECORDS), access=access)
         self._changes = memoryview(self._memory)[:8].cast("Q")  # one word, which is never read half-written
         self._seen = (0, "")
-
-    @classmethod
-    def make(cls) -> tuple[LevelFile, str]:
-        """Return a new file, in which no target is named, and its path. Raises OSError."""
-        with tempfile.NamedTemporaryFile(prefix="dml_tile_level_", delete=False) as file:
-            file.write(bytes(_RECORD * (1 + _RECORDS)))
-        return cls(file.name, mmap.ACCESS_WRITE), file.name
 
     def write(self, spelling: str) -> None:
         changes = self._changes[0] + 1
@@ -71,8 +64,7 @@ class Entered:
     """A simulation that was entered; contexts may refer to it after it has ended."""
 
     owner: Any
-    test: int
-    """The number of the test, or of the wide fixture, that entered it; 0 for others."""
+    test: int  # the number of the test, or of the wide fixture, that entered it; 0 for others
     is_open: bool = True
 
 
@@ -81,8 +73,7 @@ class RunningTest(NamedTuple):
 
     number: int = 0
     target: Target | None = None
-    is_strict: bool = False
-    """True if it must name a target, and does not."""
+    is_strict: bool = False  # it must name a target, and does not
 
 
 class Process:
@@ -92,45 +83,33 @@ class Process:
         self.lock = RLock()
         self.open: list[Entered] = []
         """The simulations that have not ended, of this process and of contexts, in the order of their beginnings."""
-        self.simulated: Target | None = None
-        """The target of the innermost simulation that is process-wide."""
+        self.simulated: Target | None = None  # by the innermost simulation that is process-wide
         self.test = RunningTest()
-        self.is_watched = False
-        """True if pytest runs the tests, with the plugin."""
+        self.numbers = count(1)
+        self.is_watched = False  # by pytest's plugin
         self.asked: list[Target] | None = None
-        """The answers, while they are recorded, to those who ask for the target where nothing is simulated."""
+        """The answers to those who asked for the target where nothing is simulated, while they are recorded."""
         self.spared: frozenset[object] = frozenset()
         """The functions and the class of the running test, whose decorators do nothing: the plugin sets the target."""
-        self.unused: dict[Any, None] = {}
-        """The simulations that the running test made, and neither entered nor used as decorators."""
-        self.complaints: list[str] = []
-        """The errors of the running test that count also where its code hides them."""
-        self.numbers = count(1)
+        self.unused: dict[Any, None] = {}  # the simulations that the test made, and neither entered nor decorated with
+        self.complaints: list[str] = []  # the errors of the test that count also where its code hides them
         self._unread = [path for path in reversed(os.environ.get(FILES_VARIABLE, "").split(os.pathsep)) if path]
         self._above: list[LevelFile] = []
         """The files of the processes above, the innermost first; those of ``_unread`` come last."""
         self.is_child = bool(self._unread)
-        """True if there is a process above whose target may hold here."""
         self._own: LevelFile | None = None
-        self._files = ""
-        """The value of FILES_VARIABLE for child processes; empty until there is a file."""
+        self._files = ""  # the value of FILES_VARIABLE for child processes, once there is a file
 
-    def enter(self, entered: Entered) -> None:
+    def change(self, entered: Entered, *, is_open: bool) -> None:
+        """Begin or end a simulation, in this context and, if it is process-wide, in the process."""
+        others = tuple(other for other in CONTEXT.get() if other is not entered)
+        CONTEXT.set((*others, entered) if is_open else others)
         with self.lock:
-            self.open.append(entered)
-            self._change()
-
-    def end(self, entered: Entered) -> None:
-        CONTEXT.set(tuple(other for other in CONTEXT.get() if other is not entered))
-        with self.lock:
-            entered.is_open = False
-            self.open.remove(entered)
-            self._change()
-
-    def _change(self) -> None:
-        wide = [entered.owner.target for entered in self.open if entered.owner.scope == "process"]
-        self.simulated = wide[-1] if wide else None
-        self._tell_children()
+            entered.is_open = is_open
+            self.open = [other for other in self.open if other is not entered] + [entered] * is_open
+            wide = [other.owner.target for other in self.open if other.owner.scope == "process"]
+            self.simulated = wide[-1] if wide else None
+            self._tell_children()
 
     @contextmanager
     def run(self, test: RunningTest) -> Iterator[None]:
@@ -149,10 +128,12 @@ class Process:
             if self._files:
                 return
             try:
-                self._own, path = LevelFile.make()
+                with tempfile.NamedTemporaryFile(prefix="dml_tile_level_", delete=False) as file:
+                    file.write(bytes(_RECORD * (1 + _RECORDS)))
+                self._own, path = LevelFile(file.name, mmap.ACCESS_WRITE), file.name
                 atexit.register(_remove, path, os.getpid())
-            except OSError as error:
-                path = f"(no file could be made: {error})"  # which child processes cannot read, and say so
+            except OSError as error:  # child processes cannot read this, and say so
+                path = f"(no file could be made: {error})".replace(os.pathsep, "")
             self._files = os.pathsep.join(filter(None, [os.environ.get(FILES_VARIABLE), path]))
             self._tell_children()
 
@@ -180,25 +161,18 @@ class Process:
         self.lock = RLock()
         if self._own is not None:
             self._above.insert(0, self._own)
-            self.is_child = True
-        self._own, self._files = None, ""
-        self.open.clear()
-        self.test, self.simulated, self.asked = RunningTest(self.test.number), None, None
+        elif self._files:
+            self._unread.insert(0, self._files.rpartition(os.pathsep)[2])
+        self.is_child, self._own, self._files = bool(self._above or self._unread), None, ""
+        self.test, self.open, self.simulated, self.asked = RunningTest(self.test.number), [], None, None
         CONTEXT.set(())
 
 
 CONTEXT: Final[ContextVar[tuple[Entered, ...]]] = ContextVar("dml_tile_simulations", default=())
-"""The simulations of a context."""
-
 PROCESS: Final = Process()
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=PROCESS.begin_in_child)
-
-
-def simulated_by(target: Target) -> tuple[object, ...]:
-    """Return a key that is equal for targets that simulate the same."""
-    return target.feature_level, target.capabilities
 
 
 def caller() -> str:
@@ -210,6 +184,6 @@ def caller() -> str:
 
 
 def _remove(path: str, owner: int) -> None:
-    if os.getpid() == owner:
-        with suppress(OSError):  # Windows keeps a file that is mapped
+    with suppress(OSError):  # Windows keeps a file that is mapped
+        if os.getpid() == owner:
             os.unlink(path)  # noqa: PTH108

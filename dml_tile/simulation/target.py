@@ -10,21 +10,17 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial, wraps
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.errors import TargetError
-from dml_tile.simulation.process import CONTEXT, PROCESS, UNNAMED, Entered, caller, simulated_by
-
-VARIABLE: Final = "DML_TILE_TARGET"
-"""The environment variable that names the default target of a process; commands and the plugin take several."""
+from dml_tile.simulation.process import CONTEXT, PROCESS, UNNAMED, VARIABLE, Entered, caller
 
 Decorated = TypeVar("Decorated")
-_Block: TypeAlias = AbstractContextManager[object]
 
 
 def current_target() -> Target:
@@ -58,7 +54,7 @@ def unsimulated_target() -> Target:
         return PROCESS.test.target
     if not (named := _named_outside()):
         if PROCESS.test.is_strict:
-            raise complaint(f"the target is asked for in a test that names none, and dml_strict is set: {_HOW_TO_NAME}")
+            raise complaint(_UNNAMED.format("the target is asked for in a test that"))
         return DEFAULT_TARGET
     if len(named) > 1:
         names = ", ".join(target.name for target in named)
@@ -67,17 +63,18 @@ def unsimulated_target() -> Target:
 
 
 def named_targets() -> tuple[Target, ...]:
-    """Return the target that is current, or those that the variable names; empty if nothing names one.
-
-    Raises ValueError for an unknown target, and TargetError.
-    """
+    """Return the current target, or those that the variable names; empty if nothing does. Raises as the others do."""
     target = _simulated() or PROCESS.test.target
     return _named_outside() if target is None else (target,)
 
 
-def targets_in(text: str) -> tuple[Target, ...]:
-    """Return the targets in a text, between commas or white space, each once. Raises ValueError for an unknown one."""
-    return tuple(dict.fromkeys(Target.parse(name) for name in re.split(r"[\s,]+", text) if name))
+@lru_cache(maxsize=64)
+def targets_in(source: str, text: str) -> tuple[Target, ...]:
+    """Return the targets in a text, between commas or white space, each once. Raises ValueError, with the source."""
+    try:
+        return tuple(dict.fromkeys(Target.parse(name) for name in re.split(r"[\s,]+", text) if name))
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
 
 
 def _simulated() -> Target | None:
@@ -92,35 +89,24 @@ def _simulated() -> Target | None:
 
 
 def _named_outside() -> tuple[Target, ...]:
-    """Return the targets that a process above names, else the variable; empty if none does."""
-    if PROCESS.is_child and (inherited := _inherited()):
-        return _targets_of("the process that started this one", inherited)
+    """Return the target of a process above, or those that the variable names; empty if there is none."""
+    if PROCESS.is_child:
+        try:
+            inherited = PROCESS.inherited()
+        except (OSError, ValueError) as error:
+            raise TargetError(f"the target of the process that started this one cannot be read: {error}") from None
+        if inherited == UNNAMED:
+            raise TargetError(_UNNAMED.format("the process was started by a test that"))
+        if inherited:
+            return targets_in("the process that started this one", inherited)
     try:
         text = os.environ[VARIABLE]
     except KeyError:  # to ask first takes as long
         return ()
-    return _targets_of(VARIABLE, text)
+    return targets_in(VARIABLE, text)
 
 
-def _inherited() -> str:
-    try:
-        inherited = PROCESS.inherited()
-    except (OSError, ValueError) as error:
-        raise TargetError(f"the target of the process that started this one cannot be read: {error}") from None
-    if inherited == UNNAMED:
-        raise TargetError(f"the test that started this process names no target, and dml_strict is set: {_HOW_TO_NAME}")
-    return inherited
-
-
-@lru_cache(maxsize=64)
-def _targets_of(source: str, text: str) -> tuple[Target, ...]:
-    try:
-        return targets_in(text)
-    except ValueError as error:
-        raise ValueError(f"{source}: {error}") from None
-
-
-_HOW_TO_NAME: Final = "mark it with @pytest.mark.dml, or use simulate"
+_UNNAMED: Final = "{} names no target, and dml_strict is set: mark it with @pytest.mark.dml, or use simulate"
 
 
 def complaint(message: str) -> TargetError:
@@ -168,8 +154,7 @@ class Simulation:
     def __enter__(self) -> Target:
         PROCESS.unused.pop(self, None)
         entered = Entered(self, PROCESS.test.number)
-        CONTEXT.set((*CONTEXT.get(), entered))
-        PROCESS.enter(entered)
+        PROCESS.change(entered, is_open=True)
         return self.target
 
     def __exit__(self, *_: object) -> None:
@@ -177,17 +162,17 @@ class Simulation:
             own = [entered for entered in PROCESS.open if entered.owner is self]
             here = [entered for entered in own if entered in CONTEXT.get()]
             for entered in (here or own)[-1:]:  # none, if the test that left it open has ended
-                later = PROCESS.open[PROCESS.open.index(entered) + 1 :]
-                PROCESS.end(entered)
-                self._require_last(later)
+                later = [other.owner for other in PROCESS.open[PROCESS.open.index(entered) + 1 :]]
+                PROCESS.change(entered, is_open=False)
+                self._require_last([other for other in later if self.scope == other.scope == "process"])
 
-    def _require_last(self, later: list[Entered]) -> None:
+    def _require_last(self, later: list[Simulation]) -> None:
         """Raise TargetError if a simulation of another target began later, and is open: the two run at once."""
-        for other in later if self.scope == "process" else ():
-            if other.owner.scope == "process" and simulated_by(other.owner.target) != simulated_by(self.target):
+        for other in later:
+            if not self.target.simulates_as(other.target):
                 raise TargetError(
-                    f"{self!r} ends while {other.owner!r}, which began later, is open: code that runs at once, in "
-                    "threads or tasks, and at several targets, needs simulate(..., scope='context')"
+                    f"{self!r} ends while {other!r}, which began later, is open: code that runs at once, in threads or "
+                    "tasks, and at several targets, needs simulate(..., scope='context')"
                 )
 
     def mark(self, decorated: Any) -> None:
@@ -195,9 +180,10 @@ class Simulation:
         if PROCESS.is_watched:
             sys.modules["pytest"].mark.dml(targets=[self.target], simulation=self)(decorated)
 
-    def _in_call(self, wrapper: object, *_: object) -> _Block:
+    def _in_call(self, wrapper: object, owner: object = None, *_: object) -> AbstractContextManager[object]:
         """Return the block in which a decorated function runs: an empty one if the plugin sets the test's target."""
-        return nullcontext() if wrapper in PROCESS.spared else self
+        cls = owner if isinstance(owner, type) else type(owner)
+        return nullcontext() if wrapper in PROCESS.spared or cls in PROCESS.spared else self
 
     def __call__(self, decorated: Decorated) -> Decorated:
         """Decorate a function, a coroutine function or a class. Raises TypeError for anything else."""
@@ -213,8 +199,8 @@ class Simulation:
                 f"simulate cannot decorate the generator function {made.__name__}, which runs after the call has "
                 f"returned; write `with simulate({self.target.name!r}):` in it"
             )
-        elif isinstance(made, _FUNCTIONS):
-            made = _decorated_function(made, self._in_call)
+        elif isinstance(made, FunctionType | MethodType | BuiltinFunctionType | partial):
+            made = _decorated_function(made, self)
             made.__dml_simulation__ = getattr(decorated, "__dml_simulation__", self)  # the innermost counts
             if made.__name__.startswith("test"):  # pytest refuses markers on fixtures
                 self.mark(made)
@@ -223,51 +209,37 @@ class Simulation:
         return made  # type: ignore[no-any-return]
 
 
-_FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, partial)
-_UNDECORATED: Final = "__dml_undecorated__"
-
-
-def _decorated_function(function: Callable[..., Any], simulation: Callable[..., _Block]) -> Callable[..., Any]:
-    """Return a function that runs another one in the block that ``simulation`` gives for it and its arguments."""
+def _decorated_function(function: Callable[..., Any], simulation: Simulation) -> Callable[..., Any]:
     if inspect.iscoroutinefunction(function):
 
         @wraps(function)
         async def awaited(*arguments: Any, **options: Any) -> Any:
-            with simulation(awaited, *arguments):
+            with simulation._in_call(awaited, *arguments):
                 return await function(*arguments, **options)
 
         return awaited
 
     @wraps(function)
     def called(*arguments: Any, **options: Any) -> Any:
-        with simulation(called, *arguments):
+        with simulation._in_call(called, *arguments):
             return function(*arguments, **options)
 
     return called
 
 
-def _decorate_class(decorated: Any, members: Iterable[str]) -> None:
+def _decorate_class(decorated: Any, members: Collection[str]) -> None:
     """Simulate in those members of a class that are tests, or that unittest calls of a TestCase."""
     unittest = sys.modules.get("unittest")
-    if unittest is not None and issubclass(decorated, unittest.TestCase):
-        names = {"run", "setUpClass", "tearDownClass"}.intersection(members)
-        simulation: Callable[..., _Block] = _simulation_of_test_case
-    else:
-        names = {name for name in members if name.startswith("test")}
-        simulation = decorated.__dml_simulation__._in_call
-    for name in sorted(names):
+    is_case = unittest is not None and issubclass(decorated, unittest.TestCase)
+    names = ("run", "setUpClass", "tearDownClass") if is_case else [name for name in members if name.startswith("test")]
+    for name in [name for name in names if name in members]:
         method = inspect.getattr_static(decorated, name, None)
         function = method.__func__ if isinstance(method, classmethod | staticmethod) else method
         if inspect.isfunction(function):
-            inner = getattr(function, _UNDECORATED, function)  # so that a subclass's own decorator wins
-            wrapper: Any = _decorated_function(inner, simulation)
-            setattr(wrapper, _UNDECORATED, inner)
+            inner = getattr(function, "__dml_undecorated__", function)  # so that a subclass's own decorator wins
+            wrapper: Any = _decorated_function(inner, decorated.__dml_simulation__)
+            wrapper.__dml_undecorated__ = inner
             setattr(decorated, name, wrapper if function is method else type(method)(wrapper))
-
-
-def _simulation_of_test_case(wrapper: object, test: Any, *_: object) -> _Block:
-    kind: Any = test if isinstance(test, type) else type(test)
-    return nullcontext() if kind in PROCESS.spared else kind.__dml_simulation__
 
 
 def _decorate_subclasses(decorated: Any) -> None:

@@ -113,7 +113,8 @@ def chosen_targets(names: Sequence[str] | None, configured: Callable[[], list[Ta
 def _named_targets(names: Sequence[str] | None) -> list[Target]:
     from dml_tile.directml.targets import Target
     from dml_tile.errors import TargetError
-    from dml_tile.simulation.target import VARIABLE, named_targets
+    from dml_tile.simulation.process import VARIABLE
+    from dml_tile.simulation.target import named_targets
 
     try:
         return [Target.parse(name) for name in split(names)] if names else [*named_targets()]
@@ -125,7 +126,7 @@ def _named_targets(names: Sequence[str] | None) -> list[Target]:
 
 
 def one_target(names: Sequence[str] | None, complaint: str) -> Target:
-    from dml_tile.simulation.target import VARIABLE
+    from dml_tile.simulation.process import VARIABLE
 
     chosen, *others = chosen_targets(names)
     if others:
