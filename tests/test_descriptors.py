@@ -211,6 +211,13 @@ def test_what_is_no_sequence_is_an_error_that_says_what_was_expected(wrong: Any)
             buffer(Strides=wrong)
 
 
+def test_units_stand_where_editors_show_them() -> None:
+    tensor, tile = (" ".join(str(shown.__doc__).split()) for shown in (BufferTensorDesc, TileOperatorDesc.from_input))
+    assert "``sizes`` and ``strides`` are in elements, ``total_tensor_size_in_bytes`` and" in tensor
+    assert "``guaranteed_base_offset_alignment`` in bytes." in tensor
+    assert "``sizes``, ``strides`` and ``output_strides`` are in elements" in tile
+
+
 def test_equal_descriptions_of_an_input_give_one_object() -> None:
     first = packed("INT8", [2, 3], (1, 2))
     assert first is packed("INT8", [2, 3], (1, 2))

@@ -184,9 +184,11 @@ def test_a_refused_buffer_can_be_closed_while_the_error_is_handled(example: Tile
     assert mapped.closed
 
 
-def test_what_is_no_buffer_is_refused(example: TileOperatorDesc) -> None:
-    with pytest.raises(TypeError):
-        execute(example, [1.0] * 6, bytearray(216))  # type: ignore[arg-type]
+def test_what_is_no_buffer_is_refused_by_its_argument_s_name(example: TileOperatorDesc) -> None:
+    wrong: Any = [0.0] * 54
+    for name, source, output in (("input", wrong, bytearray(216)), ("output", bytes(24), wrong)):
+        with pytest.raises(TypeError, match=f"^{name} is of type list; an object with the buffer protocol was"):
+            execute(example, source, output)
 
 
 def test_astronomic_sizes_take_no_memory() -> None:

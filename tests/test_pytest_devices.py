@@ -8,18 +8,14 @@ import pickle
 import pytest
 
 from dml_tile import Device
-from tests.helpers.plugin_runs import passed, run, says
+from tests.helpers.plugin_runs import failed, module_of, passed, run, says
 
 LIBRARY = """
-import numpy as np, pytest
-from dml_tile import (
-    Buffer, BufferBinding, BindingTableDesc, Device, DmlError, Feature, TileOperatorDesc, check, execute, lower,
-    lower_request, tile,
-)
+import numpy as np
+from dml_tile import Buffer, BufferBinding, BindingTableDesc, Feature, execute, lower, lower_request, tile
 from dml_tile.dialects import onnx
 
 TILE = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
-LONGS = TileOperatorDesc.from_input(data_type="INT64", sizes=[1, 1, 1, 2], repeats=[1, 1, 1, 2])
 
 def remove(device):
     table = device.create_binding_table(BindingTableDesc(device.compile_operator(device.create_operator(TILE))))
@@ -36,60 +32,32 @@ def swallow():
 """
 
 UNNOTICED = {
-    "made by the test": "def test_it(): remove(Device())",
-    "made by the library": "def test_it(): swallow()",
-    "the fixture's": """
+    "of the test": "def test_it(): remove(Device())",
+    "of the library": "def test_it(): swallow()",
+    "of the fixture": """
 def test_it(dml_device):
     with pytest.raises(DmlError): remove(dml_device)
 """,
     "in a thread": """
-from concurrent.futures import ThreadPoolExecutor
 def test_it():
     with ThreadPoolExecutor(1) as pool: pool.submit(swallow).result()
 """,
     "in a TestCase": """
-import unittest
 class TestCase(unittest.TestCase):
     def test_it(self): remove(Device())
 """,
-    "asked before it was removed": """
+    "asked before": """
 def test_it():
     device = Device()
     assert device.removal is None
     remove(device)
 """,
-    "in a fixture's setup": """
+    "in a setup": """
 @pytest.fixture
 def broken(): return swallow()
 def test_it(broken): pass
 """,
-}
-
-
-@pytest.mark.parametrize("source", UNNOTICED.values(), ids=UNNOTICED)
-def test_a_removed_device_fails_the_test_with_the_reason(pytester: pytest.Pytester, source: str) -> None:
-    result = run(pytester, LIBRARY + source)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["*::test_it*: A device at 6_4 was removed by BindInputs: [[]DML-BINDING-SizeInBytes] *"]
-    )
-    result.stdout.fnmatch_lines(["A test that expects this asks for the reason (device.removal), or says so: *"])
-
-
-def test_a_device_that_is_removed_when_a_test_ends_is_an_error(pytester: pytest.Pytester) -> None:
-    source = """
-@pytest.fixture
-def late():
-    yield
-    swallow()
-
-def test_it(late): pass
-"""
-    run(pytester, LIBRARY + source).assert_outcomes(passed=1, errors=1)
-
-
-def test_a_device_that_an_earlier_test_removed_fails_the_next_that_uses_it(pytester: pytest.Pytester) -> None:
-    source = """
+    "of an earlier test": """
 @pytest.fixture(scope="module")
 def device(): return Device()
 
@@ -100,71 +68,77 @@ def test_removed(device, tables):
     tables.append(remove(device))
     assert device.removal
 
-def test_used(device, tables): tables[0].bind_outputs([BufferBinding(Buffer(216))])
+def test_it(device, tables): tables[0].bind_outputs([BufferBinding(Buffer(216))])
 
 def test_other(device): check(TILE)
+""",
+}
+OTHERWISE_WRONG = """
+@pytest.fixture
+def late():
+    yield
+    swallow()
+def test_late(late): pass
+
+@pytest.mark.dml(expects_removal=True)
+def test_expects(): Device()
+
+def test_own_failure():
+    swallow()
+    assert 1 == 2
 """
-    result = run(pytester, LIBRARY + source)
-    result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["*::test_used: A device at 6_4 was removed by BindInputs: *"])
 
 
-NOTICED = {
-    "asks": """
-def test_it():
+def test_a_removed_device_fails_the_test_with_the_reason(pytester: pytest.Pytester) -> None:
+    modules = {name: LIBRARY + source for name, source in UNNOTICED.items()} | {"wrong": LIBRARY + OTHERWISE_WRONG}
+    result = run(pytester, modules)
+    result.assert_outcomes(passed=3, failed=len(UNNOTICED) + 2, errors=1)
+    for name in UNNOTICED:
+        says(result, f"{module_of(name)}*::test_it*: A device at 6_4 was removed by BindInputs: [DML-BINDING-Size*] *")
+    says(
+        result,
+        "A test that expects this asks for the reason (device.removal), or says so: *",
+        "*::test_expects[6_4]: the test expects that a device is removed, and none was",
+        "E * assert 1 == 2",
+    )
+    assert failed(result)[-3:] == ["test_late", "test_expects[6_4]", "test_own_failure"]
+
+
+NOTICED = """
+def test_asks():
     device = Device()
     remove(device)
     assert device.removal.call == "BindInputs"
-""",
-    "asks as C does": """
-def test_it(): assert swallow().get_device_removed_reason().name == "DXGI_ERROR_DEVICE_REMOVED"
-""",
-    "expects": """
+
+def test_asks_as_c_does(): assert swallow().get_device_removed_reason().name == "DXGI_ERROR_DEVICE_REMOVED"
+
 @pytest.mark.dml(expects_removal=True)
-def test_it(): swallow()
-""",
-    "expects, in a module": """
-pytestmark = pytest.mark.dml(expects_removal=True)
-def test_it(): swallow()
+class TestExpects:
+    def test_it(self): swallow()
 
-@pytest.mark.dml(expects_removal=False)
-def test_whole(): check(TILE)
-""",
-}
+    @pytest.mark.dml(expects_removal=False)
+    def test_whole(self): check(TILE)
+"""
 
 
-@pytest.mark.parametrize("source", NOTICED.values(), ids=NOTICED)
-def test_a_test_may_ask_for_the_reason_or_expect_it(pytester: pytest.Pytester, source: str) -> None:
-    assert passed(run(pytester, LIBRARY + source))
-
-
-def test_an_expected_removal_that_does_not_happen_fails(pytester: pytest.Pytester) -> None:
-    source = "@pytest.mark.dml(expects_removal=True)\ndef test_it(): Device()"
-    result = run(pytester, LIBRARY + source)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*::test_it[[]6_4]: the test expects that a device is removed, and none was"])
-
-
-def test_a_failure_of_the_test_itself_is_told_first(pytester: pytest.Pytester) -> None:
-    source = "def test_it():\n    swallow()\n    assert 1 == 2"
-    result = run(pytester, LIBRARY + source)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E * assert 1 == 2"])
+def test_a_test_may_ask_for_the_reason_or_expect_it(pytester: pytest.Pytester) -> None:
+    assert len(passed(run(pytester, LIBRARY + NOTICED))) == 4
 
 
 CACHED = """
 from functools import lru_cache
-from dml_tile import current_target, simulate
 
 @lru_cache
 def cached(): return Device()
 early = Device()
 named = Device("4_0")
-{scope}
+@pytest.fixture
 def made(): return Device()
+@pytest.fixture(scope="module")
+def wide(): return Device()
 
 @pytest.mark.dml(targets=["6_4"])
-def test_makes(made): assert cached().target.name == made.target.name == early.target.name == "6_4"
+def test_makes(wide): assert cached().target.name == wide.target.name == early.target.name == "6_4"
 
 @pytest.mark.dml(targets=["4_0"])
 @pytest.mark.parametrize("use", [
@@ -191,6 +165,9 @@ def test_swallows():
 def test_fixture(made): made.create_operator(TILE)
 
 @pytest.mark.dml(targets=["4_0"])
+def test_wide(wide): wide.create_operator(TILE)
+
+@pytest.mark.dml(targets=["4_0"])
 def test_right():
     assert repr(cached()) == "<Device at 6_4>"
     assert named.target.name == Device().target.name == "4_0"
@@ -206,16 +183,15 @@ def test_plain(): cached().create_operator(TILE)
 """
 
 
-@pytest.mark.parametrize("scope", ["", "@pytest.fixture(scope='module')"])
-def test_a_device_that_was_kept_is_an_error_in_a_test_at_another_target(pytester: pytest.Pytester, scope: str) -> None:
-    source = LIBRARY + CACHED.format(scope=scope or "@pytest.fixture")
-    result = run(pytester, source)
-    result.assert_outcomes(passed=4 if scope else 5, failed=10 if scope else 9)
+def test_a_device_that_was_kept_is_an_error_in_a_test_at_another_target(pytester: pytest.Pytester) -> None:
+    result = run(pytester, LIBRARY + CACHED)
+    result.assert_outcomes(passed=5, failed=10)
+    text = "made at *.py:* in another test or before all, is used in a test for 4_0: make it in the test, or name its *"
     says(
         result,
-        "*dml_tile.errors.TargetError: a device for 6_4, made at *.py:* in another test or before all, is used in a "
-        "test for 4_0: make it in the test, or name its target",
-        "*::test_swallows[4_0]: a device for 6_4, made at *",
+        f"*dml_tile.errors.TargetError: a device for 6_4, {text}",
+        f"*::test_swallows[4_0]: a device for 6_4, {text}",
+        "*::test_wide[4_0]: the module-scoped fixture wide asked *",
     )
 
 
@@ -243,14 +219,7 @@ def test_it(dml_calls, dml_target):
     assert bool(first.findings) == (dml_target.name != "6_4")
     assert not any(call.findings for call in others)
     assert [call.desc for call in others[2:]] == [None, TILE, TILE, *[None] * 3, *[TILE] * 4]
-"""
 
-
-def test_the_calls_of_a_test_are_listed(pytester: pytest.Pytester) -> None:
-    assert len(passed(run(pytester, LIBRARY + CALLS))) == 2
-
-
-REFUSED = """
 def test_refused(dml_calls):
     for refused in (
         lambda: tile(np.zeros(2, np.int64), 2, "4_0"),
@@ -299,7 +268,6 @@ def test_removed(dml_calls):
 def before(): check(TILE)
 
 def test_fixtures_and_threads_are_listed_too(before, dml_calls):
-    from concurrent.futures import ThreadPoolExecutor
     with ThreadPoolExecutor(1) as pool: pool.submit(check, LONGS).result()
     assert [call.desc for call in dml_calls] == [TILE, LONGS]
 
@@ -313,5 +281,5 @@ def test_nothing_is_left(dml_calls): assert not dml_calls
 """
 
 
-def test_refused_calls_are_listed_with_their_findings(pytester: pytest.Pytester) -> None:
-    assert len(passed(run(pytester, LIBRARY + REFUSED))) == 6
+def test_the_calls_of_a_test_are_listed_with_their_findings(pytester: pytest.Pytester) -> None:
+    assert len(passed(run(pytester, LIBRARY + CALLS))) == 8

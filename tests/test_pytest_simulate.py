@@ -4,19 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.plugin_runs import passed, run, says
-
-LEVEL = """
-import unittest
-import pytest
-from dml_tile import Target, current_target, simulate
-
-def level(): return current_target().name
-
-def in_a_thread():
-    from concurrent.futures import ThreadPoolExecutor
-    with ThreadPoolExecutor(1) as pool: return pool.submit(level).result()
-"""
+from tests.helpers.plugin_runs import failed, passed, run, says
 
 DECORATED = """
 @pytest.fixture(autouse=True)
@@ -40,6 +28,11 @@ class TestCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls): cls.seen = level()
     def test_it(self): assert self.seen == level() == "4_0"
+    def test_wrong(self): assert level() != "4_0"
+
+@simulate("4_0")
+class TestWrong(unittest.IsolatedAsyncioTestCase):
+    async def test_it(self): assert level() != "4_0"
 
 @pytest.fixture
 @simulate("3_1")
@@ -50,31 +43,15 @@ def test_after(prepared, decorated): assert prepared == level() == "6_4" and dec
 
 
 def test_a_decorated_test_is_simulated_with_its_fixtures(pytester: pytest.Pytester) -> None:
-    assert passed(run(pytester, LEVEL + DECORATED)) == [
-        "test_function[4_0]",
-        "TestIt::test_it[4_0]",
-        "TestHeir::test_it[4_0]",
-        "TestHeir::test_own[4_0]",
-        "TestCase::test_it",
-        "test_after",
-    ]
-
-
-def test_a_decorated_class_is_collected_and_fails(pytester: pytest.Pytester) -> None:
-    source = """
-@simulate("4_0")
-class TestIt:
-    def test_it(self): assert False
-
-@simulate("4_0")
-class TestTasks(unittest.IsolatedAsyncioTestCase):
-    async def test_it(self): assert False
-"""
-    run(pytester, LEVEL + source).assert_outcomes(failed=2)
+    result = run(pytester, DECORATED)
+    assert failed(result) == ["TestCase::test_wrong", "TestWrong::test_it"]
+    result.assert_outcomes(passed=6, failed=2)
 
 
 FIXTURES = """
 from contextlib import ExitStack
+
+def is_everywhere(target): return level() == in_a_thread() == target
 
 @pytest.fixture
 def stack():
@@ -83,129 +60,129 @@ def stack():
 @pytest.mark.dml
 def test_stack(stack):
     stack.enter_context(simulate("2_0"))
-    assert level() == in_a_thread() == "2_0"
-
-@pytest.fixture(scope="module")
-def old():
-    with simulate("2_0"): yield
-
-class TestOld:
-    def setup_method(self): assert level() == "2_0"
-    def test_module(self, old): assert level() == in_a_thread() == "2_0"
-
-@pytest.fixture(scope="class")
-def inner():
-    with simulate("3_1"): yield
-
-class TestInner:
-    def test_inner(self, inner): assert level() == in_a_thread() == "3_1"
-    def test_again(self): assert level() == "3_1"
-
-def test_outer(old): assert level() == "2_0"
+    assert is_everywhere("2_0")
 
 class TestMethods:
     def setup_method(self):
         self.simulation = simulate("5_0")
         self.simulation.__enter__()
     def teardown_method(self): self.simulation.__exit__()
-    def test_it(self): assert level() == in_a_thread() == "5_0"
+    def test_it(self): assert is_everywhere("5_0")
 
 class TestCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls): cls.enterClassContext(simulate("4_0"))
-    def setUp(self): assert level() == in_a_thread() == "4_0"
+    def setUp(self):
+        assert is_everywhere("4_0")
+        self.enterContext(simulate("4_1"))
     def test_it(self):
+        assert is_everywhere("4_1")
         self.enterContext(simulate("5_0"))
-        assert level() == in_a_thread() == "5_0"
+        assert is_everywhere("5_0")
+
+@pytest.fixture(scope="session")
+def oldest():
+    with simulate("1_0"): yield
+
+@pytest.fixture(scope="module")
+def old(oldest):
+    assert is_everywhere("1_0")
+    with simulate("2_0"): yield
+
+def test_module(old): assert is_everywhere("2_0")
+
+@pytest.fixture(scope="class")
+def inner():
+    with simulate("3_1"): yield
+
+class TestInner:
+    def test_inner(self, inner): assert is_everywhere("3_1")
+    def test_again(self): assert is_everywhere("3_1")
+
+def test_outer(old): assert is_everywhere("2_0")
 """
 
 
 def test_a_simulation_of_a_fixture_or_a_setup_holds_everywhere_until_it_ends(pytester: pytest.Pytester) -> None:
-    source = FIXTURES.replace(
-        '    def setup_method(self): assert level() == "2_0"\n    def test_module', "    def test_module"
-    )
-    assert len(passed(run(pytester, LEVEL + source))) == 7
+    sources = {
+        "a": FIXTURES,
+        "b": "def test_it(): assert level() == '1_0'",
+        "c": "def test_it(): assert level() == '1_0'",
+    }
+    assert len(passed(run(pytester, sources))) == 9
 
 
-@pytest.mark.parametrize(
-    "leave", ["simulate('2_0').__enter__()", "simulate('2_0', scope='context').__enter__()", "next(kept[0])"]
-)
-def test_a_simulation_that_is_left_open_fails_its_test_and_no_other(pytester: pytest.Pytester, leave: str) -> None:
-    source = f"""
+LEFT_OPEN = """
 def generator():
-    with simulate("2_0"):
-        yield
-
-kept = [generator()]
+    with simulate("2_0"): yield
+kept = generator()
 
 @pytest.mark.dml
-def test_leaves(): {leave}
+@pytest.mark.parametrize("leave", [
+    lambda: simulate("2_0").__enter__(), lambda: simulate("2_0", scope="context").__enter__(), lambda: next(kept)
+])
+def test_leaves(leave): leave()
 
 @pytest.mark.dml
 def test_marked(): assert level() == "4_0"
 
 def test_plain():
-    kept[0].close()
+    kept.close()
     assert level() == "4_0"
-"""
-    result = run(pytester, LEVEL + source, "--dml-target=4_0")
-    result.assert_outcomes(passed=3, errors=1)
-    says(result, "*::test_leaves[4_0]: the test left simulate('2_0'*) open; enter it in a `with` block, *")
 
-
-def test_a_wide_fixture_that_leaves_one_open_fails_the_test_that_ends_it(pytester: pytest.Pytester) -> None:
-    source = """
 @pytest.fixture(scope="class")
 def wide(): simulate("2_0").__enter__()
 
-class TestIt:
+class TestWide:
     def test_it(self, wide): assert level() == "2_0"
 
-def test_after(): assert level() == "6_4"
+def test_after(): assert level() == "4_0"
 """
-    result = run(pytester, LEVEL + source)
-    result.assert_outcomes(passed=2, errors=1)
-    says(result, "*::TestIt::test_it: the test left simulate('2_0') open; *")
+
+
+def test_a_simulation_that_is_left_open_fails_its_test_and_no_other(pytester: pytest.Pytester) -> None:
+    result = run(pytester, LEFT_OPEN, "--dml-target=4_0")
+    result.assert_outcomes(passed=7, errors=4)
+    says(
+        result,
+        *(f"*::test_leaves[4_0-<lambda>{i}]: the test left simulate('2_0'*) open; enter it in a *" for i in range(3)),
+        "*::TestWide::test_it: the test left simulate('2_0') open; *",
+    )
 
 
 def test_a_simulation_that_is_never_entered_fails_its_test(pytester: pytest.Pytester) -> None:
     source = """
-unused = simulate("3_1")  # a list of parameters may hold some that are not run
+    unused = simulate("3_1")  # a list of parameters may hold some that are not run
 
-@pytest.fixture
-def forgetful(): simulate("2_0")
+    @pytest.fixture
+    def forgetful(): simulate("2_0")
 
-def test_it(): simulate("4_0")
-def test_fixture(forgetful): pass
-def test_used():
-    with simulate("4_0"): simulate("5_0")(level)()
-"""
-    result = run(pytester, LEVEL + source)
+    def test_it(): simulate("4_0")
+    def test_fixture(forgetful): pass
+    def test_used():
+        with simulate("4_0"): simulate("5_0")(level)()
+    """
+    result = run(pytester, source)
     result.assert_outcomes(passed=3, errors=2)
     says(result, "*::test_it: simulate('4_0') of *.py:* was never entered; enter it in a `with` block, *")
 
 
 BEGINS_ELSEWHERE = {
-    "a fixture": "@pytest.fixture(autouse=True)\ndef old():\n    with simulate('2_0'): yield",
-    "a wide fixture": "@pytest.fixture(autouse=True, scope='module')\ndef old():\n    with simulate('2_0'): yield",
-    "a fixture of its context": (
+    "fixture": "@pytest.fixture(autouse=True)\ndef old():\n    with simulate('2_0'): yield",
+    "wide fixture": "@pytest.fixture(autouse=True, scope='module')\ndef old():\n    with simulate('2_0'): yield",
+    "fixture of its context": (
         "@pytest.fixture(autouse=True)\ndef old():\n    with simulate('2_0', scope='context'): yield"
     ),
-    "a setup": (
+    "setup": (
         "def setup_function():\n    simulations.append(simulate('2_0'))\n    simulations[-1].__enter__()\n"
         "def teardown_function(): simulations.pop().__exit__()\nsimulations = []"
     ),
     "code before the tests": (
-        "simulation = simulate('2_0')\nsimulation.__enter__()\ndef teardown_module(): simulation.__exit__()"
+        "simulation = simulate('2_0')\ndef setup_module(): simulation.__enter__()\n"
+        "def teardown_module(): simulation.__exit__()"
     ),
 }
-
-
-@pytest.mark.parametrize("who", BEGINS_ELSEWHERE)
-def test_a_test_that_begins_at_another_target_than_its_own_is_an_error(pytester: pytest.Pytester, who: str) -> None:
-    source = f"""
-{BEGINS_ELSEWHERE[who]}
-
+TESTS_ELSEWHERE = """
 @pytest.mark.dml
 def test_marked(): raise AssertionError
 
@@ -219,32 +196,29 @@ def test_plain(): assert level() == "2_0"
 @pytest.mark.dml(targets=["directml-1.1.0"])
 def test_same(): assert level() == "2_0" or level() == "windows-10-2004"
 """
-    result = run(pytester, LEVEL + source)
-    result.assert_outcomes(passed=2, failed=3)
-    for name in ("marked", "decorated", "argument"):
-        says(
-            result, f"*::test_{name}[6_4]: this test is for 6_4, but begins at 2_0: simulate('2_0'*) of *.py:* is open"
-        )
-
-
-def test_a_fixture_dml_target_of_one_s_own_that_is_another_target_is_an_error(pytester: pytest.Pytester) -> None:
-    source = """
+OWN_FIXTURE = """
 @pytest.fixture
 def dml_target(): return Target.parse("4_0")
 
-def test_it(dml_target): raise AssertionError
+def test_own(dml_target): raise AssertionError
 
 @pytest.mark.dml(targets=["4_0"])
 def test_same(dml_target): assert dml_target == current_target()
 """
-    result = run(pytester, LEVEL + source)
-    result.assert_outcomes(passed=1, failed=1)
-    says(result, "*::test_it[6_4]: this test is for 6_4, but its fixture dml_target returns 4_0")
+
+
+def test_a_test_that_begins_at_another_target_than_its_own_is_an_error(pytester: pytest.Pytester) -> None:
+    sources = {who: before + TESTS_ELSEWHERE for who, before in BEGINS_ELSEWHERE.items()} | {"own": OWN_FIXTURE}
+    result = run(pytester, sources)
+    result.assert_outcomes(passed=2 * len(BEGINS_ELSEWHERE) + 1, failed=3 * len(BEGINS_ELSEWHERE) + 1)
+    text = "this test is for 6_4, but begins at 2_0: simulate('2_0'*) of *.py:* is open"
+    for who in BEGINS_ELSEWHERE:
+        names = [f"test_{who.replace(' ', '_')}.py::test_{name}" for name in ("marked", "decorated", "argument")]
+        says(result, *(f"*{name}[6_4]: {text}" for name in names))
+    says(result, "*::test_own[6_4]: this test is for 6_4, but its fixture dml_target returns 4_0")
 
 
 TASKS = """
-import asyncio
-
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest.fixture
@@ -272,6 +246,22 @@ async def test_decorated(prepared):
 
 async def test_fixture(simulating): assert level() == in_a_thread() == "3_0"
 async def test_plain(prepared): assert prepared == level() == "6_4"
+
+@pytest.mark.dml
+async def test_elsewhere(simulating): pass
+
+@simulate("4_0")
+async def test_wrong(): assert level() == "6_4"
+"""
+ON_TRIO = """
+@pytest.fixture(scope="module")
+def anyio_backend(): return "asyncio"
+
+@pytest.mark.dml(targets=["5_1"])
+@pytest.mark.parametrize("anyio_backend", ["trio"], scope="module")
+async def test_trio(prepared):
+    import anyio
+    assert prepared == level() == await anyio.to_thread.run_sync(level) == "5_1"
 """
 
 
@@ -283,66 +273,57 @@ async def test_plain(prepared): assert prepared == level() == "6_4"
     ],
 )
 def test_asynchronous_tests_run_at_their_targets(pytester: pytest.Pytester, plugin: str, options: list[str]) -> None:
-    source = LEVEL + TASKS
+    source = TASKS
     if plugin == "anyio":
-        source = source.replace('pytest.mark.asyncio(loop_scope="module")', "pytest.mark.anyio")
-        source += '\n@pytest.fixture(scope="module")\ndef anyio_backend(): return "asyncio"\n'
-    names = ["test_marked[4_0]", "test_marked[5_0]", "test_decorated[3_1]", "test_fixture", "test_plain"]
-    assert [name.replace("asyncio-", "") for name in passed(run(pytester, source, *options, plugins=[plugin]))] == names
-
-
-def test_an_asynchronous_test_that_is_decorated_can_fail(pytester: pytest.Pytester) -> None:
-    source = LEVEL + "@simulate('4_0')\nasync def test_it(): assert level() == '6_4'"
-    options = ["-oasyncio_mode=auto", "-oasyncio_default_fixture_loop_scope=function"]
-    run(pytester, source, *options, plugins=["asyncio"]).assert_outcomes(failed=1)
+        pytest.importorskip("trio")
+        source = TASKS.replace('pytest.mark.asyncio(loop_scope="module")', "pytest.mark.anyio") + ON_TRIO
+    result = run(pytester, source, *options, plugins=[plugin])
+    result.assert_outcomes(passed=5 + (plugin == "anyio"), failed=2)
+    says(result, "*::test_elsewhere[*6_4]: this test is for 6_4, but begins at 3_0: simulate('3_0') of *.py:* is open")
 
 
 def test_a_task_keeps_no_context_s_target_into_another_test(pytester: pytest.Pytester) -> None:
     source = """
-import asyncio
+    runner = asyncio.Runner()
 
-runner = asyncio.Runner()
+    async def ask(): return level()
 
-async def ask(): return level()
+    def test_first():
+        with simulate("2_0", scope="context"):
+            assert runner.run(ask()) == "2_0"  # the runner keeps this context
 
-def test_first():
-    with simulate("2_0", scope="context"):
-        assert runner.run(ask()) == "2_0"  # the runner keeps this context
+    @pytest.mark.dml
+    def test_second(): assert runner.run(ask()) == "5_0"
 
-@pytest.mark.dml
-def test_second(): assert runner.run(ask()) == "5_0"
-
-def test_third():
-    assert runner.run(ask()) == "5_0"
-    runner.close()
-"""
-    assert len(passed(run(pytester, LEVEL + source, "--dml-target=5_0"))) == 3
+    def test_third():
+        assert runner.run(ask()) == "5_0"
+        runner.close()
+    """
+    assert len(passed(run(pytester, source, "--dml-target=5_0"))) == 3
 
 
 def test_each_attempt_of_a_test_that_runs_again_begins_anew(pytester: pytest.Pytester) -> None:
     source = """
-from dml_tile import Device, TileOperatorDesc, check
-from dml_tile.device import BindingTableDesc
+    from dml_tile.device import BindingTableDesc
 
-TILE = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1], repeats=[1])
-attempts = []
+    attempts = []
 
-@simulate("4_0")
-def test_calls(dml_calls):
-    assert level() == "4_0" and not dml_calls
-    check(TILE)
-    attempts.append(1)
-    assert len(attempts) == 3
+    @simulate("4_0")
+    def test_calls(dml_calls):
+        assert current_target().name == "4_0" and not dml_calls
+        check(LONGS)
+        attempts.append(1)
+        assert len(attempts) == 3
 
-@pytest.mark.dml(expects_removal=True)
-def test_removal():
-    device = Device()
-    table = device.create_binding_table(BindingTableDesc(device.compile_operator(device.create_operator(TILE))))
-    if len(attempts) == 3:
-        table.bind_inputs([])
-    attempts.append(1)
-    assert len(attempts) > 4
-"""
-    result = run(pytester, LEVEL + source, "--reruns=2", plugins=["rerunfailures"])
+    @pytest.mark.dml(expects_removal=True)
+    def test_removal():
+        device = Device()
+        table = device.create_binding_table(BindingTableDesc(device.compile_operator(device.create_operator(LONGS))))
+        if len(attempts) == 3:
+            table.bind_inputs([])
+        attempts.append(1)
+        assert len(attempts) > 4
+    """
+    result = run(pytester, source, "--reruns=2", plugins=["rerunfailures"])
     assert result.parseoutcomes() == {"passed": 1, "failed": 1, "rerun": 4}
     says(result, "*::test_removal[6_4]: the test expects that a device is removed, and none was")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from dml_tile import simulate
 from dml_tile.simulation.process import FILES_VARIABLE
 
 pytestmark = pytest.mark.long
@@ -64,7 +64,7 @@ def seen_by(tmp_path: Path, code: str, **environment: str) -> Any:
     return json.loads(done.stdout)
 
 
-def test_processes_that_start_in_a_simulation_follow_it(tmp_path: Path) -> None:
+def test_processes_that_start_in_a_simulation_follow_it_unless_it_is_a_context_s(tmp_path: Path) -> None:
     code = """
 seen = {}
 with simulate("5_2+no-typed-uav-loads"):
@@ -73,12 +73,14 @@ with simulate("5_2+no-typed-uav-loads"):
     if "fork" in METHODS:
         seen["os.fork"] = in_fork()
 after = [in_pool("spawn"), in_subprocess()]
+with simulate("4_0", scope="context"):
+    after += [*map(in_pool, METHODS), in_subprocess()]
 print(json.dumps([seen, after]))
 """
     seen, after = seen_by(tmp_path, code)
     assert len(seen) == (5 if hasattr(os, "fork") else 2)
     assert {*seen.values()} == {"5_2+no-typed-uav-loads"}
-    assert after == ["6_4", "6_4"]
+    assert {*after} == {"6_4"}
 
 
 def test_pools_and_fork_servers_that_are_older_follow_each_change(tmp_path: Path) -> None:
@@ -128,49 +130,35 @@ print(os.read(read, 99).decode())
     assert seen_by(tmp_path, code) == ["5_0", "5_0"]  # its parent is still in the block
 
 
-def test_that_of_a_context_stays_in_its_process(tmp_path: Path) -> None:
-    code = """
-with simulate("4_0", scope="context"):
-    print(json.dumps([level(), *map(in_pool, METHODS), in_subprocess()]))
-"""
-    assert {*seen_by(tmp_path, code)[1:]} == {"6_4"}
-
-
 def test_the_variable_counts_where_no_process_above_simulates(tmp_path: Path) -> None:
     code = """
 seen = [level(), in_subprocess()]
 with simulate("4_0"):
-    seen += [in_subprocess(), in_subprocess(env={"DML_TILE_TARGET": "5_0"})]
+    seen += [in_subprocess(), in_subprocess(env={"DML_TILE_TARGET": "5_0"}), in_subprocess(env={})]
     os.environ["DML_TILE_TARGET"] = "2_0"
 seen += [level(), in_subprocess()]
 print(json.dumps(seen))
 """
     seen = seen_by(tmp_path, code, DML_TILE_TARGET="3_1")
-    assert seen == ["3_1", "3_1", "4_0", "5_0", "2_0", "2_0"]
+    assert seen == ["3_1", "3_1", "4_0", "5_0", "6_4", "2_0", "2_0"]
 
 
-def test_a_level_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+def test_a_level_that_cannot_be_read_is_an_error_also_of_commands(tmp_path: Path) -> None:
     code = f"""
 seen = [in_subprocess(env=os.environ | {{"{FILES_VARIABLE}": path}}) for path in ("missing", __file__)]
 try:
     level()
 except TargetError as error:
     seen.append(str(error))
-print(json.dumps(seen))
+command = [sys.executable, "-m", "dml_tile", "check", "-"]
+done = subprocess.run(command, input="{{}}", capture_output=True, text=True)
+print(json.dumps([*seen, " ".join(done.stderr.split()), done.returncode]))
 """
-    seen = seen_by(tmp_path, code, **{FILES_VARIABLE: str(tmp_path / "gone")})
-    expected = "the target of the process that started this one cannot be read: "
+    *seen, told, status = seen_by(tmp_path, code, **{FILES_VARIABLE: str(tmp_path / "gone")})
     assert len(seen) == 3
-    assert all(expected in line for line in seen)
-
-
-def test_a_command_says_that_the_level_cannot_be_read(tmp_path: Path) -> None:
-    env = os.environ | {FILES_VARIABLE: str(tmp_path / "gone")}
-    command = [sys.executable, "-m", "dml_tile", "check", "-"]
-    done = subprocess.run(command, input="{}", capture_output=True, text=True, env=env)
-    assert done.returncode == 2
-    assert "the target of the process that started this one cannot be" in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
+    assert all("the target of the process that started this one cannot be read: " in line for line in seen)
+    assert "the target of the process that started this one cannot be" in told
+    assert ("Traceback" in told, status) == (False, 2)
 
 
 def test_the_file_is_made_once_and_goes_with_its_process(tmp_path: Path) -> None:
@@ -197,8 +185,7 @@ with simulate("4_0"):
     print(json.dumps([level(), in_subprocess()]))
 """
     here, there = seen_by(tmp_path, code)
-    assert here == "4_0"
-    assert "the target of the process that started this one cannot be read: " in there
+    assert (here, "the target of the process that started this one cannot be read: " in there) == ("4_0", True)
 
 
 def test_a_reader_never_sees_half_of_a_change(tmp_path: Path) -> None:
@@ -218,6 +205,45 @@ print(json.dumps([[*eval(reader.stdout.read())], ["6_4", *TARGETS]]))
     assert len(seen) > 1
 
 
-def test_a_simulation_here_does_not_reach_programs_with_their_own_environment(tmp_path: Path) -> None:
-    with simulate("4_0"):
-        assert seen_by(tmp_path, "print(json.dumps(level()))") == "6_4"
+UNITTEST = """
+import asyncio, unittest
+from dml_tile import current_target, simulate
+
+def level(): return current_target().name
+
+@simulate("4_0")
+class Decorated(unittest.TestCase):
+    def setUp(self): assert level() == "4_0"
+    def test_it(self): assert level() == "4_0"
+
+@simulate("4_1")
+class Tasks(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self): assert level() == "4_1"
+    async def test_it(self):
+        assert level() == await asyncio.to_thread(level) == "4_1"
+        self.enterContext(simulate("5_0"))
+        assert await asyncio.create_task(asyncio.to_thread(level)) == "5_0"
+    async def test_wrong(self): assert level() != "4_1"
+
+class Plain(unittest.TestCase):
+    def test_it(self): assert level() == "3_1"
+    @simulate("2_0")
+    def test_decorated(self): assert level() == "2_0"
+    def test_each(self):
+        for name in ("4_1", "5_0"):
+            with self.subTest(target=name), simulate(name): assert level() == name
+    def test_entered(self):
+        self.enterContext(simulate("5_1"))
+        assert level() == "5_1"
+"""
+
+
+def test_unittest_runs_tests_at_their_targets(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(UNITTEST)
+    command = [sys.executable, "-m", "unittest", "test_it"]
+    for target, wrong in (("3_1", ["Tasks"]), ("5_2", ["Plain", "Tasks"])):
+        env = os.environ | {"DML_TILE_TARGET": target}
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env)
+        assert "Ran 7 tests" in done.stderr
+        assert re.findall(r"FAIL: \w+ \(test_it\.(\w+)", done.stderr) == wrong
+        assert "ERROR" not in done.stderr

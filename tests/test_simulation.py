@@ -9,6 +9,7 @@ import threading
 import unittest
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Literal
 
 import numpy as np
@@ -18,37 +19,33 @@ import dml_tile
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.errors import DmlError, TargetError
+from dml_tile.simulation.process import PROCESS
 from dml_tile.simulation.target import Simulation, current_target, resolve, simulate
 from tests.helpers.descriptors import row
 
 INT64 = row("INT64", [2, 3], [1, 2])
-SCOPES: list[Literal["process", "context"]] = ["process", "context"]
+Scope = Literal["process", "context"]
 
 
 def level() -> str:
     return current_target().name
 
 
-def test_no_target_is_the_highest_level() -> None:
-    assert resolve(None) is DEFAULT_TARGET is current_target()
-    assert DEFAULT_TARGET.feature_level == max(FeatureLevel)
-
-
 def test_a_simulated_target_is_meant_where_none_is_named() -> None:
     with simulate("windows-11-21h2") as target:
         assert target == current_target() == Target.parse("windows-11-21h2")
         assert {finding.rule for finding in dml_tile.check(INT64)} == {"DML-TILE-DataType-level"}
-        with pytest.raises(DmlError, match="windows-11-21h2 has 4_0"):
-            dml_tile.tile(np.array([[1]]), (2, 2))
-        with pytest.raises(DmlError, match="windows-11-21h2 has 4_0"):
-            dml_tile.execute(INT64, bytes(48), bytearray(96))
-    assert not dml_tile.check(INT64)
-
-
-def test_a_named_target_wins() -> None:
-    with simulate("1_0"):
+        for refused in (
+            lambda: dml_tile.tile(np.array([[1]]), (2, 2)),
+            lambda: dml_tile.execute(INT64, bytes(48), bytearray(96)),
+        ):
+            with pytest.raises(DmlError, match="windows-11-21h2 has 4_0"):
+                refused()
         assert not dml_tile.check(INT64, "4_1")
         assert dml_tile.lowest_level(INT64) == FeatureLevel.DML_FEATURE_LEVEL_4_1
+    assert not dml_tile.check(INT64)
+    assert resolve(None) is DEFAULT_TARGET is current_target()
+    assert DEFAULT_TARGET.feature_level == max(FeatureLevel)
 
 
 def test_simulations_nest_and_end_with_an_error() -> None:
@@ -56,11 +53,11 @@ def test_simulations_nest_and_end_with_an_error() -> None:
         with pytest.raises(DmlError), simulate("4_0"):
             dml_tile.require(INT64)
         assert level() == "5_0"
-    assert resolve(None) is DEFAULT_TARGET
+    assert level() == "6_4"
 
 
-@pytest.mark.parametrize("scope", SCOPES)
-def test_a_simulation_can_be_entered_again_and_within_itself(scope: Literal["process", "context"]) -> None:
+@pytest.mark.parametrize("scope", ["process", "context"])
+def test_a_simulation_can_be_entered_again_and_within_itself(scope: Scope) -> None:
     simulation = simulate("4_0", scope=scope)
     for _ in range(2):
         with simulation, simulate("5_0"):
@@ -79,28 +76,38 @@ def test_an_unknown_target_or_scope_is_refused_at_once(make: Callable[..., objec
     assert resolve(None) is DEFAULT_TARGET
 
 
-def suspended(target: str, scope: Literal["process", "context"]) -> Generator[None, None, None]:
+def suspended(target: str, scope: Scope) -> Generator[None, None, None]:
     with simulate(target, scope=scope):
         yield
 
 
-def test_simulations_that_end_in_another_order_are_an_error_that_names_both() -> None:
-    first, second = suspended("4_0", "process"), suspended("5_0", "process")
+@pytest.mark.parametrize(
+    ("scope", "refused"),
+    [
+        ("process", r"^simulate\('4_0'\) ends while simulate\('5_0'\), which began later.*scope='context'\)$"),
+        ("context", None),
+    ],
+)
+def test_simulations_of_the_process_end_in_the_reverse_order(scope: Scope, refused: str | None) -> None:
+    first, second = suspended("4_0", scope), suspended("5_0", scope)
     next(first), next(second)
-    with pytest.raises(TargetError, match=r"^simulate\('4_0'\) ends while simulate\('5_0'\), .*scope='context'\)$"):
+    with pytest.raises(TargetError, match=refused) if refused else nullcontext():
         first.close()
     assert level() == "5_0"
     second.close()
     assert level() == "6_4"
-
-
-def test_simulations_of_contexts_end_in_any_order() -> None:
-    first, second = suspended("4_0", "context"), suspended("5_0", "context")
-    next(first), next(second)
-    first.close()
-    assert level() == "5_0"
-    second.close()
+    with pytest.raises(TargetError, match=refused) if refused else nullcontext():
+        assert asyncio.run(gathered(scope)) == ["4_0", "5_0"]
     assert level() == "6_4"
+
+
+async def gathered(scope: Scope) -> list[str]:
+    async def task(target: str, seconds: float) -> str:
+        with simulate(target, scope=scope):
+            await asyncio.sleep(seconds)
+            return level()
+
+    return [*await asyncio.gather(task("4_0", 0.01), task("5_0", 0.02))]
 
 
 # Threads and tasks
@@ -123,25 +130,19 @@ def test_a_simulation_holds_in_every_thread_also_in_older_ones() -> None:
 
 
 def test_that_of_a_thread_holds_in_the_others() -> None:
-    entered, leave = threading.Event(), threading.Event()
+    meeting = threading.Barrier(2)
 
     def thread() -> None:
         with simulate("3_1"):
-            entered.set()
-            leave.wait(30)
+            meeting.wait(30)
+            meeting.wait(30)
 
-    running = threading.Thread(target=thread)
-    running.start()
-    entered.wait(30)
-    seen = level()
-    leave.set()
-    running.join()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(thread)
+        meeting.wait(30)
+        seen = level()
+        meeting.wait(30)
     assert (seen, level()) == ("3_1", "6_4")
-
-
-def test_that_of_a_context_is_its_thread_s_own() -> None:
-    with simulate("4_0", scope="context"):
-        assert (level(), in_a_thread()) == ("4_0", "6_4")
 
 
 def test_a_context_s_own_counts_unless_one_of_the_process_began_within_it() -> None:
@@ -152,6 +153,7 @@ def test_a_context_s_own_counts_unless_one_of_the_process_began_within_it() -> N
     with simulate("5_0"):
         assert (in_a_thread(of_the_context), level()) == ("3_1", "5_0")
     with simulate("4_0", scope="context"):
+        assert (level(), in_a_thread()) == ("4_0", "6_4")
         with simulate("5_0"):
             assert (level(), in_a_thread()) == ("5_0", "5_0")
             with simulate("2_0", scope="context"):
@@ -174,24 +176,8 @@ def test_concurrent_calls_of_one_decorated_function_agree() -> None:
     assert level() == "6_4"
 
 
-async def gathered(scope: Literal["process", "context"]) -> list[str]:
-    async def task(target: str, seconds: float) -> str:
-        with simulate(target, scope=scope):
-            await asyncio.sleep(seconds)
-            return level()
-
-    return [*await asyncio.gather(task("4_0", 0.01), task("5_0", 0.02))]
-
-
-def test_tasks_that_are_gathered_take_the_scope_of_contexts() -> None:
-    assert asyncio.run(gathered("context")) == ["4_0", "5_0"]
-    with pytest.raises(TargetError, match=r"simulate\('4_0'\) ends while simulate\('5_0'\), which began later"):
-        asyncio.run(gathered("process"))
-    assert level() == "6_4"
-
-
 @pytest.mark.parametrize(("scope", "after"), [("process", "6_4"), ("context", "3_1")])
-def test_a_task_that_was_made_in_a_simulation(scope: Literal["process", "context"], after: str) -> None:
+def test_a_task_that_was_made_in_a_simulation(scope: Scope, after: str) -> None:
     async def task(seconds: float = 0) -> str:
         await asyncio.sleep(seconds)
         return level()
@@ -243,30 +229,28 @@ def test_a_coroutine_function_is_simulated_while_it_is_awaited() -> None:
     assert asyncio.run(both()) == (("2_1", "2_1"), "6_4")
 
 
-def test_a_generator_function_is_refused() -> None:
-    def generator() -> Iterator[None]:
-        yield
-
-    async def generator_of_tasks() -> AsyncIterator[None]:
-        yield
-
-    for function in (generator, generator_of_tasks):
-        with pytest.raises(
-            TypeError, match=rf"generator function {function.__name__}, .* write `with simulate\('4_0'\):`"
-        ):
-            simulate("4_0")(function)
+def generator() -> Iterator[None]:
+    yield
 
 
-@pytest.mark.parametrize("wrong", [None, "4_1", pytest.fixture(level), staticmethod(level)])
-def test_what_is_no_function_or_class_is_refused(wrong: object) -> None:
-    with pytest.raises(TypeError, match="simulate decorates functions and classes, not a "):
+async def generator_of_tasks() -> AsyncIterator[None]:
+    yield
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        *(
+            (wrong, "functions and classes, not a ")
+            for wrong in (None, "4_1", pytest.fixture(level), staticmethod(level))
+        ),
+        (generator, r"the generator function generator, .* write `with simulate\('4_0'\):`"),
+        (generator_of_tasks, r"the generator function generator_of_tasks, .* write `with simulate\('4_0'\):`"),
+    ],
+)
+def test_what_is_no_function_or_class_or_runs_after_its_call_is_refused(wrong: object, message: str) -> None:
+    with pytest.raises(TypeError, match=f"^simulate (decorates|cannot decorate) {message}"):
         simulate("4_0")(wrong)
-
-
-def outcome(case: type[unittest.TestCase]) -> unittest.TestResult:
-    result = unittest.TestResult()
-    unittest.defaultTestLoader.loadTestsFromTestCase(case).run(result)
-    return result
 
 
 class SeenTestCase(unittest.TestCase):
@@ -275,8 +259,17 @@ class SeenTestCase(unittest.TestCase):
     __test__ = False
     seen: dict[str, str]
 
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.seen = {"setUpClass": level()}
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.seen["tearDownClass"] = level()
+
     def see(self, name: str) -> None:
         self.seen[name] = level()
+        assert len(PROCESS.open) <= 1  # a method is wrapped once
 
     def setUp(self) -> None:
         self.see("setUp")
@@ -287,33 +280,15 @@ class SeenTestCase(unittest.TestCase):
         self.seen["thread"] = in_a_thread()
 
 
-class WithSetUpClass(SeenTestCase):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.seen = {"setUpClass": level()}
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.seen["tearDownClass"] = level()
-
-
 def levels_of(case: type[SeenTestCase]) -> set[str]:
-    case.seen = {}
-    assert outcome(case).wasSuccessful()
-    assert {"setUp", "test", "thread", "cleanup"} <= case.seen.keys()
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(case).run(result)
+    assert result.wasSuccessful()
+    assert [*case.seen] == ["setUpClass", "setUp", "test", "thread", "cleanup", "tearDownClass"]
     return {*case.seen.values()}
 
 
-def test_a_test_case_is_simulated_from_its_setup_to_its_cleanups() -> None:
-    @simulate("4_0")
-    class Simulated(WithSetUpClass):
-        pass
-
-    assert levels_of(Simulated) == {"4_0"}
-    assert levels_of(WithSetUpClass) == {"6_4"}
-
-
-def test_a_subclass_of_a_test_case_is_simulated_too_and_its_own_decorator_wins() -> None:
+def test_a_test_case_is_simulated_from_its_setup_to_its_cleanups_and_a_subclass_s_own_decorator_wins() -> None:
     @simulate("4_0")
     class Base(SeenTestCase):
         options: dict[str, str]
@@ -324,7 +299,7 @@ def test_a_subclass_of_a_test_case_is_simulated_too_and_its_own_decorator_wins()
     class Heir(Base, option="kept"):
         @classmethod
         def setUpClass(cls) -> None:
-            cls.seen["setUpClass"] = level()
+            cls.seen = {"setUpClass": level()}
 
     @simulate("5_0")
     class Own(Heir):
@@ -332,38 +307,8 @@ def test_a_subclass_of_a_test_case_is_simulated_too_and_its_own_decorator_wins()
 
     assert Heir.options == {"option": "kept"}
     assert levels_of(Heir) == levels_of(Base) == {"4_0"}
-    assert levels_of(Own) == {"5_0"}
-    assert levels_of(type("Heir of own", (Own,), {})) == {"5_0"}
-
-
-def test_an_asynchronous_test_case_is_simulated_and_can_fail() -> None:
-    @simulate("4_0")
-    class Simulated(unittest.IsolatedAsyncioTestCase):
-        async def asyncSetUp(self) -> None:
-            assert level() == "4_0"
-
-        async def test_it(self) -> None:
-            assert level() == "4_0"
-            await self.enterAsyncContext(Entering())
-            assert level() == "5_0"
-
-        async def test_wrong(self) -> None:
-            raise AssertionError
-
-    result = outcome(Simulated)
-    assert (result.testsRun, len(result.failures), result.errors) == (2, 1, [])
-    assert level() == "6_4"
-
-
-class Entering:
-    """Simulates within an asynchronous context."""
-
-    async def __aenter__(self) -> None:
-        self.simulation = simulate("5_0")
-        self.simulation.__enter__()
-
-    async def __aexit__(self, *_: object) -> None:
-        self.simulation.__exit__()
+    assert levels_of(Own) == levels_of(type("Heir of own", (Own,), {})) == {"5_0"}
+    assert levels_of(SeenTestCase) == {"6_4"}
 
 
 def test_a_plain_test_class_is_simulated_without_the_plugin_too() -> None:

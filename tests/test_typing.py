@@ -15,7 +15,8 @@ api = pytest.importorskip("mypy.api")
 
 RIGHT: Final = """\
 import numpy as np
-from dml_tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc, data_type_of, dtype_of, tile
+from dml_tile import BufferTensorDesc, Device, Finding, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile import data_type_of, dtype_of, tile
 
 buffer = BufferTensorDesc(data_type="FLOAT32", sizes=[2, 3])
 typed = BufferTensorDesc(data_type=np.float32, sizes=(2, np.int64(3)), strides=[4, 1], flags=["OWNED_BY_DML"])
@@ -27,6 +28,7 @@ operator = OperatorDesc(type="TILE", desc=bare.replace(repeats=[2, 2]))
 sizes: tuple[int, ...] | None = buffer.sizes
 there_and_back: np.dtype[np.float32] = dtype_of(data_type_of(np.float32))
 tile(np.zeros(3), 2)
+findings: tuple[Finding, ...] = removal.findings if (removal := Device().removal) else ()
 """
 
 WRONG: Final = """\

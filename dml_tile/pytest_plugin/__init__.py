@@ -13,9 +13,10 @@ this imports pytest, the standard library, ``simulation.calls`` and ``simulation
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -72,11 +73,11 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    return [f"dml-tile: {count} test{'s' * (count > 1)} {note}" for note, count in config.stash[RUN].notes.items()]
+    return [*config.stash[RUN].lines("run")]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    terminalreporter.write("".join(f"{line}\n" for line in pytest_report_collectionfinish(config)))
+    terminalreporter.write("".join(f"{line}\n" for line in config.stash[RUN].lines("ran")))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -87,6 +88,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     node.config.stash[RUN].notes |= getattr(node, "workeroutput", {}).get("dml_tile", {})  # each collects all tests
+
+
+def pytest_pycollect_makemodule(module_path: Path) -> None:
+    """Make ``st.from_type(TileOperatorDesc)`` work, which ``@given`` may resolve while its module is imported."""
+    if all(name in module_path.read_bytes() for name in (b"hypothesis", b"dml_tile")):
+        with suppress(ImportError):
+            import_module("dml_tile.testing.strategies")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -128,8 +136,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if excluded := [item for item in items if not item.stash[TEST].is_selected]:
         config.hook.pytest_deselected(items=excluded)
         items[:] = [item for item in items if item.stash[TEST].is_selected]
-    if {"hypothesis", "dml_tile.descriptors.tile"} <= sys.modules.keys():
-        import_module("dml_tile.testing.strategies")  # which makes st.from_type(TileOperatorDesc) work
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -177,11 +183,7 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.Fix
         return (yield)
 
 
-def _scope(fixture_name: str, config: pytest.Config) -> Any:
-    return config.getini("dml_scope")
-
-
-@pytest.fixture(scope=_scope)
+@pytest.fixture(scope=lambda fixture_name, config: config.getini("dml_scope"))
 def dml_target(request: pytest.FixtureRequest) -> Target:
     """The target that the test runs at, which is meant wherever none is named; a test runs once for each chosen one."""
     if hasattr(request, "param"):

@@ -26,10 +26,19 @@ class Run:
         self.has_several = self.chosen is not None and len(self.chosen.targets) > 1
         self.every_test = bool(config.getoption("--dml-every-test") or config.getini("dml_every_test"))
         self.is_strict = bool(config.getini("dml_strict"))
-        self.notes: Counter[str] = Counter()  # what happens to tests and is worth a line, and to how many
+        self.notes: Counter[str] = Counter()
+        """The numbers of tests by the reason why they are deselected; by "" for those that name none of the targets."""
         self.tests: list[PlannedTest] = []  # the one that runs, if any
         self.fixtures: dict[int, tuple[pytest.FixtureDef[Any], list[Target]]] = {}
         """The fixtures that are set up and outlive a test, by their numbers, and the targets that they asked for."""
+
+    def lines(self, run: str) -> Iterator[str]:
+        """Yield the notes, each as a line; ``run`` is "ran" after the tests."""
+        for reason, count in self.notes.items():
+            tests, they_name, them = ("tests", "they name", "them") if count > 1 else ("test", "it names", "it")
+            unnamed = f"{run} at {choice.targets_for(None, None)[0]}, since {they_name} no target"
+            unnamed += f" (dml_every_test = true runs {them} at each)"
+            yield f"dml-tile: {count} {tests} {f'deselected: {reason}' if reason else unnamed}"
 
     @contextmanager
     def set_up(self, definition: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
@@ -75,7 +84,10 @@ class PlannedTest:
         wish, raw = choice.wish_of(item), choice.parameter_of(item)
         self.is_named = bool(wish or raw or self._run.every_test or "dml_target" in _fixtures_of(item))
         if not self.is_named:
-            self._choose_unnamed()
+            if chosen is not None and not (self._run.has_several and self._run.is_strict):
+                self.target = choice.targets_for(None if self._run.has_several else chosen, None)[0]
+                if self._run.has_several:
+                    self._run.notes[""] += 1
             return True
         is_case = issubclass(getattr(item, "cls", None) or object, TestCase)
         if self._markers and raw is None and isinstance(item, pytest.Function) and not is_case:
@@ -94,17 +106,9 @@ class PlannedTest:
             )
         if not kept and wish is not None:
             excluded = raw if choice.brings_its_own(item) else chosen
-            self._run.notes[f"deselected: {wish.text} excludes {excluded}"] += 1
+            self._run.notes[f"{wish.text} excludes {excluded}"] += 1
         self.target = next(iter(kept), None)
         return bool(kept)
-
-    def _choose_unnamed(self) -> None:
-        """Take the only target that is chosen, or of several the default."""
-        run = self._run
-        if run.chosen is not None and not (run.has_several and run.is_strict):
-            self.target = choice.targets_for(None if run.has_several else run.chosen, None)[0]
-        if run.has_several and self.target is not None:
-            run.notes[f"at {self.target}, naming no target (dml_every_test = true runs every test at each)"] += 1
 
     def begin(self) -> None:
         """Begin an attempt, before anything is set up for it; fail if the test cannot run."""

@@ -93,10 +93,9 @@ class Process:
         """The functions and the class of the running test, whose decorators do nothing: the plugin sets the target."""
         self.unused: dict[Any, None] = {}  # the simulations that the test made, and neither entered nor decorated with
         self.complaints: list[str] = []  # the errors of the test that count also where its code hides them
-        self._unread = [path for path in reversed(os.environ.get(FILES_VARIABLE, "").split(os.pathsep)) if path]
-        self._above: list[LevelFile] = []
-        """The files of the processes above, the innermost first; those of ``_unread`` come last."""
-        self.is_child = bool(self._unread)
+        self.unread = [path for path in reversed(os.environ.get(FILES_VARIABLE, "").split(os.pathsep)) if path]
+        self.files_above: list[LevelFile] = []
+        """The files of the processes above, the innermost first; those of ``unread`` come last."""
         self._own: LevelFile | None = None
         self._files = ""  # the value of FILES_VARIABLE for child processes, once there is a file
 
@@ -145,25 +144,21 @@ class Process:
             if self._files and os.environ.get(FILES_VARIABLE) != self._files:  # a test may restore the environment
                 os.environ[FILES_VARIABLE] = self._files
 
-    def inherited(self) -> str:
-        """Return the spelling of the target of the processes above; empty if there is none. Raises OSError."""
-        if self._unread:
-            with self.lock:
-                self._above += [LevelFile(path) for path in self._unread]
-                self._unread = []
-        for file in self._above:
-            if spelling := file.read():
-                return spelling
-        return ""
+    def open_files(self) -> list[LevelFile]:
+        """Open the files of the processes above. Raises OSError and ValueError."""
+        with self.lock:
+            self.files_above += [LevelFile(path) for path in self.unread]
+            self.unread = []
+            return self.files_above
 
     def begin_in_child(self) -> None:
         """Follow the process that forked this one, whose simulations and test are not this one's."""
         self.lock = RLock()
         if self._own is not None:
-            self._above.insert(0, self._own)
+            self.files_above.insert(0, self._own)
         elif self._files:
-            self._unread.insert(0, self._files.rpartition(os.pathsep)[2])
-        self.is_child, self._own, self._files = bool(self._above or self._unread), None, ""
+            self.unread.insert(0, self._files.rpartition(os.pathsep)[2])
+        self._own, self._files = None, ""
         self.test, self.open, self.simulated, self.asked = RunningTest(self.test.number), [], None, None
         CONTEXT.set(())
 

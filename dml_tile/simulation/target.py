@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from dml_tile.directml.targets import DEFAULT_TARGET, Target, TargetLike
 from dml_tile.errors import TargetError
-from dml_tile.simulation.process import CONTEXT, PROCESS, UNNAMED, VARIABLE, Entered, caller
+from dml_tile.simulation.process import CONTEXT, PROCESS, UNNAMED, VARIABLE, Entered, LevelFile, caller
 
 Decorated = TypeVar("Decorated")
 
@@ -33,13 +33,6 @@ def current_target() -> Target:
         ...     print(current_target())
         windows-10-22h2 (2_0)
     """
-    return resolve(None)
-
-
-def resolve(target: TargetLike | None) -> Target:
-    """Return the target meant by an argument; None means the current one. Raises what ``current_target`` raises."""
-    if target is not None:
-        return target if isinstance(target, Target) else Target.parse(target)
     if (simulated := _simulated() if CONTEXT.get() else PROCESS.simulated) is not None:
         return simulated
     current = unsimulated_target()
@@ -48,11 +41,25 @@ def resolve(target: TargetLike | None) -> Target:
     return current
 
 
+def resolve(target: TargetLike | None) -> Target:
+    """Return the target meant by an argument; None means the current one. Raises what ``current_target`` raises."""
+    if target is None:
+        return current_target()
+    return target if isinstance(target, Target) else Target.parse(target)
+
+
 def unsimulated_target() -> Target:
     """Return the target that is meant where nothing is simulated. Raises what ``current_target`` raises."""
     if PROCESS.test.target is not None:
         return PROCESS.test.target
-    if not (named := _named_outside()):
+    for file in _opened_files() if PROCESS.unread else PROCESS.files_above:
+        if spelling := file.read():
+            return _inherited(spelling)
+    try:
+        named = targets_in(VARIABLE, os.environ[VARIABLE])
+    except KeyError:  # to ask first takes as long
+        named = ()
+    if not named:
         if PROCESS.test.is_strict:
             raise complaint(_UNNAMED.format("the target is asked for in a test that"))
         return DEFAULT_TARGET
@@ -64,8 +71,9 @@ def unsimulated_target() -> Target:
 
 def named_targets() -> tuple[Target, ...]:
     """Return the current target, or those that the variable names; empty if nothing does. Raises as the others do."""
-    target = _simulated() or PROCESS.test.target
-    return _named_outside() if target is None else (target,)
+    above = filter(None, (file.read() for file in _opened_files()))
+    target = _simulated() or PROCESS.test.target or next(map(_inherited, above), None)
+    return targets_in(VARIABLE, os.environ.get(VARIABLE, "")) if target is None else (target,)
 
 
 @lru_cache(maxsize=64)
@@ -88,22 +96,19 @@ def _simulated() -> Target | None:
     return PROCESS.simulated
 
 
-def _named_outside() -> tuple[Target, ...]:
-    """Return the target of a process above, or those that the variable names; empty if there is none."""
-    if PROCESS.is_child:
-        try:
-            inherited = PROCESS.inherited()
-        except (OSError, ValueError) as error:
-            raise TargetError(f"the target of the process that started this one cannot be read: {error}") from None
-        if inherited == UNNAMED:
-            raise TargetError(_UNNAMED.format("the process was started by a test that"))
-        if inherited:
-            return targets_in("the process that started this one", inherited)
+def _opened_files() -> list[LevelFile]:
+    """Return the files of the processes above. Raises TargetError if one cannot be opened."""
     try:
-        text = os.environ[VARIABLE]
-    except KeyError:  # to ask first takes as long
-        return ()
-    return targets_in(VARIABLE, text)
+        return PROCESS.open_files()
+    except (OSError, ValueError) as error:
+        raise TargetError(f"the target of the process that started this one cannot be read: {error}") from None
+
+
+def _inherited(spelling: str) -> Target:
+    """Return the target that a process above names. Raises TargetError for a strict test that names none."""
+    if spelling == UNNAMED:
+        raise TargetError(_UNNAMED.format("the process was started by a test that"))
+    return targets_in("the process that started this one", spelling)[0]
 
 
 _UNNAMED: Final = "{} names no target, and dml_strict is set: mark it with @pytest.mark.dml, or use simulate"

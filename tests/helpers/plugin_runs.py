@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from textwrap import dedent
 
 import pytest
 
@@ -20,6 +21,25 @@ OTHERS = {
 }
 """Plugins that such a run does without unless it names them, and their modules."""
 
+HEAD = """
+import asyncio, os, subprocess, sys, unittest
+from concurrent.futures import ThreadPoolExecutor
+import pytest
+from dml_tile import Device, DmlError, Target, TileOperatorDesc, check, current_target, simulate
+
+LONGS = TileOperatorDesc.from_input(data_type="INT64", sizes=[1, 1, 1, 2], repeats=[1, 1, 1, 2])
+
+def level():
+    assert bool(check(LONGS)) == (current_target().feature_level < 0x4100)
+    return current_target().name
+
+def in_a_thread():
+    with ThreadPoolExecutor(1) as pool: return pool.submit(level).result()
+
+def is_right(request): return f"[{level()}]" in request.node.name
+"""
+"""The beginning of each module that is run."""
+
 
 def without(*plugins: str) -> list[str]:
     """Return the options that leave plugins out."""
@@ -28,27 +48,34 @@ def without(*plugins: str) -> list[str]:
 
 def run(
     pytester: pytest.Pytester,
-    source: str,
+    source: str | Mapping[str, str],
     *arguments: str,
     variable: str | None = None,
     ini: str = "",
     in_a_process: bool = False,
     plugins: Collection[str] = (),
 ) -> pytest.RunResult:
-    """Run the tests of a source with ``--verbose``; the variable is DML_TILE_TARGET, the ini setting ``dml_target``.
+    """Run the tests of a module, or of several by name, with ``--verbose``.
 
-    With plugins of OTHERS, it runs in a process of its own; skip the test where one is not installed.
+    The variable is DML_TILE_TARGET, the ini setting ``dml_target``. With plugins of OTHERS, it runs in a process of its
+    own; skip the test where one is not installed.
     """
     for plugin in plugins:
         pytest.importorskip(OTHERS[plugin])
-    pytester.makepyfile(source)
+    modules = {"it": source} if isinstance(source, str) else source
+    pytester.makepyfile(**{module_of(name): f"{HEAD}\n{dedent(text)}" for name, text in modules.items()})
     pytester.makefile(".ini", pytest=f"[pytest]\naddopts = --strict-markers -W error\ndml_target = {ini}\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("DML_TILE_TARGET", raising=False)
-        if variable is not None:
-            patch.setenv("DML_TILE_TARGET", variable)
+        patch.setenv("DML_TILE_TARGET", variable or "")  # in any case, so that what a run leaves is undone
+        if variable is None:
+            patch.delenv("DML_TILE_TARGET")
         run_it = pytester.runpytest_subprocess if in_a_process or plugins else pytester.runpytest_inprocess
         return run_it("--verbose", *without(*sorted(OTHERS.keys() - {*plugins})), *arguments)
+
+
+def module_of(name: str) -> str:
+    """Return the name of the module of a source, which may have any name."""
+    return f"test_{re.sub(r'[^a-z0-9]+', '_', name.lower())}"
 
 
 def passed(result: pytest.RunResult) -> list[str]:
