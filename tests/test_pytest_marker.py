@@ -81,6 +81,13 @@ class Method(Base):
 class Plain(unittest.TestCase):
     def test_it(self): assert level() == "2_0"
 """
+HEIRS = """
+class Base:
+    def test_it(self): assert level() == "6_4"
+@pytest.mark.dml
+class TestMarked(Base): pass
+class TestPlain(Base): pass
+"""
 OF_CLASSES = {"TestOuter": "4_0", "TestHeir": "4_0", "TestDecorated": "5_0", "TestMarked": "5_1", "TestBoth": "5_1"}
 OF_MEMBERS = ["test_it[{}]", "test_own[3_0]", "test_static[{}]", "TestInner::test_it[{}]", "TestMarked::test_it[4_1]"]
 CLOSEST = {
@@ -91,6 +98,7 @@ CLOSEST = {
     "bounds": (f"@pytest.mark.dml(minimum='3_1')\n@simulate('4_0')\n{IT}", ["test_it[4_0]"]),
     "function of another name": (f"@simulate('4_0')\n{IT.replace('test_it', 'check_it')}", ["check_it[4_0]"]),
     "adapter": (f"{MODULE.replace('2_0', '5_0')}@pytest.mark.dml(targets=[{WEAK}])\n{IT}", ["test_it[weak]"]),
+    "heirs": (HEIRS, ["TestMarked::test_it[6_4]", "TestPlain::test_it"]),
     "TestCases": (MODULE + TEST_CASES, [f"{c}::test_it" for c in ("Base", "Heir", "Own", "Marked", "Method", "Plain")]),
     "classes": (
         MODULE + CLASSES,
@@ -104,21 +112,6 @@ def test_the_closest_targets_count_and_all_bounds_narrow(pytester: pytest.Pytest
     sources = {where: source for where, (source, _) in CLOSEST.items()}
     result = run(pytester, sources, "-opython_functions=test check_*", "-opython_classes=Test")
     assert sorted(passed(result)) == sorted(name for _, names in CLOSEST.values() for name in names)
-
-
-def test_a_marked_heir_leaves_the_others_as_they_are(pytester: pytest.Pytester) -> None:
-    source = """
-    class Base:
-        def test_it(self): pass
-    @pytest.mark.dml
-    class TestMarked(Base): pass
-    class TestPlain(Base): pass
-    """
-    assert passed(run(pytester, source, "--dml-target=4_1,6_4")) == [
-        "TestMarked::test_it[4_1]",
-        "TestMarked::test_it[6_4]",
-        "TestPlain::test_it",
-    ]
 
 
 def test_what_the_chosen_targets_exclude_is_deselected_with_its_reason(pytester: pytest.Pytester) -> None:

@@ -14,7 +14,7 @@ from tests.helpers.plugin_runs import failed, passed, run, says
 
 TESTS = """
 def test_plain(): assert level() == {!r}
-def test_target(dml_target): assert current_target() is dml_target
+def test_target(dml_target, dml_device): assert current_target() is dml_target is dml_device.target
 """
 
 
@@ -138,19 +138,6 @@ def test_marked_and_unmarked_tests_agree_about_a_variable_that_a_fixture_sets(
         assert level() == "6_4"
     """
     assert len(passed(run(pytester, source))) == 5
-
-
-def test_the_device_is_at_the_target(pytester: pytest.Pytester) -> None:
-    source = """
-    def test_device(dml_device, dml_target):
-        assert dml_device.target is dml_target
-        if dml_target.name == "6_4":
-            dml_device.create_operator(LONGS)
-        else:
-            with pytest.raises(DmlError): dml_device.create_operator(LONGS)
-    """
-    names = [f"test_device[{name}]" for name in ("windows-11-21h2", "6_4")]
-    assert passed(run(pytester, source, "--dml-target=windows-11-21h2,6_4")) == names
 
 
 def test_a_test_may_bring_its_own_targets(pytester: pytest.Pytester) -> None:

@@ -51,7 +51,7 @@ def test_a_decorated_test_is_simulated_with_its_fixtures(pytester: pytest.Pytest
 FIXTURES = """
 from contextlib import ExitStack
 
-def is_everywhere(target): return level() == in_a_thread() == target
+def is_everywhere(target): return level() == in_a_thread() == target and "DML_TILE_TARGET" not in os.environ
 
 @pytest.fixture
 def stack():
@@ -104,12 +104,8 @@ def test_outer(old): assert is_everywhere("2_0")
 
 
 def test_a_simulation_of_a_fixture_or_a_setup_holds_everywhere_until_it_ends(pytester: pytest.Pytester) -> None:
-    sources = {
-        "a": FIXTURES,
-        "b": "def test_it(): assert level() == '1_0'",
-        "c": "def test_it(): assert level() == '1_0'",
-    }
-    assert len(passed(run(pytester, sources))) == 9
+    later = "def test_it(): assert level() == '1_0'"  # in the fixture of the session
+    assert len(passed(run(pytester, {"a": FIXTURES, "b": later, "c": later}))) == 9
 
 
 LEFT_OPEN = """
@@ -137,42 +133,36 @@ class TestWide:
     def test_it(self, wide): assert level() == "2_0"
 
 def test_after(): assert level() == "4_0"
+
+unused = simulate("3_1")  # a list of parameters may hold some that are not run
+
+@pytest.fixture
+def forgetful(): simulate("2_0")
+
+def test_never_entered(): simulate("4_0")
+def test_fixture(forgetful): pass
+def test_used():
+    with simulate("4_0"): simulate("5_0")(level)()
 """
 
 
-def test_a_simulation_that_is_left_open_fails_its_test_and_no_other(pytester: pytest.Pytester) -> None:
+def test_a_simulation_that_is_left_open_or_never_entered_fails_its_test_and_no_other(pytester: pytest.Pytester) -> None:
     result = run(pytester, LEFT_OPEN, "--dml-target=4_0")
-    result.assert_outcomes(passed=7, errors=4)
+    result.assert_outcomes(passed=10, errors=6)
     says(
         result,
         *(f"*::test_leaves[4_0-<lambda>{i}]: the test left simulate('2_0'*) open; enter it in a *" for i in range(3)),
         "*::TestWide::test_it: the test left simulate('2_0') open; *",
+        "*::test_never_entered: simulate('4_0') of *.py:* was never entered; enter it in a `with` block, *",
+        "*::test_fixture: simulate('2_0') of *.py:* was never entered; *",
     )
 
 
-def test_a_simulation_that_is_never_entered_fails_its_test(pytester: pytest.Pytester) -> None:
-    source = """
-    unused = simulate("3_1")  # a list of parameters may hold some that are not run
-
-    @pytest.fixture
-    def forgetful(): simulate("2_0")
-
-    def test_it(): simulate("4_0")
-    def test_fixture(forgetful): pass
-    def test_used():
-        with simulate("4_0"): simulate("5_0")(level)()
-    """
-    result = run(pytester, source)
-    result.assert_outcomes(passed=3, errors=2)
-    says(result, "*::test_it: simulate('4_0') of *.py:* was never entered; enter it in a `with` block, *")
-
-
+OLD = "@pytest.fixture(autouse=True{})\ndef old():\n    with simulate('2_0'{}): yield"
 BEGINS_ELSEWHERE = {
-    "fixture": "@pytest.fixture(autouse=True)\ndef old():\n    with simulate('2_0'): yield",
-    "wide fixture": "@pytest.fixture(autouse=True, scope='module')\ndef old():\n    with simulate('2_0'): yield",
-    "fixture of its context": (
-        "@pytest.fixture(autouse=True)\ndef old():\n    with simulate('2_0', scope='context'): yield"
-    ),
+    "fixture": OLD.format("", ""),
+    "wide fixture": OLD.format(", scope='module'", ""),
+    "fixture of its context": OLD.format("", ", scope='context'"),
     "setup": (
         "def setup_function():\n    simulations.append(simulate('2_0'))\n    simulations[-1].__enter__()\n"
         "def teardown_function(): simulations.pop().__exit__()\nsimulations = []"

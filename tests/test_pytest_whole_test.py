@@ -159,25 +159,24 @@ class TestTasks(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self): assert level() == "windows-10-2004"
     async def test_it(self): assert level() == "windows-10-2004"
 """
-MARK = "pytestmark = pytest.mark.dml{}\n"
-FIXTURE = "pytestmark = pytest.mark.usefixtures('dml_target')\n"
 
 
 def test_a_test_case_runs_at_the_one_target_that_is_left(pytester: pytest.Pytester) -> None:
-    sources = {"marked": MARK.format("") + TEST_CASE, "fixture": FIXTURE + TEST_CASE, "plain": TEST_CASE}
+    marks = {"marked": "dml", "fixture": "usefixtures('dml_target')", "plain": "skipif(False, reason='')"}
+    sources = {name: f"pytestmark = pytest.mark.{mark}\n{TEST_CASE}" for name, mark in marks.items()}
     every = "--dml-every-test"
     assert len(passed(run(pytester, sources, f"--dml-target={OLD}"))) == 6
     result = run(pytester, sources, *BOTH, every)
     assert result.parseoutcomes() == {"errors": 6}
     says(result, f"*::TestCase::test_it: 2 targets are chosen ({OLD}, 6_4), but pytest cannot run *")
-    narrowed = MARK.format("(maximum='4_0')") + TEST_CASE + "def test_function(): level()\n"
+    narrowed = f"pytestmark = pytest.mark.dml(maximum='4_0')\n{TEST_CASE}\ndef test_function(): level()"
     sources = dict.fromkeys(sources, narrowed)
     assert len(passed(run(pytester, sources, *BOTH))) == 9
     run(pytester, sources, "--dml-target=4_1").assert_outcomes(deselected=9)
 
 
 THREADS = """
-import multiprocessing, threading
+import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 
 pool = ThreadPoolExecutor(1)
@@ -202,13 +201,6 @@ async def in_callback():
     asyncio.get_running_loop().call_soon(lambda: done.set_result(level()))
     return await done
 
-def in_new_thread():
-    seen = []
-    thread = threading.Thread(target=lambda: seen.append(level()))
-    thread.start()
-    thread.join()
-    return seen[0]
-
 def in_process(): return subprocess.check_output(
     [sys.executable, "-c", "import dml_tile; print(dml_tile.current_target().name)"], text=True).strip()
 
@@ -220,7 +212,6 @@ def in_new_workers(method):
 WAYS = {
     "old_pool": lambda: pool.submit(level).result(),
     "new_pool": in_a_thread,
-    "thread": in_new_thread,
     "executor": lambda: asyncio.run(in_executor()),
     "task": lambda: asyncio.run(in_task()),
     "old_runner": lambda: loop.run(in_task()),
@@ -258,7 +249,7 @@ def test_command(dml_target, tmp_path):
 @pytest.mark.posix
 def test_threads_tasks_and_processes_simulate_the_test_s_target(pytester: pytest.Pytester) -> None:
     result = run(pytester, THREADS, f"--dml-target={OLD},5_0", in_a_process=True)
-    assert len(passed(result)) == 4 * 13 + 2
+    assert len(passed(result)) == 4 * 12 + 2
 
 
 def test_every_test_can_run_at_each_target(pytester: pytest.Pytester) -> None:
