@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
@@ -15,37 +16,25 @@ from tests.helpers.recorded_answers import CRASH, OVER_READS, ROWS, S_OK, answer
 LEVELS: Final = ("5_0", "5_2", "6_2")
 
 
-def test_all_rows_are_there() -> None:
-    assert len(ROWS) == 3190
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_every_recorded_answer_is_reproduced(level: str) -> None:
+def assert_answers(rows: list[dict[str, Any]], level: str, expected: Callable[[dict[str, Any]], str]) -> None:
+    """Check each row at a level, and on its adapter, against the runtime."""
     wrong = {}
-    for row in ROWS:
-        findings = check(TileOperatorDesc.model_validate(row["desc"]), level, against="runtime")
-        if answer(findings) != (expected := recorded_answer(row, level)):
-            wrong[row["id"]] = (expected, findings)
+    for row in rows:
+        target = Target.parse(level, **row.get("adapter", {}))
+        findings = check(TileOperatorDesc.model_validate(row["desc"]), target, against="runtime")
+        if answer(findings) != expected(row):
+            wrong[row["id"]] = (expected(row), findings)
     assert not wrong
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_adapters_decide_on_data_types_as_recorded(level: str) -> None:
-    rows = rows_of("adapters.jsonl")
-    assert len(rows) == 336
-    for row in rows:
-        target = Target.parse(level, **row["adapter"])
-        findings = check(TileOperatorDesc.model_validate(row["desc"]), target, against="runtime")
-        assert answer(findings) == recorded_answer(row, level), row["id"]
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_alignments_of_each_data_type_are_accepted_as_recorded(level: str) -> None:
-    rows = rows_of("alignments.jsonl")
-    assert len(rows) == 210
-    for row in rows:
-        findings = check(TileOperatorDesc.model_validate(row["desc"]), level, against="runtime")
-        assert answer(findings) == recorded_answer(row, level), row["id"]
+@pytest.mark.parametrize(
+    ("file", "count"), [("create_operator.jsonl", 3190), ("adapters.jsonl", 336), ("alignments.jsonl", 210)]
+)
+def test_every_recorded_answer_is_reproduced(file: str, count: int, level: str) -> None:
+    rows = rows_of(file)
+    assert len(rows) == count
+    assert_answers(rows, level, lambda row: recorded_answer(row, level))
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -68,22 +57,14 @@ def test_over_reads_are_found_where_the_runtime_was_recorded_to_crash_of_them(le
 def test_another_level_answers_as_the_nearest_recorded_one_within_its_documented_row(level: FeatureLevel) -> None:
     has_rows = level < FeatureLevel.DML_FEATURE_LEVEL_5_0
     recorded_at = "5_0" if has_rows else "5_2" if level < FeatureLevel.DML_FEATURE_LEVEL_6_0 else "6_2"
-    support, wrong = tile_support(level), {}
-    for row in ROWS:
-        expected = recorded_answer(row, recorded_at)
+    support = tile_support(level)
+
+    def expected(row: dict[str, Any]) -> str:
         buffers = [row["desc"][name] for name in ("InputTensor", "OutputTensor") if row["desc"][name]]
-        if has_rows and not all(
+        is_in_row = all(
             buffer["DataType"] in support.data_types and buffer["DimensionCount"] in support.dimension_counts
             for buffer in buffers
-        ):
-            expected = "0x80070057"
-        findings = check(TileOperatorDesc.model_validate(row["desc"]), level, against="runtime")
-        if answer(findings) != expected:
-            wrong[row["id"]] = (expected, findings)
-    assert not wrong
+        )
+        return recorded_answer(row, recorded_at) if is_in_row or not has_rows else "0x80070057"
 
-
-@pytest.mark.parametrize("row", ROWS[::97], ids=lambda row: row["id"])
-def test_a_recorded_descriptor_reads_back_equal(row: dict[str, Any]) -> None:
-    desc = TileOperatorDesc.model_validate(row["desc"])
-    assert TileOperatorDesc.model_validate_json(desc.model_dump_json(by_alias=True)) == desc
+    assert_answers(ROWS, level.short, expected)

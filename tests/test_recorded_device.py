@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -15,18 +13,12 @@ from dml_tile.device import CompiledOperator, Device
 from dml_tile.directml.enums import Feature
 from dml_tile.errors import DmlError
 from tests.helpers.descriptors import GOOD
+from tests.helpers.recorded_answers import ROWS, rows_of
 from tests.helpers.recorded_questions import INITIALIZED, LEVELS, OPERATORS
 
 Case = dict[str, Any]
 
-DATA: Final = Path(__file__).parent / "data"
-
-
-def recorded(*names: str) -> list[Case]:
-    return [json.loads(line) for name in names for line in (DATA / name).read_text().splitlines()]
-
-
-CASES: Final = recorded("device_5_0.jsonl", "device_6_2.jsonl", "api_6_2.jsonl")
+CASES: Final = [row for file in ("device_5_0", "device_6_2", "api_6_2") for row in rows_of(f"{file}.jsonl")]
 
 
 def result_of(function: Callable[[], Any]) -> tuple[str, Any]:
@@ -142,7 +134,7 @@ def test_few_cases_but_those_of_com_are_left_out() -> None:
 @pytest.mark.parametrize("level", ["5_0", "5_2", "6_2"])
 def test_the_persistent_resource_is_as_large_as_recorded(level: str) -> None:
     device = Device(level, against="runtime")
-    sizes = [case for case in recorded("create_operator.jsonl") if "persistent_resource_size" in case]
+    sizes = [case for case in ROWS if "persistent_resource_size" in case]
     assert len(sizes) > 100
     for case in sizes:
         if isinstance(case["hresult"], dict) and case["hresult"][level] != "0x00000000":

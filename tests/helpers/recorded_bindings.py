@@ -198,11 +198,9 @@ def _initializer_inputs(kind: str, operators: list[str], setup: Setup) -> list[B
         "type 3": [BindingDesc(3)],
         "BUFFER null": [BindingDesc(BindingType.BUFFER, EMPTY)],
         "one NONE each": [NONE for _ in operators],
-        "one ARRAY[1] each owned, NONE each plain": list(each_owned),
-        "right": list(each_owned),  # as it was recorded; it crashes for plain operators
-        "good": list(each_null),
-        "one ARRAY[1 null] each plain": list(each_null),
-        "ARRAY[1], null buffer for plain": list(each_null),
+        # "right" as it was recorded; it crashes for plain operators
+        **{key: list(each_owned) for key in ("one ARRAY[1] each owned, NONE each plain", "right")},
+        **{key: list(each_null) for key in ("good", "one ARRAY[1 null] each plain", "ARRAY[1], null buffer for plain")},
         "Buffer": [BufferArrayBinding([BufferBinding(None, setup.get("Offset", 0), setup.get("SizeInBytes", 0))])],
     }
     return forms[kind]
@@ -219,8 +217,7 @@ def _initializer_outputs(kind: str, operators: list[str]) -> list[BindingLike]:
         "count 1 BUFFER": [good()],
         "one NONE each": [NONE for _ in operators],
         "one BUFFER each": [good() for _ in operators],
-        "good": [good() if operator == "owned" else NONE for operator in operators],
-        "right": [good() if operator == "owned" else NONE for operator in operators],
+        **{key: [good() if operator == "owned" else NONE for operator in operators] for key in ("good", "right")},
         "same buffer overlapping": [BufferBinding(memory, 0, 24) for _ in operators],
         "same buffer disjoint": [BufferBinding(memory, 256 * i, 24) for i, _ in enumerate(operators)],
     }
@@ -313,42 +310,22 @@ def bind_resource(life: Life, setup: Setup) -> None:
     life.call(calls[setup["group"]], kinds[setup["group"]], forms[setup.get("binding")])
 
 
+BOUND_RANGES: Final = ("huge", "null_buffer", "offset", "overflow", "resource", "size", "width")
+PLACES: Final = ("exec_persistent", "init_input", "init_output")
 BINDING_CASES: Final[dict[str, Callable[[Life, Setup], None]]] = {
     "alias": alias,
     "bind_count": bind_count,
-    "bind_huge": bind_range,
-    "bind_null_buffer": bind_range,
-    "bind_offset": bind_range,
-    "bind_overflow": bind_range,
-    "bind_persistent": bind_resource,
     "bind_rebind": bind_rebind,
-    "bind_resource": bind_range,
-    "bind_size": bind_range,
-    "bind_temporary": bind_resource,
     "bind_type": bind_type,
-    "bind_width": bind_range,
+    **{f"bind_{what}": bind_range for what in BOUND_RANGES},
+    **{f"bind_{what}": bind_resource for what in ("persistent", "temporary")},
     "create_binding_table": create_binding_table,
     "custom_heap": custom_heap,
     "exec_owned_input": exec_owned_input,
-    "exec_persistent_offset": at_place,
-    "exec_persistent_resource": at_place,
-    "exec_persistent_size": at_place,
-    "exec_persistent_width": at_place,
+    **{f"{place}_{what}": at_place for place in PLACES for what in ("offset", "resource", "size", "width")},
     "init_alias": init_alias,
     "init_dup": initialise_same_operator_twice,
-    "init_input": initialise,
-    "init_input_offset": at_place,
-    "init_input_resource": at_place,
-    "init_input_size": at_place,
-    "init_input_width": at_place,
-    "init_many_input": initialise,
-    "init_many_output": initialise,
-    "init_many_output2": initialise,
-    "init_output": initialise,
-    "init_output_offset": at_place,
-    "init_output_resource": at_place,
-    "init_output_size": at_place,
-    "init_output_width": at_place,
+    **{f"init_{what}": initialise for what in ("input", "many_input", "many_output", "many_output2", "output")},
     "reset_binding_table": reset_binding_table,
     "reset_then_dispatch": reset_then_dispatch,
 }

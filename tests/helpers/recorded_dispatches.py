@@ -74,15 +74,11 @@ def dispatch_initialised_twice(life: Life, setup: Setup) -> None:
     else:
         initialise(life, compiled, times=2)
     table = life.table(compiled)
-    bind_all_with_the_persistent_last(life, compiled, table)
-    life.dispatch(compiled, table)
-
-
-def bind_all_with_the_persistent_last(life: Life, compiled: CompiledOperator, table: BindingTable) -> None:
     life.inputs(table, [NONE if compiled.owns_input else good()])
     life.outputs(table, [good()])
     if compiled.owns_input:
         life.call("BindPersistentResource", table.bind_persistent_resource, good())
+    life.dispatch(compiled, table)
 
 
 def dispatch_after_reset(life: Life, setup: Setup) -> None:
@@ -222,23 +218,16 @@ def after_violation(life: Life, setup: Setup) -> None:
         "DMLCreateDevice1 other d3d": lambda: life.another_device(None, "1_0"),
     }
     otherwise = "second IDMLDevice" if setup["id"].startswith("second") else "CreateCommandRecorder"
-    for then in (
-        ["CreateOperatorInitializer", "DMLCreateDevice1 same d3d"]
-        if "first" in setup
-        else [setup.get("then", otherwise)]
-    ):
+    both = ["CreateOperatorInitializer", "DMLCreateDevice1 same d3d"]
+    for then in both if "first" in setup else [setup.get("then", otherwise)]:
         life.call(then.partition("(")[0] if then.startswith(("Bind", "Record")) else then, functions[then])
 
 
 DISPATCH_CASES: Final[dict[str, Callable[[Life, Setup], None]]] = {
-    "after_violation": after_violation,
-    "control": after_violation,
+    **dict.fromkeys(("after_violation", "control", "d3d_removed", "removed_both", "violation_reason"), after_violation),
     "dispatch": any_dispatch,
-    "d3d_removed": after_violation,
     "dispatch_list": dispatch_list,
     "dispatch_mismatch": dispatch_mismatch,
     "dispatch_null": dispatch_null,
-    "removed_both": after_violation,
     "thread_groups": thread_groups,
-    "violation_reason": after_violation,
 }
