@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dml_tile.arrays import onnx, openvino, webnn
+from dml_tile.arrays.numpy import tiled
 from dml_tile.checks.catalogue import RULES
 from dml_tile.dialects import directml
 from dml_tile.dialects import numpy as numpy_dialect
@@ -118,28 +122,12 @@ def test_tile_1_repeats_along_one_axis(tiles: Any, axis: Any, expected: tuple[in
         np.testing.assert_array_equal(onnx.tile_1(x, tiles, axis), np.tile(x, repeats))
 
 
-def arrays() -> dict[str, NDArray[Any]]:
-    noise = np.random.default_rng(3).integers(0, 256, (2, 3, 16), np.uint8)
-    names = ["complex64", "complex128", "float16", "float32", "float64"]
-    names += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
-    made = {name: noise[..., : np.dtype(name).itemsize].copy().view(name)[..., 0] for name in names}
-    words = np.array([["a", "bc", ""], ["naïve", "\0", "d" * 50]])
-    made |= {"bool": noise[..., 0] > 99, "str": words, "bytes": words.astype(object), "strided": words[:, ::2]}
-    base = made["complex128"]
-    return made | {"reversed": base[:, ::-1], "transposed": base.T, "empty": base[:0], "F": np.asfortranarray(base)}
-
-
-@pytest.mark.parametrize(("name", "array"), arrays().items(), ids=arrays())
-def test_every_type_is_tiled_bit_by_bit(name: str, array: NDArray[Any]) -> None:
-    expected = np.tile(array, (2, 3))
-    for tile in (onnx.tile_6, onnx.tile_13):
-        result = tile(array, [2, 3])
-        assert result.dtype == expected.dtype
-        assert result.shape == expected.shape
-        assert result.tobytes() == expected.tobytes() or result.tolist() == expected.tolist()
-
-
-def test_scalars_and_lists_of_repeats_are_taken() -> None:
+def test_scalars_texts_and_arrays_of_any_strides_are_taken() -> None:
+    base = np.arange(24, dtype=np.complex128).reshape(2, 3, 4)
+    words = np.array([[["a", "bc"], ["naïve", "\0"]]])
+    for array in (base, base[:, ::-1, ::2], base.T, base[:0], np.asfortranarray(base), words, words.astype(object)):
+        for tile in (onnx.tile_6, onnx.tile_13):
+            np.testing.assert_array_equal(tile(array, [2, 1, 2]), np.tile(array, (2, 1, 2)))
     assert onnx.tile_13(np.float32(3), []).shape == ()
     assert openvino.tile_1(np.int8(3), [2, 2]).tolist() == [[3, 3], [3, 3]]
     assert webnn.tile(np.ones((2, 1), np.float32), [1, 3]).shape == (2, 3)
@@ -235,3 +223,109 @@ def test_merging_leaves_the_values_where_they_were() -> None:
         assert len(fewer) == len(counts) <= rank
         expected = np.tile(array, repeats).reshape(-1)
         np.testing.assert_array_equal(np.tile(array.reshape(fewer), counts).reshape(-1), expected)
+
+
+# The cases of public test suites
+
+Case = dict[str, Any]
+
+DATA: Final = Path(__file__).parent / "data" / "cases"
+
+DIALECTS: Final[dict[str, Callable[..., Request]]] = {
+    "numpy": numpy_dialect.tile,
+    "onnx-6": onnx_dialect.tile_6,
+    "onnx-13": onnx_dialect.tile_13,
+    "openvino-1": openvino_dialect.tile_1,
+    "webnn": webnn_dialect.tile,
+}
+OPENVINO_NAMES: Final = {"float32": "f32", "int16": "i16"}
+
+COUNTS: Final = {
+    # the cases of each file that are run here
+    "array_api_property": 0,
+    "jax_testtile": 240,
+    "numpy_testtile": 45,
+    "onnx_backend_node": 2,
+    "onnx_shape_inference": 11,
+    "openvino_cpu_shape_infer": 7,
+    "openvino_docs_ir_fe": 5,
+    "ort_js_tile": 5,
+    "webnn_baseline": 2,
+}
+NOT_RUN: Final = {
+    "array-api-test_tile": "a property of random arrays; the property tests hold it",
+    "onnxsi-rank": "the repeats are known at run time only; its answer is the rank",
+    "ovfe-tile": "the repeats are known at run time only; its answer is the declared shape",
+}
+
+
+def cases_of(name: str) -> list[Case]:
+    cases: list[Case] = json.loads((DATA / f"{name}.json").read_text())["cases"]
+    return cases
+
+
+CASES: Final = [case for name in COUNTS for case in cases_of(name)]
+RUN: Final = [case for case in CASES if case["id"] not in NOT_RUN]
+
+
+def repeats_of(case: Case) -> Any:
+    """Return the repeats, as an array where the case says which."""
+    values = [2] if case["repeats"] is None else case["repeats"]
+    if "repeats_shape" in case or "repeats_dtype" in case:
+        shape = case.get("repeats_shape", [len(values)])
+        return np.resize(np.array(values, case.get("repeats_dtype", "int64")), shape)
+    return values
+
+
+def array_of(values: Any, shape: list[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    match values:
+        case None:
+            noise = np.random.default_rng(1).integers(0, 256, [*shape, dtype.itemsize], np.uint8)
+            return noise.view(dtype).reshape(shape)
+        case {"ref": path}:
+            array: NDArray[Any] = np.load(DATA / path)
+            return array
+        case {"arange": count}:
+            return np.arange(count, dtype=dtype)
+    return np.array(values, dtype).reshape(shape)
+
+
+@pytest.mark.parametrize("case", RUN, ids=lambda case: case["id"])
+def test_a_case_agrees(case: Case) -> None:
+    name = OPENVINO_NAMES[case["dtype"]] if case["dialect"] == "openvino-1" else case["dtype"]
+    shape, repeats, expected = case["input_shape"], repeats_of(case), case["expect"]
+    if "error" in expected:
+        with pytest.raises(DialectError):
+            DIALECTS[case["dialect"]](name, shape, repeats)
+        return
+    request = DIALECTS[case["dialect"]](name, shape, repeats)
+    if "shape" in expected:
+        assert request.output_shape == tuple(expected["shape"])
+    dtype = np.dtype("uint16" if name == "bfloat16" else case["dtype"])
+    given = array_of(case["input"], shape, dtype)
+    result = tiled(given, request)
+    wanted = expected.get("output", "numpy.tile")
+    if wanted == "numpy.tile":
+        wanted = np.tile(given, repeats if isinstance(repeats, list) else repeats.tolist())
+    else:
+        wanted = array_of(wanted, expected["shape"], dtype)
+    assert result.shape == wanted.shape
+    assert result.tobytes() == wanted.tobytes()
+    assert not np.shares_memory(result, given)
+
+
+def test_the_files_have_as_many_cases_as_they_should() -> None:
+    run = {name: sum(case["id"] not in NOT_RUN for case in cases_of(name)) for name in COUNTS}
+    assert run == COUNTS
+    assert {case["id"] for case in CASES} - {case["id"] for case in RUN} == set(NOT_RUN)
+    assert Counter(case["dialect"] for case in RUN).keys() == DIALECTS.keys()
+
+
+def test_the_types_are_those_of_onnx_s_schemas() -> None:
+    names = {"float": "float32", "double": "float64"}
+    schemas = json.loads((DATA / "onnx_schemas.facts.json").read_text())["schemas"]
+    types = {1: onnx_dialect.TILE_1_TYPES, 6: onnx_dialect.TILE_6_TYPES, 13: onnx_dialect.TILE_13_TYPES}
+    for schema in schemas:
+        listed = [kind.removeprefix("tensor(").removesuffix(")") for kind in schema["types"]["T"]]
+        assert types[schema["since_version"]] == {names.get(kind, kind) for kind in listed}
+    assert {schema["since_version"] for schema in schemas} == types.keys() == onnx_dialect.TILES.keys()

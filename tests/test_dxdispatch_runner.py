@@ -46,10 +46,6 @@ def peak(run: Callable[..., str], data: Json, message: str = "") -> int:
         tracemalloc.stop()
 
 
-def test_a_model_runs_and_prints_as_dxdispatch_does(run: Callable[..., str]) -> None:
-    assert run(model()) == "Resource 'Out': 1, 2, 1, 2\n"
-
-
 def test_a_name_cannot_move_the_cursor(run: Callable[..., str]) -> None:
     data = model(resources={"\x1b[2J": values(1)}, dispatchables={}, commands=[show("\x1b[2J")])
     assert run(data) == "Resource '\\x1b[2J': 1\n"

@@ -12,9 +12,8 @@ from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.errors import InputError, Problem
 from dml_tile.readers import descriptors as documents
 from dml_tile.readers.descriptors import JsonDescriptor, parse_source, read_document, read_lines, read_source
+from tests.helpers.check_files import FLAT, TILE
 
-FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
-TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
 BARE = TileOperatorDesc.model_validate(TILE)
 OPERATOR = OperatorDesc(type=70, desc=BARE)
 
@@ -97,6 +96,7 @@ def test_json_lines_are_recognised(text: str, expected: list[str]) -> None:
         (b"", "unreadable JSON: EOF"),
         (b'{"InputTensor": {', "unreadable JSON: EOF while parsing"),
         (b"{\n{", "unreadable JSON"),
+        *((blanks, "unreadable JSON") for blanks in (b"\n\n", b" \n\t\r\n", b"\x0b\n", b"\xef\xbb\xbf\n")),
         (3, "3 was provided, but a tile .* was expected"),
         ("x", "'x' was provided"),
         ({"a": 1}, "an object was provided, but a tile"),
@@ -176,13 +176,6 @@ def test_a_line_over_the_limit_is_one_problem_and_the_next_keeps_its_number(
         JsonDescriptor("/2", BARE),
         Problem("/3", "line 4 is larger than 200 bytes"),
     ]
-
-
-@pytest.mark.parametrize("text", [b"", b"\n", b"\n\n", b" \n\t\r\n", b"\x0b\n", b"\xef\xbb\xbf\n"])
-def test_a_document_of_blanks_is_a_problem(text: bytes) -> None:
-    (problem,) = read_document(text)
-    assert isinstance(problem, Problem)
-    assert problem.message.startswith("unreadable JSON")
 
 
 @pytest.mark.parametrize("form", ["list", "lines"])

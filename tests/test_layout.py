@@ -190,12 +190,6 @@ def test_a_budget_bounds_what_is_enumerated_together() -> None:
     assert shares_addresses([2, 2, 2], [5, 6, 9]) is False
 
 
-def test_many_layouts_that_do_not_nest_use_up_a_budget() -> None:
-    with layout.address_budget(layout.MAX_ADDRESSES_OF_A_RUN):
-        layouts = ([400_009 + i, 500_009, 700_001] for i in range(200))
-        assert any(shares_addresses([155, 157, 158], strides) is None for strides in layouts)
-
-
 def test_the_limits_are_those_that_are_told() -> None:
     limits = Path("docs/limits.md").read_text()
     (told,) = re.findall(r"of one tile, by one command \| 2\^(\d+), 2\^(\d+);", limits)

@@ -18,6 +18,7 @@ from typer.testing import Result
 from dml_tile.checks import lowerings
 from dml_tile.descriptors.tile import OperatorDesc
 from dml_tile.emit.schemas import schemas
+from tests.helpers.check_files import write
 from tests.helpers.command_line import Call
 from tests.helpers.dxdispatch_models import tile_json
 from tests.helpers.onnx_graphs import BOOL, constant, model, tile_node, typed
@@ -39,12 +40,6 @@ def lower(call: Call) -> Call:
         return call("lower", *arguments, "--target", OLD, stdin=stdin)
 
     return lowered
-
-
-def write(name: str, value: Any) -> str:
-    Path(name).parent.mkdir(exist_ok=True)
-    Path(name).write_text(json.dumps(value))
-    return name
 
 
 def save(name: str, *nodes: onnx.NodeProto, **fields: Any) -> str:

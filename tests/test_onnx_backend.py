@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 import pytest
 from numpy.typing import NDArray
-from onnx import TensorProto, numpy_helper
+from onnx import numpy_helper
 from onnx.backend import base
 from onnx.backend.test import BackendTest, loader
 from onnx.reference import ReferenceEvaluator
@@ -26,10 +26,8 @@ from dml_tile import Device
 from dml_tile.arrays.numpy import onnx_type
 from dml_tile.dialects.directml import tile_desc
 from dml_tile.dialects.onnx import tile_of_opset
-from dml_tile.errors import DmlError
 from dml_tile.execution.executor import described
 from dml_tile.simulation.target import simulate
-from tests.helpers.onnx_graphs import constant, model, tile_node, typed
 
 MODELS: Final = Path(__file__).parent / "data" / "models"
 
@@ -108,12 +106,3 @@ def test_a_real_model_gives_numpy_s_result(path: Path, target: str) -> None:
     with simulate(target):
         (output,) = TileBackend.run_model(read, [x] if given else [x, repeats])
     np.testing.assert_array_equal(output, np.tile(x, repeats))
-
-
-def test_a_target_that_refuses_the_tile_says_so() -> None:
-    longs = model(constant("r", [1, 1, 1, 2]), tile_node(), inputs=[typed("x", [1, 1, 2, 3], TensorProto.INT64)])
-    x = np.ones((1, 1, 2, 3), np.int64)
-    message = "INT64 needs DML_FEATURE_LEVEL_4_1; windows-10-2004 has 2_0"
-    with simulate("windows-10-2004"), pytest.raises(DmlError, match=message):
-        TileBackend.run_model(longs, [x])
-    assert TileBackend.run_model(longs, [x])[0].shape == (1, 1, 2, 6)

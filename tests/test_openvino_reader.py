@@ -97,44 +97,31 @@ def test_what_the_specification_rules_out_is_told(tmp_path: Path) -> None:
     assert node.repeats is None
 
 
-def test_repeats_that_are_computed_of_constants_are_known(tmp_path: Path) -> None:
-    x = parameter("x", [-1, 3])
-    added = op.add(op.constant(np.array([1, 2])), op.constant(np.array([1, 0])))
-    converted = op.convert(op.constant(np.array([3, 2])), "i4")
-    size = op.gather(op.shape_of(x), op.constant(np.array([1])), op.constant(0))
-    path = save(
-        tmp_path / "m.xml",
-        tile_operation(x, added, "added"),
-        tile_operation(x, converted, "converted"),
-        tile_operation(x, op.concat([size, op.constant(np.array([4]))], 0), "size"),
-        inputs=[x],
-    )
-    assert {name: node.repeats for name, node in by_name(path).items()} == {
-        "added": (2, 2),
-        "converted": (3, 2),
-        "size": (3, 4),
-    }
-
-
 def dynamic_model(path: Path) -> Path:
     x, r, any_rank = parameter("x", [-1, 3]), parameter("r", [2], "i64"), parameter("any_rank", "...")
-    size = op.gather(op.shape_of(x), op.constant(np.array([0])), op.constant(0))
-    bounded = parameter("bounded", [ov.Dimension(1, 5), 3])
+    bounded, four = parameter("bounded", [ov.Dimension(1, 5), 3]), op.constant(np.array([4]))
+    sizes = [op.gather(op.shape_of(x), op.constant(np.array([i])), op.constant(0)) for i in range(2)]
     return save(
         path,
         tile_operation(x, r, "given"),
-        tile_operation(x, op.concat([size, op.constant(np.array([4]))], 0), "size"),
+        tile_operation(x, op.concat([sizes[0], four], 0), "size"),
+        tile_operation(x, op.concat([sizes[1], four], 0), "known size"),
+        tile_operation(x, op.add(op.constant(np.array([1, 2])), op.constant(np.array([1, 0]))), "added"),
+        tile_operation(x, op.convert(op.constant(np.array([3, 2])), "i4"), "converted"),
         tile_operation(any_rank, [2, 2], "any rank"),
         tile_operation(bounded, [2, 2], "bounded"),
         inputs=[x, r, any_rank, bounded],
     )
 
 
-def test_what_is_known_at_run_time_only_is_left_open(tmp_path: Path) -> None:
+def test_what_constants_give_is_known_and_the_rest_left_open(tmp_path: Path) -> None:
     nodes = by_name(dynamic_model(tmp_path / "m.xml"))
     assert {name: (node.shape, node.repeats) for name, node in nodes.items()} == {
         "given": ((None, 3), None),
         "size": ((None, 3), None),
+        "known size": ((None, 3), (3, 4)),
+        "added": ((None, 3), (2, 2)),
+        "converted": ((None, 3), (3, 2)),
         "any rank": (None, None),
         "bounded": ((None, 3), (2, 2)),
     }

@@ -6,7 +6,6 @@ import random
 import re
 import tempfile
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,17 +66,8 @@ class Figures:
 
     built: int = 0
     folded_by_onnxruntime: int = 0
-    folded_here: int = 0
     missed: list[str] = field(default_factory=list)
     contradicted: list[str] = field(default_factory=list)
-    operators: Counter[str] = field(default_factory=Counter)
-
-    def __str__(self) -> str:
-        return (
-            f"chains built: {self.built}, of {len(self.operators)} operators; folded by onnxruntime: "
-            f"{self.folded_by_onnxruntime}; folded here: {self.folded_here}; folded by onnxruntime alone: "
-            f"{len(self.missed)}; contradicted: {len(self.contradicted)}"
-        )
 
 
 class Chain:
@@ -232,7 +222,6 @@ def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
     except Exception:  # of any class: of the chains some are none, or of operators that it lacks
         return
     figures.built += 1
-    figures.operators.update(node.op_type for node in model.graph.node)
     tiles = [node for node in onnx.load(optimised).graph.node if node.op_type == "Tile" and node.name == "T"]
     constants = {tensor.name for tensor in onnx.load(optimised).graph.initializer}
     is_folded = all(tile.input[1] in constants for tile in tiles)
@@ -240,7 +229,6 @@ def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
     found = next(part for part in read_nodes(read, KnownShapes()) if part.pointer == "T")
     known = found.repeats if isinstance(found, TileNode) and not found.error else ()
     figures.folded_by_onnxruntime += is_folded
-    figures.folded_here += known is not None and None not in known
     report = f"{' '.join(node.op_type for node in model.graph.node)}: {known}; onnxruntime runs {run.tolist()}"
     if is_folded and (known is None or None in known) and not any(map(is_disputed, model.graph.node)):
         figures.missed.append(report)

@@ -108,8 +108,7 @@ def test_whatever_a_descriptor_holds_is_drawn_within_bounds(desc: TileOperatorDe
     HTMLParser().feed(picture_html(picture, said("tile")))
 
 
-@pytest.mark.parametrize("width", [40, 80])
-@given(desc=strategies.nearly_valid_tiles() | strategies.tiles())
+@given(desc=strategies.nearly_valid_tiles() | strategies.tiles(), width=st.sampled_from([40, 80]))
 def test_rows_fit_the_terminal(desc: TileOperatorDesc, width: int) -> None:
     for line in picture_lines(picture_of(desc), width):
         assert not line.is_whole or line.indent + len(line.text) <= width

@@ -23,7 +23,7 @@ from dml_tile.geometry.layout import packed_strides
 from dml_tile.rules.check import DESCRIPTOR_RULES, check
 from dml_tile.simulation.target import simulate
 from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tile_buffers, tiles
-from tests.helpers.descriptors import GOOD, at, page_tile
+from tests.helpers.descriptors import at, page_tile
 
 WEAK = at("5_2", double_precision=False, typed_uav_loads=False)
 TARGETS = [*map(Target, FeatureLevel), at("windows-10-22h2"), at("onnxruntime-directml-1.16.3"), WEAK]
@@ -65,10 +65,21 @@ def test_a_tile_passes_and_is_executed_as_numpy_s(target: Target, data: st.DataO
     assert not check(desc, target)
     source, output = data.draw(tile_buffers(desc))
     read, written = described(desc)
+    assert [source.nbytes, output.nbytes] == [buffer.total_tensor_size_in_bytes for buffer in (read, written)]
+    assert source.flags.writeable
     expected = output.copy()
     elements(expected, written)[...] = np.tile(elements(source, read), desc.repeats or ())
     execute(desc, source, output, target)
     assert output.tobytes() == expected.tobytes()
+
+
+@given(st.integers(1, 40), st.data())
+def test_data_types_dimension_counts_and_elements_can_be_limited(max_elements: int, data: st.DataObject) -> None:
+    limits: dict[str, Any] = {"data_types": ["int8", np.int64, 4], "dimension_counts": (1, 5)}
+    source, output = described(data.draw(tiles("4_1", max_elements=max_elements, **limits)))
+    assert source.data_type in (TensorDataType.INT8, TensorDataType.INT64, TensorDataType.UINT16)
+    assert source.dimension_count in (1, 5)
+    assert np.prod(output.sizes or ()) <= max_elements
 
 
 @pytest.mark.parametrize("strategy", [nearly_valid_tiles, invalid_tiles])
@@ -99,15 +110,6 @@ def test_uncommon_tiles_occur() -> None:
     assert any(output.total_tensor_size_in_bytes > 4000 for _, output in pairs)
 
 
-@given(st.data())
-@settings(max_examples=50)
-def test_data_types_and_dimension_counts_can_be_limited(data: st.DataObject) -> None:
-    desc = data.draw(tiles("4_1", data_types=["int8", np.int64, 4], dimension_counts=(1, 5)))
-    source, _ = described(desc)
-    assert source.data_type in (TensorDataType.INT8, TensorDataType.INT64, TensorDataType.UINT16)
-    assert source.dimension_count in (1, 5)
-
-
 def test_limits_that_no_target_or_another_one_meets_are_errors() -> None:
     with pytest.raises(ValueError, match=r"No enumerator has this name \(did you mean INT8"):
         tiles(data_types=["INT88"])
@@ -115,29 +117,27 @@ def test_limits_that_no_target_or_another_one_meets_are_errors() -> None:
         smallest(tiles("windows-11-21h2", data_types=["INT64"], dimension_counts=[4, 5]))
 
 
-def test_the_type_of_descriptors_has_a_strategy() -> None:
-    with simulate("1_0"):
-        assert smallest(st.from_type(TileOperatorDesc)) == smallest(tiles("1_0"))
-
-
 DESCRIPTOR_RULE_IDS = sorted(rule.id for rule in DESCRIPTOR_RULES if not rule.id.startswith("DML-OPERATOR-"))
+
+
+def rules_of(desc: TileOperatorDesc, target: Target) -> set[str]:
+    return {finding.rule for finding in check(desc, target)}
 
 
 @cache
 def rules_broken(target: Target) -> set[str]:
-    return {finding.rule for desc in drawn(nearly_valid_tiles(target), 300) for finding in check(desc, target)}
+    return set().union(*(rules_of(desc, target) for desc in drawn(nearly_valid_tiles(target), 300)))
 
 
 @pytest.mark.parametrize("rule", DESCRIPTOR_RULE_IDS)
 def test_nearly_valid_tiles_break_each_rule(rule: str) -> None:
     target = WEAK if rule == "DML-TILE-DataType-adapter" else at("1_0" if rule.endswith("-level") else "6_4")
-
-    def is_broken_by(desc: TileOperatorDesc) -> bool:
-        return rule in {finding.rule for finding in check(desc, target)}
-
     if rule not in rules_broken(target):
         many = settings(database=None, phases=[Phase.generate], max_examples=4000)
-        assert is_broken_by(find(nearly_valid_tiles(target), is_broken_by, settings=many, random=Random(1)))
+        breaks = find(
+            nearly_valid_tiles(target), lambda desc: rule in rules_of(desc, target), settings=many, random=Random(1)
+        )
+        assert rule in rules_of(breaks, target)
 
 
 def test_invalid_tiles_are_of_all_kinds() -> None:
@@ -154,17 +154,10 @@ def test_tiles_shrink_to_the_smallest() -> None:
     assert smallest(tiles("6_4")) == TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1], repeats=[1])
     repeating = smallest(tiles("6_4"), lambda desc: max(desc.repeats or ()) > 2)
     assert repeating == TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1], repeats=[3])
+    overlap = {"DML-BUFFER-Strides-overlap"}
+    overlapping = smallest(nearly_valid_tiles("6_4"), lambda desc: rules_of(desc, at("6_4")) == overlap)
+    assert np.prod(described(overlapping)[1].sizes or ()) <= 4
     assert smallest(tiles("1_0")) == TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1] * 4, repeats=[1] * 4)
-
-
-def test_a_faulty_tile_shrinks_to_a_small_one_with_its_fault() -> None:
-    overlapping = smallest(
-        nearly_valid_tiles("6_4"),
-        lambda desc: {finding.rule for finding in check(desc, "6_4")} == {"DML-BUFFER-Strides-overlap"},
-    )
-    _, output = described(overlapping)
-    assert len(output.sizes or ()) <= 2
-    assert np.prod(output.sizes or ()) <= 4
 
 
 @pytest.mark.long
@@ -173,12 +166,7 @@ def test_no_target_is_the_simulated_one(strategy: Callable[..., st.SearchStrateg
     with simulate("1_0"):
         drawn = smallest(strategy(), lambda desc: desc.repeats != (1, 1, 1, 1))
         assert drawn == smallest(strategy("1_0"), lambda desc: desc.repeats != (1, 1, 1, 1))
-
-
-@given(st.integers(1, 40), st.data())
-def test_the_output_has_at_most_max_elements(max_elements: int, data: st.DataObject) -> None:
-    _, output = described(data.draw(tiles("6_4", max_elements=max_elements)))
-    assert np.prod(output.sizes or ()) <= max_elements
+        assert smallest(st.from_type(TileOperatorDesc)) == smallest(tiles("1_0"))
 
 
 @pytest.mark.parametrize("strategy", [tiles, nearly_valid_tiles, invalid_tiles])
@@ -187,13 +175,6 @@ def test_an_unknown_target_is_refused_at_once(strategy: Callable[..., object]) -
         strategy("windows-7")
     with pytest.raises(ValueError, match="max_elements is 0; it must be at least 1"):
         tiles(max_elements=0)
-
-
-@given(tile_buffers(GOOD))
-def test_buffers_have_the_tensors_sizes_and_are_writable(buffers: tuple[NDArray[np.uint8], NDArray[np.uint8]]) -> None:
-    assert [buffer.nbytes for buffer in buffers] == [24, 216]
-    assert all(buffer.flags.writeable for buffer in buffers)
-    assert not np.shares_memory(*buffers)
 
 
 @pytest.mark.parametrize(
