@@ -67,22 +67,14 @@ assert {{shape.name.split(", ")[-1] for shape in shapes}} == set(LAYOUTS)
 
 
 @pytest.mark.long
-def test_validation_is_measured() -> None:
-    shown = run("bench_check.py", "--samples", "1")
-    assert "import dml_tile / import numpy" in shown
-    assert "a refused check / an accepted one" in shown
-
-
-@pytest.mark.long
-def test_what_tests_feel_is_measured() -> None:
-    shown = run("bench_testing.py", "--count", "5", "--samples", "1")
-    assert "tiles drawn a second / lists of integers" in shown
-    assert "a device's whole life / numpy.tile" in shown
-    assert "5 trivial tests, marked / unmarked" in shown
-
-
-@pytest.mark.long
-def test_the_check_of_a_folder_is_measured() -> None:
-    shown = run("bench_folder.py", "--count", "20", "--samples", "1")
-    assert "20 descriptors, all accepted" in shown
-    assert "20 descriptors, every tenth refused" in shown
+@pytest.mark.parametrize(
+    ("command", "rows"),
+    [
+        ("bench_check.py", ["import dml_tile / import numpy", "a refused check / an accepted one"]),
+        ("bench_testing.py --count 5", ["tiles drawn a second / lists of integers", "5 trivial tests, marked / unmar"]),
+        ("bench_folder.py --count 20", ["20 descriptors, all accepted", "20 descriptors, every tenth refused"]),
+    ],
+)
+def test_checks_and_what_tests_feel_are_measured(command: str, rows: list[str]) -> None:
+    shown = run(*command.split(), "--samples", "1")
+    assert all(row in shown for row in rows), shown

@@ -30,7 +30,6 @@ from docs.generator.api_page import TASKS
 from docs.generator.call_examples import PREPARED
 from docs.generator.examples import document_findings, example_pairs, findings_of
 from docs.generator.images import DRAWN, drawn
-from docs.generator.sources import Constant, definition, public_names, signature
 from docs.generator.speed_plot import speed_plot
 from docs.generator.terse import terse_json
 from tests.helpers.model_process import ModelProcess
@@ -89,25 +88,19 @@ def test_each_image_is_shown_with_a_text_that_describes_it() -> None:
     assert all(len(text) > 40 for text, _ in shown)
 
 
-def test_a_page_begins_with_what_it_is_for() -> None:
+def test_a_page_begins_with_what_it_is_for_and_is_in_the_index() -> None:
     for page in PAGES:
         heading, blank, first, *_ = text_of(page).splitlines()
         assert heading.startswith("# "), page
         assert blank == "", page
         assert page in (*GENERATED, "dxdispatch.md") or first.startswith("This page"), page
-
-
-def test_the_index_names_each_page() -> None:
     linked = re.findall(r"\]\((\w+\.md)\)", text_of("README.md"))
     assert sorted([*linked, "README.md"]) == PAGES
 
 
-def test_the_concepts_have_the_rows_of_the_support_table() -> None:
+def test_the_tables_of_concepts_and_models_are_the_data_s() -> None:
     rows = re.findall(r"^\| (\d_\d) \| ([^|]*) \|", text_of("concepts.md"), re.MULTILINE)
     assert rows == [(row.since.short, "4" if len(row.dimension_counts) == 1 else "1 to 8") for row in TILE_SUPPORT]
-
-
-def test_models_names_the_back_ends_of_the_table() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", text_of("models.md"), re.MULTILINE)
     assert rows == [(back_end.name, back_end.title) for back_end in BACK_ENDS.values()]
 
@@ -198,13 +191,11 @@ def test_a_terse_descriptor_is_read_as_the_same(case: Any) -> None:
             assert type(desc).model_validate_json(terse_json(desc)) == desc
 
 
-def test_a_rule_without_an_example_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(RULES, "DML-TILE-new", RULES["DML-TILE-DataType"])
-    with pytest.raises(ValueError, match=r"no example for DML-TILE-new: see tests/helpers/rule_cases\.py"):
-        rules_page.rules_page()
-
-
-def test_an_untrue_example_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_untrue_example_and_a_rule_without_one_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setitem(RULES, "DML-TILE-new", RULES["DML-TILE-DataType"])
+        with pytest.raises(ValueError, match=r"no example for DML-TILE-new: see tests/helpers/rule_cases\.py"):
+            rules_page.rules_page()
     swapped = {rule: (good, bad) for rule, (bad, good) in example_pairs().items()}
     monkeypatch.setattr(rules_page, "example_pairs", lambda: swapped)
     with pytest.raises(ValueError, match="the examples of DML-OPERATOR-null are not true"):
@@ -214,11 +205,8 @@ def test_an_untrue_example_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 # The API
 
 
-def test_a_task_begins_with_public_names() -> None:
+def test_each_public_name_has_an_entry_and_a_task_begins_with_public_names() -> None:
     assert {name for names in TASKS.values() for name in names} <= set(dml_tile.__all__)
-
-
-def test_each_public_name_has_an_entry() -> None:
     headings = re.findall(r"^### (\w+)$", text_of("api.md"), re.MULTILINE)
     assert set(dml_tile.__all__) <= set(headings)
     for module in ("dml_tile.testing", "dml_tile.arrays.webnn"):
@@ -233,22 +221,6 @@ def test_the_examples_in_docstrings_are_true() -> None:
     assert example.source.startswith("with simulate(")
     found = doctest.DocTest(examples, names, "api.md", None, 0, None)
     assert doctest.DocTestRunner().run(found).failed == 0
-
-
-def test_a_signature_is_written_as_in_the_source() -> None:
-    checked = definition("dml_tile.rules.check", "check")
-    assert not isinstance(checked, Constant)
-    text = signature(checked, width=200)  # type: ignore[arg-type]
-    assert text.endswith('target: TargetLike | None = None, against: Against = "both") -> tuple[Finding, ...]')
-    assert public_names("dml_tile.testing") == [
-        "Call",
-        "assert_accepts",
-        "assert_rejects",
-        "record_calls",
-        "simulate",
-    ]
-    with pytest.raises(LookupError, match=r"dml_tile\.rules\.check defines no chekc"):
-        definition("dml_tile.rules.check", "chekc")
 
 
 # What runs the examples

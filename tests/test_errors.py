@@ -85,13 +85,8 @@ def test_a_dml_error_has_the_result_and_the_call_first() -> None:
     assert str(DmlError(FINDINGS, "CreateOperator")).startswith("CreateOperator: E_INVALIDARG")
 
 
-def test_a_refused_model_has_all_findings_of_its_parts() -> None:
-    error = RefusedModelError({"/a": FINDINGS, "/b": FINDINGS})
-    assert error.results == {"/a": FINDINGS, "/b": FINDINGS}
-    assert error.findings == FINDINGS * 2
-
-
-def test_the_problems_of_a_source_are_told_line_by_line() -> None:
+def test_errors_of_several_parts_have_the_findings_and_problems_of_all() -> None:
+    assert RefusedModelError({"/a": FINDINGS, "/b": FINDINGS}).findings == FINDINGS * 2
     assert str(InputError([Problem("/a", "b"), Problem("", "c")])) == "/a: b\nc"
 
 

@@ -7,13 +7,10 @@ import pytest
 from dml_tile.checks.catalogue import RULES, Selection
 
 
-def test_without_a_choice_every_rule_counts() -> None:
-    assert all(Selection().takes(rule_id) for rule_id in RULES)
-
-
 @pytest.mark.parametrize(
     ("select", "ignore", "taken", "left"),
     [
+        ((), (), tuple(RULES), ()),
         (("DML-BUFFER",), (), ("DML-BUFFER-Flags", "DML-BUFFER-Flags-output"), ("DML-TILE-RepeatsCount",)),
         ((), ("DML-BUFFER",), ("DML-TILE-RepeatsCount",), ("DML-BUFFER-Flags",)),
         (("DML-TILE-RepeatsCount",), (), ("DML-TILE-RepeatsCount",), ("DML-TILE-Repeats-zero",)),

@@ -181,42 +181,6 @@ class Life(RuleBasedStateMachine):
         self.initialised(initializer, bound)
         return multiple(*chosen)
 
-    @precondition(lambda self: not self.removed)
-    @rule(operator=ready, source=buffers, output=buffers, now=SELDOM)
-    def dispatch_after_removal(self, operator: Operator, source: Buffer, output: Buffer, now: bool) -> None:
-        """With a table that was bound well before."""
-        if not now or operator.owned or source is output:
-            return
-        bound = table(self.device, operator.made)
-        bound.bind_inputs([BufferBinding(source)])
-        bound.bind_outputs([BufferBinding(output)])
-        table(self.device, operator.made).bind_inputs([BindingDesc()])
-        self.expect_removal(why=True)
-        self.recorder.record_dispatch(operator.made, bound)
-
-    @precondition(lambda self: not self.removed)
-    @rule(operator=ready, buffer=buffers, now=SELDOM)
-    def initialise_again(self, operator: Operator, buffer: Buffer, now: bool) -> None:
-        if now:
-            self.initialise_one(operator, buffer, buffer)
-
-    @precondition(lambda self: not self.removed)
-    @rule(operator=operators, buffer=buffers, now=SELDOM)
-    def execute_too_early(self, operator: Operator, buffer: Buffer, now: bool) -> None:
-        if now:
-            self.execute_one(operator, buffer, buffer, ["good", "good, further on"])
-
-    @precondition(lambda self: not self.removed)
-    @rule(chosen=ready, now=SELDOM)
-    def reset_initializer_and_dispatch(self, chosen: Operator, now: bool) -> None:
-        """A table that was made before the reset is of no use after it; one made after is, for no operators at all."""
-        initializer = Initializer(self.device.create_operator_initializer([chosen.made]), [chosen])
-        bound = self.make_table(initializer)
-        self.reset_initializer(initializer, [])
-        if not now:
-            bound = self.make_table(initializer)
-        self.dispatch(bound, None, now=True)
-
     @rule(target=tables, of=st.one_of(operators, ready, initializers))
     def make_table(self, of: Operator | Initializer) -> Any:
         if self.removed:
