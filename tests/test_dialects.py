@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dml_tile.arrays import onnx, openvino, webnn
-from dml_tile.arrays.numpy import tiled
+from dml_tile.arrays.onnx import tiled
 from dml_tile.checks.catalogue import RULES
 from dml_tile.dialects import directml
 from dml_tile.dialects import numpy as numpy_dialect

@@ -14,14 +14,14 @@ import pytest
 from rich.console import Console
 
 from dml_tile.checks.lowerings import LoweringResult, lower_part
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc, described
 from dml_tile.dialects import numpy as numpy_dialect
 from dml_tile.dialects import onnx, openvino
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import Target
 from dml_tile.emit.lowering import lowering_model, lowering_source
 from dml_tile.errors import DmlError
-from dml_tile.execution.executor import described, execute
+from dml_tile.execution.executor import execute
 from dml_tile.geometry.axes import Axis
 from dml_tile.lowering.choice import covering_tiles
 from dml_tile.lowering.lower import lower, lower_request, run_lowering

@@ -23,10 +23,10 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 from dml_tile import Device
-from dml_tile.arrays.numpy import onnx_type
+from dml_tile.arrays.onnx import onnx_type
+from dml_tile.descriptors.tile import described
 from dml_tile.dialects.directml import tile_desc
 from dml_tile.dialects.onnx import tile_of_opset
-from dml_tile.execution.executor import described
 from dml_tile.simulation.target import simulate
 
 MODELS: Final = Path(__file__).parent / "data" / "models"

@@ -86,19 +86,19 @@ def test_progress_is_reported_in_the_calling_thread(threads: int) -> None:
 def test_an_exception_stops_within_a_block(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     told, blocks = [], []
     caller, is_raised = threading.current_thread(), threading.Event()
-    bound = Step.bound
+    views = Step.views
 
     def waiting(step: Step, *where: Any) -> Any:
         assert threading.current_thread() is caller or is_raised.wait(60)
         blocks.append(where)
-        return bound(step, *where)
+        return views(step, *where)
 
     def interrupt(done: int, of: int) -> None:
         told.append(done)
         is_raised.set()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Step, "bound", waiting)
+    monkeypatch.setattr(Step, "views", waiting)
     with pytest.raises(KeyboardInterrupt):
         executed(BIG, threads, interrupt)
     assert len(told) == 1
@@ -127,15 +127,15 @@ def test_after_an_exception_the_next_run_is_right(tiling: Tiling) -> None:
 
 def test_what_a_helper_raises_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     caller, has_failed = threading.current_thread(), threading.Event()
-    bound = Step.bound
+    views = Step.views
 
     def fails_elsewhere(step: Step, *where: Any) -> Any:
         if threading.current_thread() is not caller:
             has_failed.set()
             raise MemoryError("in a helper")
-        return bound(step, *where)
+        return views(step, *where)
 
-    monkeypatch.setattr(Step, "bound", fails_elsewhere)
+    monkeypatch.setattr(Step, "views", fails_elsewhere)
     with pytest.raises(MemoryError, match="in a helper"):
         executed(BIG, 3, lambda done, of: has_failed.wait(60))
 

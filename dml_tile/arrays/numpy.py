@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.dialects import numpy as dialect
-from dml_tile.dialects.request import Request
 from dml_tile.directml.dtypes import ARRAY_TYPES, require_native, require_unmasked
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.execution.executor import require_executable
@@ -26,9 +25,6 @@ from dml_tile.findings import Against
 from dml_tile.geometry.layout import packed_strides, shares_addresses
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import resolve
-
-_STRINGS: Final = "SUT"
-_OBJECTS: Final = "O"
 
 _DLPACK_CPU: Final = 1
 """kDLCPU, of https://dmlc.github.io/dlpack/latest/c_api.html"""
@@ -74,22 +70,18 @@ def tile(
         array = _as_array(array)
     target = resolve(target)
     counts = tuple(map(index, repeats)) if type(repeats) is tuple else _counts(repeats)
-    layout = None
-    if out is not None:
-        if not isinstance(out, ndarray):
-            raise TypeError(f"out is a {type(out).__name__}; an array was expected")
-        require_unmasked(out, "out")
-        if not out.flags.carray:
-            if not out.flags.writeable:
-                raise ValueError("out is read-only; a writable array was expected")
-            layout = out.shape, out.strides
-    desc, shape, move = _prepare(array.dtype, array.shape, array.strides, counts, target, against, layout)
     if out is None:
+        desc, shape, move = _prepare(array.dtype, array.shape, array.strides, counts, target, against)
         out = empty(shape, array.dtype)
     else:
-        if out.shape != shape or out.dtype != array.dtype:
-            raise ValueError(f"out is {out.dtype} of shape {out.shape}; {array.dtype} of shape {shape} was expected")
-        if (out is array or not (array.flags.owndata and out.flags.owndata)) and _share_memory(out, array):
+        if type(out) is not ndarray:
+            _require_array(out)
+        flags = out.flags
+        if not flags.writeable:
+            raise ValueError("out is read-only; a writable array was expected")
+        layout = out.dtype, out.shape, out.strides
+        desc, _, move = _prepare(array.dtype, array.shape, array.strides, counts, target, against, layout)
+        if (out is array or not (flags.owndata and array.flags.owndata)) and _share_memory(out, array):
             raise ValueError("out shares memory with the array; Tile has no in-place form")
     move.tile(array, out)
     record("tile", target, desc)
@@ -109,6 +101,12 @@ def _as_array(array: Any) -> NDArray[Any]:
         raise TypeError(f"the {type(array).__name__} cannot be read through DLPack: {error}") from None
 
 
+def _require_array(out: object) -> None:
+    if not isinstance(out, ndarray):
+        raise TypeError(f"out is a {type(out).__name__}; an array was expected")
+    require_unmasked(out, "out")
+
+
 @lru_cache(maxsize=256)
 def _prepare(
     dtype: np.dtype[Any],
@@ -117,9 +115,9 @@ def _prepare(
     repeats: Lengths,
     target: Target,
     against: Against,
-    out: tuple[Lengths, Lengths] | None,
+    layout: tuple[np.dtype[Any], Lengths, Lengths] | None = None,
 ) -> tuple[TileOperatorDesc, Lengths, Mover]:
-    """Check a tile; ``out`` is the shape and the strides of an output that is not packed."""
+    """Check a tile; ``layout`` is that of an output that is passed: its dtype, shape and strides."""
     require_native(dtype, "the array", "array")
     data_type = ARRAY_TYPES.get(dtype.name)
     if data_type is None:
@@ -129,32 +127,14 @@ def _prepare(
         data_type=data_type, sizes=request.shape or (1,), repeats=request.repeats or (1,)
     )
     require_executable("tile", desc, target, against)
-    output_strides = packed_strides(request.output_shape, dtype.itemsize)
-    if out is not None and out[0] == request.output_shape:  # another one is refused by the caller
-        output_strides = out[1]
-        if shares_addresses((*out[0], dtype.itemsize), (*map(abs, output_strides), 1)) is not False:  # byte by byte
-            raise ValueError(f"the strides {output_strides} let elements of out share memory")
-    strides = (0,) * (len(request.shape) - len(shape)) + strides
-    move = mover_of(dtype.itemsize, request.shape, request.repeats, strides, output_strides)
-    return desc, request.output_shape, move
-
-
-def tiled(array: NDArray[Any], request: Request) -> NDArray[Any]:
-    """Return the result of a request, in C order, for an array of its shape, or that without its leading 1s.
-
-    Any dtype is accepted: NumPy tiles strings, Python objects and empty results; all else is moved as bits.
-    """
-    source, dtype = array.reshape(request.shape), array.dtype
-    if dtype.hasobject or dtype.kind in _STRINGS or 0 in request.output_shape:
-        return np.tile(source, request.repeats)
-    out = empty(request.output_shape, dtype)
-    mover_of(dtype.itemsize, request.shape, request.repeats, source.strides, out.strides).tile(source, out)
-    return out
-
-
-def onnx_type(array: NDArray[Any]) -> str:
-    """ONNX's name of an array's data type, in NumPy's spelling; strings are arrays of str, bytes or objects."""
-    return "string" if array.dtype.kind in _STRINGS + _OBJECTS else array.dtype.name
+    shape = request.output_shape
+    output, produced, output_strides = layout or (dtype, shape, packed_strides(shape, dtype.itemsize))
+    if (produced, output) != (shape, dtype):
+        raise ValueError(f"out is {output} of shape {produced}; {dtype} of shape {shape} was expected")
+    if shares_addresses((*shape, dtype.itemsize), (*map(abs, output_strides), 1)) is not False:  # byte by byte
+        raise ValueError(f"the strides {output_strides} let elements of out share memory")
+    strides = (0,) * (len(request.shape) - len(strides)) + strides
+    return desc, shape, mover_of(dtype.itemsize, request.shape, request.repeats, strides, output_strides)
 
 
 def _counts(repeats: int | Iterable[int]) -> tuple[int, ...]:

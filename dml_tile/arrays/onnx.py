@@ -5,14 +5,17 @@ Page: https://onnx.ai/onnx/operators/onnx__Tile.html
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dml_tile.arrays.numpy import onnx_type, tiled
 from dml_tile.dialects import onnx
-from dml_tile.dialects.request import Integers
+from dml_tile.dialects.request import Integers, Request
+from dml_tile.execution.mover import mover_of
+
+_STRINGS: Final = "SUT"
+_OBJECTS: Final = "O"
 
 
 def tile_13(x: ArrayLike, repeats: Integers) -> NDArray[Any]:
@@ -38,3 +41,21 @@ def tile_1(x: ArrayLike, tiles: float | NDArray[Any], axis: float | NDArray[Any]
     """
     array = np.asarray(x)
     return tiled(array, onnx.tile_1(onnx_type(array), array.shape, tiles, axis))
+
+
+def tiled(array: NDArray[Any], request: Request) -> NDArray[Any]:
+    """Return the result of a request, in C order, for an array of its shape, or that without its leading 1s.
+
+    Any dtype is accepted: NumPy tiles strings, Python objects and empty results; all else is moved as bits.
+    """
+    source, dtype = array.reshape(request.shape), array.dtype
+    if dtype.hasobject or dtype.kind in _STRINGS or 0 in request.output_shape:
+        return np.tile(source, request.repeats)
+    out = np.empty(request.output_shape, dtype)
+    mover_of(dtype.itemsize, request.shape, request.repeats, source.strides, out.strides).tile(source, out)
+    return out
+
+
+def onnx_type(array: NDArray[Any]) -> str:
+    """ONNX's name of an array's data type, in NumPy's spelling; strings are arrays of str, bytes or objects."""
+    return "string" if array.dtype.kind in _STRINGS + _OBJECTS else array.dtype.name

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dml_tile.arrays.numpy import onnx_type, tiled
+from dml_tile.arrays.onnx import onnx_type, tiled
 from dml_tile.dialects import openvino
 from dml_tile.dialects.request import Integers
 

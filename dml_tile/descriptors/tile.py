@@ -398,6 +398,15 @@ class OperatorDesc(Struct):
         return "null" if self.desc is None else str(self.desc)
 
 
+def described(desc: TileOperatorDesc) -> tuple[BufferTensorDesc, BufferTensorDesc]:
+    """The two buffers of a descriptor that passed ``check``, which refuses null ones."""
+    assert desc.input_tensor is not None
+    assert desc.input_tensor.desc is not None
+    assert desc.output_tensor is not None
+    assert desc.output_tensor.desc is not None
+    return desc.input_tensor.desc, desc.output_tensor.desc
+
+
 def type_name(data_type: int) -> str:
     """Return a data type as messages name it: ``INT64``, or ``data type 99``."""
     return data_type.name if isinstance(data_type, TensorDataType) else f"data type {data_type}"

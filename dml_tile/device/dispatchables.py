@@ -19,13 +19,14 @@ from dml_tile.bindings.slots import (
     TEMPORARY,
     Slot,
 )
-from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.device.command_list import Lifetime
 from dml_tile.directml.enums import ExecutionFlags, FeatureLevel, TensorFlags
 from dml_tile.directml.targets import Target
-from dml_tile.execution.executor import described, mover_of_tile, why_never_executed
+from dml_tile.execution.executor import mover_of_tile
 from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
+from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerOperators
 
 _DESCRIPTORS_OF_A_TILE: Final = 2

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, BindingStage, BindPoint, BoundRange, Slot
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc, described
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.enums import OperatorType, TensorFlags
 from dml_tile.directml.targets import Target, TargetLike
@@ -33,7 +33,7 @@ from dml_tile.dxdispatch.rules import INITIALIZED
 from dml_tile.dxdispatch.run_bounds import RunBounds
 from dml_tile.dxdispatch.values import VALUES_AT_ONCE, printed
 from dml_tile.errors import DmlError, RefusedModelError
-from dml_tile.execution.executor import CompiledTile, compile_tile, described
+from dml_tile.execution.executor import CompiledTile, compile_tile
 from dml_tile.execution.mover import BoundTile
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import replacement

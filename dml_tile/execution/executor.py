@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import BufferLike, byte_view, contiguous, element_dtype, require_data_type
 from dml_tile.bindings.slots import TENSOR, BindingPair, BoundRange, Slot
-from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError
@@ -21,16 +21,9 @@ from dml_tile.execution.mover import BoundTile, Mover, mover_of
 from dml_tile.findings import Against, Finding
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.rules.binding import output_is_apart, range_is_large_enough
-from dml_tile.rules.check import findings_of
-from dml_tile.rules.tensor import output_elements_are_apart, total_is_large_enough
-from dml_tile.rules.tile import output_sizes_are_the_products
+from dml_tile.rules.check import findings_of, why_never_executed
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import resolve
-
-NEVER_EXECUTED: Final = frozenset(
-    rule.id for rule in (output_elements_are_apart, total_is_large_enough, output_sizes_are_the_products)
-)
-"""The rules whose documented side holds for execution also where the runtime, by wrapping, accepts the descriptor."""
 
 Padding = Literal["preserve", "poison"]
 """The treatment of the bytes between an output's elements: they stay as they are, or are filled with POISON."""
@@ -147,15 +140,13 @@ def compile_tile(
     return compiled
 
 
+@lru_cache(maxsize=256)
 def _compile(call: str, desc: TileOperatorDesc, target: Target, against: Against, padding: Padding) -> CompiledTile:
     require_padding(padding)
     require_executable(call, desc, target, against)
     source, destination = described(desc)
     totals = source.total_tensor_size_in_bytes, destination.total_tensor_size_in_bytes
     return CompiledTile(desc, target, padding, totals, DTYPES[source.data_type], mover_of_tile(desc))
-
-
-_compile_once: Final = lru_cache(maxsize=256)(_compile)
 
 
 def execute(
@@ -181,7 +172,7 @@ def execute(
     too small, or they overlap.
     """
     _require_tile(desc)
-    _compile_once("execute", desc, resolve(target), against, padding).execute(input, output)
+    _compile("execute", desc, resolve(target), against, padding).execute(input, output)
 
 
 def mover_of_tile(desc: TileOperatorDesc) -> Mover:
@@ -219,18 +210,3 @@ def require_executable(call: str, desc: TileOperatorDesc, target: Target, agains
     if findings:
         record(call, target, desc, findings)
         raise DmlError(findings)
-
-
-def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
-    """Return the findings that prevent execution even where the runtime, by wrapping, accepts the descriptor."""
-    documented = findings_of(desc, target, "documentation")
-    return tuple(finding for finding in documented if finding.rule in NEVER_EXECUTED)
-
-
-def described(desc: TileOperatorDesc) -> tuple[BufferTensorDesc, BufferTensorDesc]:
-    """The two buffers of a descriptor that passed ``check``, which refuses null ones."""
-    assert desc.input_tensor is not None
-    assert desc.input_tensor.desc is not None
-    assert desc.output_tensor is not None
-    assert desc.output_tensor.desc is not None
-    return desc.input_tensor.desc, desc.output_tensor.desc

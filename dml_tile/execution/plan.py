@@ -37,8 +37,6 @@ MEMORY: Final = 2**19
 """The most bytes of scratch memory; half of the second-level cache."""
 BLOCK: Final = 2**22
 """The bytes of a block: 50 to 130 µs, of which Python takes 2 to 5."""
-PART: Final = 2**18
-"""The least bytes of a block for each repeat of it."""
 HUGE: Final = 2**13
 """Rows of so many bytes are taken in any case: NumPy lets no other thread run while it assigns 500 or fewer."""
 LARGE: Final = 2**24
@@ -68,7 +66,7 @@ def _plan(size: int, axes: Sequence[Axis], block: int) -> Plan:
     repeats: list[Axis] = []
     for place, chunked in enumerate(axes):
         written //= chunked.length
-        most = max(min(block, PART), block // indices(repeats)) // written
+        most = block // written
         if most >= min(chunked.length, 4) or (most and chunked.source) or place == len(axes) - 1:
             break
         (loops if chunked.source else repeats).append(chunked)
@@ -155,14 +153,10 @@ def _assigned(size: int, axes: Iterable[Axis], source: Place, output: Place) -> 
         thirds = (*axes, Axis(3, size // 3, size // 3))
         size, axes = (size // 3, thirds) if _short(thirds) else (size, axes)
     kept = len(axes) - (_short(axes) if size <= LINE else 0)
-    axes, passes, factor = axes[:kept], axes[kept:], None
-    if len(passes) == 1 and passes[0][1:] == (0, size) and size * passes[0].length in (2, 4, 8):
-        repeat = passes[0].length  # that makes words of bytes: processors multiply many of them at once
-        factor, passes = _dtype(size * repeat).type(sum(1 << 8 * i * size for i in range(repeat))), ()
-    lengths, reads, writes = zip(*axes, strict=True) if axes else ((), (), ())
+    lengths, reads, writes = zip(*axes[:kept], strict=True) if kept else ((), (), ())
     return [
-        Step(source.moved(read), output.moved(to), _dtype(size), lengths, reads, writes, None, factor)
-        for read, to in offsets(passes)
+        Step(source.moved(read), output.moved(to), _dtype(size), lengths, reads, writes)
+        for read, to in offsets(axes[kept:])
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import setitem
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A call of NumPy: an assignment, elements that are taken by their ``rows``, or products with a ``factor``."""
+    """A call of NumPy: an assignment, or elements that are taken by their ``rows``."""
 
     source: Place
     output: Place
@@ -42,40 +42,28 @@ class Step(NamedTuple):
     reads: Lengths | None = None
     writes: Lengths | None = None
     rows: NDArray[np.intp] | None = None
-    factor: Any = None
 
-    def made(self, starts: Sequence[int]) -> Callable[[Memories], object]:
-        """Return a function that makes the call, between memories in which the block begins at ``starts``."""
-        (source, first), (output, to), dtype, lengths, reads, writes, rows, factor = self
-        first, to = first + starts[source], to + starts[output]
-        made = dtype if factor is None else factor.dtype
-
-        def assign(memories: Memories) -> None:
-            values = ndarray(lengths, dtype, memories[source], first, reads)
-            target = ndarray(lengths, made, memories[output], to, writes)
-            if factor is None:
-                target[...] = values
-            else:
-                np.multiply(values, factor, target)
-
-        def take(memories: Memories, index: Any = rows) -> None:
-            target = ndarray(index.shape, dtype, memories[output], to)
-            ndarray(lengths, dtype, memories[source], first).take(index, None, target, "clip")
-
-        return assign if rows is None else take
-
-    def bound(self, memories: Memories, starts: Sequence[int]) -> Callable[[], object]:
-        """Return the call between memories, with its views of them."""
-        (source, first), (output, to), dtype, lengths, reads, writes, rows, factor = self
+    def views(self, memories: Memories, starts: Sequence[int]) -> tuple[Array, Array]:
+        """Return the elements that are read and those that are written, of memories in which a block begins so."""
+        (source, first), (output, to), dtype, lengths, reads, writes, rows = self
         values = ndarray(lengths, dtype, memories[source], starts[source] + first, reads)
         shape = lengths if rows is None else rows.shape
-        made = dtype if factor is None else factor.dtype
-        target = ndarray(shape, made, memories[output], starts[output] + to, writes)
-        if factor is not None:
-            return partial(np.multiply, values, factor, target)
-        if rows is None:
+        return values, ndarray(shape, dtype, memories[output], starts[output] + to, writes)
+
+    def make(self, memories: Memories, starts: Sequence[int]) -> None:
+        """Make the call once."""
+        values, target = self.views(memories, starts)
+        if self.rows is None:
+            target[...] = values
+        else:
+            values.take(self.rows, None, target, "clip")  # with "raise", NumPy writes to a buffer first
+
+    def bound(self, memories: Memories, starts: Sequence[int]) -> Callable[[], object]:
+        """Return the call, to be made any number of times."""
+        values, target = self.views(memories, starts)
+        if self.rows is None:
             return partial(setitem, target, ..., values)
-        return partial(values.take, rows, None, target, "clip")  # with "raise", NumPy writes to a buffer first
+        return partial(values.take, self.rows, None, target, "clip")
 
     def __str__(self) -> str:
         taken = "" if self.rows is None else f", taken {len(self.rows)} times"
@@ -96,11 +84,13 @@ class Plan:
     steps: Mapping[int, Sequence[Step]]
     scratch: int
 
-    def __iter__(self) -> Iterator[tuple[tuple[int, int, int], Step]]:
-        """Yield each step of each block, and where the block begins in its memories."""
-        for read, written, length in self.blocks:
-            for step in self.steps[length]:
-                yield (read, 0, written), step
+    def bound(self, memories: Memories) -> list[Callable[[], object]]:
+        """Return the calls that write all blocks, one after the other."""
+        return [
+            step.bound(memories, (read, 0, written))
+            for read, written, length in self.blocks
+            for step in self.steps[length]
+        ]
 
     def __str__(self) -> str:
         steps = dict.fromkeys(map(str, self.steps[self.blocks[0][2]]))  # a pass for each index of an axis is one line

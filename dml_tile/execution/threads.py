@@ -27,16 +27,7 @@ VARIABLE: Final = "DML_TILE_THREADS"
 MAX_THREADS: Final = 64
 
 _spare: Final[deque[NDArray[np.uint8]]] = deque(maxlen=MAX_THREADS)
-"""Scratch memory for the next tiles, since new memory is slow at first."""
-give_scratch: Final = _spare.append
-
-
-def take_scratch() -> NDArray[np.uint8]:
-    """Return MEMORY bytes."""
-    try:
-        return _spare.pop()
-    except IndexError:
-        return new_scratch(MEMORY)
+"""Scratch memory for the next tiles, of MEMORY bytes each, since new memory is slow at first."""
 
 
 def new_scratch(size: int) -> NDArray[np.uint8]:
@@ -46,28 +37,30 @@ def new_scratch(size: int) -> NDArray[np.uint8]:
     return memory[start : start + size]
 
 
-def _write(plan: Plan, blocks: Iterable[Block], source: Array, output: Array) -> None:
-    memories = source, take_scratch(), output
+def write_blocks(plan: Plan, blocks: Iterable[Block], source: Array, output: Array) -> None:
+    """Write blocks of a plan, in this thread."""
+    try:
+        scratch = _spare.pop()
+    except IndexError:
+        scratch = new_scratch(MEMORY)
+    memories = source, scratch, output
     for read, written, length in blocks:
         for step in plan.steps[length]:
-            step.bound(memories, (read, 0, written))()
-    give_scratch(memories[1])
+            step.make(memories, (read, 0, written))
+    _spare.append(scratch)
 
 
-def write_shared(
-    plan: Plan, source: Array, output: Array, threads: int | None = None, progress: Progress | None = None
-) -> None:
-    """Write all blocks of a plan, in as many threads as it is worth; each of them takes the next block.
+def write_shared(plan: Plan, source: Array, output: Array, number: int, progress: Progress | None = None) -> None:
+    """Write all blocks of a plan, in so many threads; each of them takes the next block.
 
-    An exception, as from Ctrl-C, stops all of them within a block. Raises ValueError for a number of threads that is
-    not positive, be it asked for or in the environment.
+    An exception, as from Ctrl-C, stops all of them within a block.
     """
-    number, blocks, helpers = thread_count(plan, threads), iter(plan.blocks), list[Future[None]]()
+    blocks, helpers = iter(plan.blocks), list[Future[None]]()
     try:
         with suppress(RuntimeError):  # no thread can be started: this one writes all
             while len(helpers) < number - 1:
-                helpers.append(_pool().submit(_write, plan, blocks, source, output))
-        _write(plan, blocks if progress is None else _reported(plan, blocks, progress), source, output)
+                helpers.append(_pool().submit(write_blocks, plan, blocks, source, output))
+        write_blocks(plan, blocks if progress is None else _reported(plan, blocks, progress), source, output)
     finally:
         deque(blocks, maxlen=0)  # nobody takes another block
         helpers = [helper for helper in helpers if not helper.cancel()]
@@ -78,8 +71,11 @@ def write_shared(
         progress(plan.size, plan.size)
 
 
-def thread_count(plan: Plan, threads: int | None) -> int:
-    """Return the number of threads that a plan is worth; by default, the environment's or one for each processor."""
+def thread_count(plan: Plan, threads: int | None = None) -> int:
+    """Return the number of threads that a plan is worth; by default, the environment's or one for each processor.
+
+    Raises ValueError for a number that is not positive, be it asked for or in the environment.
+    """
     if threads is None and (text := os.environ.get(VARIABLE)) is not None:
         if not re.fullmatch("[0-9]{1,9}", text) or int(text) < 1:
             raise ValueError(f"{VARIABLE} is {text!r}; a positive integer was expected")

@@ -26,7 +26,14 @@ from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
 from dml_tile.geometry.layout import round_up_4
-from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
+from dml_tile.rules.tensor import (
+    BUFFER_RULES,
+    TENSOR_RULES,
+    Operand,
+    output_elements_are_apart,
+    total_is_large_enough,
+    view_of,
+)
 from dml_tile.rules.tile import (
     INPUT_OUTPUT_RULES,
     OPERATOR_RULES,
@@ -34,6 +41,7 @@ from dml_tile.rules.tile import (
     TILE_BUFFER_RULES,
     TileView,
     operator_is_a_tile,
+    output_sizes_are_the_products,
 )
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import resolve
@@ -42,6 +50,12 @@ DESCRIPTOR_RULES: Final = (
     TENSOR_RULES + BUFFER_RULES + TILE_BUFFER_RULES + INPUT_OUTPUT_RULES + REPEATS_RULES + OPERATOR_RULES
 )
 """In the order of their findings."""
+
+
+NEVER_EXECUTED: Final = frozenset(
+    rule.id for rule in (output_elements_are_apart, total_is_large_enough, output_sizes_are_the_products)
+)
+"""The rules whose documented side holds for execution also where the runtime, by wrapping, accepts the descriptor."""
 
 
 def check(
@@ -75,6 +89,12 @@ def require(
     findings = check(desc, target, against)
     if any(finding.severity > Severity.NOTE for finding in findings):
         raise DmlError(findings)
+
+
+def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
+    """Return the findings that prevent execution even where the runtime, by wrapping, accepts the descriptor."""
+    documented = findings_of(desc, target, "documentation")
+    return tuple(finding for finding in documented if finding.rule in NEVER_EXECUTED)
 
 
 def lowest_level(desc: OperatorDesc | TileOperatorDesc | None) -> FeatureLevel | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from dml_tile.descriptors.tile import described
 from dml_tile.device import (
     BindingTable,
     BindingTableDesc,
@@ -16,7 +17,6 @@ from dml_tile.device import (
 )
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import HRESULT, CommandListType, Feature
-from dml_tile.execution.executor import described
 from tests.helpers.descriptors import row
 from tests.helpers.recorded_life import NONE, Life, Setup, base, good, owned
 

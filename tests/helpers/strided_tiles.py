@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
-from dml_tile.execution.executor import described, execute
+from dml_tile.execution.executor import execute
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.lowering.steps import Lowering

@@ -57,7 +57,7 @@ def span(size: int, shape: Sequence[int], strides: Sequence[int]) -> tuple[int, 
 
 def once(planned: Plan, source: Bytes, output: Bytes) -> None:
     """Make the moves of a plan, as a mover does between memory."""
-    Mover(planned, 0, ((), ()))(source, output)
+    Mover(planned)(source, output)
 
 
 def set_sizes(patch: pytest.MonkeyPatch, **sizes: int) -> None:

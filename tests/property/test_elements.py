@@ -85,9 +85,7 @@ def compare_many(count: int, seed: int) -> None:
     for i in range(count):
         with pytest.MonkeyPatch.context() as patch:
             if i % 2:
-                set_sizes(
-                    patch, SHORT=int(random.choice([16, 32])), FEW=16, LOOP=4, MEMORY=128, BLOCK=64, PART=32, HUGE=64
-                )
+                set_sizes(patch, SHORT=int(random.choice([16, 32])), FEW=16, LOOP=4, MEMORY=128, BLOCK=64, HUGE=64)
                 set_sizes(patch, LARGE=int(random.choice([0, 2**24])), PASSES=int(random.choice([2, 8])))
             compare(drawn_tiling(random), random, 1 + i % 3)
 

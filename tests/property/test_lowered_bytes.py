@@ -16,11 +16,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
-from dml_tile.execution.executor import described
 from dml_tile.geometry.axes import Axis, ByteWalk, axes_in_units, dimensions_of, unpacking
 from dml_tile.geometry.chain import can_be_chained, shortest_chain
 from dml_tile.lowering.choice import carriers, chains_of

@@ -13,12 +13,12 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
-from dml_tile.execution.executor import described, execute
+from dml_tile.execution.executor import execute
 from dml_tile.geometry.layout import packed_strides
 from dml_tile.rules.check import DESCRIPTOR_RULES, check
 from dml_tile.simulation.target import simulate
