@@ -21,6 +21,7 @@ from dml_tile.dxdispatch.runner import run_model
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.readers.sandbox import parent
 from tests.helpers.command_line import Call, invoke
+from tests.helpers.file_zoo import write_zoo
 from tests.helpers.model_process import ModelProcess
 
 # Shared machines are slow at times; what is tested is what comes out, not how soon.
@@ -87,6 +88,12 @@ def check(call: Call) -> Call:
 def show(call: Call) -> Call:
     """Calls ``dml-tile show``."""
     return partial(call, "show")
+
+
+@pytest.fixture
+def zoo(call: Call) -> list[str]:
+    """Files of all kinds in a folder of their own, of which some cannot be read."""
+    return write_zoo()
 
 
 @pytest.fixture(name="run")

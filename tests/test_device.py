@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import dml_tile
-from dml_tile import device as device_package
 from dml_tile.device import Buffer, BufferBinding, Device
 from dml_tile.directml.enums import HRESULT, Feature, FeatureLevel
 from dml_tile.directml.targets import Target
@@ -154,8 +152,3 @@ def test_padding_is_preserved_or_poisoned() -> None:
         assert set(out.memory[24:32]) == set(out.memory[40:44]) == {byte}
         assert not out.memory[:16].any()
         assert not out.memory[44:].any()
-
-
-def test_the_package_names_what_is_public() -> None:
-    assert device_package.Device is dml_tile.Device
-    assert device_package.Buffer is dml_tile.Buffer

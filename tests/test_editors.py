@@ -77,23 +77,18 @@ def test_a_value_and_a_key_say_what_they_are_in_the_words_of_json() -> None:
 
 
 @needs_the_service
-def test_a_missing_field_is_reported_once_and_in_the_spelling_that_is_used() -> None:
+def test_a_wrong_value_a_missing_field_and_an_unknown_key_are_underlined_in_the_spelling_that_is_used() -> None:
+    ((text, message),) = ask(WHOLE.replace('"INT64"', '"INT46"', 1))["diagnostics"]
+    assert text == '"INT46"'
+    assert message.startswith('Value is not accepted. Valid values: "UNKNOWN", "FLOAT32"')
+    misspelt = WHOLE.replace('"Repeats"', '"RepeatCount": 4, "Repeats"')
+    assert diagnostics(misspelt) == ["Property RepeatCount is not allowed."]
     assert diagnostics(WHOLE.replace(FLAT, '{"DataType": "INT64"}', 1)) == ['Missing property "Sizes".']
     nested = '{"Type": "BUFFER", "Desc": {"DataType": "INT64"}}'
     assert diagnostics(WHOLE.replace(FLAT, nested, 1)) == ['Missing property "Sizes".']
     without_repeats = f'{{"InputTensor": {FLAT}, "OutputTensor": {FLAT}}}'
     whole = f'{{"Type": "TILE", "Desc": {without_repeats}}}'
     assert diagnostics(whole, "dml_operator_desc") == ['Missing property "Repeats".']
-
-
-@needs_the_service
-def test_a_wrong_value_and_an_unknown_key_are_underlined() -> None:
-    ((text, message),) = ask(WHOLE.replace('"INT64"', '"INT46"', 1))["diagnostics"]
-    assert text == '"INT46"'
-    assert message.startswith('Value is not accepted. Valid values: "UNKNOWN", "FLOAT32"')
-    assert diagnostics(WHOLE.replace('"Repeats"', '"RepeatCount": 4, "Repeats"')) == [
-        "Property RepeatCount is not allowed."
-    ]
 
 
 @needs_the_service

@@ -19,15 +19,9 @@ from dml_tile.checks.sweep import FILES_OF_A_CHUNK, Workers
 from dml_tile.errors import Problem
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
-from tests.helpers.file_zoo import write_zoo
 
 TARGETS: Final = ["2_0", "6_4"]
 CHECK: Final = FileCheck((Target.parse("2_0"), Target.parse("6_4")), "both")
-
-
-@pytest.fixture
-def zoo(call: Call) -> list[str]:
-    return write_zoo()
 
 
 class Immediate(Executor):

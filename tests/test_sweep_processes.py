@@ -27,15 +27,9 @@ from dml_tile.execution.processors import processor_count
 from tests.helpers import deadly
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call, bash
-from tests.helpers.file_zoo import write_zoo
 
 OTHER_FORMS: Final = ("text", "sarif", "junit", "github", "html")
 CHECK: Final = FileCheck((Target.parse("2_0"), Target.parse("6_4")), "both")
-
-
-@pytest.fixture
-def zoo(call: Call) -> list[str]:
-    return write_zoo()
 
 
 @pytest.mark.parametrize("form", ["json", *(pytest.param(form, marks=pytest.mark.long) for form in OTHER_FORMS)])
@@ -49,9 +43,9 @@ def test_two_processes_write_the_bytes_of_one(form: str, zoo: list[str], call: C
 
 @pytest.mark.long
 def test_more_processes_than_files_do_no_harm(zoo: list[str]) -> None:
-    for files in (zoo[:1], []):
-        with processes(5) as workers:
-            assert list(workers.events(CHECK, files)) == list(checked_here(CHECK, files))
+    with processes(5) as workers:
+        assert list(workers.events(CHECK, zoo[:1])) == list(checked_here(CHECK, zoo[:1]))
+        assert list(workers.events(CHECK, [])) == []
 
 
 @pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.long), 2])
