@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from dml_tile.input_errors import MAX_PROBLEMS_COUNTED
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.rules.check import check
 from tests.helpers.costs import cost_of, pace
-from tests.helpers.dxdispatch_models import model
+from tests.helpers.dxdispatch_models import dispatch, model
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1], "RepeatsCount": 1}
@@ -38,22 +38,10 @@ DOCUMENTS = {
     "dispatchables": dxdispatch(dispatchables=NUMBERED),
     "resources": dxdispatch(resources=NUMBERED),
     "bindings at initialisation": dxdispatch(dispatchables={"t": {"type": "TILE", **TILE, "bindings": NUMBERED}}),
-    "bindings of a command": dxdispatch(commands=[{"type": "dispatch", "dispatchable": "t", "bindings": NUMBERED}]),
-    "sources of a binding": dxdispatch(
-        commands=[{"type": "dispatch", "dispatchable": "t", "bindings": {"InputTensor": [1] * MANY}}]
-    ),
-    "sources that are bound": dxdispatch(
-        commands=[{"type": "dispatch", "dispatchable": "t", "bindings": {"InputTensor": ["r"] * MANY}}]
-    ),
-    "words as a shape": dxdispatch(
-        commands=[
-            {
-                "type": "dispatch",
-                "dispatchable": "t",
-                "bindings": {"InputTensor": {"name": "r", "shape": ["x"] * MANY}},
-            }
-        ]
-    ),
+    "bindings of a command": dxdispatch(commands=[dispatch("t", **NUMBERED)]),
+    "sources of a binding": dxdispatch(commands=[dispatch("t", InputTensor=[1] * MANY)]),
+    "sources that are bound": dxdispatch(commands=[dispatch("t", InputTensor=["r"] * MANY)]),
+    "words as a shape": dxdispatch(commands=[dispatch("t", InputTensor={"name": "r", "shape": ["x"] * MANY})]),
     "nulls": [None] * MANY,
     "lines of nulls": b'{"Type": 1}\n' + b"null\n" * 3 * MANY,
     "repeats that are 0": TILE | {"Repeats": [0] * MANY, "RepeatsCount": MANY},
@@ -76,20 +64,6 @@ DOCUMENTS = {
 }
 
 
-@pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is told by /proc")
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_the_cost_of_a_check_grows_with_the_bytes_of_its_document(tmp_path: Path, name: str) -> None:
-    document = DOCUMENTS[name]
-    text = document if isinstance(document, bytes) else json.dumps(document).encode()
-    (tmp_path / "a.json").write_bytes(text)
-    cost = cost_of("check", "a.json", folder=tmp_path)
-    assert cost.status in (1, 2), cost.printed
-    assert b"Traceback" not in cost.printed
-    assert cost.seconds < (SECONDS + SECONDS_PER_BYTE * len(text)) * pace()
-    assert cost.peak_bytes < BYTES + BYTES_PER_BYTE * len(text)
-
-
 ENTRY = {"source": "a.json", "pointer": "", "target": "6_4", "rule": "r", "field": ""}
 BASELINES = {
     "integers": ([1] * 5 * MANY, "findings[0] is 1; an object was expected"),
@@ -98,21 +72,34 @@ BASELINES = {
 }
 
 
+def printed_at_bounded_cost(folder: Path, document: Any, *arguments: str) -> bytes:
+    """What a command prints of a document that is built to cost much."""
+    text = document if isinstance(document, bytes) else json.dumps(document).encode()
+    (folder / "much.json").write_bytes(text)
+    cost = cost_of(*arguments, folder=folder)
+    assert cost.status in (1, 2), cost.printed
+    assert b"Traceback" not in cost.printed
+    assert cost.seconds < (SECONDS + SECONDS_PER_BYTE * len(text)) * pace()
+    assert cost.peak_bytes < BYTES + BYTES_PER_BYTE * len(text)
+    return cost.printed
+
+
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is told by /proc")
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_cost_of_a_check_grows_with_the_bytes_of_its_document(tmp_path: Path, name: str) -> None:
+    printed_at_bounded_cost(tmp_path, DOCUMENTS[name], "check", "much.json")
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", BASELINES)
 def test_a_baseline_is_refused_at_its_first_wrong_entry(tmp_path: Path, name: str) -> None:
     findings, message = BASELINES[name]
     (tmp_path / "a.json").write_text(json.dumps(TILE))
-    text = json.dumps({"version": 1, "findings": findings})
-    (tmp_path / "base.json").write_text(text)
-    cost = cost_of("check", "a.json", "--baseline", "base.json", folder=tmp_path)
-    assert cost.status == 2
-    assert cost.printed.startswith(b"dml-tile: base.json: ")
-    assert message.encode() in cost.printed
-    assert cost.printed.count(b"\n") == 1
-    assert cost.seconds < (SECONDS + SECONDS_PER_BYTE * len(text)) * pace()
-    assert cost.peak_bytes < BYTES + BYTES_PER_BYTE * len(text)
+    baseline = {"version": 1, "findings": findings}
+    printed = printed_at_bounded_cost(tmp_path, baseline, "check", "a.json", "--baseline", "much.json").decode()
+    assert printed.startswith("dml-tile: much.json: ")
+    assert message in printed
+    assert printed.count("\n") == 1
 
 
 def test_nulls_of_a_list_or_of_lines_are_reported_once_with_their_number() -> None:
@@ -141,32 +128,34 @@ def test_of_too_many_problems_the_rest_of_a_source_is_not_read() -> None:
     assert last == Problem("", f"and more than {MAX_PROBLEMS_COUNTED - 100} more problems; the rest is not read")
 
 
-def test_of_too_many_problems_the_rest_of_a_model_is_not_read() -> None:
+@pytest.mark.parametrize(
+    ("count", "more"), [(9, f"{MAX_PROBLEMS_COUNTED - 1}"), (10, f"at least {MAX_PROBLEMS_COUNTED}")]
+)
+def test_of_too_many_problems_the_rest_of_a_model_is_not_read(count: int, more: str) -> None:
     with pytest.raises(InputError) as caught:
-        read_model(model(commands=[1] * (MAX_PROBLEMS_COUNTED + 9)))
-    assert caught.value.problems[-1].message == f"and {MAX_PROBLEMS_COUNTED - 1} more problems"
-    with pytest.raises(InputError) as caught:
-        read_model(model(commands=[1] * (MAX_PROBLEMS_COUNTED + 10)))
-    assert caught.value.problems[-1].message == f"and at least {MAX_PROBLEMS_COUNTED} more problems"
+        read_model(model(commands=[1] * (MAX_PROBLEMS_COUNTED + count)))
+    assert caught.value.problems[-1].message == f"and {more} more problems"
 
 
-def test_bindings_name_no_more_tensors_than_any_operator_has() -> None:
-    def bound(count: int) -> Any:
-        bindings = {f"X{i}": "In" for i in range(count)}
-        return model(commands=[{"type": "dispatch", "dispatchable": "tile", "bindings": bindings}])
-
-    read_model(bound(MAX_BOUND))
-    with pytest.raises(InputError, match=rf"{MAX_BOUND + 1} tensors are bound; at most {MAX_BOUND} were"):
-        read_model(bound(MAX_BOUND + 1))
-
-
-def test_a_tensor_is_bound_to_no_more_resources_than_any_operator_takes() -> None:
+@pytest.mark.parametrize(
+    ("bindings", "message"),
+    [
+        (
+            lambda count: {f"X{i}": "In" for i in range(count)},
+            rf"{MAX_BOUND + 1} tensors are bound; at most {MAX_BOUND} w",
+        ),
+        (
+            lambda count: {"InputTensors": ["In"] * count},
+            rf"/bindings/InputTensors: {MAX_BOUND + 1} resources are bound; at most {MAX_BOUND} were",
+        ),
+    ],
+    ids=["tensors", "resources"],
+)
+def test_bindings_name_no_more_than_any_operator_has(bindings: Callable[[int], Any], message: str) -> None:
     def bound(count: int) -> Any:
         join = {"type": "JOIN", "desc": {}}
-        command = {"type": "dispatch", "dispatchable": "join", "bindings": {"InputTensors": ["In"] * count}}
-        return model(dispatchables={"join": join}, commands=[command])
+        return model(dispatchables={"join": join}, commands=[dispatch("join", **bindings(count))])
 
     read_model(bound(MAX_BOUND))
-    message = rf"/commands/0/bindings/InputTensors: {MAX_BOUND + 1} resources are bound; at most {MAX_BOUND} were"
     with pytest.raises(InputError, match=message):
         read_model(bound(MAX_BOUND + 1))

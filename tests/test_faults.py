@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import json
 import os
@@ -11,7 +10,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO, RawIOBase
 from pathlib import Path
 from typing import Any
 
@@ -38,53 +39,51 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def started(*arguments: str, cwd: Path, python: tuple[str, ...] = (), **options: Any) -> subprocess.Popen[bytes]:
     command = [sys.executable, *python, "-m", "dml_tile", *arguments]
-    return subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    return subprocess.Popen(command, cwd=cwd, stderr=subprocess.PIPE, **{"stdout": subprocess.PIPE, **options})
 
 
-def wait_until_it_reads(process: subprocess.Popen[bytes], pipe: Path) -> int:
-    """Opens the other end of a pipe that the process reads, once it does; what is written there is the caller's."""
+@contextmanager
+def reading(folder: Path, *arguments: str, pipe: str = "a.json", **options: Any) -> Iterator[tuple[Any, RawIOBase]]:
+    """A command that reads a pipe, and the pipe's other end; both end with the block."""
+    os.mkfifo(folder / pipe)
+    process = started(*arguments, cwd=folder, **options)
+    end = None
     for _ in range(600):
-        try:
-            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError:
-            assert process.poll() is None, "it ended before it opened the pipe"
-            time.sleep(0.1)
-    process.kill()
-    raise AssertionError("it never opened the pipe")
+        with suppress(OSError):
+            end = os.open(folder / pipe, os.O_WRONLY | os.O_NONBLOCK)
+            break
+        assert process.poll() is None, "it ended before it opened the pipe"
+        time.sleep(0.1)
+    assert end is not None, "it never opened the pipe"
+    with FileIO(end, "wb") as writer:
+        yield process, writer
+        process.kill()
 
 
 @pytest.mark.parametrize(
-    ("command", "number"),
+    ("arguments", "number"),
     [
-        *(("check", number) for number in SIGNALS),
-        *((command, signal.SIGINT) for command in COMMANDS if command != "check"),
+        *((("check", "tile.json", "a.json", "--format", "json:out.json"), number) for number in SIGNALS),
+        *(((*command, "a.json"), signal.SIGINT) for command in COMMANDS.values()),
     ],
 )
-def test_a_signal_ends_a_command_that_reads(tmp_path: Path, command: str, number: signal.Signals) -> None:
-    os.mkfifo(tmp_path / "a.json")
-    process = started(*COMMANDS[command], "a.json", cwd=tmp_path)
-    end = wait_until_it_reads(process, tmp_path / "a.json")
-    os.write(end, b"{")
-    time.sleep(0.5)
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
-    os.close(end)
+def test_a_signal_ends_a_command_that_reads_and_leaves_no_part_of_a_report(
+    tmp_path: Path, arguments: tuple[str, ...], number: signal.Signals
+) -> None:
+    (tmp_path / "tile.json").write_text(json.dumps(TILE))
+    with reading(tmp_path, *arguments) as (process, writer):
+        writer.write(b"{")
+        time.sleep(0.5)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert b"Traceback" not in errors
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.json", "tile.json"]
 
 
-def wait_until_it_sleeps(process: subprocess.Popen[bytes]) -> None:
-    """Waits until a process has done nothing for a second: it waits for whoever reads what it writes."""
-    times_asleep = 0
-    for _ in range(600):
-        time.sleep(0.1)
-        state, *_ = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-        times_asleep = times_asleep + 1 if state == "S" else 0
-        if times_asleep == 10:
-            return
-    process.kill()
-    raise AssertionError("it never waited")
+def sleeps(process: subprocess.Popen[bytes]) -> bool:
+    state, *_ = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return state == "S"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process does")
@@ -92,15 +91,16 @@ def wait_until_it_sleeps(process: subprocess.Popen[bytes]) -> None:
 def test_a_signal_ends_a_command_that_writes_to_nobody(tmp_path: Path, command: str, number: signal.Signals) -> None:
     unread, full = os.pipe()
     os.set_blocking(full, False)
-    with contextlib.suppress(BlockingIOError):
+    with suppress(BlockingIOError):
         while True:
             os.write(full, bytes(4096))
     os.set_blocking(full, True)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dml_tile", command], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE
-    )
+    process = started(command, cwd=tmp_path, stdout=full)
     os.close(full)
-    wait_until_it_sleeps(process)
+    times_asleep = 0
+    while times_asleep < 10:  # a second: it waits for whoever reads what it writes
+        time.sleep(0.1)
+        times_asleep = times_asleep + 1 if sleeps(process) else 0
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     os.close(unread)
@@ -108,27 +108,15 @@ def test_a_signal_ends_a_command_that_writes_to_nobody(tmp_path: Path, command: 
     assert b"Traceback" not in errors
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_leaves_no_part_of_a_report(tmp_path: Path, number: signal.Signals) -> None:
-    os.mkfifo(tmp_path / "b.json")
-    (tmp_path / "a.json").write_text(json.dumps(TILE))
-    process = started("check", "a.json", "b.json", "--format", "json:out.json", cwd=tmp_path)
-    end = wait_until_it_reads(process, tmp_path / "b.json")
-    time.sleep(0.5)
-    process.send_signal(number)
-    process.communicate(timeout=60)
-    os.close(end)
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.json", "b.json"]
-
-
 def test_a_hangup_that_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "a.json")
-    process = started("check", "a.json", cwd=tmp_path, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
-    end = wait_until_it_reads(process, tmp_path / "a.json")
-    process.send_signal(signal.SIGHUP)
-    os.write(end, json.dumps(TILE).encode())
-    os.close(end)
-    assert process.communicate(timeout=60)[0].startswith(b"a.json: accepted")
+    def ignore() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    with reading(tmp_path, "check", "a.json", preexec_fn=ignore) as (process, writer):
+        process.send_signal(signal.SIGHUP)
+        writer.write(json.dumps(TILE).encode())
+        writer.close()
+        assert process.communicate(timeout=60)[0].startswith(b"a.json: accepted")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -149,12 +137,11 @@ with ModelReader(KnownShapes()) as reader:
     process.send_signal(number)
     process.wait(60)
     process.stdout.close()
-    for _ in range(20):
-        status = Path(f"/proc/{child}/stat")
-        if not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z":
-            return
+    status = Path(f"/proc/{child}/stat")
+    deadline = time.monotonic() + 10
+    while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < deadline, "it lives on"
         time.sleep(0.01)
-    raise AssertionError("it lives on")
 
 
 @pytest.mark.parametrize("arguments", [*COMMANDS.values(), ("check", "tile.json", "--baseline")], ids=" ".join)
@@ -272,23 +259,26 @@ def test_what_may_not_be_read_or_written_is_told_and_leaves_nothing(
     assert not [*(tmp_path / "sub").iterdir()]
 
 
-@pytest.mark.parametrize("becomes", ["nothing", "a folder", "a link to itself", "half of it"])
-def test_a_file_that_changes_before_it_is_read_costs_that_file(tmp_path: Path, becomes: str) -> None:
-    os.mkfifo(tmp_path / "a.json")
-    (tmp_path / "b.json").write_text(json.dumps(TILE))
-    process = started("check", "a.json", "b.json", cwd=tmp_path)
-    end = wait_until_it_reads(process, tmp_path / "a.json")
-    (tmp_path / "b.json").unlink()
-    match becomes:
-        case "a folder":
-            (tmp_path / "b.json").mkdir()
-        case "a link to itself":
-            (tmp_path / "b.json").symlink_to("b.json")
-        case "half of it":
-            (tmp_path / "b.json").write_text(json.dumps(TILE)[:40])
-    os.write(end, json.dumps(TILE).encode())
-    os.close(end)
-    printed, errors = process.communicate(timeout=60)
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "nothing": lambda path: None,
+    "a folder": Path.mkdir,
+    "a link to itself": lambda path: path.symlink_to(path),
+    "half of it": lambda path: path.write_text(json.dumps(TILE)[:40]),
+}
+
+
+@pytest.mark.parametrize("become", CHANGES.values(), ids=CHANGES)
+def test_a_file_that_changes_before_it_is_read_costs_that_file(
+    tmp_path: Path, become: Callable[[Path], object]
+) -> None:
+    file = tmp_path / "b.json"
+    file.write_text(json.dumps(TILE))
+    with reading(tmp_path, "check", "a.json", "b.json") as (process, writer):
+        file.unlink()
+        become(file)
+        writer.write(json.dumps(TILE).encode())
+        writer.close()
+        printed, errors = process.communicate(timeout=60)
     assert process.returncode == 2
     assert printed.startswith(b"a.json: accepted")
     assert errors.startswith(b"dml-tile: b.json: ")

@@ -105,33 +105,33 @@ def test_a_file_called_like_standard_input_is_that_file(call: Call, arguments: l
     assert call("check", "-", stdin=json.dumps(BAD).encode()).exit_code == 1
 
 
-@pytest.mark.parametrize("pattern", ["ln?/*.json", "l*/x.json", "*", "ln?", "**/ln?/x.json", "ln?.json"])
-def test_a_pattern_in_paths_finds_nothing_outside_of_the_project(
-    check: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
-) -> None:
+@pytest.fixture
+def project(check: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project, which becomes the current folder, with links out of it and within it."""
     write("outside/x.json", OTHER)
     write("project/a.json", TILE)
-    (tmp_path / "project/lnk").symlink_to(tmp_path / "outside")
-    (tmp_path / "project/lnk.json").symlink_to(tmp_path / "outside/x.json")
+    write("project/in/x.json", TILE)
+    for link, target in (("lnk", "outside"), ("lnk.json", "outside/x.json"), ("same", "project/in")):
+        (tmp_path / "project" / link).symlink_to(tmp_path / target)
     monkeypatch.chdir("project")
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("pattern", ["ln?/*.json", "l*/x.json", "*", "ln?", "**/ln?/x.json", "ln?.json"])
+def test_a_pattern_in_paths_finds_nothing_outside_of_the_project(check: Call, pattern: str) -> None:
     configure(f'paths = ["{pattern}", "a.json"]')
     result = check("--format", "json")
     assert "INT8" not in result.stdout
-    assert {source["source"] for source in json.loads(result.stdout)["sources"]} <= {"a.json", "pyproject.toml"}
+    found = {source["source"] for source in json.loads(result.stdout)["sources"]}
+    assert found <= {"a.json", "in/x.json", "same/x.json", "pyproject.toml"}
     assert result.exit_code == 2
     assert "leads out of the folder of pyproject.toml" in result.stderr
     configure(f'paths = ["{pattern}", "a.json"]\nexclude = ["lnk*"]')
     assert "leads out" not in check().stderr
 
 
-def test_any_depth_passes_over_links_out_of_the_project(
-    check: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write("outside/x.json", OTHER)
-    write("project/in/x.json", TILE)
-    (tmp_path / "project/lnk").symlink_to(tmp_path / "outside")
-    (tmp_path / "project/same").symlink_to(tmp_path / "project/in")
-    monkeypatch.chdir("project")
+@pytest.mark.usefixtures("project")
+def test_any_depth_passes_over_links_out_of_the_project(check: Call) -> None:
     configure('paths = ["**/x.json"]')
     assert sources(check) == ["in/x.json"]
     assert Matches(ProjectPath("**/x.json", Path())).outside == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -127,8 +128,10 @@ def test_a_link_is_not_followed_within_the_folders_either(folders: AllowedFolder
         ("current.bin", 0o600, ""),
         *(("current.bin", mode, "is executable; no such file is ever written") for mode in (0o700, 0o610, 0o601)),
         ("locked.bin", 0o600, "is read-only"),
-        ("read.bin", 0o600, "is read by this run, which never writes to what it reads"),
-        ("same.bin", 0o600, "is read by this run, which never writes to what it reads"),
+        *(
+            (name, 0o600, "is read by this run, which never writes to what it reads")
+            for name in ("read.bin", "same.bin")
+        ),
     ],
 )
 def test_a_file_that_was_there_is_replaced_if_asked_for_with_exceptions(
@@ -141,8 +144,5 @@ def test_a_file_that_was_there_is_replaced_if_asked_for_with_exceptions(
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "locked.bin")  # root may write anything
     overwriting = replace(folders, overwrite=True)
     overwriting.readable("read.bin", "/p")
-    if message:
-        with pytest.raises(InputError, match=message):
-            overwriting.writable(name, "/p")
-    else:
+    with pytest.raises(InputError, match=message) if message else nullcontext():
         assert overwriting.writable(name, "/p") == folders.outputs / name

@@ -8,6 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from tests.helpers.dxdispatch_models import dispatch, model, show, source, write_file
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 DATA: Final = ROOT / "tests" / "data"
 EXAMPLES: Final = ROOT / "examples"
@@ -26,27 +28,16 @@ def documents() -> Iterator[bytes]:
 
 
 def dxdispatch_models() -> Iterator[bytes]:
-    for path in sorted((EXAMPLES / "models").glob("*.json")):
+    for path in sorted(EXAMPLES.glob("*.json")):
         yield path.read_bytes()
-    tensors = {name: {"DataType": "FLOAT32", "Sizes": [2]} for name in ("InputTensor", "OutputTensor")}
-    bindings = {"InputTensor": "In", "OutputTensor": {"name": "Out", "elementOffset": 0}}
     values = {"initialValuesDataType": "FLOAT32", "initialValues": {"valueCount": 64, "valueStart": 0, "valueDelta": 1}}
-    commands = [
-        {"type": "dispatch", "dispatchable": "tile", "bindings": bindings},
-        {"type": "print", "resource": "Out"},
-        {"type": "writeFile", "resource": "Out", "targetPath": "sub/out.npy", "dimensions": [2, 3]},
-    ]
-    file = {"initialValuesDataType": "UINT8", "initialValues": {"sourcePath": "in.bin"}}
     typed = {"initialValues": [{"type": "INT8", "value": 1}, {"type": "FLOAT64", "value": "nan"}]}
-    yield json.dumps(
-        {
-            "resources": {"In": values, "Out": values, "File": file, "Typed": typed},
-            "dispatchables": {
-                "tile": {"type": "DML_OPERATOR_TILE", "desc": {**tensors, "RepeatsCount": 1, "Repeats": [1]}}
-            },
-            "commands": commands,
-        }
-    ).encode()
+    commands = [
+        dispatch(InputTensor="In", OutputTensor={"name": "Out", "elementOffset": 0}),
+        *(show("Out"), write_file("Out", "sub/out.npy", dimensions=[2, 3])),
+    ]
+    resources = {"In": values, "Out": values, "File": source("in.bin", "UINT8"), "Typed": typed}
+    yield json.dumps(model(resources=resources, commands=commands)).encode()
 
 
 def files(*patterns: str) -> Iterator[bytes]:
