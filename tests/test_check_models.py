@@ -22,13 +22,11 @@ from dml_tile.errors import InputError, Problem
 from dml_tile.readers.model_tile import MAX_DIMENSIONS, KnownShapes
 from dml_tile.readers.onnx.inference import MAX_DIMENSION_NAMES
 from dml_tile.readers.onnx.tiles import read_nodes
-from dml_tile.readers.sandbox import parent
 from tests.helpers.check_files import INT64 as LONG_TILE
 from tests.helpers.check_files import TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import page_tile
 from tests.helpers.ir_models import MODELS
-from tests.helpers.model_process import ModelProcess
 from tests.helpers.onnx_graphs import constant, model, tile_node, typed
 from tests.helpers.packages import needed
 from tests.helpers.paths import EXAMPLES
@@ -239,12 +237,7 @@ def test_a_file_is_checked_as_on_the_command_line() -> None:
     assert number.tile == "INT64 {1,16} x {4,1} -> {4,16}"
 
 
-@pytest.fixture
-def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parent, "started", ModelProcess)
-
-
-@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.usefixtures("call")
 def test_a_saved_model_s_folder_is_checked_as_a_model(tmp_path: Path) -> None:
     (result,) = check_model(MODELS / "tile_saved_model", "2_0")
     assert (result.source, result.pointer) == (str(MODELS / "tile_saved_model"), "Tile")
@@ -253,7 +246,7 @@ def test_a_saved_model_s_folder_is_checked_as_a_model(tmp_path: Path) -> None:
         check_model(tmp_path)
 
 
-@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.usefixtures("call")
 def test_a_modelproto_is_checked_too() -> None:
     (result,) = check_model(OPEN)
     assert (result.verdict, result.so_far, result.unknown) == ("accepted", True, ("InputTensor.Sizes[0] (N)",))
@@ -262,7 +255,7 @@ def test_a_modelproto_is_checked_too() -> None:
     assert (result.so_far, result.tile) == (False, "FLOAT32 {2,3} x {1,2} -> {2,6}")
 
 
-@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.usefixtures("call")
 def test_a_back_end_and_the_simulated_target_are_asked() -> None:
     (result,) = check_model(OPEN, "4_0", via="ort")
     assert [finding.rule for finding in result.findings] == ["DML-VIA-refused"]
@@ -270,7 +263,7 @@ def test_a_back_end_and_the_simulated_target_are_asked() -> None:
         assert check_model(OPEN)[0].target.name == "2_0"
 
 
-@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.usefixtures("call")
 @pytest.mark.parametrize(
     ("source", "options", "error", "message"),
     [

@@ -175,13 +175,6 @@ def test_every_line_of_the_table_is_tested() -> None:
     assert [line.split(" | ")[0].removeprefix("| ") for line in table] == list(FORMS)
 
 
-def test_a_note_keeps_no_model_from_running(run: Callable[..., str]) -> None:
-    data = bound(BTensor="In")
-    found = model_findings(Document(data))
-    assert [finding.rule for finding in found["/commands/0"]] == ["DML-DXDISPATCH-bind-point"]
-    assert run(data, found=found) == TILED
-
-
 def test_of_many_findings_of_one_rule_the_rest_is_counted() -> None:
     bindings = {f"T{i}": "In" for i in range(1000)}
     found = model_findings(Document(bound(**bindings)))["/commands/0"]
