@@ -21,7 +21,7 @@ from dml_tile.rules.check import DESCRIPTOR_RULES, check, lowest_level
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.rules.tile import INPUT_OUTPUT_RULES, OPERATOR_RULES, REPEATS_RULES, TILE_BUFFER_RULES, TileView
 from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tiles
-from tests.helpers.descriptors import changed
+from tests.helpers.descriptors import changed, page_tile, row
 from tests.helpers.rule_cases import CASES, DXDISPATCH_CASES, Case
 
 
@@ -103,12 +103,19 @@ DESCRIPTORS: Final = st.sampled_from([tiles(), nearly_valid_tiles(), nearly_vali
 )
 
 
-@pytest.mark.parametrize("level", ["1_0", "4_1", "5_2", "6_4"])
+NEAR: Final = (
+    page_tile(Repeats=[1, 1, 3, 0], OutputTensor__Sizes=[1, 1, 6, 0]),
+    page_tile(OutputTensor__Strides=[54, 54, 9, 1]),
+    row("FLOAT32", [], []),
+)
+
+
+@pytest.mark.parametrize("level", ["1_0", "4_1", "5_2", "5_2+no-typed-uav-loads", "6_4"])
 def test_no_rule_is_left_out_that_a_case_of_a_rule_breaks(level: str) -> None:
     target = Target.parse(level)
-    descs = (desc for case in CASES for desc in (case.refused, case.accepted))
+    descs = (*(desc for case in CASES for desc in (case.refused, case.accepted)), *NEAR)
     for desc in (desc for desc in descs if isinstance(desc, TileOperatorDesc)):
-        assert check(desc, level) == findings_of_all_rules(desc, target)
+        assert check(desc, target) == findings_of_all_rules(desc, target)
 
 
 @given(DESCRIPTORS, st.sampled_from(list(FeatureLevel)), st.booleans(), st.booleans())
