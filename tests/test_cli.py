@@ -285,10 +285,10 @@ def test_explain_takes_the_first_words_of_several_rules(call: Call, words: str) 
 
 
 def test_schema_prints_a_schema_or_all_names(call: Call) -> None:
-    names = call("schema").stdout.split()
-    assert "check_output" in names
-    for name in names:
-        assert json.loads(call("schema", name).stdout)["$id"] == f"urn:dml-tile:{name}"
+    known = schemas()
+    assert call("schema").stdout.split() == list(known)
+    assert json.loads(call("schema", "check_output").stdout) == known["check_output"]
+    assert [schema["$id"] for schema in known.values()] == [f"urn:dml-tile:{name}" for name in known]
 
 
 def test_what_cannot_be_read_stands_in_the_json_too(call: Call) -> None:

@@ -160,15 +160,12 @@ def test_objects_of_two_devices_do_not_mix() -> None:
     mine.create_command_recorder().record_dispatch(operator, table(other, operator))
     assert removing_rules(mine) == {"DML-DISPATCH-device"}
     assert other.removal is None
-
-
-@pytest.mark.parametrize("foreign", ["dispatchable", "table"])
-def test_neither_the_dispatchable_nor_the_table_may_be_another_device_s(foreign: str) -> None:
-    mine, other = Device(against="runtime"), Device(against="runtime")
-    operator = compiled(other if foreign == "dispatchable" else mine, GOOD)
-    bindings = table(mine if foreign == "dispatchable" else other, operator)
-    mine.create_command_recorder().record_dispatch(operator, bindings)
-    assert removing_rules(mine) == {"DML-DISPATCH-device"}
+    for foreign in ("dispatchable", "table"):  # neither may be another device's
+        mine, other = Device(against="runtime"), Device(against="runtime")
+        operator = compiled(other if foreign == "dispatchable" else mine, GOOD)
+        bindings = table(mine if foreign == "dispatchable" else other, operator)
+        mine.create_command_recorder().record_dispatch(operator, bindings)
+        assert removing_rules(mine) == {"DML-DISPATCH-device"}
 
 
 def test_a_custom_heap_is_accepted_at_run_time_only() -> None:

@@ -317,16 +317,12 @@ def summary(*tiles: Sequence[Result], problems: Sequence[tuple[str, Problem]] = 
     return report_of("markdown", tiles, problems)
 
 
-def test_the_heading_of_markdown_counts_tiles_and_unread_files() -> None:
-    text = summary(checked(LONG, OLD, NEW), checked(SHORT, OLD, NEW), problems=[("b.json", Problem("/1", "is bad"))])
-    heading, _, problem, *_ = text.splitlines()
+def test_markdown_counts_tiles_and_unread_files_and_has_a_row_for_each_tile_the_refused_first() -> None:
+    text = summary(checked(SHORT, OLD, NEW), checked(LONG, OLD, NEW), problems=[("b.json", Problem("/1", "is bad"))])
+    heading, _, problem, *lines = text.splitlines()
     assert heading == "## Tiles on DirectML: 1 file not read, 1 refused, 1 accepted"
     assert problem == r"- **b.json\#/1** cannot be read: is bad"
     assert summary() == "## Tiles on DirectML: no tiles\n"
-
-
-def test_the_table_in_markdown_has_a_row_for_each_tile_the_refused_first() -> None:
-    lines = summary(checked(SHORT, OLD, NEW), checked(LONG, OLD, NEW)).splitlines()
     assert [line for line in lines if line.startswith("|")] == [
         "| Tile | windows-10-2004 (2_0) | 6_4 | Lowest level | Oldest Windows |",
         "| --- | --- | --- | --- | --- |",
