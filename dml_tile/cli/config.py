@@ -50,8 +50,7 @@ def _inside(path: str, info: ValidationInfo) -> ProjectPath:
     folder = info.context
     assert isinstance(folder, Path)
     if (count := len(PurePath(path).parts)) > MAX_PARTS:
-        message = f"has {count} parts; a path or a pattern may have {MAX_PARTS}"
-        raise PydanticCustomError("too_many", message)
+        raise PydanticCustomError("too_many", f"has {count} parts; a path or a pattern may have {MAX_PARTS}")
     try:
         is_inside = (folder / path).resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError, ValueError):  # a loop of links, or a NUL in the name

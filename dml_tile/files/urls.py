@@ -25,7 +25,6 @@ LAYERS: Final = ("zip", "tar", "simplecache", "filecache")
 MAX_NESTING: Final = 2**24
 """The sum of the squares of the depths of an archive's members: fsspec looks at each part of each of their folders."""
 
-_ARCHIVES: Final = ("zip", "tar")
 _CACHES: Final = ("simplecache", "filecache")  # which have the paths of what they are over
 _MEMORY: Final = "memory"  # whose paths may begin with a slash or not
 _SERVERS: Final = ("https", "http")  # whose paths are URLs
@@ -91,7 +90,7 @@ def opened_store(typed: str) -> tuple[Any, str]:
     except ImportError:
         raise unreadable("", "is a URL, which fsspec reads: pip install fsspec") from None
     links = _allowed(typed)
-    archives = [i for i, link in enumerate(links) if link.startswith(_ARCHIVES)]
+    archives = [i for i, link in enumerate(links) if link.startswith(("zip", "tar"))]
     for first in (*reversed(archives[1:]), 0):  # each before what it holds
         try:
             system, path = url_to_fs("::".join(links[first:]))
