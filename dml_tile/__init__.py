@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dml_tile.arrays.numpy import tile as tile
     from dml_tile.back_ends.webnn_limits import op_support_limits as op_support_limits
+    from dml_tile.bindings.memory import POISON as POISON
     from dml_tile.bindings.memory import BufferLike as BufferLike
     from dml_tile.bindings.memory import Bytes as Bytes
+    from dml_tile.bindings.memory import Padding as Padding
+    from dml_tile.bindings.memory import SupportsDLPack as SupportsDLPack
     from dml_tile.bindings.memory import tensor_view as tensor_view
     from dml_tile.bindings.resources import BindingDesc as BindingDesc
     from dml_tile.bindings.resources import BindingLike as BindingLike
@@ -80,9 +83,7 @@ if TYPE_CHECKING:
     from dml_tile.emit.cpp import cpp_text as cpp_text
     from dml_tile.emit.cpp import get_include as get_include
     from dml_tile.errors import DmlError as DmlError
-    from dml_tile.execution.executor import POISON as POISON
     from dml_tile.execution.executor import CompiledTile as CompiledTile
-    from dml_tile.execution.executor import Padding as Padding
     from dml_tile.execution.executor import compile_tile as compile_tile
     from dml_tile.execution.executor import execute as execute
     from dml_tile.execution.mover import BoundTile as BoundTile
@@ -121,7 +122,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "arrays.numpy": "tile",
     "back_ends.webnn_limits": "op_support_limits",
-    "bindings.memory": "BufferLike Bytes tensor_view",
+    "bindings.memory": "POISON BufferLike Bytes Padding SupportsDLPack tensor_view",
     "bindings.resources": "BindingDesc BindingLike Buffer BufferArrayBinding BufferBinding Direct3DDevice Span",
     "checks.catalogue": "RULES",
     "checks.models": "check_model check_via",
@@ -144,7 +145,7 @@ _NAMES = {
     "directml.targets": "Target TargetLike TileSupport",
     "emit.cpp": "cpp_text get_include",
     "errors": "DmlError",
-    "execution.executor": "POISON CompiledTile Padding compile_tile execute",
+    "execution.executor": "CompiledTile compile_tile execute",
     "execution.mover": "BoundTile",
     "execution.threads": "Progress",
     "findings": "Against Basis Finding Rule Severity Violation",

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dml_tile.bindings.memory import POISON, Padding
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.enums import HRESULT
 from dml_tile.errors import DmlError
-from dml_tile.execution.executor import POISON, Padding, execute
+from dml_tile.execution.executor import execute
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import check
 from dml_tile.simulation.target import simulate

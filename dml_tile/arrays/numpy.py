@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from operator import index
-from typing import Any, Final, Protocol
+from typing import Any
 
 import numpy as np
-from numpy import empty, may_share_memory, ndarray
+from numpy import empty, ndarray
 from numpy.typing import ArrayLike, NDArray
 
+from dml_tile.bindings.memory import SupportsDLPack, as_array, require_array, share_memory
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.dialects import numpy as dialect
-from dml_tile.directml.dtypes import ARRAY_TYPES, require_native, require_unmasked
+from dml_tile.directml.dtypes import ARRAY_TYPES, require_native
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.execution.executor import require_executable
 from dml_tile.execution.mover import Mover, mover_of
@@ -25,23 +26,6 @@ from dml_tile.findings import Against
 from dml_tile.geometry.layout import packed_strides, shares_addresses
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import resolve
-
-_DLPACK_CPU: Final = 1
-"""kDLCPU, of https://dmlc.github.io/dlpack/latest/c_api.html"""
-
-_MAX_WORK: Final[Any] = 10_000
-"""The most candidates that NumPy tries to tell two strided arrays apart; beyond that they are taken to overlap."""
-
-
-class SupportsDLPack(Protocol):
-    """An array that offers its memory through DLPack, such as a tensor of torch.
-
-    Page: https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html
-    """
-
-    def __dlpack__(self, *, stream: None = ...) -> Any: ...
-
-    def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 def tile(
@@ -67,7 +51,7 @@ def tile(
     that does not fit, is read-only or shares memory with the array.
     """
     if type(array) is not ndarray:
-        array = _as_array(array)
+        array = as_array(array)
     target = resolve(target)
     counts = tuple(map(index, repeats)) if type(repeats) is tuple else _counts(repeats)
     if out is None:
@@ -75,36 +59,17 @@ def tile(
         out = empty(shape, array.dtype)
     else:
         if type(out) is not ndarray:
-            _require_array(out)
+            require_array(out, "out")
         flags = out.flags
         if not flags.writeable:
             raise ValueError("out is read-only; a writable array was expected")
         layout = out.dtype, out.shape, out.strides
         desc, _, move = _prepare(array.dtype, array.shape, array.strides, counts, target, against, layout)
-        if (out is array or not (flags.owndata and array.flags.owndata)) and _share_memory(out, array):
+        if (out is array or not (flags.owndata and array.flags.owndata)) and share_memory(out, array):
             raise ValueError("out shares memory with the array; Tile has no in-place form")
     move.tile(array, out)
     record("tile", target, desc)
     return out
-
-
-def _as_array(array: Any) -> NDArray[Any]:
-    require_unmasked(array, "the array")
-    if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack__"):
-        return np.asarray(array)
-    device, _ = array.__dlpack_device__()
-    if device != _DLPACK_CPU:
-        raise TypeError(f"the {type(array).__name__} is not in the CPU's memory; move it there first")
-    try:
-        return np.from_dlpack(array)
-    except (BufferError, RuntimeError) as error:  # a tensor that requires its gradient, a type that NumPy lacks
-        raise TypeError(f"the {type(array).__name__} cannot be read through DLPack: {error}") from None
-
-
-def _require_array(out: object) -> None:
-    if not isinstance(out, ndarray):
-        raise TypeError(f"out is a {type(out).__name__}; an array was expected")
-    require_unmasked(out, "out")
 
 
 @lru_cache(maxsize=256)
@@ -146,10 +111,3 @@ def _counts(repeats: int | Iterable[int]) -> tuple[int, ...]:
         if not isinstance(repeats, Iterable):
             raise TypeError(f"repeats is {repeats!r}; an integer or several were expected") from None
         return tuple(map(index, repeats))
-
-
-def _share_memory(out: NDArray[Any], array: NDArray[Any]) -> bool:
-    try:
-        return may_share_memory(out, array) and np.shares_memory(out, array, _MAX_WORK)
-    except np.exceptions.TooHardError:
-        return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import c_char
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,30 @@ BufferLike: TypeAlias = "Buffer | NDArray[Any]"
 Bytes: TypeAlias = NDArray[np.uint8]
 """A one-dimensional array of bytes."""
 
+Padding = Literal["preserve", "poison"]
+"""The treatment of the bytes between an output's elements: they stay as they are, or are filled with POISON."""
+
+POISON: Final = 0xCD
+"""The byte that stands for whatever DirectML may leave between the elements; debuggers mark unset memory with it."""
+
+_DLPACK_CPU: Final = 1
+"""kDLCPU, of https://dmlc.github.io/dlpack/latest/c_api.html"""
+
+_MAX_WORK: Final[Any] = 10_000
+"""The most candidates that NumPy tries to tell two strided arrays apart; beyond that they are taken to overlap."""
+
 _RAW_FORMATS: Final = ("B", "<B", "@B", "=B", ">B", "c")
+
+
+class SupportsDLPack(Protocol):
+    """An array that offers its memory through DLPack, such as a tensor of torch.
+
+    Page: https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html
+    """
+
+    def __dlpack__(self, *, stream: None = ...) -> Any: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 def byte_view(buffer: BufferLike, name: str = "the buffer", *, writable: bool = False) -> Bytes:
@@ -127,3 +150,47 @@ def tensor_view(
     if needed > view.nbytes:
         raise ValueError(f"the tensor takes {needed} bytes, but the buffer has {view.nbytes}")
     return np.ndarray(sizes, dtype, view, strides=tuple(stride * dtype.itemsize for stride in strides))
+
+
+def as_array(array: Any) -> NDArray[Any]:
+    """Return the array of what has one, or offers its memory through DLPack; raises TypeError for other memory."""
+    require_unmasked(array, "the array")
+    if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack__"):
+        return np.asarray(array)
+    device, _ = array.__dlpack_device__()
+    if device != _DLPACK_CPU:
+        raise TypeError(f"the {type(array).__name__} is not in the CPU's memory; move it there first")
+    try:
+        return np.from_dlpack(array)
+    except (BufferError, RuntimeError) as error:  # a tensor that requires its gradient, a type that NumPy lacks
+        raise TypeError(f"the {type(array).__name__} cannot be read through DLPack: {error}") from None
+
+
+def require_array(array: object, name: str) -> None:
+    """Raise TypeError for anything but an array without a mask."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"{name} is a {type(array).__name__}; an array was expected")
+    require_unmasked(array, name)
+
+
+def parts_overlap(source: NDArray[Any], read: int, destination: NDArray[Any], written: int) -> bool:
+    """Return True if the first bytes of two contiguous arrays share memory, so many of each."""
+    if source is not destination and source.flags.owndata and destination.flags.owndata:
+        return False
+    return np.may_share_memory(source, destination) and np.may_share_memory(
+        byte_view(source)[:read], byte_view(destination)[:written]
+    )
+
+
+def share_memory(out: NDArray[Any], array: NDArray[Any]) -> bool:
+    """Return True if elements of two arrays share memory, or if that is too hard to tell."""
+    try:
+        return np.may_share_memory(out, array) and np.shares_memory(out, array, _MAX_WORK)
+    except np.exceptions.TooHardError:
+        return True
+
+
+def require_padding(padding: Padding) -> None:
+    """Raise ValueError for an unknown word."""
+    if padding not in get_args(Padding):
+        raise ValueError(f"padding is {padding!r}; it must be one of {', '.join(map(repr, get_args(Padding)))}")

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import Final, NoReturn, Protocol, TypeVar
 
+from dml_tile.bindings.memory import Padding
 from dml_tile.bindings.resources import Direct3DDevice, uint
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.directml.enums import CommandListType
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
-from dml_tile.execution.executor import Padding
 from dml_tile.findings import Against, Finding, Rule, Severity, bases_of, found_by
 from dml_tile.rules.device import REMOVAL_RULES, Removal
 from dml_tile.simulation.calls import record, report_question, report_removal

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from operator import index
 from typing import Final, Literal, SupportsIndex, overload
 
-from dml_tile.bindings.memory import BufferLike, Bytes, byte_view, element_dtype
+from dml_tile.bindings.memory import BufferLike, Bytes, Padding, byte_view, element_dtype, require_padding
 from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, uint
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.device.command_list import Lifetime
@@ -20,7 +20,6 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import require_instance
-from dml_tile.execution.executor import Padding, require_padding
 from dml_tile.findings import Against
 from dml_tile.rules.check import findings_of
 from dml_tile.rules.device import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from dml_tile.bindings.memory import Bytes
+from dml_tile.bindings.memory import POISON, Bytes
 from dml_tile.bindings.resources import BufferBinding, Span
 from dml_tile.bindings.slots import BindingPair, BindingStage, BindPoint, Slot
 from dml_tile.descriptors.tile import TileOperatorDesc
@@ -13,7 +13,6 @@ from dml_tile.device.command_list import Lifetime
 from dml_tile.device.dispatchables import CompiledOperator, OperatorInitializer
 from dml_tile.device.table import BindingTable
 from dml_tile.directml.enums import ExecutionFlags
-from dml_tile.execution.executor import POISON
 from dml_tile.findings import Finding
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_PAIR_RULES
 from dml_tile.rules.dispatch import INITIALIZATION_RULES, PERSISTENCE_RULES, Initialization, Persistence

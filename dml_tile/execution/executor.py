@@ -5,31 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import mul
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import numpy as np
-from numpy import may_share_memory, ndarray
+from numpy import ndarray
 from numpy.typing import NDArray
 
-from dml_tile.bindings.memory import BufferLike, byte_view, contiguous, element_dtype, require_data_type
-from dml_tile.bindings.slots import TENSOR, BindingPair, BoundRange, Slot
+from dml_tile.bindings.memory import (
+    POISON,
+    BufferLike,
+    Padding,
+    byte_view,
+    contiguous,
+    element_dtype,
+    parts_overlap,
+    require_data_type,
+    require_padding,
+)
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError
 from dml_tile.execution.mover import BoundTile, Mover, mover_of
-from dml_tile.findings import Against, Finding
+from dml_tile.findings import Against
 from dml_tile.geometry.layout import packed_strides
-from dml_tile.rules.binding import output_is_apart, range_is_large_enough
+from dml_tile.rules.binding import buffer_findings
 from dml_tile.rules.check import findings_of, why_never_executed
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import resolve
-
-Padding = Literal["preserve", "poison"]
-"""The treatment of the bytes between an output's elements: they stay as they are, or are filled with POISON."""
-
-POISON: Final = 0xCD
-"""The byte that stands for whatever DirectML may leave between the elements; debuggers mark unset memory with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,38 +89,19 @@ class CompiledTile:
             source, destination = contiguous(input, "input"), contiguous(output, "output", writable=True)
             for buffer, name in (input, "input"), (output, "output"):
                 require_data_type(element_dtype(buffer, name), described(self.desc)[0].data_type, name)
-        if source.nbytes < read or destination.nbytes < written or self._overlap(source, destination):
-            findings = self._buffer_findings(source, destination)
+        overlap = parts_overlap(source, read, destination, written)
+        if source.nbytes < read or destination.nbytes < written or overlap:
+            sizes = source.nbytes, destination.nbytes
+            findings = buffer_findings(self.sizes_in_bytes, sizes, overlap=overlap, target=self.target)
             record(call, self.target, self.desc, findings)
             del source, destination  # else the traceback would keep the caller from closing an mmap
             raise DmlError(findings)
         return source, destination
 
-    def _overlap(self, source: NDArray[Any], destination: NDArray[Any]) -> bool:
-        """Return True if the tensors do; what lies behind them may."""
-        if source is not destination and source.flags.owndata and destination.flags.owndata:
-            return False
-        read, written = self.sizes_in_bytes
-        return may_share_memory(source, destination) and may_share_memory(
-            byte_view(source)[:read], byte_view(destination)[:written]
-        )
-
     def _poison(self, destination: NDArray[Any]) -> None:
         byte_view(destination)[: self.sizes_in_bytes[1]].fill(POISON)
 
-    def _buffer_findings(self, source: NDArray[Any], destination: NDArray[Any]) -> list[Finding]:
-        findings: list[Finding] = []
-        for name, size, memory in zip(_NAMES, self.sizes_in_bytes, (source, destination), strict=True):
-            if memory.nbytes < size:
-                findings += range_is_large_enough.findings(
-                    BoundRange(Slot(name, TENSOR, size, 1), memory.nbytes), self.target
-                )
-        if self._overlap(source, destination):
-            findings += output_is_apart.findings(BindingPair("OutputTensor", "InputTensor", True), self.target)
-        return findings
 
-
-_NAMES: Final = "InputTensor", "OutputTensor"
 _BYTES: Final = np.dtype(np.uint8)
 
 
@@ -194,12 +178,6 @@ def _strides(buffer: BufferTensorDesc, sizes: tuple[int, ...], element_size: int
 def _require_tile(desc: object) -> None:
     if not isinstance(desc, TileOperatorDesc):
         raise TypeError(f"a TileOperatorDesc was expected, not a {type(desc).__name__}")
-
-
-def require_padding(padding: Padding) -> None:
-    """Raise ValueError for an unknown word."""
-    if padding not in get_args(Padding):
-        raise ValueError(f"padding is {padding!r}; it must be one of {', '.join(map(repr, get_args(Padding)))}")
 
 
 def require_executable(call: str, desc: TileOperatorDesc, target: Target, against: Against) -> None:

@@ -58,9 +58,7 @@ def mover_of(size: int, sizes: Lengths, repeats: Lengths, source_strides: Length
     plan = plan_tile(size, sizes, repeats, source_strides, output_strides)
     axes = coalesce(tile_axes(sizes, repeats, source_strides, output_strides))
     if indices(axes[:-1]) * max(plan.size, WORTH_LOOPS) <= LOOPS * WORTH_LOOPS and len(plan.blocks) == 1:
-        pairs = [
-            pair for length, repeat in zip(sizes, repeats, strict=True) for pair in ((repeat, 1), (length, length))
-        ]
+        pairs = [pair for n, times in zip(sizes, repeats, strict=True) for pair in ((times, 1), (n, n))]
         written, read = (tuple(pair[k] for pair in pairs if pair != (1, 1)) for k in (0, 1))
         return Mover(plan, (written, read))  # shapes between which one assignment writes the tile
     packed = packed_strides(sizes, size)

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from dml_tile.bindings.memory import BufferLike, byte_view, element_dtype, require_data_type
+from dml_tile.bindings.memory import POISON, BufferLike, byte_view, element_dtype, require_data_type
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc, described
 from dml_tile.dialects import directml
 from dml_tile.dialects.request import Request
@@ -24,7 +24,7 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, FLOATS, NAMED_SIZES, Ten
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError, require_instance
-from dml_tile.execution.executor import POISON, compile_tile
+from dml_tile.execution.executor import compile_tile
 from dml_tile.findings import Finding, found_by
 from dml_tile.geometry.axes import ByteWalk
 from dml_tile.geometry.chain import MAX_STEPS

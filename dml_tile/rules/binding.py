@@ -14,6 +14,7 @@ from dml_tile.bindings.slots import (
     BindingPair,
     BindPoint,
     BoundRange,
+    Slot,
     SlotBinding,
 )
 from dml_tile.directml.enums import BindingType, HeapType, ResourceDimension, ResourceFlags
@@ -27,7 +28,7 @@ from dml_tile.directml.pages import (
     INITIALIZER_PAGE,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
+from dml_tile.findings import CONTRACT, Basis, Finding, Rule, Violation, rule
 from dml_tile.rules.resource import REMOVED, RESOURCE_RULES
 
 
@@ -328,3 +329,12 @@ def is_ordinary_binding(bound: SlotBinding) -> bool:
         and int(buffer.flags) & _UNORDERED_ACCESS != 0
         and (buffer.direct3d_device is None or buffer.direct3d_device is bound.direct3d_device)
     )
+
+
+def buffer_findings(needed: tuple[int, int], sizes: tuple[int, int], *, overlap: bool, target: Target) -> list[Finding]:
+    """Return the findings of an input and an output of so many bytes, for tensors that need so many."""
+    findings: list[Finding] = []
+    for name, least, size in zip(("InputTensor", "OutputTensor"), needed, sizes, strict=True):
+        if size < least:
+            findings += range_is_large_enough.findings(BoundRange(Slot(name, TENSOR, least, 1), size), target)
+    return [*findings, *output_is_apart.findings(BindingPair("OutputTensor", "InputTensor", overlap), target)]
