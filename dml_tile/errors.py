@@ -46,15 +46,17 @@ class DmlError(DmlTileError, ValueError):
     """A descriptor, binding or call has findings: DirectML refuses it or crashes, or its documentation rules it out.
 
     ``findings`` are the reasons. ``hresult`` is what DirectML returns: that of the first finding that has one; None if
-    all crash or are warnings, or the result is unknown. ``call`` is the C method of a simulated device that was called,
-    such as ``"BindInputs"``, else empty.
+    it crashes, which ``crash`` says, if all are warnings, or if the result is unknown. ``call`` is the C method of a
+    simulated device that was called, such as ``"BindInputs"``, else empty.
     """
 
     def __init__(self, findings: Sequence[Finding], call: str = "") -> None:
         self.findings = tuple(findings)
         self.call = call
         self.hresult = next((finding.hresult for finding in self.findings if finding.hresult is not None), None)
+        self.crash = self.hresult is None and any(finding.crash for finding in self.findings)
         verdict = str(self.hresult) if self.hresult is not None else "no HRESULT"
+        verdict += ", the process dies" if self.crash else ""
         if self.findings and all(finding.severity is Severity.WARNING for finding in self.findings):
             verdict += ", documented only: DirectML does not notice"
         lines = [f"{call}: {verdict}" if call else verdict]

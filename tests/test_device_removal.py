@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dml_tile.device import BindingDesc, BindingTableDesc, Buffer, BufferBinding, Device
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.device import BindingDesc, BindingTableDesc, Buffer, BufferBinding, Device, Direct3DDevice
 from dml_tile.directml.enums import HRESULT
 from dml_tile.errors import DmlError
 from tests.helpers.descriptors import GOOD
 from tests.helpers.devices import (
+    OWNED,
     TILED,
     compiled,
     initialised,
@@ -87,16 +89,33 @@ def test_removal_is_raised_where_it_is_asked_for() -> None:
     assert device.get_device_removed_reason() == HRESULT.DXGI_ERROR_DEVICE_REMOVED
 
 
-@pytest.mark.parametrize("resets_before", [0, 1])
-def test_a_reset_initializer_s_old_table_is_of_no_use(resets_before: int) -> None:
+@pytest.mark.parametrize(("new", "removed_by"), [(GOOD, set()), (OWNED, {"DML-BINDING-missing"})])
+def test_a_reset_initializer_s_old_table_lacks_only_what_the_new_operators_need(
+    new: TileOperatorDesc, removed_by: set[str]
+) -> None:
     device = Device()
     made = device.create_operator_initializer([compiled(device, GOOD)])
-    for _ in range(resets_before):
-        made.reset([compiled(device, GOOD)])
     bindings = table(device, made)
-    made.reset([compiled(device, GOOD)])
+    made.reset([compiled(device, new)])
     device.create_command_recorder().record_dispatch(made, bindings)
-    assert removing_rules(device) == {"DML-DISPATCH-table"}
+    assert (removing_rules(device) if device.removal else set()) == removed_by
+
+
+def test_the_reason_of_the_direct3d_device_removes_the_device_once_it_is_asked_for() -> None:
+    host = Direct3DDevice()
+    device, other = Device(direct3d_device=host), Device(direct3d_device=host)
+    made = device.create_operator_initializer()
+    host.remove(HRESULT.DXGI_ERROR_DEVICE_HUNG)
+    device.create_operator(GOOD)
+    assert device.get_device_removed_reason() == HRESULT.DXGI_ERROR_DEVICE_HUNG
+    host.remove(HRESULT.DXGI_ERROR_DEVICE_RESET)
+    assert device.get_device_removed_reason() == HRESULT.DXGI_ERROR_DEVICE_HUNG, "the first reason stays"
+    with pytest.raises(DmlError, match="CreateOperator: DXGI_ERROR_DEVICE_REMOVED") as error:
+        device.create_operator(GOOD)
+    assert error.value.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED
+    made.reset()
+    other.create_operator(GOOD)
+    assert str(device.removal).startswith("ID3D12Device: [DML-DEVICE-Direct3D-removed]")
 
 
 def test_a_refused_reset_of_an_initializer_leaves_its_tables() -> None:
@@ -127,7 +146,7 @@ def test_other_objects_are_type_errors() -> None:
     bindings, recorder = table(device, other), device.create_command_recorder()
     calls: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
         (device.compile_operator, ("tile",), "an Operator was expected, not a str"),
-        (device.create_operator_initializer, ([operator],), "a CompiledOperator was expected, not a Operator"),
+        (device.create_operator_initializer, (["tile"],), "a CompiledOperator was expected, not a str"),
         (device.create_operator_initializer, (other,), "a sequence of operators was expected, not a CompiledOperator"),
         (device.create_binding_table, (other,), "a BindingTableDesc was expected, not a CompiledOperator"),
         (BindingTableDesc, ("tile",), "a dispatchable was expected, not a str"),

@@ -34,16 +34,16 @@ from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis
 from dml_tile.rules.binding import BIND_POINT_RULES, RANGE_RULES, SLOT_RULES, is_ordinary_binding
 from dml_tile.rules.check import DESCRIPTOR_RULES
-from dml_tile.rules.device import Compilation, Creation, FeatureQuery, InitializerOperators, Removal
+from dml_tile.rules.device import Compilation, Creation, FeatureQuery, InitializerObject, InitializerOperators, Removal
 from dml_tile.rules.dispatch import (
     DISPATCH_RULES,
     ORDINARY_DISPATCH,
     TABLE_RULES,
     Dispatch,
+    EmptyTableUse,
     Initialization,
     Persistence,
     TableRequest,
-    TableUse,
     is_ordinary_table,
 )
 from tests.helpers.descriptors import at
@@ -72,7 +72,7 @@ def tensor(binding: Any, kind: int = BindingType.BUFFER) -> SlotBinding:
 
 
 def resource(
-    slot_kind: SlotKind, size: int, binding: BufferBinding | None, kind: int = BindingType.BUFFER
+    slot_kind: SlotKind, size: int, binding: BufferBinding | BufferArrayBinding | None, kind: int = BindingType.BUFFER
 ) -> SlotBinding:
     return SlotBinding(Slot.resource("PersistentResource", slot_kind, size), BindingDesc(kind, binding))
 
@@ -119,6 +119,9 @@ def table(
 NONE_GIVEN: Final = BindingDesc()
 NONE_WITH_DESC: Final = BindingDesc(BindingType.NONE, BufferArrayBinding([EMPTY]))
 ARRAY_OF_NULL: Final = BindingDesc(BindingType.BUFFER_ARRAY, BufferArrayBinding(None))
+NO_RANGES: Final = BufferArrayBinding(())
+ARRAY: Final = BindingType.BUFFER_ARRAY
+COMPILED: Final = InitializerObject(True, True)
 PERSISTENT_SLOT: Final = Slot.resource("PersistentResource", PERSISTENT, 8)
 A_REMOVAL: Final = Removal("BindInputs", ())
 
@@ -185,6 +188,8 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     "DML-BINDING-Type": [
         (tensor(BufferArrayBinding([GOOD]), BindingType.BUFFER_ARRAY), tensor(GOOD), "InputTensor.Type"),
         (tensor(None, 3), initialised(OWNED, GOOD), "InputTensor.Type"),
+        (resource(TEMPORARY, 0, NO_RANGES, ARRAY), resource(TEMPORARY, 0, EMPTY), "PersistentResource.Type", D),
+        (resource(PERSISTENT, 8, NO_RANGES, ARRAY), resource(PERSISTENT, 8, GOOD), "PersistentResource.Type"),
     ],
     "DML-BINDING-Desc-null": [
         (tensor(None), tensor(GOOD), "InputTensor.Desc"),
@@ -220,8 +225,8 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     "DML-DISPATCH-command-list": [
         (Dispatch(list_type=3), Dispatch(list_type=2), "commandList"),
         (Dispatch(list_type=9), Dispatch(list_type=0), "commandList"),
-        (Dispatch(is_graphics=False), Dispatch(), "commandList"),
     ],
+    "DML-DISPATCH-graphics-list": [(Dispatch(is_graphics=False), Dispatch(), "commandList")],
     "DML-DISPATCH-null": [
         (Dispatch(command_list=False), Dispatch(), "commandList"),
         (Dispatch(table=False), Dispatch(), "bindings"),
@@ -230,7 +235,13 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     "DML-DEVICE-Direct3D-removed": [
         (Creation(0, None, HRESULT.DXGI_ERROR_DEVICE_HUNG), Creation(0, None), "d3d12Device")
     ],
-    "DML-INITIALIZER-operators-null": [(InitializerOperators(None), InitializerOperators(()), "operators")],
+    "DML-INITIALIZER-operators-null": [
+        (InitializerOperators(None), InitializerOperators(()), "operators"),
+        (InitializerOperators((None,)), InitializerOperators((COMPILED,)), "operators[0]"),
+    ],
+    "DML-INITIALIZER-operators": [
+        (InitializerOperators((InitializerObject(True, False),)), InitializerOperators((COMPILED,)), "operators[0]")
+    ],
     "DML-BINDING-null": [
         (null(TEMPORARY, 0), unbound(TEMPORARY), RESOURCE, R),
         (null(PERSISTENT, 8), resource(PERSISTENT, 8, GOOD), RESOURCE),
@@ -257,18 +268,25 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     "DML-COMPILE-op-device": [(Compilation(True, False, 0), Compilation(True, True, 0), "op")],
     "DML-COMPILE-flags": [(Compilation(True, True, 8), Compilation(True, True, 7), "flags")],
     "DML-INITIALIZER-operators-device": [
-        (InitializerOperators((True, False)), InitializerOperators((True,)), "operators[1]")
+        (
+            InitializerOperators((COMPILED, InitializerObject(False, True))),
+            InitializerOperators((COMPILED,)),
+            "operators[1]",
+        )
     ],
     "DML-TABLE-Dispatchable-null": [(table(given=False, required=None), table(), "Dispatchable")],
     "DML-TABLE-SizeInDescriptors": [(table(size=1), table(size=3), "SizeInDescriptors")],
     "DML-TABLE-handle": [(table(cpu=0), table(cpu=0, required=0, size=0), "CPUDescriptorHandle")],
     "DML-TABLE-Dispatchable": [(table(required=None), table(required=0), "Dispatchable")],
     "DML-TABLE-Dispatchable-device": [(table(own=False), table(), "Dispatchable")],
-    "DML-TABLE-empty": [(TableUse(filled=False), TableUse(filled=True), "")],
+    "DML-TABLE-empty": [
+        (EmptyTableUse(""), EmptyTableUse("wrong"), ""),
+        (Dispatch(filled=False), Dispatch(), ""),
+    ],
+    "DML-TABLE-empty-binding": [(EmptyTableUse("wrong"), EmptyTableUse(""), "")],
     "DML-DISPATCH-device": [(Dispatch(own=False), Dispatch(), "dispatchable")],
     "DML-DISPATCH-table": [
         (Dispatch(same=False), Dispatch(), "bindings"),
-        (Dispatch(current=False), Dispatch(), "bindings"),
     ],
     "DML-BINDING-persistent": [(Persistence(same=False), Persistence(same=True), RESOURCE)],
     "DML-BINDING-uninitialised": [(Initialization("it", 0, "execution"), Initialization("it", 1, "execution"), "it")],

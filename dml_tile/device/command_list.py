@@ -12,11 +12,11 @@ from typing import Final, NoReturn, Protocol, TypeVar
 from dml_tile.bindings.memory import Padding
 from dml_tile.bindings.resources import Direct3DDevice, uint
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
-from dml_tile.directml.enums import CommandListType
+from dml_tile.directml.enums import HRESULT, CommandListType
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Finding, Rule, Severity, bases_of, found_by
-from dml_tile.rules.device import REMOVAL_RULES, Removal
+from dml_tile.rules.device import REMOVAL_RULES, Creation, Removal, direct3d_device_is_present
 from dml_tile.simulation.calls import record, report_question, report_removal
 from dml_tile.simulation.process import PROCESS
 from dml_tile.simulation.target import complaint, resolve
@@ -115,6 +115,18 @@ class Lifetime:
         if self._removal is not None:
             report_question(self)
         return self._removal
+
+    def removed_reason(self) -> HRESULT:
+        """Return the reason of GetDeviceRemovedReason; the first that is that of the Direct3D device stays."""
+        with self.lock:
+            reason = self.direct3d_device.removed_reason
+            if self._removal is None and reason:
+                host = Creation(0, None, reason)
+                self._removal = Removal(
+                    "ID3D12Device", tuple(self.findings((direct3d_device_is_present,), host)), reason
+                )
+        removal = self.removal
+        return removal.reason if removal is not None else HRESULT.S_OK
 
     @property
     def removing_call(self) -> str:

@@ -48,7 +48,8 @@ class Device:
     later call; without it, they return as in C, and ``removal`` says why.
 
     ``direct3d_device`` is the device of Direct3D 12 to create it on; None creates one. Once that is removed, dispatches
-    do nothing, and everything else goes on as before, as in the runtime.
+    do nothing, and everything else goes on, as in the runtime, until GetDeviceRemovedReason is called; then the device
+    is removed.
 
     A device may be used from many threads. One whose target was not named, made in another test or before all tests,
     raises TargetError in a test of pytest at another target: something kept it, as ``lru_cache`` does.
@@ -106,9 +107,11 @@ class Device:
         return self._lifetime.removal
 
     def get_device_removed_reason(self) -> HRESULT:
-        """Return DXGI_ERROR_DEVICE_REMOVED if a call removed the device, else the Direct3D device's own reason."""
-        removed = self._lifetime.removal is not None
-        return HRESULT.DXGI_ERROR_DEVICE_REMOVED if removed else self.direct3d_device.removed_reason
+        """Return DXGI_ERROR_DEVICE_REMOVED if a call removed the device, else the Direct3D device's own reason.
+
+        The first reason stays. With the Direct3D device's, this device is removed from then on.
+        """
+        return self._lifetime.removed_reason()
 
     @overload
     def check_feature_support(
@@ -177,8 +180,8 @@ class Device:
     def create_operator_initializer(self, operators: Iterable[CompiledOperator] | None = ()) -> OperatorInitializer:
         """Return an initializer of the operators, in this order.
 
-        Raises DmlError for None, which stands for a null array, and for an operator of another device, unless
-        ``against`` is ``"runtime"``.
+        Raises DmlError for None, which stands for a null array, for None in it, and for an object that is not compiled,
+        or of another device.
         """
         call = "CreateOperatorInitializer"
         self._lifetime.require_present(call)

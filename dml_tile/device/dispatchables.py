@@ -27,7 +27,7 @@ from dml_tile.execution.executor import mover_of_tile
 from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import why_never_executed
-from dml_tile.rules.device import INITIALIZER_RULES, InitializerOperators
+from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject, InitializerOperators
 
 _DESCRIPTORS_OF_A_TILE: Final = 2
 """One for its input or its persistent resource, one for its output."""
@@ -115,7 +115,6 @@ class OperatorInitializer:
 
     def __init__(self, lifetime: Lifetime, operators: Iterable[CompiledOperator] | None, call: str) -> None:
         self.lifetime = lifetime
-        self.resets = 0
         self._set_operators(operators, call)
         self.persistent_slot = _INITIALIZER_PERSISTENT_SLOT
         self.temporary_slot = _NO_TEMPORARY
@@ -125,14 +124,13 @@ class OperatorInitializer:
         return _INITIALIZER_PROPERTIES
 
     def reset(self, operators: Iterable[CompiledOperator] | None = ()) -> None:
-        """Replace the operators. Binding tables that were made before cannot be used any more.
+        """Replace the operators. Binding tables keep what is bound to them; what the new operators need is bound anew.
 
-        Also works after the device was removed. Raises DmlError for None, which stands for a null array, and for an
-        operator of another device, unless the device's ``against`` is ``"runtime"``; TypeError for anything but
-        compiled operators. Not thread-safe.
+        Also works after the device was removed. Raises DmlError for None, which stands for a null array, for None in
+        it, and for an object that is not compiled, or of another device; TypeError for any other object. Not
+        thread-safe.
         """
         self._set_operators(operators, "Reset")
-        self.resets += 1
 
     def _set_operators(self, operators: Iterable[CompiledOperator] | None, call: str) -> None:
         if operators is None:
@@ -141,11 +139,8 @@ class OperatorInitializer:
         if not isinstance(operators, Iterable):
             raise TypeError(f"a sequence of operators was expected, not a {type(operators).__name__}")
         operators = tuple(operators)
-        for operator in operators:
-            if not isinstance(operator, CompiledOperator):
-                raise TypeError(f"a CompiledOperator was expected, not a {type(operator).__name__}")
-        targets = InitializerOperators(tuple(operator.lifetime is self.lifetime for operator in operators))
-        self.lifetime.require(call, INITIALIZER_RULES, targets)
+        objects = InitializerOperators(tuple(self._object(operator) for operator in operators))
+        self.lifetime.require(call, INITIALIZER_RULES, objects)
         self.lifetime.record(call)
         self.operators = operators
         self.input_slots = tuple(
@@ -156,6 +151,13 @@ class OperatorInitializer:
             Slot.resource(f"operators[{i}].PersistentResource", INITIALIZER_OUTPUT, size)
             for i, size in enumerate(op.get_binding_properties().persistent_resource_size for op in operators)
         )
+
+    def _object(self, operator: CompiledOperator | None) -> InitializerObject | None:
+        if operator is None:
+            return None
+        if not isinstance(operator, CompiledOperator | Operator | OperatorInitializer):
+            raise TypeError(f"a CompiledOperator was expected, not a {type(operator).__name__}")
+        return InitializerObject(operator.lifetime is self.lifetime, isinstance(operator, CompiledOperator))
 
 
 Dispatchable: TypeAlias = CompiledOperator | OperatorInitializer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.bindings.memory import POISON, Bytes
@@ -26,8 +27,11 @@ class _Access(NamedTuple):
     slot: Slot
     binding: BufferBinding | None
 
-    def point(self, stage: BindingStage, unnoticed: str = "") -> BindPoint:
-        return BindPoint(self.slot.name, stage == "initialisation", stage, self.binding is not None, unnoticed)
+    unnoticed: str = ""
+    """The reason why DirectML does not notice a missing binding; empty if it does."""
+
+    def point(self, stage: BindingStage) -> BindPoint:
+        return BindPoint(self.slot.name, stage == "initialisation", stage, self.binding is not None, self.unnoticed)
 
     @property
     def span(self) -> Span | None:
@@ -83,13 +87,17 @@ class Execution:
     def _accesses(self) -> tuple[_Access, _Access]:
         compiled, table = self._compiled, self._table
         is_own_table = table.dispatchable is compiled  # unless it was reset since
+        unnoticed = "DirectML does not notice: the descriptors are volatile" if self._is_volatile else ""
         slot = compiled.persistent_slot if compiled.owns_input else compiled.input_slots[0]
-        bound = (table.persistent if compiled.owns_input else table.inputs[0]) if is_own_table else None
-        return _Access(slot, bound), _Access(compiled.output_slots[0], table.outputs[0] if is_own_table else None)
+        bound = table.persistent if compiled.owns_input else next(iter(table.inputs), None)
+        output = next(iter(table.outputs), None)
+        return (
+            _Access(slot, bound if is_own_table else None, unnoticed),
+            _Access(compiled.output_slots[0], output if is_own_table else None, unnoticed),
+        )
 
     def _missing(self, accesses: Sequence[_Access]) -> list[Finding]:
-        unnoticed = "DirectML does not notice: the descriptors are volatile" if self._is_volatile else ""
-        points = (access.point("execution", unnoticed) for access in accesses if access.binding is None)
+        points = (access.point("execution") for access in accesses if access.binding is None)
         return [finding for point in points for finding in self._lifetime.findings(BIND_POINT_RULES, point)]
 
 
@@ -99,15 +107,16 @@ class OperatorsInitialization:
     def __init__(self, lifetime: Lifetime, initializer: OperatorInitializer, table: BindingTable) -> None:
         self._lifetime = lifetime
         self._operators = initializer.operators
+        bound_before_reset = "DirectML notices only whether anything is bound"
+        unseen = [bound_before_reset if bound else "" for bound in (table.inputs, table.outputs)]
         self._owned = [
-            (compiled, _Access(input_slot, source), _Access(output_slot, persistent))
+            (compiled, _Access(input_slot, source, unseen[0]), _Access(output_slot, persistent, unseen[1]))
             for compiled, input_slot, output_slot, source, persistent in zip(
                 initializer.operators,
                 initializer.input_slots,
                 initializer.output_slots,
-                table.inputs,
-                table.outputs,
-                strict=True,
+                *(chain(bound, repeat(None)) for bound in (table.inputs, table.outputs)),  # another number before Reset
+                strict=False,
             )
             if compiled.owns_input
         ]
@@ -142,8 +151,7 @@ class OperatorsInitialization:
         with self._lifetime.lock:
             for i, compiled in enumerate(self._operators):
                 states.append(Initialization(f"operators[{i}]", compiled.initialisations, "initialisation"))
-                if compiled.lifetime is self._lifetime:  # another device counts its own
-                    compiled.initialisations += 1
+                compiled.initialisations += 1
         return states
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Final
 
 from dml_tile.device.command_list import IMMEDIATE, CommandList, Lifetime
-from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
+from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator
 from dml_tile.device.dispatches import Execution, OperatorsInitialization, RecordedDispatch
 from dml_tile.device.table import BindingTable
-from dml_tile.rules.dispatch import DISPATCH_RULES, ORDINARY_DISPATCH, TABLE_USE_RULES, Dispatch, TableUse
+from dml_tile.directml.enums import CommandListType
+from dml_tile.rules.dispatch import DISPATCH_RULES, ORDINARY_DISPATCH, Dispatch
 
 _CALL: Final = "RecordDispatch"
 
@@ -41,29 +42,29 @@ class CommandRecorder:
         _require_kinds(dispatchable, bindings, command_list)
         if lifetime.is_removed(_CALL):
             return
-        if dispatchable is None or bindings is None or command_list is None:
-            given = Dispatch(dispatchable is not None, bindings is not None, command_list=command_list is not None)
-            lifetime.require(_CALL, DISPATCH_RULES, given)
-            raise AssertionError("a null pointer is a crash by any contract")
-        if bindings.dispatchable is None:
-            lifetime.require(_CALL, TABLE_USE_RULES, TableUse(filled=False))
         dispatch = Dispatch(
-            own=dispatchable.lifetime is lifetime and bindings.lifetime is lifetime,
-            same=bindings.dispatchable is dispatchable,
-            current=not isinstance(dispatchable, OperatorInitializer) or bindings.resets == dispatchable.resets,
-            list_type=command_list.type,
-            is_graphics=command_list.is_graphics,
+            dispatchable is not None,
+            bindings is not None,
+            own=all(each is None or each.lifetime is lifetime for each in (dispatchable, bindings)),
+            same=bindings is None or bindings.dispatchable in (dispatchable, None),
+            filled=bindings is None or bindings.dispatchable is not None,
+            command_list=command_list is not None,
+            list_type=command_list.type if command_list is not None else CommandListType.DIRECT,
+            is_graphics=command_list is None or command_list.is_graphics,
         )
         desc = dispatchable.desc if isinstance(dispatchable, CompiledOperator) else None
         if dispatch != ORDINARY_DISPATCH and (findings := lifetime.findings(DISPATCH_RULES, dispatch)):
             lifetime.remove(_CALL, findings, desc)
             return
+        assert dispatchable is not None
+        assert bindings is not None
+        assert command_list is not None
         recorded: RecordedDispatch = (
             Execution(lifetime, dispatchable, bindings)
             if isinstance(dispatchable, CompiledOperator)
             else OperatorsInitialization(lifetime, dispatchable, bindings)
         )
-        if command_list is IMMEDIATE:
+        if command_list is IMMEDIATE and not lifetime.direct3d_device.removed_reason:
             recorded.execute(_CALL)
         elif missing := recorded.missing():
             lifetime.remove(_CALL, missing, desc)

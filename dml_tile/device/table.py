@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from dml_tile.bindings.resources import BindingLike, BufferBinding, binding_desc, bindings_of, uint
+from dml_tile.bindings.resources import (
+    BindingDesc,
+    BindingLike,
+    BufferArrayBinding,
+    BufferBinding,
+    binding_desc,
+    bindings_of,
+    uint,
+)
 from dml_tile.bindings.slots import INITIALIZER_INPUT, BindingCount, BindPoint, BoundRange, Slot, SlotBinding
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import Lifetime
@@ -18,10 +26,10 @@ from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operat
 from dml_tile.directml.enums import BindingType
 from dml_tile.findings import Finding
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_COUNT_RULES, RANGE_RULES, SLOT_RULES, is_ordinary_binding
-from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, TableUse, is_ordinary_table
+from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, EmptyTableUse, TableRequest, is_ordinary_table
 
 Bindings: TypeAlias = list[BufferBinding | None]
-"""A binding for each slot, None where nothing is bound."""
+"""A binding for each slot, None where nothing is needed; empty where nothing is bound."""
 
 SOME_HANDLE: Final = 0x1000
 """A descriptor handle that is not null; there is no descriptor heap here."""
@@ -54,8 +62,6 @@ class BindingTable:
     """
 
     dispatchable: Dispatchable | None
-    resets: int
-    """The number of resets of the dispatchable, if it is an initializer, when the table was made for it."""
     inputs: Bindings
     outputs: Bindings
     persistent: BufferBinding | None
@@ -75,39 +81,45 @@ class BindingTable:
     def bind_inputs(self, bindings: Sequence[BindingLike] | None) -> None:
         """Bind all inputs: one buffer for an operator, an array of one buffer for each operator of an initializer.
 
-        ``None`` unbinds them. Raises DmlError where DirectML would crash, or if the device raises removals.
+        An empty sequence unbinds them; ``None`` is a null array, which removes the device where there are inputs.
+        Raises DmlError where DirectML would crash, or if the device raises removals.
         """
-        if dispatchable := self._usable_dispatchable("BindInputs"):
-            self.inputs = self._bind("BindInputs", bindings, dispatchable.input_slots, self.inputs)
+        given = None if bindings is None else bindings_of(bindings)
+        if dispatchable := self._usable_dispatchable("BindInputs", given):
+            self.inputs = self._bind("BindInputs", given, dispatchable, dispatchable.input_slots, self.inputs)
 
     def bind_outputs(self, bindings: Sequence[BindingLike] | None) -> None:
         """Bind all outputs: one buffer for an operator, the operators' persistent resources for an initializer.
 
-        ``None`` unbinds them. Raises DmlError where DirectML would crash, or if the device raises removals.
+        An empty sequence unbinds them; ``None`` is a null array, which removes the device where there are outputs.
+        Raises DmlError where DirectML would crash, or if the device raises removals.
         """
-        if dispatchable := self._usable_dispatchable("BindOutputs"):
-            self.outputs = self._bind("BindOutputs", bindings, dispatchable.output_slots, self.outputs)
+        given = None if bindings is None else bindings_of(bindings)
+        if dispatchable := self._usable_dispatchable("BindOutputs", given):
+            self.outputs = self._bind("BindOutputs", given, dispatchable, dispatchable.output_slots, self.outputs)
 
     def bind_temporary_resource(self, binding: BindingLike | None) -> None:
         """Bind an empty temporary resource: no tile needs one. None is a null pointer, at which DirectML crashes.
 
         Raises DmlError where DirectML would crash, or if the device raises removals.
         """
-        if dispatchable := self._usable_dispatchable("BindTemporaryResource"):
-            self._bind_one("BindTemporaryResource", binding, dispatchable.temporary_slot, None)
+        given = None if binding is None else binding_desc(binding)
+        if dispatchable := self._usable_dispatchable("BindTemporaryResource", [given]):
+            self._bind_one("BindTemporaryResource", given, dispatchable, dispatchable.temporary_slot, None)
 
     def bind_persistent_resource(self, binding: BindingLike | None) -> None:
         """Bind the buffer that was an output of the operator's initialisation, if its input is OWNED_BY_DML.
 
         None is a null pointer, at which DirectML crashes. Raises DmlError there, or if the device raises removals.
         """
-        if dispatchable := self._usable_dispatchable("BindPersistentResource"):
+        given = None if binding is None else binding_desc(binding)
+        if dispatchable := self._usable_dispatchable("BindPersistentResource", [given]):
             self.persistent = self._bind_one(
-                "BindPersistentResource", binding, dispatchable.persistent_slot, self.persistent
+                "BindPersistentResource", given, dispatchable, dispatchable.persistent_slot, self.persistent
             )
 
     def _set_desc(self, desc: BindingTableDesc | None, call: str) -> None:
-        dispatchable, resets = None, 0
+        dispatchable = None
         if desc is not None and not isinstance(desc, BindingTableDesc):
             raise TypeError(f"a BindingTableDesc was expected, not a {type(desc).__name__}")
         if desc is not None:
@@ -123,32 +135,35 @@ class BindingTable:
             )
             if not is_ordinary_table(request):
                 self.lifetime.require(call, TABLE_RULES, request)
-            resets = dispatchable.resets if isinstance(dispatchable, OperatorInitializer) else 0
         self.dispatchable = dispatchable
-        self.resets = resets
-        self.inputs = [None] * len(dispatchable.input_slots if dispatchable else ())
-        self.outputs = [None] * len(dispatchable.output_slots if dispatchable else ())
+        self.inputs = []
+        self.outputs = []
         self.persistent = None
         self.lifetime.record(call, self._desc)
 
-    def _usable_dispatchable(self, call: str) -> Dispatchable | None:
-        """Return the dispatchable that the table was made for, or None if the device was removed."""
+    def _usable_dispatchable(self, call: str, given: Sequence[BindingDesc | None] | None) -> Dispatchable | None:
+        """Return the dispatchable that the table was made for, or None if the device is removed."""
         if self.lifetime.is_removed(call):
             return None
         if self.dispatchable is None:
-            self.lifetime.require(call, TABLE_USE_RULES, TableUse(filled=False))
+            use = EmptyTableUse(_malformed(given))
+            self.lifetime.remove(call, self.lifetime.findings(TABLE_USE_RULES, use))
         return self.dispatchable
 
     def _bind(
-        self, call: str, bindings: Sequence[BindingLike] | None, slots: Sequence[Slot], before: Bindings
+        self,
+        call: str,
+        given: Sequence[BindingDesc] | None,
+        dispatchable: Dispatchable,
+        slots: Sequence[Slot],
+        before: Bindings,
     ) -> Bindings:
-        """Return the bindings after a call: none if ``bindings`` is None, those of ``before`` if one is wrong."""
-        given = None if bindings is None else bindings_of(bindings)
+        """Return the bindings after a call: those of ``before`` if one is wrong."""
         findings = self.lifetime.findings(
             BINDING_COUNT_RULES, BindingCount(None if given is None else len(given), len(slots))
         )
         pairs = zip(slots, given or (), strict=False) if not findings else ()
-        bound = [SlotBinding(slot, desc, self.lifetime.direct3d_device) for slot, desc in pairs]
+        bound = [SlotBinding(slot, desc, dispatchable.lifetime.direct3d_device) for slot, desc in pairs]
         for one in bound:
             _require_matching_elements(one)
             findings += self._findings(one)
@@ -156,12 +171,12 @@ class BindingTable:
             self.lifetime.remove(call, findings, self._desc)
             return before
         self.lifetime.record(call, self._desc)
-        return [(range_ := one.range) and range_[0] for one in bound] or [None] * len(slots)
+        return [(range_ := one.range) and range_[0] for one in bound]
 
     def _bind_one(
-        self, call: str, binding: BindingLike | None, slot: Slot, before: BufferBinding | None
+        self, call: str, given: BindingDesc | None, dispatchable: Dispatchable, slot: Slot, before: BufferBinding | None
     ) -> BufferBinding | None:
-        bound = SlotBinding(slot, None if binding is None else binding_desc(binding), self.lifetime.direct3d_device)
+        bound = SlotBinding(slot, given, dispatchable.lifetime.direct3d_device)
         if findings := self._findings(bound):
             self.lifetime.remove(call, findings, self._desc)
             return before
@@ -182,6 +197,26 @@ class BindingTable:
             range_, _ = bound.range
             findings += self.lifetime.findings(RANGE_RULES, BoundRange(bound.slot, range_.size_in_bytes, range_.offset))
         return findings
+
+
+def _malformed(given: Sequence[BindingDesc | None] | None) -> str:
+    """Return what the runtime sees to be wrong before it looks for the dispatchable, which it does at a buffer."""
+    if given is None:
+        return "null was provided for the array of bindings"
+    for i, binding in enumerate(given):
+        if binding is None or binding.type == BindingType.NONE:
+            continue
+        if binding.type not in (BindingType.BUFFER, BindingType.BUFFER_ARRAY):
+            return f"the Type of binding {i} is {binding.type}"
+        described = binding.desc.bindings if isinstance(binding.desc, BufferArrayBinding) else binding.desc
+        if described is None:
+            return f"binding {i} is described by null"
+        for one in [described] if isinstance(described, BufferBinding) else described:
+            if one.buffer is not None:
+                return ""
+            if not one.is_empty:
+                return f"binding {i} has an Offset or SizeInBytes, but its Buffer is null"
+    return ""
 
 
 def _require_matching_elements(bound: SlotBinding) -> None:

@@ -98,7 +98,7 @@ def offset_is_aligned(binding: BoundRange, target: Target) -> Iterator[Violation
     "DML-BINDING-count",
     basis=CONTRACT,
     url=BIND_INPUTS_PAGE,
-    says="There are as many bindings as tensors, or as operators of an initializer; no array at all unbinds.",
+    says="There are as many bindings as tensors, or as operators of an initializer; 0 unbind.",
     hresult=REMOVED,
 )
 def count_is_right(count: BindingCount, target: Target) -> Iterator[Violation]:
@@ -113,7 +113,7 @@ def count_is_right(count: BindingCount, target: Target) -> Iterator[Violation]:
     basis=CONTRACT,
     url=BINDING_DESC_PAGE,
     says="A tensor and a resource are bound as DML_BINDING_TYPE_BUFFER, the inputs of an operator that is initialised "
-    "as DML_BINDING_TYPE_BUFFER_ARRAY.",
+    "as DML_BINDING_TYPE_BUFFER_ARRAY. The runtime takes an array of 0 bindings for nothing where nothing is needed.",
     hresult=REMOVED,
 )
 def binding_type_fits(bound: SlotBinding, target: Target) -> Iterator[Violation]:
@@ -121,9 +121,16 @@ def binding_type_fits(bound: SlotBinding, target: Target) -> Iterator[Violation]
     if bound.desc is not None and bound.desc.type not in (BindingType.NONE, expected):
         given = bound.desc.type
         name = f"DML_BINDING_TYPE_{given.name}" if isinstance(given, BindingType) else str(given)
+        nothing = (
+            bound.desc.desc == BufferArrayBinding(())
+            and not bound.slot.size_in_bytes
+            and bound.slot.kind != INITIALIZER_PERSISTENT
+        )
         yield Violation(
             f"{bound.name}.Type",
-            f"{name} was provided, but DML_BINDING_TYPE_{expected.name} was expected",
+            f"{name} was provided, but DML_BINDING_TYPE_{expected.name} was expected"
+            f"{' (DirectML takes an array of 0 bindings for nothing)' if nothing else ''}",
+            basis=Basis.DOCUMENTED if nothing else None,
         )
 
 

@@ -44,10 +44,14 @@ class FeatureQuery:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The reason for a device's removal: the call that removed it and the findings of that call."""
+    """The reason for a device's removal: the call that removed it and the findings of that call.
+
+    ``reason`` is that of GetDeviceRemovedReason.
+    """
 
     call: str
     findings: tuple[Finding, ...]
+    reason: HRESULT = HRESULT.DXGI_ERROR_DEVICE_REMOVED
 
     def __str__(self) -> str:
         return f"{self.call}: {'; '.join(map(str, self.findings))}"
@@ -61,10 +65,17 @@ class Compilation(NamedTuple):
     flags: int
 
 
-class InitializerOperators(NamedTuple):
-    """The operators of an initializer; ``own`` is False for each of another device, None for a null array."""
+class InitializerObject(NamedTuple):
+    """An element of an initializer's array: the device that it belongs to, and its kind."""
 
-    own: tuple[bool, ...] | None
+    own: bool
+    compiled: bool
+
+
+class InitializerOperators(NamedTuple):
+    """The array of an initializer's operators, with None for a null element; None for a null array."""
+
+    objects: tuple[InitializerObject | None, ...] | None
 
 
 @rule(
@@ -211,23 +222,39 @@ def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterato
     "DML-INITIALIZER-operators-null",
     basis=CONTRACT,
     url=CREATE_INITIALIZER_PAGE,
-    says="The array of an initializer's operators is null only where there are none.",
+    says="The array of an initializer's operators is null only where there are none, and none of them is null.",
 )
 def operators_are_given(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
-    if operators.own is None:
+    if operators.objects is None:
         yield Violation("operators", "null was provided, but an array of operators was expected")
+    for i, operator in enumerate(operators.objects or ()):
+        if operator is None:
+            yield Violation(f"operators[{i}]", "null was provided, but a compiled operator was expected")
 
 
 @rule(
     "DML-INITIALIZER-operators-device",
-    basis=Basis.DOCUMENTED,
+    basis=CONTRACT,
     url=CREATE_INITIALIZER_PAGE,
     says="The operators of an initializer were compiled by the same device.",
 )
 def operators_belong_to_device(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
-    for i, own in enumerate(operators.own or ()):
-        if not own:
+    for i, operator in enumerate(operators.objects or ()):
+        if operator is not None and not operator.own:
             yield Violation(f"operators[{i}]", "the operator was compiled by another device")
+
+
+@rule(
+    "DML-INITIALIZER-operators",
+    basis=CONTRACT,
+    url=CREATE_INITIALIZER_PAGE,
+    says="The operators of an initializer are compiled.",
+    hresult=HRESULT.E_NOINTERFACE,
+)
+def operators_are_compiled(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
+    for i, operator in enumerate(operators.objects or ()):
+        if operator is not None and not operator.compiled:
+            yield Violation(f"operators[{i}]", "an IDMLCompiledOperator was expected", "compile the operator first")
 
 
 def _level(value: int) -> str:
@@ -250,4 +277,5 @@ COMPILATION_RULES: Final[tuple[Rule[Compilation], ...]] = (
 INITIALIZER_RULES: Final[tuple[Rule[InitializerOperators], ...]] = (
     operators_are_given,
     operators_belong_to_device,
+    operators_are_compiled,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from dml_tile.directml.enums import HRESULT, CommandListType
 from dml_tile.directml.pages import (
@@ -29,25 +29,28 @@ class TableRequest(NamedTuple):
     size_in_descriptors: int
 
 
-class TableUse(NamedTuple):
-    """A call of a binding table, and whether the table was made for anything."""
+class EmptyTableUse(NamedTuple):
+    """A call that binds to a table that was made for nothing.
 
-    filled: bool
+    ``malformed`` says what is wrong with a binding by itself, which the runtime sees before the empty table.
+    """
+
+    malformed: str
 
 
 class Dispatch(NamedTuple):
     """A call of RecordDispatch.
 
     ``dispatchable``, ``table`` and ``command_list`` are False for null pointers, ``own`` for objects of another device,
-    ``same`` for a table that was made for another object, ``current`` for one that was made before the initializer's
-    last Reset, ``is_graphics`` for a list that is no ID3D12GraphicsCommandList.
+    ``same`` for a table that was made for another object, ``filled`` for one that was made for none, ``is_graphics``
+    for a list that is no ID3D12GraphicsCommandList.
     """
 
     dispatchable: bool = True
     table: bool = True
     own: bool = True
     same: bool = True
-    current: bool = True
+    filled: bool = True
     command_list: bool = True
     list_type: int = CommandListType.DIRECT
     is_graphics: bool = True
@@ -153,9 +156,22 @@ def dispatchable_belongs_to_device(request: TableRequest, target: Target) -> Ite
     hresult=None,
     crash=True,
 )
-def table_is_made_for_something(use: TableUse, target: Target) -> Iterator[Violation]:
-    if not use.filled:
+def table_is_made_for_something(use: EmptyTableUse | Dispatch, target: Target) -> Iterator[Violation]:
+    if not (use.malformed if isinstance(use, EmptyTableUse) else use.filled):
         yield Violation("", "the table is empty; DirectML would crash", "Reset it with a DML_BINDING_TABLE_DESC")
+
+
+@rule(
+    "DML-TABLE-empty-binding",
+    basis=CONTRACT,
+    url=CREATE_TABLE_PAGE,
+    says="Nothing is bound to an empty table. The runtime crashes, unless a binding is wrong by itself, such as a null "
+    "buffer with an Offset: it removes the device.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def binding_to_an_empty_table_is_well_formed(use: EmptyTableUse, target: Target) -> Iterator[Violation]:
+    if use.malformed:
+        yield Violation("", f"the table is empty, and {use.malformed}", "Reset it with a DML_BINDING_TABLE_DESC")
 
 
 @rule(
@@ -163,14 +179,14 @@ def table_is_made_for_something(use: TableUse, target: Target) -> Iterator[Viola
     basis=CONTRACT,
     url=DISPATCH_PAGE,
     says="RecordDispatch is called with a command list, a dispatchable and a binding table; the runtime crashes at a "
-    "null pointer.",
+    "null pointer. It compares the devices of the objects before it looks for the other two.",
     hresult=None,
     crash=True,
 )
 def dispatch_is_complete(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
     given_pointers = (dispatch.command_list, dispatch.dispatchable, dispatch.table)
     for name, given in zip(("commandList", "dispatchable", "bindings"), given_pointers, strict=True):
-        if not given:
+        if not given and (name == "dispatchable" or dispatch.own):
             yield Violation(name, "null was provided; DirectML would crash")
 
 
@@ -190,31 +206,38 @@ def objects_belong_to_one_device(dispatch: Dispatch, target: Target) -> Iterator
     "DML-DISPATCH-table",
     basis=CONTRACT,
     url=DISPATCH_PAGE,
-    says="The binding table was made for the dispatched object, for an initializer after its last Reset.",
+    says="The binding table was made for the dispatched object.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def table_belongs_to_dispatchable(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
     if not dispatch.same:
         yield Violation("bindings", "the table was made for another object")
-    elif not dispatch.current:
-        yield Violation("bindings", "the initializer was Reset after the table was made", "Reset the table too")
 
 
 @rule(
     "DML-DISPATCH-command-list",
     basis=CONTRACT,
     url=DISPATCH_PAGE,
-    says="The command list is an ID3D12GraphicsCommandList of type DIRECT or COMPUTE.",
+    says="The command list is of type DIRECT or COMPUTE.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
-def command_list_takes_dispatches(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
-    expected = "DIRECT or COMPUTE was expected"
-    if not dispatch.is_graphics:
-        yield Violation("commandList", f"it is no ID3D12GraphicsCommandList, but one of type {expected}")
-    elif dispatch.list_type not in (CommandListType.DIRECT, CommandListType.COMPUTE):
+def command_list_has_a_type_for_dispatches(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
+    if dispatch.list_type not in (CommandListType.DIRECT, CommandListType.COMPUTE):
         known = dispatch.list_type in CommandListType._value2member_map_
         given = CommandListType(dispatch.list_type).name if known else str(dispatch.list_type)
-        yield Violation("commandList", f"its type is {given}, but {expected}")
+        yield Violation("commandList", f"its type is {given}, but DIRECT or COMPUTE was expected")
+
+
+@rule(
+    "DML-DISPATCH-graphics-list",
+    basis=CONTRACT,
+    url=DISPATCH_PAGE,
+    says="The command list is an ID3D12GraphicsCommandList.",
+    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+)
+def command_list_is_graphics(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
+    if not dispatch.is_graphics:
+        yield Violation("commandList", "it is no ID3D12GraphicsCommandList")
 
 
 class Persistence(NamedTuple):
@@ -265,17 +288,22 @@ def operator_is_initialised_once(initialization: Initialization, target: Target)
 
 TABLE_RULES: Final[tuple[Rule[TableRequest], ...]] = (
     dispatchable_is_given,
+    dispatchable_can_be_dispatched,
     descriptors_are_enough,
     handles_are_given,
-    dispatchable_can_be_dispatched,
     dispatchable_belongs_to_device,
 )
-TABLE_USE_RULES: Final[tuple[Rule[TableUse], ...]] = (table_is_made_for_something,)
-DISPATCH_RULES: Final[tuple[Rule[Dispatch], ...]] = (
+TABLE_USE_RULES: Final[tuple[Rule[Any], ...]] = (
+    table_is_made_for_something,
+    binding_to_an_empty_table_is_well_formed,
+)
+DISPATCH_RULES: Final[tuple[Rule[Any], ...]] = (
     dispatch_is_complete,
     objects_belong_to_one_device,
+    command_list_has_a_type_for_dispatches,
+    table_is_made_for_something,
+    command_list_is_graphics,
     table_belongs_to_dispatchable,
-    command_list_takes_dispatches,
 )
 PERSISTENCE_RULES: Final[tuple[Rule[Persistence], ...]] = (persistent_resource_is_the_initialised_one,)
 INITIALIZATION_RULES: Final[tuple[Rule[Initialization], ...]] = (operator_is_initialised, operator_is_initialised_once)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from dml_tile.descriptors.tile import DATA_TYPE, OperatorDesc, TileOperatorDesc, type_name
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, UINT_MAX, FeatureLevel, OperatorType
-from dml_tile.directml.operators import operator_name
+from dml_tile.directml.operators import OPERATORS, operator_name
 from dml_tile.directml.pages import OPERATOR_PAGE, TILE_PAGE
 from dml_tile.directml.targets import DIRECTML_VERSIONS, TILE_SUPPORT, Target
 from dml_tile.findings import CONTRACT, Basis, Rule, Severity, Violation, rule
@@ -16,8 +16,6 @@ from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced
 
 _EVER_SUPPORTED: Final = TILE_SUPPORT[-1].data_types
-_FIRST_IMPOSSIBLE_TYPE: Final = 1000
-"""The enumerators of DML_OPERATOR_TYPE are far below."""
 _PRIVATE_TYPES: Final = range(0x80000000, 0x80000020)
 """Operators of the library's own; it takes a tile's description for one of theirs, and crashes at most of them."""
 _FIRST_UNSUPPORTED_TYPE: Final = 0xC0000000
@@ -51,7 +49,7 @@ def operator_is_given(operator: OperatorDesc | None, target: Target) -> Iterator
 def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if not operator or operator.type in _PRIVATE_TYPES:
         return
-    if operator.type == OperatorType.INVALID or _FIRST_IMPOSSIBLE_TYPE <= operator.type < _FIRST_UNSUPPORTED_TYPE:
+    if operator.type == OperatorType.INVALID or len(OPERATORS) <= operator.type < _FIRST_UNSUPPORTED_TYPE:
         yield Violation("Type", f"{int(operator.type)} is no operator; DML_OPERATOR_TILE (70) was expected")
 
 
@@ -76,7 +74,7 @@ def operator_type_is_not_too_large(operator: OperatorDesc | None, target: Target
     severity=Severity.NOTE,
 )
 def operator_is_a_tile(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
-    is_public = operator is not None and 0 < operator.type < _FIRST_IMPOSSIBLE_TYPE
+    is_public = operator is not None and 0 < operator.type < len(OPERATORS)
     if operator and operator.type != OperatorType.TILE and (is_public or operator.type in _PRIVATE_TYPES):
         yield Violation("Type", f"{operator_name(int(operator.type))} is not a tile; only tiles are checked")
 

@@ -203,6 +203,9 @@ CALLS: Final = {
     "DML-INITIALIZER-operators-device": Calls(
         "Device().create_operator_initializer([plain])", "device.create_operator_initializer([plain])"
     ),
+    "DML-INITIALIZER-operators": Calls(
+        "device.create_operator_initializer([operator])", "device.create_operator_initializer([plain])"
+    ),
     "DML-TABLE-Dispatchable-null": Calls(
         "device.create_binding_table(BindingTableDesc(None))", "device.create_binding_table(BindingTableDesc(plain))"
     ),
@@ -225,6 +228,14 @@ CALLS: Final = {
     "DML-TABLE-empty": Calls(
         "empty = device.create_binding_table(None)\nempty.bind_inputs([source])",
         "empty = device.create_binding_table(None)\nempty.reset(BindingTableDesc(plain))\nempty.bind_inputs([source])",
+    ),
+    "DML-TABLE-empty-binding": Calls(
+        "device.create_binding_table(None).bind_inputs([BufferBinding(None, 16, 0)])",
+        "device.create_binding_table(BindingTableDesc(plain)).bind_inputs([source])",
+    ),
+    "DML-DISPATCH-graphics-list": Calls(
+        "recorder.record_dispatch(plain, table, CommandList(is_graphics=False))",
+        "recorder.record_dispatch(plain, table, CommandList())",
     ),
     "DML-DISPATCH-command-list": Calls(
         "recorder.record_dispatch(plain, table, CommandList(3))",

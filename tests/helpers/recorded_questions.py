@@ -39,7 +39,7 @@ INITIALIZED: Final[dict[str, list[TileOperatorDesc]]] = {
     "owned int64": [row("INT64", [1, 1, 2, 3], [1, 1, 3, 3], **OWNED)],
 }
 NO_OPERATORS: Final = (
-    *(0, 1000, 1001, 12_345, 100_000, 0x7FFFFFFF, 0x80000020, 0xBFFFFFFF, 0xC0000000, 0xC0000001, 0xFFFFFFFE),
+    *(0, 178, 179, 1000, 1001, 12_345, 100_000, 0x7FFFFFFF, 0x80000020, 0xBFFFFFFF, 0xC0000000, 0xC0000001, 0xFFFFFFFE),
     0xFFFFFFFF,
 )
 """Types of operators that there are not."""

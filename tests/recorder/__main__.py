@@ -1,7 +1,8 @@
-"""The recorder's command line: ``python tests/recorder fetch|compare|ask|record``.
+"""The recorder's command line: ``python tests/recorder fetch|compare|lives|ask|record``.
 
 fetch    puts the releases of DirectML into a folder that git ignores, after a look at their licence
 compare  asks DirectML and the emulator about random descriptors, and shows where they disagree
+lives    makes the same random calls of devices of both, and shows where they differ
 ask      shows what the releases say to descriptors in files, beside what ``check`` says
 record   asks every question in tests/data again, and writes the answers anew
 
@@ -19,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:] = [str(ROOT), *(entry for entry in sys.path if Path(entry).resolve() != Path(__file__).resolve().parent)]
 
-from tests.recorder.commands import ask, compare, fetch, record  # noqa: E402 - the root is on the path only now
+from tests.recorder.commands import ask, compare, fetch, lives, record  # noqa: E402 - the root is on the path only now
 from tests.recorder.record import RECORDED  # noqa: E402
 from tests.recorder.releases import LEVELS, Release, missing, release_of  # noqa: E402
 from tests.recorder.stand_in import BuildError  # noqa: E402
@@ -39,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return fetch(releases)
             case "compare":
                 return compare(releases, options.count, options.seed, options.show, options.workers)
+            case "lives":
+                return lives(releases, options.count, options.seed, options.show, options.workers)
             case "ask":
                 return ask(releases, options.file)
         return record(options.file)
@@ -70,19 +73,24 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     fetching = commands.add_parser("fetch", help="fetch the releases through pip, if their licence is MIT")
     comparing = commands.add_parser("compare", help="ask about random descriptors, and compare with the emulator")
-    comparing.add_argument(
-        "--count", type=_positive, default=20_000, help="how many descriptors (default: %(default)s)"
-    )
-    comparing.add_argument("--seed", type=int, default=0, help="which ones (default: %(default)s)")
-    comparing.add_argument("--show", type=int, default=5, help="how many disagreements to show (default: %(default)s)")
-    comparing.add_argument(
-        "--workers", type=_positive, default=os.cpu_count() or 1, help="how many processes (default: one for each CPU)"
-    )
+    living = commands.add_parser("lives", help="make random calls of devices, and compare with the emulator")
+    for command in (comparing, living):
+        command.add_argument("--count", type=_positive, default=20_000, help="how many (default: %(default)s)")
+        command.add_argument("--seed", type=int, default=0, help="which ones (default: %(default)s)")
+        command.add_argument(
+            "--show", type=int, default=5, help="how many disagreements to show (default: %(default)s)"
+        )
+        command.add_argument(
+            "--workers",
+            type=_positive,
+            default=os.cpu_count() or 1,
+            help="how many processes (default: one for each CPU)",
+        )
     asking = commands.add_parser("ask", help="ask about descriptors in files, as dml-tile check reads them")
     asking.add_argument("file", nargs="+")
     recording = commands.add_parser("record", help="write the recorded answers anew")
     recording.add_argument("file", nargs="*", type=_recorded_file, help="files of tests/data (default: all)")
-    for command in (fetching, comparing, asking):
+    for command in (fetching, comparing, living, asking):
         command.add_argument("--level", action="append", choices=LEVELS, help="a release; may be given several times")
     recording.set_defaults(level=None)
     return parser

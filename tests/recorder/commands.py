@@ -5,11 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import chain, zip_longest
-from typing import Final
+from typing import Final, TypeVar
 
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.errors import Problem
@@ -19,6 +19,9 @@ from dml_tile.readers.sources import expanded
 from dml_tile.rules.check import check
 from tests.recorder.compare import Batch, Disagreement, ask_runtime, batches, disagreements, smallest
 from tests.recorder.draws import draw
+from tests.recorder.life_draws import draw_life
+from tests.recorder.random_lives import LIVES_OF_A_WORKER as LIVES
+from tests.recorder.random_lives import Difference, differences, shortest
 from tests.recorder.record import DATA, RECORDED
 from tests.recorder.record import record as recorded
 from tests.recorder.releases import Release
@@ -39,26 +42,67 @@ def fetch(releases: Sequence[Release]) -> int:
 
 def compare(releases: Sequence[Release], count: int, seed: int, show: int, workers: int) -> int:
     """Compare the answers to random descriptors, and show the first disagreements, shrunk."""
+    return _compare(
+        "descriptors",
+        partial(_compared, releases),
+        batches(count, seed),
+        lambda found: described(smallest(found)),
+        releases,
+        count,
+        seed,
+        show,
+        workers,
+    )
+
+
+def _compared(releases: Sequence[Release], batch: Batch) -> list[Disagreement]:
+    return disagreements(list(draw(batch.size, batch.seed)), batch.adapter, releases)
+
+
+def lives(releases: Sequence[Release], count: int, seed: int, show: int, workers: int) -> int:
+    """Compare random lives of devices, and show the first that differ, shortened."""
+    numbers = [range(first, min(first + LIVES, count)) for first in range(0, count, LIVES)]
+    work = partial(_compared_lives, releases, seed)
+    return _compare("lives", work, numbers, lambda found: str(shortest(found)), releases, count, seed, show, workers)
+
+
+def _compared_lives(releases: Sequence[Release], seed: int, numbers: Sequence[int]) -> list[Difference]:
+    drawn = [draw_life(f"{seed}:{number}") for number in numbers]
+    return [found for release in releases for found in differences(drawn, release)]
+
+
+Found = TypeVar("Found", Disagreement, Difference)
+Questions = TypeVar("Questions")
+
+
+def _compare(
+    noun: str,
+    work: Callable[[Questions], list[Found]],
+    made: Sequence[Questions],
+    shown: Callable[[Found], str],
+    releases: Sequence[Release],
+    count: int,
+    seed: int,
+    show: int,
+    workers: int,
+) -> int:
+    """Compare batches in processes, show the first disagreements, and count them; returns the exit code."""
     begun = printed = time.monotonic()
-    made, found = batches(count, seed), list[Disagreement]()
+    found = list[Found]()
     with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
-        for number, disagreed in enumerate(pool.map(partial(_compared, releases), made), 1):
+        for number, disagreed in enumerate(pool.map(work, made), 1):
             found += disagreed
             if time.monotonic() - printed >= SECONDS_BETWEEN_LINES:
                 printed = time.monotonic()
                 done = f"{number} of {len(made)} batches, {len(found)} disagreements, {printed - begun:.0f} s"
                 print(done, file=sys.stderr, flush=True)
     for disagreement in found[:show]:
-        print(described(smallest(disagreement)), flush=True)
+        print(shown(disagreement), flush=True)
     for release in releases:
         total = sum(disagreement.release == release for disagreement in found)
-        print(f"{release.level}: {count} descriptors, {total} disagreements")
+        print(f"{release.level}: {count} {noun}, {total} disagreements")
     print(f"seed {seed}, {time.monotonic() - begun:.0f} s")
     return 1 if found else 0
-
-
-def _compared(releases: Sequence[Release], batch: Batch) -> list[Disagreement]:
-    return disagreements(list(draw(batch.size, batch.seed)), batch.adapter, releases)
 
 
 def described(found: Disagreement) -> str:

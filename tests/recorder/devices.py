@@ -118,8 +118,10 @@ class RealDevice:
         assert isinstance(desc, TileOperatorDesc)
         return RealOperator(address, desc)
 
-    def compile_operator(self, operator: RealOperator, flags: int = 0) -> RealCompiledOperator:
-        address = self.make(interfaces.COMPILE_OPERATOR, "IDMLCompiledOperator", operator.object, c_uint32(flags))
+    def compile_operator(self, operator: RealOperator | None, flags: int = 0) -> RealCompiledOperator:
+        given = operator and operator.object
+        address = self.make(interfaces.COMPILE_OPERATOR, "IDMLCompiledOperator", given, c_uint32(flags))
+        assert operator is not None
         return RealCompiledOperator(address, operator.desc)
 
     def create_operator_initializer(self, operators: Iterable[CompiledOperator] | None = ()) -> RealInitializer:
@@ -231,7 +233,9 @@ class Bindings:
 
 def resource(buffer: Buffer, direct3d_device: RealDirect3DDevice) -> int:
     """The address of a resource of the stand-in that is like a buffer of the emulator."""
-    owner = direct3d_device if buffer.direct3d_device is None else RealDirect3DDevice()
+    owner = buffer.direct3d_device or direct3d_device
+    if not isinstance(owner, RealDirect3DDevice):
+        owner = RealDirect3DDevice()
     made: int = stand_in().stand_in_resource(
         owner.host.address, buffer.size, buffer.heap, 0, 0, buffer.flags, buffer.dimension
     )
@@ -241,7 +245,7 @@ def resource(buffer: Buffer, direct3d_device: RealDirect3DDevice) -> int:
 def _addresses(operators: Iterable[Any] | None) -> tuple[c_uint32, Any]:
     if operators is None:
         return c_uint32(1), None
-    addresses = [operator.object.address for operator in operators]
+    addresses = [operator.object.address if operator is not None else 0 for operator in operators]
     return c_uint32(len(addresses)), (c_uint64 * max(len(addresses), 1))(*addresses)
 
 

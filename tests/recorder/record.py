@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from dml_tile.descriptors.tile import TileOperatorDesc
 from tests.helpers.recorded_answers import rows_of
-from tests.recorder import calls, lives
+from tests.recorder import calls, lives, random_lives
 from tests.recorder.compare import ask_runtime
 from tests.recorder.releases import RELEASES, release_of
 from tests.recorder.runtime import Adapter, Answer
@@ -75,10 +75,18 @@ def answered_lives(rows: Sequence[Row]) -> Iterator[Row]:
         yield {**row, "result": results[0]}
 
 
+def answered_random_lives(rows: Sequence[Row]) -> Iterator[Row]:
+    """What the calls of each life come to: one value where all releases agree, else one for each level."""
+    answers = [random_lives.real_results(rows, release) for release in RELEASES]
+    for row, *given in zip(rows, *answers, strict=True):
+        yield row | {"result": _merged(given)}
+
+
 def _merged(values: Sequence[Any]) -> Any:
     """One value where all that there are agree, else each by its level."""
     there = {release.level: value for release, value in zip(RELEASES, values, strict=True) if value is not None}
-    return next(iter(there.values())) if len(set(there.values())) == 1 else there
+    first, *others = there.values()
+    return there if any(other != first for other in others) else first
 
 
 RECORDED: Final[dict[str, Callable[[Sequence[Row]], Iterator[Row]]]] = {
@@ -90,4 +98,5 @@ RECORDED: Final[dict[str, Callable[[Sequence[Row]], Iterator[Row]]]] = {
     "device_6_2.jsonl": answered_calls,
     "api_6_2.jsonl": answered_calls,
     "binding.jsonl": answered_lives,
+    "lives.jsonl": answered_random_lives,
 }

@@ -1,0 +1,264 @@
+"""Plays a life of devices: calls, as JSON, of the emulator or of DirectML behind the emulator's interface.
+
+A call is a list: its name, and its arguments. An object is named by its kind and a number, modulo how many there are:
+``c3`` is a compiled operator, and a call without its object is skipped. Kinds: h a device of Direct3D 12, d an
+IDMLDevice, r a recorder, o an operator, c a compiled operator, i an initializer, t a binding table.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from dml_tile.bindings.resources import BindingLike
+from dml_tile.device import (
+    BindingDesc,
+    BindingTableDesc,
+    Buffer,
+    BufferArrayBinding,
+    BufferBinding,
+    CommandList,
+    Device,
+    Direct3DDevice,
+    OperatorInitializer,
+)
+from dml_tile.directml.enums import HRESULT, BindingType, Feature
+from dml_tile.errors import DmlError
+from tests.helpers.descriptors import page_tile, row
+
+Life = dict[str, Any]
+"""Its ``calls``, and whether it ``asks`` each device for its removed reason after each."""
+
+TILES: Final = (
+    page_tile(),
+    page_tile(InputTensor__Flags=1),
+    row("UINT8", [1, 1, 1, 3], [1, 1, 1, 2], InputTensor__Flags=1),
+    row("FLOAT16", [3], [3]),
+    page_tile(InputTensor__GuaranteedBaseOffsetAlignment=64),
+    page_tile(OutputTensor__GuaranteedBaseOffsetAlignment=512),
+    page_tile(InputTensor__TotalTensorSizeInBytes=30, InputTensor__Flags=1),
+    row("INT64", [2, 3], [2, 2]),
+    page_tile(OutputTensor__TotalTensorSizeInBytes=301),
+    row("INT8", [1, 1, 1, 5], [1, 1, 1, 1], InputTensor__Flags=1, InputTensor__TotalTensorSizeInBytes=9),
+    page_tile(Repeats=[1, 1, 3, 4]),
+    page_tile(OutputTensor__Flags=1),
+)
+"""The last two are refused."""
+
+CRASH: Final = "crash"
+SKIPPED: Final = "skipped"
+
+
+class SkipError(Exception):
+    """A call's object does not exist."""
+
+
+class Player:
+    """The objects of a life, on the emulator unless other devices are given."""
+
+    def __init__(
+        self,
+        make_host: Callable[[], Direct3DDevice],
+        make_device: Callable[[Any], Any],
+        note: Callable[[list[str]], None] = lambda results: None,
+    ) -> None:
+        self._make_host, self._make_device, self._note = make_host, make_device, note
+        self._objects: dict[str, list[Any]] = defaultdict(list)
+        self._hosts: dict[int, Direct3DDevice] = {}
+        self._made_for: dict[int, Any] = {}
+        """The dispatchable of a table, the operators of an initializer, by the identities of these."""
+        self.play_call("ID3D12Device")
+        self.play_call("DMLCreateDevice", "h0")
+        self.play_call("CreateCommandRecorder", "d0")
+
+    def play(self, life: Life) -> list[str]:
+        """Return what each call came to, until one crashes."""
+        results: list[str] = []
+        for name, *arguments in life["calls"]:
+            try:
+                result = self.play_call(name, *arguments) or "ok"
+            except SkipError:
+                result = SKIPPED
+            except DmlError as error:
+                result = CRASH if error.crash else hexadecimal(error.hresult)
+            reasons = self._reasons() if life["asks"] and result not in (CRASH, SKIPPED) else ()
+            results.append(" ".join((result, *reasons)))
+            if result == CRASH:
+                break
+            self._note(results)
+        return results
+
+    def play_call(self, name: str, *arguments: Any) -> str | None:
+        method: Callable[..., str | None] = getattr(self, name.replace(".", "_"))
+        return method(*arguments)
+
+    def _reasons(self) -> list[str]:
+        return [hexadecimal(device.get_device_removed_reason()) for device in self._objects["d"]]
+
+    def _get(self, name: str | None) -> Any:
+        if name is None:
+            return None
+        objects = self._objects[name[0]]
+        if not objects:
+            raise SkipError
+        return objects[int(name[1:]) % len(objects)]
+
+    def _add(self, kind: str, made: Any, host: Direct3DDevice) -> None:
+        self._objects[kind].append(made)
+        self._hosts[id(made)] = host
+
+    def _made(self, kind: str, device: str, method: str, *arguments: Any) -> None:
+        maker = self._get(device)
+        self._add(kind, getattr(maker, method)(*arguments), self._hosts[id(maker)])
+
+    def ID3D12Device(self) -> None:  # noqa: N802 - the calls have the names of C
+        host = self._make_host()
+        self._add("h", host, host)
+
+    def Remove(self, host: str, reason: int) -> None:  # noqa: N802
+        self._get(host).remove(HRESULT(reason))
+
+    def DMLCreateDevice(self, host: str) -> None:  # noqa: N802
+        direct3d_device = self._get(host)
+        self._add("d", self._make_device(direct3d_device), direct3d_device)
+
+    def GetDeviceRemovedReason(self, device: str) -> str:  # noqa: N802
+        return hexadecimal(self._get(device).get_device_removed_reason())
+
+    def CheckFeatureSupport(self, device: str, levels: Sequence[str]) -> str:  # noqa: N802
+        return f"{int(self._get(device).check_feature_support(Feature.FEATURE_LEVELS, levels)):#x}"
+
+    def CreateCommandRecorder(self, device: str) -> None:  # noqa: N802
+        self._made("r", device, "create_command_recorder")
+
+    def CreateOperator(self, device: str, tile: int) -> None:  # noqa: N802
+        self._made("o", device, "create_operator", TILES[tile])
+
+    def CompileOperator(self, device: str, operator: str, flags: int) -> None:  # noqa: N802
+        self._made("c", device, "compile_operator", self._get(operator), flags)
+
+    def CreateOperatorInitializer(self, device: str, operators: Sequence[str | None] | None) -> None:  # noqa: N802
+        given = self._operators(operators)
+        self._made("i", device, "create_operator_initializer", given)
+        self._made_for[id(self._objects["i"][-1])] = given
+
+    def initializer_Reset(self, initializer: str, operators: Sequence[str | None] | None) -> None:  # noqa: N802
+        made, given = self._get(initializer), self._operators(operators)
+        made.reset(given)
+        self._made_for[id(made)] = given
+
+    def _operators(self, operators: Sequence[str | None] | None) -> list[Any] | None:
+        return None if operators is None else list(map(self._get, operators))
+
+    def CreateBindingTable(self, device: str, *desc: Any) -> None:  # noqa: N802
+        given = self._table_desc(*desc) if desc else None
+        self._made("t", device, "create_binding_table", given)
+        self._made_for[id(self._objects["t"][-1])] = given and given.dispatchable
+
+    def table_Reset(self, table: str, *desc: Any) -> None:  # noqa: N802
+        made, given = self._get(table), self._table_desc(*desc) if desc else None
+        made.reset(given)
+        self._made_for[id(made)] = given and given.dispatchable
+
+    def _table_desc(self, name: str | None, size: int | None, cpu: int, gpu: int) -> BindingTableDesc:
+        dispatchable = self._get(name)
+        if size is None and dispatchable is not None and name and name[0] != "o":
+            size = dispatchable.get_binding_properties().required_descriptor_count
+        return BindingTableDesc(dispatchable, cpu, gpu, 2 if size is None else size)
+
+    def BindInputs(self, table: str, bindings: Any) -> None:  # noqa: N802
+        made = self._get(table)
+        made.bind_inputs(self._bindings(made, bindings, self._fitting_inputs))
+
+    def BindOutputs(self, table: str, bindings: Any) -> None:  # noqa: N802
+        made = self._get(table)
+        made.bind_outputs(self._bindings(made, bindings, self._fitting_outputs))
+
+    def BindTemporaryResource(self, table: str, binding: Any) -> None:  # noqa: N802
+        made = self._get(table)
+        size = self._properties(made).temporary_resource_size
+        made.bind_temporary_resource(self._resource(made, binding, size))
+
+    def BindPersistentResource(self, table: str, binding: Any) -> None:  # noqa: N802
+        made = self._get(table)
+        size = self._properties(made).persistent_resource_size
+        made.bind_persistent_resource(self._resource(made, binding, size))
+
+    def _properties(self, table: Any) -> Any:
+        dispatchable = self._made_for[id(table)]
+        return dispatchable.get_binding_properties() if dispatchable is not None else NOTHING_NEEDED
+
+    def _resource(self, table: Any, binding: Any, size: int) -> BindingLike | None:
+        if binding == "fit":
+            return self._range(table, GOOD_RANGE) if size else BindingDesc()
+        return None if binding is None else self._binding(table, binding)
+
+    def _bindings(self, table: Any, bindings: Any, fitting: Callable[[Any], list[BindingLike]]) -> Any:
+        dispatchable = self._made_for[id(table)]
+        if bindings is None:
+            if isinstance(dispatchable, OperatorInitializer) and not self._made_for[id(dispatchable)]:
+                raise SkipError  # a null array of 0 bindings
+            return None
+        if bindings == "fit":
+            if dispatchable is None:
+                raise SkipError
+            return fitting(table)
+        return [self._binding(table, binding) for binding in bindings]
+
+    def _fitting_inputs(self, table: Any) -> list[BindingLike]:
+        dispatchable, good = self._made_for[id(table)], self._range(table, GOOD_RANGE)
+        if not isinstance(dispatchable, OperatorInitializer):
+            return [BindingDesc() if dispatchable.owns_input else good]
+        operators = self._made_for[id(dispatchable)]
+        return [BufferArrayBinding([good if each.owns_input else BufferBinding(None)]) for each in operators]
+
+    def _fitting_outputs(self, table: Any) -> list[BindingLike]:
+        dispatchable, good = self._made_for[id(table)], self._range(table, GOOD_RANGE)
+        if not isinstance(dispatchable, OperatorInitializer):
+            return [good]
+        return [good if each.owns_input else BindingDesc() for each in self._made_for[id(dispatchable)]]
+
+    def _binding(self, table: Any, binding: Any) -> BindingLike:
+        match binding:
+            case int(kind):
+                return BindingDesc(kind)
+            case ["array", ranges]:
+                return BufferArrayBinding(None if ranges is None else [self._range(table, each) for each in ranges])
+            case ["none", placed]:
+                return BindingDesc(BindingType.NONE, self._range(table, placed))
+        return self._range(table, binding)
+
+    def _range(self, table: Any, placed: Any) -> BufferBinding:
+        """A range: its offset and size, then the buffer's width, flags, heap, dimension and device, or no buffer."""
+        offset, size, *resource = placed
+        if not resource:
+            return BufferBinding(None, offset, size)
+        width, flags, heap, dimension, host = resource
+        owner = self._get(host) if host else self._hosts[id(self._made_for[id(table)] or table)]
+        buffer = Buffer(width, flags=flags, heap=heap, dimension=dimension, direct3d_device=owner)
+        return BufferBinding(buffer, offset, size)
+
+    def RecordDispatch(self, recorder: str, dispatchable: str | None, table: str | None, commands: Any) -> None:  # noqa: N802
+        bindings = self._get(table)
+        fitting = self._made_for.get(id(bindings)) or self._get("c0")
+        wanted = fitting if dispatchable == "fit" else self._get(dispatchable)
+        if hasattr(wanted, "desc") and not hasattr(wanted, "get_binding_properties"):
+            raise SkipError  # an operator cannot be dispatched
+        lists = None if commands is None else CommandList(abs(commands), is_graphics=commands >= 0)
+        self._get(recorder).record_dispatch(wanted, bindings, lists)
+
+
+GOOD_RANGE: Final = [0, 4096, 4096, 4, 1, 1, None]
+NOTHING_NEEDED: Final = OperatorInitializer.get_binding_properties(OperatorInitializer.__new__(OperatorInitializer))
+
+
+def hexadecimal(hresult: int | None) -> str:
+    assert hresult is not None
+    return f"0x{hresult & 0xFFFFFFFF:08x}"
+
+
+def emulated(life: Life, level: str) -> list[str]:
+    """What a life comes to on the emulator."""
+    make = lambda host: Device(level, against="runtime", direct3d_device=host)  # noqa: E731
+    return Player(Direct3DDevice, make).play(life)
