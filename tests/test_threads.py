@@ -39,15 +39,10 @@ def test_any_number_of_threads_writes_the_same(tiling: Tiling, threads: int) -> 
     assert_equal(tiling, threads)
 
 
-def test_a_small_tile_takes_one_thread() -> None:
-    assert thread_count(SMALL.plan, 8) == 1
-    assert thread_count(BIG.plan, 8) == min(8, len(BIG.plan.blocks))
-
-
-def test_the_environment_says_how_many_threads_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_argument_or_the_environment_says_how_many_threads_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "3")
-    assert thread_count(BIG.plan, None) == 3
-    assert thread_count(BIG.plan, 2) == 2
+    assert [thread_count(BIG.plan, threads) for threads in (None, 2, 8)] == [3, 2, min(8, len(BIG.plan.blocks))]
+    assert thread_count(SMALL.plan, 8) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the processes of this system have no affinity")
@@ -146,20 +141,18 @@ def test_many_callers_share_the_pool() -> None:
     assert 1 <= sum(thread.name.startswith("dml_tile") for thread in threading.enumerate()) < MAX_THREADS
 
 
-def test_a_pool_that_is_busy_leaves_the_work_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_pool_that_starts_no_thread_leaves_the_work_to_the_caller(
+    is_closed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     is_done = threading.Event()
     with ThreadPoolExecutor(1) as busy:
         busy.submit(is_done.wait, 60)
+        if is_closed:
+            busy.shutdown(wait=False)
         monkeypatch.setattr(execution_threads, "_pool", lambda: busy)
         assert_equal(BIG, 4)
         is_done.set()
-
-
-def test_a_pool_that_starts_no_thread_leaves_the_work_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    closed = ThreadPoolExecutor(1)
-    closed.shutdown()
-    monkeypatch.setattr(execution_threads, "_pool", lambda: closed)
-    assert_equal(BIG, 4)
 
 
 @pytest.mark.long

@@ -16,18 +16,31 @@ import numpy as np
 import pytest
 
 from dml_tile.execution.mover import BoundTile
-from tests.helpers.tilings import GUARD, Tiling, once, set_sizes, span
+from dml_tile.execution.plan import MEMORY
+from tests.helpers.tilings import GUARD, Tiling, assert_equal, once, set_sizes, span
 
 MAX_ELEMENTS = 1000
+LARGER = 2**17
+SIZES = {
+    "SHORT": [32, 512],
+    "FEW": [16, 256],
+    "LOOP": [4, 16],
+    "PASSES": [1, 8, 16],
+    "MEMORY": [2**10, 2**19],
+    "BLOCK": [2**7, 2**12, 2**22],
+    "HUGE": [64, 2**13],
+    "LARGE": [0, 2**12, 2**24],
+}
+"""Constants of plans, by which tiles of any size take the ways of all others."""
 
 
-def drawn_lengths(random: np.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Sizes and repeats of 0 to 5 dimensions."""
+def drawn_lengths(random: np.random.Generator, least: int, most: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes and repeats of 0 to 5 dimensions, of so many elements."""
     while True:
         rank = int(random.integers(0, 6))
-        sizes = random.choice([1, 1, 2, 3, 4, 7, 40], rank).tolist()
-        repeats = random.choice([1, 1, 2, 2, 3, 5, 60], rank).tolist()
-        if math.prod(sizes) * math.prod(repeats) <= MAX_ELEMENTS:
+        sizes = random.choice([1, 1, 2, 3, 4, 7, 40, 100], rank).tolist()
+        repeats = random.choice([1, 1, 2, 2, 3, 5, 60, 100], rank).tolist()
+        if least <= math.prod(sizes) * math.prod(repeats) <= most:
             return tuple(sizes), tuple(repeats)
 
 
@@ -43,9 +56,9 @@ def drawn_strides(random: np.random.Generator, lengths: Sequence[int], size: int
     return tuple(strides if is_packed else map(mul, strides, signs))
 
 
-def drawn_tiling(random: np.random.Generator) -> Tiling:
+def drawn_tiling(random: np.random.Generator, least: int = 1, most: int = MAX_ELEMENTS) -> Tiling:
     size = int(random.choice([1, 2, 4, 8]))
-    sizes, repeats = drawn_lengths(random)
+    sizes, repeats = drawn_lengths(random, least, most)
     shape = tuple(map(mul, sizes, repeats))
     source = drawn_strides(random, sizes, size, is_input=True)
     return Tiling(size, sizes, repeats, source, drawn_strides(random, shape, size, is_input=False))
@@ -93,6 +106,17 @@ def compare_many(count: int, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_each_element_is_where_the_oracle_puts_it(seed: int) -> None:
     compare_many(500, seed)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_larger_tiles_are_what_one_copy_writes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(seed)
+    tiling = drawn_tiling(random, MAX_ELEMENTS, LARGER)
+    assert tiling.plan.scratch <= MEMORY
+    assert_equal(tiling)
+    set_sizes(monkeypatch, **{name: int(random.choice(sizes)) for name, sizes in SIZES.items()})
+    assert tiling.plan.size == math.prod(tiling.shape) * tiling.size
+    assert_equal(tiling, int(random.choice([1, 2, 8])))
 
 
 if __name__ == "__main__":
