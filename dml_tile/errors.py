@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dml_tile.findings import Finding, Severity
+from dml_tile.text import listed
 
 
 def require_instance(value: object, *kinds: type) -> None:
@@ -97,19 +98,32 @@ class Position:
     end_column: int
 
 
+def place_of(source: str, pointer: str, position: Position | None = None) -> str:
+    """Return a part of a source as messages name it: ``tiles.json:3:2#/0``."""
+    place = f"{source}:{position.line}:{position.column}" if position else source
+    return f"{place}#{pointer}" if pointer else place
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One reason why a part of a source cannot be read.
 
-    ``pointer`` is the JSON pointer of that part, and ``position`` its place in the text, where that is known.
+    ``pointer`` is the JSON pointer of that part, and ``position`` its place in the text, where that is known. ``also``
+    are the pointers of other parts with the same problem.
     """
 
     pointer: str
     message: str
     position: Position | None = field(default=None, compare=False)
+    also: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """The message, and the other parts that it is about."""
+        return f"{self.message}; also at {listed(self.also)}" if self.also else self.message
 
     def __str__(self) -> str:
-        return f"{self.pointer}: {self.message}" if self.pointer else self.message
+        return f"{self.pointer}: {self.reason}" if self.pointer else self.reason
 
 
 class InputError(DmlTileError, ValueError):

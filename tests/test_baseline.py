@@ -13,6 +13,9 @@ from tests.helpers.check_files import BAD, INT64, TILE, model, write
 from tests.helpers.command_line import Call
 
 RULE = "DML-TILE-OutputTensor-Sizes"
+WIDE = BAD | {"Repeats": [3]}
+SPELLED = {key: value if key == "Repeats" else {"data_type": 1, "sizes": [2]} for key, value in BAD.items()}
+KNOWN_AS = "FLOAT32 {2} x {2} -> {2} b5d2b7b4"
 
 
 def entries(file: str = "base.json") -> list[dict[str, str]]:
@@ -32,7 +35,7 @@ def test_a_baseline_has_an_entry_for_each_finding_without_its_line(check: Call) 
     assert entries() == [
         {
             "source": "a.json",
-            "pointer": "/dispatchables/t",
+            "tile": "/dispatchables/t",
             "target": target,
             "rule": RULE,
             "field": "OutputTensor.Sizes[0]",
@@ -47,7 +50,7 @@ def test_what_is_in_the_baseline_passes_wherever_it_has_moved(check: Call) -> No
     write("a.json", "\n\n" + json.dumps(BAD))
     result = check("a.json", "--baseline", "base.json")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith("a.json: refused at 6_4; ")
+    assert result.stdout.startswith("a.json:3:106: refused at 6_4; ")
     assert result.stdout.splitlines()[0].endswith("; 1 finding in the baseline")
     assert RULE not in result.stdout
 
@@ -66,6 +69,63 @@ def test_what_is_not_in_the_baseline_fails(check: Call, change: dict[str, Any], 
     written(check, write("a.json", model(t=BAD)))
     names = {"a.json", *(write(name, data) for name, data in change.items())}
     assert check(*sorted(names), "--baseline", "base.json", *options.split()).exit_code == status
+
+
+def lines(*descs: Any) -> str:
+    return "".join(f"{json.dumps(desc)}\n" for desc in descs)
+
+
+CAPTURED = {"dml_tile_capture": 1, "hresult": "0x80070057", "feature_level": "0x00006200"}
+
+
+def captured(desc: Any) -> dict[str, Any]:
+    return CAPTURED | {"operator": {"Type": 70, "Desc": desc}}
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "new"),
+    [
+        ("a.jsonl", lines(BAD, WIDE), lines(TILE, BAD, TILE, WIDE), 0),
+        ("a.json", [BAD, WIDE], [WIDE, SPELLED], 0),
+        ("a.json", [BAD, BAD], [TILE, BAD, BAD], 0),
+        ("a.json", [BAD], [BAD, BAD], 1),  # equal tiles are counted
+        ("a.json", [BAD], [WIDE], 1),
+        ("a.jsonl", lines(captured(BAD)), lines(captured(TILE), *[captured(BAD)] * 3), 0),  # but not those of a capture
+        ("a.jsonl", lines(captured(BAD)), lines(captured(BAD), captured(WIDE)), 1),
+    ],
+)
+def test_a_line_and_an_item_of_a_list_are_known_again_by_what_they_say(
+    check: Call, name: str, before: Any, after: Any, new: int
+) -> None:
+    written(check, write(name, before))
+    result = check(write(name, after), "--baseline", "base.json", "--format", "json")
+    records = json.loads(result.stdout)["results"]
+    assert (result.exit_code, sum(len(record["findings"]) for record in records if not record["ok"])) == (new, new)
+
+
+def test_a_run_whose_findings_are_all_known_is_headed_as_passed(check: Call) -> None:
+    written(check, write("a.json", [BAD, TILE]), "-t", "6_4,5_0")
+    options = "--baseline", "base.json", "-t", "6_4,5_0"
+    headline = "passed, all findings are in the baseline; 2 tiles: 1 refused, 1 accepted"
+    assert check("a.json", *options).stdout.splitlines()[-1] == headline
+    assert check("a.json", *options, "--format", "markdown").stdout.startswith(f"## Tiles on DirectML: {headline}\n")
+    assert f"<p>{headline}</p>" in check("a.json", *options, "--format", "html").stdout
+    assert "passed" not in check("a.json", write("b.json", BAD), *options).stdout
+
+
+def test_pruning_takes_out_what_is_fixed_and_adds_nothing(check: Call) -> None:
+    write("a.json", [BAD, WIDE])
+    written(check, "a.json", write("b.json", BAD), "-t", "6_4,5_0")
+    write("a.json", [WIDE, BAD | {"Repeats": [4]}])
+    write("b.json", TILE)
+    result = check("a.json", "b.json", "-t", "6_4", "--write-baseline", "base.json", "--prune")
+    assert (result.exit_code, result.stderr.count("taken out: ")) == (1, 2)
+    left = {(entry["source"], entry["target"], entry["tile"][:13]) for entry in entries()}
+    wide, twice = ("FLOAT32 {2} x {3}"[:13], "FLOAT32 {2} x {2}"[:13])
+    assert wide == twice
+    assert left == {("a.json", "6_4", wide), ("a.json", "5_0", wide), ("b.json", "5_0", "")}
+    assert len(entries()) == 4
+    assert check("a.json", "--prune").exit_code == 2
 
 
 def test_sources_are_known_from_any_folder(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +153,7 @@ def test_entries_that_no_longer_occur_are_told_and_fail_nothing(check: Call) -> 
     result = check("a.json", "--baseline", "base.json")
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
-        f"dml-tile: base.json: no longer occurs: a.json#/1: [{RULE}] OutputTensor.Sizes[0] at 6_4",
+        f"dml-tile: base.json: no longer occurs: a.json#{KNOWN_AS} 2: [{RULE}] OutputTensor.Sizes[0] at 6_4",
         f"dml-tile: base.json: no longer occurs: b.json: [{RULE}] OutputTensor.Sizes[0] at 6_4",
     ]
 

@@ -35,7 +35,7 @@ def line(tile: Any, hresult: str = "0x00000000", level: str | None = "0x00006200
 def test_a_capture_is_checked_at_each_target(check: Call) -> None:
     result = check("-", "--target", "windows-10-22h2,6_4", stdin=line(TILE) + line(INT64))
     assert "-#/0/operator: accepted at 6_4" in result.stdout
-    assert "-#/1/operator: refused at windows-10-22h2" in result.stdout
+    assert "#/1/operator: refused at windows-10-22h2" in result.stdout
     assert "DML-CAPTURE" not in result.stdout
     assert result.exit_code == 1
 
@@ -62,11 +62,25 @@ def test_an_answer_that_the_emulator_does_not_give_is_reported(check: Call, capt
     assert message in printed
 
 
+def test_equal_lines_are_reported_once_with_their_number(check: Call) -> None:
+    text = (line(TILE) + line(INT64)) * 1200 + line(INT64, "0x80070057")
+    result = check("-", "-t", "4_0", stdin=text)
+    assert [one for one in result.stdout.splitlines() if one.startswith("-")] == [
+        "-#/0/operator: accepted at 4_0; lowest level 3_1, in the box from windows-11-21h2; 1,200 times",
+        *(f"-:{i + 1}:{column}#/{i}/operator: refused at 4_0; lowest level 4_1, in the box from windows-11-22h2{times}"
+          for i, column, times in ((1, 163, "; 1,200 times"), (2400, 93, ""))),
+    ]  # fmt: skip
+    assert result.stdout.endswith("3 tiles: 2 refused, 1 accepted\n")
+    records = json.loads(check("-", "--format", "json", stdin=text).stdout)["results"]
+    assert [record["times"] for record in records] == [1200, 1200, 1]
+    assert "INT64 {2} x {2} -> {4}, 1,200 times" in check("-", "-t", "4_0", "--format", "sarif", stdin=text).stdout
+
+
 def test_other_operators_are_counted_and_not_checked(check: Call) -> None:
     other = line(None, operator={"Type": 67})
     result = check("-", stdin=line(TILE) + other + other + line(None, operator=None))
     assert "DML_OPERATOR_GATHER is not a tile" in result.stdout
-    assert "1 accepted, 1 refused, 2 not checked" in result.stdout
+    assert "3 tiles: 1 refused, 1 not checked, 1 accepted" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_a_dynamic_tile_is_checked_as_far_as_it_is_known(check: Call) -> None:
     assert told.exit_code == 0
     assert "#number: accepted so far at 6_4" in told.stdout
     assert "known at run time only: Repeats" in told.stdout
-    assert "1 accepted, 1 accepted so far, 0 refused" in told.stdout
+    assert "2 tiles: 1 accepted so far, 1 accepted" in told.stdout
     assert "at least 4_1" in told.stdout
 
 

@@ -16,6 +16,7 @@ from dml_tile.emit.schemas import schemas
 from dml_tile.reports.formats import FORMATS
 from tests.helpers.check_files import BAD, INT64, TILE, model, write
 from tests.helpers.command_line import Call, bash
+from tests.helpers.outputs import without_times
 
 FULL = b"dml-tile: standard output: No space left on device\n"
 
@@ -50,7 +51,8 @@ def test_several_formats_are_written_at_once(check: Call) -> None:
     result = check("a.json", "--format", "text", *options)
     assert result.stdout == check("a.json").stdout
     for name in ("json", "github", "sarif", "junit"):
-        assert Path("out", name).read_text() == check("a.json", "--format", name).stdout
+        again = check("a.json", "--format", name).stdout
+        assert without_times(Path("out", name).read_text()) == without_times(again)
 
 
 def test_a_file_s_name_may_have_a_colon(check: Call) -> None:
@@ -172,7 +174,7 @@ def test_findings_may_exit_with_0_but_unreadable_files_may_not(check: Call) -> N
     write("a.json", BAD)
     result = check("a.json", "--fail-on", "never")
     assert result.exit_code == 0
-    assert "a.json: refused" in result.stdout
+    assert "a.json:11:4: refused" in result.stdout
     assert check("a.json", "missing.json", "--fail-on", "never").exit_code == 2
 
 
@@ -180,7 +182,7 @@ def test_statistics_count_findings_by_rule(check: Call) -> None:
     write("a.json", [BAD] * 11 + [TILE, INT64])
     options = ("-t", "4_0", "--statistics")
     assert check("a.json", *options).stdout.endswith(
-        "11 DML-TILE-OutputTensor-Sizes\n 2 DML-TILE-DataType-level\n1 accepted, 12 refused\n"
+        "11 DML-TILE-OutputTensor-Sizes\n 2 DML-TILE-DataType-level\n13 tiles: 12 refused, 1 accepted\n"
     )
     output = json.loads(check("a.json", *options, "--format", "json").stdout)
     assert output["statistics"] == {"DML-TILE-OutputTensor-Sizes": 11, "DML-TILE-DataType-level": 2}

@@ -31,28 +31,29 @@ NO_LEVEL = "refused at 6_4; no feature level passes both documentation and runti
     [
         (TILE, "", 0, [f"^a.json: {PASSES}\n  FLOAT32 {{2}} x {{1}} -> {{2}}\n$"]),
         (BAD | {"RepeatsCount": 2}, "", 1, [
-            f"^a.json: {NO_LEVEL}",
+            f"^a.json:11:4: {NO_LEVEL}",
             "error[DML-TILE-OutputTensor-Sizes] E_INVALIDARG 0x80070057\n    OutputTensor.Sizes[0]: 2 was",
             "error[DML-TILE-RepeatsCount]", "try: set it to 4",
         ]),
         (TILE, "--target windows-10-22h2 -t DirectML-1.6.0", 1, [
-            "a.json: refused at windows-10-22h2 (2_0); lowest level 3_1",
-            "a.json: accepted at directml-1.6.0 (4_0)", "\n1 accepted, 1 refused\n",
+            "a.json:2:17: refused at windows-10-22h2 (2_0); lowest level 3_1",
+            "a.json: accepted at directml-1.6.0 (4_0)", "\n1 tile: 1 refused\n",
         ]),
-        ([TILE, TILE], "--target windows-10-22h2", 1, [f"{INFERRED}0 accepted, 2 refused\n$"]),
-        ([TILE, 7], "", 2, ["1 accepted, 0 refused, 1 not read\n$"]),
-        ([7, 8], "", 2, ["2 not read\n$"]),
+        ([TILE, TILE], "--target windows-10-22h2", 1, [f"{INFERRED}2 tiles: 2 refused\n$"]),
+        ([TILE, 7], "", 2, ["1 file not read; 1 tile: 1 accepted\n$"]),
+        ([7, None], "", 2, ["1 file not read; 1 tile: 1 refused\n$"]),
         ([7], "", 2, ["^$"]),
         (ALIGNED, "--against documentation", 0, ["^a.json: accepted at 6_4\n  FLOAT32 {2} x {1} -> {2}\n$"]),
         (ALIGNED, "--against runtime", 1, []),
         (ALIGNED, "--against both", 1, []),
         (TILE | DOUBLES, "", 1, [
-            "^a.json: undocumented at 6_4; ", "warning[DML-TILE-DataType] documented only: DirectML does not notice",
+            "^a.json:3:15: undocumented at 6_4; ",
+            "warning[DML-TILE-DataType] documented only: DirectML does not notice",
         ]),
         (TILE | DOUBLES, "--fail-on error", 0, []),
         (CRASHING, "", 1, ["crash[DML-TILE-Repeats-null] no HRESULT, the process dies"]),
         ("", "", 2, ["^$"]),
-        ("[]", "", 0, ["^0 accepted, 0 refused\n$"]),
+        ("[]", "", 0, ["^no tiles\n$"]),
     ],
 )  # fmt: skip
 def test_check_prints_a_verdict_and_all_findings(
@@ -73,11 +74,11 @@ def test_targets_may_stand_one_by_one_or_behind_commas(call: Call, options: list
 
 
 def test_standard_input_and_files_may_hold_json_lines(call: Call) -> None:
-    assert call("check", write("empty.jsonl", "")).stdout == "0 accepted, 0 refused\n"
+    assert call("check", write("empty.jsonl", "")).stdout == "no tiles\n"
     result = call("check", "-", stdin=f"{json.dumps(TILE)}\n{json.dumps(BAD)}\n")
     assert result.exit_code == 1
     assert "-#/0: accepted at 6_4" in result.stdout
-    assert "-#/1: refused at 6_4" in result.stdout
+    assert "-:2:106#/1: refused at 6_4" in result.stdout
 
 
 def test_another_operator_is_named_and_the_rest_checked(call: Call) -> None:
@@ -87,10 +88,10 @@ def test_another_operator_is_named_and_the_rest_checked(call: Call) -> None:
     }
     result = call("check", write("m.json", {"resources": {}, "dispatchables": dispatchables, "commands": []}))
     assert result.exit_code == 0
-    assert "m.json#/dispatchables/gemm: not checked\n" in result.stdout
+    assert "m.json:5:12#/dispatchables/gemm: not checked\n" in result.stdout
     assert "DML_OPERATOR_GEMM is not a tile; only tiles are checked" in result.stdout
     assert "m.json#/dispatchables/tile: accepted" in result.stdout
-    assert result.stdout.endswith("1 accepted, 0 refused, 1 not checked\n")
+    assert result.stdout.endswith("2 tiles: 1 not checked, 1 accepted\n")
 
 
 def test_the_json_output(call: Call) -> None:
@@ -115,6 +116,7 @@ def test_the_json_output(call: Call) -> None:
         "via": "",
         "inferred_by": "",
         "deselected": 0,
+        "times": 1,
         "in_baseline": 0,
     }
     assert not bad["ok"]
@@ -142,9 +144,9 @@ def test_one_unreadable_file_does_not_keep_the_others_from_being_checked(call: C
     result = call("check", *files)
     assert result.exit_code == 2
     assert "good.json: accepted" in result.stdout
-    assert "bad.json: refused" in result.stdout
+    assert "bad.json:11:4: refused" in result.stdout
     assert result.stderr.splitlines() == [
-        "dml-tile: a.json: unreadable JSON: EOF while parsing an object at line 1 column 1",
+        "dml-tile: a.json:1:1: unreadable JSON: EOF while parsing an object at line 1 column 1",
         "dml-tile: missing.json: No such file or directory",
         "dml-tile: negative.json: Repeats[1] is -1; an integer from 0 to 4294967295 was expected",
     ]

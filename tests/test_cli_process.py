@@ -109,7 +109,7 @@ def test_a_progress_bar_of_many_files_leaves_piped_output_alone(tmp_path: Path) 
         os.close(side)
     assert b"\x1b" not in done.stdout
     assert done.stdout.count(b": accepted") == 30
-    assert done.stdout.endswith(b"30 accepted, 0 refused\n")
+    assert done.stdout.endswith(b"30 tiles: 30 accepted\n")
 
 
 def limited_memory() -> None:

@@ -135,6 +135,8 @@ def test_an_option_replaces_its_setting(
         ('targets = ["vista"]', "tool.dml-tile.targets: 'vista' is no known target"),
         ('select = ["DML-BUFER"]', "tool.dml-tile.select: no rule is named 'DML-BUFER'; did you mean DML-BUFFER"),
         ('ignore = ["xyz"]', "tool.dml-tile.ignore: no rule is named 'xyz'"),
+        ('per-file-ignores = {"*" = ["xyz"]}', "tool.dml-tile.per-file-ignores: no rule is named 'xyz'"),
+        ('per-file-ignores = {"*" = 1}', "tool.dml-tile.per-file-ignores.* is 1; an array was expected"),
         ('via = "otr"', "tool.dml-tile.via: there is no back end 'otr'; did you mean ort"),
         ('dim = ["batch"]', "tool.dml-tile.dim: 'batch' is not of the form NAME=SIZE"),
         ('input-shape = ["x=1,"]', "tool.dml-tile.input-shape: 'x=1,' is not of the form INPUT=SIZE,SIZE,…"),
@@ -161,9 +163,32 @@ def test_what_makes_no_sense_is_an_error_that_names_file_and_key(check: Call, te
     assert result.stderr.startswith(f"dml-tile: ../pyproject.toml: {message}")
 
 
-def test_a_table_that_is_none_is_an_error(check: Call) -> None:
-    write("pyproject.toml", "[tool]\ndml-tile = 5\n")
-    assert check("a.json").stderr == "dml-tile: pyproject.toml: tool.dml-tile is 5; a table was expected\n"
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[tool]\ndml-tile = 5\n", "tool.dml-tile is 5; a table was expected"),
+        ("[tool.dml_tile]\n", "[tool.dml_tile] is not read; [tool.dml-tile] was expected"),
+    ],
+)
+def test_a_table_that_is_none_is_an_error(check: Call, text: str, message: str) -> None:
+    write("pyproject.toml", text)
+    assert check("a.json").stderr == f"dml-tile: pyproject.toml: {message}\n"
+
+
+def test_the_settings_in_force_are_shown_with_their_origin(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    configure('targets = ["5_0"]\nignore = ["DML-BUFFER"]\npaths = ["in"]')
+    shown = dict(line.split(" = ") for line in check("--show-settings", "--fail-on", "note").stdout.splitlines())
+    assert set(shown) == {field.alias or name for name, field in Settings.model_fields.items()} | {"root"}
+    assert shown["targets"] == '["5_0"]  # pyproject.toml'
+    assert shown["ignore"] == '["DML-BUFFER"]  # pyproject.toml'
+    assert shown["paths"] == '["in"]  # pyproject.toml'
+    assert shown["fail-on"] == '"note"  # option'
+    assert shown["against"] == '"both"  # default'
+    assert shown["root"].endswith("  # default")
+    monkeypatch.setenv("DML_TILE_TARGET", "4_0")
+    lines = check("--show-settings", "a.json", "--root", ".", "--dim", "n=1").stdout.splitlines()
+    assert {'targets = ["4_0"]  # DML_TILE_TARGET', 'paths = ["a.json"]  # option', 'root = "."  # option'} <= {*lines}
+    assert 'dim = ["n=1"]  # option' in lines
 
 
 @pytest.mark.parametrize("arguments", [[], ["--format", "json"]])

@@ -10,7 +10,6 @@ from typing import Any
 
 import onnx
 import pytest
-import xmlschema
 from jsonschema import Draft4Validator, Draft202012Validator
 
 from dml_tile.reports.formats import FORMATS
@@ -18,7 +17,7 @@ from tests.helpers.check_files import BAD, INT64, write
 from tests.helpers.command_line import Call
 from tests.helpers.hostile_names import HOSTILE_NAMES
 from tests.helpers.onnx_graphs import constant, model, tile_node, typed
-from tests.helpers.outputs import require_safe_log, require_well_formed
+from tests.helpers.outputs import junit_schema, require_safe_log, require_well_formed
 from tests.helpers.paths import ROOT
 
 DATA = ROOT / "tests" / "data"
@@ -45,7 +44,7 @@ def require_well_formed_outputs(check: Call, *arguments: str) -> dict[str, str]:
     Draft4Validator(json.loads((DATA / "sarif-2.1.0-rtm.5.json").read_text())).validate(json.loads(found["sarif"]))
     schema = json.loads((ROOT / "schemas" / "check_output.schema.json").read_text())
     Draft202012Validator(schema).validate(json.loads(found["json"]))
-    xmlschema.XMLSchema(DATA / "junit-10.xsd").validate(found["junit"])
+    junit_schema().validate(found["junit"])
     return found
 
 

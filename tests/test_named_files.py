@@ -77,7 +77,7 @@ def test_a_file_is_read_as_itself_whatever_its_name_looks_like(
 def test_reports_and_commands_name_such_a_file_as_itself(check: Call, call: Call) -> None:
     for name in LIKE_URLS:
         write(name, BAD)
-        assert f"{name}: refused" in check("--", name).stdout
+        assert f"{name}:11:4: refused" in check("--", name).stdout
         uri = name.replace(":", "%3A")
         assert f'"uri": "{uri}"' in check(name, "--format", "sarif").stdout
         assert call("show", name).exit_code == call("lower", name).exit_code == 1
@@ -145,7 +145,10 @@ def test_each_file_is_checked_once_whatever_names_it(check: Call) -> None:
     for name in ("a/x.json", "a/b/x.json", "a/b/c/y.json"):
         write(name, TILE)
     names = ["a/b/x.json", "a/x.json", "a/b/c/y.json"]
-    assert sources(check, "a/b", "a", ".", "a/b/x.json", "./a//x.json") == [names[0], names[2], names[1]]
+    absolute = str(Path("a/x.json").absolute())
+    found = sources(check, "a/b", "a", ".", "a/b/x.json", "./a//x.json", absolute, "a/b/../x.json", str(Path.cwd()))
+    assert found == [names[0], names[2], names[1]]
+    assert sources(check, absolute, "a/x.json") == [absolute]
     assert sorted(sources(check, "**", "**/*.json", "**/**/x.json", "a/**")) == sorted(names)
 
 
@@ -272,6 +275,22 @@ def test_deeply_nested_folders_give_a_result_or_a_sentence(
 
 
 # Exclusions
+
+
+def test_a_named_file_is_checked_whatever_gitignore_says_and_an_excluded_one_is_reported(check: Call) -> None:
+    write(".git/x", "")
+    write(".gitignore", "a.json\n")
+    write("a.json", TILE)
+    write("in/b.json", TILE)
+    assert sources(check, "a.json", "in") == ["a.json", "in/b.json"]
+    assert sources(check, ".") == ["in/b.json"]
+    assert sources(check, ".", "--no-ignore") == ["a.json", "in/b.json"]
+    result = check("a.json", ".", "--exclude", "*.json")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("dml-tile: a.json: is not checked; --exclude leaves it out\n")
+    assert "in/b.json" not in result.stderr
+    configure('exclude = ["a.*"]')
+    assert "a.json: is not checked; exclude in pyproject.toml leaves it out\n" in check("a.json").stderr
 
 
 def test_a_thousand_exclusions_are_compiled_once() -> None:

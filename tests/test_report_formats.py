@@ -10,27 +10,29 @@ from xml.etree import ElementTree
 
 import onnx
 import pytest
-import xmlschema
 from jsonschema import Draft4Validator
 
 from dml_tile.checks.catalogue import RULES
 from dml_tile.directml.pages import TILE_PAGE
+from dml_tile.files.repository import SERVERS_VARIABLES
+from dml_tile.reports import sarif as sarif_module
 from dml_tile.reports.annotations import MAX_SHOWN
 from tests.helpers.check_files import BAD, INT64, TILE, model, write
 from tests.helpers.command_line import Call
 from tests.helpers.onnx_graphs import constant, tile_node, typed
 from tests.helpers.onnx_graphs import model as onnx_model
+from tests.helpers.outputs import junit_schema
 from tests.helpers.paths import ROOT
 
-DATA = ROOT / "tests" / "data"
-SARIF = Draft4Validator(json.loads((DATA / "sarif-2.1.0-rtm.5.json").read_text()))
-JUNIT = xmlschema.XMLSchema(DATA / "junit-10.xsd")
+SARIF = Draft4Validator(json.loads((ROOT / "tests" / "data" / "sarif-2.1.0-rtm.5.json").read_text()))
 FLOAT64 = {"DataType": "FLOAT64", "Sizes": [2]}
+UNDOCUMENTED = TILE | {"InputTensor": FLOAT64, "OutputTensor": FLOAT64}
 LEVEL_RULE = "DML-TILE-DataType-level"
+SIZES_RULE = "DML-TILE-OutputTensor-Sizes"
 
 
-def sarif(check: Call, *arguments: str) -> Any:
-    log = json.loads(check(*arguments, "--format", "sarif").stdout)
+def sarif(check: Call, *arguments: str, **options: Any) -> Any:
+    log = json.loads(check(*arguments, "--format", "sarif", **options).stdout)
     SARIF.validate(log)
     (run,) = log["runs"]
     return run
@@ -38,7 +40,7 @@ def sarif(check: Call, *arguments: str) -> Any:
 
 def junit(check: Call, *arguments: str) -> ElementTree.Element:
     text = check(*arguments, "--format", "junit").stdout
-    JUNIT.validate(text)
+    junit_schema().validate(text)
     return ElementTree.fromstring(text)
 
 
@@ -47,32 +49,44 @@ def places(run: Any) -> list[tuple[str, int]]:
     return [(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in physical]
 
 
-BAD_MESSAGE = (
-    "OutputTensor.Sizes[0]: 2 was provided, but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected%0A"
-    "at 6_4%0AFLOAT32 {2} x {2} -> {2}%0Atry: set it to 4"
-)
+BAD_MESSAGE = "OutputTensor.Sizes[0]: 2 was provided, but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected"
+BAD_TEXT = f"{BAD_MESSAGE}%0Aat 6_4%0AFLOAT32 {{2}} x {{2}} -> {{2}}%0Atry: set it to 4"
 NO_FILE = "No such file or directory"
+NO_JSON = "unreadable JSON: expected value at line 2 column 6"
 
 
-# Annotations of GitHub and Azure Pipelines
+# Annotations of GitHub and Azure Pipelines, and lines for editors
+
+
+ISSUE = "##vso[task.logissue type=error;sourcepath="
 
 
 @pytest.mark.parametrize(
-    ("form", "unreadable", "refused"),
+    ("form", "lines"),
     [
-        ("github", "::error file=missing.json,title=unreadable::", "::error file=a.json,line=11,col=4,title={}::"),
-        (
-            "azure",
-            "##vso[task.logissue type=error;sourcepath=missing.json;code=unreadable;]",
-            "##vso[task.logissue type=error;sourcepath=a.json;linenumber=11;columnnumber=4;code={};]",
-        ),
+        ("github", (
+            f"::error file=missing.json,title=unreadable::{NO_FILE}",
+            f"::error file=broken.json,line=2,col=6,title=unreadable::{NO_JSON}",
+            f"::error file=a.json,line=11,col=4,title={SIZES_RULE}::{BAD_TEXT}",
+        )),
+        ("azure", (
+            f"{ISSUE}missing.json;code=unreadable;]{NO_FILE}",
+            f"{ISSUE}broken.json;linenumber=2;columnnumber=6;code=unreadable;]{NO_JSON}",
+            f"{ISSUE}a.json;linenumber=11;columnnumber=4;code={SIZES_RULE};]{BAD_TEXT}",
+        )),
+        ("concise", (
+            f"./a.json:11:4: error[{SIZES_RULE}] {BAD_MESSAGE}",
+            f"missing.json: error[unreadable] {NO_FILE}",
+            f"broken.json:2:6: error[unreadable] {NO_JSON}",
+        )),
     ],
-)
-def test_an_annotation_names_rule_file_line_and_column(check: Call, form: str, unreadable: str, refused: str) -> None:
-    result = check(write("a.json", BAD), "missing.json", "--format", form)
+)  # fmt: skip
+def test_an_annotation_names_rule_file_line_and_column(check: Call, form: str, lines: tuple[str, ...]) -> None:
+    write("a.json", BAD)
+    result = check("./a.json", "missing.json", write("broken.json", '{"Repeats":\n     x}'), "--format", form)
     assert result.exit_code == 2
-    lines = f"{unreadable}{NO_FILE}", refused.format("DML-TILE-OutputTensor-Sizes") + BAD_MESSAGE
     assert tuple(result.stdout.splitlines()) == lines
+    assert f"dml-tile: broken.json:2:6: {NO_JSON}\n" in result.stderr
     assert check(write("fine.json", TILE), "--format", form).stdout == ""
 
 
@@ -84,55 +98,55 @@ def test_a_field_of_both_tensors_at_several_targets_is_one_annotation(check: Cal
     assert "at directml-1.5.0 (3_1), windows-11-21h2 (4_0)%0A" in line
     (result,) = sarif(check, "a.json", *targets)["results"]
     assert "at directml-1.5.0 (3_1), windows-11-21h2 (4_0)" in result["message"]["text"]
+    (line,) = check("a.json", "--format", "concise", *targets).stdout.splitlines()
+    assert line.endswith("directml-1.5.0 has 3_1; INT64 needs DML_FEATURE_LEVEL_4_1; windows-11-21h2 has 4_0")
 
 
 @pytest.mark.parametrize("form", ["github", "azure"])
-def test_as_many_annotations_as_are_shown_are_written_and_the_others_counted(check: Call, form: str) -> None:
+def test_of_each_severity_as_many_are_written_as_are_shown_and_the_others_counted(check: Call, form: str) -> None:
     assert len(check(write("ten.json", [BAD] * MAX_SHOWN), "--format", form).stdout.splitlines()) == MAX_SHOWN
-    lines = check(write("a.json", [BAD] * (MAX_SHOWN + 3)), "--format", form).stdout.splitlines()
-    assert len(lines) == MAX_SHOWN
-    assert lines[-2].count("/8 at 6_4") == 1
-    assert lines[-1].endswith("and 4 more errors, which `dml-tile check` prints")
+    write("b.json", [UNDOCUMENTED] * 20)
+    write("a.json", [BAD] * (MAX_SHOWN + 3))
+    lines = check("b.json", "a.json", "missing.json", "--format", form).stdout.splitlines()
+    assert [("error" in line.split()[0] + line.split()[1]) for line in lines] == [True] * 10 + [False] * 10
+    assert NO_FILE in lines[0]
+    assert lines[MAX_SHOWN - 2].count("/7 at 6_4") == 1
+    assert lines[MAX_SHOWN - 1].endswith("and 5 more errors, which `dml-tile check` prints")
+    assert lines[-1].endswith("and 11 more warnings, which `dml-tile check` prints")
+    escaped = {"github": "%3A 13 refused%2C", "azure": ": 13 refused,"}
+    assert f"33 tiles{escaped[form]} 20 undocumented" in lines[-1]
 
 
-def test_unreadable_files_come_before_the_limit(check: Call) -> None:
-    write("a.json", [BAD] * 20)
-    lines = check("a.json", "missing.json", "--format", "github").stdout.splitlines()
-    assert lines[0] == f"::error file=missing.json,title=unreadable::{NO_FILE}"
-    assert len(lines) == MAX_SHOWN
-    assert "and 12 more errors" in lines[-1]
+def test_the_same_problem_is_reported_once_with_its_places(check: Call) -> None:
+    mistyped = TILE | {"OutputTensor": {"DataType": "FLOT32", "Sizes": [2]}}
+    write("a.json", [mistyped, TILE, *[mistyped] * 12])
+    (line,) = check("a.json", "--format", "github").stdout.splitlines()
+    assert line.startswith(
+        "::error file=a.json,line=2,col=2,title=unreadable::/0: OutputTensor.DataType is 'FLOT32'; no "
+    )
+    assert line.endswith("(did you mean FLOAT32?); also at /2, /3, /4, /5, /6, /7, /8, /9, /10, /11 and 2 more")
+    (error,) = json.loads(check("a.json", "--format", "json").stdout)["errors"]
+    assert (error["line"], error["column"], len(error["also"])) == (2, 2, 12)
 
 
-def test_each_severity_has_a_limit_of_its_own_and_errors_come_first(check: Call) -> None:
-    undocumented = write("b.json", [TILE | {"InputTensor": FLOAT64, "OutputTensor": FLOAT64}] * 20)
-    lines = check(undocumented, write("a.json", BAD), "--format", "github").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["::error", *["::warning"] * MAX_SHOWN]
-    assert "and 11 more warnings" in lines[-1]
-
-
-def test_issues_of_azure_are_escaped_and_notes_are_plain_lines(check: Call) -> None:
-    name = "a;b]c%d\n.json"
-    write(name, model(**{"x%\ny": BAD}))
+@pytest.mark.parametrize(
+    ("form", "name", "begins", "contains"),
+    [
+        ("github", "a,b:c%d\n.json", "::error file=a%2Cb%3Ac%25d%0A.json,line=", "%0A/dispatchables/x%25\\ny at 6_4"),
+        (
+            *("azure", "a;b]c%d\n.json"),
+            "##vso[task.logissue type=error;sourcepath=a%3Bb%5Dc%AZP25d%0A.json;linenumber=",
+            "%0A/dispatchables/x%AZP25\\ny at 6_4",
+        ),
+    ],
+)
+def test_annotations_are_escaped(check: Call, form: str, name: str, begins: str, contains: str) -> None:
     write("##vso[task.complete].json", {"Type": "DML_OPERATOR_GATHER", "Desc": {}})
-    refused, note = check(name, "##vso[task.complete].json", "--format", "azure").stdout.splitlines()
-    properties, _, message = refused.removeprefix("##vso[task.logissue ").partition("]")
-    assert properties.startswith("type=error;sourcepath=a%3Bb%5Dc%AZP25d%0A.json;linenumber=")
-    assert "%0A/dispatchables/x%AZP25\\ny at 6_4" in message
-    assert note.startswith("./#\\x23vso[task.complete].json: note: ")
-
-
-def test_annotations_are_escaped(check: Call) -> None:
-    name = "a,b:c%d\n.json"
-    (line,) = check(write(name, model(**{"x%\ny": BAD})), "--format", "github").stdout.splitlines()
-    properties, message = re.fullmatch(r"::error (.*?)::(.*)", line).groups()  # type: ignore[union-attr]
-    assert properties.startswith("file=a%2Cb%3Ac%25d%0A.json,line=")
-    assert "%0A/dispatchables/x%25\\ny at 6_4" in message
-
-
-def test_a_file_is_named_from_the_current_folder_on(check: Call, tmp_path: Path) -> None:
-    write("in/a.json", BAD)
-    for name in ("in/a.json", "./in/a.json", str(tmp_path / "in" / "a.json"), "in/../in/a.json"):
-        assert check(name, "--format", "github").stdout.startswith("::error file=in/a.json,line=11,")
+    files = write(name, model(**{"x%\ny": BAD})), "##vso[task.complete].json"
+    refused, note = check(*files, "--format", form).stdout.splitlines()
+    assert refused.startswith(begins)
+    assert contains in refused
+    assert note.startswith("./#\\x23vso[task.complete].json: note: " if form == "azure" else "::notice file=#\\x23vso[")
 
 
 def test_a_model_has_no_line(check: Call) -> None:
@@ -141,19 +155,70 @@ def test_a_model_has_no_line(check: Call) -> None:
     fields = "InputTensor.DataType, OutputTensor.DataType"
     assert first.startswith(f"::error file=a.onnx,title={LEVEL_RULE}::{fields}: INT64 needs")
     assert "%0Awiden at windows-11-21h2 (4_0)%0A" in first
+    assert check("a.onnx", "--format", "concise", "-t", "4_0").stdout.startswith(f"a.onnx#widen: error[{LEVEL_RULE}]")
     (result,) = sarif(check, "a.onnx", "-t", "windows-11-21h2")["results"]
     (location,) = result["locations"]
     region = {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1}
-    assert location["physicalLocation"] == {"artifactLocation": {"uri": "a.onnx"}, "region": region}
+    artifact = {"uri": "a.onnx", "uriBaseId": "SRCROOT"}
+    assert location["physicalLocation"] == {"artifactLocation": artifact, "region": region}
     assert location["logicalLocations"] == [{"fullyQualifiedName": "widen"}]
 
 
 def test_standard_input_has_findings_without_a_file(check: Call) -> None:
     text = json.dumps(BAD)
-    assert check("-", "--format", "github", stdin=text).stdout.startswith("::error title=DML-TILE-OutputTensor-Sizes::")
-    log = json.loads(check("-", "--format", "sarif", stdin=text).stdout)
-    SARIF.validate(log)
-    assert log["runs"][0]["results"][0]["locations"] == []
+    assert check("-", "--format", "github", stdin=text).stdout.startswith(f"::error title={SIZES_RULE}::")
+    assert sarif(check, "-", stdin=text)["results"][0]["locations"] == []
+
+
+# Paths
+
+
+def paths(check: Call, *arguments: str) -> list[str]:
+    """Return the path of the first finding in each format for machines; they are the same in all."""
+    (location,) = json.loads(check(*arguments, "--format", "gitlab").stdout)
+    (line,) = check(*arguments, "--format", "github").stdout.splitlines()
+    (issue,) = check(*arguments, "--format", "azure").stdout.splitlines()
+    (suite,) = junit(check, *arguments)
+    found = [location["location"]["path"], *re.findall("file=([^,]*),|sourcepath=([^;]*);", f"{line}\n{issue}")]
+    return [*map("".join, found), str(suite.get("name")), str(suite[0].get("file")), suite.attrib["file"]]
+
+
+@pytest.mark.parametrize(
+    ("marks", "variables", "folder", "argument", "options", "path"),
+    [
+        ([], {}, ".", "in/pkg/a.json", "", "in/pkg/a.json"),
+        ([], {}, "in", "./pkg/../pkg/a.json", "", "pkg/a.json"),
+        ([".git"], {}, "in/pkg", "a.json", "", "in/pkg/a.json"),
+        (["in/.git", ".git"], {}, "in/pkg", "a.json", "", "pkg/a.json"),
+        ([], dict.fromkeys(SERVERS_VARIABLES, "."), "in/pkg", "a.json", "", "in/pkg/a.json"),
+        (["in/.git"], {"GITHUB_WORKSPACE": "."}, ".", "in/pkg/a.json", "", "pkg/a.json"),  # the repository wins
+        ([], {"GITHUB_WORKSPACE": "elsewhere", "CI_PROJECT_DIR": "in"}, "in/pkg", "a.json", "", "pkg/a.json"),
+        ([".git"], {}, "in/pkg", "a.json", "--root ..", "pkg/a.json"),
+    ],
+)
+def test_files_are_named_from_the_repository_s_root_on(
+    check: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marks: list[str], variables: dict[str, str],
+    folder: str, argument: str, options: str, path: str,
+) -> None:  # fmt: skip
+    write("in/pkg/a.json", BAD)
+    for mark in marks:
+        Path(mark).mkdir()
+    for name in SERVERS_VARIABLES:
+        monkeypatch.setenv(name, str(tmp_path / variables[name]) if name in variables else "")
+    monkeypatch.chdir(folder)
+    for name in (argument, str(Path.cwd() / argument)):
+        assert set(paths(check, name, *options.split())) == {path}
+        run = sarif(check, name, *options.split())
+        assert places(run) == [(path, 11)]
+        assert run["originalUriBaseIds"]["SRCROOT"]["uri"] + path == (tmp_path / "in/pkg/a.json").as_uri()
+    assert check(argument).stdout.startswith(f"{argument}:11:4: refused")
+
+
+def test_a_file_elsewhere_has_a_whole_uri(check: Call, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("else where") / "a.json"
+    write(str(other), BAD)
+    assert places(sarif(check, str(other), "--root", ".")) == [(other.as_uri(), 11)]
+    assert check(str(other), "--root", "missing").exit_code == 2
 
 
 # SARIF
@@ -177,6 +242,15 @@ def test_a_log_has_each_rule_once_with_its_help(check: Call) -> None:
         assert f"({ours.url})" in rule["help"]["markdown"]
 
 
+def test_what_is_known_at_run_time_only_has_help_too(check: Call) -> None:
+    onnx.save(onnx_model(tile_node(), inputs=[typed("x", [2, 3], 1), typed("r", [2], 7)]), "a.onnx")
+    run = sarif(check, "a.onnx")
+    (rule,) = run["tool"]["driver"]["rules"]
+    assert (rule["id"], rule["name"]) == ("known-at-run-time", "KnownAtRunTime")
+    assert "--input-shape" in rule["help"]["text"]
+    assert [result["level"] for result in run["results"]] == ["note"]
+
+
 def test_a_result_has_its_region_and_the_pointer_of_its_tile(check: Call) -> None:
     write("sub dir/é%.json", model(t=BAD))
     (result,) = sarif(check, "sub dir")["results"]
@@ -187,29 +261,37 @@ def test_a_result_has_its_region_and_the_pointer_of_its_tile(check: Call) -> Non
     assert lines[region["startLine"] - 1][region["startColumn"] - 1 : region["endColumn"] - 1] == "2"
     assert "Sizes" in lines[region["startLine"] - 2]
     assert location["logicalLocations"] == [{"fullyQualifiedName": "/dispatchables/t"}]
-    assert result["message"]["text"].splitlines()[1:] == [
-        "/dispatchables/t at 6_4",
-        "FLOAT32 {2} x {2} -> {2}",
-        "try: set it to 4",
-    ]
+    message = result["message"]["text"].splitlines()
+    assert message[1:] == ["/dispatchables/t at 6_4", "FLOAT32 {2} x {2} -> {2}", "try: set it to 4"]
 
 
-def test_a_file_elsewhere_has_a_whole_uri(check: Call, tmp_path_factory: pytest.TempPathFactory) -> None:
-    other = tmp_path_factory.mktemp("else where") / "a.json"
-    write(str(other), BAD)
-    assert places(sarif(check, str(other))) == [(other.as_uri(), 11)]
+def fingerprints(check: Call, *arguments: str) -> list[str]:
+    """Return those of SARIF's results; GitLab has the same."""
+    found = [result["partialFingerprints"]["primaryLocationLineHash"] for result in sarif(check, *arguments)["results"]]
+    gitlab = json.loads(check(*arguments, "--format", "gitlab").stdout)
+    assert [f"{record['fingerprint']}:1" for record in gitlab] == found
+    assert all(re.fullmatch("[0-9a-f]{16}:1", one) for one in found)
+    return found
 
 
-def test_a_fingerprint_stays_when_lines_move_and_differs_by_field(check: Call) -> None:
-    options = ("-t", "windows-11-21h2")
-    tile = INT64 | {"RepeatsCount": 7}
-    before = sarif(check, write("a.json", tile), *options)
-    after = sarif(check, write("a.json", "\n\n" + json.dumps(tile)), *options)
-    prints = [[result["partialFingerprints"] for result in run["results"]] for run in (before, after)]
-    assert prints[0] == prints[1]
-    assert prints[0][0] != prints[0][1]
-    assert all(re.fullmatch("[0-9a-f]{16}:1", one["primaryLocationLineHash"]) for one in prints[0])
-    assert places(before) != places(after)
+WIDE = BAD | {"Repeats": [3]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        (json.dumps(BAD | {"RepeatsCount": 7}), "\n\n" + json.dumps(BAD | {"RepeatsCount": 7}), [0, 1, 2]),
+        (json.dumps([BAD, WIDE]), json.dumps([TILE, WIDE, BAD]), [1, 0]),
+        (json.dumps([BAD, BAD]), json.dumps([TILE, BAD, WIDE, BAD]), [0, None, 1]),
+        (json.dumps(model(t=BAD)), json.dumps(model(s=WIDE, t=BAD)), [None, 0]),
+    ],
+    ids=["lines", "items", "equal items", "a name"],
+)
+def test_a_fingerprint_stays_when_others_move(check: Call, before: str, after: str, kept: list[int | None]) -> None:
+    first = fingerprints(check, write("a.json", before))
+    assert len(set(first)) == len(first)
+    second = fingerprints(check, write("a.json", after))
+    assert [first.index(one) if one in first else None for one in second] == kept
 
 
 def test_lines_are_real_in_json_lines_and_lists(check: Call) -> None:
@@ -222,16 +304,30 @@ def test_lines_are_real_in_json_lines_and_lists(check: Call) -> None:
     ]
 
 
-def test_unreadable_parts_are_notifications_and_annotations(check: Call) -> None:
-    run = sarif(check, write("a.json", [TILE, {"InputTensor": 1}]), "missing.json")
+def test_unreadable_parts_are_notifications(check: Call) -> None:
+    run = sarif(check, write("a.json", [TILE, {"InputTensor": 1}]), "missing.json", write("b.json", "{\n x"))
     (invocation,) = run["invocations"]
     assert not invocation["executionSuccessful"]
-    broken, missing = invocation["toolExecutionNotifications"]
-    assert broken["locations"][0]["physicalLocation"]["region"]["startLine"] == 19
-    assert broken["locations"][0]["logicalLocations"] == [{"fullyQualifiedName": "/1"}]
+    part, missing, broken = invocation["toolExecutionNotifications"]
+    assert part["locations"][0]["physicalLocation"]["region"]["startLine"] == 19
+    assert part["locations"][0]["logicalLocations"] == [{"fullyQualifiedName": "/1"}]
     assert missing["message"]["text"] == NO_FILE
-    unreadable, _ = check("a.json", "missing.json", "--format", "github").stdout.splitlines()
-    assert unreadable.startswith("::error file=a.json,line=19,col=2,title=unreadable::/1: ")
+    assert broken["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
+
+
+def test_findings_of_the_baseline_are_suppressed_and_a_log_is_not_too_long(
+    check: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(write("a.json", [BAD]), "--write-baseline", "base.json")
+    write("a.json", [WIDE, BAD])
+    new, known = sarif(check, "a.json", "--baseline", "base.json")["results"]
+    assert "suppressions" not in new
+    assert known["suppressions"] == [{"kind": "external", "justification": "in the baseline"}]
+    monkeypatch.setattr(sarif_module, "MAX_RESULTS", 3)
+    run = sarif(check, write("many.json", [BAD] * 5))
+    assert len(run["results"]) == 3
+    (notification,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert notification["message"]["text"] == "2 results are left out: code scanning takes 3"
 
 
 def test_the_findings_in_json_have_lines(check: Call) -> None:
@@ -240,36 +336,59 @@ def test_the_findings_in_json_have_lines(check: Call) -> None:
         assert [(one["line"], one["column"]) for one in result["findings"]] == [(line, column)]
 
 
+# GitLab
+
+
+def test_code_quality_has_an_object_for_each_finding(check: Call) -> None:
+    write("a.json", [TILE, BAD, UNDOCUMENTED])
+    write("other.json", {"Type": "DML_OPERATOR_GATHER", "Desc": {}})
+    records = json.loads(check("a.json", "other.json", "missing.json", "--format", "gitlab").stdout)
+    assert [(record["check_name"], record["severity"], record["location"]) for record in records] == [
+        (SIZES_RULE, "major", {"path": "a.json", "lines": {"begin": 29}}),
+        ("DML-TILE-DataType", "minor", {"path": "a.json", "lines": {"begin": 38}}),
+        ("DML-OPERATOR-not-a-tile", "info", {"path": "other.json", "lines": {"begin": 2}}),
+        ("unreadable", "major", {"path": "missing.json", "lines": {"begin": 1}}),
+    ]
+    assert records[0]["description"].splitlines()[0] == BAD_MESSAGE
+    assert len({record["fingerprint"] for record in records}) == 4
+    assert json.loads(check(write("fine.json", TILE), "--format", "gitlab").stdout) == []
+
+
 # JUnit
 
 
 def test_a_tile_at_a_target_is_a_test(check: Call) -> None:
-    write("a.json", [TILE, BAD])
+    write("a.json", [TILE, BAD, {"InputTensor": 1}, 7, 7])
     write("b.json", INT64)
-    root = junit(check, "a.json", "b.json", "-t", "windows-11-21h2", "-t", "6_4")
-    counts = [[suite.get(key) for key in ("name", "tests", "failures", "errors")] for suite in root]
-    assert counts == [["a.json", "4", "2", "0"], ["b.json", "2", "1", "0"]]
-    cases = [(case.get("classname"), case.get("name"), case.find("failure") is None) for case in root.iter("testcase")]
+    root = junit(check, "a.json", "b.json", "missing.json", "-t", "windows-11-21h2", "-t", "6_4")
+    totals = [[node.get(key) for key in ("name", "tests", "failures", "errors", "skipped")] for node in (root, *root)]
+    assert totals == [
+        ["dml-tile check", "9", "3", "3", None],
+        ["a.json", "6", "2", "2", "0"],
+        ["b.json", "2", "1", "0", "0"],
+        ["missing.json", "1", "0", "1", "0"],
+    ]
+    assert all(re.fullmatch(r"\d+\.\d{3}", node.attrib["time"]) for node in (root, *root))
+    cases = [
+        (case.get("file"), case.get("line"), case.get("name"), "".join(child.tag for child in case))
+        for case in root.iter("testcase")
+    ]
+    assert all(case.get("classname") == case.get("file") for case in root.iter("testcase"))
     assert cases == [
-        ("a.json", "/0 at windows-11-21h2 (4_0)", True),
-        ("a.json", "/0 at 6_4", True),
-        ("a.json", "/1 at windows-11-21h2 (4_0)", False),
-        ("a.json", "/1 at 6_4", False),
-        ("b.json", "tile at windows-11-21h2 (4_0)", False),
-        ("b.json", "tile at 6_4", True),
+        ("a.json", None, "/0 at windows-11-21h2 (4_0)", "system-out"),
+        ("a.json", None, "/0 at 6_4", "system-out"),
+        ("a.json", "29", "/1 at windows-11-21h2 (4_0)", "failure"),
+        ("a.json", "29", "/1 at 6_4", "failure"),
+        ("a.json", "36", "/2", "error"),
+        ("a.json", "39", "/3", "error"),
+        ("b.json", "3", "tile at windows-11-21h2 (4_0)", "failure"),
+        ("b.json", None, "tile at 6_4", "system-out"),
+        ("missing.json", None, "reading", "error"),
     ]
     (*_, failure) = root.iter("failure")
     assert failure.get("type") == LEVEL_RULE
     assert "INT64 needs DML_FEATURE_LEVEL_4_1" in str(failure.get("message"))
     assert f"error[{LEVEL_RULE}] E_INVALIDARG 0x80070057" in str(failure.text)
-
-
-def test_an_unreadable_part_is_an_error_of_its_source(check: Call) -> None:
-    root = junit(check, write("a.json", [TILE, {"InputTensor": 1}]), "missing.json")
-    errors = {
-        (suite.get("name"), case.get("name")) for suite in root for case in suite if case.find("error") is not None
-    }
-    assert errors == {("a.json", "/1"), ("missing.json", "reading")}
 
 
 def test_names_are_safe_in_xml(check: Call) -> None:

@@ -141,7 +141,7 @@ def test_tiles_are_counted_once_by_their_worst_verdict_and_at_each_target() -> N
         *("Target", "Refused", "Accepted")
     ]
     assert [count.text for count in parsed(html).all("header")[0].all("li")] == ["2 ✕ refused", "1 ✓ accepted"]
-    assert parsed(html).all("title")[0].text == "Tiles on DirectML: 2 refused, 1 accepted"
+    assert parsed(html).all("title")[0].text == "Tiles on DirectML: 3 tiles: 2 refused, 1 accepted"
     assert parsed(html).all("nav")[0].all("a")[0].text == "Tiles (3)"
 
 
@@ -191,7 +191,7 @@ def test_a_field_has_its_line_where_the_source_is_json(check: Call) -> None:
     assert "was expected (line 11)" in Path("summary.md").read_text("utf-8")
     html = Path("report.html").read_text("utf-8")
     assert "but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected (line 11)" in details(html)[0]
-    assert section(html, "not-read").text.endswith("(line 2)")
+    assert "b.json:2:1#/0: InputTensor is 3" in section(html, "not-read").text
 
 
 def test_a_page_of_the_command_line_names_its_version_and_its_command(
@@ -320,7 +320,7 @@ def summary(*tiles: Sequence[Result], problems: Sequence[tuple[str, Problem]] = 
 def test_markdown_counts_tiles_and_unread_files_and_has_a_row_for_each_tile_the_refused_first() -> None:
     text = summary(checked(SHORT, OLD, NEW), checked(LONG, OLD, NEW), problems=[("b.json", Problem("/1", "is bad"))])
     heading, _, problem, *lines = text.splitlines()
-    assert heading == "## Tiles on DirectML: 1 file not read, 1 refused, 1 accepted"
+    assert heading == "## Tiles on DirectML: 1 file not read; 2 tiles: 1 refused, 1 accepted"
     assert problem == r"- **b.json\#/1** cannot be read: is bad"
     assert summary() == "## Tiles on DirectML: no tiles\n"
     assert [line for line in lines if line.startswith("|")] == [

@@ -201,7 +201,7 @@ def test_findings_are_opened_and_closed_all_at_once(opened: Chrome) -> None:
 
 
 def test_hostile_names_are_shown_and_not_run_and_an_inline_handler_would_not_run_either(opened: Chrome) -> None:
-    title = "Tiles on DirectML: 1 file not read, 3 refused, 2 accepted"
+    title = "Tiles on DirectML: 1 file not read; 5 tiles: 3 refused, 2 accepted"
     assert opened.title == title
     assert opened.find_elements(By.TAG_NAME, "img") == []
     assert len(opened.find_elements(By.TAG_NAME, "script")) == 1

@@ -70,6 +70,43 @@ def test_hidden_folders_and_links_that_leave_are_passed_over(tmp_path: Path) -> 
     assert [Path(name).name for name in expanded(str(folder))] == ["again.onnx", "inside.onnx"]
 
 
+IGNORED = (
+    "build/b.json",
+    "in/c.tmp.json",
+    "in/node_modules/d.json",
+    "in/env/e.json",
+    "in/.hidden/f.json",
+    "in/g/h.json",
+)
+STARS = "*a" * 60
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("", ["a.json", "in/keep.tmp.json"]),
+        ("in", ["keep.tmp.json"]),
+        # what is named is walked
+        ("build", ["b.json"]),
+        ("in/g", ["h.json"]),
+        ("in/env", ["e.json"]),
+        ("in/.hidden", ["f.json"]),
+    ],
+)
+def test_what_developers_do_not_expect_is_left_out_of_folders(tmp_path: Path, name: str, found: list[str]) -> None:
+    contents = dict.fromkeys((*IGNORED, "a.json", "in/keep.tmp.json", ".git/x", "in/env/pyvenv.cfg"), DESCRIPTOR)
+    contents[".gitignore"] = f"build/\n*.tmp.json\n!\n{STARS}\n\n# a comment\n"
+    contents["in/.gitignore"] = "!keep.tmp.json\n/g\n"
+    for each, text in contents.items():
+        (tmp_path / each).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / each).write_text(text)
+    (tmp_path / f"{'a' * 250}.md").touch()  # which takes long to match with many stars
+    folder = tmp_path / name
+    assert [Path(each).relative_to(folder).as_posix() for each in expanded(str(folder))] == found
+    everything = {Path(each).relative_to(tmp_path).as_posix() for each in expanded(str(tmp_path), ignores_none=True)}
+    assert everything == {*IGNORED, "a.json", "in/keep.tmp.json"}
+
+
 def test_a_saved_model_s_folder_is_one_source(tmp_path: Path) -> None:
     saved = tmp_path / "models" / "saved"
     for part in ("saved_model.pb", "fingerprint.pb", "keras_metadata.pb", "assets/a.onnx", "variables/v.json"):

@@ -10,8 +10,9 @@ import pytest
 
 from dml_tile.checks import files as files_module
 from dml_tile.checks.files import Exclusion
-from dml_tile.reports import report, sarif
-from dml_tile.reports.report import relative_path
+from dml_tile.files import repository
+from dml_tile.files.repository import path_within
+from dml_tile.reports import sarif
 
 HERE = r"C:\Users\me\project"
 
@@ -19,9 +20,10 @@ HERE = r"C:\Users\me\project"
 @pytest.fixture(autouse=True)
 def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     system = SimpleNamespace(name="nt", path=ntpath, getcwd=lambda: HERE)
-    for module in (files_module, report):
-        monkeypatch.setattr(module, "os", system)
+    for module in (files_module, repository, sarif):
+        monkeypatch.setattr(module, "os", system, raising=False)
         monkeypatch.setattr(module, "PurePath", PureWindowsPath)
+    monkeypatch.setattr(ntpath, "abspath", lambda path: ntpath.normpath(ntpath.join(HERE, path)))
 
 
 @pytest.mark.parametrize(
@@ -40,8 +42,9 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_reports_name_files_by_relative_paths_or_uris(source: str, shown: str, uri: str) -> None:
-    assert relative_path(source).as_posix() == shown
-    assert sarif._uri(source) == uri
+    path = path_within(HERE, source)
+    assert path == shown
+    assert sarif._artifact(path, source)["uri"] == uri
 
 
 @pytest.mark.parametrize(
@@ -56,10 +59,7 @@ def test_reports_name_files_by_relative_paths_or_uris(source: str, shown: str, u
         (r"D:\zoo\a.onnx", "build", False),
     ],
 )
-def test_files_are_left_out_on_any_drive(
-    file: str, pattern: str, is_left_out: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ntpath, "abspath", lambda path: ntpath.normpath(ntpath.join(HERE, path)))
+def test_files_are_left_out_on_any_drive(file: str, pattern: str, is_left_out: bool) -> None:
     assert Exclusion((pattern,), ".").leaves_out(file) is is_left_out
 
 

@@ -15,7 +15,7 @@ from dml_tile.checks.catalogue import Selection
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
 from dml_tile.errors import ConfigError
-from dml_tile.files.urls import Url
+from dml_tile.files.repository import path_from
 from dml_tile.files.whole import open_without_waiting
 from dml_tile.findings import Finding
 from dml_tile.input_errors import Record, problems_of
@@ -31,17 +31,18 @@ _Text = Annotated[str, Field(strict=True)]
 class Entry(NamedTuple):
     """A finding that is known again, whatever its line and its message.
 
-    ``source`` is its file, relative to the folder of the baseline; ``path`` is the field.
+    ``source`` is its file, relative to the folder of the baseline; ``tile`` is the identity of its tile, ``path`` the
+    field.
     """
 
     source: str
-    pointer: str
+    tile: str
     target: str
     rule: str
     path: str
 
     def __str__(self) -> str:
-        where = f"{self.source}#{self.pointer}" if self.pointer else self.source
+        where = f"{self.source}#{self.tile}" if self.tile else self.source
         return printable(f"{where}: [{self.rule}] {f'{self.path} ' if self.path else ''}at {self.target}")
 
 
@@ -49,8 +50,8 @@ class Baseline:
     """The entries of a baseline's file. Raises ConfigError if it cannot be read."""
 
     def __init__(self, file: str) -> None:
-        self._folder = Path(file).parent
-        self._entries = frozenset(_entries_of(file))
+        self._folder = str(Path(file).parent)
+        self.entries = frozenset(_entries_of(file))
         self._occurring: set[Entry] = set()
 
     def with_known(self, result: Result) -> Result:
@@ -68,16 +69,16 @@ class Baseline:
     ) -> Iterator[Entry]:
         """Yield the entries that this run would have found, and did not: of what was checked, or is no longer there."""
         checked = {_place(source.name, self._folder): source.is_whole for source in sources}
-        for entry in sorted(self._entries - self._occurring):
+        for entry in sorted(self.entries - self._occurring):
             is_missed = checked.get(entry.source, entry.source not in checked and not self._exists(entry.source))
             if is_missed and entry.target in targets and selection.takes(entry.rule):
                 yield entry
 
     def _knows(self, result: Result, finding: Finding) -> bool:
-        return _entry(result, finding, self._folder) in self._entries
+        return _entry(result, finding, self._folder) in self.entries
 
     def _exists(self, source: str) -> bool:
-        return source == _STANDARD_INPUT or os.path.lexists(self._folder / source)
+        return source == _STANDARD_INPUT or os.path.lexists(Path(self._folder, source))
 
 
 class BaselineWriter:
@@ -85,23 +86,23 @@ class BaselineWriter:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self._folder = Path(file).parent
-        self._entries: set[Entry] = set()
+        self.entries: set[Entry] = set()
+        self._folder = str(Path(file).parent)
 
     def add(self, results: Sequence[Result]) -> None:
         """Take the findings of the next tile."""
-        self._entries |= {_entry(result, finding, self._folder) for result in results for finding in result.findings}
+        self.entries |= {_entry(result, finding, self._folder) for result in results for finding in result.findings}
 
     @property
     def text(self) -> str:
         """Return the baseline as JSON, an entry a line, in an order that does not change."""
-        lines = ",\n".join(json.dumps(dict(zip(_KEYS, entry, strict=True))) for entry in sorted(self._entries))
+        lines = ",\n".join(json.dumps(dict(zip(_KEYS, entry, strict=True))) for entry in sorted(self.entries))
         return printable_json(f'{{"version": 1, "findings": [\n{lines}\n]}}\n' if lines else _EMPTY)
 
 
 class _EntryRecord(Record):
     source: _Text
-    pointer: _Text
+    tile: _Text
     target: _Text
     rule: _Text
     field: _Text
@@ -116,20 +117,13 @@ _KEYS: Final = tuple(_EntryRecord.model_fields)
 _EMPTY: Final = '{"version": 1, "findings": []}\n'
 
 
-def _entry(result: Result, finding: Finding, folder: Path) -> Entry:
+def _entry(result: Result, finding: Finding, folder: str) -> Entry:
     source = _place(result.source, folder)
-    return Entry(source, _storable(result.pointer), result.target.name, finding.rule, finding.path)
+    return Entry(source, _storable(result.identity), result.target.name, finding.rule, finding.path)
 
 
-def _place(source: str, folder: Path) -> str:
-    """Return a source as a path from the baseline's folder on; from the root if it is on another drive."""
-    if source == _STANDARD_INPUT or isinstance(source, Url):
-        return str(source)
-    try:
-        place = os.path.relpath(source, folder)
-    except ValueError:
-        place = os.path.abspath(source)  # noqa: PTH100 - links are not followed, as above
-    return _storable(Path(place).as_posix())
+def _place(source: str, folder: str) -> str:
+    return _storable(path_from(folder, source))
 
 
 def _storable(text: str) -> str:

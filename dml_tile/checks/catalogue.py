@@ -59,7 +59,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         for words in (*self.select, *self.ignore):
-            _require_known(words)
+            require_known(words)
 
     def takes(self, rule_id: str) -> bool:
         """Return True if findings of the rule count."""
@@ -69,13 +69,17 @@ class Selection:
 
 def _words_that_name(rule_id: str, choices: Iterable[str]) -> int:
     """Return the number of words of the longest choice that matches the rule's id; -1 if none does."""
-    return max((choice.count("-") + 1 for choice in choices if f"{rule_id}-".startswith(f"{choice}-")), default=-1)
+    return max((choice.count("-") + 1 for choice in choices if is_named(rule_id, choice)), default=-1)
 
 
-def _require_known(words: str) -> None:
-    # self-import dropped  # which most checks do without
+def is_named(rule_id: str, choice: str) -> bool:
+    """Return True if a choice is the rule's id, or its first words."""
+    return f"{rule_id}-".startswith(f"{choice}-")
 
-    if any(f"{rule_id}-".startswith(f"{words}-") for rule_id in RULES):
+
+def require_known(words: str) -> None:
+    """Raise ValueError, with the nearest, for words that no rule's id begins with."""
+    if any(is_named(rule_id, words) for rule_id in RULES):
         return
     beginnings = {
         known.casefold(): known for rule_id in RULES for known in accumulate(rule_id.split("-"), "{}-{}".format)

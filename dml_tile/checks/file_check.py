@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dml_tile.checks.catalogue import Selection
 from dml_tile.checks.result import Result, Verdict, results, verdict_of
+from dml_tile.checks.silences import FileIgnore, Silence, Silences
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import Problem, require_instance
 from dml_tile.findings import Against, Severity, bases_of
-from dml_tile.readers.model_tile import KnownShapes
+from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.sources import Sources, is_model_file
 from dml_tile.simulation.target import resolve
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:  # most checks need none
     from dml_tile.checks.baseline import Baseline
 
 _ALL_RULES: Final = Selection()
+_DIGEST_BYTES: Final = 4
 _NOT_FOR_DIRECTML = (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
 
 
@@ -32,7 +36,8 @@ class SourceSummary:
 
     ``unknown`` is how many are known in part only before they are run, ``failing`` how many fail at a target;
     ``is_whole`` is False if a part of the file could not be read. Tiles that never reach DirectML need no level.
-    ``dimension_names`` are those of an ONNX model's dimensions that no file before it has.
+    ``dimension_names`` are those of an ONNX model's dimensions that no file before it has. ``unmet`` are the comments
+    that silence nothing; ``file_ignores`` has the FileIgnores that match, and whether they silence something.
     """
 
     name: str
@@ -43,6 +48,8 @@ class SourceSummary:
     lowest_level: FeatureLevel | None = FeatureLevel.DML_FEATURE_LEVEL_1_0
     is_whole: bool = True
     dimension_names: frozenset[str] = field(default=frozenset(), compare=False)
+    unmet: tuple[Problem, ...] = ()
+    file_ignores: dict[tuple[int, str], bool] = field(default_factory=dict)
 
     def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
         """Count a tile by its results, one for each target."""
@@ -72,6 +79,8 @@ class Statistics:
         return dict(sorted(self._counts.items(), key=lambda item: (-item[1], item[0])))
 
 
+DescriptorOrNode: TypeAlias = JsonDescriptor | TileNode | Problem
+
 Event: TypeAlias = tuple[Result, ...] | Problem | SourceSummary
 """The results of a tile, one for each target; a part of the file that cannot be read; or, at its end, its summary."""
 
@@ -80,8 +89,8 @@ Event: TypeAlias = tuple[Result, ...] | Problem | SourceSummary
 class FileCheck:
     """The questions that each file is asked, and the findings that count. It pickles.
 
-    Findings count where the ``selection`` takes them and the ``baseline`` does not have them; ``fail_on`` is the
-    severity from which on a tile fails.
+    Findings count where the ``selection`` takes them, no comment and none of ``file_ignores`` silences them, and the
+    ``baseline`` does not have them; ``fail_on`` is the severity from which on a tile fails.
     """
 
     targets: Sequence[Target]
@@ -91,18 +100,27 @@ class FileCheck:
     selection: Selection = _ALL_RULES
     baseline: Baseline | None = None
     fail_on: Severity | None = Severity.WARNING
+    file_ignores: tuple[FileIgnore, ...] = ()
 
     def events(self, file: str, sources: Sources) -> Iterator[Event]:
-        """Yield the results and problems of a file, then its summary."""
+        """Yield the results of a file, its problems, those of the same message as one, then its summary."""
         summary = SourceSummary(file, is_model_file(file))
+        silences = Silences(file, self.file_ignores)
+        problems: dict[str, Problem] = {}
+        equals = Counter[str]()
         parts = sources.parts(file)
         first_parts = list(islice(parts, 2))
-        for part in chain(first_parts, parts):
+        for part in _merged(chain(first_parts, parts)):
             if isinstance(part, Problem):
-                summary.is_whole = False
-                yield part
+                first = problems.setdefault(part.message, part)
+                if first is not part:
+                    problems[part.message] = replace(first, also=(*first.also, part.pointer))
                 continue
-            of_part = [self._counted(result) for result in results(file, part, self.targets, self.against, self.via)]
+            of_part = [*results(file, part, self.targets, self.against, self.via)]
+            on = silences.on(part)
+            if any(result.findings for result in of_part):
+                content = _content(part, equals)
+                of_part = [self._counted(replace(result, content=content), silences, on) for result in of_part]
             summary.add(of_part, self.fail_on)
             if any(result.findings for result in of_part):
                 from dml_tile.checks.lowerings import with_back_end, with_lower_command  # with all that lowers tiles
@@ -113,21 +131,48 @@ class FileCheck:
                     for result in of_part
                 ]
             yield tuple(of_part)
+        yield from problems.values()
+        summary.is_whole = not problems
         summary.dimension_names = sources.new_dimension_names()
+        summary.unmet = tuple(silences.unmet_comments())
+        summary.file_ignores = silences.of_patterns()
         yield summary
 
-    def _counted(self, result: Result) -> Result:
-        selected = self._selected(result)
-        return self.baseline.with_known(selected) if self.baseline else selected
+    def _counted(self, result: Result, silences: Silences, on: Sequence[Silence]) -> Result:
+        selected = tuple(
+            finding
+            for finding in result.findings
+            if not silences.silence(finding.rule, on) and self.selection.takes(finding.rule)
+        )
+        if deselected := len(result.findings) - len(selected):
+            is_judged = result.verdict not in _NOT_FOR_DIRECTML
+            verdict = verdict_of(selected) if is_judged else result.verdict
+            result = replace(result, verdict=verdict, findings=selected, deselected=deselected)
+        return self.baseline.with_known(result) if self.baseline else result
 
-    def _selected(self, result: Result) -> Result:
-        selected = tuple(finding for finding in result.findings if self.selection.takes(finding.rule))
-        deselected = len(result.findings) - len(selected)
-        if not deselected:
-            return result
-        is_judged = result.verdict not in _NOT_FOR_DIRECTML
-        verdict = verdict_of(selected) if is_judged else result.verdict
-        return replace(result, verdict=verdict, findings=selected, deselected=deselected)
+
+def _merged(parts: Iterable[DescriptorOrNode]) -> Iterator[DescriptorOrNode]:
+    """Yield parts as they come, but at the end those of a capture: of equal lines the first, with their number."""
+    captured: dict[tuple[str, int, FeatureLevel | None], JsonDescriptor] = {}
+    for part in parts:
+        if not isinstance(part, JsonDescriptor) or part.capture is None:
+            yield part
+            continue
+        key = part.content, part.capture.hresult, part.capture.feature_level
+        first = captured.setdefault(key, part)
+        if first is not part:
+            captured[key] = replace(first, times=first.times + 1)
+    yield from captured.values()
+
+
+def _content(part: JsonDescriptor | TileNode, equals: Counter[str]) -> str:
+    """Return what an item of a list says, in short; ``equals`` counts those that say the same."""
+    if not isinstance(part, JsonDescriptor) or not part.is_listed:
+        return ""
+    digest = blake2b(part.content.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+    content = f"{part.other or part.desc or 'null'} {digest}"
+    equals[content] += 1
+    return content if equals[content] == 1 else f"{content} {equals[content]}"
 
 
 def file_check(

@@ -12,18 +12,18 @@ from typing import Final, TypeAlias
 
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.patterns import Matches
+from dml_tile.files.repository import path_from
 from dml_tile.files.urls import Url, file_of
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded, may_have_tiles
+from dml_tile.text import listed
 
 Complain: TypeAlias = Callable[[str, Problem], None]
 """Takes the name of a source, and a reason why a part of it cannot be read."""
 
 ChosenTiles: TypeAlias = Iterator[tuple[str, JsonDescriptor | TileNode]]
 """Tiles, each with the file that holds it."""
-
-MAX_LISTED: Final = 10
 
 _NO_MATCH: Final = Problem("", "no file matches the pattern")
 _OUTSIDE: Final = Problem("", "leads out of the folder of pyproject.toml, which names it in paths")
@@ -46,10 +46,7 @@ class Exclusion:
         """Return True if a file, named relative to the current folder, is excluded."""
         if self._matches is None or file == "-":
             return False
-        try:
-            path = PurePath(file_of(file) if isinstance(file, Url) else os.path.relpath(file, self._base))
-        except ValueError:  # on Windows, of another drive
-            path = PurePath(file)
+        path = PurePath(file_of(file) if isinstance(file, Url) else path_from(self._base, file))
         return self._matches(f"/{path.as_posix()}") is not None or self._leaves_out_folder(path.parent)
 
     def _leaves_out_folder(self, folder: PurePath) -> bool:
@@ -70,13 +67,19 @@ _NOTHING: Final = Exclusion()
 
 
 def files_named(
-    names: Sequence[str], complain: Complain, *, exclusion: Exclusion = _NOTHING, skips_others: bool = False
+    names: Sequence[str],
+    complain: Complain,
+    *,
+    exclusion: Exclusion = _NOTHING,
+    skips_others: bool = False,
+    ignores_none: bool = False,
+    excluded: Callable[[str], None] = lambda name: None,
 ) -> list[str]:
     """Return the files to check, each once: those that are named or match a pattern, and those of the named folders.
 
-    What the ``exclusion`` leaves out is passed over everywhere; with ``skips_others``, so are files without tiles, as
-    in folders. ``complain`` is called for each name that stands for no file, and for links out of a ProjectPath's
-    project.
+    What the ``exclusion`` leaves out is passed over everywhere, and ``excluded`` is called if it was named; with
+    ``skips_others``, so are files without tiles, as in folders. ``ignores_none`` is that of ``expanded``. ``complain``
+    is called for each name that stands for no file, and for links out of a ProjectPath's project.
     """
     files: dict[Hashable, str] = {}
     walked: set[PurePath] = set()
@@ -85,7 +88,7 @@ def files_named(
             if _identity(match) in walked:
                 continue
             try:
-                found = list(expanded(match, walked))
+                found = list(expanded(match, walked, ignores_none=ignores_none))
             except InputError as error:
                 complain(match, *error.problems)
                 continue
@@ -95,6 +98,8 @@ def files_named(
                 for file in found:
                     if not exclusion.leaves_out(file):
                         files.setdefault(_identity(file), file)
+                    elif file == name:
+                        excluded(file)
     return [*files.values()]
 
 
@@ -124,10 +129,13 @@ def is_pattern(name: str) -> bool:
 
 
 def _identity(name: str) -> Hashable:
-    """Return a key that is the same for two names of a file."""
+    """Return a key that is the same for two names of a file; links are files of their own."""
     if isinstance(name, Url):
         return name.identity
-    return None if name == "-" else PurePath(name)
+    try:
+        return None if name == "-" else PurePath(os.path.abspath(name))  # noqa: PTH100  # links are not followed
+    except OSError:  # the current folder was removed
+        return PurePath(name)
 
 
 def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, complain: Complain) -> ChosenTiles:
@@ -162,12 +170,6 @@ def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, comp
     if not is_found and is_readable:
         there = f"there are {listed(passed_over)}" if any(passed_over) else "no tile has a pointer"
         complain(name, Problem(pointer or "", f"there is no such tile; {there}"))
-
-
-def listed(pointers: Sequence[str]) -> str:
-    """Return the first pointers, and how many more there are."""
-    more = f" and {len(pointers) - MAX_LISTED} more" if len(pointers) > MAX_LISTED else ""
-    return f"{', '.join(pointers[:MAX_LISTED])}{more}"
 
 
 def _concerns(problem: Problem, pointer: str | None) -> bool:

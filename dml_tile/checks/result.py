@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dml_tile.back_ends.rules import tile_reaches_directml
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
@@ -45,9 +45,6 @@ class Verdict(StrEnum):
 SO_FAR: Final = "so far"
 """Follows a verdict that may change with what is known at run time only."""
 
-NOT_READ: Final = "not read"
-"""Stands beside the verdicts where a part of a source cannot be read."""
-
 _VERDICTS_WITHOUT_DIRECTML: Final = {
     # by the rules that leave nothing for DirectML to judge
     operator_is_a_tile.id: Verdict.NOT_CHECKED,
@@ -86,7 +83,8 @@ class Result:
     for, that a model's tile rests on. Where other tiles would do what a refused one does, they are its ``lowering``,
     and ``command`` prints them. ``deselected`` findings are left out of ``findings``; the lowest level counts them. So
     are ``known`` ones, which are in a baseline; the verdict counts them too. ``part`` names a part of a DxDispatch
-    model that is no tile and that the findings are about, such as a resource.
+    model that is no tile and that the findings are about, such as a resource. ``times`` is the number of equal lines
+    of a capture that it stands for. ``content`` is what an item of a list with findings is known again by.
     """
 
     source: str
@@ -104,12 +102,25 @@ class Result:
     deselected: int = 0
     known: tuple[Finding, ...] = ()
     part: str = ""
+    times: int = 1
+    content: str = ""
     locate: Callable[[str, str], Position | None] | None = field(default=None, compare=False, repr=False)
     """Finds a field of the part at a JSON pointer in the source's text."""
 
     def position(self, path: str) -> Position | None:
         """Return the position of a finding's field in the source's text; None where the source is no JSON."""
         return self.locate(self.pointer, path) if self.locate else None
+
+    @property
+    def identity(self) -> str:
+        """What tells the part from others of its source, in this version and the next."""
+        return self.content or self.pointer
+
+    @property
+    def first_position(self) -> Position | None:
+        """The position of the first finding that has one; None without findings, or where the source is no JSON."""
+        positions = (self.position(finding.path) for finding in (*self.findings, *self.known))
+        return next(filter(None, positions), None)
 
     def without_text(self) -> Result:
         """Return the result with the positions of its findings in place of the text, which may be large."""
@@ -195,18 +206,8 @@ def _back_end_results(
     for target in targets:
         findings = check_node(node, target, via, against)
         verdict = verdict_of(findings)
-        yield Result(
-            source,
-            node.pointer,
-            tile,
-            target,
-            verdict,
-            findings,
-            lowest,
-            node.unknown,
-            via=via.name,
-            inferred_by=node.inferred_by,
-        )
+        known = node.unknown, via.name, node.inferred_by
+        yield Result(source, node.pointer, tile, target, verdict, findings, lowest, *known)
 
 
 def _document_results(
@@ -225,7 +226,8 @@ def _document_results(
     for target in targets:
         findings = found + check(part.desc, target, against) if is_read else found
         verdict = verdict_of(findings)
-        yield Result(source, part.pointer, tile, target, verdict, findings, lowest, part=no_tile, locate=locate)
+        shared: dict[str, Any] = {"part": no_tile, "times": part.times, "locate": locate}
+        yield Result(source, part.pointer, tile, target, verdict, findings, lowest, **shared)
 
 
 _Subject = tuple[tuple[Finding, ...], OperatorDesc | TileOperatorDesc | None]

@@ -6,13 +6,16 @@ import os
 import re
 import tomllib
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
+from dml_tile.checks.catalogue import require_known
 from dml_tile.checks.files import Exclusion
+from dml_tile.checks.silences import FileIgnore
 from dml_tile.errors import ConfigError
 from dml_tile.files.paths import MAX_PARTS
 from dml_tile.files.patterns import ProjectPath
@@ -39,8 +42,8 @@ _TABLE: Final = "tool.dml-tile"
 
 
 def _bounded(value: object) -> object:
-    """Return a list that has few entries: looking at each takes time."""
-    if isinstance(value, list) and len(value) > MAX_ENTRIES:
+    """Return a list or a table that has few entries: looking at each takes time."""
+    if isinstance(value, (list, dict)) and len(value) > MAX_ENTRIES:
         raise PydanticCustomError("too_many", f"at most {MAX_ENTRIES} entries are read")
     return value
 
@@ -75,6 +78,7 @@ class Settings(Record):
     dim: _Texts = ()
     input_shape: _Texts = Field(default=(), alias="input-shape")
     exclude: _Texts = ()
+    per_file_ignores: Annotated[dict[str, _Texts], _Bounded] = Field(default_factory=dict, alias="per-file-ignores")
     fail_on: Literal["error", "warning", "note", "never"] | None = Field(default=None, alias="fail-on")
     baseline: Annotated[str, AfterValidator(_inside)] = ""
     paths: Annotated[tuple[Annotated[str, AfterValidator(_inside)], ...], Field(fail_fast=True), _Bounded] = ()
@@ -92,8 +96,28 @@ class Config:
 
     @property
     def exclusion(self) -> Exclusion:
-        """Return what the settings exclude, by paths relative to the settings file's folder."""
-        return Exclusion(self.settings.exclude, str(Path(self.file).parent) if self.file else ".")
+        """Return what the settings exclude."""
+        return self._matching(self.settings.exclude)
+
+    @property
+    def file_ignores(self) -> tuple[FileIgnore, ...]:
+        """Return what the settings ignore in some files. Raises ConfigError for an unknown rule."""
+        ignores = self.settings.per_file_ignores
+        try:
+            for rule in chain.from_iterable(ignores.values()):
+                require_known(rule)
+        except ValueError as error:
+            raise self.error("per-file-ignores", str(error)) from None
+        return tuple(FileIgnore(pattern, rules, self._matching((pattern,))) for pattern, rules in ignores.items())
+
+    def _matching(self, patterns: tuple[str, ...]) -> Exclusion:
+        """Return patterns of paths relative to the settings file's folder."""
+        return Exclusion(patterns, str(Path(self.file).parent) if self.file else ".")
+
+    def origin(self, key: str) -> str:
+        """Return the file that sets a key; ``default`` if none does."""
+        names = {field.alias or name: name for name, field in Settings.model_fields.items()}
+        return self.file if names.get(key) in self.settings.model_fields_set else "default"
 
     def error(self, key: str, message: str) -> ConfigError:
         """Return the error for the value of a key."""
@@ -145,6 +169,8 @@ def _table(path: Path, file: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ConfigError(file, f"unreadable TOML: {error}") from None
     table = tool.get("dml-tile", {}) if isinstance(tool, dict) else {}
+    if isinstance(tool, dict) and "dml_tile" in tool:
+        raise ConfigError(file, f"[tool.dml_tile] is not read; [{_TABLE}] was expected")
     if not isinstance(table, dict):
         raise ConfigError(file, f"{_TABLE} is {shown(table)}; a table was expected")
     return table

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Final, NoReturn, cast
 import typer
 
 from dml_tile.cli.commands.formats import Output, printed_output
-from dml_tile.errors import ConfigError, OutputError, Problem
+from dml_tile.errors import ConfigError, OutputError, Problem, place_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,9 +42,9 @@ class ExitStatus:
         self.problems.append((source, problem))
         self.code = UNREADABLE
 
-    def count_findings(self) -> None:
+    def count_findings(self, *, are_failing: bool = True) -> None:
         """Take into account that a tile has findings."""
-        self.code = max(self.code, FINDINGS)
+        self.code = max(self.code, FINDINGS * are_failing)
 
 
 def complain(source: str, problems: Sequence[Problem]) -> None:
@@ -52,8 +52,8 @@ def complain(source: str, problems: Sequence[Problem]) -> None:
     from dml_tile.text import printable
 
     for problem in problems:
-        where = f"{source}#{problem.pointer}" if problem.pointer else source
-        print_stderr(f"dml-tile: {printable(where)}: {printable(problem.message)}")
+        where = place_of(source, problem.pointer, problem.position)
+        print_stderr(f"dml-tile: {printable(where)}: {printable(problem.reason)}")
 
 
 def print_stderr(line: str) -> None:

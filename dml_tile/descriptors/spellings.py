@@ -194,8 +194,8 @@ class _Spellings(dict[Any, int]):
         meant = did_you_mean(key.upper(), [name for name in self if isinstance(name, str)])
         raise PydanticCustomError(
             "enumerator",
-            "No enumerator has this name{meant}; {complaint}",
-            {"meant": f" ({meant})" if meant else "", "complaint": self.complaint},
+            "No enumerator has this name{hint}",
+            {"hint": f" ({meant})" if meant else f"; {self.complaint}"},
         )
 
 

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import jiter
 from pydantic.alias_generators import to_snake
@@ -25,6 +25,7 @@ _STRING_OR_COMMENT: Final = re.compile(f"{STRING}|{COMMENT}".encode(), re.DOTALL
 _STRING_OR_TRAILING_COMMA: Final = re.compile(rf"{STRING}|,(?=\s*[\]}}])".encode(), re.DOTALL)
 _REPEATED_NAME: Final = re.compile(r'Detected duplicate key "(.*)" at (line \d+ column \d+)\Z', re.DOTALL)
 _BLANKS: Final = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
+_PLACE: Final = re.compile(r"at line (\d+) column (\d+)\Z")
 _REST: Final = re.compile(r"trailing characters at line (\d+) column (\d+)\Z")
 
 
@@ -76,6 +77,17 @@ def parse_json(text: bytes) -> Any:
     return parse_json(plain)
 
 
+def position_of_error(text: bytes, error: ValueError, first: int = 1) -> Position | None:
+    """Return the position that an error of ``parse_json`` names, in a text whose first line has this number."""
+    found = _PLACE.search(str(error))
+    if not found:
+        return None
+    line, column = map(int, found.groups())
+    before = text.removeprefix(codecs.BOM_UTF8).split(b"\n", line)[line - 1][: max(column - 1, 0)]
+    place = first + line - 1, len(before.decode(errors="replace")) + 1
+    return Position(*place, *place)
+
+
 def _parsed(text: bytes) -> Any:
     return jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True)
 
@@ -97,6 +109,13 @@ def _blank_comma(match: re.Match[bytes]) -> bytes:
 
 _STEP: Final = re.compile(r"[^.\[\]]+")
 _BESIDE_DESC: Final = ("Type", "Desc", "NullDesc")
+
+
+class IgnoreComment(NamedTuple):
+    """A comment that silences findings of rules, and its position."""
+
+    rules: tuple[str, ...]
+    position: Position
 
 
 class SourceText:
@@ -132,6 +151,20 @@ class SourceText:
         return self._text.position(offset)
 
     @cached_property
+    def comments(self) -> tuple[IgnoreComment, ...]:
+        """The comments ``dml-tile: ignore[RULE, RULE]``."""
+        if b"dml-tile" not in self._content:
+            return ()
+        return tuple(self._text.comments((self._line_number or 1) - 1))
+
+    def comments_on(self, pointer: str) -> tuple[IgnoreComment, ...]:
+        """Return the comments in the lines of the value at a JSON pointer; all, if it is the whole text."""
+        if not (self.comments and pointer) or self._line_number is not None:
+            return self.comments
+        place = self.position(pointer)
+        return tuple(one for one in self.comments if place and place.line <= one.position.line <= place.end_line)
+
+    @cached_property
     def _text(self) -> JsonText:
         return JsonText(self._content.decode("utf-8-sig", errors="replace"))
 
@@ -148,6 +181,7 @@ class SourceText:
 
 
 _TOKEN: Final = re.compile(rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+', re.DOTALL | re.ASCII)
+_IGNORE: Final = re.compile(r"dml-tile:[ \t]*+ignore\[([^\]\n]*+)\]")
 _CONTAINERS_REMEMBERED: Final = 32
 
 
@@ -192,6 +226,14 @@ class JsonText:
         """Return the position of the value at an offset."""
         end = self._end_offset(offset) or len(self._text)
         return Position(*self._line_and_column(offset), *self._line_and_column(end))
+
+    def comments(self, lines_before: int) -> Iterator[IgnoreComment]:
+        """Yield the comments that silence findings."""
+        for token in _TOKEN.finditer(self._text):
+            if token[0].startswith("/") and (found := _IGNORE.search(token[0])):
+                line, column = self._line_and_column(token.start())
+                rules = filter(None, re.split(r"[\s,]+", found[1]))
+                yield IgnoreComment(tuple(rules), Position(*(line + lines_before, column) * 2))
 
     def _end_offset(self, offset: int) -> int | None:
         """Return the offset after the value at ``offset``; None if it never ends."""

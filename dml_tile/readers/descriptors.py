@@ -20,7 +20,7 @@ from dml_tile.dxdispatch.fields import is_dxdispatch_model
 from dml_tile.dxdispatch.rules import ModelPart, PartKind, part_findings
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.whole import open_without_waiting
-from dml_tile.formats.json_text import Document, SourceText, parse_document, parse_json
+from dml_tile.formats.json_text import Document, SourceText, parse_document, parse_json, position_of_error
 from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS, ProblemList, limited_problems, problems_of, unreadable
 from dml_tile.readers.captures import CapturedLine, is_capture
 from dml_tile.readers.file_kinds import unread_kind
@@ -47,7 +47,7 @@ class JsonDescriptor:
 
     ``other`` is the C name of an operator other than Tile, which is not read. ``part`` is the part of a DxDispatch
     model that was read: a dispatchable, or one without an operator that breaks a rule of its own. ``capture`` is what
-    an application got for the descriptor.
+    an application got for the descriptor, ``times`` the number of equal lines of a capture that it stands for.
     """
 
     pointer: str
@@ -55,12 +55,23 @@ class JsonDescriptor:
     other: str | None = None
     part: ModelPart | None = field(default=None, compare=False, repr=False)
     capture: Capture | None = field(default=None, compare=False, repr=False)
+    times: int = 1
     text: SourceText | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_operator(self) -> bool:
         """True unless it is a part of a model that holds no operator, such as a resource."""
         return self.part is None or self.part.kind is PartKind.DISPATCHABLE
+
+    @property
+    def is_listed(self) -> bool:
+        """True if it is an item of a list, or a line: its pointer changes with those before it."""
+        return self.part is None and self.pointer[1:2].isdigit()
+
+    @property
+    def content(self) -> str:
+        """The fields of the descriptor, however they were spelled; the name of another operator."""
+        return self.other or (self.desc.model_dump_json(by_alias=True) if self.desc else "null")
 
     @property
     def is_null(self) -> bool:
@@ -99,11 +110,13 @@ def parse_source(name: str) -> Document:
     except InputError:
         raise
     except ValueError as error:
-        raise unreadable("", _unreadable_message(name, text, error)) from None
+        raise InputError([_unreadable(name, text, error)]) from None
 
 
-def _unreadable_message(name: str, text: bytes, error: ValueError) -> str:
-    return unread_kind(name, text) or f"unreadable JSON: {error}"
+def _unreadable(name: str, text: bytes, error: ValueError) -> Problem:
+    if kind := unread_kind(name, text):
+        return Problem("", kind)
+    return Problem("", f"unreadable JSON: {error}", position_of_error(text, error))
 
 
 def _open(name: str) -> AbstractContextManager[BinaryIO]:
@@ -140,7 +153,7 @@ def read_document(text: bytes, name: str = "-") -> Iterator[DescriptorOrProblem]
         if len(lines) > 1 and not is_list and any(line.startswith(b"{") and _is_json(line) for line in lines):
             yield from read_lines(lines, blank + 1)
         else:
-            yield Problem("", _unreadable_message(name, text, error))
+            yield _unreadable(name, text, error)
         return
     yield from _locate(limited_problems(_count_nulls(_read_parts(document))), SourceText(text))
 
@@ -188,7 +201,7 @@ def _read_line(line: bytes, pointer: str, number: int) -> DescriptorOrProblem:
         data = parse_json(line.rstrip())
     except ValueError as error:
         place = str(error).replace("at line 1 column", f"at line {number} column")
-        return Problem(pointer, f"unreadable JSON: {place}")
+        return Problem(pointer, f"unreadable JSON: {place}", position_of_error(line, error, number))
     return _read_descriptor(data, pointer)
 
 
@@ -198,7 +211,7 @@ def _locate(parts: Iterable[DescriptorOrProblem], text: SourceText) -> Iterator[
         if isinstance(part, JsonDescriptor):
             yield replace(part, text=text)
         else:
-            yield replace(part, position=text.position(part.pointer) if part.pointer else None)
+            yield replace(part, position=part.position or (text.position(part.pointer) if part.pointer else None))
 
 
 def _drop_schema_key(data: Any) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final, Self
 
 from dml_tile.errors import InputError, Problem
+from dml_tile.files.repository import GITIGNORE, GitIgnores
 from dml_tile.files.urls import Url, file_of
 from dml_tile.readers.descriptors import JsonDescriptor, read_source
 from dml_tile.readers.file_kinds import SAVED_MODEL, SAVED_MODEL_PARTS
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from dml_tile.readers.remote import RemoteFiles
     from dml_tile.readers.sandbox.parent import ModelReader
 
-EMPTY_FOLDER: Final = Problem("", "the folder holds no models and no descriptors; links that leave it are not followed")
+EMPTY_FOLDER: Final = Problem(
+    "",
+    "the folder holds no models and no descriptors; links that leave it, and what .gitignore names, are passed over",
+)
 """The problem of a folder for which ``expanded`` yields nothing."""
 
 MODEL_SUFFIXES: Final = (".onnx", ".xml", ".tflite", ".pb", ".pdmodel")
@@ -37,6 +41,8 @@ _KINDS: Final = {
     ),
 }
 _BEGINNING: Final = 2**16
+_ENVIRONMENT: Final = "pyvenv.cfg"
+"""Lies in the folder of a virtual environment."""
 
 _LEADS_NOWHERE: Final = (errno.ENOENT, errno.ELOOP)
 
@@ -107,18 +113,20 @@ class Sources:
         self.seconds_lost = self._reader.seconds_lost
 
 
-def expanded(name: str, walked: set[PurePath] | None = None) -> Iterator[str]:
+def expanded(name: str, walked: set[PurePath] | None = None, *, ignores_none: bool = False) -> Iterator[str]:
     """Yield a file itself; for a folder, the files at any depth that may have tiles, ordered by name; so of URLs.
 
     A TensorFlow SavedModel's folder is one source, its saved_model.pb; other models next to that are sources too. Skips
-    hidden folders, links that leave the folder or lead nowhere, and XML, JSON and .pb files of other kinds.
-    Yields files and folders that cannot be opened, so that their reader reports why. Adds folders to ``walked``.
+    links that leave the folder or lead nowhere, and XML, JSON and .pb files of other kinds; unless ``ignores_none``,
+    also what .gitignore files name, hidden folders, node_modules and virtual environments.
+    Yields files and folders that cannot be opened, so that their reader reports why. Adds absolute paths of folders to
+    ``walked``.
     Raises InputError for a URL whose store cannot be looked into.
     """
     if isinstance(name, Url):
         yield from _remote_files(name)
     elif name != "-" and _is_folder(name):
-        yield from _files_below(Path(name), set() if walked is None else walked)
+        yield from _files_below(Path(name), set() if walked is None else walked, ignores_none)
     else:
         yield name
 
@@ -164,36 +172,44 @@ def _is_folder(name: str) -> bool:
         return False
 
 
-def _files_below(folder: Path, walked: set[PurePath]) -> Iterator[str]:
+def _files_below(folder: Path, walked: set[PurePath], ignores_none: bool) -> Iterator[str]:
     try:
         root = folder.resolve()
+        whole = Path(os.path.abspath(folder))  # noqa: PTH100  # links are not followed
     except OSError:  # the current folder was removed
         yield str(folder)
         return
     unopened: list[Path] = []
-    left = [folder]
+    left = [(folder, whole, GitIgnores() if ignores_none else GitIgnores.above(str(folder)))]
     while left:
-        path = left.pop()
-        walked.add(path)
+        path, whole, ignores = left.pop()
+        walked.add(whole)
         try:
             folders, files = _entries(str(path))
         except OSError:
             unopened.append(path)
             continue
+        if not ignores_none:
+            if _ENVIRONMENT in files and path is not folder:
+                continue
+            if GITIGNORE in files:
+                ignores = ignores.within(str(whole))
+            folders = [name for name in folders if not (name.startswith(".") or name == "node_modules")]
+        if ignores.specs:
+            folders = [name for name in folders if not ignores.leaves_out(f"{whole / name}/")]
+            files = [name for name in files if not ignores.leaves_out(str(whole / name))]
         yield from (str(path / name) for name in files if _may_have_tiles(path / name, root))
-        left += [path / name for name in reversed(folders)]
+        left += [(path / name, whole / name, ignores) for name in reversed(folders)]
     yield from map(str, unopened)
 
 
 def _entries(folder: str) -> tuple[list[str], list[str]]:
-    """Return the names of the folders to walk in a folder, and those of its files. Raises OSError."""
-    folders, files = [], []
+    """Return the names of the folders in a folder, and those of its files. Raises OSError."""
+    folders: list[str] = []
+    files: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
-            if not entry.is_dir(follow_symlinks=False):
-                files.append(entry.name)
-            elif not entry.name.startswith("."):
-                folders.append(entry.name)
+            (folders if entry.is_dir(follow_symlinks=False) else files).append(entry.name)
     parts = SAVED_MODEL_PARTS if SAVED_MODEL in files else frozenset()
     return sorted(set(folders) - parts), sorted(set(files) - parts)
 

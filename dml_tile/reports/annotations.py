@@ -1,19 +1,22 @@
-"""Annotations of files, as CI servers show them: the worst first, and no more than they show."""
+"""Annotations of files, a line or an object each: for GitHub, Azure Pipelines, GitLab, and in one line for editors."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import json
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from itertools import starmap
+from typing import Final
 
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
-from dml_tile.errors import Position
+from dml_tile.errors import Problem, place_of
 from dml_tile.findings import Severity
-from dml_tile.reports.grouped import grouped_findings, run_time_notes
-from dml_tile.reports.report import Problems, ReportOptions, shown_path
-from dml_tile.text import printable, printable_line_start
+from dml_tile.reports.grouped import Annotation, annotation_of_problem, annotations_of
+from dml_tile.reports.report import Report, ReportOptions
+from dml_tile.reports.tally import Tally
+from dml_tile.text import printable, printable_json, printable_line_start
 
 MAX_SHOWN: Final = 10
 """The annotations of one severity that GitHub and Azure Pipelines show of a step."""
@@ -21,64 +24,104 @@ MAX_SHOWN: Final = 10
 _NO_SOURCE: Final = "-"
 
 
-class Annotation(NamedTuple):
-    """A message about a place in a file; ``source`` is - where there is no file."""
-
-    severity: Severity
-    source: str
-    position: Position | None
-    title: str
-    text: str
-
-
-class AnnotationReport(ABC):
-    """Writes, at the end, annotations for tiles, rules and fields, what is known at run time only, and problems.
-
-    Of each severity the first ``MAX_SHOWN`` are kept, and the others are counted.
-    """
-
-    def __init__(self, options: ReportOptions) -> None:
-        self._write = options.write
-        self._kept: dict[Severity, list[Annotation]] = {severity: [] for severity in sorted(Severity, reverse=True)}
-        self._counts = Counter[Severity]()
+class AnnotationReport(Report):
+    """Writes annotations for tiles, rules and fields, what is known at run time only, and problems, as they come."""
 
     def add(self, results: Sequence[Result]) -> None:
         """Take the results of the next tile."""
-        for group in grouped_findings(results):
-            finding, result = group.finding, group.result
-            position = result.position(finding.path)
-            self._keep(Annotation(finding.severity, result.source, position, finding.rule, group.text()))
-        for note in run_time_notes(results):
-            self._keep(Annotation(Severity.NOTE, note.result.source, None, "known-at-run-time", note.text()))
+        for annotation in annotations_of(results):
+            self._take(annotation)
 
-    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
-        """Write the annotations."""
-        for annotation in self._shown(problems):
-            self._write(self.line(annotation))
+    def add_problem(self, source: str, problem: Problem) -> None:
+        """Take a part of a source that cannot be read."""
+        self._take(annotation_of_problem(source, problem))
 
-    @staticmethod
+    def end(self, sources: Sequence[SourceSummary]) -> None:
+        """Write nothing more."""
+
     @abstractmethod
-    def line(annotation: Annotation) -> str:
+    def _take(self, annotation: Annotation) -> None: ...
+
+
+class ConciseReport(AnnotationReport):
+    """A line for each annotation, with the path as it was given, as compilers print it."""
+
+    def _take(self, annotation: Annotation) -> None:
+        pointer = "" if annotation.position else annotation.pointer
+        place = printable_line_start(place_of(annotation.source, pointer, annotation.position))
+        self._write(f"{place}: {annotation.severity}[{annotation.rule}] {annotation.message}\n")
+
+
+class GitlabReport(AnnotationReport):
+    """Code Quality: a JSON array, with an object for each annotation.
+
+    Page: https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
+    """
+
+    def __init__(self, options: ReportOptions) -> None:
+        super().__init__(options)
+        self._separator = "[\n"
+
+    def _take(self, annotation: Annotation) -> None:
+        path = self._options.path(annotation.source)
+        record = {
+            "description": annotation.text,
+            "check_name": annotation.rule,
+            "fingerprint": annotation.fingerprint(path),
+            "severity": _GITLAB_SEVERITIES[annotation.severity],
+            "location": {"path": path, "lines": {"begin": annotation.position.line if annotation.position else 1}},
+        }
+        self._write(printable_json(f"{self._separator}{json.dumps(record)}"))
+        self._separator = ",\n"
+
+    def end(self, sources: Sequence[SourceSummary]) -> None:
+        """Write the end of the array."""
+        self._write("[]\n" if self._separator.startswith("[") else "\n]\n")
+
+
+_GITLAB_SEVERITIES: Final = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}
+
+
+class LimitedReport(AnnotationReport):
+    """Writes annotations at the end, the worst first: of each severity ``MAX_SHOWN``, and the number of the others."""
+
+    def __init__(self, options: ReportOptions) -> None:
+        super().__init__(options)
+        self._kept: dict[Severity, list[Annotation]] = {severity: [] for severity in sorted(Severity, reverse=True)}
+        self._counts = Counter[Severity]()
+        self._tally = Tally()
+
+    def add(self, results: Sequence[Result]) -> None:
+        """Take the results of the next tile."""
+        self._tally.add(results)
+        super().add(results)
+
+    def add_problem(self, source: str, problem: Problem) -> None:
+        """Take a part of a source that cannot be read."""
+        Report.add_problem(self, source, problem)
+        self._counts[Severity.ERROR] += 1
+
+    def end(self, sources: Sequence[SourceSummary]) -> None:
+        """Write the annotations, those of what cannot be read first."""
+        self._kept[Severity.ERROR][:0] = starmap(annotation_of_problem, self._problems[:MAX_SHOWN])
+        for severity, kept in self._kept.items():
+            for annotation in self._shown(severity, kept):
+                self._write(self.line(annotation))
+
+    @abstractmethod
+    def line(self, annotation: Annotation) -> str:
         """Return the line from which the server makes an annotation."""
 
-    def _shown(self, problems: Problems) -> Iterator[Annotation]:
-        """Yield those of unreadable parts first; the last of a severity with more than are shown counts the others."""
-        unreadable = [
-            Annotation(Severity.ERROR, source, problem.position, "unreadable", printable(str(problem)))
-            for source, problem in problems[:MAX_SHOWN]
-        ]
-        for severity, kept in self._kept.items():
-            shown, count = kept, self._counts[severity]
-            if severity is Severity.ERROR:
-                shown, count = unreadable + kept, count + len(problems)
-            if count <= MAX_SHOWN:
-                yield from shown
-                continue
-            yield from shown[: MAX_SHOWN - 1]
-            text = f"and {count - MAX_SHOWN + 1} more {severity}s, which `dml-tile check` prints"
-            yield Annotation(severity, _NO_SOURCE, None, "dml-tile", text)
+    def _shown(self, severity: Severity, kept: Sequence[Annotation]) -> Iterator[Annotation]:
+        count = self._counts[severity]
+        if count <= MAX_SHOWN:
+            yield from kept
+            return
+        yield from kept[: MAX_SHOWN - 1]
+        text = f"and {count - MAX_SHOWN + 1} more {severity}s, which `dml-tile check` prints"
+        yield Annotation(severity, self._tally.headline(self._problems), _NO_SOURCE, "", None, text, text, ())
 
-    def _keep(self, annotation: Annotation) -> None:
+    def _take(self, annotation: Annotation) -> None:
         self._counts[annotation.severity] += 1
         kept = self._kept[annotation.severity]
         if len(kept) < MAX_SHOWN:
@@ -88,30 +131,23 @@ class AnnotationReport(ABC):
 _TYPES: Final = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 
 
-class AzureReport(AnnotationReport):
+class AzureReport(LimitedReport):
     """A command for each error and warning that Azure Pipelines shows; notes are lines of the log."""
 
-    @staticmethod
-    def line(annotation: Annotation) -> str:
+    def line(self, annotation: Annotation) -> str:
         """Return a logging command, or the text of a note."""
-        return _azure_command(annotation) if annotation.severity in _TYPES else _log_line(annotation)
-
-
-def _azure_command(annotation: Annotation) -> str:
-    properties: dict[str, object] = {"type": _TYPES[annotation.severity]}
-    if annotation.source != "-":
-        properties["sourcepath"] = shown_path(annotation.source)
-        if position := annotation.position:
-            properties |= {"linenumber": position.line, "columnnumber": position.column}
-    properties["code"] = annotation.title
-    listed = "".join(f"{name}={_azure_property(str(value))};" for name, value in properties.items())
-    return f"##vso[task.logissue {listed}]{_azure_escaped(annotation.text)}\n"
-
-
-def _log_line(annotation: Annotation) -> str:
-    where = "" if annotation.source == "-" else f"{printable_line_start(annotation.source)}: "
-    text = annotation.text.replace("\n", "; ")
-    return f"{where}{annotation.severity}: {text}\n"
+        path = self._options.path(annotation.source)
+        if annotation.severity not in _TYPES:
+            where = "" if path == _NO_SOURCE else f"{printable_line_start(path)}: "
+            return "{}{}: {}\n".format(where, annotation.severity, annotation.text.replace("\n", "; "))
+        properties: dict[str, object] = {"type": _TYPES[annotation.severity]}
+        if path != _NO_SOURCE:
+            properties["sourcepath"] = path
+            if position := annotation.position:
+                properties |= {"linenumber": position.line, "columnnumber": position.column}
+        properties["code"] = annotation.rule
+        listed = "".join(f"{name}={_azure_property(str(value))};" for name, value in properties.items())
+        return f"##vso[task.logissue {listed}]{_azure_escaped(annotation.text)}\n"
 
 
 def _azure_escaped(text: str) -> str:
@@ -125,24 +161,19 @@ def _azure_property(text: str) -> str:
 _COMMANDS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
-class GithubReport(AnnotationReport):
+class GithubReport(LimitedReport):
     """A command for each annotation that GitHub shows, written at the end."""
 
-    @staticmethod
-    def line(annotation: Annotation) -> str:
+    def line(self, annotation: Annotation) -> str:
         """Return a workflow command."""
-        return _github_command(annotation)
-
-
-def _github_command(annotation: Annotation) -> str:
-    properties: dict[str, object] = {}
-    if annotation.source != "-":
-        properties["file"] = shown_path(annotation.source)
-        if position := annotation.position:
-            properties |= {"line": position.line, "col": position.column}
-    properties["title"] = annotation.title
-    listed = ",".join(f"{name}={_github_property(str(value))}" for name, value in properties.items())
-    return f"::{_COMMANDS[annotation.severity]} {listed}::{_github_escaped(annotation.text)}\n"
+        properties: dict[str, object] = {}
+        if annotation.source != _NO_SOURCE:
+            properties["file"] = self._options.path(annotation.source)
+            if position := annotation.position:
+                properties |= {"line": position.line, "col": position.column}
+        properties["title"] = annotation.rule
+        listed = ",".join(f"{name}={_github_property(str(value))}" for name, value in properties.items())
+        return f"::{_COMMANDS[annotation.severity]} {listed}::{_github_escaped(annotation.text)}\n"
 
 
 def _github_escaped(text: str) -> str:

@@ -18,15 +18,14 @@ if TYPE_CHECKING:  # the command line needs the names only
 class Format:
     """A format, and the class that writes it.
 
-    ``has_statistics`` tells whether it can count the findings of each rule, ``can_be_quiet`` whether it can leave out
-    what does not fail, ``is_for_terminals`` whether it is printed in the terminal's encoding; any other is UTF-8.
+    ``has_statistics`` tells whether it can count the findings of each rule, ``is_for_terminals`` whether it is printed
+    in the terminal's encoding; any other is UTF-8.
     """
 
     name: str
     module: str
     class_name: str
     has_statistics: bool = False
-    can_be_quiet: bool = False
     is_for_terminals: bool = False
 
     def report(self, options: ReportOptions) -> Report:
@@ -35,12 +34,14 @@ class Format:
 
 
 _ALL: Final = (
-    Format("text", "text", "TextReport", has_statistics=True, can_be_quiet=True, is_for_terminals=True),
+    Format("text", "text", "TextReport", has_statistics=True, is_for_terminals=True),
+    Format("concise", "annotations", "ConciseReport", is_for_terminals=True),
     Format("json", "json", "JsonReport", has_statistics=True),
     Format("jsonl", "json", "JsonLinesReport"),
     Format("markdown", "markdown", "MarkdownReport"),
     Format("github", "annotations", "GithubReport"),
     Format("azure", "annotations", "AzureReport"),
+    Format("gitlab", "annotations", "GitlabReport"),
     Format("sarif", "sarif", "SarifReport"),
     Format("junit", "junit", "JunitReport"),
     Format("html", "page", "PageReport"),

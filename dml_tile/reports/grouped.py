@@ -1,14 +1,62 @@
-"""Findings of a tile at several targets, grouped so that a report has each once."""
+"""Findings of a tile at several targets, grouped so that a report has each once, and the annotations for them."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 from dml_tile.checks.result import Result, Verdict, alike
+from dml_tile.errors import Position, Problem
 from dml_tile.findings import Basis, Finding, Severity
 from dml_tile.reports.wording import inference_of, known_at_run_time_only
 from dml_tile.text import printable
+
+UNREADABLE: Final = "unreadable"
+RUN_TIME: Final = "known-at-run-time"
+"""The ids of annotations that no rule of the catalogue has."""
+
+_FINGERPRINT_DIGITS: Final = 16
+
+
+class Annotation(NamedTuple):
+    """A message about a part of a source, and the rule that it is about.
+
+    ``text`` has the ``message`` and, in further lines, the tile, its targets and what to try. ``identity`` is what the
+    message is about, but for its source. ``is_known`` is True if it is in the baseline.
+    """
+
+    severity: Severity
+    rule: str
+    source: str
+    pointer: str
+    position: Position | None
+    message: str
+    text: str
+    identity: tuple[str, ...]
+    is_known: bool = False
+
+    def fingerprint(self, path: str) -> str:
+        """Return hexadecimal digits that stay when lines move; ``path`` is the source's."""
+        identity = "\n".join((self.rule, path, *self.identity))
+        return hashlib.sha256(identity.encode()).hexdigest()[:_FINGERPRINT_DIGITS]
+
+
+def annotations_of(results: Sequence[Result], *, with_known: bool = False) -> Iterator[Annotation]:
+    """Yield an annotation for each rule and field of a tile, and for what is known at run time only."""
+    yield from (group.annotation() for group in grouped_findings(results))
+    if with_known and any(result.known for result in results):
+        known = [replace(result, findings=result.known) for result in results]
+        yield from (group.annotation()._replace(is_known=True) for group in grouped_findings(known))
+    yield from _run_time_notes(results)
+
+
+def annotation_of_problem(source: str, problem: Problem) -> Annotation:
+    """Return the annotation for a part of a source that cannot be read."""
+    identity = problem.pointer, problem.message
+    message = text = printable(str(problem))
+    return Annotation(Severity.ERROR, UNREADABLE, source, problem.pointer, problem.position, message, text, identity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +75,23 @@ class GroupedFinding:
     targets: tuple[str, ...]
     basis: Basis
 
-    def text(self) -> str:
-        """Return the text of an annotation: the fields and their error, the tile, the targets, and what to try."""
+    def annotation(self) -> Annotation:
+        """Return the annotation: the fields and their error, the tile, the targets, and what to try."""
+        finding, result = self.finding, self.result
         paths = f"{', '.join(self.paths)}: " if self.paths else ""
         first, *others = self.messages
-        lines = [f"{paths}{first}", *others, *_places(self.result, self.targets)]
+        lines = [f"{paths}{first}", *others, *_places(result, self.targets)]
         lines += [f"try: {suggestion}" for suggestion in self.suggestions]
-        return "\n".join(map(printable, lines))
-
-
-@dataclass(frozen=True, slots=True)
-class RunTimeNote:
-    """An annotation for a tile with fields known at run time only: its result, and the targets with that verdict."""
-
-    result: Result
-    targets: tuple[str, ...]
-
-    def text(self) -> str:
-        """Return the text of an annotation: the verdict, the fields, the tile, and the targets."""
-        result = self.result
-        fields = f"{result.verdict_words}; {known_at_run_time_only(result.unknown)}"
-        return "\n".join(map(printable, (fields, *_places(result, self.targets))))
+        return Annotation(
+            finding.severity,
+            finding.rule,
+            result.source,
+            result.pointer,
+            result.position(finding.path),
+            printable("; ".join((f"{paths}{first}", *others))),
+            "\n".join(map(printable, lines)),
+            (result.identity, *self.paths),
+        )
 
 
 def grouped_findings(results: Sequence[Result]) -> list[GroupedFinding]:
@@ -78,16 +122,18 @@ def _grouped(paths: tuple[str, ...], found: Sequence[tuple[Finding, Result]]) ->
     )
 
 
-def run_time_notes(results: Sequence[Result]) -> Iterator[RunTimeNote]:
+def _run_time_notes(results: Sequence[Result]) -> Iterator[Annotation]:
     """Yield a note for each verdict of a tile with fields known at run time only, with the targets that share it."""
-    targets: dict[Verdict, list[str]] = {}
-    first: dict[Verdict, Result] = {}
+    shared: dict[Verdict, list[Result]] = {}
     for result in results:
         if result.unknown:
-            first.setdefault(result.verdict, result)
-            targets.setdefault(result.verdict, []).append(result.target.label)
-    for verdict, result in first.items():
-        yield RunTimeNote(result, tuple(targets[verdict]))
+            shared.setdefault(result.verdict, []).append(result)
+    for alike_results in shared.values():
+        first = alike_results[0]
+        message = printable(f"{first.verdict_words}; {known_at_run_time_only(first.unknown)}")
+        places = _places(first, [result.target.label for result in alike_results])
+        text = "\n".join((message, *map(printable, places)))
+        yield Annotation(Severity.NOTE, RUN_TIME, first.source, first.pointer, None, message, text, (first.identity,))
 
 
 def _places(result: Result, targets: Sequence[str]) -> Iterator[str]:
@@ -95,6 +141,6 @@ def _places(result: Result, targets: Sequence[str]) -> Iterator[str]:
     through = f" through {result.via}" if result.via else ""
     yield f"{pointer}at {', '.join(targets)}{through}"
     if result.verdict is not Verdict.NOT_CHECKED:
-        yield result.tile
+        yield f"{result.tile}, {result.times:,} times" if result.times > 1 else result.tile
     if result.inferred_by:
         yield inference_of(result)

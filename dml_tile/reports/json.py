@@ -13,7 +13,7 @@ from dml_tile.checks.result import Result
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.errors import Problem
 from dml_tile.findings import Finding, Severity
-from dml_tile.reports.report import Problems, ReportOptions, escaped_name
+from dml_tile.reports.report import Report, ReportOptions, escaped_name
 from dml_tile.text import printable_json
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
@@ -78,6 +78,7 @@ class ResultRecord(_Record):
         description="The inference asked for by --infer, if the tile's type or sizes rest on it.",
     )
     deselected: int = Field(default=0, ge=0, description="How many findings there are of rules that are not selected.")
+    times: int = Field(default=1, ge=1, description="The number of equal lines of a capture that this one stands for.")
     in_baseline: int = Field(default=0, ge=0, description="How many findings there are that the baseline has.")
 
 
@@ -86,7 +87,10 @@ class ErrorRecord(_Record):
 
     source: str = Field(description="The file; - is standard input.")
     pointer: str = Field(description="The JSON pointer of the unreadable part; empty for the whole.")
+    also: tuple[str, ...] = Field(default=(), description="The pointers of other parts with the same message.")
     message: str
+    line: Line = Field(default=None, description="Where the part begins, or where the file is no JSON.")
+    column: Line = Field(default=None, description="In that line, in code points.")
 
 
 class SourceRecord(_Record):
@@ -108,46 +112,45 @@ class CheckOutput(_Record):
     )
 
 
-class JsonReport:
+class JsonReport(Report):
     """Writes CheckOutput, one result a line, so that a million of them need no memory."""
 
     def __init__(self, options: ReportOptions) -> None:
-        self._options = options
+        super().__init__(options)
         self._statistics = Statistics() if options.with_statistics else None
-        self._fail_on = options.fail_on
         self._separator = "\n"
-        self._write('{"version": 2, "results": [')
+        self._write_text('{"version": 2, "results": [')
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the results of the next tile."""
         if self._statistics:
             self._statistics.add(results)
         for result in results:
-            self._write_one(result_record(result, self._fail_on))
+            self._write_one(result_record(result, self._options.fail_on))
 
-    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
+    def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the sources, and what cannot be read."""
-        self._write("\n]")
+        self._write_text("\n]")
         records = (SourceRecord(source=escaped_name(source.name), tiles=source.tiles) for source in sources)
         self._write_list("sources", records)
-        if problems:
-            self._write_list("errors", (error_record(source, problem) for source, problem in problems))
+        if self._problems:
+            self._write_list("errors", (error_record(source, problem) for source, problem in self._problems))
         if self._statistics:
-            self._write(f', "statistics": {json.dumps(self._statistics.most_common())}')
-        self._write("}\n")
+            self._write_text(f', "statistics": {json.dumps(self._statistics.most_common())}')
+        self._write_text("}\n")
 
     def _write_list(self, name: str, records: Iterable[_Record]) -> None:
-        self._write(f', "{name}": [')
+        self._write_text(f', "{name}": [')
         self._separator = "\n"
         for record in records:
             self._write_one(record)
-        self._write("\n]")
+        self._write_text("\n]")
 
-    def _write(self, text: str) -> None:
-        self._options.write(printable_json(text))
+    def _write_text(self, text: str) -> None:
+        self._write(printable_json(text))
 
     def _write_one(self, record: _Record) -> None:
-        self._write(f"{self._separator}{record.model_dump_json()}")
+        self._write_text(f"{self._separator}{record.model_dump_json()}")
         self._separator = ",\n"
 
 
@@ -168,13 +171,22 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
         via=result.via,
         inferred_by=result.inferred_by,
         deselected=result.deselected,
+        times=result.times,
         in_baseline=len(result.known),
     )
 
 
 def error_record(source: str, problem: Problem) -> ErrorRecord:
     """Return the record of a part of a source that cannot be read."""
-    return ErrorRecord(source=escaped_name(source), pointer=problem.pointer, message=problem.message)
+    position = problem.position
+    return ErrorRecord(
+        source=escaped_name(source),
+        pointer=problem.pointer,
+        also=problem.also,
+        message=problem.message,
+        line=position.line if position else None,
+        column=position.column if position else None,
+    )
 
 
 def _finding_record(result: Result, finding: Finding) -> FindingRecord:
@@ -196,22 +208,20 @@ def _finding_record(result: Result, finding: Finding) -> FindingRecord:
     )
 
 
-class JsonLinesReport:
-    """Writes a ResultRecord a line, then an ErrorRecord for each part that cannot be read, which has no verdict."""
-
-    def __init__(self, options: ReportOptions) -> None:
-        self._write = options.write
-        self._fail_on = options.fail_on
+class JsonLinesReport(Report):
+    """Writes a ResultRecord a line, and an ErrorRecord for each part that cannot be read, which has no verdict."""
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the results of the next tile."""
         for result in results:
-            self._write_one(result_record(result, self._fail_on))
+            self._write_one(result_record(result, self._options.fail_on))
 
-    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
-        """Write what cannot be read."""
-        for source, problem in problems:
-            self._write_one(error_record(source, problem))
+    def add_problem(self, source: str, problem: Problem) -> None:
+        """Write a part of a source that cannot be read."""
+        self._write_one(error_record(source, problem))
+
+    def end(self, sources: Sequence[SourceSummary]) -> None:
+        """Write nothing more."""
 
     def _write_one(self, record: ResultRecord | ErrorRecord) -> None:
         self._write(f"{printable_json(record.model_dump_json())}\n")

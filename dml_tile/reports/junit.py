@@ -1,67 +1,88 @@
 """Results as JUnit's XML, which CI servers show as tests: a tile at a target is one.
 
-It is valid by the schema of Jenkins' xUnit plugin, junit-10.xsd: https://github.com/jenkinsci/xunit-plugin
+But for ``file`` and ``line`` of a test, which GitLab and others read, it is valid by the schema of Jenkins' xUnit
+plugin, junit-10.xsd: https://github.com/jenkinsci/xunit-plugin
 """
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Sequence
-from typing import Literal
+from tempfile import SpooledTemporaryFile
+from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result, Verdict
+from dml_tile.errors import Position, Problem
 from dml_tile.findings import Finding
-from dml_tile.reports.report import Problems, ReportOptions
+from dml_tile.reports.grouped import RUN_TIME, UNREADABLE
+from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.text import result_lines
 from dml_tile.reports.wording import kind_of, known_at_run_time_only
 from dml_tile.text import printable
 
+_MAX_KEPT: Final = 2**24
+"""The length of the suites that are kept in memory until their totals are known; longer ones are in a file."""
 
-class JunitReport:
-    """A suite for each source, which is written when the next begins.
+
+class JunitReport(Report):
+    """A suite for each source, written at the end, after the totals.
 
     A tile that ``--fail-on`` lets pass is a passed test, and a skipped one where DirectML is not called for it.
     """
 
     def __init__(self, options: ReportOptions) -> None:
-        self._write = options.write
-        self._with_lowest_level = options.with_lowest_level
-        self._fail_on = options.fail_on
+        super().__init__(options)
         self._suite = _Suite("")
-        self._write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="dml-tile check">\n')
+        self._totals = Counter[str]()
+        self._suites = SpooledTemporaryFile(_MAX_KEPT, "w+", encoding="utf-8", newline="")  # noqa: SIM115
+        self._began = time.monotonic()
 
     def add(self, results: Sequence[Result]) -> None:
         """Take the results of the next tile."""
         for result in results:
-            lines = result_lines(result, with_lowest_level=self._with_lowest_level)
+            lines = result_lines(result, with_lowest_level=self._options.with_lowest_level)
             text = "".join(f"{' ' * line.indent}{line.text.plain}\n" for line in lines)
-            rules = ", ".join(dict.fromkeys(finding.rule for finding in result.findings))
             name = f"{result.pointer or 'tile'} at {result.target.label}"
-            suite = self._suite_of(result.source)
-            if not result.passes(self._fail_on):
+            kind, outcome = "", f"<system-out>{escape(text)}</system-out>"
+            if not result.passes(self._options.fail_on):
+                rules = ", ".join(dict.fromkeys(finding.rule for finding in result.findings))
                 unknown = known_at_run_time_only(result.unknown)
                 message = next((f"{kind_of(finding)}{finding}" for finding in _worst_first(result)), unknown)
-                suite.add_failed(name, "failure", rules or "known-at-run-time", message, text)
+                kind, outcome = "failures", _element("failure", text, type=rules or RUN_TIME, message=message)
             elif result.verdict in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED):
-                suite.add_skipped(name, result.verdict, text)
-            else:
-                suite.add_passed(name, text)
+                kind, outcome = "skipped", _element("skipped", message=result.verdict) + outcome
+            self._suite_of(result.source).add(name, result.first_position, outcome, kind)
 
-    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
-        """Write what cannot be read."""
-        for source, problem in problems:
-            suite = self._suite_of(source)
-            suite.add_failed(
-                problem.pointer or "reading", "error", "unreadable", problem.message, printable(str(problem))
-            )
-        self._write(f"{self._suite.xml()}</testsuites>\n")
+    def add_problem(self, source: str, problem: Problem) -> None:
+        """Take a part of a source that cannot be read."""
+        error = _element("error", printable(str(problem)), type=UNREADABLE, message=problem.reason)
+        self._suite_of(source).add(problem.pointer or "reading", problem.position, error, "errors")
+
+    def end(self, sources: Sequence[SourceSummary]) -> None:
+        """Write the totals and the suites."""
+        self._finish_suite()
+        totals = {key: self._totals[key] for key in ("tests", "failures", "errors")}
+        attributes = _attributes(name="dml-tile check", **totals, time=_seconds_since(self._began))
+        self._write(f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites{attributes}>\n')
+        with self._suites as suites:
+            suites.seek(0)
+            while text := suites.read(2**16):
+                self._write(text)
+        self._write("</testsuites>\n")
 
     def _suite_of(self, source: str) -> _Suite:
-        if source != self._suite.name:
-            self._write(self._suite.xml())
-            self._suite = _Suite(source)
+        name = self._options.path(source)
+        if name != self._suite.name:
+            self._finish_suite()
+            self._suite = _Suite(name)
         return self._suite
+
+    def _finish_suite(self) -> None:
+        self._totals += self._suite.counts
+        self._suites.write(self._suite.xml())
 
 
 class _Suite:
@@ -69,33 +90,36 @@ class _Suite:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.counts = Counter[str]()
         self._cases: list[str] = []
-        self._counts = {"failure": 0, "error": 0}
+        self._began = time.monotonic()
 
-    def add_passed(self, name: str, text: str) -> None:
-        self._add(name, f"<system-out>{escape(text)}</system-out>")
-
-    def add_skipped(self, name: str, message: str, text: str) -> None:
-        self._add(name, f"<skipped{_attributes(message=message)}/><system-out>{escape(text)}</system-out>")
-
-    def add_failed(self, name: str, kind: Literal["failure", "error"], what: str, message: str, text: str) -> None:
-        self._counts[kind] += 1
-        self._add(name, f"<{kind}{_attributes(type=what, message=message)}>{escape(text)}</{kind}>")
+    def add(self, name: str, position: Position | None, outcome: str, kind: str) -> None:
+        """Add a test; ``kind`` is the total that it is counted in, if it has not passed."""
+        self.counts.update(filter(None, ("tests", kind)))
+        line = {"line": position.line} if position else {}
+        attributes = _attributes(classname=self.name, name=name, file=self.name, **line)
+        self._cases.append(f"<testcase{attributes}>{outcome}</testcase>\n")
 
     def xml(self) -> str:
         """Return the suite's element, if it has tests."""
         if not self._cases:
             return ""
-        failures, errors = self._counts.values()
-        attributes = _attributes(name=self.name, tests=len(self._cases), failures=failures, errors=errors)
+        counts = {key: self.counts[key] for key in ("tests", "failures", "errors", "skipped")}
+        attributes = _attributes(name=self.name, **counts, time=_seconds_since(self._began), file=self.name)
         return f"<testsuite{attributes}>\n{''.join(self._cases)}</testsuite>\n"
 
-    def _add(self, name: str, outcome: str) -> None:
-        self._cases.append(f"<testcase{_attributes(classname=self.name, name=name)}>{outcome}</testcase>\n")
+
+def _seconds_since(began: float) -> str:
+    return f"{time.monotonic() - began:.3f}"
 
 
 def _worst_first(result: Result) -> list[Finding]:
     return sorted(result.findings, key=lambda finding: -finding.severity)
+
+
+def _element(tag: str, text: str = "", **attributes: str) -> str:
+    return f"<{tag}{_attributes(**attributes)}>{escape(text)}</{tag}>"
 
 
 def _attributes(**values: object) -> str:

@@ -17,7 +17,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc, type_name
 from dml_tile.dialects.request import Request
 from dml_tile.directml.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering
-from dml_tile.reports.text import Line, detail_lines, print_counts, print_lines, verdict
+from dml_tile.reports.text import Line, detail_lines, print_lines, verdict
 from dml_tile.reports.wording import cost_of, desc_of, place_name
 from dml_tile.text import braced
 
@@ -25,6 +25,9 @@ _TENSORS: Final = ("InputTensor", "OutputTensor")
 _USUAL: Final = {"Flags": TensorFlags.NONE.name, "Strides": "packed", "GuaranteedBaseOffsetAlignment": "0"}
 """Values that get no row where all tiles have them."""
 
+
+_WORDS: Final = ("accepted", f"{Verdict.ACCEPTED} {SO_FAR}", "lowered", "not lowered")
+"""In the order in which they are counted."""
 
 MAX_COLUMNS: Final = 6
 """The most steps that stand side by side; more are listed."""
@@ -43,7 +46,9 @@ def print_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None:
             else:
                 print_lines(console, step_lines(tile.lowering))
             print_lines(console, cost_lines(tile.lowering))
-    print_counts(console, counts, "accepted", "lowered")
+    if counts.total() != 1:
+        shown = [f"{counts[word]} {word}" for word in _WORDS if word in (*counts, "accepted", "lowered")]
+        print_lines(console, [Line(0, Text(", ".join(shown), "bold"))])
 
 
 def print_not_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None:

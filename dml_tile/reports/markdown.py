@@ -12,8 +12,8 @@ from typing import Final
 
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
-from dml_tile.errors import Problem
-from dml_tile.reports.report import Problems, ReportOptions
+from dml_tile.errors import Problem, place_of
+from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.tile_row import SIGNS, Overview, RowFinding, TileRow, clipped
 
 MAX_LISTED: Final = 50
@@ -22,26 +22,27 @@ MAX_LISTED: Final = 50
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|&~@:$])")
 
 
-class MarkdownReport:
+class MarkdownReport(Report):
     """A heading with the counts, what cannot be read, the table, and the findings of each tile; written at the end."""
 
     def __init__(self, options: ReportOptions) -> None:
-        self._write = options.write
+        super().__init__(options)
         self._overview = Overview(MAX_LISTED)
 
     def add(self, results: Sequence[Result]) -> None:
         """Take the results of the next tile."""
         self._overview.add(results)
 
-    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
+    def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the summary."""
-        for line in _lines(self._overview, problems):
+        self._overview.problems = self._problems
+        for line in _lines(self._overview):
             self._write(f"{line}\n")
 
 
-def _lines(overview: Overview, problems: Problems) -> Iterator[str]:
-    rows = overview.rows
-    yield f"## Tiles on DirectML: {overview.headline(problems)}"
+def _lines(overview: Overview) -> Iterator[str]:
+    rows, problems = overview.rows, overview.problems
+    yield f"## Tiles on DirectML: {overview.tally.headline(problems)}"
     if problems:
         yield ""
         yield from (_problem(*problem) for problem in islice(problems, MAX_LISTED))
@@ -71,8 +72,8 @@ def _table_row(cells: Sequence[str]) -> str:
 
 
 def _problem(source: str, problem: Problem) -> str:
-    where = f"{source}#{problem.pointer}" if problem.pointer else source
-    return f"- **{_escaped(clipped(where))}** cannot be read: {_escaped(clipped(problem.message))}"
+    where = place_of(source, problem.pointer, problem.position)
+    return f"- **{_escaped(clipped(where))}** cannot be read: {_escaped(clipped(problem.reason))}"
 
 
 def _details(row: TileRow) -> Iterator[str]:

@@ -22,8 +22,9 @@ from dml_tile.reports.page_sections import (
     tile_details,
     verdict,
 )
-from dml_tile.reports.report import Invocation, Problems, ReportOptions
-from dml_tile.reports.tile_row import VERDICTS, Overview, TileRow, clipped
+from dml_tile.reports.report import Invocation, Report, ReportOptions
+from dml_tile.reports.tally import VERDICTS, files_not_read
+from dml_tile.reports.tile_row import Overview, TileRow, clipped
 
 _MAX_OPEN: Final = 20
 """The most tiles with findings for which a page unfolds these."""
@@ -37,24 +38,22 @@ _AGAINST: Final = {
 }
 
 
-def document(
-    overview: Overview, options: ReportOptions, problems: Problems, models: Sequence[SourceSummary]
-) -> Iterator[str]:
+def document(overview: Overview, options: ReportOptions, models: Sequence[SourceSummary]) -> Iterator[str]:
     """Yield the page, in pieces; the same results of the same command make the same page."""
     script = files(__package__).joinpath("page.js").read_text("utf-8")
     rows = overview.rows
     detailed = sum(map(has_details, rows))
     sections = [
-        _Section("Not read", len(problems), problem_list(problems)),
-        _Section("Tiles", overview.counts.total(), _tiles(overview, rows)),
+        _Section("Not read", len(overview.problems), problem_list(overview.problems)),
+        _Section("Tiles", overview.tally.counts.total(), _tiles(overview, rows)),
         _Section("Findings", detailed, tile_details(rows, are_open=detailed <= _MAX_OPEN)),
         _Section("Targets", len(overview.verdicts), target_table(overview)),
         _Section("Models", len(models), model_table(models)),
         _Section("Rules broken", len(overview.rules), rule_table(overview)),
     ]
     shown = [section for section in sections if section.count]
-    title = f"{_TITLE}: {overview.headline(problems)}"
-    yield from html_page(title, _page(overview, options, problems, shown), script=script)
+    title = f"{_TITLE}: {overview.tally.headline(overview.problems)}"
+    yield from html_page(title, _page(overview, options, shown), script=script)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +69,8 @@ class _Section:
         return self.title.lower().replace(" ", "-")
 
 
-def _page(
-    overview: Overview, options: ReportOptions, problems: Problems, sections: Sequence[_Section]
-) -> Iterator[str]:
-    yield from _header(overview, options, problems, sections)
+def _page(overview: Overview, options: ReportOptions, sections: Sequence[_Section]) -> Iterator[str]:
+    yield from _header(overview, options, sections)
     yield '<main class="report">\n'
     for section in sections:
         yield f'<section id="{section.identifier}">\n'
@@ -84,28 +81,26 @@ def _page(
     yield _footer(options.invocation)
 
 
-def _header(
-    overview: Overview, options: ReportOptions, problems: Problems, sections: Sequence[_Section]
-) -> Iterator[str]:
+def _header(overview: Overview, options: ReportOptions, sections: Sequence[_Section]) -> Iterator[str]:
     yield "<header>\n"
     yield element("h1", _TITLE)
-    yield element("ul", *_counts(overview, problems), class_="counts")
+    yield element("ul", *_counts(overview), class_="counts")
     count = len(overview.verdicts)
     at = f" A tile is counted by the worst of its verdicts at {count} targets." if count > 1 else ""
     yield element("p", f"Held to {_AGAINST[options.against]}.{at}")
+    yield element("p", overview.tally.headline(overview.problems))
     links = (element("a", f"{section.title} ({section.count})", href=f"#{section.identifier}") for section in sections)
     yield element("nav", *links)
     yield "\n</header>\n"
 
 
-def _counts(overview: Overview, problems: Problems) -> Iterator[Markup]:
-    unread = len({source for source, _ in problems})
-    if unread:
-        files_not_read = element("span", f"⚠ {'file' if unread == 1 else 'files'} not read", class_="verdict refused")
-        yield element("li", element("b", str(unread)), " ", files_not_read)
+def _counts(overview: Overview) -> Iterator[Markup]:
+    if overview.problems:
+        count, _, words = files_not_read(overview.problems).partition(" ")
+        yield element("li", element("b", count), " ", element("span", f"⚠ {words}", class_="verdict refused"))
     for word in VERDICTS:
-        if overview.counts[word]:
-            yield element("li", element("b", str(overview.counts[word])), " ", verdict(word))
+        if number := overview.tally.counts[word]:
+            yield element("li", element("b", str(number)), " ", verdict(word))
 
 
 def _tiles(overview: Overview, rows: Sequence[TileRow]) -> Iterator[str]:
@@ -156,19 +151,20 @@ def _footer(invocation: Invocation) -> Markup:
     return element("footer", element("p", made), *command, commands)
 
 
-class PageReport:
+class PageReport(Report):
     """One self-contained HTML page, written at the end."""
 
     def __init__(self, options: ReportOptions) -> None:
-        self._options = options
+        super().__init__(options)
         self._overview = Overview(MAX_LISTED)
 
     def add(self, results: Sequence[Result]) -> None:
         """Take the results of the next tile."""
         self._overview.add(results)
 
-    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
+    def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the page."""
+        self._overview.problems = self._problems
         models = [source for source in sources if source.is_model]
-        for piece in document(self._overview, self._options, problems, models):
-            self._options.write(piece)
+        for piece in document(self._overview, self._options, models):
+            self._write(piece)

@@ -8,10 +8,11 @@ from typing import Final
 
 from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.file_check import SourceSummary
-from dml_tile.errors import Problem
+from dml_tile.errors import Problem, place_of
 from dml_tile.reports.markup import Cell, Markup, body, count_cell, element, joined, link, name, region, table
 from dml_tile.reports.report import Problems
-from dml_tile.reports.tile_row import SIGNS, VERDICTS, Overview, RowFinding, RowLowering, TileRow, clipped
+from dml_tile.reports.tally import VERDICTS
+from dml_tile.reports.tile_row import SIGNS, Overview, RowFinding, RowLowering, TileRow, clipped
 from dml_tile.reports.wording import AT_LEAST, NOWHERE, run_from
 
 
@@ -172,9 +173,8 @@ def rule_table(overview: Overview) -> Iterator[Markup]:
 
 
 def _problem(source: str, problem: Problem) -> Markup:
-    where = f"{source}#{problem.pointer}" if problem.pointer else source
-    line = f" (line {problem.position.line})" if problem.position else ""
-    return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.message)), line)
+    where = place_of(source, problem.pointer, problem.position)
+    return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.reason)))
 
 
 def _model(model: SourceSummary) -> Markup:

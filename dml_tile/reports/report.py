@@ -1,20 +1,19 @@
 """The interface of reports, their options, and the names of files in them.
 
-A report takes the results tile by tile, and at the end the problems and the models.
+A report takes results and problems, file by file, and at the end the files.
 """
 
 from __future__ import annotations
 
-import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
 from dml_tile.errors import Problem
-from dml_tile.files.urls import Url
+from dml_tile.files.repository import path_within
 from dml_tile.findings import Against, Severity
 
 if TYPE_CHECKING:  # only text has one
@@ -44,7 +43,8 @@ class ReportOptions:
     """The output of a report, and the contract that was checked.
 
     ``open_console`` gives a console on the same output, for a terminal's colours and width. ``fail_on`` is the severity
-    from which on a tile fails, None if none does; ``is_quiet`` leaves out what does not fail.
+    from which on a tile fails, None if none does; ``is_quiet`` leaves out what does not fail. ``root`` is the folder
+    from which machines are given the paths of files.
     """
 
     write: Write
@@ -54,6 +54,11 @@ class ReportOptions:
     fail_on: Severity | None = Severity.WARNING
     is_quiet: bool = False
     invocation: Invocation = field(default_factory=Invocation)
+    root: str = "."
+
+    def path(self, source: str) -> str:
+        """Return a file's path from the root on, with slashes, an absolute one if it lies elsewhere, as text."""
+        return escaped_name(path_within(self.root, source))
 
     @property
     def with_lowest_level(self) -> bool:
@@ -61,40 +66,25 @@ class ReportOptions:
         return self.against == "both"
 
 
-class Report(Protocol):
+class Report(ABC):
     """Writes results in one format, as they come."""
 
+    def __init__(self, options: ReportOptions) -> None:
+        self._options = options
+        self._write = options.write
+        self._problems: list[tuple[str, Problem]] = []
+
+    @abstractmethod
     def add(self, results: Sequence[Result]) -> None:
         """Take the results of the next tile, one for each target."""
 
-    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
+    def add_problem(self, source: str, problem: Problem) -> None:
+        """Take a part of a source that cannot be read; it comes after the source's results."""
+        self._problems.append((source, problem))
+
+    @abstractmethod
+    def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the end of the report, after the last tile."""
-
-
-def shown_path(source: str) -> str:
-    """Return a file's path from the current folder, with slashes, as text; a URL as it is."""
-    return escaped_name(source if isinstance(source, Url) else relative_path(source).as_posix())
-
-
-def relative_path(source: str) -> PurePath:
-    """Return a file's path from the current folder; an absolute one if the file lies elsewhere."""
-    path = PurePath(_without_device_prefix(source))
-    if not path.is_absolute() and ".." not in path.parts:
-        return path
-    try:
-        here = os.getcwd()  # noqa: PTH109  # which a test takes from another system
-    except OSError:  # it was removed
-        return path
-    whole = PurePath(os.path.normpath(PurePath(here, path)))
-    return whole.relative_to(here) if whole.is_relative_to(here) else whole
-
-
-def _without_device_prefix(name: str) -> str:
-    r"""Return a name without the ``\\?\`` that lifts Windows' limit on a path's length, and that no URI can have."""
-    if os.name != "nt" or not name.startswith("\\\\?\\"):
-        return name
-    rest = name[4:]
-    return f"\\\\{rest[4:]}" if rest[:4].upper() == "UNC\\" else rest
 
 
 def escaped_name(name: str) -> str:

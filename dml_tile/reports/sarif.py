@@ -6,10 +6,11 @@ https://docs.github.com/en/code-security/code-scanning/integrating-with-code-sca
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import starmap
+from pathlib import Path, PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -18,10 +19,11 @@ from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
 from dml_tile.directml.pages import TILE_PAGE
 from dml_tile.errors import Position
+from dml_tile.files.repository import path_within
 from dml_tile.files.urls import Url
 from dml_tile.findings import Severity
-from dml_tile.reports.grouped import GroupedFinding, RunTimeNote, grouped_findings, run_time_notes
-from dml_tile.reports.report import Problems, ReportOptions, relative_path
+from dml_tile.reports.grouped import RUN_TIME, Annotation, annotation_of_problem, annotations_of
+from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import outcome_of_rule
 from dml_tile.text import printable, printable_json
 
@@ -29,101 +31,94 @@ Json = dict[str, Any]
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
-_HASH_LENGTH: Final = 16
-"""The hexadecimal digits of a fingerprint."""
+MAX_RESULTS: Final = 25_000
+"""The results of a run that GitHub's code scanning takes."""
+
+_ROOT: Final = "SRCROOT"
+"""The base of all files below the root."""
+
+_IN_THE_BASELINE: Final = {"kind": "external", "justification": "in the baseline"}
 
 _BEGINNING: Final = Position(1, 1, 1, 1)
 """The region of a source without lines, such as a model: readers of SARIF require one."""
 
-_RUN_TIME: Final = "known-at-run-time"
-"""The id of results on fields that are known at run time only; no rule of the catalogue has it."""
 
-
-class SarifReport:
+class SarifReport(Report):
     """A log of one run: a result for each tile, rule and field, the rules, and notifications of what cannot be read.
 
     Code scanning tells runs apart by ``automationDetails.id``, so that it names the targets.
     """
 
     def __init__(self, options: ReportOptions) -> None:
-        self._options = options
+        super().__init__(options)
         self._rules: dict[str, int] = {}
-        self._separator = "\n"
-        self._write(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
+        self._count = 0
+        self._write_text(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
 
     def add(self, results: Sequence[Result]) -> None:
-        """Write the findings of the next tile."""
-        for group in grouped_findings(results):
-            self._write_one(self._finding(group))
-        for note in run_time_notes(results):
-            self._write_one(self._note(note))
+        """Write the findings of the next tile; those of the baseline are suppressed."""
+        for annotation in annotations_of(results, with_known=True):
+            if self._count < MAX_RESULTS:
+                self._write_text(",\n" if self._count else "\n")
+                self._write_text(json.dumps(self._result(annotation)))
+            self._count += 1
 
-    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
+    def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the rules, and what cannot be read."""
-        invocation: Json = {"executionSuccessful": not problems}
-        if problems:
-            invocation["toolExecutionNotifications"] = [
-                {
-                    "level": "error",
-                    "message": {"text": printable(problem.message)},
-                    "locations": _locations(source, problem.pointer, problem.position),
-                }
-                for source, problem in problems
-            ]
-        rules = [_RUN_TIME_RULE if rule_id == _RUN_TIME else _rule(rule_id) for rule_id in self._rules]
+        notifications = [
+            {"level": "error", "message": {"text": problem.message}, "locations": self._locations(problem)}
+            for problem in starmap(annotation_of_problem, self._problems)
+        ]
+        if self._count > MAX_RESULTS:
+            text = f"{self._count - MAX_RESULTS} results are left out: code scanning takes {MAX_RESULTS}"
+            notifications.append({"level": "warning", "message": {"text": text}})
+        invocation: Json = {"executionSuccessful": not self._problems}
+        if notifications:
+            invocation["toolExecutionNotifications"] = notifications
         driver = {
             "name": "dml-tile",
             "fullName": f"dml-tile {version('dml-tile')}",
             "version": version("dml-tile"),
             "informationUri": TILE_PAGE,
-            "rules": rules,
+            "rules": [_rule(rule_id) for rule_id in self._rules],
         }
+        root = Path(self._options.root).resolve().as_uri()
         rest = {
             "automationDetails": {"id": f"dml-tile/{','.join(self._options.invocation.targets)}/"},
             "columnKind": "unicodeCodePoints",
             "invocations": [invocation],
+            "originalUriBaseIds": {_ROOT: {"uri": f"{root.rstrip('/')}/"}},
             "tool": {"driver": driver},
         }
-        self._write(f"\n], {json.dumps(rest)[1:]}]}}\n")
+        self._write_text(f"\n], {json.dumps(rest)[1:]}]}}\n")
 
-    def _write_one(self, result: Json) -> None:
-        self._write(f"{self._separator}{json.dumps(result)}")
-        self._separator = ",\n"
+    def _write_text(self, text: str) -> None:
+        self._write(printable_json(text))
 
-    def _write(self, text: str) -> None:
-        self._options.write(printable_json(text))
-
-    def _finding(self, group: GroupedFinding) -> Json:
-        finding = group.finding
-        return self._result(group.result, finding.rule, group.paths, str(finding.severity), group.text())
-
-    def _note(self, note: RunTimeNote) -> Json:
-        return self._result(note.result, _RUN_TIME, (), str(Severity.NOTE), note.text())
-
-    def _result(self, result: Result, rule: str, paths: Sequence[str], level: str, text: str) -> Json:
-        source, pointer = result.source, result.pointer
-        identity = "\n".join((rule, _uri(source), pointer, *paths))
-        return {
+    def _result(self, annotation: Annotation) -> Json:
+        rule = annotation.rule
+        result = {
             "ruleId": rule,
             "ruleIndex": self._rules.setdefault(rule, len(self._rules)),
-            "level": level,
-            "message": {"text": text},
-            "locations": _locations(source, pointer, result.position(paths[0] if paths else "")),
+            "level": str(annotation.severity),
+            "message": {"text": annotation.text},
+            "locations": self._locations(annotation),
             # of the tile and the field: code scanning's own would be of a line, and move with it
             "partialFingerprints": {
-                "primaryLocationLineHash": f"{hashlib.sha256(identity.encode()).hexdigest()[:_HASH_LENGTH]}:1"
+                "primaryLocationLineHash": f"{annotation.fingerprint(self._options.path(annotation.source))}:1"
             },
         }
+        return result | {"suppressions": [_IN_THE_BASELINE]} if annotation.is_known else result
 
-
-def _locations(source: str, pointer: str, position: Position | None) -> list[Json]:
-    location: Json = {}
-    if source != "-":
-        region = _region(position or _BEGINNING)
-        location["physicalLocation"] = {"artifactLocation": {"uri": _uri(source)}, "region": region}
-    if pointer:
-        location["logicalLocations"] = [{"fullyQualifiedName": printable(pointer)}]
-    return [location] if location else []
+    def _locations(self, annotation: Annotation) -> list[Json]:
+        location: Json = {}
+        if annotation.source != "-":
+            artifact = _artifact(path_within(self._options.root, annotation.source), annotation.source)
+            region = _region(annotation.position or _BEGINNING)
+            location["physicalLocation"] = {"artifactLocation": artifact, "region": region}
+        if annotation.pointer:
+            location["logicalLocations"] = [{"fullyQualifiedName": printable(annotation.pointer)}]
+        return [location] if location else []
 
 
 def _region(position: Position) -> Json:
@@ -135,43 +130,45 @@ def _region(position: Position) -> Json:
     }
 
 
-def _uri(source: str) -> str:
-    """Return a reference relative to the current folder, or the URI of what is not in it."""
+def _artifact(path: str, source: str) -> Json:
+    """Return the location of a source by its path: relative to the root, or the URI of what is not below that."""
     if isinstance(source, Url):
-        return quote(source, safe="/:@!$&'()*+,;=?%~")
-    path = relative_path(source)
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix(), errors="surrogateescape")
+        return {"uri": quote(source, safe="/:@!$&'()*+,;=?%~")}
+    if PurePath(path).is_absolute():
+        return {"uri": PurePath(path).as_uri()}
+    return {"uri": quote(path, errors="surrogateescape"), "uriBaseId": _ROOT}
 
 
-_RUN_TIME_RULE: Final[Json] = {
-    "id": _RUN_TIME,
-    "name": "KnownAtRunTime",
-    "shortDescription": {"text": "The tile is known before it runs."},
-    "fullDescription": {"text": "The tile is known before it runs; what is not cannot be checked."},
-    "defaultConfiguration": {"level": str(Severity.NOTE)},
-}
-
-
-def _capitalized_words(rule_id: str) -> list[str]:
-    return [word.capitalize() if word.isupper() else word for word in rule_id.split("-")]
+_RUN_TIME_SAYS: Final = "The tile is known before it runs; what is not cannot be checked."
 
 
 def _rule(rule_id: str) -> Json:
+    if rule_id == RUN_TIME:
+        help_text = f"{_RUN_TIME_SAYS} The options --dim and --input-shape fix sizes that are left open."
+        return _described(rule_id, _RUN_TIME_SAYS, help_text, help_text, TILE_PAGE, Severity.NOTE)
     rule = RULES[rule_id]
     basis = ", ".join(rule.basis.names)
     returned = outcome_of_rule(rule)
-    says = {"text": rule.says}
+    described = _described(
+        rule.id,
+        rule.says,
+        f"{rule.says}\nBasis: {basis}. DirectML: {returned}.\nPage: {rule.url}",
+        f"{rule.says}\n\n- Basis: {basis}\n- DirectML: {returned}\n- [The page]({rule.url})\n"
+        f"- `dml-tile explain {rule.id}` tells the same.",
+        rule.url,
+        rule.usual_severity,
+    )
+    return described | {"properties": {"tags": list(rule.basis.names)}}
+
+
+def _described(rule_id: str, says: str, text: str, markdown: str, url: str, severity: Severity) -> Json:
+    words = (word.capitalize() if word.isupper() else word for word in rule_id.split("-"))
     return {
-        "id": rule.id,
-        "name": "".join(f"{word[0].upper()}{word[1:]}" for word in _capitalized_words(rule.id)),
-        "shortDescription": says,
-        "fullDescription": says,
-        "help": {
-            "text": f"{rule.says}\nBasis: {basis}. DirectML: {returned}.\nPage: {rule.url}",
-            "markdown": f"{rule.says}\n\n- Basis: {basis}\n- DirectML: {returned}\n- [The page]({rule.url})\n"
-            f"- `dml-tile explain {rule.id}` tells the same.",
-        },
-        "helpUri": rule.url,
-        "defaultConfiguration": {"level": str(rule.usual_severity)},
-        "properties": {"tags": list(rule.basis.names)},
+        "id": rule_id,
+        "name": "".join(f"{word[0].upper()}{word[1:]}" for word in words),
+        "shortDescription": {"text": says},
+        "fullDescription": {"text": says},
+        "help": {"text": text, "markdown": markdown},
+        "helpUri": url,
+        "defaultConfiguration": {"level": str(severity)},
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,18 +11,20 @@ from rich.padding import Padding
 from rich.text import Text
 
 from dml_tile.checks.file_check import SourceSummary, Statistics
-from dml_tile.checks.result import NOT_READ, SO_FAR, Result, Verdict, alike, verdict_of
+from dml_tile.checks.result import SO_FAR, Result, Verdict, alike, verdict_of
 from dml_tile.directml.targets import Target, oldest_windows
+from dml_tile.errors import Position, place_of
 from dml_tile.findings import Finding, Rule, Severity
-from dml_tile.reports.report import Problems, ReportOptions
+from dml_tile.reports.report import Report, ReportOptions
+from dml_tile.reports.tally import Tally
 from dml_tile.reports.wording import (
     AT_LEAST,
     inference_of,
     kind_of,
     known_at_run_time_only,
-    not_counted,
     outcome_of,
     outcome_of_rule,
+    remarks,
     run_from,
     target_of,
 )
@@ -42,9 +43,8 @@ _STYLES: Final = {
     "not lowered": "red",
     Verdict.ELSEWHERE: "cyan",
     Verdict.NOT_CHECKED: "cyan",
-    NOT_READ: "red",
 }
-"""The colours of verdicts, in the order in which they are counted."""
+"""The colours of verdicts."""
 
 _SEVERITY_STYLES: Final = {
     Severity.ERROR: "bold red",
@@ -70,13 +70,6 @@ def print_refusals(console: Console, source: str, refusals: Mapping[str, tuple[F
     console.file.flush()
 
 
-def print_counts(console: Console, counts: Mapping[str, int], *always: str) -> None:
-    """Print how many verdicts there were of each kind, some kinds ``always``, unless there was a single one."""
-    if sum(counts.values()) != 1:
-        shown = [f"{counts.get(word, 0)} {word}" for word in _STYLES if word in (*counts, *always)]
-        print_lines(console, [Line(0, Text(", ".join(shown), "bold"))])
-
-
 def print_lines(console: Console, lines: Iterable[Line]) -> None:
     """Print lines; a terminal gets them wrapped within their indent, a pipe each in one line."""
     if not console.is_terminal:  # what rich would write, at a tenth of the cost
@@ -93,11 +86,11 @@ def result_lines(
     result: Result, *, with_lowest_level: bool, with_target_note: bool = True, with_tile: bool = True
 ) -> Iterator[Line]:
     """Yield a result as lines of text; the tile and the target's note are left out if they are printed elsewhere."""
-    shown = verdict(result.source, result.pointer, result.verdict_words, target_of(result))
+    shown = verdict(result.source, result.pointer, result.verdict_words, target_of(result), result.first_position)
     if with_lowest_level and (lowest := _lowest(result)):
         shown.append(f"; {lowest}")
-    if not_counting := not_counted(result):
-        shown.append(f"; {not_counting}")
+    if remarked := remarks(result):
+        shown.append(f"; {remarked}")
     yield Line(0, shown)
     if with_tile and result.verdict is not Verdict.NOT_CHECKED:
         yield Line(2, Text(printable_line_start(result.tile)))
@@ -106,9 +99,9 @@ def result_lines(
     yield from detail_lines(result.target if with_target_note else None, result.findings, result.unknown)
 
 
-def verdict(source: str, pointer: str, word: str, at: str) -> Text:
+def verdict(source: str, pointer: str, word: str, at: str, position: Position | None = None) -> Text:
     """Return a part of a source, and what became of it at a target."""
-    where = (printable_line_start(f"{source}#{pointer}" if pointer else source), "bold")
+    where = (printable_line_start(place_of(source, pointer, position)), "bold")
     return Text.assemble(where, ": ", (word, _STYLES[word]), "" if word == Verdict.NOT_CHECKED else f" at {at}")
 
 
@@ -170,16 +163,15 @@ _MIN_NAME: Final = 12
 _HOW_TO_FIX: Final = "--dim NAME=SIZE and --input-shape INPUT=1,3,224,224 fix sizes that are known at run time only"
 
 
-class TextReport:
+class TextReport(Report):
     """Prints each result as it comes; a descriptor has one for each target. The summary comes last."""
 
     def __init__(self, options: ReportOptions) -> None:
+        super().__init__(options)
         self._console = options.open_console()
-        self._with_lowest_level = options.with_lowest_level
-        self._fail_on = options.fail_on
-        self._is_quiet = options.is_quiet
         self._statistics = Statistics() if options.with_statistics else None
-        self._counts = Counter[str]()
+        self._tally = Tally()
+        self._count = 0
         self._targets: dict[str, Target] = {}
         self._lacks_sizes = False
 
@@ -187,35 +179,35 @@ class TextReport:
         """Print the results of the next tile; the tile itself once."""
         if self._statistics:
             self._statistics.add(results)
+        self._tally.add(results)
+        self._count += len(results)
         with_tile = True
         for result in results:
-            self._counts[result.verdict_words] += not (result.part and result.verdict is Verdict.ACCEPTED)
             self._targets[result.target.name] = result.target
             self._lacks_sizes |= any(field.startswith(_FIXABLE) for field in result.unknown)
-            if self._is_quiet and result.passes(self._fail_on):
+            if self._options.is_quiet and result.passes(self._options.fail_on):
                 continue
-            with_level = self._with_lowest_level
+            with_level = self._options.with_lowest_level
             print_lines(
                 self._console,
                 result_lines(result, with_lowest_level=with_level, with_target_note=False, with_tile=with_tile),
             )
             with_tile = False
 
-    def end(self, problems: Problems, sources: Sequence[SourceSummary]) -> None:
+    def end(self, sources: Sequence[SourceSummary]) -> None:
         """Print what is asked for and to be known, then the summary: the counts, and the models that have tiles."""
         if self._statistics:
             counts = self._statistics.most_common()
             width = max((len(str(count)) for count in counts.values()), default=0)
             lines = (Line(0, Text(f"{count:>{width}} {rule}")) for rule, count in counts.items())
             print_lines(self._console, lines)
-        if self._is_quiet:
+        if self._options.is_quiet:
             return
         notes = [f"{name}: {target.note}" for name, target in self._targets.items() if target.note]
         notes += [_HOW_TO_FIX] * self._lacks_sizes
         print_lines(self._console, (Line(0, Text(f"note: {note}", "dim")) for note in notes))
-        if problems:
-            self._counts[NOT_READ] = len(problems)
-        print_counts(self._console, self._counts, Verdict.ACCEPTED, Verdict.REFUSED)
+        if self._count + len(self._problems) != 1:
+            print_lines(self._console, [Line(0, Text(self._tally.headline(self._problems), "bold"))])
         self._print_models([source for source in sources if source.is_model])
 
     def _print_models(self, models: Sequence[SourceSummary]) -> None:

@@ -8,24 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.result import SO_FAR, Result, Verdict
+from dml_tile.checks.result import Result, Verdict
 from dml_tile.directml.targets import Target
 from dml_tile.lowering.steps import Lowering
 from dml_tile.reports.grouped import GroupedFinding, grouped_findings
 from dml_tile.reports.report import Problems
-from dml_tile.reports.wording import cost_of, inference_of, kind_of, not_counted, outcome_of, place_name, run_from_level
+from dml_tile.reports.tally import VERDICTS, Tally, counted
+from dml_tile.reports.wording import cost_of, inference_of, kind_of, outcome_of, place_name, remarks, run_from_level
 from dml_tile.text import printable, shortened
-
-VERDICTS: Final = (
-    Verdict.REFUSED.value,
-    f"{Verdict.UNDOCUMENTED} {SO_FAR}",
-    Verdict.UNDOCUMENTED.value,
-    Verdict.NOT_CHECKED.value,
-    Verdict.ELSEWHERE.value,
-    f"{Verdict.ACCEPTED} {SO_FAR}",
-    Verdict.ACCEPTED.value,
-)
-"""In the order in which they are shown and sorted, the worst first."""
 
 SIGNS: Final = dict(zip(VERDICTS, "✕!!–→◐✓", strict=True))
 """A character for each verdict, beside the word."""
@@ -100,13 +90,8 @@ def clipped(text: str) -> str:
     return shortened(printable(text[: _MAX_TEXT + 1]), _MAX_TEXT)
 
 
-def worst_verdict(results: Sequence[Result]) -> str:
-    """Return the worst verdict of a tile at its targets, in words."""
-    return min((result.verdict_words for result in results), key=VERDICTS.index)
-
-
-def tile_row(results: Sequence[Result]) -> TileRow:
-    """Return the results of a tile, one for each target, as a row."""
+def tile_row(results: Sequence[Result], verdict: str) -> TileRow:
+    """Return the results of a tile, one for each target, and the worst of its verdicts, as a row."""
     first = results[0]
     findings = grouped_findings(results)
     is_called = first.verdict not in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
@@ -117,7 +102,7 @@ def tile_row(results: Sequence[Result]) -> TileRow:
         source=clipped(first.source),
         pointer=clipped(first.pointer),
         tile=clipped(first.tile) if first.is_a_tile else "",
-        verdict=worst_verdict(results),
+        verdict=verdict,
         verdicts={result.target.label: result.verdict_words for result in results},
         lowest_level=lowest_level,
         oldest_windows=oldest_windows,
@@ -133,7 +118,7 @@ def tile_row(results: Sequence[Result]) -> TileRow:
 def _notes(result: Result) -> Iterator[str]:
     if result.via:
         yield f"through {result.via}"
-    yield from map(clipped, filter(None, (inference_of(result), not_counted(result))))
+    yield from map(clipped, filter(None, (inference_of(result), remarks(result))))
 
 
 def _row_finding(group: GroupedFinding, target_count: int, commands: Sequence[str]) -> RowFinding:
@@ -187,32 +172,32 @@ def _row_lowering(lowering: Lowering, result: Result) -> RowLowering:
 class Overview:
     """Gathers tiles one by one; memory is bounded whatever their number.
 
-    ``counts`` are of tiles by their worst verdict, ``verdicts`` of tiles at each target, ``rules`` of tiles that break
-    them. The first ``max_listed`` tiles with findings are listed, and as many without; ``left_out`` counts the others.
+    ``verdicts`` are numbers of tiles at each target, ``rules`` of tiles that break them. The first ``max_listed`` tiles
+    with findings are listed, and as many without; ``left_out`` counts the others.
     """
 
     def __init__(self, max_listed: int) -> None:
-        self.counts = Counter[str]()
+        self.tally = Tally()
         self.verdicts: dict[Target, Counter[str]] = {}
         self.rules = Counter[str]()
         self.left_out = Counter[str]()
+        self.problems: Problems = ()
         self._max_listed = max_listed
         self._rows: list[TileRow] = []
         self._listed_by_kind = Counter[bool]()
 
     def add(self, results: Sequence[Result]) -> None:
         """Count a tile by its results, one for each target, and list it unless there are too many of its kind."""
-        verdict = worst_verdict(results)
-        if results[0].part and verdict == Verdict.ACCEPTED:  # it is no tile, and there is nothing to tell of it
+        verdict = self.tally.add(results)
+        if not verdict:
             return
-        self.counts[verdict] += 1
         for result in results:
             self.verdicts.setdefault(result.target, Counter())[result.verdict_words] += 1
         self.rules.update({finding.rule for result in results for finding in result.findings})
         has_findings = any(result.findings for result in results)
         if self._listed_by_kind[has_findings] < self._max_listed:
             self._listed_by_kind[has_findings] += 1
-            self._rows.append(tile_row(results))
+            self._rows.append(tile_row(results, verdict))
         else:
             self.left_out[verdict] += 1
 
@@ -232,13 +217,6 @@ class Overview:
         there = sum(self.verdicts.values(), Counter[str]())
         return [word for word in VERDICTS if there[word]]
 
-    def headline(self, problems: Problems) -> str:
-        """Return the outcome in one line: what could not be read, then the tiles by their worst verdict."""
-        unread = len({source for source, _ in problems})
-        counts = [f"{unread} {'file' if unread == 1 else 'files'} not read"] if unread else []
-        counts += [f"{self.counts[word]} {word}" for word in VERDICTS if self.counts[word]]
-        return ", ".join(counts) or "no tiles"
-
     def left_out_words(self) -> str:
         """Return the number of tiles that are not listed, by verdict; empty if all are."""
-        return ", ".join(f"{self.left_out[word]} {word}" for word in VERDICTS if self.left_out[word])
+        return counted(self.left_out)

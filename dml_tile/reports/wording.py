@@ -33,10 +33,12 @@ def known_at_run_time_only(unknown: Iterable[str]) -> str:
     return f"known at run time only: {', '.join(unknown)}"
 
 
-def not_counted(result: Result) -> str:
-    """Return the number of a result's findings that do not count, and why; empty if all do."""
+def remarks(result: Result) -> str:
+    """Return how many equal tiles a result stands for, and how many findings do not count, and why; empty if none."""
+    times = [f"{result.times:,} times"] if result.times > 1 else []
     reasons = ((result.deselected, "not selected"), (len(result.known), "in the baseline"))
-    return "; ".join(f"{count} finding{'s' * (count > 1)} {reason}" for count, reason in reasons if count)
+    uncounted = (f"{count} finding{'s' * (count > 1)} {reason}" for count, reason in reasons if count)
+    return "; ".join([*times, *uncounted])
 
 
 def run_from(summary: SourceSummary) -> tuple[str, str]:

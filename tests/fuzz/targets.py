@@ -100,16 +100,15 @@ def _reported(form: str, source: str, parts: Iterable[JsonDescriptor | TileNode 
     """What ``check`` writes of a source's parts in a format, at two targets."""
     written = StringIO()
     report = FORMATS[form].report(ReportOptions(written.write, partial(_console, written)))
-    problems: list[tuple[str, Problem]] = []
     summary = SourceSummary(source, is_model=False)
     for part in parts:
         if isinstance(part, Problem):
-            problems.append((source, part))
+            report.add_problem(source, part)
             continue
         found = [*results(source, part, _TARGETS, "both")]
         summary.add(found, Severity.WARNING)
         report.add([with_lower_command(result, part, KnownShapes(), is_alone=False) for result in found])
-    report.end(problems, [summary])
+    report.end([summary])
     return written.getvalue()
 
 

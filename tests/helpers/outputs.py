@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final
+from functools import cache
+from typing import Any, Final
 from xml.etree import ElementTree
 
+import xmlschema
+
+from tests.helpers.paths import ROOT
 from tests.helpers.report_pages import parsed
 
-_COMMAND: Final = re.compile(r"::(error|warning|notice) (file=[^,:]*,(line=[0-9]+,col=[0-9]+,)?)?title=[\w-]*::.*")
+_COMMAND: Final = re.compile(r"::(error|warning|notice) (file=[^,:]*,(line=[0-9]+,col=[0-9]+,)?)?title=[^:,]*::.*")
 _ISSUE: Final = re.compile(
     r"##vso\[task\.logissue type=(error|warning);(sourcepath=[^;\]]*;(linenumber=\d+;columnnumber=\d+;)?)?"
-    r"code=[\w-]*;\]"
+    r"code=[^;\]]*;\]"
 )
 _LINE_OF_PATH: Final = re.compile(r"\s*(::|##)")
 _ANYWHERE: Final = re.compile(r"##vso\[|##\[", re.IGNORECASE)
 _MAX_SCRIPTS: Final = 1
+
+
+@cache
+def junit_schema() -> Any:
+    """Return the schema of Jenkins' xUnit plugin, with the two attributes that other readers know."""
+    text = (ROOT / "tests" / "data" / "junit-10.xsd").read_text()
+    name = '<xs:attribute name="classname" type="xs:string"/>'
+    more = "".join(f'<xs:attribute name="{other}" type="xs:string"/>' for other in ("file", "line"))
+    return xmlschema.XMLSchema(text.replace(name, name + more))
+
+
+def without_times(text: str) -> str:
+    """Return JUnit's XML without the times that a run took."""
+    return re.sub(r' time="[0-9.]+"', "", text)
 
 
 def require_safe_log(text: str) -> None:
@@ -30,9 +48,9 @@ def require_safe_log(text: str) -> None:
 def require_well_formed(form: str, text: str) -> None:
     """Asserts that an output of ``check`` is safe to print, and what its format says it is."""
     match form:
-        case "text":
+        case "text" | "concise":
             require_safe_log(text)
-        case "json" | "sarif":
+        case "json" | "sarif" | "gitlab":
             require_safe_log(text)
             json.loads(text)
         case "jsonl":

@@ -53,7 +53,9 @@ def report_of(
     report = FORMATS[form].report(ReportOptions(output.write, lambda: Console(file=output), against))
     for results_of_tile in tiles:
         report.add(results_of_tile)
-    report.end(problems, models)
+    for source, problem in problems:
+        report.add_problem(source, problem)
+    report.end(models)
     return output.getvalue()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -9,6 +11,7 @@ import typer
 from dml_tile.cli.commands.formats import (
     FormatsOption,
     invocation_of,
+    print_text,
     replaced,
     reports_in,
     require_other_files,
@@ -29,6 +32,7 @@ from dml_tile.cli.commands.options import (
     named_shapes,
     named_sizes,
     rules_named,
+    setting_lines,
     split,
 )
 from dml_tile.cli.console import ExitStatus, complain, exit_on_file_errors
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 
     from dml_tile.checks.baseline import Entry
     from dml_tile.checks.file_check import SourceSummary
+    from dml_tile.cli.config import Config
 
 MAX_LISTED_ENTRIES: Final = 10
 """The entries of a baseline that a message lists."""
@@ -100,6 +105,10 @@ def check(
         str | None,
         typer.Option(metavar="FILE", help="Write all findings that count to this file, and let them pass."),
     ] = None,
+    prune: Annotated[
+        bool,
+        typer.Option("--prune", help="With --write-baseline: only take out of the file what no longer occurs."),
+    ] = False,
     fail_on: Annotated[
         FailOn | None,
         typer.Option(
@@ -121,6 +130,22 @@ def check(
     ] = None,
     skip_others: Annotated[
         bool, typer.Option("--skip-others", help="Skip files without tiles, as in folders.")
+    ] = False,
+    no_ignore: Annotated[
+        bool,
+        typer.Option(
+            "--no-ignore",
+            help="In folders, also check what .gitignore names, hidden folders, node_modules and virtual environments.",
+        ),
+    ] = False,
+    root: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR", help="The folder from which reports for machines name files; by default the repository's."
+        ),
+    ] = None,
+    show_settings: Annotated[
+        bool, typer.Option("--show-settings", help="Print what is in force and where it comes from, and exit.")
     ] = False,
     dims: DimsOption = None,
     input_shapes: InputShapesOption = None,
@@ -158,20 +183,27 @@ def check(
 
     The table tool.dml-tile of the nearest pyproject.toml may set paths and, under the names of the options, targets,
     select, ignore, baseline, against, via, dim, input-shape, exclude and fail-on; an option replaces its setting.
+    per-file-ignores has rules by patterns of files.
     """
     from dml_tile.checks.baseline import Baseline, BaselineWriter
     from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
     from dml_tile.checks.files import Exclusion, files_named
     from dml_tile.cli.config import nearest_config
     from dml_tile.cli.jobs import chosen_workers, counted_files
+    from dml_tile.files.repository import repository_root
     from dml_tile.files.urls import source_named
     from dml_tile.findings import Severity
     from dml_tile.readers.model_tile import KnownShapes
+    from dml_tile.reports.report import ReportOptions
     from dml_tile.text import did_you_mean
 
     if baseline and write_baseline:
         raise typer.BadParameter("writes all findings, and takes no --baseline", param_hint="--write-baseline")
-    wanted = wanted_formats(formats, output, page, with_statistics=statistics, is_quiet=quiet)
+    if prune and not write_baseline:
+        raise typer.BadParameter("takes entries out of the file of --write-baseline", param_hint="--prune")
+    if root is not None and not Path(root).is_dir():
+        raise typer.BadParameter(f"{root} is no folder", param_hint="--root")
+    wanted = wanted_formats(formats, output, page, with_statistics=statistics)
     status = ExitStatus()
     with exit_on_file_errors():
         config = nearest_config()
@@ -179,11 +211,18 @@ def check(
         contract = against.value if against else settings.against or "both"
         failing = (fail_on and fail_on.value) or settings.fail_on or "warning"
         threshold = None if failing == "never" else Severity[failing.upper()]
-        known_file = "" if write_baseline else baseline or settings.baseline
-        known = Baseline(known_file) if known_file else None
-        writer = BaselineWriter(write_baseline) if write_baseline else None
+        known_file = (write_baseline if prune else "") if write_baseline else baseline or settings.baseline
         selection = chosen_rules(split(select or ()), split(ignore or ()), config)
         at = configured_targets(targets, config)
+        names = [*map(source_named, files)] if files else settings.paths
+        base = root if root is not None else repository_root(names)
+        if show_settings:
+            at_names = [target.name for target in at]
+            in_force = {"targets": at_names, "against": contract, "fail-on": failing, "root": base}
+            print_text("".join(setting_lines(context, config, in_force)))
+            raise typer.Exit
+        known = Baseline(known_file) if known_file else None
+        writer = BaselineWriter(write_baseline) if write_baseline else None
         file_check = FileCheck(
             tuple(at),
             contract,
@@ -196,28 +235,41 @@ def check(
             selection,
             known,
             threshold,
+            config.file_ignores,
         )
-        names = [*map(source_named, files)] if files else settings.paths
         if not names:
             raise typer.BadParameter("name files or folders, or set paths in pyproject.toml", param_hint="FILE")
         require_other_files(wanted, names)
+        excluding = "--exclude" if exclude else f"exclude in {config.file}"
         named = files_named(
             names,
             status.complain,
             exclusion=Exclusion(tuple(exclude)) if exclude else config.exclusion,
             skips_others=skip_others,
+            ignores_none=no_ignore,
+            excluded=lambda name: complain(name, [Problem("", f"is not checked; {excluding} leaves it out")]),
         )
         sources: list[SourceSummary] = []
-        invocation = invocation_of(context, at)
-        with (
-            chosen_workers(jobs, dask, len(named)) as workers,
-            reports_in(wanted, contract, threshold, invocation, with_statistics=statistics, is_quiet=quiet) as reports,
-        ):
+        options = partial(
+            ReportOptions,
+            against=contract,
+            with_statistics=statistics,
+            fail_on=threshold,
+            is_quiet=quiet,
+            invocation=invocation_of(context, at),
+            root=base,
+        )
+        with chosen_workers(jobs, dask, len(named)) as workers, reports_in(wanted, options) as reports:
+            for name, problem in status.problems:
+                for report in reports:
+                    report.add_problem(name, problem)
             events = workers.events(file_check, named) if workers else checked_here(file_check, named)
             for file, event in counted_files(events, len(named)):
                 match event:
                     case Problem():
                         status.complain(file, event)
+                        for report in reports:
+                            report.add_problem(file, event)
                     case SourceSummary():
                         sources.append(event)
                     case results:
@@ -225,17 +277,20 @@ def check(
                             known.note(results)
                         if writer:
                             writer.add(results)
-                        elif not all(result.passes(threshold) for result in results):
-                            status.count_findings()
+                        if prune or not writer:
+                            status.count_findings(are_failing=not all(result.passes(threshold) for result in results))
                         for report in reports:
                             report.add(results)
             for report in reports:
-                report.end(status.problems, sources)
+                report.end(sources)
+        missing = [*known.missing(sources, {target.name for target in at}, selection)] if known else []
         if writer:
+            if known:
+                writer.entries = {*known.entries} - {*missing}
             with replaced(writer.file) as replacing:
                 replacing.write(writer.text)
-    if known:
-        _report_missing(known_file, [*known.missing(sources, {target.name for target in at}, selection)])
+    _report_missing(known_file, missing, "taken out" if prune else "no longer occurs")
+    _report_unmet(sources, config, is_whole=not files)
     is_unchecked = not status.problems and not any(source.tiles for source in sources)
     dimension_names = frozenset[str]().union(*(source.dimension_names for source in sources))
     for name in _unknown_dimensions(dims, sources, dimension_names):
@@ -250,12 +305,30 @@ def check(
     raise typer.Exit(status.code)
 
 
-def _report_missing(file: str, missing: Sequence[Entry]) -> None:
+def _report_missing(file: str, missing: Sequence[Entry], what: str) -> None:
     """Report which entries of a baseline no longer occur; they fail nothing."""
-    problems = [Problem("", f"no longer occurs: {entry}") for entry in missing[:MAX_LISTED_ENTRIES]]
+    problems = [Problem("", f"{what}: {entry}") for entry in missing[:MAX_LISTED_ENTRIES]]
     if len(missing) > MAX_LISTED_ENTRIES:
         problems.append(Problem("", f"and {len(missing) - MAX_LISTED_ENTRIES} more"))
     complain(file, problems)
+
+
+def _report_unmet(sources: Sequence[SourceSummary], config: Config, *, is_whole: bool) -> None:
+    """Report which comments and per-file-ignores silence nothing; they fail nothing.
+
+    Unless the ``is_whole`` project was checked, patterns that match none of the files are passed over.
+    """
+    for source in sources:
+        complain(source.name, source.unmet)
+    met: dict[tuple[int, str], bool] = {}
+    for source in sources:
+        for key, is_met in source.file_ignores.items():
+            met[key] = met.get(key, False) or is_met
+    for i, (pattern, rules) in enumerate(config.settings.per_file_ignores.items()):
+        unmet = [rule for rule in rules if not met.get((i, rule), not is_whole)]
+        complain(
+            config.file, [Problem("", f"per-file-ignores: {pattern!r}: {rule} silences nothing") for rule in unmet]
+        )
 
 
 def _unknown_dimensions(

@@ -6,7 +6,7 @@ import codecs
 import errno
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,8 +22,7 @@ from dml_tile.text import printable
 
 if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
-    from dml_tile.findings import Against, Severity
-    from dml_tile.reports.report import Invocation, Report
+    from dml_tile.reports.report import Invocation, Report, ReportOptions
 
 READER_HAS_GONE: Final = (errno.EPIPE, errno.EINVAL) if os.name == "nt" else (errno.EPIPE,)
 """The errors of writing to a pipe that nobody reads any more."""
@@ -155,7 +154,7 @@ class Wanted:
 
 
 def wanted_formats(
-    values: Sequence[str] | None, output: str | None, page: str | None, *, with_statistics: bool, is_quiet: bool
+    values: Sequence[str] | None, output: str | None, page: str | None, *, with_statistics: bool
 ) -> list[Wanted]:
     """Return the formats asked for. ``output`` is the file of the only one, ``page`` that of another HTML report."""
     wanted = [_wanted(value) for value in values or [*FORMATS][:1]]
@@ -164,9 +163,6 @@ def wanted_formats(
             f"they are part of {' and '.join(name for name, row in FORMATS.items() if row.has_statistics)}",
             param_hint="--statistics",
         )
-    if is_quiet and not any(one.format.can_be_quiet for one in wanted):
-        names = " and ".join(name for name, row in FORMATS.items() if row.can_be_quiet)
-        raise typer.BadParameter(f"it leaves lines out of {names} only", param_hint="--quiet")
     printed = [one for one in wanted if not one.file]
     if len(printed) > 1:
         names = " and ".join(one.format.name for one in printed)
@@ -217,18 +213,12 @@ def invocation_of(context: typer.Context, targets: Sequence[Target]) -> Invocati
 
 
 @contextmanager
-def reports_in(
-    wanted: Sequence[Wanted],
-    against: Against,
-    fail_on: Severity | None,
-    invocation: Invocation,
-    *,
-    with_statistics: bool,
-    is_quiet: bool,
-) -> Iterator[list[Report]]:
-    """Yield the reports in the wanted formats; their files exist once the block ends. Raises OutputError."""
+def reports_in(wanted: Sequence[Wanted], options: Callable[..., ReportOptions]) -> Iterator[list[Report]]:
+    """Yield the reports in the wanted formats; their files exist once the block ends. Raises OutputError.
+
+    ``options`` makes their options from ``write`` and ``open_console``.
+    """
     from dml_tile.cli.console import console_of
-    from dml_tile.reports.report import ReportOptions
 
     with ExitStack() as files:
         outputs = [
@@ -241,15 +231,7 @@ def reports_in(
         ]
         yield [
             one.format.report(
-                ReportOptions(
-                    output.write,
-                    partial(console_of, file=output, is_terminal=False if one.file else None),
-                    against,
-                    with_statistics,
-                    fail_on,
-                    is_quiet,
-                    invocation,
-                )
+                options(output.write, partial(console_of, file=output, is_terminal=False if one.file else None))
             )
             for one, output in zip(wanted, outputs, strict=True)
         ]

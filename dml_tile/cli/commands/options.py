@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
 from dml_tile.directml.targets import DEFAULT_TARGET
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dml_tile.back_ends import BackEnd
     from dml_tile.checks.catalogue import Selection
@@ -229,3 +231,22 @@ def chosen_rules(select: Sequence[str], ignore: Sequence[str], config: Config) -
                 raise typer.BadParameter(str(error), param_hint=f"--{option}") from None
             raise config.error(option, str(error)) from None
     return Selection(tuple(select or settings.select), tuple(ignore or settings.ignore))
+
+
+_PARAMETERS: Final = {"paths": "files", "dim": "dims", "input-shape": "input_shapes"}
+"""The parameters of settings that have other names."""
+
+
+def setting_lines(context: typer.Context, config: Config, in_force: Mapping[str, object]) -> Iterator[str]:
+    """Yield what is in force, a key a line, its value in JSON, and where it comes from.
+
+    ``in_force`` are those that are neither an option's nor a setting's as they are.
+    """
+    from dml_tile.simulation.process import VARIABLE
+
+    for key, setting in {**config.settings.model_dump(by_alias=True), **in_force}.items():
+        given = context.params.get(_PARAMETERS.get(key, key.replace("-", "_")))
+        variable = VARIABLE if key == "targets" and VARIABLE in os.environ else ""
+        origin = "option" if given else variable or config.origin(key)
+        value = in_force.get(key) or given or setting or ()
+        yield f"{key} = {json.dumps(value)}  # {origin}\n"
