@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -27,6 +28,7 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 (HOOK,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
 README = (ROOT / "README.md").read_text().partition("## CI\n")[2].partition("\n## ")[0]
 PAGE = (ROOT / "docs" / "ci.md").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 STEPS = {step.get("name", step.get("uses")): step for step in ACTION["runs"]["steps"]}
 
 
@@ -42,7 +44,13 @@ def executable(path: Path, script: str) -> None:
 
 
 def run_step(name: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs the script of one of the action's steps as GitHub's runner does, with the step's variables."""
+    with start_step(name, **environment) as process:
+        stdout, stderr = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+
+def start_step(name: str, **environment: str) -> subprocess.Popen[str]:
+    """Start the script of one of the action's steps as GitHub's runner does, with the step's variables."""
     step = STEPS[name]
     defaults = dict.fromkeys(step["env"], "") | {
         "FORMATS": "github",
@@ -52,9 +60,9 @@ def run_step(name: str, **environment: str) -> subprocess.CompletedProcess[str]:
         "GITHUB_OUTPUT": str(Path.cwd() / "outputs"),
     }
     Path("script.sh").write_text(step["run"])
-    return subprocess.run(
+    return subprocess.Popen(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "script.sh"],
-        env=os.environ | defaults | environment, capture_output=True, check=False, text=True,
+        env=os.environ | defaults | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
 
@@ -93,7 +101,7 @@ def test_the_action_takes_targets_separated_by_spaces_commas_or_lines(targets: s
     done = run_check(PATHS="a.json", TARGETS=targets)
     assert (done.returncode, done.stderr) == (1, "")
     summary = Path("summary.md").read_text()
-    assert summary.startswith("before\n## Tiles on DirectML: 1 refused\n")
+    assert summary.startswith("before\n## Tiles on DirectML: 1 tile: 1 refused\n")
     assert "| Tile | 4_0 | 6_4 |" in summary
 
 
@@ -104,6 +112,34 @@ def test_the_action_works_in_a_folder_and_gives_its_log_and_its_page() -> None:
     assert outputs() == {"status": "0", "refused": "0", "sarif": "in/out.sarif"}
     assert Path("in/out.sarif").exists()
     assert Path("in/page.html").exists()
+
+
+def test_an_absolute_path_of_sarif_stays_and_lines_are_trimmed(tmp_path: Path) -> None:
+    write("in/a b.json", INT64)
+    log = tmp_path / "out.sarif"
+    done = run_check(PATHS="  a b.json \r\n\n", FOLDER="in", FORMATS=f" text\n  sarif:{log} ", ARGUMENTS="\t--quiet ")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert outputs() == {"status": "0", "refused": "0", "sarif": str(log)}
+    assert log.exists()
+
+
+@pytest.mark.parametrize(("variable", "value"), [("FOLDER", "missing"), ("TARGETS", "vista")])
+def test_outputs_are_there_where_something_fails_early(variable: str, value: str) -> None:
+    assert run_check(**{"PATHS": "a.json", "FORMATS": "sarif:x", variable: value}).returncode == 2
+    assert {name: outputs()[name] for name in ("status", "refused")} == {"status": "2", "refused": "0"}
+    for name in ("status", "refused"):
+        assert re.search(r" \|\| '\d' }}$", ACTION["outputs"][name]["value"])  # where no step came so far
+
+
+def test_what_is_found_appears_while_the_action_runs(tmp_path: Path) -> None:
+    executable(tmp_path / "temp/dml-tile/bin/python", "echo found; echo wrong >&2; read -r _ < fifo; exit 1")
+    os.mkfifo("fifo")
+    with start_step("Check", PATHS="a.json") as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert (running.stdout.readline(), running.stderr.readline()) == ("found\n", "wrong\n")
+        Path("fifo").write_text("go on\n")
+        assert running.wait(timeout=60) == 1
 
 
 @pytest.mark.parametrize(
@@ -190,11 +226,13 @@ def test_the_hook_checks_files_and_passes_over_others() -> None:
     assert (HOOK["id"], HOOK["language"]) == ("dml-tile", "python")
     assert HOOK["require_serial"]  # one process for the files, and one summary
     command, *arguments = shlex.split(HOOK["entry"])
-    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    assert command in scripts
+    arguments += HOOK["args"]
+    assert command in PROJECT["project"]["scripts"]
     names = [write("a.json", INT64), write("package.json", "{}"), write("lines.jsonl", "")]
     assert invoke(*arguments, *names).exit_code == 0
-    assert invoke(*arguments, "--target", "4_0", *names).exit_code == 1
+    done = invoke(*arguments, "--target", "4_0", *names)
+    assert done.exit_code == 1
+    assert re.fullmatch(r"a\.json:3:15: error\[DML-TILE-DataType-level\] .*\n", done.stdout)
 
 
 def files_in(text: str, language: str) -> list[Any]:
@@ -240,7 +278,11 @@ def test_the_shown_pipeline_of_azure_tells_what_it_finds_and_ends_with_its_statu
     assert (done.returncode, done.stderr) == (1, "")
     issue, summary = done.stdout.splitlines()
     assert issue.startswith("##vso[task.logissue type=error;sourcepath=a.json;linenumber=3;")
-    assert Path(summary.removeprefix("##vso[task.uploadsummary]")).read_text().startswith("## Tiles on DirectML: 1 ref")
+    assert (
+        Path(summary.removeprefix("##vso[task.uploadsummary]"))
+        .read_text()
+        .startswith("## Tiles on DirectML: 1 tile: 1 ref")
+    )
     for step in pipeline["steps"][-2:]:
         assert step["condition"] == "succeededOrFailed()"
         assert Path(step.get("publish") or step["inputs"]["testResultsFiles"]).exists()
@@ -252,8 +294,53 @@ def test_the_shown_pyproject_is_understood() -> None:
     write("models/a.json", TILE)
     assert nearest_config().settings.targets == ("windows-10-2004", "windows-11-21h2")
     result = invoke("check")
-    assert "models/a.json: refused at windows-10-2004 (2_0)" in result.stdout
+    assert "models/a.json:2:17: refused at windows-10-2004 (2_0)" in result.stdout
     assert "models/a.json: accepted at windows-11-21h2 (4_0)" in result.stdout
+
+
+WORKFLOWS = {path.name: path.read_text() for path in (ROOT / ".github" / "workflows").iterdir()}
+
+
+def test_workflows_are_pinned_bounded_and_keep_no_credentials() -> None:
+    for text in (*WORKFLOWS.values(), (ROOT / "action.yml").read_text()):
+        for action in re.findall(r"uses: (.*)", text):
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", action)
+    for text in WORKFLOWS.values():
+        workflow = yaml.safe_load(text)
+        assert workflow["concurrency"]
+        assert workflow["permissions"] == {"contents": "read"}
+        assert all(job["timeout-minutes"] for job in workflow["jobs"].values())
+        assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+    (updates,) = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
+    assert updates["package-ecosystem"] == "github-actions"
+
+
+@pytest.mark.parametrize(("tag", "status"), [(f"v{PROJECT['project']['version']}", 0), ("v99.0", 1)])
+def test_a_release_is_tested_checked_and_has_the_version_of_its_tag(tag: str, status: int) -> None:
+    steps = yaml.safe_load(WORKFLOWS["release.yml"])["jobs"]["build"]["steps"]
+    commands = [step.get("run", "") for step in steps]
+    assert {"bash .ci/run", "python -m twine check --strict dist/*"} <= {*commands}
+    (compare,) = (command for command in commands if "GITHUB_REF_NAME" in command)
+    environment = os.environ | {"GITHUB_REF_NAME": tag}
+    done = subprocess.run(["bash", "-c", compare], cwd=ROOT, env=environment, check=False, capture_output=True)
+    assert done.returncode == status
+
+
+def test_ci_installs_system_packages_where_ci_is_set_only(tmp_path: Path) -> None:
+    text = (ROOT / ".ci" / "run").read_text()
+    functions = text[text.index("install() {") : text.index("browser_and_compilers &")]
+    for command in ("timeout", "id"):
+        executable(tmp_path / "bin" / command, "echo 0; echo installed >> log" if command == "timeout" else "echo 0")
+    bash = shutil.which("bash") or ""
+    (tmp_path / "bin" / "bash").symlink_to(bash)
+    for ci, installs in (("", False), ("1", True)):
+        environment = {"PATH": str(tmp_path / "bin"), "CI": ci}
+        done = subprocess.run(
+            [bash, "-c", f"{functions}browser_and_compilers"],
+            env=environment, check=False, capture_output=True, text=True,
+        )  # fmt: skip
+        assert Path("log").exists() == installs
+        assert ("is missing; the tests in a browser are skipped" in done.stderr) == (not installs)
 
 
 def test_the_page_names_all_inputs_and_formats() -> None:
