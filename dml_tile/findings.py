@@ -141,17 +141,17 @@ def found_by(rules: Iterable[Rule[Subject]], subject: Subject, target: Target) -
 def rule(
     rule_id: str,
     *,
-    basis: Basis,
     url: str,
     says: str,
+    basis: Basis = CONTRACT,
     hresult: HRESULT | None = HRESULT.E_INVALIDARG,
     crash: bool = False,
     severity: Severity | None = None,
 ) -> Callable[[Callable[[Subject, Target], Iterable[Violation]]], Rule[Subject]]:
-    """Make a rule of the function that finds its violations."""
+    """Make a rule of the function that finds its violations. A crash returns no HRESULT."""
 
     def make(violations: Callable[[Subject, Target], Iterable[Violation]]) -> Rule[Subject]:
-        return Rule(rule_id, says, basis, url, violations, hresult, crash, severity)
+        return Rule(rule_id, says, basis, url, violations, None if crash else hresult, crash, severity)
 
     return make
 

@@ -104,7 +104,6 @@ def _object(value: Any) -> dict[str, Any]:
     url=DXDISPATCH_PARSER,
     says="A key that may be left out is not null.",
     hresult=None,
-    severity=Severity.ERROR,
 )
 def keys_are_not_null(part: ModelPart, target: Target) -> Iterator[Violation]:
     yield from _nulls(part.fields_with_sizes, _SIZES_OF_RESOURCES)
@@ -129,7 +128,6 @@ def _nulls(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> It
     url=DXDISPATCH_PARSER,
     says="Enumerators and flags are written as names.",
     hresult=None,
-    severity=Severity.ERROR,
 )
 def enumerators_are_named(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind is PartKind.RESOURCE:
@@ -156,7 +154,6 @@ def _unnamed(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> 
     url=DXDISPATCH_PARSER,
     says="Values that each have a type are of a type other than FLOAT16.",
     hresult=None,
-    severity=Severity.ERROR,
 )
 def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Violation]:
     values = part.fields.get("initialValues") if part.kind is PartKind.RESOURCE else None
@@ -172,7 +169,6 @@ def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Vio
     url=DXDISPATCH_PARSER,
     says="An integer among floating-point values is one that a FLOAT64 holds exactly; no number is beyond a FLOAT64.",
     hresult=None,
-    severity=Severity.ERROR,
 )
 def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind is not PartKind.RESOURCE:
@@ -217,7 +213,6 @@ def _is_lossless(number: int) -> bool:
     url=DXDISPATCH_PARSER,
     says="A dispatchable names its operator under `type`.",
     hresult=None,
-    severity=Severity.ERROR,
 )
 def operator_is_under_type(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind is PartKind.DISPATCHABLE and "type" not in part.fields and "Type" in part.fields:
@@ -230,7 +225,6 @@ def operator_is_under_type(part: ModelPart, target: Target) -> Iterator[Violatio
     url=DXDISPATCH_PARSER,
     says="The type of a dispatchable is an operator of DirectML's, hlsl, onnx or dmlSerializedGraph.",
     hresult=None,
-    severity=Severity.ERROR,
 )
 def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind is not PartKind.DISPATCHABLE or str(part.fields.get("type")).lower() in NO_OPERATORS:
@@ -247,7 +241,6 @@ def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
     url=DXDISPATCH_PARSER,
     says="The file begins without a byte order mark.",
     hresult=None,
-    severity=Severity.ERROR,
 )
 def byte_order_mark_is_absent(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind is PartKind.MODEL and part.has_mark:

@@ -28,13 +28,12 @@ from dml_tile.directml.pages import (
     INITIALIZER_PAGE,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import CONTRACT, Basis, Finding, Rule, Violation, rule
+from dml_tile.findings import Basis, Finding, Rule, Violation, rule
 from dml_tile.rules.resource import REMOVED, RESOURCE_RULES
 
 
 @rule(
     "DML-BINDING-missing",
-    basis=CONTRACT,
     url=BINDING_PAGE,
     says="A tensor that is owned by DirectML is bound at initialisation, any other at execution. If the operator was "
     "compiled with DESCRIPTORS_VOLATILE, the runtime does not check this at dispatch.",
@@ -50,7 +49,6 @@ def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-BINDING-owned",
-    basis=CONTRACT,
     url=BINDING_PAGE,
     says="A tensor that is owned by DirectML is not bound at execution, any other not at initialisation.",
     hresult=REMOVED,
@@ -63,7 +61,6 @@ def tensor_is_bound_once(point: BindPoint, target: Target) -> Iterator[Violation
 
 @rule(
     "DML-BINDING-SizeInBytes",
-    basis=CONTRACT,
     url=BUFFER_BINDING_PAGE,
     says="A bound range has at least TotalTensorSizeInBytes, or PersistentResourceSize, bytes.",
     hresult=REMOVED,
@@ -80,7 +77,6 @@ def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Viola
 
 @rule(
     "DML-BINDING-Offset",
-    basis=CONTRACT,
     url=BUFFER_BINDING_PAGE,
     says="The offset of a bound range is a multiple of 16 and of GuaranteedBaseOffsetAlignment; that of a persistent "
     "resource, of 256.",
@@ -96,7 +92,6 @@ def offset_is_aligned(binding: BoundRange, target: Target) -> Iterator[Violation
 
 @rule(
     "DML-BINDING-count",
-    basis=CONTRACT,
     url=BIND_INPUTS_PAGE,
     says="There are as many bindings as tensors, or as operators of an initializer; 0 unbind.",
     hresult=REMOVED,
@@ -110,7 +105,6 @@ def count_is_right(count: BindingCount, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-BINDING-Type",
-    basis=CONTRACT,
     url=BINDING_DESC_PAGE,
     says="A tensor and a resource are bound as DML_BINDING_TYPE_BUFFER, the inputs of an operator that is initialised "
     "as DML_BINDING_TYPE_BUFFER_ARRAY. The runtime takes an array of 0 bindings for nothing where nothing is needed.",
@@ -136,7 +130,6 @@ def binding_type_fits(bound: SlotBinding, target: Target) -> Iterator[Violation]
 
 @rule(
     "DML-BINDING-Desc-null",
-    basis=CONTRACT,
     url=BINDING_DESC_PAGE,
     says="A binding of type BUFFER has a Desc, one of type BUFFER_ARRAY also an array.",
     hresult=REMOVED,
@@ -153,7 +146,6 @@ def binding_is_described(bound: SlotBinding, target: Target) -> Iterator[Violati
 
 @rule(
     "DML-BINDING-BindingCount",
-    basis=CONTRACT,
     url=BIND_INPUTS_PAGE,
     says="For each operator, an initializer takes an array of as many bindings as the operator has inputs. The runtime "
     "requires it even where there is nothing to bind.",
@@ -176,7 +168,6 @@ def array_has_one_binding(bound: SlotBinding, target: Target) -> Iterator[Violat
 
 @rule(
     "DML-BINDING-Buffer-null",
-    basis=CONTRACT,
     url=BUFFER_BINDING_PAGE,
     says="A binding names a buffer where one is needed.",
     hresult=REMOVED,
@@ -191,7 +182,6 @@ def buffer_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-BINDING-unneeded",
-    basis=CONTRACT,
     url=BIND_PERSISTENT_PAGE,
     says="A persistent or temporary resource is bound only where more than 0 bytes of it are needed.",
     hresult=REMOVED,
@@ -206,7 +196,6 @@ def resource_is_needed(bound: SlotBinding, target: Target) -> Iterator[Violation
 
 @rule(
     "DML-BINDING-initializer-persistent",
-    basis=CONTRACT,
     url=INITIALIZER_PAGE,
     says="An initializer has no persistent resource of its own: those of its operators are its outputs. The runtime "
     "refuses even an empty binding.",
@@ -229,7 +218,6 @@ def initializer_has_no_persistent_resource(bound: SlotBinding, target: Target) -
     url=INITIALIZER_PAGE,
     says="An input of an initializer is not of type NONE with a null Desc. The documentation allows it; the runtime "
     "crashes.",
-    hresult=None,
     crash=True,
 )
 def initializer_input_is_not_none(bound: SlotBinding, target: Target) -> Iterator[Violation]:
@@ -243,7 +231,6 @@ def initializer_input_is_not_none(bound: SlotBinding, target: Target) -> Iterato
 
 @rule(
     "DML-BINDING-initializer-NONE-Desc",
-    basis=CONTRACT,
     url=BINDING_DESC_PAGE,
     says="An input of an initializer of type NONE has no Desc.",
     hresult=REMOVED,
@@ -260,11 +247,9 @@ def initializer_input_of_no_type_has_no_desc(bound: SlotBinding, target: Target)
 
 @rule(
     "DML-BINDING-null",
-    basis=CONTRACT,
     url=BIND_PERSISTENT_PAGE,
     says="The binding of a persistent or temporary resource is not null. The documentation allows it where nothing is "
     "needed; the runtime crashes.",
-    hresult=None,
     crash=True,
 )
 def binding_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:

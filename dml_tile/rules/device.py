@@ -15,7 +15,7 @@ from dml_tile.directml.pages import (
     REMOVED_PAGE,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import CONTRACT, Basis, Finding, Rule, Violation, rule
+from dml_tile.findings import Basis, Finding, Rule, Violation, rule
 
 _LEVEL_5_0: Final = FeatureLevel.DML_FEATURE_LEVEL_5_0
 _ALL_EXECUTION_FLAGS: Final = 7
@@ -80,7 +80,6 @@ class InitializerOperators(NamedTuple):
 
 @rule(
     "DML-DEVICE-flags",
-    basis=CONTRACT,
     url=CREATE_DEVICE_PAGE,
     says="The flags of DMLCreateDevice have only bits of DML_CREATE_DEVICE_FLAGS. The runtime of 5_0 accepts "
     "0x80000000 alone, too.",
@@ -97,7 +96,6 @@ def creation_flags_are_known(creation: Creation, target: Target) -> Iterator[Vio
 
 @rule(
     "DML-DEVICE-debug-layer",
-    basis=CONTRACT,
     url=CREATE_DEVICE_PAGE,
     says="DML_CREATE_DEVICE_FLAG_DEBUG is set only where the debug layers are installed; no simulated machine has "
     "them. The documentation promises DXGI_ERROR_SDK_COMPONENT_MISSING; the runtime returns E_INVALIDARG up to 5_0, "
@@ -115,7 +113,6 @@ def debug_layers_are_installed(creation: Creation, target: Target) -> Iterator[V
 
 @rule(
     "DML-DEVICE-minimumFeatureLevel",
-    basis=CONTRACT,
     url=CREATE_DEVICE_PAGE,
     says="DirectML has at least the minimum feature level; the runtime compares them as signed integers.",
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
@@ -134,7 +131,6 @@ def minimum_feature_level_is_supported(creation: Creation, target: Target) -> It
 
 @rule(
     "DML-DEVICE-Direct3D-removed",
-    basis=CONTRACT,
     url=REMOVED_PAGE,
     says="The device of Direct3D 12 that a device is made on has not been removed.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
@@ -146,7 +142,6 @@ def direct3d_device_is_present(creation: Creation, target: Target) -> Iterator[V
 
 @rule(
     "DML-DEVICE-feature",
-    basis=CONTRACT,
     url=FEATURE_PAGE,
     says="CheckFeatureSupport is asked for TENSOR_DATA_TYPE_SUPPORT or FEATURE_LEVELS.",
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
@@ -158,7 +153,6 @@ def feature_is_known(query: FeatureQuery, target: Target) -> Iterator[Violation]
 
 @rule(
     "DML-DEVICE-feature-levels",
-    basis=CONTRACT,
     url=FEATURE_PAGE,
     says="At least one of the requested feature levels is supported.",
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
@@ -172,7 +166,6 @@ def some_level_is_supported(query: FeatureQuery, target: Target) -> Iterator[Vio
 
 @rule(
     "DML-DEVICE-removed",
-    basis=CONTRACT,
     url=REMOVED_PAGE,
     says="The device has not been removed; once it is, only a new device helps.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
@@ -184,7 +177,6 @@ def device_is_present(removal: Removal | None, target: Target) -> Iterator[Viola
 
 @rule(
     "DML-COMPILE-op-null",
-    basis=CONTRACT,
     url=COMPILE_PAGE,
     says="The operator to compile is not null.",
 )
@@ -195,7 +187,6 @@ def operator_is_given(compilation: Compilation, target: Target) -> Iterator[Viol
 
 @rule(
     "DML-COMPILE-op-device",
-    basis=CONTRACT,
     url=COMPILE_PAGE,
     says="The operator to compile was made by the same device.",
 )
@@ -206,7 +197,6 @@ def operator_belongs_to_device(compilation: Compilation, target: Target) -> Iter
 
 @rule(
     "DML-COMPILE-flags",
-    basis=CONTRACT,
     url=COMPILE_PAGE,
     says="The flags of CompileOperator have only bits of DML_EXECUTION_FLAGS.",
 )
@@ -220,7 +210,6 @@ def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterato
 
 @rule(
     "DML-INITIALIZER-operators-null",
-    basis=CONTRACT,
     url=CREATE_INITIALIZER_PAGE,
     says="The array of an initializer's operators is null only where there are none, and none of them is null.",
 )
@@ -234,7 +223,6 @@ def operators_are_given(operators: InitializerOperators, target: Target) -> Iter
 
 @rule(
     "DML-INITIALIZER-operators-device",
-    basis=CONTRACT,
     url=CREATE_INITIALIZER_PAGE,
     says="The operators of an initializer were compiled by the same device.",
 )
@@ -246,7 +234,6 @@ def operators_belong_to_device(operators: InitializerOperators, target: Target) 
 
 @rule(
     "DML-INITIALIZER-operators",
-    basis=CONTRACT,
     url=CREATE_INITIALIZER_PAGE,
     says="The operators of an initializer are compiled.",
     hresult=HRESULT.E_NOINTERFACE,

@@ -15,7 +15,7 @@ from dml_tile.directml.pages import (
     TABLE_PAGE,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
+from dml_tile.findings import Basis, Rule, Violation, rule
 
 
 class TableRequest(NamedTuple):
@@ -83,10 +83,8 @@ ORDINARY_DISPATCH: Final = Dispatch()
 
 @rule(
     "DML-TABLE-Dispatchable-null",
-    basis=CONTRACT,
     url=TABLE_PAGE,
     says="A binding table's Dispatchable is not null; the runtime crashes.",
-    hresult=None,
     crash=True,
 )
 def dispatchable_is_given(request: TableRequest, target: Target) -> Iterator[Violation]:
@@ -96,7 +94,6 @@ def dispatchable_is_given(request: TableRequest, target: Target) -> Iterator[Vio
 
 @rule(
     "DML-TABLE-SizeInDescriptors",
-    basis=CONTRACT,
     url=TABLE_PAGE,
     says="A binding table has at least RequiredDescriptorCount descriptors.",
 )
@@ -110,7 +107,6 @@ def descriptors_are_enough(request: TableRequest, target: Target) -> Iterator[Vi
 
 @rule(
     "DML-TABLE-handle",
-    basis=CONTRACT,
     url=TABLE_PAGE,
     says="The descriptor handles of a binding table that has descriptors are not 0.",
 )
@@ -125,7 +121,6 @@ def handles_are_given(request: TableRequest, target: Target) -> Iterator[Violati
 
 @rule(
     "DML-TABLE-Dispatchable",
-    basis=CONTRACT,
     url=TABLE_PAGE,
     says="A binding table is made for a compiled operator or an initializer.",
     hresult=HRESULT.E_NOINTERFACE,
@@ -150,10 +145,8 @@ def dispatchable_belongs_to_device(request: TableRequest, target: Target) -> Ite
 
 @rule(
     "DML-TABLE-empty",
-    basis=CONTRACT,
     url=CREATE_TABLE_PAGE,
     says="A binding table is used only if it was made, or last reset, with a description; else the runtime crashes.",
-    hresult=None,
     crash=True,
 )
 def table_is_made_for_something(use: EmptyTableUse | Dispatch, target: Target) -> Iterator[Violation]:
@@ -163,7 +156,6 @@ def table_is_made_for_something(use: EmptyTableUse | Dispatch, target: Target) -
 
 @rule(
     "DML-TABLE-empty-binding",
-    basis=CONTRACT,
     url=CREATE_TABLE_PAGE,
     says="Nothing is bound to an empty table. The runtime crashes, unless a binding is wrong by itself, such as a null "
     "buffer with an Offset: it removes the device.",
@@ -176,11 +168,9 @@ def binding_to_an_empty_table_is_well_formed(use: EmptyTableUse, target: Target)
 
 @rule(
     "DML-DISPATCH-null",
-    basis=CONTRACT,
     url=DISPATCH_PAGE,
     says="RecordDispatch is called with a command list, a dispatchable and a binding table; the runtime crashes at a "
     "null pointer. It compares the devices of the objects before it looks for the other two.",
-    hresult=None,
     crash=True,
 )
 def dispatch_is_complete(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
@@ -192,7 +182,6 @@ def dispatch_is_complete(dispatch: Dispatch, target: Target) -> Iterator[Violati
 
 @rule(
     "DML-DISPATCH-device",
-    basis=CONTRACT,
     url=DISPATCH_PAGE,
     says="A recorder, its dispatchable and its binding table belong to one device; else the recorder's is removed.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
@@ -204,7 +193,6 @@ def objects_belong_to_one_device(dispatch: Dispatch, target: Target) -> Iterator
 
 @rule(
     "DML-DISPATCH-table",
-    basis=CONTRACT,
     url=DISPATCH_PAGE,
     says="The binding table was made for the dispatched object.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
@@ -216,7 +204,6 @@ def table_belongs_to_dispatchable(dispatch: Dispatch, target: Target) -> Iterato
 
 @rule(
     "DML-DISPATCH-command-list",
-    basis=CONTRACT,
     url=DISPATCH_PAGE,
     says="The command list is of type DIRECT or COMPUTE.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
@@ -230,7 +217,6 @@ def command_list_has_a_type_for_dispatches(dispatch: Dispatch, target: Target) -
 
 @rule(
     "DML-DISPATCH-graphics-list",
-    basis=CONTRACT,
     url=DISPATCH_PAGE,
     says="The command list is an ID3D12GraphicsCommandList.",
     hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,

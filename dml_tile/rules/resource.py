@@ -9,7 +9,7 @@ from dml_tile.bindings.slots import SlotBinding
 from dml_tile.directml.enums import HRESULT, UINT64_MAX, HeapType, ResourceDimension, ResourceFlags
 from dml_tile.directml.pages import BIND_INPUTS_PAGE, BINDING_PAGE, BUFFER_BINDING_PAGE, ERRORS_PAGE
 from dml_tile.directml.targets import Target
-from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
+from dml_tile.findings import Basis, Rule, Violation, rule
 
 REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
 """The reason that GetDeviceRemovedReason gives after a wrong binding."""
@@ -17,7 +17,6 @@ REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
 
 @rule(
     "DML-BINDING-range",
-    basis=CONTRACT,
     url=BUFFER_BINDING_PAGE,
     says="A bound range ends within its buffer. The runtime adds Offset and SizeInBytes modulo 2^64.",
     hresult=REMOVED,
@@ -40,7 +39,6 @@ def range_is_within_its_buffer(bound: SlotBinding, target: Target) -> Iterator[V
 
 @rule(
     "DML-BINDING-unordered-access",
-    basis=CONTRACT,
     url=BINDING_PAGE,
     says="A bound buffer has D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, unless it is an input of an initializer.",
     hresult=REMOVED,
@@ -58,7 +56,6 @@ def buffer_allows_unordered_access(bound: SlotBinding, target: Target) -> Iterat
 
 @rule(
     "DML-BINDING-heap",
-    basis=CONTRACT,
     url=BIND_INPUTS_PAGE,
     says="A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD too. The runtime "
     "accepts CUSTOM too, except for the outputs of an initializer.",
@@ -81,7 +78,6 @@ def heap_is_allowed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-BINDING-Dimension",
-    basis=CONTRACT,
     url=BUFFER_BINDING_PAGE,
     says="A bound resource is a buffer.",
     hresult=REMOVED,
@@ -95,7 +91,6 @@ def resource_is_a_buffer(bound: SlotBinding, target: Target) -> Iterator[Violati
 
 @rule(
     "DML-BINDING-device",
-    basis=CONTRACT,
     url=ERRORS_PAGE,
     says="A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on.",
     hresult=REMOVED,

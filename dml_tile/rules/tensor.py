@@ -76,7 +76,6 @@ def runtime_extent(sizes: tuple[int, ...], strides: tuple[int, ...] | None, targ
 
 @rule(
     "DML-TENSOR-null",
-    basis=CONTRACT,
     url=TENSOR_PAGE,
     says="The operator's tensors are not null.",
 )
@@ -87,7 +86,6 @@ def tensor_is_given(operand: Operand, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-TENSOR-Type",
-    basis=CONTRACT,
     url=TENSOR_PAGE,
     says="A tensor's Type is DML_TENSOR_TYPE_BUFFER.",
 )
@@ -106,7 +104,6 @@ def tensor_is_a_buffer(operand: Operand, target: Target) -> Iterator[Violation]:
     url=TENSOR_PAGE,
     says="Type is not 0x80000000, which is private to the runtime from 6_0 on (measured on 6_2): it then reads "
     f"{_PRIVATE_SIZE} bytes at Desc, and crashes where memory ends after a DML_BUFFER_TENSOR_DESC.",
-    hresult=None,
     crash=True,
 )
 def tensor_is_not_private(operand: Operand, target: Target) -> Iterator[Violation]:
@@ -124,7 +121,6 @@ def _is_private(tensor: TensorDesc, target: Target) -> bool:
 
 @rule(
     "DML-TENSOR-Desc-null",
-    basis=CONTRACT,
     url=TENSOR_PAGE,
     says="A tensor's Desc is not null.",
 )
@@ -136,7 +132,6 @@ def tensor_is_described(operand: Operand, target: Target) -> Iterator[Violation]
 
 @rule(
     "DML-BUFFER-DataType",
-    basis=CONTRACT,
     url=BUFFER_PAGE,
     says="DataType is an enumerator of DML_TENSOR_DATA_TYPE, and not UNKNOWN.",
 )
@@ -148,7 +143,6 @@ def data_type_is_known(view: TensorView, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-BUFFER-Flags",
-    basis=CONTRACT,
     url=FLAGS_PAGE,
     says="Flags has only bits of DML_TENSOR_FLAGS.",
 )
@@ -164,7 +158,6 @@ def flags_are_known(view: TensorView, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-BUFFER-Flags-output",
-    basis=CONTRACT,
     url=FLAGS_PAGE,
     says="DML_TENSOR_FLAG_OWNED_BY_DML is for inputs only.",
 )
@@ -179,7 +172,6 @@ def output_is_not_owned(view: TensorView, target: Target) -> Iterator[Violation]
 
 @rule(
     "DML-BUFFER-DimensionCount",
-    basis=CONTRACT,
     url=BUFFER_PAGE,
     says="DimensionCount is from 1 to 8; before level 3_0, 4 or 5, of which Tile takes 4.",
 )
@@ -196,7 +188,6 @@ def dimension_count_is_in_range(view: TensorView, target: Target) -> Iterator[Vi
 
 @rule(
     "DML-BUFFER-Sizes-null",
-    basis=CONTRACT,
     url=BUFFER_PAGE,
     says="Sizes is not null.",
 )
@@ -207,7 +198,6 @@ def sizes_are_given(view: TensorView, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-BUFFER-array-length",
-    basis=CONTRACT,
     url=BUFFER_PAGE,
     says="Sizes, and Strides if given, have at least DimensionCount entries; the runtime reads past their end.",
 )
@@ -224,7 +214,6 @@ def arrays_are_long_enough(view: TensorView, target: Target) -> Iterator[Violati
 
 @rule(
     "DML-BUFFER-Sizes-zero",
-    basis=CONTRACT,
     url=BUFFER_PAGE,
     says="No size is 0.",
 )
@@ -241,7 +230,6 @@ def sizes_are_not_zero(view: TensorView, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-BUFFER-Sizes-elements",
-    basis=CONTRACT,
     url=BUFFER_PAGE,
     says="A tensor has at most 2^32-1 elements.",
 )
@@ -271,7 +259,6 @@ def extent_is_addressable(view: TensorView, target: Target) -> Iterator[Violatio
 
 @rule(
     "DML-BUFFER-Strides-overlap",
-    basis=CONTRACT,
     url=STRIDES_PAGE,
     says="No two elements of an output share an address. The runtime looks only for a zero stride and for two equal "
     "strides, in dimensions of more than one element, and for more elements than addresses.",
@@ -302,7 +289,6 @@ def _runtime_sees_overlap(sizes: tuple[int, ...], strides: tuple[int, ...], targ
 
 @rule(
     "DML-BUFFER-TotalTensorSizeInBytes-minimum",
-    basis=CONTRACT,
     url=HELPER_PAGE,
     says="TotalTensorSizeInBytes is at least the size that Sizes, Strides and DataType imply, rounded up to 4 bytes.",
 )
@@ -340,7 +326,6 @@ def total_is_addressable(view: TensorView, target: Target) -> Iterator[Violation
 
 @rule(
     "DML-BUFFER-GuaranteedBaseOffsetAlignment",
-    basis=CONTRACT,
     url=BUFFER_PAGE,
     says="GuaranteedBaseOffsetAlignment is 0, or a power of two and at least the element's size; the runtime wants at "
     "least 16.",

@@ -31,7 +31,6 @@ class TileView(NamedTuple):
 
 @rule(
     "DML-OPERATOR-null",
-    basis=CONTRACT,
     url=OPERATOR_PAGE,
     says="The DML_OPERATOR_DESC is not null.",
 )
@@ -42,7 +41,6 @@ def operator_is_given(operator: OperatorDesc | None, target: Target) -> Iterator
 
 @rule(
     "DML-OPERATOR-Type",
-    basis=CONTRACT,
     url=OPERATOR_PAGE,
     says="Type is an enumerator of DML_OPERATOR_TYPE.",
 )
@@ -55,7 +53,6 @@ def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Ite
 
 @rule(
     "DML-OPERATOR-Type-unsupported",
-    basis=CONTRACT,
     url=OPERATOR_PAGE,
     says="Type is below 0xc0000000; from there on, the runtime returns DXGI_ERROR_UNSUPPORTED.",
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
@@ -81,7 +78,6 @@ def operator_is_a_tile(operator: OperatorDesc | None, target: Target) -> Iterato
 
 @rule(
     "DML-OPERATOR-Desc-null",
-    basis=CONTRACT,
     url=OPERATOR_PAGE,
     says="An operator's Desc is not null.",
 )
@@ -92,7 +88,6 @@ def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iter
 
 @rule(
     "DML-TILE-DataType",
-    basis=CONTRACT,
     url=TILE_PAGE,
     says="Tile takes FLOAT16, FLOAT32 and integers of 8, 16, 32 and 64 bits. The runtime takes FLOAT64 too, from 5_0.",
 )
@@ -169,7 +164,6 @@ def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> I
 
 @rule(
     "DML-TILE-OutputTensor-DataType",
-    basis=CONTRACT,
     url=TILE_PAGE,
     says="InputTensor and OutputTensor have the same DataType.",
 )
@@ -184,7 +178,6 @@ def data_types_agree(tile: TileView, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-TILE-OutputTensor-DimensionCount",
-    basis=CONTRACT,
     url=TILE_PAGE,
     says="InputTensor and OutputTensor have the same DimensionCount.",
 )
@@ -199,7 +192,6 @@ def dimension_counts_agree(tile: TileView, target: Target) -> Iterator[Violation
 
 @rule(
     "DML-TILE-OutputTensor-Sizes",
-    basis=CONTRACT,
     url=TILE_PAGE,
     says="OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]. The runtime multiplies modulo 2^32.",
 )
@@ -225,7 +217,6 @@ def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Vi
 
 @rule(
     "DML-TILE-RepeatsCount",
-    basis=CONTRACT,
     url=TILE_PAGE,
     says="RepeatsCount is InputTensor.DimensionCount.",
 )
@@ -256,10 +247,8 @@ def _count_suggested(tile: TileView) -> str | None:
 
 @rule(
     "DML-TILE-Repeats-null",
-    basis=CONTRACT,
     url=TILE_PAGE,
     says="Repeats is not null. The runtime reads it last, and crashes.",
-    hresult=None,
     crash=True,
 )
 def repeats_are_given(tile: TileView, target: Target) -> Iterator[Violation]:
@@ -273,7 +262,6 @@ def repeats_are_given(tile: TileView, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-TILE-Repeats-length",
-    basis=CONTRACT,
     url=TILE_PAGE,
     says="Repeats has at least RepeatsCount entries; the runtime reads past its end.",
 )
@@ -289,7 +277,6 @@ def repeats_are_long_enough(tile: TileView, target: Target) -> Iterator[Violatio
 
 @rule(
     "DML-TILE-Repeats-zero",
-    basis=CONTRACT,
     url=TILE_PAGE,
     says="Every value of Repeats is larger than 0.",
 )
