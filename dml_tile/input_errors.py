@@ -159,17 +159,14 @@ def _followed(data: Any, location: Sequence[str | int]) -> tuple[list[str | int]
     steps: list[str | int] = []
     rest: list[str | int] = []
     for step in location:
-        key = next((key for key in (step, _capitalised(str(step))) if _has(data, key)), None)
+        name = str(step)
+        key = next((key for key in (step, name[:1].upper() + name[1:]) if _has(data, key)), None)
         if key is None:
             rest.append(step)
         else:
             data, rest = data[key], []
             steps.append(key)
     return steps, rest[-1:]
-
-
-def _capitalised(name: str) -> str:
-    return name[:1].upper() + name[1:]  # DataType stays as it is
 
 
 def _has(data: Any, key: str | int) -> bool:

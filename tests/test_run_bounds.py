@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dml_tile.dxdispatch import run_bounds
-from dml_tile.dxdispatch.run_bounds import MAX_PRINTED_BYTES
+from dml_tile.dxdispatch import runner
+from dml_tile.dxdispatch.runner import MAX_PRINTED_BYTES
 from dml_tile.errors import InputError
 from tests.helpers.costs import Cost, cost_of, pace
 from tests.helpers.dxdispatch_models import Json, dispatch, model, show, tile_json, write_file, zeros
@@ -41,7 +41,7 @@ def test_files_and_folders_that_would_take_too_many_bytes_are_refused_before_the
     paths: list[str],
     is_allowed: bool,
 ) -> None:
-    monkeypatch.setattr(run_bounds, "MAX_WRITTEN_BYTES", 2**14)
+    monkeypatch.setattr(runner, "MAX_WRITTEN_BYTES", 2**14)
     data = only(zeros(size, "UINT8"), show("R"), *(write_file("R", path) for path in paths))
     if is_allowed:
         assert run(data).count(" written to ") == len(paths)
@@ -61,7 +61,7 @@ def test_what_is_printed_has_a_bound_and_the_rest_is_counted(
     count, printed = 3 * 4096, show("R", **options)
     text = run(only(zeros(count), printed), as_dxdispatch=as_dxdispatch)
     room = len(text) + len(text) // 2
-    monkeypatch.setattr(run_bounds, "MAX_PRINTED_BYTES", room)
+    monkeypatch.setattr(runner, "MAX_PRINTED_BYTES", room)
     assert run(only(zeros(count), printed), as_dxdispatch=as_dxdispatch) == text
     data = only(zeros(count), printed, printed, write_file("R", "after.bin"), show("R"))
     message = rf"^/commands/1: the model prints more than {room} bytes; {2 * 4096 + count} values were left out$"

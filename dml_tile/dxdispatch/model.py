@@ -18,9 +18,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from dml_tile.descriptors.spellings import JSON_DOCUMENT, Flags
-from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, TileOperatorDesc
+from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, OperatorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.enums import ExecutionFlags
+from dml_tile.directml.enums import ExecutionFlags, OperatorType
 from dml_tile.dxdispatch.fields import DXGI_FORMATS, JsonObject, is_dxdispatch_model, known_fields_of_tile, pick
 from dml_tile.dxdispatch.rules import TENSORS, TILE_NAMES, operator_of
 from dml_tile.dxdispatch.values import InitialValues, PositiveUINT
@@ -133,6 +133,11 @@ class TileDispatchable(JsonObject):
     dml_compile_type: Literal["DmlCompileOp", "DmlCompileGraph"] = "DmlCompileOp"
     execution_flags: Annotated[ExecutionFlags | int, Flags(ExecutionFlags, "DML_EXECUTION_FLAG_")] = ExecutionFlags.NONE
     bindings: BoundSources = Field(default_factory=dict, description="Bound at initialisation: tensors OWNED_BY_DML.")
+
+    @property
+    def operator(self) -> OperatorDesc:
+        """The DML_OPERATOR_DESC that DxDispatch makes of it."""
+        return OperatorDesc(type=OperatorType.TILE, desc=self.desc)
 
     @model_validator(mode="before")
     @classmethod
@@ -266,34 +271,28 @@ def _validated_parts(values: Any, name: str, problems: ProblemList) -> dict[str 
 def _dangling_names(model: Model) -> Iterator[Problem]:
     for name, dispatchable in model.dispatchables.items():
         if isinstance(dispatchable, TileDispatchable):
-            yield from _dangling_resources(dispatchable.bindings, model, ["dispatchables", name])
-            yield from _ambiguous_resources(dispatchable.bindings, ["dispatchables", name])
+            yield from _misbound_resources(dispatchable.bindings, model, ["dispatchables", name], is_tile=True)
     for i, command in enumerate(model.commands):
         if isinstance(command, DispatchCommand):
             if command.dispatchable not in model.dispatchables:
                 yield Problem(
                     json_pointer(["commands", i, "dispatchable"]), f"no dispatchable is called {command.dispatchable!r}"
                 )
-            yield from _dangling_resources(command.bindings, model, ["commands", i])
-            if isinstance(model.dispatchables.get(command.dispatchable), TileDispatchable):
-                yield from _ambiguous_resources(command.bindings, ["commands", i])
+            is_tile = isinstance(model.dispatchables.get(command.dispatchable), TileDispatchable)
+            yield from _misbound_resources(command.bindings, model, ["commands", i], is_tile=is_tile)
         elif command.resource not in model.resources:
             yield Problem(json_pointer(["commands", i, "resource"]), f"no resource is called {command.resource!r}")
 
 
-def _dangling_resources(bindings: BoundSources, model: Model, steps: list[str | int]) -> Iterator[Problem]:
+def _misbound_resources(
+    bindings: BoundSources, model: Model, steps: list[str | int], *, is_tile: bool
+) -> Iterator[Problem]:
     for point, sources in bindings.items():
+        pointer = json_pointer([*steps, "bindings", point])
         for source in sources:
             if source.name not in model.resources:
-                yield Problem(json_pointer([*steps, "bindings", point]), f"no resource is called {source.name!r}")
+                yield Problem(pointer, f"no resource is called {source.name!r}")
             if source.counter and source.counter not in model.resources and steps[0] == "commands":
-                yield Problem(json_pointer([*steps, "bindings", point]), f"no resource is called {source.counter!r}")
-
-
-def _ambiguous_resources(bindings: BoundSources, steps: list[str | int]) -> Iterator[Problem]:
-    for point in TENSORS:
-        sources = bindings.get(point, ())
-        if point in bindings and len(sources) != 1:
-            yield Problem(
-                json_pointer([*steps, "bindings", point]), f"{len(sources)} resources are bound; a tensor takes one"
-            )
+                yield Problem(pointer, f"no resource is called {source.counter!r}")
+        if is_tile and point in TENSORS and len(sources) != 1:
+            yield Problem(pointer, f"{len(sources)} resources are bound; a tensor takes one")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -13,9 +14,9 @@ from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, BindingStage, BindPoint, BoundRange, Slot
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc, described
+from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.dtypes import DTYPES
-from dml_tile.directml.enums import OperatorType, TensorFlags
+from dml_tile.directml.enums import TensorFlags
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.dxdispatch.model import (
     IMAGE_SUFFIXES,
@@ -30,7 +31,6 @@ from dml_tile.dxdispatch.model import (
 )
 from dml_tile.dxdispatch.resources import Contents, allocate, require_memory
 from dml_tile.dxdispatch.rules import INITIALIZED
-from dml_tile.dxdispatch.run_bounds import RunBounds
 from dml_tile.dxdispatch.values import VALUES_AT_ONCE, printed
 from dml_tile.errors import DmlError, RefusedModelError
 from dml_tile.execution.executor import CompiledTile, compile_tile
@@ -47,10 +47,14 @@ from dml_tile.text import json_pointer, printable
 _MAX_NPY_DIMENSIONS: Final = 32
 """NumPy's limit, of its older versions too."""
 
+MAX_WRITTEN_BYTES: Final = 2**30
+"""The most bytes that the files of one run may take, with the folders that hold them."""
 
-def operator_desc(dispatchable: TileDispatchable) -> OperatorDesc:
-    """Return the DML_OPERATOR_DESC that DxDispatch makes of a dispatchable."""
-    return OperatorDesc(type=OperatorType.TILE, desc=dispatchable.desc)
+MAX_PRINTED_BYTES: Final = 2**26
+"""The most bytes that one run prints."""
+
+_BLOCK: Final = 2**12
+"""The bytes that a small file, or a folder, takes on a disk."""
 
 
 def run_model(
@@ -102,7 +106,7 @@ def _require_tiles(model: Model, target: Target, against: Against, found: Mappin
         if isinstance(dispatchable, OtherDispatchable):
             findings: tuple[Finding, ...] = (not_a_tile(dispatchable.type),)
         else:
-            findings = check(operator_desc(dispatchable), target, against)
+            findings = check(dispatchable.operator, target, against)
         if findings:
             pointer = json_pointer(["dispatchables", name])
             results[pointer] = results.get(pointer, ()) + findings
@@ -184,6 +188,49 @@ class _BoundTiles:
     def _offset(self, source: BindingSource) -> int:
         dtype = DTYPES.get(self._memory[source.name].data_type)
         return source.element_offset * (source.element_size_in_bytes or (dtype.itemsize if dtype else 0))
+
+
+class RunBounds:
+    """Counts what a run writes and prints. Text goes to ``write`` as long as there is room for it."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self._write = write
+        self._left_to_print = MAX_PRINTED_BYTES
+        self._left_to_write = MAX_WRITTEN_BYTES
+        self._unprinted_values = 0
+        self._cut_at = ""
+
+    def reserve(self, target_path: str, nbytes: int, pointer: str) -> None:
+        """Count a file before the run. Raises InputError, with ``pointer``, once the files take too many bytes."""
+        folders = len(PurePath(target_path).parts) - 1
+        self._left_to_write -= max(nbytes, _BLOCK) + folders * _BLOCK
+        if self._left_to_write < 0:
+            raise unreadable(
+                pointer,
+                f"the model would write more than {MAX_WRITTEN_BYTES} bytes; each file and folder counts as {_BLOCK} "
+                "at least",
+            )
+
+    def print(self, parts: Iterable[tuple[str, int]], pointer: str = "") -> None:
+        """Print the parts of a text for the command at ``pointer``, up to the first for which there is no room.
+
+        Each comes with the number of values that it and the following parts have.
+        """
+        for text, values in parts:
+            self._left_to_print -= len(text.encode("utf-8", "surrogateescape"))
+            if self._left_to_print < 0:
+                self._unprinted_values += values
+                self._cut_at = self._cut_at or pointer
+                return
+            self._write(text)
+
+    def require_all_printed(self) -> None:
+        """Raise InputError if something was not printed, with the number of values."""
+        if self._left_to_print < 0:
+            raise unreadable(
+                self._cut_at,
+                f"the model prints more than {MAX_PRINTED_BYTES} bytes; {self._unprinted_values} values were left out",
+            )
 
 
 def _prepared(

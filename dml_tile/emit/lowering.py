@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from dml_tile.checks.lowerings import LoweringResult
-from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc
-from dml_tile.dialects.request import Request
+from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import TensorFlags
 from dml_tile.emit.source import Commented, commented_text
 from dml_tile.geometry.layout import extent, round_up_4
 from dml_tile.lowering.steps import Lowering, LoweringStep
-from dml_tile.reports.wording import cost_of, desc_of, place_name
+from dml_tile.reports.wording import cost_of, place_name
 
 
 def lowering_model(lowering: Lowering) -> dict[str, Any]:
@@ -22,8 +21,8 @@ def lowering_model(lowering: Lowering) -> dict[str, Any]:
     The input and the output have values of the original's data type, where DirectML has it, else of the steps'.
     """
     first, last = lowering.steps[0], lowering.steps[-1]
-    shown = _shown_type(lowering)
-    source, destination = desc_of(first.desc.input_tensor), desc_of(last.desc.output_tensor)
+    source, destination = described(first.desc)[0], described(last.desc)[1]
+    shown = lowering.data_type or TensorDataType(source.data_type)
     resources = {
         "input": _resource(source, shown, {"valueStart": 0, "valueDelta": 1}),
         "output": _resource(destination, shown, {"value": 0}),
@@ -40,7 +39,7 @@ def lowering_model(lowering: Lowering) -> dict[str, Any]:
             "type": "DML_OPERATOR_TILE",
             "desc": step.desc.model_dump(mode="json", by_alias=True, exclude_none=True),
         }
-        if desc_of(step.desc.input_tensor).flags & TensorFlags.OWNED_BY_DML:
+        if described(step.desc)[0].flags & TensorFlags.OWNED_BY_DML:
             dispatchables[name]["bindings"] = {"InputTensor": tensors.pop("InputTensor")}
         commands.append({"type": "dispatch", "dispatchable": name, "bindings": tensors})
     commands.append({"type": "print", "resource": "output"})
@@ -74,19 +73,10 @@ def _comments(tile: LoweringResult, lowering: Lowering, i: int) -> Iterator[str]
             yield f"{place_name(number)} has {size} bytes"
     step = lowering.steps[i]
     read, written = (
-        f"{desc_of(tensor).total_tensor_size_in_bytes} bytes at offset 0 of {place_name(place)}"
-        for tensor, place in ((step.desc.input_tensor, step.reads), (step.desc.output_tensor, step.writes))
+        f"{buffer.total_tensor_size_in_bytes} bytes at offset 0 of {place_name(place)}"
+        for buffer, place in zip(described(step.desc), (step.reads, step.writes), strict=True)
     )
     yield f"step {i + 1} of {len(lowering.steps)} reads {read}, writes {written}"
-
-
-def _shown_type(lowering: Lowering) -> TensorDataType:
-    original = lowering.original
-    if isinstance(original, Request):
-        own = original.carrier
-    else:
-        own = TensorDataType(desc_of(original.input_tensor).data_type)
-    return own or TensorDataType(desc_of(lowering.steps[0].desc.input_tensor).data_type)
 
 
 def _resource(buffer: BufferTensorDesc, shown: TensorDataType, values: dict[str, int]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from dml_tile.bindings.memory import POISON, BufferLike, byte_view, element_dtype, require_data_type
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc, described
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
 from dml_tile.dialects.request import Request
 from dml_tile.dialects.rules import dimensions_are_few_enough, elements_can_be_held, sizes_fit, tile_is_not_empty
@@ -268,10 +268,9 @@ def _notes(task: _Task, chain: Chain, steps: Sequence[LoweringStep]) -> Iterator
 def run_lowering(lowering: Lowering, input: BufferLike, output: BufferLike) -> None:  # noqa: A002
     """Run the steps in order, at the lowering's target. Raises what ``execute`` raises, before anything is written."""
     require_instance(lowering, Lowering)
-    carrier = _data_type(lowering)
-    if carrier is not None:
-        require_data_type(element_dtype(input, "input"), carrier, "input")
-        require_data_type(element_dtype(output, "output"), carrier, "output")
+    if lowering.data_type is not None:
+        require_data_type(element_dtype(input, "input"), lowering.data_type, "input")
+        require_data_type(element_dtype(output, "output"), lowering.data_type, "output")
     scratch = [np.full(size, POISON, np.uint8) for size in lowering.scratch_sizes]
     buffers: dict[StepBuffer, BufferLike] = {
         "input": byte_view(input, "input"),
@@ -284,10 +283,3 @@ def run_lowering(lowering: Lowering, input: BufferLike, output: BufferLike) -> N
     ]
     for step in prepared:
         step.run()
-
-
-def _data_type(lowering: Lowering) -> int | None:
-    """Return the data type of the original's tensors; None for elements without one, such as complex numbers."""
-    if isinstance(lowering.original, Request):
-        return lowering.original.carrier
-    return described(lowering.original)[0].data_type

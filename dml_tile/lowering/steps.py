@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from operator import mul
 from typing import Literal, TypeAlias
 
-from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.dialects.request import Request
-from dml_tile.directml.data_types import ELEMENT_SIZES
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import TensorFlags
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.geometry.axes import ByteWalk, Dimension
-from dml_tile.geometry.layout import packed_strides
+from dml_tile.geometry.layout import lie_alike, packed_strides
 from dml_tile.lowering.rules import StepTensor, limits_are_met
 from dml_tile.lowering.search import ChainTile
 from dml_tile.rules.check import findings_of
@@ -35,12 +35,12 @@ class LoweringStep:
     @property
     def bytes_read(self) -> int:
         """The bytes of the input's elements, each counted once."""
-        return _bytes_of(self.desc.input_tensor)
+        return _bytes_of(described(self.desc)[0])
 
     @property
     def bytes_written(self) -> int:
         """The bytes of the output's elements."""
-        return _bytes_of(self.desc.output_tensor)
+        return _bytes_of(described(self.desc)[1])
 
     @property
     def is_a_copy(self) -> bool:
@@ -66,6 +66,13 @@ class Lowering:
     """The bytes of the original output's elements."""
     is_original: bool = False
     """True if the target accepts the original, which is then the only step."""
+
+    @property
+    def data_type(self) -> TensorDataType | None:
+        """That of the original's tensors; None for elements without one, such as complex numbers."""
+        if isinstance(self.original, Request):
+            return self.original.carrier
+        return TensorDataType(described(self.original)[0].data_type)
 
     @property
     def cost(self) -> float:
@@ -152,16 +159,10 @@ def _divided_dimensions(walk: ByteWalk, unit: int) -> Iterator[Dimension]:
 
 def _strides_if_needed(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
     """Return the strides, or None if they are the packed ones; a dimension of size 1 has no stride of its own."""
-    differ = (
-        size > 1 and stride != packed
-        for size, stride, packed in zip(sizes, strides, packed_strides(sizes), strict=True)
-    )
-    if not any(differ):
+    if lie_alike(sizes, strides, packed_strides(sizes)):
         return None
     return tuple(stride if size > 1 else 0 for size, stride in zip(sizes, strides, strict=True))
 
 
-def _bytes_of(tensor: TensorDesc | None) -> int:
-    buffer: BufferTensorDesc | None = tensor.desc if tensor else None
-    assert buffer is not None, "a step has passed the check"
+def _bytes_of(buffer: BufferTensorDesc) -> int:
     return math.prod((buffer.sizes or ())[: buffer.dimension_count]) * ELEMENT_SIZES[buffer.data_type]

@@ -22,9 +22,8 @@ from dml_tile.errors import InputError, Problem
 from dml_tile.files.whole import open_without_waiting
 from dml_tile.formats.json_text import Document, SourceText, parse_document, parse_json, position_of_error
 from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS, ProblemList, limited_problems, problems_of, unreadable
-from dml_tile.readers.captures import CapturedLine, is_capture
 from dml_tile.readers.file_kinds import unread_kind
-from dml_tile.rules.capture import Capture
+from dml_tile.rules.capture import Capture, CapturedLine, is_capture
 from dml_tile.text import json_pointer, shown
 
 MAX_DOCUMENT_BYTES: Final = 2**28
@@ -214,13 +213,6 @@ def _locate(parts: Iterable[DescriptorOrProblem], text: SourceText) -> Iterator[
             yield replace(part, position=part.position or (text.position(part.pointer) if part.pointer else None))
 
 
-def _drop_schema_key(data: Any) -> Any:
-    """Return a document without the key that names its JSON Schema to an editor."""
-    if isinstance(data, dict) and "$schema" in data:
-        return {key: value for key, value in data.items() if key != "$schema"}
-    return data
-
-
 def _read_parts(document: Document) -> Iterator[DescriptorOrProblem]:
     data = document.value
     if is_dxdispatch_model(data):
@@ -245,7 +237,7 @@ def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
         pointer = json_pointer(["dispatchables", name])
         part = parts.pop(pointer)
         if isinstance(dispatchable, TileDispatchable):
-            yield JsonDescriptor(pointer, OperatorDesc(type=OperatorType.TILE, desc=dispatchable.desc), part=part)
+            yield JsonDescriptor(pointer, dispatchable.operator, part=part)
         else:
             yield JsonDescriptor(pointer, other=dispatchable.type, part=part)
     yield from (JsonDescriptor(pointer, part=part) for pointer, part in parts.items() if part_findings(part))
@@ -253,7 +245,9 @@ def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
 
 def _read_descriptor(document: Any, pointer: str) -> DescriptorOrProblem:
     """Read a bare DML_TILE_OPERATOR_DESC, or a DML_OPERATOR_DESC with its Type."""
-    data = _drop_schema_key(document)
+    data = document
+    if isinstance(data, dict) and "$schema" in data:  # which names the JSON Schema to an editor
+        data = {key: value for key, value in data.items() if key != "$schema"}
     if data is None:
         return JsonDescriptor(pointer)
     if is_capture(data):
@@ -267,7 +261,8 @@ def _read_descriptor(document: Any, pointer: str) -> DescriptorOrProblem:
         return _validated(TileOperatorDesc, data, pointer)
     operator = _operator_type(data[typed])
     if isinstance(operator, str):
-        if not (_may_be_operator(data[typed]) or data.keys() & {"Desc", "desc"}):
+        is_name = is_operator(data[typed]) or data[typed].startswith(OPERATOR_TYPE.prefix)
+        if not (is_name or data.keys() & {"Desc", "desc"}):
             return Problem(pointer, _no_descriptor_message(document))
         return JsonDescriptor(pointer, other=operator)
     if operator is not None and operator != OperatorType.TILE:
@@ -295,10 +290,6 @@ def _no_descriptor_message(data: Any) -> str:
         f"{', '.join(_TILE_FIELDS.values())}), a DML_OPERATOR_DESC (with Type and Desc) or a DxDispatch model (with "
         "resources, dispatchables and commands) was expected"
     )
-
-
-def _may_be_operator(name: str) -> bool:
-    return name.startswith(OPERATOR_TYPE.prefix) or is_operator(name)
 
 
 def _operator_type(spelling: Any) -> int | str | None:

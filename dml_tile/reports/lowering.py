@@ -13,12 +13,12 @@ from rich.text import Text
 
 from dml_tile.checks.lowerings import LoweringResult
 from dml_tile.checks.result import SO_FAR, Verdict
-from dml_tile.descriptors.tile import TileOperatorDesc, type_name
+from dml_tile.descriptors.tile import TileOperatorDesc, described, type_name
 from dml_tile.dialects.request import Request
 from dml_tile.directml.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering
 from dml_tile.reports.text import Line, detail_lines, print_lines, verdict
-from dml_tile.reports.wording import cost_of, desc_of, place_name
+from dml_tile.reports.wording import cost_of, place_name
 from dml_tile.text import braced
 
 _TENSORS: Final = ("InputTensor", "OutputTensor")
@@ -118,12 +118,9 @@ def _fields(tile: TileOperatorDesc | Request) -> Mapping[str, str]:
             "InputTensor.Sizes": braced(tile.shape),
             "OutputTensor.Sizes": braced(tile.output_shape),
         }
-    fields = {
-        "DataType": type_name(desc_of(tile.input_tensor).data_type),
-        "Repeats": braced(tile.repeats or ()),
-    }
-    for name, tensor in zip(_TENSORS, (tile.input_tensor, tile.output_tensor), strict=True):
-        buffer = desc_of(tensor)
+    buffers = described(tile)
+    fields = {"DataType": type_name(buffers[0].data_type), "Repeats": braced(tile.repeats or ())}
+    for name, buffer in zip(_TENSORS, buffers, strict=True):
         fields |= {
             f"{name}.Flags": str(TensorFlags(buffer.flags).name),
             f"{name}.Sizes": braced(buffer.sizes or ()),

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
-from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
 from dml_tile.findings import Basis, Finding, Rule, Severity
@@ -109,10 +108,3 @@ def cost_of(lowering: Lowering) -> str:
         f"cost: {count} {'tile' if count == 1 else 'tiles'}, {moved} bytes read and written, "
         f"{lowering.cost:.2f} times the direct tile's{scratch}"
     )
-
-
-def desc_of(tensor: TensorDesc | None) -> BufferTensorDesc:
-    """Return the Desc of a tensor that is known to have one."""
-    assert tensor is not None
-    assert tensor.desc is not None
-    return tensor.desc

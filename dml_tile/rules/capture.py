@@ -1,18 +1,50 @@
-"""The rule for captures: DirectML returned to an application what the emulator returns."""
+"""Captures: the lines that dml_tile/capture.h writes, and the rule that the emulator returns what DirectML returned."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Final
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BeforeValidator, Field
 
 from dml_tile.descriptors.tile import OperatorDesc
-from dml_tile.directml.enums import HRESULT, FeatureLevel
+from dml_tile.directml.enums import HRESULT, UINT_MAX, FeatureLevel
 from dml_tile.directml.pages import CREATE_OPERATOR_PAGE
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rule, Severity, Violation, rule
+from dml_tile.input_errors import Record
 from dml_tile.rules.check import findings_of
+
+_MARK: Final = "dml_tile_capture"
+_HEXADECIMAL: Final = re.compile("0x[0-9A-Fa-f]{1,8}")
+
+
+def _parse_hexadecimal(text: Any) -> Any:
+    """Return the number that a text such as ``0x80070057`` spells; anything else as it is, which is refused."""
+    return int(text, 16) if isinstance(text, str) and _HEXADECIMAL.fullmatch(text) else text
+
+
+def _parse_level(text: Any) -> Any:
+    """Return the feature level; None for one that is not known yet."""
+    number = _parse_hexadecimal(text)
+    return None if isinstance(number, int) and number not in {*FeatureLevel} else number
+
+
+class CapturedLine(Record):
+    """One line; HRESULT and feature level are spelled as hexadecimal numbers."""
+
+    dml_tile_capture: Literal[1]
+    hresult: Annotated[int, BeforeValidator(_parse_hexadecimal), Field(strict=True, ge=0, le=UINT_MAX)]
+    feature_level: Annotated[FeatureLevel | None, BeforeValidator(_parse_level)]
+    operator: dict[str, Any] | None
+
+
+def is_capture(data: Any) -> bool:
+    """Return True for the JSON value of a captured line."""
+    return isinstance(data, dict) and _MARK in data
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from dml_tile.directml.enums import (
 )
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError
-from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
+from dml_tile.findings import Against, Finding, Severity, Violation, bases_of, found_by
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.tensor import (
     BUFFER_RULES,
@@ -99,14 +99,12 @@ def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding,
 
 def lowest_level(desc: OperatorDesc | TileOperatorDesc | None) -> FeatureLevel | None:
     """Return the lowest feature level at which the descriptor passes, against both; None if it passes at no level."""
-    return next((level for level in DISTINCT_LEVELS if _passes(desc, Target(level))), None)
+    return next((level for level in DISTINCT_LEVELS if not any(True for _ in _findings(desc, Target(level)))), None)
 
 
 def not_a_tile(operator: str) -> Finding:
     """Return the finding for an operator that is known by its C name only."""
-    rule = operator_is_a_tile
-    message = f"{operator} is not a tile; only tiles are checked"
-    return Finding(rule.id, "Type", message, Severity.NOTE, rule.basis, rule.hresult, rule.crash, rule.url, None)
+    return operator_is_a_tile.finding(Violation("Type", f"{operator} is not a tile; only tiles are checked"))
 
 
 def _distinct_levels() -> Iterator[FeatureLevel]:
@@ -126,11 +124,6 @@ DISTINCT_LEVELS: Final = tuple(_distinct_levels())
 _BUFFER: Final = int(TensorType.BUFFER)  # looking up an enumerator costs more than comparing with it
 _NO_FLAGS: Final = int(TensorFlags.NONE)
 _OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
-
-
-def _passes(desc: OperatorDesc | TileOperatorDesc | None, target: Target) -> bool:
-    """Return True if a descriptor has no finding; the search ends at the first."""
-    return not any(True for _ in _findings(desc, target))
 
 
 def _findings(desc: OperatorDesc | TileOperatorDesc | None, target: Target) -> Iterable[Finding]:

@@ -26,7 +26,7 @@ from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.lowerings import lower_part, with_lower_command
 from dml_tile.checks.result import results
 from dml_tile.directml.targets import Target
-from dml_tile.dxdispatch import resources, run_bounds
+from dml_tile.dxdispatch import resources, runner
 from dml_tile.dxdispatch.model import read_model
 from dml_tile.dxdispatch.runner import run_model
 from dml_tile.emit.lowering import lowering_model, lowering_source
@@ -145,8 +145,8 @@ def _use_document(data: bytes) -> None:
 
 def _run_model(data: bytes) -> None:
     resources.MAX_RESOURCE_BYTES = _MAX_RESOURCE_BYTES  # type: ignore[misc]
-    run_bounds.MAX_WRITTEN_BYTES = _MAX_WRITTEN_BYTES  # type: ignore[misc]
-    run_bounds.MAX_PRINTED_BYTES = _MAX_PRINTED_BYTES  # type: ignore[misc]
+    runner.MAX_WRITTEN_BYTES = _MAX_WRITTEN_BYTES  # type: ignore[misc]
+    runner.MAX_PRINTED_BYTES = _MAX_PRINTED_BYTES  # type: ignore[misc]
     shutil.rmtree("out", ignore_errors=True)
     Path("in.bin").write_bytes(bytes(64))
     require_safe_log(_reported("text", "-", read_document(data)))
