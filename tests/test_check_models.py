@@ -119,7 +119,7 @@ def test_dim_and_input_shape_fix_what_is_dynamic(check: Call) -> None:
     ("option", "values"),
     [
         ("--dim", ["batch", "batch=x", "=3", "batch=1,2", "batch=", "batch=-1", "batch=9999999999999999999"]),
-        ("--input-shape", ["x", "x=1,,2"]),
+        ("--input-shape", ["x", "x=1,,2", "x=1,??"]),
         ("--via", ["ortt"]),
     ],
 )
@@ -251,6 +251,7 @@ def test_a_modelproto_is_checked_too() -> None:
     (result,) = check_model(OPEN)
     assert (result.verdict, result.so_far, result.unknown) == ("accepted", True, ("InputTensor.Sizes[0] (N)",))
     assert result.tile == "FLOAT32 {N,3} x {1,2} -> {N,6}"
+    assert check_model(OPEN, input_shapes={"x": [None, 3]})[0].unknown == ("InputTensor.Sizes[0] (N)",)
     (result,) = check_model(OPEN, input_shapes={"x": [2, 3]})
     assert (result.so_far, result.tile) == (False, "FLOAT32 {2,3} x {1,2} -> {2,6}")
 
@@ -268,7 +269,8 @@ def test_a_back_end_and_the_simulated_target_are_asked() -> None:
     ("source", "options", "error", "message"),
     [
         ("missing.onnx", {}, InputError, "No such file"),
-        (OPEN, {"input_shapes": {"y": [1]}}, InputError, "is no input of the model"),
+        (OPEN, {"input_shapes": {"y": [1]}}, InputError, "graph#y: is no input of the model"),
+        (OPEN, {"dims": {"M": 1}}, ValueError, "no model names a dimension 'M'; there are 'N'"),
         (7, {}, TypeError, r"a path or an onnx\.ModelProto was expected, not a int"),
         (OPEN, {"via": "otr"}, ValueError, "there is no back end 'otr'"),
     ],
@@ -345,9 +347,10 @@ def test_a_command_for_standard_input_reads_a_file(check: Call) -> None:
 
 
 @pytest.mark.long
-def test_an_onnx_model_that_is_refused_for_its_rank_alone_may_go_through_onnxruntime(check: Call) -> None:
+def test_an_onnx_model_that_is_refused_for_its_rank_alone_may_ship_another_directml(check: Call) -> None:
     save("a.onnx", inputs=[typed("x", [1, 1, 1, 2, 3])])
-    assert "try: --via ort: onnxruntime would hand over another descriptor" not in check("a.onnx").stdout
+    assert "onnxruntime-directml" not in check("a.onnx").stdout
     printed = check(save("b.onnx"), "-t", "2_1").stdout
-    assert "--via ort: onnxruntime would hand over another descriptor" in printed
+    assert "ship onnxruntime-directml, which brings a DirectML" in " ".join(printed.split())
+
     assert "--via ort" not in check("b.onnx", "-t", "2_1", "--via", "chromium").stdout

@@ -80,10 +80,10 @@ def test_a_known_repeat_that_the_dialect_rules_out_is_an_error_beside_an_unknown
 
 
 def test_what_computes_an_unknown_part_is_named() -> None:
-    made = replace(node(["n", None], partly(2, None), data_type=None), input_origin="a", repeats_origin="b")
+    made = replace(node(["n", None], partly(2, None), data_type=None), input_origins=("a",), repeats_origins=("b",))
     sizes = ("InputTensor.Sizes[0] (n)", "InputTensor.Sizes[1]: a")
     assert made.unknown == ("InputTensor.DataType: a", *sizes, "Repeats[1]: b")
-    none_known = replace(node(None, None), input_origin="a", repeats_origin="b")
+    none_known = replace(node(None, None), input_origins=("a",), repeats_origins=("b",))
     assert none_known.unknown == ("InputTensor.DimensionCount: a", "Repeats: b")
 
 

@@ -97,7 +97,7 @@ COMPUTED: Final = [
     (["N", 3], "s = Shape(x); b = [-1]; e = [-9]; a = [0]; r = Slice(s, b, e, a, b)", (3, None)),
     (["N", 3], "s = Shape(x); c = [true, false]; o = [1, 1]; r = Where(c, o, s)", (1, 3)),
     (["N", 3], "s = Shape(x); o = [1, 1]; c = Equal(s, o); r = Where(c, o, s)", (None, 3)),
-    (["N", 3], "s = Shape(x); p = ReduceProd(s); o = [1]; r = Concat<axis=0>(p, o)", None),
+    (["N", 3], "s = Shape(x); p = ReduceProd(s); o = [1]; r = Concat<axis=0>(p, o)", (None, 1)),
     # what is random, no constant, or fails
     ([2, 3], "c = RandomUniform<shape=[2], seed=1.0>(); r = Cast<to=7>(c)", None),
     ([2, 3], "f = [1.4, 2.6]; t = true; c = Dropout(f, , t); r = Cast<to=7>(c)", None),
@@ -107,7 +107,7 @@ COMPUTED: Final = [
     ([2, 3], "n = Constant<value_floats=[nan, 1.0]>(); r = Cast<to=7>(n)", None),
     ([2, 3], "a = [2, 3]; r = Add(a, given)", None),
     ([2, 3], "a = [2, 3]; z = [0, 1]; r = Div(a, z)", None),
-    ([2, 3], f"a = [2, {2**62}]; p = ReduceProd(a); r = Concat<axis=0>(p, given)", None),
+    ([2, 3], f"a = [2, {2**62}]; p = ReduceProd(a); r = Mul(p, given)", None),
     ([2, 3], f"a = [{10**12}]; r = ConstantOfShape(a)", None),
     ([2, 3], f"a = 0; b = {10**12}; c = 1; r = Range(a, b, c)", None),
     *(([2, 3], f"a = [2, 3]; {text}", None) for text in ("r = Stranger(a)", "r = com.stranger.Own(a)", "r = Cast(a)")),
@@ -194,7 +194,7 @@ def test_an_if_of_a_known_condition_takes_its_branch(known: int, repeats: tuple[
     found = read(tmp_path, condition, taken)
     assert (found.repeats, found.folded) == (repeats, "")
     unknown = read(tmp_path, taken, inputs=[X, typed("c", [], BOOL)])
-    assert (unknown.repeats, unknown.repeats_origin) == (None, "computed by If 'I' from the input 'c'")
+    assert (unknown.repeats, unknown.repeats_origins) == (None, ("computed by If 'I' from the input 'c'",))
 
 
 def test_a_tile_in_the_branch_that_is_not_taken_does_not_run(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ MASK: Final = typed("mask", [2, 3], BOOL)
 def test_the_node_is_named_that_makes_the_repeats_unknown(origin: str, text: str, tmp_path: Path) -> None:
     given = [typed("x", ["N", "M"]), MASK, *([] if text else [typed("r", [2], INT64)])]
     found = read(tmp_path, text, inputs=given, domains={"com.own": 1})
-    assert (found.repeats, found.repeats_origin) == (None, origin)
+    assert (found.repeats, found.repeats_origins) == (None, (origin,))
     assert f"Repeats: {origin}" in found.unknown
 
 
@@ -311,7 +311,7 @@ def test_the_node_is_named_that_makes_the_input_unknown(tmp_path: Path) -> None:
     made = model("[g] m = com.own.Magic(x); n = Relu(m); r = [1, 2]; y = Tile(n, r)", domains={"com.own": 1})
     assert tile_in(made, tmp_path).unknown[0] == "InputTensor.DataType: computed by com.own.Magic 'g'"
     known = tile_in(model("r = [1, 2]; y = Tile(x, r)"), tmp_path)
-    assert (known.input_origin, known.repeats_origin) == ("", "")
+    assert (known.input_origins, known.repeats_origins) == ((), ())
 
 
 # What onnxruntime does not run
@@ -528,3 +528,23 @@ def test_a_shape_for_no_tensor_or_no_input_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=message):
         nodes_of(made, tmp_path, KnownShapes(input_shapes={name: (2, 3)}))
+
+
+def test_each_unknown_repeat_and_size_is_blamed_on_what_computes_it(tmp_path: Path) -> None:
+    text = "s = Shape(x); z = [0]; b = Gather(s, z); q = Gather(v, z); two = [2]; r = Concat<axis=0>(two, b, q)"
+    inputs = [typed("x", ["batch", 3]), typed("v", [3], INT64), typed("w", [1, 1, 1])]
+    (of_repeats,) = nodes_of(model(text, tile_node("w"), inputs=inputs), tmp_path)
+    assert isinstance(of_repeats, TileNode)
+    assert of_repeats.repeats == (2, None, None)
+    assert of_repeats.unknown == (
+        "Repeats[1]: computed by Shape 'Shape->s' from the input 'x'",
+        "Repeats[2]: computed by Gather 'Gather->q' from the input 'v'",
+    )
+    (of_sizes,) = nodes_of(
+        model(f"{text}; e = Expand(w, r); o = [1, 1, 1]", tile_node("e", "o"), inputs=inputs), tmp_path
+    )
+    assert isinstance(of_sizes, TileNode)
+    assert of_sizes.unknown == (
+        "InputTensor.Sizes[1] (batch)",
+        "InputTensor.Sizes[2]: computed by Gather 'Gather->q' from the input 'v'",
+    )

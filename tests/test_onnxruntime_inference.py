@@ -76,7 +76,7 @@ def test_sizes_keep_the_names_that_the_model_gives_them(tmp_path: Path) -> None:
 def test_repeats_that_are_computed_from_inferred_sizes_are_known(tmp_path: Path) -> None:
     shaped = made(GELU, "r = Shape(g); y = Tile(x, r)")
     assert known_of(tile_in(shaped, tmp_path, ASKED)) == ("float32", (2, 3), (2, 3), "onnxruntime")
-    assert tile_in(shaped, tmp_path).repeats_origin.endswith("Gelu 'Gelu_1' (--infer onnxruntime may know it)")
+    assert tile_in(shaped, tmp_path).repeats_origins[0].endswith("Gelu 'Gelu_1' (--infer onnxruntime may know it)")
 
 
 def test_it_answers_inside_of_loops_and_branches(tmp_path: Path) -> None:

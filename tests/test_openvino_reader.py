@@ -7,7 +7,7 @@ import shutil
 import struct
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -44,14 +44,21 @@ def by_name(path: Path, **input_shapes: tuple[int, ...]) -> dict[str, TileNode]:
     return {node.pointer: node for node in read(path, **input_shapes)}
 
 
+LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+OF_X: Final[dict[str, Any]] = {"input_origins": ("the input 'x'",)}
+OF_X0: Final[dict[str, Any]] = {"input_origins": ("the input 'x:0'",)}
+
 # What is read
 
 
 def test_a_model_of_each_format_is_read(tmp_path: Path) -> None:
     for path, nodes in (
         (MODELS / "burn_tile.ir.xml", [TileNode("output_tensor", DIALECT, "f32", (2, 2), (2, 2))]),
-        (MODELS / "tile.tflite", [TileNode("Tile->y", DIALECT, "f32", (None, 2), (2, 3))]),
-        (tensorflow_tile(tmp_path / "g.pb"), [TileNode("tile", DIALECT, "f32", (None, 3), (2, 5))]),
+        (MODELS / "tile.tflite", [TileNode("Tile->y", DIALECT, "f32", (None, 2), (2, 3), **OF_X)]),
+        (
+            tensorflow_tile(tmp_path / "g.pb"),
+            [TileNode("tile", DIALECT, "f32", (None, 3), (2, 5), **OF_X0)],
+        ),
     ):
         assert read(path) == nodes
     assert read(MODELS / "tile.tflite", x=(4, 2))[0].shape == (4, 2)
@@ -118,7 +125,7 @@ def test_what_constants_give_is_known_and_the_rest_left_open(tmp_path: Path) -> 
     nodes = by_name(dynamic_model(tmp_path / "m.xml"))
     assert {name: (node.shape, node.repeats) for name, node in nodes.items()} == {
         "given": ((None, 3), None),
-        "size": ((None, 3), None),
+        "size": ((None, 3), (None, 4)),
         "known size": ((None, 3), (3, 4)),
         "added": ((None, 3), (2, 2)),
         "converted": ((None, 3), (3, 2)),
@@ -126,6 +133,9 @@ def test_what_constants_give_is_known_and_the_rest_left_open(tmp_path: Path) -> 
         "bounded": ((None, 3), (2, 2)),
     }
     assert all(not node.error for node in nodes.values())
+    assert nodes["given"].unknown == ("InputTensor.Sizes[0]: the input 'x'", "Repeats: the input 'r'")
+    assert nodes["size"].unknown[1].startswith("Repeats[0]: computed by Concat 'Concat_")
+    assert nodes["size"].unknown[1].endswith("' from the input 'x'")
 
 
 @pytest.mark.parametrize("name", ["x", "x_tensor"])
@@ -311,6 +321,37 @@ def test_weights_are_files_in_the_model_s_folder(
         return
     with pytest.raises(InputError, match=problem.format(weights)):
         read(folder / model)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (None, "OpenVINO cannot read it: .* (m.bin is not there)"),
+        (b"", "OpenVINO cannot read it: .* (m.bin has 0 bytes)"),
+        (b"\1" * 24, "its weights: m.bin has 24 bytes; the model's constants end at byte 16"),
+        (LFS_POINTER, "its weights: m.bin is a pointer of Git LFS; run git lfs pull"),
+    ],
+)
+def test_weights_that_are_not_the_model_s_are_named(tmp_path: Path, weights: bytes | None, message: str) -> None:
+    path = burn_tile(tmp_path / "m.xml", weights=weights)
+    if weights is None:
+        path.with_suffix(".bin").unlink()
+    with pytest.raises(InputError, match=message.replace("(", r"\(").replace(")", r"\)")):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["m.xml", "m.tflite"])
+def test_a_pointer_of_git_lfs_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(LFS_POINTER)
+    with pytest.raises(InputError, match="is a pointer of Git LFS; run git lfs pull"):
+        read(tmp_path / name)
+
+
+def test_an_ir_without_constants_needs_no_weights(tmp_path: Path) -> None:
+    x = parameter("x", [2, 3])
+    path = save(tmp_path / "m.xml", tile_operation(x, op.shape_of(x)), inputs=[x])
+    path.with_suffix(".bin").unlink()
+    assert read(path)[0].repeats == (2, 3)
 
 
 def test_weights_that_are_too_short_are_refused(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 The tile is described as it is, with packed strides written out. A scalar gets the sizes {1} but keeps no repeats, so
 its RepeatsCount is 0, which DirectML refuses. What the WebNN specification or the context's limits exclude is a
-TypeError, raised before there is a descriptor. Tiles of ONNX and OpenVINO are taken as if converted to WebNN, bool as
-uint8, as ONNX Runtime's WebNN provider does.
+TypeError, raised before there is a descriptor. Sizes and repeats are numbers by the time a graph is built. Tiles of
+ONNX and OpenVINO are taken as if converted to WebNN, bool as uint8, as ONNX Runtime's WebNN provider does.
 
 Source: chromium/chromium, services/webnn/: dml/graph_impl_dml.cc, dml/tensor_desc.cc, dml/context_impl_dml.cc and
 webnn_context_provider_impl.cc; microsoft/onnxruntime, onnxruntime/core/providers/webnn/builders/helper.h

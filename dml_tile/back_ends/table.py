@@ -36,8 +36,6 @@ class BackEnd:
     """The suggestion for targets below the minimum level."""
     dialects: tuple[Dialect, ...] | None = None
     """The dialects that it takes; None for all, as if they were converted to its own."""
-    needs_constant_repeats: bool = False
-    """True if it refuses repeats computed at run time."""
     folds_constants: bool = False
     """True if onnxruntime optimises the graph first: it folds constants, and removes nodes that nothing uses."""
 
@@ -72,7 +70,6 @@ _ALL: Final = (
         "graph_impl_dml.cc",
         from_chromium,
         FeatureLevel.DML_FEATURE_LEVEL_4_0,
-        needs_constant_repeats=True,
     ),
 )
 

@@ -35,7 +35,7 @@ class SourceSummary:
     """The tiles of one file; ``lowest_level`` is the lowest at which all pass, None if one passes at none.
 
     ``unknown`` is how many are known in part only before they are run, ``failing`` how many fail at a target;
-    ``is_whole`` is False if a part of the file could not be read. Tiles that never reach DirectML need no level.
+    ``is_whole`` is False if a part of the file could not be read.
     ``dimension_names`` are those of an ONNX model's dimensions that no file before it has. ``unmet`` are the comments
     that silence nothing; ``file_ignores`` has the FileIgnores that match, and whether they silence something.
     """
@@ -59,8 +59,7 @@ class SourceSummary:
         self.tiles += 1
         self.unknown += bool(first.unknown)
         self.failing += not all(result.passes(fail_on) for result in results)
-        needs_no_level = first.lowest_level is None and first.verdict in _NOT_FOR_DIRECTML
-        if self.lowest_level is not None and not needs_no_level:
+        if self.lowest_level is not None:
             self.lowest_level = first.lowest_level and max(self.lowest_level, first.lowest_level)
 
 
@@ -181,7 +180,7 @@ def file_check(
     *,
     via: str | None,
     dims: Mapping[str, int] | None,
-    input_shapes: Mapping[str, Sequence[int]] | None,
+    input_shapes: Mapping[str, Sequence[int | None]] | None,
     infer: str | None = None,
 ) -> FileCheck:
     """Return the check that the arguments of ``check_model`` and ``sweep`` describe. Raises ValueError."""

@@ -31,7 +31,9 @@ as_typed: Final = subprocess.list2cmdline if os.name == "nt" else shlex.join
 """A command's arguments as its user types them."""
 
 _RANK: Final = dimension_count_is_supported_at_level.id
-_THROUGH_ORT: Final = "--via ort: onnxruntime would hand over another descriptor, without dimensions of size 1"
+_ANOTHER_DIRECTML: Final = (
+    "ship onnxruntime-directml, which brings a DirectML, and check --via ort at onnxruntime-directml-VERSION"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +106,16 @@ def with_lower_command(
 
 
 def with_back_end(result: Result, part: JsonDescriptor | TileNode) -> Result:
-    """Return the result; if only the rank of an ONNX model's tile is refused, its findings suggest --via ort."""
+    """Return the result; if only the rank of an ONNX model's tile is refused, its findings suggest another DirectML.
+
+    The levels at which that happens are below those at which onnxruntime makes a device.
+    """
     if result.via or not isinstance(part, TileNode) or part.dialect.specification is not Specification.ONNX:
         return result
     if not result.findings or any(finding.rule != _RANK for finding in result.findings):
         return result
     findings = (
-        replace(finding, suggestion=f"{_THROUGH_ORT}{f', or {finding.suggestion}' if finding.suggestion else ''}")
+        replace(finding, suggestion=f"{_ANOTHER_DIRECTML}{f', or {finding.suggestion}' if finding.suggestion else ''}")
         for finding in result.findings
     )
     return replace(result, findings=tuple(findings))
@@ -132,7 +137,7 @@ def _arguments(result: Result, known_shapes: KnownShapes, is_alone: bool) -> Ite
     for name, size in known_shapes.dims.items():
         yield from ("--dim", f"{name}={size}")
     for name, shape in known_shapes.input_shapes.items():
-        yield from ("--input-shape", f"{name}={','.join(map(str, shape))}")
+        yield from ("--input-shape", f"{name}={','.join('?' if size is None else str(size) for size in shape)}")
     if known_shapes.infer:
         yield from ("--infer", known_shapes.infer)
     if result.pointer and not is_alone:

@@ -3,18 +3,18 @@
 check_via()             the findings on a request, by the back end's name
 check_model()           the results of a model's tiles, as ``dml-tile check`` gives them
 check_node()            the findings on a model's tile
-lowest_level_through()  the lowest feature level at which a model's tile has no findings
+lowest_level_through()  the lowest feature level at which a model's tile has no findings but notes
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named
 from dml_tile.back_ends.rules import BACK_END_RULES
@@ -26,15 +26,19 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DATA_TYPES, Target, TargetLike
 from dml_tile.errors import InputError, Problem, require_instance
 from dml_tile.files.urls import Url, source_named
-from dml_tile.findings import Against, Finding, bases_of, found_by
+from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
 from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.model_tile import ONNXRUNTIME, TileNode
 from dml_tile.readers.sources import Sources
 from dml_tile.rules.check import DISTINCT_LEVELS, check
 from dml_tile.simulation.target import resolve
+from dml_tile.text import did_you_mean
 
 if TYPE_CHECKING:
     from onnx import ModelProto
+
+MAX_LISTED_NAMES: Final = 8
+"""The names of dimensions that a message lists."""
 
 
 def check_via(
@@ -62,14 +66,21 @@ def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Again
         return _own_findings(BackEndResult(Outcome.NOTHING, reason=node.folded), back_end, target)
     request = node.request
     findings = _findings(request, back_end.describe(request, target), back_end, target, against)
-    return _known_findings(findings, node, back_end, target) if node.unknown else findings
+    return _known_findings(findings) if node.unknown else findings
 
 
 def lowest_level_through(node: TileNode, back_end: BackEnd) -> FeatureLevel | None:
-    """Return the lowest feature level at which a model's tile has no findings, against both; None without one."""
+    """Return the lowest feature level at which a model's tile has no findings but notes, against both; None if none.
+
+    A tile that something other than DirectML runs has that of the back end's device.
+    """
     # a back end may ask which data types the device has
     levels = sorted({*DISTINCT_LEVELS, *(since for since, _, _ in DATA_TYPES), back_end.minimum_level})
-    return next((level for level in levels if not check_node(node, Target(level), back_end)), None)
+    return next((level for level in levels if _passes(check_node(node, Target(level), back_end))), None)
+
+
+def _passes(findings: Iterable[Finding]) -> bool:
+    return all(finding.severity is Severity.NOTE for finding in findings)
 
 
 def _findings(
@@ -87,16 +98,10 @@ def _own_findings(result: BackEndResult, back_end: BackEnd, target: Target) -> t
     return tuple(replace(finding, url=back_end.source) for finding in found)
 
 
-def _known_findings(
-    findings: tuple[Finding, ...], node: TileNode, back_end: BackEnd, target: Target
-) -> tuple[Finding, ...]:
+def _known_findings(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """Return those of the findings that do not depend on what is known at run time only."""
     rules = {sizes_fit.id, *(rule.id for rule in BACK_END_RULES)}
-    known = tuple(finding for finding in findings if finding.rule in rules or finding.path.endswith(".DataType"))
-    if node.has_computed_repeats and back_end.needs_constant_repeats:
-        reason = "they are computed at run time; what is taken is numbers, when a graph is built"
-        known += _own_findings(BackEndResult(Outcome.REFUSED, "Repeats", reason), back_end, target)
-    return known
+    return tuple(finding for finding in findings if finding.rule in rules or finding.path.endswith(".DataType"))
 
 
 def check_model(
@@ -105,7 +110,7 @@ def check_model(
     *,
     via: str | None = None,
     dims: Mapping[str, int] | None = None,
-    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    input_shapes: Mapping[str, Sequence[int | None]] | None = None,
     infer: str | None = None,
     against: Against = "both",
 ) -> tuple[Result, ...]:
@@ -114,21 +119,37 @@ def check_model(
     ``model`` is a file of any kind that ``dml-tile check`` reads, a SavedModel's folder, or an onnx.ModelProto, of
     which tensors in other files are not read. ``target`` None means the current target. ``via`` names the back end that
     the tiles go through. ``dims`` are the sizes of named dimensions, ``input_shapes`` the shapes of inputs, in
-    elements. ``infer="onnxruntime"`` has onnxruntime infer what its own operators give; it must be installed, and
-    sympy.
+    elements; a size of None stays as it is. ``infer="onnxruntime"`` has onnxruntime infer what its own operators give;
+    it must be installed, and sympy.
 
-    Raises InputError if a part of the model cannot be read, ValueError for an unknown target, back end, inference or
-    ``against``.
+    Raises InputError, which names the file, if a part of the model cannot be read, ValueError for an unknown target,
+    back end, inference or ``against``, and for a name in ``dims`` that the model does not have.
     """
     if infer not in (None, ONNXRUNTIME):
         raise ValueError(f"infer is {infer!r}; {ONNXRUNTIME!r} or None was expected")
     check = file_check([target], against, via=via, dims=dims, input_shapes=input_shapes, infer=infer)
     with _named_file(model) as (name, file), Sources(check.known_shapes) as sources:
         parts = list(sources.parts(file))
+        names = sources.new_dimension_names()
     if problems := [part for part in parts if isinstance(part, Problem)]:
-        raise InputError(problems)
+        raise InputError(
+            [replace(each, pointer=f"{name}#{each.pointer}" if each.pointer else name) for each in problems]
+        )
+    if problem := unknown_dimension(dims or (), names, is_onnx=file.lower().endswith(".onnx")):
+        raise ValueError(f"{name}: {problem}")
     tiles = (part for part in parts if not isinstance(part, Problem))
     return tuple(result for part in tiles for result in results(name, part, check.targets, against, check.via))
+
+
+def unknown_dimension(given: Collection[str], names: Collection[str], *, is_onnx: bool) -> str:
+    """Return what is wrong with the first name of a dimension that models do not have; empty if they have all."""
+    name = next((name for name in given if name not in names), None)
+    if name is None:
+        return ""
+    if not is_onnx:
+        return f"OpenVINO keeps no names of dimensions, such as {name!r}; give the shapes of inputs (--input-shape)"
+    listed = f"there are {', '.join(map(repr, sorted(names)[:MAX_LISTED_NAMES]))}" if names else "none has a name"
+    return f"no model names a dimension {name!r}; {did_you_mean(name, names, listed)}"
 
 
 @contextmanager

@@ -63,7 +63,7 @@ def sweep(
     executor: Executor | None = None,
     via: str | None = None,
     dims: Mapping[str, int] | None = None,
-    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    input_shapes: Mapping[str, Sequence[int | None]] | None = None,
     against: Against = "both",
 ) -> Iterator[CheckedFile]:
     """Yield the results of files in their order, as they come.

@@ -331,7 +331,9 @@ def _named(name: str) -> Target:
         except ValueError:
             target = None
     if target is None:
-        hint = did_you_mean(name, target_names(), "see `dml-tile levels`", count=4, cutoff=0.5)
+        names = target_names()
+        meant = [known for known in names if known.endswith(f"-{name.removeprefix('ort-')}")]
+        hint = did_you_mean(name, meant or names, "see `dml-tile levels`", count=4, cutoff=0 if meant else 0.5)
         raise ValueError(
             f"{name!r} is no known target; expected a feature level such as 4_1, directml-VERSION, windows-RELEASE "
             f"or onnxruntime-directml-VERSION: {hint}"

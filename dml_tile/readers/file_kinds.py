@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Final
+
+from dml_tile.input_errors import unreadable
 
 SAVED_MODEL: Final = "saved_model.pb"
 """The file that makes a folder a TensorFlow SavedModel; it stands for the folder, which is read as one model."""
@@ -49,6 +51,21 @@ _ADVICE: Final = {
     ".pt": "export it with torch.onnx.export and check the .onnx file",
     ".h5": "convert it with tf2onnx and check the .onnx file, or save it as a SavedModel",
 }
+
+
+_LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+
+
+def require_no_pointer(path: Path, name: str = "") -> None:
+    """Raise InputError for a pointer of Git LFS in place of a file; ``name`` is that of weights beside the model.
+
+    Raises OSError for a file that cannot be opened.
+    """
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
+            raise unreadable("", f"{f'its weights: {name} ' if name else ''}is a pointer of Git LFS; run git lfs pull")
 
 
 def unread_kind(name: str, beginning: bytes) -> str:

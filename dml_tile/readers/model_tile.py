@@ -33,13 +33,15 @@ _ASSUMED_SHAPE: Final = (1, 1, 1, 1)  # every feature level accepts 4 dimensions
 
 @dataclass(frozen=True, slots=True)
 class KnownShapes:
-    """Sizes that a caller gives for a model's dynamic parts: of named dimensions, and of whole inputs by name.
+    """Sizes that a caller gives for a model's dynamic parts: of named dimensions, and of inputs by name.
+
+    A size of None in an input's shape stays as the model has it.
 
     ``infer`` is the inference that is asked for beyond the reader's own, ONNXRUNTIME; empty for none.
     """
 
     dims: Mapping[str, int] = field(default_factory=dict)
-    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    input_shapes: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
     infer: str = ""
 
 
@@ -52,9 +54,9 @@ class TileNode:
     terms; empty if it accepts the tile.
 
     ``folded`` says why onnxruntime never runs the Tile: it folds the Tile away, removes it, or takes another branch;
-    empty if it runs, or if that is not known. ``input_origin`` and ``repeats_origin`` say which node, of which input,
-    computes what is unknown. ``inferred_by`` names the inference that was asked for beyond the reader's own, if the
-    Tile's type, shape or repeats rest on it.
+    empty if it runs, or if that is not known. ``input_origins`` and ``repeats_origins`` say which node, of which input,
+    computes what is unknown of each size and of each repeat; one alone is of all. ``inferred_by`` names the inference
+    that was asked for beyond the reader's own, if the Tile's type, shape or repeats rest on it.
     """
 
     pointer: str
@@ -64,8 +66,8 @@ class TileNode:
     repeats: tuple[int | None, ...] | None
     error: str = ""
     folded: str = ""
-    input_origin: str = ""
-    repeats_origin: str = ""
+    input_origins: tuple[str, ...] = ()
+    repeats_origins: tuple[str, ...] = ()
     inferred_by: str = ""
 
     def __post_init__(self) -> None:
@@ -93,19 +95,19 @@ class TileNode:
         """
         if self.error:
             return ()
-        of_input = f": {self.input_origin}" if self.input_origin else ""
-        of_repeats = f": {self.repeats_origin}" if self.repeats_origin else ""
         fields = []
         if self.data_type is None:
-            fields.append(f"InputTensor.DataType{of_input}")
+            fields.append(f"InputTensor.DataType{_origin(self.input_origins, 0)}")
         if self.shape is None:
-            fields.append(f"InputTensor.DimensionCount{of_input}")
+            fields.append(f"InputTensor.DimensionCount{_origin(self.input_origins, 0)}")
         for i, size in enumerate(self.shape or ()):
             if not isinstance(size, int):
-                fields.append(f"InputTensor.Sizes[{i}]{f' ({size})' if size else of_input}")
+                fields.append(f"InputTensor.Sizes[{i}]{f' ({size})' if size else _origin(self.input_origins, i)}")
         if self.repeats is None:
-            fields.append(f"Repeats{of_repeats}")
-        fields += [f"Repeats[{i}]{of_repeats}" for i, repeat in enumerate(self.repeats or ()) if repeat is None]
+            fields.append(f"Repeats{_origin(self.repeats_origins, 0)}")
+        for i, repeat in enumerate(self.repeats or ()):
+            if repeat is None:
+                fields.append(f"Repeats[{i}]{_origin(self.repeats_origins, i)}")
         return tuple(fields)
 
     @property
@@ -171,6 +173,12 @@ def _filled(argument: NDArray[Any] | None) -> NDArray[Any] | None:
         return None
     filled: NDArray[Any] = argument.filled(1)  # type: ignore[attr-defined]  # only a masked array has a mask
     return filled
+
+
+def _origin(origins: Sequence[str], i: int) -> str:
+    """Return the words on the origin of an unknown field."""
+    origin = origins[i if i < len(origins) else -1] if origins else ""
+    return f": {origin}" if origin else ""
 
 
 def _listed(sizes: Sequence[Dimension] | None) -> str:

@@ -10,9 +10,11 @@ Page: https://docs.openvino.ai/2025/openvino-workflow.html
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,12 +34,18 @@ from dml_tile.dialects.request import INT64_MAX
 from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.input_errors import unreadable
-from dml_tile.readers.file_kinds import SAVED_MODEL
+from dml_tile.readers.file_kinds import SAVED_MODEL, require_no_pointer
 from dml_tile.readers.model_tile import Dimension, KnownShapes, TileNode, tile_node
 from dml_tile.text import shortened, shortened_within
 
 MAX_POINTER_LENGTH: Final = 200
 """Characters of a pointer; a longer one loses its middle."""
+
+MAX_NAME_LENGTH: Final = 100
+"""Characters of an operator's or an input's name in a message."""
+
+MAX_OPERATORS_FOLLOWED: Final = 10_000
+"""The most operators that are looked at for the input that a Tile's unknown fields depend on."""
 
 _FORMATS: Final = {"ir": "OpenVINO IR", "paddle": "Paddle", "tf": "TensorFlow", "tflite": "TensorFlow Lite"}
 """The formats that are read, by OpenVINO's names of its front ends."""
@@ -55,6 +63,8 @@ _BODIES: Final = {
 # pugixml ignores a document type and expands no entities; no IR has one.
 _IR_BEGINS: Final = re.compile(rb"(?>\xef\xbb\xbf)?(?>\s+|<\?.*?\?>|<!--.*?-->)*+<net\b", re.DOTALL)
 _BEGINNING: Final = 2**16
+_CONSTANT: Final = re.compile(rb'offset="([0-9]{1,19})" size="([0-9]{1,19})"')
+"""A constant's place in the weights, in bytes, as OpenVINO writes it."""
 
 # Lines of a message that name a place in OpenVINO's sources, or the step that failed.
 _PASSED_OVER: Final = re.compile(
@@ -88,10 +98,11 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Iterator[TileNode]:
     except _NATIVE_ERRORS as error:
         if "bad_alloc" in str(error):
             raise MemoryError from None
-        raise unreadable("", f"OpenVINO cannot read it: {_reason(str(error))}") from None
+        raise unreadable("", f"OpenVINO cannot read it: {_reason(str(error))}{_weights_given(path, error)}") from None
 
 
 def _read(path: Path) -> ov.Model:
+    require_no_pointer(path)
     if path.name == SAVED_MODEL:
         path = path.parent
         for variables in path.glob("variables/*"):
@@ -106,7 +117,12 @@ def _read(path: Path) -> ov.Model:
         _require_bare(path)
     suffix = _WEIGHTS.get(name)
     weights = _weights(path.parent, path.with_suffix(suffix).name) if suffix else None
-    return ov.Core().read_model(path, weights) if weights else ov.Core().read_model(path)
+    if not weights:
+        return ov.Core().read_model(path)
+    model = ov.Core().read_model(path, weights)
+    if name == "ir":
+        _require_its_weights(path, weights)
+    return model
 
 
 def _require_bare(path: Path) -> None:
@@ -114,6 +130,15 @@ def _require_bare(path: Path) -> None:
         if not _IR_BEGINS.match(file.read(_BEGINNING)):
             expected = "<net>, behind an XML declaration and comments, without a document type"
             raise unreadable("", f"an IR begins with {expected}")
+
+
+def _require_its_weights(path: Path, weights: Path) -> None:
+    """Raise InputError for weights that go on behind the last constant of an IR: they are another one's."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        end = max((int(offset) + int(size) for offset, size in _CONSTANT.findall(text)), default=0)
+    given = weights.stat().st_size
+    if given > end:
+        raise unreadable("", f"its weights: {weights.name} has {given} bytes; the model's constants end at byte {end}")
 
 
 def _weights(folder: Path, name: str) -> Path | None:
@@ -124,9 +149,11 @@ def _weights(folder: Path, name: str) -> Path | None:
     if not (folder / name).exists():
         return None
     try:
-        return AllowedFolders((folder,), allow_hidden=True, follow_links=True).readable(name, "")
+        weights = AllowedFolders((folder,), allow_hidden=True, follow_links=True).readable(name, "")
     except InputError as error:
         raise unreadable("", f"its weights: {error}") from None
+    require_no_pointer(weights, name)
+    return weights
 
 
 def _shapes(model: ov.Model, known_shapes: KnownShapes) -> dict[Any, Any]:
@@ -138,12 +165,17 @@ def _shapes(model: ov.Model, known_shapes: KnownShapes) -> dict[Any, Any]:
     for name, shape in known_shapes.input_shapes.items():
         if name not in inputs:
             raise unreadable(name, f"is no input of the model; it has {', '.join(map(repr, inputs)) or 'none'}")
-        if any(not 0 <= size <= INT64_MAX for size in shape):
+        if any(size is not None and not 0 <= size <= INT64_MAX for size in shape):
             raise unreadable(name, f"{list(shape)} was given; sizes are from 0 to {INT64_MAX}")
         declared = inputs[name].get_partial_shape()
-        if not declared.compatible(ov.PartialShape(list(shape))):
-            raise unreadable(name, f"has the shape {declared}; {list(shape)} was given")
-        shapes[inputs[name]] = ov.PartialShape(list(shape))
+        wanted = ov.PartialShape([-1 if size is None else size for size in shape])
+        if not declared.compatible(wanted):
+            given = ["?" if size is None else size for size in shape]
+            raise unreadable(name, f"has the shape {declared}; [{', '.join(map(str, given))}] was given")
+        kept = declared if declared.rank.is_static else wanted
+        shapes[inputs[name]] = ov.PartialShape(
+            [old if size is None else ov.Dimension(size) for old, size in zip(kept, shape, strict=True)]
+        )
     return shapes
 
 
@@ -167,13 +199,41 @@ def _tile_node(place: str, node: Any) -> TileNode:
         name = f"Tile->{min(outputs)}"
     data_type = node.get_input_element_type(0)
     shape = node.get_input_partial_shape(0)
-    return tile_node(
+    found = tile_node(
         shortened_within(f"{place}{name}", MAX_POINTER_LENGTH),
         TILE_1,
         None if data_type.is_dynamic() else data_type.get_type_name(),
         None if shape.rank.is_dynamic else [_dimension(size) for size in shape],
         [_values(node.input_value(1))],
     )
+    if not found.unknown:
+        return found
+    return replace(
+        found,
+        input_origins=() if shape.is_static and found.data_type else (_origin(node.input_value(0)),),
+        repeats_origins=(_origin(node.input_value(1)),) if found.has_computed_repeats else (),
+    )
+
+
+def _origin(output: Any) -> str:
+    """Return the operator that computes a value, and the first input of the model that this depends on."""
+    node = output.get_node()
+    origin = "" if node.get_type_name() == "Parameter" else f"computed by {_described(node)}"
+    seen, left = set[str](), deque([node])
+    while left and len(seen) < MAX_OPERATORS_FOLLOWED:
+        node = left.popleft()
+        if node.get_type_name() == "Parameter":
+            source = f"the input {shortened(node.get_friendly_name(), MAX_NAME_LENGTH)!r}"
+            return f"{origin} from {source}" if origin else source
+        for value in node.input_values():
+            if (name := value.get_node().get_name()) not in seen:
+                seen.add(name)
+                left.append(value.get_node())
+    return origin
+
+
+def _described(node: Any) -> str:
+    return f"{node.get_type_name()} {shortened(node.get_friendly_name(), MAX_NAME_LENGTH)!r}"
 
 
 def _dimension(size: Any) -> Dimension:
@@ -181,19 +241,30 @@ def _dimension(size: Any) -> Dimension:
 
 
 def _values(output: Any) -> NDArray[Any] | None:
-    """Return the elements of a constant, or of an output whose lower and upper bounds agree; else None."""
+    """Return the elements of a value, masked where OpenVINO's lower and upper bounds differ; None if all do."""
     node = output.get_node()
-    if node.get_type_name() != "Constant":
-        tensor = output.get_tensor()
-        try:
-            lower, upper = tensor.get_lower_value(), tensor.get_upper_value()
-            if not np.array_equal(lower.data, upper.data):
-                return None
-        except RuntimeError:  # there are no bounds
-            return None
-        node = Constant(lower)
-    wide = np.uint64 if node.get_element_type() == ov.Type.u64 else np.int64
-    return np.asarray(node.get_data(dtype=wide))  # which also unpacks what is smaller than a byte
+    if node.get_type_name() == "Constant":
+        return _elements(node)
+    tensor = output.get_tensor()
+    try:
+        lower, upper = (_elements(Constant(bound)) for bound in (tensor.get_lower_value(), tensor.get_upper_value()))
+    except RuntimeError:  # there are no bounds
+        return None
+    return np.ma.masked_array(lower, lower != upper) if (lower != upper).any() else lower
+
+
+def _elements(constant: Any) -> NDArray[Any]:
+    wide = np.uint64 if constant.get_element_type() == ov.Type.u64 else np.int64
+    return np.asarray(constant.get_data(dtype=wide))  # which also unpacks what is smaller than a byte
+
+
+def _weights_given(path: Path, error: Exception) -> str:
+    """Return the size of an IR's weights, for an error that is about them."""
+    if "bin file" not in str(error):
+        return ""
+    weights = path.with_suffix(_WEIGHTS["ir"])
+    size = f"has {weights.stat().st_size} bytes" if weights.is_file() else "is not there"
+    return f" ({weights.name} {size})"
 
 
 def _reason(text: str) -> str:

@@ -146,7 +146,9 @@ def _lowest(result: Result) -> str:
     level = result.lowest_level
     if level is None:
         is_judged = result.verdict not in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED) and not result.part
-        return "no feature level passes both documentation and runtime" if is_judged else ""
+        through = f"through {result.via} at any feature level"
+        nowhere = f"refused {through}" if result.via else "no feature level passes both documentation and runtime"
+        return nowhere if is_judged else ""
     at_least, or_later = (AT_LEAST, " or later") if result.unknown else ("", "")
     first = oldest_windows(level)
     return f"lowest level {at_least}{level.short}{f', in the box from {first}{or_later}' if first else ''}"

@@ -86,6 +86,9 @@ def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iter
         yield Violation("Desc", "null was provided, but a DML_TILE_OPERATOR_DESC was expected")
 
 
+_RUNTIME_ALONE: Final = 'go by the runtime alone (against="runtime", --against runtime)'
+
+
 @rule(
     "DML-TILE-DataType",
     url=TILE_PAGE,
@@ -95,17 +98,18 @@ def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Vi
     data_type = view.desc.data_type
     if not isinstance(data_type, TensorDataType) or data_type in (_EVER_SUPPORTED | {TensorDataType.UNKNOWN}):
         return
-    accepted, basis, carrier = "", CONTRACT, None
+    accepted, basis, suggestion = "", CONTRACT, None
     if data_type == TensorDataType.FLOAT64:
-        carrier = TensorDataType.UINT64
+        same_bits = ["tile the same bits as UINT64"] * (TensorDataType.UINT64 in target.tile_support.data_types)
         # 5_0 is the lowest level that was measured; below it the documented table is all there is.
         below = target.feature_level < FeatureLevel.DML_FEATURE_LEVEL_5_0
         basis = Basis.DOCUMENTED | Basis.INFERRED if below else Basis.DOCUMENTED
         accepted = "" if below or not target.double_precision else " (DirectML takes it)"
+        suggestion = ", or ".join([*same_bits, *[_RUNTIME_ALONE] * bool(accepted)]) or None
     yield Violation(
         view.path("DataType"),
         f"{data_type.name} is in no row of Tile's tensor support, at any feature level{accepted}",
-        "tile the same bits as UINT64" if carrier in target.tile_support.data_types else None,
+        suggestion,
         basis=basis,
     )
 

@@ -312,7 +312,7 @@ def _tell_names(data: bytes) -> None:
     file = os.fsdecode(data[:40])
     form = _FORMATS[len(data) % len(_FORMATS)]
     require_well_formed(form, _reported(form, file, [*read_document(json.dumps(model).encode()), Problem(name, name)]))
-    node = TileNode(name, DIALECTS["ONNX Tile-13"], "float64", (name, 2), (1, 2), "", name, name, name)
+    node = TileNode(name, DIALECTS["ONNX Tile-13"], "float64", (name, 2), (1, 2), "", name, (name,), (name,))
     told = read_answer(answer_line(node))
     assert isinstance(told, TileNode)
     require_well_formed(form, _reported(form, file, [told, Problem("", name)]))

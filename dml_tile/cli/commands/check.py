@@ -39,7 +39,7 @@ from dml_tile.cli.console import ExitStatus, complain, exit_on_file_errors
 from dml_tile.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from dml_tile.checks.baseline import Entry
     from dml_tile.checks.file_check import SourceSummary
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
 
 MAX_LISTED_ENTRIES: Final = 10
 """The entries of a baseline that a message lists."""
-
-MAX_LISTED_NAMES: Final = 8
-"""The names of dimensions that a message lists."""
 
 
 def check(
@@ -195,7 +192,6 @@ def check(
     from dml_tile.findings import Severity
     from dml_tile.readers.model_tile import KnownShapes
     from dml_tile.reports.report import ReportOptions
-    from dml_tile.text import did_you_mean
 
     if baseline and write_baseline:
         raise typer.BadParameter("writes all findings, and takes no --baseline", param_hint="--write-baseline")
@@ -292,10 +288,8 @@ def check(
     _report_missing(known_file, missing, "taken out" if prune else "no longer occurs")
     _report_unmet(sources, config, is_whole=not files)
     is_unchecked = not status.problems and not any(source.tiles for source in sources)
-    dimension_names = frozenset[str]().union(*(source.dimension_names for source in sources))
-    for name in _unknown_dimensions(dims, sources, dimension_names):
-        hint = did_you_mean(name, dimension_names, _listed(dimension_names))
-        status.complain("--dim", Problem("", f"no model names a dimension {name!r}; {hint}"))
+    if unknown := _unknown_dimension(dims, sources):
+        status.complain("--dim", Problem("", unknown))
     if is_unchecked:
         no_tile = Problem("", "no tile was checked")
         if require_tiles:
@@ -331,14 +325,14 @@ def _report_unmet(sources: Sequence[SourceSummary], config: Config, *, is_whole:
         )
 
 
-def _unknown_dimensions(
-    dims: Sequence[str] | None, sources: Sequence[SourceSummary], dimension_names: Collection[str]
-) -> list[str]:
-    """Return the names of ``--dim`` that stand in no ONNX model; none if no such model was read whole."""
-    if not any(source.is_whole and source.name.lower().endswith(".onnx") for source in sources):
-        return []
-    return [name for name in named_sizes(dims or ()) if name not in dimension_names]
+def _unknown_dimension(dims: Sequence[str] | None, sources: Sequence[SourceSummary]) -> str:
+    """Return what is wrong with a name of ``--dim`` that no model has; empty if no model was read whole."""
+    from dml_tile.checks.models import unknown_dimension
 
-
-def _listed(names: Collection[str]) -> str:
-    return f"there are {', '.join(map(repr, sorted(names)[:MAX_LISTED_NAMES]))}" if names else "none has a name"
+    models = [source for source in sources if source.is_whole and source.is_model]
+    if not dims or not models:
+        return ""
+    names = frozenset[str]().union(*(source.dimension_names for source in sources))
+    return unknown_dimension(
+        named_sizes(dims), names, is_onnx=any(model.name.lower().endswith(".onnx") for model in models)
+    )

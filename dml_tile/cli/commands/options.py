@@ -79,7 +79,11 @@ DimsOption = Annotated[
 ]
 InputShapesOption = Annotated[
     list[str] | None,
-    typer.Option("--input-shape", metavar="NAME=SIZES", help="The shape of a model's input, as x=1,3,224,224."),
+    typer.Option(
+        "--input-shape",
+        metavar="NAME=SIZES",
+        help="The shape of a model's input, as x=1,3,224,224; ? leaves a size as it is.",
+    ),
 ]
 InferOption = Annotated[
     Inference | None,
@@ -158,27 +162,27 @@ def parsed(option: str, parse: Callable[[Sequence[str]], Parsed], values: Sequen
 
 def named_sizes(values: Sequence[str]) -> dict[str, int]:
     """Return the sizes of dimensions by their names, from NAME=SIZE. Raises ValueError for another form."""
-    return {name: size for name, (size,) in _named_sizes(values, 1)}
+    return {name: size for name, (size,) in _named_sizes(values, 1) if size is not None}
 
 
-def named_shapes(values: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of inputs by their names, from INPUT=SIZE,SIZE,…. Raises ValueError for another form."""
+def named_shapes(values: Sequence[str]) -> dict[str, tuple[int | None, ...]]:
+    """Return the shapes of inputs by their names, from INPUT=SIZE,?,…. Raises ValueError for another form."""
     return dict(_named_sizes(values))
 
 
-def _named_sizes(values: Sequence[str], count: int | None = None) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the name and sizes of each value NAME=SIZE,SIZE,…; each must have ``count`` sizes, if given."""
+def _named_sizes(values: Sequence[str], count: int | None = None) -> Iterator[tuple[str, tuple[int | None, ...]]]:
+    """Yield the name and sizes of each value NAME=SIZE,SIZE,…; each must have ``count`` sizes, if given.
+
+    Where no count is given, a question mark is a size that stays unknown, None.
+    """
+    form = "[0-9]{1,18}" if count else r"[0-9]{1,18}|\?"
     for value in values:
         name, _, text = value.rpartition("=")
         sizes = text.split(",") if text else []
-        if (
-            not name
-            or len(sizes) != (count or len(sizes))
-            or not all(re.fullmatch("[0-9]{1,18}", size) for size in sizes)
-        ):
+        if not name or len(sizes) != (count or len(sizes)) or not all(re.fullmatch(form, size) for size in sizes):
             expected = "NAME=SIZE" if count == 1 else "INPUT=SIZE,SIZE,…"
             raise ValueError(f"{value!r} is not of the form {expected}")
-        yield name, tuple(map(int, sizes))
+        yield name, tuple(None if size == "?" else int(size) for size in sizes)
 
 
 def configured_targets(names: Sequence[str] | None, config: Config) -> list[Target]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -119,6 +120,7 @@ def _folded(
 ) -> Mapping[str, Value]:
     if operator.type in ("Shape", "Size"):
         return {name: _measured(node, inputs[0], types[name]) for name in node.output if name in types and inputs}
+    inputs = [_with_elements(value) for value in inputs]
     given = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
     elements = {name: value.elements for name, value in given.items() if value.elements is not None}
     if len(elements) < len(given) or not _is_bounded(node, operator, elements, types) or _is_training(operator, inputs):
@@ -131,8 +133,19 @@ def _folded(
     return {
         name: Value(type_, _ones_for_unknown(arrays[name], known[name]), known[name])
         for name, type_ in _agreed(arrays, types).items()
-        if arrays[name].shape == known[name].shape
+        if arrays[name].shape == known[name].shape and known[name].any()
     }
+
+
+def _with_elements(value: Value) -> Value:
+    """Return the value; one of a shape or of indices, of which no element is known, with an array of unknown ones."""
+    if value.type is None or value.elements is not None or not value.is_whole or not value.is_static:
+        return value
+    shape = tuple(size for size in value.shape or () if isinstance(size, int))
+    if math.prod(shape) > MAX_COMPUTED_ELEMENTS:
+        return value
+    dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+    return replace(value, elements=np.ones(shape, dtype), known=np.zeros(shape, bool))
 
 
 def _attribute(node: NodeProto, name: str) -> object:

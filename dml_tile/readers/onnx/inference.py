@@ -103,7 +103,7 @@ def dimension_names(graph: GraphProto, asked: Collection[str]) -> tuple[str, ...
     return (*sorted(names.intersection(asked)), *sorted(names.difference(asked))[:MAX_DIMENSION_NAMES])
 
 
-def _fix_shape(value: ValueInfoProto, shape: Sequence[int], sizes: dict[str, int]) -> None:
+def _fix_shape(value: ValueInfoProto, shape: Sequence[int | None], sizes: dict[str, int]) -> None:
     if value.type.WhichOneof("value") != "tensor_type":
         raise unreadable(value.name, "is no tensor; it has no shape to be fixed")
     tensor = value.type.tensor_type
@@ -113,13 +113,18 @@ def _fix_shape(value: ValueInfoProto, shape: Sequence[int], sizes: dict[str, int
             given = f"{_shown(shape)} was given"
             raise unreadable(value.name, f"has {len(declared)} dimensions, {_shown(declared)}; {given}")
         for i, (known, size) in enumerate(zip(declared, shape, strict=True)):
+            if size is None:
+                continue
             wanted = sizes.setdefault(known, size) if isinstance(known, str) else known
             if wanted not in (None, size):
                 named = f", {known}," if isinstance(known, str) else ""
                 raise unreadable(value.name, f"dimension {i}{named} is {wanted}; {size} was given")
-    for size in shape:
-        _require_size(value.name, size)
-    tensor.shape.CopyFrom(TensorShapeProto(dim=[TensorShapeProto.Dimension(dim_value=size) for size in shape]))
+    if declared is None:
+        tensor.shape.CopyFrom(TensorShapeProto(dim=[TensorShapeProto.Dimension() for _ in shape]))
+    for dim, size in zip(tensor.shape.dim, shape, strict=True):
+        if size is not None:
+            _require_size(value.name, size)
+            dim.dim_value = size
 
 
 def _require_size(name: str, size: int) -> None:

@@ -1,13 +1,17 @@
 """The nodes that onnxruntime folds or removes before it runs a model, as measured of its basic optimisations (1.31).
 
 It folds a node whose inputs are all constant, and a Shape or Size whose input has a static shape, if its inference
-knows the shapes of the outputs and its CPU provider has the operator. With the last Shape of a value it removes the
-nodes that computed nothing else. A node whose output nobody uses stays.
+knows the shapes of the outputs and its CPU provider has the operator. It keeps a DequantizeLinear for the providers,
+unless its output is quantised again, as it is or by way of one node. With the last Shape of a value it removes
+the nodes that computed nothing else. A node whose output nobody uses stays.
+
+Source: microsoft/onnxruntime, onnxruntime/core/optimizer/constant_folding.cc
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import chdir
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias
@@ -26,6 +30,8 @@ _UNSUPPORTED: Final = frozenset({"bfloat16", "complex64", "complex128", "float16
 
 def is_folded(node: NodeProto, operator: Operator, inputs: Mapping[str, Value], types: Mapping[str, TypeProto]) -> bool:
     """Return True if onnxruntime has the node's outputs, of the inferred types, as constants."""
+    if operator.type == "DequantizeLinear":
+        return False
     if not may_fold(node, operator) or not all(Value(types.get(name)).is_typed for name in node.output if name):
         return False
     if operator.type in ("Shape", "Size"):
@@ -36,6 +42,26 @@ def is_folded(node: NodeProto, operator: Operator, inputs: Mapping[str, Value], 
         and (operator.type, operator.since) != ("Tile", 1)
         and all(value.is_folded for value in inputs.values())
     )
+
+
+def requantised(graph: GraphProto) -> Iterator[tuple[str, list[str]]]:
+    """Yield the output of each QuantizeLinear of what was dequantised, with what it is computed from.
+
+    It is folded if these values are constant. Between the two may be Transposes, which onnxruntime exchanges with them,
+    and one other node, each of one input; what each gives is used once.
+    """
+    makers = {name: node for node in graph.node for name in node.output}
+    uses = Counter(name for node in graph.node for name in node.input)
+    uses.update({*(value.name for value in graph.output), *_used_inside(graph)})
+    for node in graph.node:
+        before, left = node if node.op_type == "QuantizeLinear" and node.input else None, 1
+        while before and uses[before.input[0]] == 1 and (before := makers.get(before.input[0])):
+            if before.op_type == "DequantizeLinear":
+                yield node.output[0], [*before.input, *node.input[1:]]
+                break
+            left -= before.op_type != "Transpose"
+            if left < 0 or len(before.input) != 1 or len(before.output) != 1:
+                break
 
 
 def removed(graph: GraphProto, values: Mapping[str, Value]) -> set[int]:

@@ -11,7 +11,7 @@ Pages: https://onnx.ai/onnx/operators/onnx__Tile.html and https://onnx.ai/onnx/r
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.functions import MICROSOFT, default_opset, inline, place
 from dml_tile.readers.onnx.inference import dimension_names, fix, nodes, take_declared, with_types
 from dml_tile.readers.onnx.onnxruntime import Inference, onnxruntime_inference
-from dml_tile.readers.onnx.values import Value
+from dml_tile.readers.onnx.values import Value, ValueOrigin, dimensions
 from dml_tile.readers.onnx.walk import Found, Walk
 
 
@@ -57,7 +57,7 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Pr
             path.parent, default_opset(model.opset_import), declared, _inference_beyond_onnx(model, known_shapes)
         )
         for found in walk.tiles(with_types(model).graph):
-            yield from _tile(found)
+            yield from _tile(found, walk.origins_of_sizes)
     return names
 
 
@@ -84,7 +84,18 @@ def _settle_initialisers(model: ModelProto) -> None:
         graph.initializer.extend(constants)
 
 
-def _tile(found: Found) -> Iterator[TileNode | Problem]:
+def _origins_of_sizes(value: Value, known: Mapping[str, ValueOrigin]) -> Iterator[str]:
+    """Yield the origin of each size, and of the whole, where there is no size."""
+    sizes = (value.type and dimensions(value.type)) or ("",)
+    yield from (str(known.get(str(size), value.sizes_origin)) for size in sizes)
+
+
+def _origins_of_elements(value: Value) -> tuple[str, ...]:
+    origins = tuple(map(str, value.origins or (value.elements_origin,)))
+    return origins if any(origins) else ()
+
+
+def _tile(found: Found, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Problem]:
     pointer, node, kind, inputs, folded = found
     if kind.opset is None or kind.opset < 1:
         yield Problem(pointer, f"is a Tile; the model imports opset {kind.opset} of onnx's operators, which has none")
@@ -101,8 +112,8 @@ def _tile(found: Found) -> Iterator[TileNode | Problem]:
     yield replace(
         tile_node(pointer, dialect, value.data_type, shape, [other.argument for other in others]),
         folded=folded,
-        input_origin="" if value.is_typed else str(value.sizes_origin),
-        repeats_origin=next((str(other.elements_origin) for other in unknown), ""),
+        input_origins=() if value.is_typed else tuple(_origins_of_sizes(value, origins_of_sizes)),
+        repeats_origins=next((_origins_of_elements(other) for other in unknown), ()),
         inferred_by=next((each.inferred_by for each in (value, *others) if each.inferred_by), ""),
     )
     reasons = [each.unread for each in [*unknown, *[value] * (not value.is_static)]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -51,8 +52,8 @@ class Value:
     ``known`` is True for each element that is known, and None if all are; unknown elements are 1. ``is_folded`` says
     that onnxruntime, too, has the value as a constant before it runs. ``unread`` says why more is not known, if that is
     for want of external data. The origins say what the unknown elements, and what the type or sizes that are unknown,
-    are computed by. ``inferred_by`` names an inference beyond onnx's that the type or elements
-    rest on.
+    are computed by; ``origins`` those of each element of a vector, where they differ. ``inferred_by`` names an
+    inference beyond onnx's that the type or elements rest on.
     """
 
     type: TypeProto | None = None
@@ -62,6 +63,7 @@ class Value:
     unread: str = ""
     elements_origin: ValueOrigin = _NO_ORIGIN
     sizes_origin: ValueOrigin = _NO_ORIGIN
+    origins: tuple[ValueOrigin, ...] = ()
     inferred_by: str = ""
 
     @property
@@ -86,8 +88,9 @@ class Value:
 
     @property
     def shape(self) -> tuple[Dimension, ...] | None:
-        """The sizes, None if not even the rank is known."""
-        return None if self.type is None else dimensions(self.type)
+        """The sizes, None if not even the rank is known; a name that onnx's inference made up is None too."""
+        sizes = None if self.type is None else dimensions(self.type)
+        return sizes and tuple(None if is_made_up(size) else size for size in sizes)
 
     @property
     def is_static(self) -> bool:
@@ -111,9 +114,14 @@ class Value:
 
 
 def dimensions(type_: TypeProto) -> tuple[Dimension, ...] | None:
-    """Return the sizes of a tensor; None for a negative one, and for a name that onnx's inference made up."""
+    """Return the sizes of a tensor; None for one that is negative or has no name."""
     tensor = type_.tensor_type
     return tuple(map(_dimension, tensor.shape.dim)) if tensor.HasField("shape") else None
+
+
+def is_made_up(size: Dimension) -> bool:
+    """Return True for a name that onnx's inference gave a size that it does not know."""
+    return isinstance(size, str) and size.startswith("unk__")
 
 
 def merged(inferred: TypeProto | None, declared: TypeProto | None) -> TypeProto | None:
@@ -143,14 +151,18 @@ def common(first: TypeProto | None, second: TypeProto | None) -> TypeProto | Non
 
 
 def _either(our: Dimension, other: Dimension) -> Dimension:
-    return other if our is None or (isinstance(our, str) and isinstance(other, int)) else our
+    is_better = isinstance(other, int) or (is_made_up(our) and other is not None)
+    return other if our is None or (isinstance(our, str) and is_better) else our
 
 
 def _dimension(dim: TensorShapeProto.Dimension) -> Dimension:
     if dim.HasField("dim_value"):
         return dim.dim_value if dim.dim_value >= 0 else None
-    return None if dim.dim_param.startswith("unk__") else dim.dim_param or None
+    return dim.dim_param or None
 
+
+_PASSED_ON: Final = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+"""Operators that keep the order of a vector's elements."""
 
 _ADVICE: Final = f"--infer {ONNXRUNTIME} may know it"
 
@@ -175,6 +187,7 @@ def with_origins(
     """
     if value.constant is None and not value.elements_origin.node:
         value = replace(value, elements_origin=_elements_origin(value, node, operator, inputs))
+        value = replace(value, origins=_origins(value, node, operator, inputs))
     if not value.is_typed and not value.sizes_origin.node:
         origin = _sizes_origin(value, node, operator, inputs)
         if operator.domain == MICROSOFT and origin == node_origin(node, operator) and not is_inferred_by_onnxruntime:
@@ -195,6 +208,27 @@ def _elements_origin(value: Value, node: NodeProto, operator: Operator, inputs: 
     if origin.node and (unknown.is_whole or not value.is_whole or not origin.source):
         return origin
     return own._replace(source=origin.source)
+
+
+def origin_of_size(value: Value, i: int, inputs: Sequence[Value]) -> ValueOrigin:
+    """Return the origin of a size of an output that no input of the node has."""
+    vectors = [given for given in inputs if given.constant is None and given.is_whole and len(given.shape or ()) == 1]
+    if not vectors:
+        return value.sizes_origin
+    origins = vectors[-1].origins
+    return origins[i] if len(origins) == len(value.shape or ()) else vectors[-1].elements_origin
+
+
+def _origins(value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> tuple[ValueOrigin, ...]:
+    """Return the origins of a vector's elements, where the operator passes on those of its inputs one by one."""
+    if operator.domain or not inputs or not value.is_whole:
+        return ()
+    if operator.type in _PASSED_ON:
+        return inputs[0].origins
+    if operator.type != "Concat" or not all(given.is_static and len(given.shape or ()) == 1 for given in inputs):
+        return ()
+    origins = (given.origins or (given.elements_origin,) * int((given.shape or (0,))[0] or 0) for given in inputs)
+    return tuple(chain.from_iterable(origins))
 
 
 def _sizes_origin(value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> ValueOrigin:

@@ -16,8 +16,19 @@ from dml_tile.readers.onnx.file import Unread, dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Operator, operator, place
 from dml_tile.readers.onnx.inference import Declared, body_of, inferred, is_kept, loop_carried, without_shape
-from dml_tile.readers.onnx.onnxruntime import Inference, is_folded, removed
-from dml_tile.readers.onnx.values import Value, ValueOrigin, common, input_origin, merged, node_origin, with_origins
+from dml_tile.readers.onnx.onnxruntime import Inference, is_folded, removed, requantised
+from dml_tile.readers.onnx.values import (
+    Value,
+    ValueOrigin,
+    common,
+    dimensions,
+    input_origin,
+    is_made_up,
+    merged,
+    node_origin,
+    origin_of_size,
+    with_origins,
+)
 
 Scope: TypeAlias = ChainMap[str, Value]
 
@@ -53,6 +64,9 @@ class Walk:
         self._declared = declared
         self._inference = inference
         self._folding = ConstantFolding()
+        self._requantised = dict[str, list[str]]()
+        self.origins_of_sizes = dict[str, ValueOrigin]()
+        """The origins of sizes, by the names that the model or onnx's inference gives them."""
 
     def tiles(self, graph: GraphProto) -> list[Found]:
         """Return the Tiles of the model's graph, at any depth, in the order in which they run."""
@@ -83,6 +97,7 @@ class Walk:
             scope[tensor.name] = self._tensor_value(tensor)
         for sparse in graph.sparse_initializer:
             scope[sparse.values.name] = self._tensor_value(dense(sparse))
+        self._requantised.update(requantised(graph))
         found: list[tuple[int, Found]] = []
         for i, node in enumerate(graph.node):
             kind = operator(node, self._opset)
@@ -161,14 +176,23 @@ class Walk:
         types = inferred(node, kind, given)
         constants = self._constant_values(node, kind)
         values = constants or values or self._folding.folded(node, kind, inputs, types)
-        folds = bool(constants) or is_folded(node, kind, given, types)
+        folds = bool(constants) or is_folded(node, kind, self._folded_from(node, given, scope), types)
         more = self._inference(node, kind, given) if self._inference else {}
         for name in filter(None, node.output):
             value = values.get(name, _UNKNOWN)
             type_ = merged(value.type or types.get(name), scope.get(name, _UNKNOWN).type)
             value = replace(value, type=type_, is_folded=folds or value.is_folded)
             value = _explained(_extended(value, more.get(name), inputs), inputs)
-            yield name, with_origins(value, node, kind, inputs, is_inferred_by_onnxruntime=self._inference is not None)
+            value = with_origins(value, node, kind, inputs, is_inferred_by_onnxruntime=self._inference is not None)
+            for i, size in enumerate((value.type and dimensions(value.type)) or ()):
+                if is_made_up(size):
+                    self.origins_of_sizes.setdefault(str(size), origin_of_size(value, i, inputs))
+            yield name, value
+
+    def _folded_from(self, node: NodeProto, given: Mapping[str, Value], scope: Scope) -> Mapping[str, Value]:
+        """Return the values that have to be constant for onnxruntime to fold the node."""
+        names = self._requantised.get(next(iter(node.output), ""))
+        return given if names is None else {name: scope.get(name, _UNKNOWN) for name in names if name}
 
     def _tensor_value(self, tensor: TensorProto) -> Value:
         type_ = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)

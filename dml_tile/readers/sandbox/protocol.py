@@ -111,8 +111,8 @@ class _Node(_Answer):
     repeats: Annotated[tuple[_Size | None, ...], _ARRAY] | None
     error: str
     folded: str
-    input_origin: str
-    repeats_origin: str
+    input_origins: Annotated[tuple[str, ...], _ARRAY]
+    repeats_origins: Annotated[tuple[str, ...], _ARRAY]
     inferred_by: str
 
     @model_validator(mode="after")
