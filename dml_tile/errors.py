@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dml_tile.findings import Finding, Severity
-from dml_tile.text import listed
 
 
 def require_instance(value: object, *kinds: type) -> None:
@@ -108,22 +107,15 @@ def place_of(source: str, pointer: str, position: Position | None = None) -> str
 class Problem:
     """One reason why a part of a source cannot be read.
 
-    ``pointer`` is the JSON pointer of that part, and ``position`` its place in the text, where that is known. ``also``
-    are the pointers of other parts with the same problem.
+    ``pointer`` is the JSON pointer of that part, and ``position`` its place in the text, where that is known.
     """
 
     pointer: str
     message: str
     position: Position | None = field(default=None, compare=False)
-    also: tuple[str, ...] = ()
-
-    @property
-    def reason(self) -> str:
-        """The message, and the other parts that it is about."""
-        return f"{self.message}; also at {listed(self.also)}" if self.also else self.message
 
     def __str__(self) -> str:
-        return f"{self.pointer}: {self.reason}" if self.pointer else self.reason
+        return f"{self.pointer}: {self.message}" if self.pointer else self.message
 
 
 class InputError(DmlTileError, ValueError):

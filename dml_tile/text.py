@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 _LOG_COMMAND: Final = re.compile(r"##(?=vso\[|\[)", re.IGNORECASE)
 
 MAX_COMPARED: Final = 80
 """The characters of a name that are compared; no known name is nearly as long."""
-
-MAX_LISTED: Final = 10
 
 MAX_SHOWN: Final = 60
 """The characters that ``shown`` writes of a value."""
@@ -40,12 +38,6 @@ def shortened_within(text: str, limit: int) -> str:
     """Return at most ``limit`` characters of a text, with an ellipsis for a middle that is cut out."""
     head = limit // 2
     return text if len(text) <= limit else f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-    return f"{', '.join(names[:MAX_LISTED])}{more}"
 
 
 def braced(values: Iterable[object]) -> str:

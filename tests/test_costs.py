@@ -64,7 +64,7 @@ DOCUMENTS = {
 }
 
 
-ENTRY = {"source": "a.json", "pointer": "", "target": "6_4", "rule": "r", "field": ""}
+ENTRY = {"source": "a.json", "tile": "", "target": "6_4", "rule": "r", "field": ""}
 BASELINES = {
     "integers": ([1] * 5 * MANY, "findings[0] is 1; an object was expected"),
     "empty objects": ([ENTRY, *[{}] * 5 * MANY], "findings[1].source is missing"),

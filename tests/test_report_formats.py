@@ -126,7 +126,7 @@ def test_the_same_problem_is_reported_once_with_its_places(check: Call) -> None:
     )
     assert line.endswith("(did you mean FLOAT32?); also at /2, /3, /4, /5, /6, /7, /8, /9, /10, /11 and 2 more")
     (error,) = json.loads(check("a.json", "--format", "json").stdout)["errors"]
-    assert (error["line"], error["column"], len(error["also"])) == (2, 2, 12)
+    assert (error["line"], error["column"]) == (2, 2)
 
 
 @pytest.mark.parametrize(

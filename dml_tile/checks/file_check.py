@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dml_tile.checks.catalogue import Selection
+from dml_tile.checks.files import listed
 from dml_tile.checks.result import Result, Verdict, results, verdict_of
 from dml_tile.checks.silences import FileIgnore, Silence, Silences
 from dml_tile.directml.enums import FeatureLevel
@@ -36,8 +37,8 @@ class SourceSummary:
 
     ``unknown`` is how many are known in part only before they are run, ``failing`` how many fail at a target;
     ``is_whole`` is False if a part of the file could not be read.
-    ``dimension_names`` are those of an ONNX model's dimensions that no file before it has. ``unmet`` are the comments
-    that silence nothing; ``file_ignores`` has the FileIgnores that match, and whether they silence something.
+    ``dimension_names`` are those of an ONNX model's dimensions that no file before it has. ``silences`` are those of
+    the file, and whether they silenced something.
     """
 
     name: str
@@ -48,8 +49,7 @@ class SourceSummary:
     lowest_level: FeatureLevel | None = FeatureLevel.DML_FEATURE_LEVEL_1_0
     is_whole: bool = True
     dimension_names: frozenset[str] = field(default=frozenset(), compare=False)
-    unmet: tuple[Problem, ...] = ()
-    file_ignores: dict[tuple[int, str], bool] = field(default_factory=dict)
+    silences: dict[Silence, bool] = field(default_factory=dict)
 
     def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
         """Count a tile by its results, one for each target."""
@@ -105,15 +105,13 @@ class FileCheck:
         """Yield the results of a file, its problems, those of the same message as one, then its summary."""
         summary = SourceSummary(file, is_model_file(file))
         silences = Silences(file, self.file_ignores)
-        problems: dict[str, Problem] = {}
+        problems: dict[str, list[Problem]] = {}
         equals = Counter[str]()
         parts = sources.parts(file)
         first_parts = list(islice(parts, 2))
         for part in _merged(chain(first_parts, parts)):
             if isinstance(part, Problem):
-                first = problems.setdefault(part.message, part)
-                if first is not part:
-                    problems[part.message] = replace(first, also=(*first.also, part.pointer))
+                problems.setdefault(part.message, []).append(part)
                 continue
             of_part = [*results(file, part, self.targets, self.against, self.via)]
             on = silences.on(part)
@@ -130,11 +128,12 @@ class FileCheck:
                     for result in of_part
                 ]
             yield tuple(of_part)
-        yield from problems.values()
+        for first, *others in problems.values():
+            also = f"; also at {listed([other.pointer for other in others])}" if others else ""
+            yield replace(first, message=first.message + also)
         summary.is_whole = not problems
         summary.dimension_names = sources.new_dimension_names()
-        summary.unmet = tuple(silences.unmet_comments())
-        summary.file_ignores = silences.of_patterns()
+        summary.silences = silences.met
         yield summary
 
     def _counted(self, result: Result, silences: Silences, on: Sequence[Silence]) -> Result:

@@ -17,13 +17,14 @@ from dml_tile.files.urls import Url, file_of
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded, may_have_tiles
-from dml_tile.text import listed
 
 Complain: TypeAlias = Callable[[str, Problem], None]
 """Takes the name of a source, and a reason why a part of it cannot be read."""
 
 ChosenTiles: TypeAlias = Iterator[tuple[str, JsonDescriptor | TileNode]]
 """Tiles, each with the file that holds it."""
+
+MAX_LISTED: Final = 10
 
 _NO_MATCH: Final = Problem("", "no file matches the pattern")
 _OUTSIDE: Final = Problem("", "leads out of the folder of pyproject.toml, which names it in paths")
@@ -37,30 +38,16 @@ class Exclusion:
     """
 
     def __init__(self, patterns: tuple[str, ...] = (), base: str = ".") -> None:
-        each = (translate(f"*/{PurePath(pattern).as_posix()}") for pattern in patterns)
-        self._matches = re.compile("|".join(each)).match if patterns else None
+        beginnings = (translate(f"*/{PurePath(pattern).as_posix()}")[: -len(r"\Z")] for pattern in patterns)
+        self._matches = re.compile(f"(?:{'|'.join(beginnings)})(?s:/.*)?\\Z").match if patterns else None
         self._base = base
-        self._folders: dict[PurePath, bool] = {}
 
     def leaves_out(self, file: str) -> bool:
         """Return True if a file, named relative to the current folder, is excluded."""
         if self._matches is None or file == "-":
             return False
         path = PurePath(file_of(file) if isinstance(file, Url) else path_from(self._base, file))
-        return self._matches(f"/{path.as_posix()}") is not None or self._leaves_out_folder(path.parent)
-
-    def _leaves_out_folder(self, folder: PurePath) -> bool:
-        """Return True if a folder, or one that it is in, is excluded; look at each folder once."""
-        assert self._matches is not None
-        new = []
-        while folder not in self._folders and folder != folder.parent:
-            new.append(folder)
-            folder = folder.parent
-        is_out = self._folders.setdefault(folder, self._matches(f"/{folder.as_posix()}") is not None)
-        for folder in reversed(new):
-            is_out = is_out or self._matches(f"/{folder.as_posix()}") is not None
-            self._folders[folder] = is_out
-        return is_out
+        return self._matches(f"/{path.as_posix()}") is not None
 
 
 _NOTHING: Final = Exclusion()
@@ -170,6 +157,12 @@ def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, comp
     if not is_found and is_readable:
         there = f"there are {listed(passed_over)}" if any(passed_over) else "no tile has a pointer"
         complain(name, Problem(pointer or "", f"there is no such tile; {there}"))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return f"{', '.join(names[:MAX_LISTED])}{more}"
 
 
 def _concerns(problem: Problem, pointer: str | None) -> bool:

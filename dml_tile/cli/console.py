@@ -53,7 +53,7 @@ def complain(source: str, problems: Sequence[Problem]) -> None:
 
     for problem in problems:
         where = place_of(source, problem.pointer, problem.position)
-        print_stderr(f"dml-tile: {printable(where)}: {printable(problem.reason)}")
+        print_stderr(f"dml-tile: {printable(where)}: {printable(problem.message)}")
 
 
 def print_stderr(line: str) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from dml_tile.errors import InputError
 from dml_tile.files.urls import Url
+from dml_tile.files.whole import open_without_waiting
 
 if TYPE_CHECKING:  # most checks walk no folder
     from pathspec import GitIgnoreSpec
@@ -22,10 +23,14 @@ SERVERS_VARIABLES: Final = ("GITHUB_WORKSPACE", "BUILD_SOURCESDIRECTORY", "CI_PR
 
 GITIGNORE: Final = ".gitignore"
 MAX_GITIGNORE_BYTES: Final = 2**15
-"""The part of a .gitignore file that is read."""
+MAX_PATTERNS: Final = 1000
+"""The lines of a .gitignore file that are read."""
 
 MAX_STARS: Final = 3
 """The stars in a name, and the ``**``, of a pattern that counts: with more, pathspec takes seconds for a long name."""
+
+Ignores: TypeAlias = "tuple[tuple[str, GitIgnoreSpec], ...]"
+"""The .gitignore files that hold in a folder, the nearest last, each with its folder's absolute path."""
 
 
 def repository_root(names: Iterable[str] = ()) -> str:
@@ -86,53 +91,41 @@ def _without_device_prefix(name: str) -> str:
     return f"\\\\{rest[4:]}" if rest[:4].upper() == "UNC\\" else rest
 
 
-@dataclass(frozen=True, slots=True)
-class GitIgnores:
-    """The .gitignore files that hold in a folder, the nearest last, each with its folder's absolute path."""
+def ignores_above(folder: str) -> Ignores:
+    """Return the .gitignore files above a folder, up to its repository's root; none if they leave it out itself."""
+    path = PurePath(os.path.abspath(folder))
+    root = _root_above(str(path)) or path
+    steps = [str(step) for step in reversed((path, *path.parents)) if step.is_relative_to(root)]
+    found: Ignores = ()
+    for step in steps[:-1]:
+        found = ignores_within(step, found)
+    return () if any(is_ignored(f"{step}/", found) for step in steps[1:]) else found
 
-    specs: tuple[tuple[str, GitIgnoreSpec], ...] = ()
 
-    @classmethod
-    def above(cls, folder: str) -> Self:
-        """Return those above a folder, up to its repository's root; none if they leave the folder itself out."""
-        path = PurePath(os.path.abspath(folder))
-        root = _root_above(str(path)) or path
-        steps = [step for step in reversed((path, *path.parents)) if step.is_relative_to(root)]
-        found = cls()
-        for step in steps[:-1]:
-            found = found.within(str(step))
-        return cls() if any(found.leaves_out(f"{step}/") for step in steps[1:]) else found
+def ignores_within(folder: str, above: Ignores) -> Ignores:
+    """Return the .gitignore files that hold in a folder, by its absolute path and those above it."""
+    try:
+        with open_without_waiting(Path(folder, GITIGNORE)) as opened:
+            lines = opened.read(MAX_GITIGNORE_BYTES).decode(errors="surrogateescape").splitlines()
+    except (OSError, InputError):
+        return above
+    from pathspec import GitIgnoreSpec
 
-    def within(self, folder: str) -> Self:
-        """Return those that hold in a folder one step down, by its absolute path."""
-        try:
-            with Path(folder, GITIGNORE).open("rb") as opened:
-                lines = opened.read(MAX_GITIGNORE_BYTES).decode(errors="surrogateescape").splitlines()
-        except OSError:
-            return self
-        from pathspec import GitIgnoreSpec
+    return (*above, (folder, GitIgnoreSpec.from_lines(filter(_is_usable, lines[:MAX_PATTERNS]))))
 
-        spec = GitIgnoreSpec.from_lines(filter(_is_usable, lines))
-        return type(self)((*self.specs, (folder, spec)))
 
-    def leaves_out(self, path: str) -> bool:
-        """Return True if a file or, with a slash at the end, a folder is ignored, by its absolute path."""
-        for folder, spec in reversed(self.specs):
-            is_ignored = spec.check_file(path[len(folder) :].lstrip(os.sep)).include
-            if is_ignored is not None:
-                return is_ignored
-        return False
+def is_ignored(path: str, ignores: Ignores) -> bool:
+    """Return True if a file or, with a slash at the end, a folder is left out, by its absolute path."""
+    found = (spec.check_file(path[len(folder) :].lstrip(os.sep)).include for folder, spec in reversed(ignores))
+    return next((bool(include) for include in found if include is not None), False)
 
 
 def _is_usable(pattern: str) -> bool:
     """Return True for a pattern of few stars that is not malformed; git passes over one that is."""
     from pathspec import GitIgnoreSpec
 
-    stars = max(len(re.findall(r"\*+", name)) for name in pattern.split("/"))
-    if max(stars, pattern.count("**")) > MAX_STARS:
-        return False
+    stars = (len(re.findall(r"\*+", name)) for name in pattern.split("/"))
     try:
-        GitIgnoreSpec.from_lines([pattern])
+        return max(*stars, pattern.count("**")) <= MAX_STARS and bool(GitIgnoreSpec.from_lines([pattern]))
     except ValueError:
         return False
-    return True

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import jiter
@@ -155,7 +156,7 @@ class SourceText:
         """The comments ``dml-tile: ignore[RULE, RULE]``."""
         if b"dml-tile" not in self._content:
             return ()
-        return tuple(self._text.comments((self._line_number or 1) - 1))
+        return tuple(islice(self._text.comments((self._line_number or 1) - 1), MAX_COMMENTS))
 
     def comments_on(self, pointer: str) -> tuple[IgnoreComment, ...]:
         """Return the comments in the lines of the value at a JSON pointer; all, if it is the whole text."""
@@ -181,7 +182,9 @@ class SourceText:
 
 
 _TOKEN: Final = re.compile(rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+', re.DOTALL | re.ASCII)
-_IGNORE: Final = re.compile(r"dml-tile:[ \t]*+ignore\[([^\]\n]*+)\]")
+_IGNORE: Final = re.compile(r"dml-tile:[ \t]*+ignore\[([^\]\n]{0,200}+)\]")
+MAX_COMMENTS: Final = 100
+"""The comments of a text that silence findings: each tile of a line may meet them all."""
 _CONTAINERS_REMEMBERED: Final = 32
 
 

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final, Self
 
 from dml_tile.errors import InputError, Problem
-from dml_tile.files.repository import GITIGNORE, GitIgnores
+from dml_tile.files.repository import GITIGNORE, ignores_above, ignores_within, is_ignored
 from dml_tile.files.urls import Url, file_of
 from dml_tile.readers.descriptors import JsonDescriptor, read_source
 from dml_tile.readers.file_kinds import SAVED_MODEL, SAVED_MODEL_PARTS
@@ -180,7 +180,7 @@ def _files_below(folder: Path, walked: set[PurePath], ignores_none: bool) -> Ite
         yield str(folder)
         return
     unopened: list[Path] = []
-    left = [(folder, whole, GitIgnores() if ignores_none else GitIgnores.above(str(folder)))]
+    left = [(folder, whole, () if ignores_none else ignores_above(str(folder)))]
     while left:
         path, whole, ignores = left.pop()
         walked.add(whole)
@@ -193,11 +193,11 @@ def _files_below(folder: Path, walked: set[PurePath], ignores_none: bool) -> Ite
             if _ENVIRONMENT in files and path is not folder:
                 continue
             if GITIGNORE in files:
-                ignores = ignores.within(str(whole))
+                ignores = ignores_within(str(whole), ignores)
             folders = [name for name in folders if not (name.startswith(".") or name == "node_modules")]
-        if ignores.specs:
-            folders = [name for name in folders if not ignores.leaves_out(f"{whole / name}/")]
-            files = [name for name in files if not ignores.leaves_out(str(whole / name))]
+        if ignores:
+            folders = [name for name in folders if not is_ignored(f"{whole / name}/", ignores)]
+            files = [name for name in files if not is_ignored(str(whole / name), ignores)]
         yield from (str(path / name) for name in files if _may_have_tiles(path / name, root))
         left += [(path / name, whole / name, ignores) for name in reversed(folders)]
     yield from map(str, unopened)

@@ -112,6 +112,14 @@ class LimitedReport(AnnotationReport):
     def line(self, annotation: Annotation) -> str:
         """Return the line from which the server makes an annotation."""
 
+    def _place(self, annotation: Annotation, *names: str) -> dict[str, str]:
+        """Return the path, line and column under these names; none of standard input."""
+        if annotation.source == _NO_SOURCE:
+            return {}
+        position = annotation.position
+        values = [self._options.path(annotation.source), *((position.line, position.column) if position else ())]
+        return dict(zip(names, map(str, values), strict=False))
+
     def _shown(self, severity: Severity, kept: Sequence[Annotation]) -> Iterator[Annotation]:
         count = self._counts[severity]
         if count <= MAX_SHOWN:
@@ -136,17 +144,12 @@ class AzureReport(LimitedReport):
 
     def line(self, annotation: Annotation) -> str:
         """Return a logging command, or the text of a note."""
-        path = self._options.path(annotation.source)
+        place = self._place(annotation, "sourcepath", "linenumber", "columnnumber")
         if annotation.severity not in _TYPES:
-            where = "" if path == _NO_SOURCE else f"{printable_line_start(path)}: "
+            where = f"{printable_line_start(place['sourcepath'])}: " if place else ""
             return "{}{}: {}\n".format(where, annotation.severity, annotation.text.replace("\n", "; "))
-        properties: dict[str, object] = {"type": _TYPES[annotation.severity]}
-        if path != _NO_SOURCE:
-            properties["sourcepath"] = path
-            if position := annotation.position:
-                properties |= {"linenumber": position.line, "columnnumber": position.column}
-        properties["code"] = annotation.rule
-        listed = "".join(f"{name}={_azure_property(str(value))};" for name, value in properties.items())
+        properties = {"type": _TYPES[annotation.severity], **place, "code": annotation.rule}
+        listed = "".join(f"{name}={_azure_property(value)};" for name, value in properties.items())
         return f"##vso[task.logissue {listed}]{_azure_escaped(annotation.text)}\n"
 
 
@@ -166,13 +169,8 @@ class GithubReport(LimitedReport):
 
     def line(self, annotation: Annotation) -> str:
         """Return a workflow command."""
-        properties: dict[str, object] = {}
-        if annotation.source != _NO_SOURCE:
-            properties["file"] = self._options.path(annotation.source)
-            if position := annotation.position:
-                properties |= {"line": position.line, "col": position.column}
-        properties["title"] = annotation.rule
-        listed = ",".join(f"{name}={_github_property(str(value))}" for name, value in properties.items())
+        properties = {**self._place(annotation, "file", "line", "col"), "title": annotation.rule}
+        listed = ",".join(f"{name}={_github_property(value)}" for name, value in properties.items())
         return f"::{_COMMANDS[annotation.severity]} {listed}::{_github_escaped(annotation.text)}\n"
 
 

@@ -87,7 +87,6 @@ class ErrorRecord(_Record):
 
     source: str = Field(description="The file; - is standard input.")
     pointer: str = Field(description="The JSON pointer of the unreadable part; empty for the whole.")
-    also: tuple[str, ...] = Field(default=(), description="The pointers of other parts with the same message.")
     message: str
     line: Line = Field(default=None, description="Where the part begins, or where the file is no JSON.")
     column: Line = Field(default=None, description="In that line, in code points.")
@@ -182,7 +181,6 @@ def error_record(source: str, problem: Problem) -> ErrorRecord:
     return ErrorRecord(
         source=escaped_name(source),
         pointer=problem.pointer,
-        also=problem.also,
         message=problem.message,
         line=position.line if position else None,
         column=position.column if position else None,

@@ -58,7 +58,7 @@ class JunitReport(Report):
 
     def add_problem(self, source: str, problem: Problem) -> None:
         """Take a part of a source that cannot be read."""
-        error = _element("error", printable(str(problem)), type=UNREADABLE, message=problem.reason)
+        error = _element("error", printable(str(problem)), type=UNREADABLE, message=problem.message)
         self._suite_of(source).add(problem.pointer or "reading", problem.position, error, "errors")
 
     def end(self, sources: Sequence[SourceSummary]) -> None:

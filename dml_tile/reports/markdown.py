@@ -73,7 +73,7 @@ def _table_row(cells: Sequence[str]) -> str:
 
 def _problem(source: str, problem: Problem) -> str:
     where = place_of(source, problem.pointer, problem.position)
-    return f"- **{_escaped(clipped(where))}** cannot be read: {_escaped(clipped(problem.reason))}"
+    return f"- **{_escaped(clipped(where))}** cannot be read: {_escaped(clipped(problem.message))}"
 
 
 def _details(row: TileRow) -> Iterator[str]:

@@ -174,7 +174,7 @@ def rule_table(overview: Overview) -> Iterator[Markup]:
 
 def _problem(source: str, problem: Problem) -> Markup:
     where = place_of(source, problem.pointer, problem.position)
-    return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.reason)))
+    return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.message)))
 
 
 def _model(model: SourceSummary) -> Markup:

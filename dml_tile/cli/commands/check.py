@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from dml_tile.checks.baseline import Entry
     from dml_tile.checks.file_check import SourceSummary
-    from dml_tile.cli.config import Config
+    from dml_tile.checks.silences import FileIgnore
 
 MAX_LISTED_ENTRIES: Final = 10
 """The entries of a baseline that a message lists."""
@@ -286,7 +286,7 @@ def check(
             with replaced(writer.file) as replacing:
                 replacing.write(writer.text)
     _report_missing(known_file, missing, "taken out" if prune else "no longer occurs")
-    _report_unmet(sources, config, is_whole=not files)
+    _report_unmet(sources, config.file, file_check.file_ignores, is_whole=not files)
     is_unchecked = not status.problems and not any(source.tiles for source in sources)
     if unknown := _unknown_dimension(dims, sources):
         status.complain("--dim", Problem("", unknown))
@@ -307,21 +307,29 @@ def _report_missing(file: str, missing: Sequence[Entry], what: str) -> None:
     complain(file, problems)
 
 
-def _report_unmet(sources: Sequence[SourceSummary], config: Config, *, is_whole: bool) -> None:
+def _report_unmet(
+    sources: Sequence[SourceSummary], file: str, ignores: Sequence[FileIgnore], *, is_whole: bool
+) -> None:
     """Report which comments and per-file-ignores silence nothing; they fail nothing.
 
     Unless the ``is_whole`` project was checked, patterns that match none of the files are passed over.
     """
+    from dml_tile.checks.silences import FileIgnore, Silence
+
+    matching = set[Silence]()
+    met = set[Silence]()
     for source in sources:
-        complain(source.name, source.unmet)
-    met: dict[tuple[int, str], bool] = {}
-    for source in sources:
-        for key, is_met in source.file_ignores.items():
-            met[key] = met.get(key, False) or is_met
-    for i, (pattern, rules) in enumerate(config.settings.per_file_ignores.items()):
-        unmet = [rule for rule in rules if not met.get((i, rule), not is_whole)]
+        for silence, is_met in source.silences.items():
+            (met if is_met else matching).add(silence)
+            if not (is_met or isinstance(silence.source, FileIgnore)):
+                complain(
+                    source.name, [Problem("", f"ignore[{silence.rule}] silences nothing", silence.source.position)]
+                )
+    for ignore in ignores:
+        unmet = {Silence(rule, ignore): rule for rule in ignore.rules if is_whole or Silence(rule, ignore) in matching}
+        rules = [rule for silence, rule in unmet.items() if silence not in met]
         complain(
-            config.file, [Problem("", f"per-file-ignores: {pattern!r}: {rule} silences nothing") for rule in unmet]
+            file, [Problem("", f"per-file-ignores: {ignore.pattern!r}: {rule} silences nothing") for rule in rules]
         )
 
 

@@ -99,8 +99,8 @@ def _lowered(
 
 def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> None:
     """Print a DxDispatch model of the only tile."""
+    from dml_tile.checks.files import listed
     from dml_tile.emit.lowering import lowering_model
-    from dml_tile.text import listed
 
     if len(tiles) > 1:
         there = listed([tile.pointer for tile in tiles])

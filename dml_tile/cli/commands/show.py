@@ -89,9 +89,10 @@ def _print_drawings(chosen: ChosenTiles, target: Target, status: ExitStatus) -> 
     """Draw the tiles of a file or folder, with their findings at a target, on standard output."""
     from rich.text import Text
 
+    from dml_tile.checks.files import listed
     from dml_tile.pictures.terminal import picture_lines
     from dml_tile.reports.text import Line, print_lines
-    from dml_tile.text import listed, printable
+    from dml_tile.text import printable
 
     console = console_of()
     not_drawn: list[str] = []
@@ -108,11 +109,11 @@ def _print_drawings(chosen: ChosenTiles, target: Target, status: ExitStatus) -> 
 
 def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, status: ExitStatus) -> None:
     """Draw the only tile of a file into ``image``, whose suffix is one of ``IMAGES``; whole, or not at all."""
+    from dml_tile.checks.files import listed
     from dml_tile.pictures.picture import picture_html
     from dml_tile.pictures.svg import picture_svg
     from dml_tile.pictures.terminal import undrawn_lines
     from dml_tile.reports.text import print_lines
-    from dml_tile.text import listed
 
     drawings = list(_drawings(chosen, target, status))
     if len(drawings) > 1:
