@@ -101,7 +101,10 @@ def _desc(case: Case) -> TileOperatorDesc:
 
 
 def numpy_tile(case: Case) -> Ready | None:
-    if case.shape.output_strides is not None:
+    is_kept_in_its_order = set(case.shape.repeats) == {1} and case.shape.strides is not None
+    if (
+        case.shape.output_strides is not None or is_kept_in_its_order
+    ):  # without repeats, its copy lies as its input does
         return None
     array, repeats = case.input, case.shape.repeats
     return Ready(lambda: np.tile(array, repeats), fills=False)

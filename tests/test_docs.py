@@ -30,6 +30,7 @@ from docs.generator.api_page import TASKS
 from docs.generator.call_examples import PREPARED
 from docs.generator.examples import document_findings, example_pairs, findings_of
 from docs.generator.images import DRAWN, drawn
+from docs.generator.plan_picture import plan_picture
 from docs.generator.speed_plot import speed_plot
 from docs.generator.terse import terse_json
 from tests.helpers.model_process import ModelProcess
@@ -79,6 +80,13 @@ def test_the_plot_is_of_the_table() -> None:
     )
     with pytest.raises(ValueError, match="no table"):
         speed_plot("no rows")
+
+
+def test_the_picture_of_a_plan_shows_what_its_steps_write() -> None:
+    picture = (DOCS / "images" / "plan.svg").read_text("utf-8")
+    assert plan_picture() == picture, "run `python -m docs.generate`"
+    runs = re.findall(r'class="run (\w+)"', picture)
+    assert runs == ["first", "second"] + (["first"] * 5 + ["second"] * 5) * 9
 
 
 def test_each_image_is_shown_with_a_text_that_describes_it() -> None:

@@ -1,4 +1,4 @@
-"""The images of the documentation: tiles as ``dml-tile show`` draws them, a plot, and the report page in a browser."""
+"""The images of the documentation: tiles as ``dml-tile show`` draws them, plots, and the report page in a browser."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Final
 from typer.testing import CliRunner
 
 from dml_tile.cli.app import app
+from docs.generator.plan_picture import plan_picture
 from docs.generator.speed_plot import speed_plot
 
 DRAWN: Final = {f"{name}.svg": f"examples/{name}.json" for name in ("strided", "broadcast", "overlap")}
@@ -35,6 +36,7 @@ def write_images(folder: Path) -> None:
         (folder / name).write_text(drawn(source), "utf-8")
     plot = speed_plot((folder.parent / "speed.md").read_text("utf-8"))
     (folder / "speed.svg").write_text(plot, "utf-8")
+    (folder / "plan.svg").write_text(plan_picture(), "utf-8")
     if browser := shutil.which("chromium"):
         _write_report(browser, folder / _REPORT)
 
