@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pytest
 
 from dml_tile.dxdispatch.fields import model_findings
@@ -39,12 +40,14 @@ def bound(**bindings: Any) -> Json:
 
 
 EIGHT_BITS: Final = values(65, 200, 0, 66, data_type="UINT8")
+ONNX: Final = {"net": {"type": "Onnx", "sourcePath": "x"}}
 GEMM: Final = {"gemm": {"type": "GEMM", "desc": {"ATensor": 1}}}
 READ_AND_NOT_USED: Final = {"name": "In", "format": "DXGI_FORMAT_R32_FLOAT", "shape": [2], "counter": "In"}
 
 RUN: Final = ("run",)
 AS_DXDISPATCH: Final = ("run", "--dxdispatch-output")
 CHECK: Final = ("check",)
+EMIT: Final = ("emit", "--lang", "json")
 TILED: Final = "Resource 'Out': 1, 2, 1, 2\n"
 
 # The first cell of a line of the table: a text or a model, the arguments of a command, and what it prints or complains.
@@ -124,16 +127,46 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
     ],
     "other operators, shaders, ONNX models": [
         (model(dispatchables=GEMM, commands=[]), CHECK, "gemm: not checked"),
-        (model(dispatchables={"net": {"type": "Onnx", "sourcePath": "x"}}, commands=[]), CHECK, "net: not ch"),
+        (model(dispatchables=ONNX, commands=[]), CHECK, "net: not ch"),
         (model(dispatchables=GEMM, commands=[]), RUN, "note[DML-OPERATOR-not-a-tile]"),
     ],
     "fields of other operators": [(model(dispatchables=GEMM, commands=[]), CHECK, "gemm: not checked")],
     '`"deferred"` resources': [
         (with_input({"initialValues": "deferred", "sizeInBytes": None}), CHECK, "made by ONNX models only"),
+        (model(resources={"Y": {"initialValues": "deferred"}}, dispatchables=ONNX, commands=[]), CHECK, "net: not ch"),
     ],
     "several resources for one tensor": [
         (bound(InputTensor=["In", "In"]), CHECK, "2 resources are bound; a tensor takes one"),
         (bound(BTensor=["In", "In"]), RUN, TILED),
+    ],
+    "an empty list of resources for a tensor": [
+        (bound(InputTensor=[]), CHECK, "tile: accepted at 6_4"),
+        (bound(InputTensor=[]), RUN, "commands/0/bindings/InputTensor: no resource is bound; a tensor takes one"),
+        (with_tile(OWNED | {"bindings": {"InputTensor": []}}), RUN, "tile/bindings/InputTensor: no resource is bound"),
+        (with_tile(tile() | {"bindings": {"OutputTensor": []}}), RUN, TILED),
+    ],
+    '`"DimensionCount": 0` with sizes': [
+        (with_tile(tile(input={"DimensionCount": 0, "Sizes": [6, 5]})), EMIT, '"TotalTensorSizeInBytes": 24,'),
+        (with_tile(tile(input={"DimensionCount": 0, "Sizes": [6], "Strides": [9]})), EMIT,
+         '"TotalTensorSizeInBytes": 4,'),
+        (with_tile(tile(input={"DimensionCount": 0, "Sizes": [9], "DataType": "UINT4"})), EMIT,
+         '"TotalTensorSizeInBytes": 8,'),
+    ],
+    ".npy in Fortran order": [(printing(source("fortran.npy")), RUN, "its values are in Fortran order")],
+    ".npy of big-endian values": [(printing(source("big.npy")), RUN, "holds >f4, in the other byte order")],
+    ".npy of bool": [
+        (printing(source("bool.npy", "INT8")), RUN, "Resource 'R': 0, 1\n"),
+        (printing(source("bool.npy", "UINT8")), RUN, "holds INT8, but initialValuesDataType is"),
+    ],
+    ".npy of format 3.0": [(printing(source("three.npy")), RUN, "Resource 'R': 0, 1\n")],
+    ".npy with fewer bytes than its header promises": [
+        (printing(source("short.npy")), RUN, "promises 16 bytes of values, but it has 15"),
+    ],
+    ".npy with bytes after the array": [
+        (printing(source("long.npy")), RUN, "promises 16 bytes of values, but it has 17"),
+    ],
+    ".npy of a type that DirectML lacks": [
+        (printing(source("complex.npy", "FLOAT32")), RUN, "holds complex64, which is no tensor data type"),
     ],
     "a key that appears twice": [
         ('{"resources": {}, "resources": {}, "dispatchables": {}, "commands": []}', CHECK, "appears twice"),
@@ -149,6 +182,24 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
 }  # fmt: skip
 
 
+PASSING: Final = ("note[DML-DXDISPATCH", "not ch", "ignored", "binds", "when it", ": accepted", "TotalTensorSize")
+"""What is expected of models that are taken, besides what they print."""
+
+
+def write_arrays(folder: Path) -> None:
+    """Write .npy files of [0, 1], each with what its name says."""
+    plain = np.arange(2, dtype=np.float64)
+    arrays = {"fortran": np.zeros((2, 2), order="F"), "big": plain.astype(">f4"), "bool": plain.astype(np.bool_),
+              "complex": plain.astype(np.complex64), "plain": plain}  # fmt: skip
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+    contents = (folder / "plain.npy").read_bytes()
+    (folder / "short.npy").write_bytes(contents[:-1])
+    (folder / "long.npy").write_bytes(contents + b"\0")
+    with (folder / "three.npy").open("wb") as file:
+        np.lib.format.write_array(file, plain, version=(3, 0))
+
+
 @pytest.mark.parametrize(
     ("source", "command", "expected"),
     [case for cases in FORMS.values() for case in cases],
@@ -160,13 +211,14 @@ def test_a_form_is_taken_as_the_page_says(
     text = source if isinstance(source, str) else json.dumps(source)
     (tmp_path / "m.json").write_bytes(text.encode(errors="surrogateescape"))
     (tmp_path / "x").mkdir()
+    write_arrays(tmp_path)
     result = call(*command, "m.json")
     printed = result.stdout_bytes.decode(errors="surrogateescape")
     if expected.startswith("Resource"):
         assert (printed, result.exit_code) == (expected, 0)
     else:
         assert expected in printed + result.stderr
-        passes = any(word in expected for word in ("note[DML-DXDISPATCH", "not ch", "ignored", "binds", "when it"))
+        passes = any(word in expected for word in PASSING)
         assert (result.exit_code == 0) == passes
 
 

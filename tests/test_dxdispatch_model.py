@@ -99,7 +99,8 @@ def _tensor(tensor: TensorDesc | None) -> list[Any]:
     assert buffer is not None
     sizes, strides = list(buffer.sizes or ()), None if buffer.strides is None else list(buffer.strides)
     # where an array is too short, the parser reads on
-    is_whole = len(sizes) >= buffer.dimension_count > 0 and (strides is None or len(strides) >= buffer.dimension_count)
+    count = buffer.dimension_count
+    is_whole = len(sizes) >= max(count, 1) and (strides is None or len(strides) >= count)
     total = buffer.total_tensor_size_in_bytes if is_whole else None
     counts = [int(tensor.type), int(buffer.data_type), int(buffer.flags), buffer.dimension_count]
     return [*counts, sizes, strides, total, buffer.guaranteed_base_offset_alignment]

@@ -186,7 +186,7 @@ def test_the_target_and_the_contract_decide(run: Callable[..., str]) -> None:
 
 
 def test_files_are_read_and_written(run: Callable[..., str], tmp_path: Path) -> None:
-    np.save(tmp_path / "in.npy", np.array([[1, 2]], ">f4"))
+    np.save(tmp_path / "in.npy", np.array([[1, 2]], "<f4"))
     (tmp_path / "raw.dat").write_bytes(np.array([7, 8], np.float32).tobytes())
     data = model(
         resources={

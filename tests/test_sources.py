@@ -42,12 +42,20 @@ def test_a_name_that_is_no_folder_stands_for_itself(name: str) -> None:
         ),
         ({"readme_md": "InputTensor", "weights_bin": b""}, []),
         ({"config_json": '{"hidden_size": 8}', "truncated_json": DESCRIPTOR[:40]}, ["truncated.json"]),
+        (
+            {
+                "s_json": f'{{"$schema": "https://json-schema.org/draft/2020-12/schema", {DESCRIPTOR[1:]}',
+                "s7_json": f'{{"$schema" : "http://json-schema.org/draft-07/schema#", {DESCRIPTOR[1:]}',
+                "m_json": f'{{"$schema": "dml_operator_desc.schema.json", {DESCRIPTOR[1:]}',
+            },
+            ["m.json"],
+        ),
         ({"model_json": '{"resources": {"In": {"initialValues": []}}}'}, ["model.json"]),
         ({"pom_xml": "<project/>", "net_xml": "<?xml version='1.0'?><net/>"}, ["net.xml"]),
         ({"input_pb": b"\x08\x02\x10\x01J\x08" + bytes(8), "graph_pb": GRAPH}, ["graph.pb"]),
         ({"assets__a_onnx": b"", "variables__v_json": DESCRIPTOR}, ["assets/a.onnx", "variables/v.json"]),
     ],
-    ids=["at any depth, by name", "others", "JSON", "a model", "XML", "graphs", "what is no saved model"],
+    ids=["at any depth, by name", "others", "JSON", "schemas", "a model", "XML", "graphs", "what is no saved model"],
 )
 def test_a_folder_stands_for_what_may_have_tiles(
     tmp_path: Path, contents: dict[str, str | bytes], found: list[str]

@@ -130,8 +130,11 @@ class BufferTensorDesc(Struct):
         return {"dimension_count": len(self.sizes or ()), "total_tensor_size_in_bytes": self._worked_out_total()}
 
     def _worked_out_total(self) -> int:
-        sizes = (self.sizes or ())[: self.dimension_count]
-        return wrapping_size_in_bytes(ELEMENT_SIZES.get(self.data_type, 0), sizes, self.strides) if sizes else 0
+        # of a packed tensor, DMLCalcBufferTensorSize multiplies Sizes[0] by the others, whatever DimensionCount is
+        count = self.dimension_count if self.strides else max(self.dimension_count, 1)
+        sizes = (self.sizes or ())[:count]
+        element_size = ELEMENT_SIZES.get(self.data_type, 0)
+        return wrapping_size_in_bytes(element_size, sizes, self.strides) if self.sizes else 0
 
     if TYPE_CHECKING:
 

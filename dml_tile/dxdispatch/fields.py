@@ -11,11 +11,10 @@ from pydantic_core import PydanticCustomError
 
 from dml_tile.descriptors.spellings import JSON_DOCUMENT
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.directml.data_types import TensorDataType
 from dml_tile.dxdispatch.rules import ModelPart, PartKind, part_findings
 from dml_tile.findings import Finding
 from dml_tile.formats.json_text import Document
-from dml_tile.geometry.layout import calc_buffer_tensor_size, round_up_4
+from dml_tile.geometry.layout import round_up_4
 from dml_tile.text import json_pointer
 
 
@@ -121,10 +120,10 @@ def _known_fields_of_buffer(buffer: dict[str, Any]) -> dict[str, Any]:
 def _size_of_4_bits(buffer: dict[str, Any]) -> int:
     """Return the size of 4-bit integers as DxDispatch's helper does; that of the reference page does not know them."""
     try:
-        tensor = BufferTensorDesc.model_validate(buffer | {"DataType": "UINT8"}, context=JSON_DOCUMENT)
+        tensor = BufferTensorDesc.model_validate(buffer | {"DataType": "UINT64"}, context=JSON_DOCUMENT)
     except ValidationError:
         return 0  # the tensor itself cannot be read
-    elements = calc_buffer_tensor_size(TensorDataType.UINT64, tensor.sizes or (), tensor.strides) // 8
+    elements = tensor.total_tensor_size_in_bytes // 8
     return round_up_4((elements + 1) // 2)
 
 

@@ -22,7 +22,7 @@ from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, OperatorDesc, Til
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import ExecutionFlags, OperatorType
 from dml_tile.dxdispatch.fields import DXGI_FORMATS, JsonObject, is_dxdispatch_model, known_fields_of_tile, pick
-from dml_tile.dxdispatch.rules import TENSORS, TILE_NAMES, operator_of
+from dml_tile.dxdispatch.rules import INITIALIZED, TENSORS, TILE_NAMES, operator_of
 from dml_tile.dxdispatch.values import InitialValues, PositiveUINT
 from dml_tile.errors import InputError, Problem
 from dml_tile.input_errors import ProblemList, unreadable
@@ -271,22 +271,22 @@ def _validated_parts(values: Any, name: str, problems: ProblemList) -> dict[str 
 def _dangling_names(model: Model) -> Iterator[Problem]:
     for name, dispatchable in model.dispatchables.items():
         if isinstance(dispatchable, TileDispatchable):
-            yield from _misbound_resources(dispatchable.bindings, model, ["dispatchables", name], is_tile=True)
+            yield from _dangling_resources(dispatchable.bindings, model, ["dispatchables", name])
     for i, command in enumerate(model.commands):
         if isinstance(command, DispatchCommand):
             if command.dispatchable not in model.dispatchables:
                 yield Problem(
                     json_pointer(["commands", i, "dispatchable"]), f"no dispatchable is called {command.dispatchable!r}"
                 )
-            is_tile = isinstance(model.dispatchables.get(command.dispatchable), TileDispatchable)
-            yield from _misbound_resources(command.bindings, model, ["commands", i], is_tile=is_tile)
+            yield from _dangling_resources(command.bindings, model, ["commands", i])
         elif command.resource not in model.resources:
             yield Problem(json_pointer(["commands", i, "resource"]), f"no resource is called {command.resource!r}")
+    for pointer, count in resource_counts(model):
+        if count > 1:
+            yield Problem(pointer, f"{count} resources are bound; a tensor takes one")
 
 
-def _misbound_resources(
-    bindings: BoundSources, model: Model, steps: list[str | int], *, is_tile: bool
-) -> Iterator[Problem]:
+def _dangling_resources(bindings: BoundSources, model: Model, steps: list[str | int]) -> Iterator[Problem]:
     for point, sources in bindings.items():
         pointer = json_pointer([*steps, "bindings", point])
         for source in sources:
@@ -294,5 +294,17 @@ def _misbound_resources(
                 yield Problem(pointer, f"no resource is called {source.name!r}")
             if source.counter and source.counter not in model.resources and steps[0] == "commands":
                 yield Problem(pointer, f"no resource is called {source.counter!r}")
-        if is_tile and point in TENSORS and len(sources) != 1:
-            yield Problem(pointer, f"{len(sources)} resources are bound; a tensor takes one")
+
+
+def resource_counts(model: Model) -> Iterator[tuple[str, int]]:
+    """Yield the JSON pointer of each binding of a tile's tensor, and how many resources it names."""
+    tiles = {name: each for name, each in model.dispatchables.items() if isinstance(each, TileDispatchable)}
+    for name, tile in tiles.items():
+        yield from _counted(tile.bindings, INITIALIZED, ["dispatchables", name])
+    for i, command in enumerate(model.commands):
+        if isinstance(command, DispatchCommand) and command.dispatchable in tiles:
+            yield from _counted(command.bindings, TENSORS, ["commands", i])
+
+
+def _counted(bindings: BoundSources, points: tuple[str, ...], steps: list[str | int]) -> Iterator[tuple[str, int]]:
+    return ((json_pointer([*steps, "bindings", point]), len(bindings[point])) for point in points if point in bindings)

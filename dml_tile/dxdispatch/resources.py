@@ -16,7 +16,7 @@ from dml_tile.descriptors.spellings import JSON_DOCUMENT
 from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.dtypes import DATA_TYPES, DTYPES
-from dml_tile.dxdispatch.model import IMAGE_SUFFIXES, Resource
+from dml_tile.dxdispatch.model import IMAGE_SUFFIXES, Model, Resource
 from dml_tile.dxdispatch.values import (
     ConstantValues,
     FileValues,
@@ -36,6 +36,9 @@ from dml_tile.text import json_pointer, shown
 MAX_RESOURCE_BYTES: Final = 2**32
 """The most memory that the resources of one model may take, with the copies of them that tiles own."""
 
+_NPY_TYPES: Final = DATA_TYPES | {"bool": TensorDataType.INT8}
+"""The data types of .npy files by the names of dtypes, as DxDispatch reads them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Contents:
@@ -52,15 +55,11 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class _CheckedValues:
-    """Initial values that are known to be good: their type, their size in bytes, and a function that writes them.
-
-    ``scratch_bytes`` is the memory that writing them takes besides.
-    """
+    """Initial values that are known to be good: their type, their size in bytes, and a function that writes them."""
 
     data_type: int
     nbytes: int
     write: Callable[[Bytes], object]
-    scratch_bytes: int = 0
 
 
 def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict[str, Contents]:
@@ -70,7 +69,7 @@ def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict
     """
     values = {name: _initial_values(resource, _pointer(name), folders) for name, resource in resources.items()}
     sizes = {name: _size(resource, values[name].nbytes, _pointer(name)) for name, resource in resources.items()}
-    require_memory(sum(sizes.values()) + max((each.scratch_bytes for each in values.values()), default=0), "/resources")
+    require_memory(sum(sizes.values()), "/resources")
     return {name: _filled(values[name], sizes[name]) for name in resources}
 
 
@@ -83,10 +82,14 @@ def require_memory(needed: int, pointer: str) -> None:
         )
 
 
-def literal_problems(resources: Mapping[str, Resource]) -> Iterator[Problem]:
-    """Yield the problems of initial values written in the model itself; files are not read."""
-    for name, resource in resources.items():
-        if not isinstance(resource.initial_values, FileValues):
+def literal_problems(model: Model) -> Iterator[Problem]:
+    """Yield the problems of initial values written in the model itself; files are not read.
+
+    A deferred resource is none in a model with an ONNX dispatchable, which fills it.
+    """
+    fills = any(dispatchable.type.lower() == "onnx" for dispatchable in model.dispatchables.values())
+    for name, resource in model.resources.items():
+        if not (isinstance(resource.initial_values, FileValues) or (fills and resource.initial_values == "deferred")):
             try:
                 values = _literal_values(resource, f"{_pointer(name)}/initialValues")
                 _size(resource, values.nbytes, _pointer(name))
@@ -178,12 +181,12 @@ def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFo
             file = open_npy(path)
         except (OSError, ValueError) as error:
             raise unreadable(here, f"{name!r} cannot be read as .npy: {error}") from None
-        held = DATA_TYPES.get(file.dtype.name)
+        held = _NPY_TYPES.get(file.dtype.name)
         if held is None:
             raise unreadable(here, f"{name!r} holds {file.dtype}, which is no tensor data type")
         if data_type not in (TensorDataType.UNKNOWN, held):
             raise unreadable(here, f"{name!r} holds {held.name}, but initialValuesDataType is {_type_name(data_type)}")
-        values = _CheckedValues(held, file.nbytes, _file_reader(file.read_into, name, here), file.scratch_bytes)
+        values = _CheckedValues(held, file.nbytes, _file_reader(file.read_into, name, here))
     else:
         _dtype(data_type, f"{pointer}/initialValuesDataType")
         try:

@@ -28,11 +28,12 @@ from dml_tile.dxdispatch.model import (
     PrintCommand,
     TileDispatchable,
     WriteFileCommand,
+    resource_counts,
 )
 from dml_tile.dxdispatch.resources import Contents, allocate, require_memory
 from dml_tile.dxdispatch.rules import INITIALIZED
 from dml_tile.dxdispatch.values import VALUES_AT_ONCE, printed
-from dml_tile.errors import DmlError, RefusedModelError
+from dml_tile.errors import DmlError, InputError, Problem, RefusedModelError
 from dml_tile.execution.executor import CompiledTile, compile_tile
 from dml_tile.execution.mover import BoundTile
 from dml_tile.files.paths import AllowedFolders
@@ -82,6 +83,7 @@ def run_model(
     """
     target = resolve(target)
     _require_tiles(model, target, against, found)
+    _require_resources(model)
     memory = allocate(model.resources, folders)
     bound = _BoundTiles(model, memory, target, against)
     bounds = RunBounds(write)
@@ -112,6 +114,13 @@ def _require_tiles(model: Model, target: Target, against: Against, found: Mappin
             results[pointer] = results.get(pointer, ()) + findings
     if results:
         raise RefusedModelError(results)
+
+
+def _require_resources(model: Model) -> None:
+    """Raise InputError for bindings that are empty lists, which can be read."""
+    empty = [pointer for pointer, count in resource_counts(model) if count == 0]
+    if empty:
+        raise InputError([Problem(pointer, "no resource is bound; a tensor takes one") for pointer in empty])
 
 
 class _BoundTiles:

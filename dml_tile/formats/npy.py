@@ -25,17 +25,17 @@ _HEADER_BYTES: Final = 2**16
 _READERS: Final[dict[tuple[int, int], Callable[[io.BytesIO], Any]]] = {
     (1, 0): npy.read_array_header_1_0,
     (2, 0): npy.read_array_header_2_0,
+    (3, 0): npy.read_array_header_2_0,  # the names of fields alone are encoded otherwise
 }
 
 
 @dataclass(frozen=True, slots=True)
 class NpyFile:
-    """A .npy file that holds all values its header promises, in C or Fortran order."""
+    """A .npy file that holds the values its header promises, in C order and native byte order, and no more."""
 
     path: Path
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    fortran_order: bool
     offset: int
 
     @property
@@ -43,28 +43,16 @@ class NpyFile:
         """The size of the values."""
         return math.prod(self.shape) * self.dtype.itemsize
 
-    @property
-    def scratch_bytes(self) -> int:
-        """The memory that ``read_into`` takes while it runs, for values in Fortran order."""
-        return self.nbytes if self.fortran_order else 0
-
     def read_into(self, place: NDArray[np.uint8]) -> None:
-        """Read the values to ``nbytes`` bytes, in C order and native byte order.
+        """Read the values to ``nbytes`` bytes.
 
         Raises OSError, and ValueError if the file has changed since its header was read.
         """
-        values = np.empty(place.shape, np.uint8) if self.fortran_order else place
-        read_into(self.path, values, self.offset)
-        if not self.dtype.isnative:
-            values.view(self.dtype).byteswap(inplace=True)
-        if self.fortran_order:
-            sizes = [size for size in self.shape if size != 1]  # NumPy limits their number
-            native = self.dtype.newbyteorder("=")
-            place.view(native).reshape(sizes)[...] = values.view(native).reshape(sizes, order="F")
+        read_into(self.path, place, self.offset)
 
 
 def open_npy(path: Path) -> NpyFile:
-    """Read a file's header. Raises ValueError if it is malformed, or promises more values than the file holds."""
+    """Read a file's header. Raises ValueError if it is malformed, or the values are not those of an NpyFile."""
     with open_without_waiting(path) as stream:
         start = io.BytesIO(stream.read(_HEADER_BYTES))
     try:
@@ -72,13 +60,19 @@ def open_npy(path: Path) -> NpyFile:
             warnings.simplefilter("ignore")  # about headers written by Python 2
             shape, fortran_order, dtype = _READERS[npy.read_magic(start)](start)
     except Exception:  # of any class: NumPy's reader leaves the header to Python's parser
-        raise ValueError("it has no header of .npy format 1.0 or 2.0") from None
+        raise ValueError("it has no header of .npy format 1.0, 2.0 or 3.0") from None
     if not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError("the shape in its header is none")
     if dtype.hasobject:
         raise ValueError("it holds Python objects")
-    file = NpyFile(path, dtype, shape, fortran_order, start.tell())
+    if fortran_order:
+        raise ValueError("its values are in Fortran order; save np.ascontiguousarray(array)")
+    if not dtype.isnative:
+        raise ValueError(
+            f"it holds {dtype.str}, in the other byte order; save array.astype(array.dtype.newbyteorder('='))"
+        )
+    file = NpyFile(path, dtype, shape, start.tell())
     held = path.stat().st_size - file.offset
-    if file.nbytes > held:
+    if file.nbytes != held:
         raise ValueError(f"its header promises {file.nbytes} bytes of values, but it has {held}")
     return file

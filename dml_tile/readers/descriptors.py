@@ -231,7 +231,7 @@ def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
     from dml_tile.dxdispatch.resources import literal_problems
 
     model, problems = read_parts(document.value)
-    yield from problems or literal_problems(model.resources)
+    yield from problems or literal_problems(model)
     parts = dict(model_parts(document))
     for name, dispatchable in model.dispatchables.items():
         pointer = json_pointer(["dispatchables", name])

@@ -40,6 +40,9 @@ _KINDS: Final = {
         re.compile(rb'"(InputTensor|input_tensor|dispatchables|initialValues)"\s*(:|\Z)'),
     ),
 }
+_JSON_SCHEMA: Final = re.compile(rb'"\$schema"\s*:\s*"https?://json-schema\.org/')
+"""What a JSON Schema says of itself; the schema of a model has a model's keys too."""
+
 _BEGINNING: Final = 2**16
 _ENVIRONMENT: Final = "pyvenv.cfg"
 """Lies in the folder of a virtual environment."""
@@ -117,8 +120,8 @@ def expanded(name: str, walked: set[PurePath] | None = None, *, ignores_none: bo
     """Yield a file itself; for a folder, the files at any depth that may have tiles, ordered by name; so of URLs.
 
     A TensorFlow SavedModel's folder is one source, its saved_model.pb; other models next to that are sources too. Skips
-    links that leave the folder or lead nowhere, and XML, JSON and .pb files of other kinds; unless ``ignores_none``,
-    also what .gitignore files name, hidden folders, node_modules and virtual environments.
+    links that leave the folder or lead nowhere, JSON Schemas, and XML, JSON and .pb files of other kinds; unless
+    ``ignores_none``, also what .gitignore files name, hidden folders, node_modules and virtual environments.
     Yields files and folders that cannot be opened, so that their reader reports why. Adds absolute paths of folders to
     ``walked``.
     Raises InputError for a URL whose store cannot be looked into.
@@ -160,7 +163,7 @@ def _remote_may_have_tiles(remote: RemoteFiles, url: Url, path: PurePosixPath) -
     if suffix not in _KINDS or path.name == SAVED_MODEL:
         return suffix in MODEL_SUFFIXES
     try:
-        return _KINDS[suffix].search(remote.beginning(url, _BEGINNING)) is not None
+        return _is_of_kind(suffix, remote.beginning(url, _BEGINNING))
     except InputError:
         return True
 
@@ -227,4 +230,8 @@ def _may_have_tiles(file: Path, root: Path) -> bool:
             beginning = opened.read(_BEGINNING)
     except OSError as error:
         return error.errno not in _LEADS_NOWHERE
-    return _KINDS[suffix].search(beginning) is not None
+    return _is_of_kind(suffix, beginning)
+
+
+def _is_of_kind(suffix: str, beginning: bytes) -> bool:
+    return _KINDS[suffix].search(beginning) is not None and _JSON_SCHEMA.search(beginning) is None
