@@ -142,6 +142,12 @@ def test_cpp_has_any_value_that_a_field_can_hold(desc: Descriptor, line: str) ->
     assert line in cpp_text(desc, "tile")
 
 
+@pytest.mark.parametrize("name", ["1x", "", "a b", "naïve", "a::b"])
+def test_a_name_that_is_no_identifier_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"^'{name}' is no identifier; write letters, digits and _"):
+        cpp_text(GOOD, name)
+
+
 @pytest.mark.parametrize("language", ["cpp", "python"])
 def test_names_from_files_stay_within_their_lines(language: LanguageName) -> None:
     text = "".join(source_text(language, SOURCE, DESCRIBED))
@@ -221,6 +227,48 @@ def test_a_file_of_cpp_says_where_each_comes_from() -> None:
     lines = emit("--format", "cpp", "-", stdin=[TILE, TILE]).stdout.splitlines()
     assert lines[:3] == ["#include <DirectML.h>", "", "// -#/0:"]
     assert [line for line in lines if line.startswith("//")] == ["// -#/0:", "// -#/1:"]
+
+
+@pytest.mark.parametrize(
+    ("stdin", "name", "names"),
+    [
+        (TILE, "halves", ["halves"]),
+        ([TILE, TILE], "halves", ["halves_0", "halves_1"]),
+        (TILE, None, ["tile"]),
+    ],
+)
+@pytest.mark.parametrize("language", ["cpp", "python"])
+def test_a_name_is_given_to_one_descriptor_and_begins_those_of_several(
+    stdin: Any, name: str | None, names: list[str], language: str
+) -> None:
+    text = emit("--lang", language, *(("--name", name) if name else ()), "-", stdin=stdin).stdout
+    assert re.findall(r"(\w+)_desc = (?:\{|dml)", text) == names
+
+
+@needs_compiler
+def test_outputs_with_names_or_namespaces_of_their_own_share_a_file(tmp_path: Path) -> None:
+    lowered = "lower", "-", "--format", "cpp", "-t", "2_0"
+    outputs = [
+        emit("--lang", "cpp", "-", *options, stdin=TILE)
+        for options in ([], ["--name", "a"], ["--namespace", "b"], ["--name", "a", "--namespace", "b::c"])
+    ] + [invoke(*lowered, *options, stdin=json.dumps(TILE)) for options in ([], ["--namespace", "d", "--name", "a"])]
+    (tmp_path / "all.cpp").write_text("".join(output.stdout for output in outputs))
+    compiled(COMPILERS[0], "-std=c++11", *WARNINGS, *stand_in_headers(), "-fsyntax-only", tmp_path / "all.cpp")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--lang", "cpp", "--name", "1x"], "--name: '1x' is no identifier"),
+        (["--lang", "cpp", "--namespace", "a::"], "--namespace: '' is no identifier"),
+        (["--lang", "json", "--name", "a"], "--name: it is for cpp and python, not json"),
+        (["--lang", "python", "--namespace", "a"], "--namespace: it is for cpp, not python"),
+    ],
+)
+def test_names_that_cannot_be_used_exit_2(options: list[str], message: str) -> None:
+    result = emit(*options, "-", stdin=TILE)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
 
 
 def test_json_lines_and_what_directml_refuses_are_printed_the_same_again() -> None:

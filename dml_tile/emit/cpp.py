@@ -1,4 +1,4 @@
-"""Writes descriptors as C++ source text; the folder of the C++ header."""
+"""Writes descriptors as C++ source text; the folders of the C++ headers."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ _INT64_MAX: Final = 2**63 - 1
 def cpp_text(desc: OperatorDesc | TileOperatorDesc | None, name: str) -> str:
     """Return C++11 for namespace or function scope, after DirectML.h; the last line defines ``NAME_operator``.
 
-    ``name`` is an identifier. An array that is shorter than its count is filled with zeros, since DirectML would read
-    past its end.
+    An array that is shorter than its count is filled with zeros, since DirectML would read past its end. Raises
+    ValueError for a name that is no identifier.
     """
+    require_identifier(name)
     return "".join(f"{line}\n" for line in _operator(desc, name))
 
 
@@ -94,6 +95,17 @@ def _enumerator(spelling: Enumerator, c_type: str, value: int) -> str:
     return written if isinstance(written, str) else f"static_cast<{c_type}>({written})"
 
 
+def require_identifier(name: str) -> None:
+    """Raise ValueError for a name that cannot begin an identifier of C++ and of Python."""
+    if not (name.isascii() and name.isidentifier()):
+        raise ValueError(f"{name!r} is no identifier; write letters, digits and _, with no digit first")
+
+
 def get_include() -> str:
     """Return the folder to give a compiler with -I, so that ``#include <dml_tile/capture.h>`` is found."""
     return str(Path(__file__).parent.parent / "include")
+
+
+def get_cmake_dir() -> str:
+    """Return the folder to give CMake as ``dml_tile_DIR``, so that ``find_package(dml_tile)`` finds the headers."""
+    return str(Path(__file__).parent.parent / "share" / "cmake" / "dml_tile")

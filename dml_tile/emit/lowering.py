@@ -9,7 +9,7 @@ from dml_tile.checks.lowerings import LoweringResult
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, described
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import TensorFlags
-from dml_tile.emit.source import Commented, commented_text
+from dml_tile.emit.source import NO_NAMES, Commented, Names, commented_text
 from dml_tile.geometry.layout import extent, round_up_4
 from dml_tile.lowering.steps import Lowering, LoweringStep
 from dml_tile.reports.wording import cost_of, place_name
@@ -46,7 +46,9 @@ def lowering_model(lowering: Lowering) -> dict[str, Any]:
     return {"resources": resources, "dispatchables": dispatchables, "commands": commands}
 
 
-def lowering_source(language: Literal["cpp", "python"], tiles: Iterable[LoweringResult]) -> Iterator[str]:
+def lowering_source(
+    language: Literal["cpp", "python"], tiles: Iterable[LoweringResult], names: Names = NO_NAMES
+) -> Iterator[str]:
     """Yield source text that builds each step of each tile that has a lowering, in parts.
 
     Comments say which buffers each step reads and writes, and how much scratch memory the steps take.
@@ -57,7 +59,7 @@ def lowering_source(language: Literal["cpp", "python"], tiles: Iterable[Lowering
         if tile.lowering
         for i, (name, step) in enumerate(_named(tile.lowering.steps))
     ]
-    yield from commented_text(language, parts)
+    yield from commented_text(language, parts, names)
 
 
 def _named(steps: Sequence[LoweringStep]) -> Iterator[tuple[str, LoweringStep]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Final, Literal, NamedTuple
 
@@ -52,7 +52,19 @@ LanguageName = Literal["cpp", "json", "python"]
 MAX_NAME_LENGTH: Final = 40
 
 
-def source_text(language: LanguageName, source: str, described: Sequence[JsonDescriptor]) -> Iterator[str]:
+class Names(NamedTuple):
+    """The name of a lone descriptor, with which those of several begin, and the C++ namespace, as ``app::tiles``."""
+
+    first: str = ""
+    namespace: str = ""
+
+
+NO_NAMES: Final = Names()
+
+
+def source_text(
+    language: LanguageName, source: str, described: Sequence[JsonDescriptor], names: Names = NO_NAMES
+) -> Iterator[str]:
     """Yield a file that builds each descriptor of a source, in parts; comments name where each comes from.
 
     In C++ each has variables ``NAME_desc`` (a DML_TILE_OPERATOR_DESC) and ``NAME_operator`` (a DML_OPERATOR_DESC), in
@@ -67,6 +79,7 @@ def source_text(language: LanguageName, source: str, described: Sequence[JsonDes
             Commented(part.pointer, part.desc, (f"{source}#{part.pointer}" if part.pointer else source,))
             for part in described
         ],
+        names,
     )
 
 
@@ -78,13 +91,18 @@ class Commented(NamedTuple):
     comments: tuple[str, ...]
 
 
-def commented_text(language: Literal["cpp", "python"], parts: Sequence[Commented]) -> Iterator[str]:
+def commented_text(
+    language: Literal["cpp", "python"], parts: Sequence[Commented], names: Names = NO_NAMES
+) -> Iterator[str]:
     """Yield a file that builds each descriptor, in parts."""
     chosen = _LANGUAGES[language]
+    namespaces = names.namespace.split("::") if names.namespace else []
     yield f"{chosen.prelude}\n"
-    for part, name in zip(parts, _names_of(part.pointer for part in parts), strict=True):
+    yield "".join(f"\nnamespace {name} {{" for name in namespaces) + ("\n" if namespaces else "")
+    for part, name in zip(parts, _names_of([part.pointer for part in parts], names.first), strict=True):
         yield "".join(f"\n{_comment_line(chosen.comment, comment)}" for comment in part.comments)
         yield f"\n{chosen.text(part.desc, name)}"
+    yield "".join(f"\n}}  // namespace {name}" for name in reversed(namespaces)) + ("\n" if namespaces else "")
 
 
 def other_operator(part: JsonDescriptor) -> str | None:
@@ -113,14 +131,17 @@ _LANGUAGES: Final = {
 }
 
 
-def _names_of(pointers: Iterable[str]) -> Iterator[str]:
-    """Yield a name for each JSON pointer, all different: its last step's letters and digits."""
+def _names_of(pointers: Sequence[str], first: str) -> Iterator[str]:
+    """Yield a name for each JSON pointer, all different: its last step's letters and digits, after ``first``."""
+    if first and len(pointers) == 1:
+        yield first
+        return
     taken = set[str]()
     repeated = Counter[str]()
     for pointer in pointers:
         step = pointer_steps(f"/{pointer}")[-1]  # of a step of a lowering, the name alone
         word = "_".join(re.findall("[A-Za-z0-9]+", step))[:MAX_NAME_LENGTH].rstrip("_")
-        base = name = word if word[:1].isalpha() else f"tile_{word}".rstrip("_")
+        base = name = word if word[:1].isalpha() and not first else f"{first or 'tile'}_{word}".rstrip("_")
         while name in taken:
             repeated[base] += 1
             name = f"{base}_{repeated[base] + 1}"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dml_tile.cli.commands.formats import print_text
-from dml_tile.cli.commands.options import named_targets, one_target
+from dml_tile.cli.commands.options import NameOption, NamespaceOption, named_targets, names_in, one_target
 from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, ExitStatus, complain
 
 
@@ -39,6 +39,8 @@ def emit(
             autocompletion=named_targets,
         ),
     ] = None,
+    name: NameOption = None,
+    namespace: NamespaceOption = None,
 ) -> None:
     """Print source text that builds each descriptor; exits with 1 if it leaves out other operators.
 
@@ -51,6 +53,7 @@ def emit(
     from dml_tile.readers.sources import is_model_file
 
     file = source_named(file)
+    names = names_in(language, name, namespace)
     if is_model_file(file):
         complain(file, [Problem("", "emit reads JSON; `dml-tile lower --format cpp` builds the tiles of models")])
         raise typer.Exit(UNREADABLE)
@@ -77,8 +80,8 @@ def emit(
         status = ExitStatus()
         if left_out:
             status.count_findings()
-        print_steps(language.value, [lower_part(file, part, target) for part in described], status)
+        print_steps(language.value, [lower_part(file, part, target) for part in described], status, names)
         raise typer.Exit(status.code)
-    for text in source_text(language.value, file, described):
+    for text in source_text(language.value, file, described, names):
         print_text(text)
     raise typer.Exit(FINDINGS if left_out else CLEAN)

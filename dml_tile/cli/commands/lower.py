@@ -14,8 +14,11 @@ from dml_tile.cli.commands.options import (
     DimsOption,
     InferOption,
     InputShapesOption,
+    NameOption,
+    NamespaceOption,
     TargetsOption,
     known_shapes,
+    names_in,
     one_target,
 )
 from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from dml_tile.checks.files import ChosenTiles
     from dml_tile.checks.lowerings import LoweringResult
     from dml_tile.directml.targets import Target
+    from dml_tile.emit.source import Names
     from dml_tile.lowering.lower import LoweringOptions
 
 
@@ -59,6 +63,8 @@ def lower(
     max_steps: Annotated[
         int, typer.Option("--max-steps", min=1, metavar="COUNT", help="Report a tile that takes more tiles than these.")
     ] = MAX_STEPS,
+    name: NameOption = None,
+    namespace: NamespaceOption = None,
     dims: DimsOption = None,
     input_shapes: InputShapesOption = None,
     infer: InferOption = None,
@@ -70,6 +76,7 @@ def lower(
     from dml_tile.reports.lowering import print_lowered
 
     target = one_target(targets, "tiles are lowered for one target")
+    names = names_in(output_format, name, namespace)
     status = ExitStatus()
     file = source_named(file)
     chosen = chosen_tiles(file, known_shapes(dims, input_shapes, infer), pointer, status.complain)
@@ -81,7 +88,7 @@ def lower(
     elif form == "json":
         _print_model(file, list(tiles), status)
     else:
-        print_steps(form, list(tiles), status)
+        print_steps(form, list(tiles), status, names)
     raise typer.Exit(status.code)
 
 
@@ -111,7 +118,9 @@ def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> 
         print_text(f"{json.dumps(lowering_model(tile.lowering), indent=2)}\n")
 
 
-def print_steps(language: Literal["cpp", "json", "python"], tiles: list[LoweringResult], status: ExitStatus) -> None:
+def print_steps(
+    language: Literal["cpp", "json", "python"], tiles: list[LoweringResult], status: ExitStatus, names: Names
+) -> None:
     """Print source text, or JSON, that builds the steps of all tiles that have a lowering."""
     from dml_tile.emit.lowering import lowering_source
     from dml_tile.emit.source import json_text
@@ -122,7 +131,7 @@ def print_steps(language: Literal["cpp", "json", "python"], tiles: list[Lowering
         if descs:
             print_text(json_text(descs))
     elif lowerings:
-        for text in lowering_source(language, lowerings):
+        for text in lowering_source(language, lowerings, names):
             print_text(text)
 
 

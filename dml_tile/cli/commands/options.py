@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dml_tile.checks.catalogue import Selection
     from dml_tile.cli.config import Config
     from dml_tile.directml.targets import Target
+    from dml_tile.emit.source import Names
     from dml_tile.readers.model_tile import KnownShapes
 
 
@@ -73,6 +74,15 @@ TargetsOption = Annotated[
         f"several, also as 4_1,5_0. By default that of DML_TILE_TARGET, or {DEFAULT_TARGET}.",
         autocompletion=named_targets,
     ),
+]
+NameOption = Annotated[
+    str | None,
+    typer.Option(
+        "--name", metavar="NAME", help="A lone descriptor's name in C++ or Python; those of several begin so."
+    ),
+]
+NamespaceOption = Annotated[
+    str | None, typer.Option("--namespace", metavar="NAMESPACE", help="The namespace of C++, such as app::tiles.")
 ]
 DimsOption = Annotated[
     list[str] | None, typer.Option("--dim", metavar="NAME=SIZE", help="The size of a named dimension of ONNX models.")
@@ -254,3 +264,21 @@ def setting_lines(context: typer.Context, config: Config, in_force: Mapping[str,
         origin = "option" if given else variable or config.origin(key)
         value = in_force.get(key) or given or setting or ()
         yield f"{key} = {json.dumps(value)}  # {origin}\n"
+
+
+def names_in(language: str, name: str | None, namespace: str | None) -> Names:
+    """Return the names of emitted source text. Raises typer.BadParameter."""
+    from dml_tile.emit.cpp import require_identifier
+    from dml_tile.emit.source import Names
+
+    for option, value, languages in ("--name", name, ("cpp", "python")), ("--namespace", namespace, ("cpp",)):
+        if value is None:
+            continue
+        if language not in languages:
+            raise typer.BadParameter(f"it is for {' and '.join(languages)}, not {language}", param_hint=option)
+        try:
+            for identifier in value.split("::") if option == "--namespace" else [value]:
+                require_identifier(identifier)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint=option) from None
+    return Names(name or "", namespace or "")
