@@ -19,62 +19,54 @@ from dml_tile.readers.descriptors import JsonDescriptor, read_source
 from tests.helpers.compilers import (
     COMPILERS,
     CPP_TESTS,
+    HEADER_WARNINGS,
     STANDARDS,
-    WARNINGS,
     compiled,
     needs_compiler,
     needs_real_headers,
     real_headers,
+    require_sanitizers,
     stand_in_headers,
 )
 
 SOURCE: Final = CPP_TESTS / "capture_random.cpp"
+DESTINATIONS: Final = CPP_TESTS / "destinations.cpp"
 SHORT, LONG = 500, 20_000
 pytestmark = [pytest.mark.long, needs_compiler]
-
-USES: Final = """\
-#include <dml_tile/capture.h>
-
-template <class Interface>
-struct Pointer  // as ComPtr is one
-{
-    Interface* held;
-    Interface* operator->() const { return held; }
-    explicit operator bool() const { return held != nullptr; }
-};
-
-struct Device
-{
-    HRESULT CheckFeatureSupport(DML_FEATURE, UINT, const void*, UINT, void*) { return 0; }
-};
-
-bool use(const DML_OPERATOR_DESC& desc, HRESULT hr, Device* device, Pointer<Device> smart)
-{
-    int lines = 0;
-    const auto count = [&lines](const char*, std::size_t) { ++lines; };
-    return dml_tile::capture("tiles.jsonl", desc, hr, device) && dml_tile::capture("tiles.jsonl", &desc, hr, smart) &&
-           dml_tile::capture("tiles.jsonl", desc, hr) && dml_tile::capture("tiles.jsonl", desc, hr, nullptr) &&
-           dml_tile::capture(count, desc, hr, device) && dml_tile::capture(count, nullptr, hr) && lines == 2;
-}
-"""
-
-
-REAL_USE: Final = """\
-#include <dml_tile/capture.h>
-bool use(IDMLDevice* device, const DML_OPERATOR_DESC& desc, HRESULT hr)
-{ return dml_tile::capture("tiles.jsonl", desc, hr, device); }
-"""
 
 
 @pytest.mark.parametrize("standard", STANDARDS)
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("headers", ["stand-in", pytest.param("real", marks=needs_real_headers)])
-def test_it_compiles_without_a_warning(headers: str, compiler: str, standard: str, tmp_path: Path) -> None:
-    source = tmp_path / "uses.cpp"
-    source.write_text(USES if headers == "stand-in" else REAL_USE)
+def test_the_headers_compile_without_a_warning(headers: str, compiler: str, standard: str) -> None:
     folders = stand_in_headers() if headers == "stand-in" else real_headers()
-    for options in ([], ["-fno-exceptions"]):
-        compiled(compiler, f"-std={standard}", *WARNINGS, *folders, "-fsyntax-only", *options, source)
+    for options in ([], ["-fno-exceptions", "-fno-rtti"], ["-DDML_TARGET_VERSION=0x1000"]):
+        compiled(
+            compiler, f"-std={standard}", *HEADER_WARNINGS, *folders, "-fsyntax-only", *options, CPP_TESTS / "uses.cpp"
+        )
+
+
+@pytest.mark.parametrize("standard", ["c++11", "c++17"])
+def test_lines_go_to_files_of_any_name_and_to_functions(tmp_path: Path, standard: str) -> None:
+    program = tmp_path / "program"
+    compiled(COMPILERS[0], f"-std={standard}", *HEADER_WARNINGS, *stand_in_headers(), DESTINATIONS, "-o", program)
+    subprocess.run([program, tmp_path], check=True, timeout=60)
+    line = '{"dml_tile_capture":1,"hresult":null,"feature_level":null,"operator":{"Type":70,"Desc":null}}'
+    returned = line.replace("null", '"0x00000000"', 1)
+    lines = (tmp_path / "lines.jsonl").read_text().splitlines()
+    assert lines == [line, line, returned, line, line, returned.replace('0000"', '0001"', 1), line, line]
+    assert (tmp_path / "torn.jsonl").read_text().splitlines() == ['{"dml_tile_capture":1,"hres', returned, returned]
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("to", ["7", "desc", "std::string().begin()"])
+def test_another_destination_is_refused_with_a_sentence(tmp_path: Path, compiler: str, to: str) -> None:
+    wrong = f"bool wrong(const DML_OPERATOR_DESC& desc) {{ return dml_tile::capture({to}, desc); }}\n"
+    (tmp_path / "wrong.cpp").write_text(f"#include <dml_tile/capture.h>\n#include <string>\n{wrong}")
+    command: list[str | Path] = [compiler, "-std=c++11", *stand_in_headers(), "-fsyntax-only", tmp_path / "wrong.cpp"]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "dml_tile::capture takes the name of a file, as const char*" in refused.stderr
+    assert refused.stderr.count("error:") == 1
 
 
 def lines_of(program: Path, file: Path, count: int) -> dict[int, JsonDescriptor]:
@@ -108,8 +100,8 @@ def build(compiler: str, output: Path, *options: str) -> None:
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_lines_hold_the_fields_in_memory(compiler: str, tmp_path: Path) -> None:
-    build(compiler, tmp_path / "program", "-std=c++11", *WARNINGS)
-    build(compiler, tmp_path / "library.so", "-std=c++11", *WARNINGS, "-shared", "-fPIC")
+    build(compiler, tmp_path / "program", "-std=c++11", *HEADER_WARNINGS)
+    build(compiler, tmp_path / "library.so", "-std=c++11", *HEADER_WARNINGS, "-shared", "-fPIC")
     found = lines_of(tmp_path / "program", tmp_path / "tiles.jsonl", SHORT)
     compare_with_memory(found, tmp_path / "library.so")
     assert sum(part.other is None and part.desc is not None for part in found.values()) > SHORT // 2
@@ -120,11 +112,8 @@ def test_lines_hold_the_fields_in_memory(compiler: str, tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_sanitizers_find_nothing_in_many_captures(compiler: str, sanitizers: str, tmp_path: Path) -> None:
-    options: list[str | Path] = [*sanitizers.split(), "-g", "-std=c++17", *stand_in_headers(), "-pthread", SOURCE]
-    command: list[str | Path] = [compiler, *options, "-o", tmp_path / "program"]
-    built = subprocess.run(command, capture_output=True, text=True, check=False)
-    if built.returncode:
-        pytest.skip(f"{compiler} lacks {sanitizers}: {built.stderr[-200:]}")
+    require_sanitizers(compiler, sanitizers, tmp_path)
+    build(compiler, tmp_path / "program", *sanitizers.split(), "-g", "-std=c++17")
     build(COMPILERS[0], tmp_path / "library.so", "-std=c++17", "-shared", "-fPIC")
     found = lines_of(tmp_path / "program", tmp_path / "tiles.jsonl", LONG)
     compare_with_memory(found, tmp_path / "library.so")

@@ -151,7 +151,7 @@ class FileCheck:
 
 def _merged(parts: Iterable[DescriptorOrNode]) -> Iterator[DescriptorOrNode]:
     """Yield parts as they come, but at the end those of a capture: of equal lines the first, with their number."""
-    captured: dict[tuple[str, int, FeatureLevel | None], JsonDescriptor] = {}
+    captured: dict[tuple[str, int | None, FeatureLevel | None], JsonDescriptor] = {}
     for part in parts:
         if not isinstance(part, JsonDescriptor) or part.capture is None:
             yield part

@@ -20,6 +20,17 @@ from dml_tile.rules.check import findings_of
 
 _MARK: Final = "dml_tile_capture"
 _HEXADECIMAL: Final = re.compile("0x[0-9A-Fa-f]{1,8}")
+_OF_THE_MACHINE: Final = {
+    0x80070008,  # ERROR_NOT_ENOUGH_MEMORY
+    0x8007000E,  # E_OUTOFMEMORY
+    0x800705AF,  # ERROR_COMMITMENT_LIMIT
+    HRESULT.E_NOINTERFACE,
+    HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+    HRESULT.DXGI_ERROR_DEVICE_HUNG,
+    HRESULT.DXGI_ERROR_DEVICE_RESET,
+    HRESULT.DXGI_ERROR_DRIVER_INTERNAL_ERROR,
+}
+"""HRESULTs that say nothing about a descriptor: of lost devices, of memory, and of the interface asked for."""
 
 
 def _parse_hexadecimal(text: Any) -> Any:
@@ -34,10 +45,10 @@ def _parse_level(text: Any) -> Any:
 
 
 class CapturedLine(Record):
-    """One line; HRESULT and feature level are spelled as hexadecimal numbers."""
+    """One line; HRESULT and feature level are spelled as hexadecimal numbers, or null where there was no call."""
 
     dml_tile_capture: Literal[1]
-    hresult: Annotated[int, BeforeValidator(_parse_hexadecimal), Field(strict=True, ge=0, le=UINT_MAX)]
+    hresult: Annotated[int, BeforeValidator(_parse_hexadecimal), Field(strict=True, ge=0, le=UINT_MAX)] | None
     feature_level: Annotated[FeatureLevel | None, BeforeValidator(_parse_level)]
     operator: dict[str, Any] | None
 
@@ -51,11 +62,11 @@ def is_capture(data: Any) -> bool:
 class Capture:
     """A tile that an application described, the HRESULT of CreateOperator, and the device's highest feature level.
 
-    ``feature_level`` is None where it was not captured.
+    ``hresult`` and ``feature_level`` are None where they were not captured.
     """
 
     desc: OperatorDesc | None
-    hresult: int
+    hresult: int | None
     feature_level: FeatureLevel | None
 
 
@@ -68,9 +79,9 @@ class Capture:
     severity=Severity.NOTE,
 )
 def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violation]:
-    if capture.feature_level is None:
-        return
     level = capture.feature_level
+    if level is None or capture.hresult is None or capture.hresult in _OF_THE_MACHINE:
+        return
     results = {_emulated_result(capture.desc, Target(level, double_precision=double, typed_uav_loads=loads))
                for double, loads in product((True, False), repeat=2)}  # fmt: skip
     if capture.hresult not in results:

@@ -48,7 +48,7 @@ FAMILIES: Final = {
         "DxDispatch models",
         "What DxDispatch's own parser makes of [a model](dxdispatch.md); bare descriptors are not held to it.",
     ),
-    "CAPTURE": Family("Captures", "What an application [captured](cpp.md#capture-what-an-application-makes)."),
+    "CAPTURE": Family("Captures", "What an application [captured](cpp.md#every-operator-that-an-application-creates)."),
     "DEVICE": Family("Making and asking a device", "DMLCreateDevice1, and the calls of IDMLDevice."),
     "COMPILE": Family("Compiling", "IDMLDevice::CompileOperator."),
     "INITIALIZER": Family("Initializers", "IDMLDevice::CreateOperatorInitializer."),

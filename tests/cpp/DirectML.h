@@ -1,2 +1,68 @@
-// Stands for DirectML.h in the tests in C++; `-I tests/cpp` finds it.
+// Stands for DirectML.h in the tests in C++; `-I tests/cpp` finds it. To the structures it adds the interfaces of a device:
+// names, identifiers and the order of methods as Microsoft's reference pages and headers have them, no text of these.
+#ifndef DML_TILE_TESTS_DIRECTML_H
+#define DML_TILE_TESTS_DIRECTML_H
+
 #include "../data/DirectML_stand_in.h"
+
+#define STDMETHODCALLTYPE
+
+typedef uint32_t ULONG;
+typedef const wchar_t* PCWSTR;
+
+struct GUID
+{
+    uint32_t Data1;
+    uint16_t Data2, Data3;
+    uint8_t Data4[8];
+};
+
+typedef const GUID& REFGUID;
+typedef const GUID& REFIID;
+
+enum DML_EXECUTION_FLAGS { DML_EXECUTION_FLAG_NONE = 0, DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE = 4 };
+
+struct DML_BINDING_TABLE_DESC;
+struct DML_GRAPH_DESC;
+struct IDMLCompiledOperator;
+struct IDMLOperator;
+struct IDMLPageable;
+
+struct IUnknown
+{
+    virtual HRESULT QueryInterface(REFIID riid, void** object) = 0;
+    virtual ULONG AddRef() = 0;
+    virtual ULONG Release() = 0;
+};
+
+struct IDMLObject : IUnknown
+{
+    virtual HRESULT GetPrivateData(REFGUID guid, UINT* size, void* data) = 0;
+    virtual HRESULT SetPrivateData(REFGUID guid, UINT size, const void* data) = 0;
+    virtual HRESULT SetPrivateDataInterface(REFGUID guid, IUnknown* data) = 0;
+    virtual HRESULT SetName(PCWSTR name) = 0;
+};
+
+struct IDMLDevice : IDMLObject
+{
+    virtual HRESULT CheckFeatureSupport(DML_FEATURE, UINT, const void* query, UINT, void* data) = 0;
+    virtual HRESULT CreateOperator(const DML_OPERATOR_DESC* desc, REFIID riid, void** object) = 0;
+    virtual HRESULT CompileOperator(IDMLOperator* op, DML_EXECUTION_FLAGS, REFIID riid, void** object) = 0;
+    virtual HRESULT CreateOperatorInitializer(
+        UINT count, IDMLCompiledOperator* const* operators, REFIID riid, void** object) = 0;
+    virtual HRESULT CreateCommandRecorder(REFIID riid, void** object) = 0;
+    virtual HRESULT CreateBindingTable(const DML_BINDING_TABLE_DESC* desc, REFIID riid, void** object) = 0;
+    virtual HRESULT Evict(UINT count, IDMLPageable* const* objects) = 0;
+    virtual HRESULT MakeResident(UINT count, IDMLPageable* const* objects) = 0;
+    virtual HRESULT GetDeviceRemovedReason() = 0;
+    virtual HRESULT GetParentDevice(REFIID riid, void** object) = 0;
+};
+
+#if DML_TARGET_VERSION >= 0x2100
+struct IDMLDevice1 : IDMLDevice
+{
+    virtual HRESULT CompileGraph(const DML_GRAPH_DESC* desc, DML_EXECUTION_FLAGS, REFIID riid, void** object) = 0;
+};
+#endif
+
+#endif

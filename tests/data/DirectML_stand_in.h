@@ -74,7 +74,9 @@ typedef struct DML_OPERATOR_DESC {
 
 #ifdef __cplusplus
 
+#ifndef DML_TARGET_VERSION
 #define DML_TARGET_VERSION 0x6400
+#endif
 
 typedef int32_t HRESULT;
 

@@ -14,14 +14,24 @@ from dml_tile.emit.cpp import get_include
 
 CPP_TESTS: Final = Path(__file__).parent.parent / "cpp"
 COMPILERS: Final = tuple(name for name in ("g++", "clang++") if shutil.which(name))
-STANDARDS: Final = ("c++11", "c++14", "c++17", "c++20")
+STANDARDS: Final = ("c++11", "c++14", "c++17", "c++20", "c++2b")
 WARNINGS: Final = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+HEADER_WARNINGS: Final = (*WARNINGS, "-Wconversion", "-Wshadow")
 
 REAL_HEADERS: Final = os.environ.get("DML_TILE_TESTS_DIRECTX_HEADERS", "")
 """The folder `include` of microsoft/DirectX-Headers; where it is not given, a stand-in takes DirectML.h's place."""
 
+DIRECTMLX: Final = os.environ.get("DML_TILE_TESTS_DIRECTMLX", "")
+"""The folder `Libraries` of microsoft/DirectML, which has DirectMLX.h; tests with it take the real headers too."""
+
 needs_compiler: Final = pytest.mark.skipif(not COMPILERS, reason="needs g++ or clang++")
 needs_real_headers: Final = pytest.mark.skipif(not REAL_HEADERS, reason="needs DML_TILE_TESTS_DIRECTX_HEADERS")
+
+
+needs_directmlx: Final = pytest.mark.skipif(
+    not (REAL_HEADERS and DIRECTMLX and "clang++" in COMPILERS),
+    reason="needs DML_TILE_TESTS_DIRECTX_HEADERS, DML_TILE_TESTS_DIRECTMLX and clang++",
+)
 
 
 def stand_in_headers() -> list[str]:
@@ -44,3 +54,12 @@ def compiled(compiler: str, *options: str | Path) -> None:
     ran = subprocess.run([compiler, *options], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert not ran.stderr
+
+
+def require_sanitizers(compiler: str, sanitizers: str, folder: Path) -> None:
+    """Skip the test where a compiler's sanitizers are not installed."""
+    (folder / "empty.cpp").write_text("int main() {}\n")
+    command: list[str | Path] = [compiler, *sanitizers.split(), folder / "empty.cpp", "-o", folder / "empty"]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    if built.returncode:
+        pytest.skip(f"{compiler} lacks {sanitizers}: {built.stderr[-200:]}")

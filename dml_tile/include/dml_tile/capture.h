@@ -5,10 +5,12 @@
 //
 // Each call appends one line of JSON: a DML_OPERATOR_DESC, of operators other than Tile the type alone, the HRESULT, and
 // the highest feature level of the device. Then, on any machine: `dml-tile check tiles.jsonl --target windows-10-22h2`.
+// A unit test without DirectML writes `dml_tile::capture("tiles.jsonl", desc)`. dml_tile/capturing_device.h captures
+// every operator without a line beside each.
 //
-// C++11, one header, nothing to link. It includes the DirectML.h that the application includes. It allocates nothing,
-// throws nothing, takes null pointers everywhere, and reads of an array what DirectML reads: nothing where its count is
-// above 8. Lines are whole, also with several threads and processes.
+// C++11, without dependencies, nothing to link. It includes the DirectML.h that the application includes. It allocates
+// nothing, throws nothing, takes null pointers everywhere, and reads of an array what DirectML reads: nothing where its
+// count is above 8. Lines are whole, also with several threads, processes and DLLs.
 #ifndef DML_TILE_CAPTURE_H
 #define DML_TILE_CAPTURE_H
 
@@ -16,13 +18,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
-#include <mutex>
 #include <type_traits>
+#include <utility>
 
-#if defined(_MSC_VER)
-#include <share.h>
+#if defined(_WIN32)
+#include <windows.h>
+#else
+#include <cerrno>
+#include <ctime>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 #endif
 
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS) || defined(_CPPUNWIND)
@@ -181,7 +188,7 @@ inline void add_operator(Line& line, const DML_OPERATOR_DESC* desc) noexcept
     line.add("}");
 }
 
-// The highest feature level of a device; 0 where there is none, or it does not tell.
+// The highest feature level of a device; 0 where there is none, or the device does not say.
 inline std::uint32_t level_of(std::nullptr_t) noexcept { return 0; }
 
 template <class Device>
@@ -221,11 +228,18 @@ std::uint32_t level_of(const Device& device) noexcept
     return level;
 }
 
-template <class Device>
-void describe(Line& line, const DML_OPERATOR_DESC* desc, HRESULT hr, const Device& device) noexcept
+// A line without its end; without an HRESULT, that is null, and so is a feature level of 0.
+inline void describe(Line& line, const DML_OPERATOR_DESC* desc, const HRESULT* hr, std::uint32_t level) noexcept
 {
-    line.add("{\"dml_tile_capture\":1,\"hresult\":").hexadecimal(static_cast<std::uint32_t>(hr));
-    const std::uint32_t level = level_of(device);
+    line.add("{\"dml_tile_capture\":1,\"hresult\":");
+    if (hr == nullptr)
+    {
+        line.add("null");
+    }
+    else
+    {
+        line.hexadecimal(static_cast<std::uint32_t>(*hr));
+    }
     line.add(",\"feature_level\":");
     if (level == 0)
     {
@@ -240,73 +254,263 @@ void describe(Line& line, const DML_OPERATOR_DESC* desc, HRESULT hr, const Devic
     line.add("}");
 }
 
-inline std::FILE* opened(const char* path) noexcept
-{
-#if defined(_MSC_VER)
-    return _fsopen(path, "ab", _SH_DENYNO);
+// The system's own characters of paths, and a path as these: of any length that the system opens, else empty.
+#if defined(_WIN32)
+typedef wchar_t PathChar;
+typedef char OtherChar;
 #else
-    return std::fopen(path, "ab");
+typedef char PathChar;
+typedef wchar_t OtherChar;
 #endif
+
+class NativePath
+{
+public:
+    explicit NativePath(const OtherChar* path) noexcept;
+
+    const PathChar* text() const noexcept { return text_; }
+
+private:
+    void add(std::uint32_t code) noexcept;
+    void put(std::uint32_t unit) noexcept;
+
+    PathChar text_[4096];
+    std::size_t size_;
+};
+
+// A file that is appended to. Each write goes to the end of whatever others have written by then. The file is locked, if
+// that takes no longer than a moment, so that a line that another is writing is not taken for a torn one; on Windows, the
+// system waits for it.
+class AppendedFile
+{
+public:
+    explicit AppendedFile(const PathChar* path) noexcept;
+    ~AppendedFile();
+    AppendedFile(const AppendedFile&) = delete;
+    AppendedFile& operator=(const AppendedFile&) = delete;
+
+    bool is_open() const noexcept;
+
+    // Whether the last byte is no end of a line, as where a process ended while it wrote.
+    bool ends_within_a_line() const noexcept;
+
+    bool write(const char* text, std::size_t size) const noexcept;
+
+private:
+#if defined(_WIN32)
+    HANDLE file_;
+#else
+    int file_;
+#endif
+};
+
+#if defined(_WIN32)
+
+inline NativePath::NativePath(const char* path) noexcept : size_(0)
+{
+    const int room = static_cast<int>(sizeof text_ / sizeof *text_);
+    if (MultiByteToWideChar(CP_ACP, 0, path, -1, text_, room) == 0)
+    {
+        text_[0] = L'\0';
+    }
 }
 
-// Appends a line in a single write, at the end of whatever others have written by then.
-inline bool append(const char* path, Line& line) noexcept
+// FILE_APPEND_DATA without FILE_WRITE_DATA: the system itself puts each write at the end, so that no other is overwritten.
+inline AppendedFile::AppendedFile(const wchar_t* path) noexcept
+    : file_(CreateFileW(
+          path, FILE_APPEND_DATA | FILE_READ_DATA, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
+          OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr))
 {
-    std::FILE* file = path == nullptr ? nullptr : opened(path);
-    if (file == nullptr)
+}
+
+inline AppendedFile::~AppendedFile()
+{
+    if (is_open())
+    {
+        CloseHandle(file_);
+    }
+}
+
+inline bool AppendedFile::is_open() const noexcept { return file_ != INVALID_HANDLE_VALUE; }
+
+inline bool AppendedFile::ends_within_a_line() const noexcept
+{
+    LARGE_INTEGER back;
+    back.QuadPart = -1;
+    char last = '\n';
+    DWORD count = 0;
+    return SetFilePointerEx(file_, back, nullptr, FILE_END) != 0 && ReadFile(file_, &last, 1, &count, nullptr) != 0 &&
+           count == 1 && last != '\n';
+}
+
+inline bool AppendedFile::write(const char* text, std::size_t size) const noexcept
+{
+    DWORD count = 0;
+    return WriteFile(file_, text, static_cast<DWORD>(size), &count, nullptr) != 0 && count == size;
+}
+
+#else
+
+// UTF-8, whatever the locale; where wchar_t has 16 bits, of UTF-16.
+inline NativePath::NativePath(const wchar_t* path) noexcept : size_(0)
+{
+    const std::uint32_t mask = sizeof(wchar_t) == 2 ? 0xFFFF : 0xFFFFFFFF;
+    for (; *path != L'\0'; ++path)
+    {
+        std::uint32_t code = static_cast<std::uint32_t>(*path) & mask;
+        const std::uint32_t next = static_cast<std::uint32_t>(path[1]) & mask;
+        if ((code & ~0x3FFu) == 0xD800 && (next & ~0x3FFu) == 0xDC00)
+        {
+            code = 0x10000 + ((code & 0x3FF) << 10) + (next & 0x3FF);
+            ++path;
+        }
+        add(code);
+    }
+    text_[size_ < sizeof text_ ? size_ : 0] = '\0';
+}
+
+inline void NativePath::add(std::uint32_t code) noexcept
+{
+    const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    put(more == 0 ? code : ((0xFF00u >> (more + 1)) & 0xFF) | (code >> (6 * more)));
+    for (int i = more - 1; i >= 0; --i)
+    {
+        put(0x80 | ((code >> (6 * i)) & 0x3F));
+    }
+}
+
+inline void NativePath::put(std::uint32_t unit) noexcept
+{
+    if (size_ < sizeof text_)
+    {
+        text_[size_++] = static_cast<char>(static_cast<unsigned char>(unit));
+    }
+}
+
+inline AppendedFile::AppendedFile(const char* path) noexcept
+    : file_(::open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666))
+{
+    if (file_ < 0)
+    {
+        file_ = ::open(path, O_WRONLY | O_APPEND | O_CLOEXEC);  // one that may not be read
+    }
+    const timespec moment = {0, 100000};
+    for (int i = 0; is_open() && i < 1000 && ::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++i)
+    {
+        ::nanosleep(&moment, nullptr);
+    }
+}
+
+inline AppendedFile::~AppendedFile()
+{
+    if (is_open())
+    {
+        ::flock(file_, LOCK_UN);  // closing does not, where a forked process has the file too
+        ::close(file_);
+    }
+}
+
+inline bool AppendedFile::is_open() const noexcept { return file_ >= 0; }
+
+inline bool AppendedFile::ends_within_a_line() const noexcept
+{
+    char last = '\n';
+    return ::lseek(file_, -1, SEEK_END) >= 0 && ::read(file_, &last, 1) == 1 && last != '\n';
+}
+
+inline bool AppendedFile::write(const char* text, std::size_t size) const noexcept
+{
+    ssize_t count = 0;
+    do
+    {
+        count = ::write(file_, text, size);
+    } while (count < 0 && errno == EINTR);
+    return count >= 0 && static_cast<std::size_t>(count) == size;
+}
+
+#endif
+
+// Appends a line, after the end of the one before, in a single write.
+inline bool append(const PathChar* path, const Line& line) noexcept
+{
+    if (path == nullptr)
     {
         return false;
     }
-    char buffer[8192];
-    std::setvbuf(file, buffer, _IOFBF, sizeof buffer);
-    line.add("\n");
-    const bool is_written = std::fwrite(line.text(), 1, line.size(), file) == line.size();
-    return (std::fclose(file) == 0) && is_written;
-}
-
-inline bool append_alone(const char* path, Line& line) noexcept
-{
-    DML_TILE_TRY
-    {
-        static std::mutex one_at_a_time;
-        const std::lock_guard<std::mutex> guard(one_at_a_time);
-        return append(path, line);
-    }
-    DML_TILE_CATCH_ALL
+    const AppendedFile file(path);
+    if (!file.is_open())
     {
         return false;
     }
+    Line whole;
+    whole.add(file.ends_within_a_line() ? "\n" : "").add(line.text()).add("\n");
+    return file.write(whole.text(), whole.size());
 }
 
-}  // namespace detail
-
-// Appends a line to the file at `path`. `device` is what CreateOperator was called on, as a pointer of any kind, such
-// as IDMLDevice* or ComPtr<IDMLDevice>; without one, the line has no feature level. Returns whether it was written.
-template <class Device = std::nullptr_t>
-bool capture(
-    const char* path, const DML_OPERATOR_DESC* desc, HRESULT hr, const Device& device = nullptr) noexcept
+inline bool append(const OtherChar* path, const Line& line) noexcept
 {
-    detail::Line line;
-    detail::describe(line, desc, hr, device);
-    return detail::append_alone(path, line);
+    return path != nullptr && append(NativePath(path).text(), line);
 }
 
-template <class Device = std::nullptr_t>
-bool capture(
-    const char* path, const DML_OPERATOR_DESC& desc, HRESULT hr, const Device& device = nullptr) noexcept
+// Where a line goes to: tags that choose an overload of `give`.
+struct Narrow {};
+struct Wide {};
+struct Named {};
+struct Callable {};
+struct Unknown {};
+
+template <class To, class Text>
+struct NamesFile
 {
-    return capture(path, &desc, hr, device);
+    template <class T>
+    static auto test(int) -> std::is_convertible<decltype(std::declval<const T&>().c_str()), const Text*>;
+    template <class>
+    static std::false_type test(...);
+    static const bool value = decltype(test<To>(0))::value;
+};
+
+template <class To>
+struct TakesLine
+{
+    template <class T>
+    static auto test(int)
+        -> decltype(std::declval<T&>()(std::declval<const char*>(), std::declval<std::size_t>()), std::true_type());
+    template <class>
+    static std::false_type test(...);
+    static const bool value = decltype(test<To>(0))::value;
+};
+
+template <bool Condition, class Yes, class No>
+using Choice = typename std::conditional<Condition, Yes, No>::type;
+
+template <class To, class Value = typename std::remove_reference<To>::type>
+using Kind = Choice<
+    std::is_convertible<To, const char*>::value, Narrow,
+    Choice<
+        std::is_convertible<To, const wchar_t*>::value, Wide,
+        Choice<
+            NamesFile<Value, char>::value || NamesFile<Value, wchar_t>::value, Named,
+            Choice<TakesLine<Value>::value, Callable, Unknown>>>>;
+
+inline bool give(const char* path, const Line& line, Narrow) noexcept { return append(path, line); }
+
+inline bool give(const wchar_t* path, const Line& line, Wide) noexcept { return append(path, line); }
+
+template <class Path>
+bool give(const Path& path, const Line& line, Named) noexcept
+{
+    return append(path.c_str(), line);
 }
 
-// Gives the line, without its end, to `sink(const char* line, std::size_t length)`. What that throws is dropped, and
-// false is returned.
-template <
-    class Sink, class Device = std::nullptr_t,
-    class = typename std::enable_if<!std::is_convertible<Sink, const char*>::value>::type>
-bool capture(Sink&& sink, const DML_OPERATOR_DESC* desc, HRESULT hr, const Device& device = nullptr) noexcept
+template <class To>
+bool give(const To&, const Line&, Unknown) noexcept
 {
-    detail::Line line;
-    detail::describe(line, desc, hr, device);
+    return false;
+}
+
+template <class Sink>
+bool give(Sink& sink, const Line& line, Callable) noexcept
+{
     DML_TILE_TRY
     {
         sink(line.text(), line.size());
@@ -318,12 +522,50 @@ bool capture(Sink&& sink, const DML_OPERATOR_DESC* desc, HRESULT hr, const Devic
     }
 }
 
-template <
-    class Sink, class Device = std::nullptr_t,
-    class = typename std::enable_if<!std::is_convertible<Sink, const char*>::value>::type>
-bool capture(Sink&& sink, const DML_OPERATOR_DESC& desc, HRESULT hr, const Device& device = nullptr) noexcept
+template <class To>
+bool give_to(To& to, const DML_OPERATOR_DESC* desc, const HRESULT* hr, std::uint32_t level) noexcept
 {
-    return capture(sink, &desc, hr, device);
+    static_assert(
+        !std::is_same<Kind<To&>, Unknown>::value,
+        "dml_tile::capture takes the name of a file, as const char*, const wchar_t* or an object with c_str(), or a "
+        "function that takes (const char* line, std::size_t length)");
+    Line line;
+    describe(line, desc, hr, level);
+    return give(to, line, Kind<To&>());
+}
+
+}  // namespace detail
+
+// Gives a line to `to`: appends it to the file of that name, which is a const char*, a const wchar_t* (elsewhere than on
+// Windows taken as UTF-8) or an object with c_str(), such as a std::string or std::filesystem::path; or calls
+// `to(const char* line, std::size_t length)`, where the line is without its end. What that throws is dropped.
+//
+// `device` is what CreateOperator was called on, as a pointer of any kind, such as IDMLDevice* or ComPtr<IDMLDevice>;
+// without one, the line has no feature level. Returns whether the line was written.
+template <class To, class Device = std::nullptr_t>
+bool capture(To&& to, const DML_OPERATOR_DESC* desc, HRESULT hr, const Device& device = nullptr) noexcept
+{
+    return detail::give_to(to, desc, &hr, detail::level_of(device));
+}
+
+template <class To, class Device = std::nullptr_t>
+bool capture(To&& to, const DML_OPERATOR_DESC& desc, HRESULT hr, const Device& device = nullptr) noexcept
+{
+    return detail::give_to(to, &desc, &hr, detail::level_of(device));
+}
+
+// The same without a call of CreateOperator, as in tests on a machine without DirectML: `check` judges the descriptor,
+// and has no HRESULT to compare with.
+template <class To>
+bool capture(To&& to, const DML_OPERATOR_DESC* desc) noexcept
+{
+    return detail::give_to(to, desc, nullptr, 0);
+}
+
+template <class To>
+bool capture(To&& to, const DML_OPERATOR_DESC& desc) noexcept
+{
+    return detail::give_to(to, &desc, nullptr, 0);
 }
 
 }  // namespace dml_tile
