@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from dml_tile.emit.cpp import get_include
 from tests.helpers.command_line import Call
+from tests.helpers.paths import ROOT
 
 
 def tile(data_type: int = 1, size: int = 4) -> dict[str, Any]:
@@ -26,7 +28,7 @@ TILE, INT64, DOUBLES = tile(), tile(11, 8), tile(9, 8)
 WRONG = TILE | {"Repeats": [3]}
 
 
-def line(tile: Any, hresult: str = "0x00000000", level: str | None = "0x00006200", **changes: Any) -> str:
+def line(tile: Any, hresult: str | None = "0x00000000", level: str | None = "0x00006200", **changes: Any) -> str:
     operator = {"Type": 70, "Desc": tile}
     captured = {"dml_tile_capture": 1, "hresult": hresult, "feature_level": level, "operator": operator}
     return json.dumps(captured | changes) + "\n"
@@ -45,7 +47,10 @@ def test_a_capture_is_checked_at_each_target(check: Call) -> None:
     [
         (line(WRONG), "CreateOperator returned S_OK 0x00000000 at feature level 6_2; the emulator gives E_INVALIDARG"),
         (line(TILE, "0x80070057"), "returned E_INVALIDARG 0x80070057 at feature level 6_2; the emulator gives S_OK"),
-        (line(TILE, "0x8007000E"), "returned 0x8007000E at feature level 6_2; the emulator gives S_OK"),
+        (line(TILE, "0x80004005"), "returned 0x80004005 at feature level 6_2; the emulator gives S_OK"),
+        # what says nothing about a descriptor: E_OUTOFMEMORY, DXGI_ERROR_DEVICE_REMOVED, _HUNG, E_NOINTERFACE
+        *((line(TILE, code), "") for code in ("0x8007000E", "0x887A0005", "0x887A0006", "0x80004002")),
+        (line(WRONG, None), ""),
         (line(TILE | {"Repeats": None}), "returned S_OK 0x00000000 at feature level 6_2; the emulator gives a crash"),
         (line(WRONG, "0x80070057"), ""),
         (line(TILE), ""),
@@ -104,6 +109,16 @@ def test_a_line_that_is_no_capture_is_reported(check: Call, captured: str, messa
     assert result.exit_code == 2
 
 
-def test_the_header_s_folder_is_printed(call: Call) -> None:
+def test_a_capture_without_a_call_is_judged(check: Call) -> None:
+    result = check("-", stdin=line(WRONG, None, None))
+    assert "error[DML-TILE-OutputTensor-Sizes]" in result.stdout
+    assert result.exit_code == 1
+
+
+def test_the_folders_of_the_headers_and_of_their_cmake_package_are_printed(call: Call) -> None:
     assert call("include-dir").stdout == f"{get_include()}\n"
-    assert Path(get_include(), "dml_tile", "capture.h").is_file()
+    assert {path.name for path in Path(get_include(), "dml_tile").iterdir()} == {"capture.h", "capturing_device.h"}
+    folder = Path(call("cmake-dir").stdout.strip())
+    assert (folder / "dml_tileConfig.cmake").is_file()
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f'set(PACKAGE_VERSION "{version}")' in (folder / "dml_tileConfigVersion.cmake").read_text()

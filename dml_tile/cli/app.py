@@ -1,5 +1,5 @@
 """The command line: ``dml-tile check``, ``lower``, ``show``, ``run``, ``emit``, ``levels``, ``explain``, ``schema``,
-``include-dir``.
+``include-dir``, ``cmake-dir``.
 
 Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that cannot be read or written.
 """
@@ -18,7 +18,7 @@ from dml_tile.cli.commands.check import check
 from dml_tile.cli.commands.emit import emit
 from dml_tile.cli.commands.formats import drop_errors_if_unwritable, drop_output, print_text, printed_output
 from dml_tile.cli.commands.lower import lower
-from dml_tile.cli.commands.reference import explain, include_dir, levels, schema
+from dml_tile.cli.commands.reference import cmake_dir, explain, include_dir, levels, schema
 from dml_tile.cli.commands.run import run
 from dml_tile.cli.commands.show import show
 from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, print_stderr
@@ -62,7 +62,8 @@ _COMMANDS = (
     (levels, "Show which Windows and which DirectML take which tile."),
     (explain, "Print what a rule requires, and the page it follows."),
     (schema, "Print the JSON Schema of a format."),
-    (include_dir, "Print the folder of dml_tile/capture.h."),
+    (include_dir, "Print the folder of the C++ headers."),
+    (cmake_dir, "Print the folder of the headers' CMake package."),
 )
 """The commands, each with its line in the list of all."""
 

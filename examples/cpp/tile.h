@@ -14,12 +14,12 @@ class HalvesTwice
 {
 public:
     explicit HalvesTwice(UINT halves)
-        : sizes_{1, halves}, tiled_{2, halves}, repeats_{2, 1},
+        : sizes_{1, 1, 1, halves}, tiled_{1, 1, 2, halves}, repeats_{1, 1, 2, 1},
           buffers_{
-              {DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_FLAG_NONE, 2, sizes_, nullptr, tensor_size(halves, 2), 0},
-              {DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_FLAG_NONE, 2, tiled_, nullptr, tensor_size(2 * halves, 2), 0}},
+              {DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_FLAG_NONE, 4, sizes_, nullptr, tensor_size(halves, 2), 0},
+              {DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_FLAG_NONE, 4, tiled_, nullptr, tensor_size(2 * halves, 2), 0}},
           input_{DML_TENSOR_TYPE_BUFFER, &buffers_[0]}, output_{DML_TENSOR_TYPE_BUFFER, &buffers_[1]},
-          tile_{&input_, &output_, 2, repeats_}, desc_{DML_OPERATOR_TILE, &tile_}
+          tile_{&input_, &output_, 4, repeats_}, desc_{DML_OPERATOR_TILE, &tile_}
     {
     }
 
@@ -29,7 +29,7 @@ public:
     const DML_OPERATOR_DESC& desc() const { return desc_; }
 
 private:
-    UINT sizes_[2], tiled_[2], repeats_[2];
+    UINT sizes_[4], tiled_[4], repeats_[4];
     DML_BUFFER_TENSOR_DESC buffers_[2];
     DML_TENSOR_DESC input_, output_;
     DML_TILE_OPERATOR_DESC tile_;

@@ -1,4 +1,4 @@
-"""``dml-tile levels``, ``explain``, ``schema`` and ``include-dir``, which print what the package knows."""
+"""``dml-tile levels``, ``explain``, ``schema``, ``include-dir``, ``cmake-dir``: print what the package knows."""
 
 from __future__ import annotations
 
@@ -130,7 +130,14 @@ def schema(
 
 
 def include_dir() -> None:
-    """Print the folder of dml_tile/capture.h, for a compiler's -I."""
+    """Print the folder of dml_tile/capture.h and dml_tile/capturing_device.h, for a compiler's -I."""
     from dml_tile.emit.cpp import get_include
 
     print_text(f"{get_include()}\n")
+
+
+def cmake_dir() -> None:
+    """Print the folder of dml_tileConfig.cmake, for CMake's -Ddml_tile_DIR; it defines the target dml_tile::capture."""
+    from dml_tile.emit.cpp import get_cmake_dir
+
+    print_text(f"{get_cmake_dir()}\n")
