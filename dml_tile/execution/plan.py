@@ -4,12 +4,9 @@ A tile is a copy along axes, of which a repeat has no stride in the input, and b
 copies a run as one element, in nanoseconds, but starts an inner loop for each index of the axes around the last; and a
 short run takes as long as one of 100 bytes. So runs that are repeated are first made long:
 
-    (4096, 2, 1, 16) by (1, 8, 1, 5) in bytes: axes S4096 R8 S2 R5 around a run of 16 (S: a size, R: a repeat)
-    0. blocks of at most 4 MB             2 of them, of S2048
-    1. runs with their repeats, packed    a b -> aaaaabbbbb in scratch memory, since 8 repeats will read it: a pass of
-                                          one call for each of the 5, which leaves S2048 R8 around a run of 160
-    2. rows, with all other repeats       0 0 0 0 0 0 0 0 1 1 ...  taken by their index: 16384 of 160 bytes, since loops
-                                          of 8 would be too short; and to pack 8 that are read once gains nothing
+    (4096, 2, 1, 16) by (1, 8, 1, 5) in bytes: S4096 R8 S2 R5 around runs of 16 (S: a size, R: a repeat), in 2 blocks:
+    1. packed, by a call for each of 5: a b -> aaaaabbbbb, which 8 repeats will read; left are S2048 R8, runs of 160
+    2. rows, taken by their index: 0 0 0 0 0 0 0 0 1 1 ... (loops of 8 are short, to pack what is read once is no gain)
 """
 
 from __future__ import annotations
