@@ -228,6 +228,27 @@ def test_a_member_whose_name_its_store_takes_for_another_is_an_error(check: Call
     assert ": accepted" not in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("kind", "link", "is_read"),
+    [
+        *((kind, "", False) for kind in (tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE)),
+        *((kind, link, link == "b.json") for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE) for link in ("b.json", "../c")),
+        (tarfile.SYMTYPE, "a.json", False),
+    ],
+)
+def test_a_member_of_a_tar_is_a_regular_file_or_a_link_to_one(
+    check: Call, kind: bytes, link: str, is_read: bool
+) -> None:
+    pack("e.tar", {"b.json": json.dumps(TILE)})
+    with tarfile.open("e.tar", "a") as tar:
+        entry = tarfile.TarInfo("a.json")
+        entry.type, entry.linkname = kind, link
+        tar.addfile(entry)
+    result = check("tar://::e.tar")
+    assert result.stderr == ("" if is_read else "dml-tile: tar://a.json::e.tar: is not a regular file\n")
+    assert result.stdout.count(": accepted") == 1 + is_read
+
+
 @pytest.mark.parametrize(("depth", "is_read"), [(5, True), (900, False)])
 @pytest.mark.parametrize(
     "layers",
@@ -384,12 +405,44 @@ def test_an_archive_s_files_are_checked(check: Call) -> None:
 def test_a_server_s_files_are_checked(check: Call, tmp_path: Path) -> None:
     shutil.copy(MODELS / "two_tiles.onnx", tmp_path)
     write("a.json", BAD)
+    write("[a].json", TILE)
+    pack("e.zip", {"a.json": json.dumps(TILE)})
     with served(tmp_path) as (root, _):
-        names = [(f"{root}/a.json", 1), (f"{root}/two_tiles.onnx", 2)]
-        assert sources(check, f"{root}/a.json", f"{root}/*.onnx") == names
+        names = [(f"{root}/a.json", 1), (f"simplecache::{root}/two_tiles.onnx", 2), (f"{root}/%5Ba].json", 1)]
+        assert sources(check, *(name for name, _ in names)) == names
+        archive = f"simplecache::{root}/e.zip"
+        assert sources(check, f"zip://*.json::{archive}") == [(f"zip://a.json::{archive}", 1)]
         assert sources(check, f"{root}/two_tiles.onnx?token=1") == [(f"{root}/two_tiles.onnx?***", 2)]
         result = check(f"{root}/b.json")
     assert result.stderr == f"dml-tile: {root}/b.json: there is no such file\n"
+
+
+LISTS_NO_FILES: Final = "web servers list no files: name each file, not a folder or a pattern"
+FILECACHE: Final = "has filecache over a web server, whose files it would list; simplecache does not"
+MISSING: Final = "there is no such file"
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        *((url, LISTS_NO_FILES) for url in ("{}/", "{}/*.json", "{}/in/[ab].json", "simplecache://x::{}/*.json")),
+        *((url, FILECACHE) for url in ("filecache::{}/a.json", "simplecache::filecache://x::{}/a.json")),
+        *((url, MISSING) for url in ("{}/a.json", "simplecache://x::{}/a.json", "zip://*.json::{}/*.zip")),
+        ("{}/saved_model.pb", ""),
+    ],
+)
+def test_no_page_of_a_web_server_is_searched_for_files(check: Call, tmp_path: Path, url: str, problem: str) -> None:
+    (tmp_path / "variables").mkdir()
+    for name in ("index.html", "variables/index.html"):  # fsspec would search one for 26 s
+        (tmp_path / name).write_text(f"<a{' ' * 2000}'>")
+    (tmp_path / "saved_model.pb").write_bytes(b"\xff")
+    started = time.process_time()
+    with served(tmp_path) as (root, requested):
+        result = check(url.format(root))
+    assert time.process_time() - started < 5
+    assert not re.search(r"/ HTTP|/variables", str(requested))
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"dml-tile: {url.format(root)}: {problem}")
 
 
 def test_reports_give_the_url(memory: Any, check: Call) -> None:

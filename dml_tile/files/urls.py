@@ -27,7 +27,7 @@ MAX_NESTING: Final = 2**24
 
 _CACHES: Final = ("simplecache", "filecache")  # which have the paths of what they are over
 _MEMORY: Final = "memory"  # whose paths may begin with a slash or not
-_SERVERS: Final = ("https", "http")  # whose paths are URLs
+_SERVERS: Final = ("https", "http")
 _PROTOCOL: Final = r"[A-Za-z][A-Za-z0-9+.\-]+"  # of two letters or more: one and a colon are a drive of Windows
 _URL: Final = re.compile(rf"(?:{_PROTOCOL}::)*{_PROTOCOL}://")
 _HIDDEN: Final = "***"
@@ -41,27 +41,26 @@ class Url(str):
     """The URL of a file or folder, without credentials; ``typed`` has them. ``file`` is its path in its store.
 
     ``member`` is the path of what was found in the store that ``typed`` opens. It is never parsed. The ``identity`` is
-    the same for two names of a file.
+    the same for two names of a file. ``can_list`` is False for web servers: a page is no list of files.
     """
 
-    __slots__ = ("file", "identity", "member", "typed")
+    __slots__ = ("can_list", "file", "identity", "member", "typed")
     typed: str
     member: str | None
+    can_list: bool
     file: str
     identity: tuple[str, ...]
 
     def __new__(cls, typed: str, member: str | None = None) -> Self:
         links = _links(typed)
-        place = next((i for i, link in enumerate(links) if link not in _CACHES), -1)  # whose path it is
+        place = next((i for i, link in enumerate(links) if link.split("://")[0] not in _CACHES), -1)  # whose path it is
         protocol, _, path = links[place].partition("://")
-        if member is not None:
-            path = member.partition("://")[2] if protocol in _SERVERS else member
-            links[place] = f"{protocol}://{path}"
         shown = list(map(_without_credentials, links))
-        if member is not None and protocol not in _SERVERS:
-            shown[place] = links[place]  # it may look like one with credentials
+        if member is not None:
+            path = member
+            links[place] = shown[place] = f"{protocol}://{path}"  # it may look like one with credentials
         url = super().__new__(cls, "::".join(shown))
-        url.typed, url.member = typed, member
+        url.typed, url.member, url.can_list = typed, member, protocol not in _SERVERS
         url.file = shown[place].partition("://")[2].removeprefix(f"{_HIDDEN}@").partition(f"?{_HIDDEN}")[0]
         links[place] = f"{protocol}://{path.lstrip('/') if protocol == _MEMORY else path}"
         url.identity = tuple(links)
@@ -153,4 +152,6 @@ def _allowed(typed: str) -> list[str]:
         wrong = f"{protocol} over something else" if protocol in STORES else f"the protocol {protocol!r}"
         layered = f"{', '.join(LAYERS[:-1])} and {LAYERS[-1]} over one of these or over a path"
         raise unreadable("", f"has {wrong}; {', '.join(STORES)} are read, and {layered}")
+    if any(layer.startswith("filecache") for layer in layers) and not Url(typed).can_list:
+        raise unreadable("", "has filecache over a web server, whose files it would list; simplecache does not")
     return [*layers, store]

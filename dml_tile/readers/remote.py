@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path, PureWindowsPath
 from tempfile import TemporaryDirectory
@@ -37,11 +37,13 @@ class RemoteFiles:
 
     def found_in(self, url: Url) -> tuple[list[Url], bool]:
         """Return the files of a folder or a pattern, else the URL, and whether it is a folder. Raises InputError."""
+        if not url.can_list and (url.endswith("/") or any(char in url.file.partition("/")[2] for char in "*[")):
+            raise unreadable("", "web servers list no files: name each file, not a folder or a pattern")
 
         def found() -> tuple[list[Url], bool]:
             system, path = self._located(url)
             is_pattern = any(char in url.file for char in "*?[")
-            if system.isfile(path) or not (is_pattern or system.isdir(path)):
+            if not url.can_list or system.isfile(path) or not (is_pattern or system.isdir(path)):
                 return [url], False
             found = (system.glob if is_pattern else system.find)(path, detail=True)
             files = [Url(url.typed, path) for path in sorted(found) if found[path]["type"] == "file"]
@@ -54,7 +56,7 @@ class RemoteFiles:
 
         def read() -> bytes:
             system, path = self._located(url)
-            with system.open(path, "rb") as file:
+            with _opened(system, path) as file:
                 return bytes(file.read(size))
 
         return self._in_time(url, MAX_SECONDS, read)
@@ -67,7 +69,7 @@ class RemoteFiles:
 
             def fetched() -> Path:
                 system, path = self._located(url)
-                _fetch(system, _copies(system, path, copy))
+                _fetch(system, _copies(system, path, copy, can_list=url.can_list))
                 return copy
 
             yield self._in_time(url, MAX_SECONDS, fetched)
@@ -96,14 +98,21 @@ class RemoteFiles:
         return system, path if url.member is None else url.member
 
 
-def _copies(system: Any, path: str, copy: Path) -> dict[str, Path]:
+def _opened(system: Any, path: str) -> Any:
+    """Return a file opened for reading. Raises InputError for a device, FIFO or dangling link of a tar."""
+    with suppress(*((AttributeError, KeyError, RecursionError) if hasattr(system, "tar") else ())):
+        if (file := system.open(path, "rb")) is not None:  # as in older releases
+            return file
+    raise unreadable("", "is not a regular file")
+
+
+def _copies(system: Any, path: str, copy: Path, *, can_list: bool) -> dict[str, Path]:
     """Return the paths of a model and of the files beside it that OpenVINO reads, each with that of its copy."""
     weights, variables = f"{path[:-4]}.bin", f"{path.rpartition('/')[0]}/variables"
     if copy.suffix.lower() == ".xml" and system.isfile(weights):
         return {path: copy, weights: copy.with_suffix(".bin")}
-    if copy.name == SAVED_MODEL and system.isdir(variables):
-        folder = copy.parent / "variables"
-        folder.mkdir()
+    if copy.name == SAVED_MODEL and can_list and system.isdir(variables):
+        (folder := copy.parent / "variables").mkdir()
         return {path: copy} | {file: folder / PureWindowsPath(file).name for file in system.find(variables)}
     return {path: copy}
 
@@ -113,7 +122,7 @@ def _fetch(system: Any, copies: dict[str, Path]) -> None:
     left = MAX_BYTES
     for source, target in copies.items():
         is_too_large = (system.info(source)["size"] or 0) > left
-        with system.open(source, "rb") as file, target.open("wb") as copy:
+        with _opened(system, source) as file, target.open("wb") as copy:
             while not is_too_large and target.exists() and (part := file.read(2**20)):
                 left -= copy.write(part)
                 is_too_large = left < 0
