@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -188,9 +186,3 @@ def test_a_budget_bounds_what_is_enumerated_together() -> None:
         assert shares_addresses([2, 2, 2], [5, 6, 9]) is None
         assert shares_addresses([4096, 4096], [4095, 1]) is True, "arithmetic needs no budget"
     assert shares_addresses([2, 2, 2], [5, 6, 9]) is False
-
-
-def test_the_limits_are_those_that_are_told() -> None:
-    limits = Path("docs/limits.md").read_text()
-    (told,) = re.findall(r"of one tile, by one command \| 2\^(\d+), 2\^(\d+);", limits)
-    assert (2 ** int(told[0]), 2 ** int(told[1])) == (layout.MAX_ENUMERATED_ADDRESSES, layout.MAX_ADDRESSES_OF_A_RUN)
