@@ -38,6 +38,13 @@ if TYPE_CHECKING:
     from dml_tile.checks.result import Verdict as Verdict
     from dml_tile.checks.sweep import CheckedFile as CheckedFile
     from dml_tile.checks.sweep import sweep as sweep
+    from dml_tile.descriptors.graph import Descriptor as Descriptor
+    from dml_tile.descriptors.graph import GraphDesc as GraphDesc
+    from dml_tile.descriptors.graph import InputGraphEdge as InputGraphEdge
+    from dml_tile.descriptors.graph import IntermediateGraphEdge as IntermediateGraphEdge
+    from dml_tile.descriptors.graph import NodeLike as NodeLike
+    from dml_tile.descriptors.graph import OperatorGraphNodeDesc as OperatorGraphNodeDesc
+    from dml_tile.descriptors.graph import OutputGraphEdge as OutputGraphEdge
     from dml_tile.descriptors.tile import UINT as UINT
     from dml_tile.descriptors.tile import UINT64 as UINT64
     from dml_tile.descriptors.tile import UINTS as UINTS
@@ -71,6 +78,8 @@ if TYPE_CHECKING:
     from dml_tile.directml.enums import ExecutionFlags as ExecutionFlags
     from dml_tile.directml.enums import Feature as Feature
     from dml_tile.directml.enums import FeatureLevel as FeatureLevel
+    from dml_tile.directml.enums import GraphEdgeType as GraphEdgeType
+    from dml_tile.directml.enums import GraphNodeType as GraphNodeType
     from dml_tile.directml.enums import HeapType as HeapType
     from dml_tile.directml.enums import OperatorType as OperatorType
     from dml_tile.directml.enums import ResourceDimension as ResourceDimension
@@ -103,8 +112,10 @@ if TYPE_CHECKING:
     from dml_tile.lowering.steps import StepBuffer as StepBuffer
     from dml_tile.pictures.picture import Picture as Picture
     from dml_tile.pictures.picture import show as show
+    from dml_tile.readers.c_structs import DML_GRAPH_DESC as DML_GRAPH_DESC
     from dml_tile.readers.c_structs import DML_OPERATOR_DESC as DML_OPERATOR_DESC
     from dml_tile.readers.c_structs import DML_TILE_OPERATOR_DESC as DML_TILE_OPERATOR_DESC
+    from dml_tile.readers.c_structs import read_graph_desc as read_graph_desc
     from dml_tile.readers.c_structs import read_operator_desc as read_operator_desc
     from dml_tile.readers.c_structs import read_tile_operator_desc as read_tile_operator_desc
     from dml_tile.readers.c_structs import write_operator_desc as write_operator_desc
@@ -128,6 +139,9 @@ _NAMES = {
     "checks.models": "check_model check_via",
     "checks.result": "Result Verdict",
     "checks.sweep": "CheckedFile sweep",
+    "descriptors.graph": (
+        "Descriptor GraphDesc InputGraphEdge IntermediateGraphEdge NodeLike OperatorGraphNodeDesc OutputGraphEdge"
+    ),
     "descriptors.tile": (
         "UINT UINT64 UINTS BufferTensorDesc DataTypeLike IntegersLike OperatorDesc TensorDesc TensorFlagsLike "
         "TileOperatorDesc"
@@ -139,8 +153,8 @@ _NAMES = {
     "directml.data_types": "TensorDataType",
     "directml.dtypes": "data_type_of dtype_of",
     "directml.enums": (
-        "HRESULT BindingType CommandListType CreateDeviceFlags ExecutionFlags Feature FeatureLevel HeapType "
-        "OperatorType ResourceDimension ResourceFlags TensorFlags TensorType"
+        "HRESULT BindingType CommandListType CreateDeviceFlags ExecutionFlags Feature FeatureLevel GraphEdgeType "
+        "GraphNodeType HeapType OperatorType ResourceDimension ResourceFlags TensorFlags TensorType"
     ),
     "directml.targets": "Target TargetLike TileSupport",
     "emit.cpp": "cpp_text get_include",
@@ -154,8 +168,8 @@ _NAMES = {
     "lowering.steps": "Lowering LoweringStep StepBuffer",
     "pictures.picture": "Picture show",
     "readers.c_structs": (
-        "DML_OPERATOR_DESC DML_TILE_OPERATOR_DESC read_operator_desc read_tile_operator_desc "
-        "write_operator_desc write_tile_operator_desc"
+        "DML_GRAPH_DESC DML_OPERATOR_DESC DML_TILE_OPERATOR_DESC read_graph_desc read_operator_desc "
+        "read_tile_operator_desc write_operator_desc write_tile_operator_desc"
     ),
     "rules.check": "check lowest_level require",
     "rules.device": "Removal",

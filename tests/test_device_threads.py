@@ -80,7 +80,7 @@ def test_no_lock_is_held_while_an_input_is_copied(monkeypatch: pytest.MonkeyPatc
     both_are_copying = threading.Barrier(2, timeout=30)
     copy = dispatches.copy_bytes
 
-    def copy_when_both_are_here(*regions: Bytes | None) -> None:
+    def copy_when_both_are_here(*regions: Bytes) -> None:
         both_are_copying.wait()
         table(device, device.create_operator_initializer())
         copy(*regions)

@@ -20,7 +20,8 @@ BindingStage = Literal["initialisation", "execution"]
 class SlotKind(NamedTuple):
     """A kind of slot: the type of its binding, the stage at which it is bound, and the heaps of its buffer.
 
-    ``unordered_access`` is whether the buffer is reached through an unordered access view. ``name`` stands in messages.
+    ``unordered_access`` is whether the buffer is reached through an unordered access view, ``compared`` whether the
+    runtime compares SizeInBytes. ``name`` stands in messages.
     """
 
     name: str
@@ -30,6 +31,7 @@ class SlotKind(NamedTuple):
     documented_heaps: frozenset[HeapType]
     accepted_heaps: frozenset[HeapType]
     unordered_access: bool = True
+    compared: bool = True
 
 
 _OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)  # of integers, "&" costs a tenth of what it does of enumerators
@@ -46,6 +48,8 @@ PERSISTENT: Final = SlotKind(
 TEMPORARY: Final = SlotKind(
     "a temporary resource", "execution", _ONE, "TemporaryResourceSize", _DEFAULT, _DEFAULT | _CUSTOM
 )
+GRAPH_TENSOR: Final = TENSOR._replace(name="a graph's input or output", compared=False)
+GRAPH_TEMPORARY: Final = TEMPORARY._replace(name="a graph's temporary resource", compared=False)
 INITIALIZER_INPUT: Final = SlotKind(
     "an initializer's input",
     "initialisation",
@@ -72,6 +76,8 @@ class Slot(NamedTuple):
     alignment: int
     data_type: int | None = None
     """The tensor's data type; None for a resource."""
+    unused: bool = False
+    """True for an input or output of a graph that no node reads or writes."""
 
     @classmethod
     def tensor(cls, name: str, desc: BufferTensorDesc, kind: SlotKind = TENSOR) -> Slot:
@@ -92,6 +98,8 @@ class BoundRange(NamedTuple):
     slot: Slot
     size_in_bytes: int
     offset: int = 0
+    noticed: bool = True
+    """False where DirectML does not compare its size with what is accessed."""
 
     @property
     def name(self) -> str:
@@ -101,12 +109,14 @@ class BoundRange(NamedTuple):
 class SlotBinding(NamedTuple):
     """The binding that a program gives for a slot; ``desc`` is None for a null pointer.
 
-    ``direct3d_device`` is what the IDMLDevice was made on.
+    ``direct3d_device`` is what the IDMLDevice was made on. An array of bindings has one for each of ``of`` slots.
     """
 
     slot: Slot
     desc: BindingDesc | None
     direct3d_device: Direct3DDevice | None = None
+    position: int = 0
+    of: int = 1
 
     @property
     def name(self) -> str:
@@ -114,10 +124,11 @@ class SlotBinding(NamedTuple):
 
     @property
     def given(self) -> BufferBinding | None:
-        """The buffer binding, if exactly one of the type that the slot takes is given, else None."""
+        """The slot's buffer binding, if as many of the type that it takes are given as there are slots, else None."""
         binding = self.desc.desc if self.desc is not None and self.desc.type == self.slot.kind.binding else None
         if isinstance(binding, BufferArrayBinding):
-            return binding.bindings[0] if binding.bindings is not None and len(binding.bindings) == 1 else None
+            bindings = binding.bindings or ()
+            return bindings[self.position] if len(bindings) == self.of else None
         return binding
 
     @property
@@ -143,6 +154,7 @@ class BindPoint(NamedTuple):
     bound: bool
     unnoticed: str = ""
     """The reason why DirectML does not notice a missing binding; empty if it does."""
+    unused: bool = False
 
     @property
     def needed(self) -> bool:

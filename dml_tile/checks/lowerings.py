@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from dml_tile.checks.result import Result, results, ruled_out
+from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.dialects.request import Specification
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
@@ -74,8 +75,8 @@ def lowering_of(
     Raises DmlError as ``lower`` does.
     """
     if isinstance(part, JsonDescriptor):
-        if part.other is not None:
-            raise DmlError([not_a_tile(part.other)])
+        if part.other is not None or isinstance(part.desc, GraphDesc):
+            raise DmlError([not_a_tile(part.other or "a graph")])
         return lower(part.desc, target, **asdict(options))
     if findings := ruled_out(part):
         raise DmlError(findings)

@@ -11,7 +11,7 @@ from typing import Final, NoReturn, Protocol, TypeVar
 
 from dml_tile.bindings.memory import Padding
 from dml_tile.bindings.resources import Direct3DDevice, uint
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.graph import Descriptor
 from dml_tile.directml.enums import HRESULT, CommandListType
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
@@ -133,13 +133,11 @@ class Lifetime:
         """The call that removed the device; empty if none did."""
         return self._removal.call if self._removal else ""
 
-    def record(
-        self, call: str, desc: OperatorDesc | TileOperatorDesc | None = None, findings: Iterable[Finding] = ()
-    ) -> None:
+    def record(self, call: str, desc: Descriptor | None = None, findings: Iterable[Finding] = ()) -> None:
         """Record a call for tests that list them."""
         record(call, self.target, desc, findings)
 
-    def refuse(self, call: str, findings: Sequence[Finding], desc: OperatorDesc | TileOperatorDesc | None) -> None:
+    def refuse(self, call: str, findings: Sequence[Finding], desc: Descriptor | None) -> None:
         """Raise DmlError with the findings of a call on a descriptor, if there are any."""
         if findings:
             self.record(call, desc, findings)
@@ -169,7 +167,7 @@ class Lifetime:
             self.require_present(call)
         return self._removal is not None
 
-    def remove(self, call: str, findings: Sequence[Finding], desc: TileOperatorDesc | None = None) -> None:
+    def remove(self, call: str, findings: Sequence[Finding], desc: Descriptor | None = None) -> None:
         """Remove the device because of the findings of a call, on a tile with this descriptor.
 
         Raises DmlError if the first problem that DirectML notices makes it crash, or if removals are raised.

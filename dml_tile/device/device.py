@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import index
+from types import NoneType
 from typing import Final, Literal, SupportsIndex, overload
 
 from dml_tile.bindings.memory import BufferLike, Bytes, Padding, byte_view, element_dtype, require_padding
 from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, uint
+from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.device.command_list import Lifetime
-from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer
+from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer, layout_of
+from dml_tile.device.graphs import graph_layout
 from dml_tile.device.recorder import CommandRecorder
 from dml_tile.device.table import BindingTable, BindingTableDesc
 from dml_tile.directml.data_types import TensorDataType
@@ -21,7 +24,7 @@ from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, 
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import require_instance
 from dml_tile.findings import Against
-from dml_tile.rules.check import findings_of
+from dml_tile.rules.check import findings_of, is_counted
 from dml_tile.rules.device import (
     COMPILATION_RULES,
     CREATION_RULES,
@@ -31,6 +34,7 @@ from dml_tile.rules.device import (
     FeatureQuery,
     Removal,
 )
+from dml_tile.rules.graph import GRAPH_CALL_RULES
 from dml_tile.simulation.process import caller
 from dml_tile.simulation.target import resolve
 
@@ -175,7 +179,31 @@ class Device:
         self._lifetime.refuse(call, self._lifetime.findings(COMPILATION_RULES, compilation), op.desc if op else None)
         assert op is not None
         self._lifetime.record(call, op.desc)
-        return CompiledOperator(op, ExecutionFlags(flags))
+        layout = layout_of(op.desc, self._lifetime.target)
+        return CompiledOperator(self._lifetime, op.desc, ExecutionFlags(flags), layout)
+
+    def compile_graph(
+        self, graph: GraphDesc | None, flags: ExecutionFlags | int = ExecutionFlags.NONE
+    ) -> CompiledOperator:
+        """Return a compiled operator that executes a graph of tiles, node by node, as IDMLDevice1::CompileGraph does.
+
+        The operators of its nodes are created of their descriptors. Raises DmlError with every reason at once: those
+        of the operators, of nodes and edges, and of the flags; also for a node that is not a tile.
+        """
+        call = "CompileGraph"
+        self._lifetime.require_present(call)
+        require_instance(graph, GraphDesc, NoneType)
+        compilation = Compilation(given=True, own=True, flags=uint("flags", flags))
+        findings = self._lifetime.findings(GRAPH_CALL_RULES, graph) if graph is None else []
+        findings += findings_of(graph, self.target, self._lifetime.against) if graph is not None else ()
+        findings += self._lifetime.findings(COMPILATION_RULES, compilation)
+        if any(map(is_counted, findings)):
+            self._lifetime.refuse(call, findings, graph)
+        assert graph is not None
+        self._lifetime.record(call, graph)
+        return CompiledOperator(
+            self._lifetime, graph, ExecutionFlags(flags), graph_layout(graph, self._lifetime.target)
+        )
 
     def create_operator_initializer(self, operators: Iterable[CompiledOperator] | None = ()) -> OperatorInitializer:
         """Return an initializer of the operators, in this order.

@@ -6,11 +6,12 @@ nn-directml-idmloperatorinitializer, ns-directml-dml_binding_properties)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.slots import (
     INITIALIZER_INPUT,
     INITIALIZER_OUTPUT,
@@ -19,6 +20,7 @@ from dml_tile.bindings.slots import (
     TEMPORARY,
     Slot,
 )
+from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.device.command_list import Lifetime
 from dml_tile.directml.enums import ExecutionFlags, FeatureLevel, TensorFlags
@@ -29,7 +31,7 @@ from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject, InitializerOperators
 
-_DESCRIPTORS_OF_A_TILE: Final = 2
+DESCRIPTORS_OF_A_TILE: Final = 2
 """One for its input or its persistent resource, one for its output."""
 
 
@@ -47,33 +49,50 @@ _INITIALIZER_PROPERTIES: Final = BindingProperties(0, 0, 0)
 _INITIALIZER_PERSISTENT_SLOT: Final = Slot.resource("PersistentResource", INITIALIZER_PERSISTENT, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """The properties of a compiled operator that follow from its descriptor and the target."""
+Run: TypeAlias = Callable[[Sequence[Bytes], Sequence[Bytes]], None]
+"""Writes memory from what is read: inputs and the persistent resource, then outputs and the temporary resource."""
 
-    move: Mover | None
-    owns_input: bool
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The properties of a compiled operator that follow from its descriptor and the target.
+
+    A slot of size 0 takes no binding.
+    """
+
+    run: Run | None
+    """None if its output is undefined: by 32-bit arithmetic, the runtime also accepts such tiles."""
     properties: BindingProperties
-    input_slots: tuple[Slot]
-    output_slots: tuple[Slot]
+    input_slots: tuple[Slot, ...]
+    output_slots: tuple[Slot, ...]
+    temporary_slot: Slot
     persistent_slot: Slot
+    initial_slots: tuple[Slot, ...]
+    """The inputs at initialisation."""
+    persistent_offsets: tuple[int, ...] = (0,)
+    """Where in the persistent resource the inputs that are OWNED_BY_DML lie."""
 
 
 @lru_cache(maxsize=256)
-def _layout_of(desc: TileOperatorDesc, target: Target) -> _Layout:
+def layout_of(desc: TileOperatorDesc, target: Target) -> Layout:
+    """Return the layout of a tile."""
     source, destination = described(desc)
-    owns_input = bool(source.flags & TensorFlags.OWNED_BY_DML)
-    persistent = source.total_tensor_size_in_bytes if owns_input else 0
+    persistent = source.total_tensor_size_in_bytes if source.flags & TensorFlags.OWNED_BY_DML else 0
     if target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_6_0:  # measured: 5_2 does not, 6_2 does
         persistent = round_up_4(persistent)
-    return _Layout(
-        None if why_never_executed(desc, target) else mover_of_tile(desc),
-        owns_input,
-        BindingProperties(_DESCRIPTORS_OF_A_TILE, 0, persistent),
+    return Layout(
+        None if why_never_executed(desc, target) else _run_of_tile(mover_of_tile(desc)),
+        BindingProperties(DESCRIPTORS_OF_A_TILE, 0, persistent),
         (Slot.tensor("InputTensor", source),),
         (Slot.tensor("OutputTensor", destination),),
+        _NO_TEMPORARY,
         Slot.resource("PersistentResource", PERSISTENT, persistent),
+        (Slot.tensor("InputTensor", source, INITIALIZER_INPUT),),
     )
+
+
+def _run_of_tile(move: Mover) -> Run:
+    return lambda reads, writes: move(reads[0], writes[0])
 
 
 class Operator:
@@ -85,29 +104,35 @@ class Operator:
 
 
 class CompiledOperator:
-    """IDMLCompiledOperator: a tile that is initialised, and then executed any number of times."""
+    """IDMLCompiledOperator: a tile or a graph that is initialised, and then executed any number of times."""
 
-    def __init__(self, operator: Operator, flags: ExecutionFlags) -> None:
-        self.lifetime = operator.lifetime
-        self.desc = operator.desc
+    def __init__(
+        self, lifetime: Lifetime, desc: TileOperatorDesc | GraphDesc, flags: ExecutionFlags, layout: Layout
+    ) -> None:
+        self.lifetime = lifetime
+        self.desc = desc
         self.flags = flags
         self.initialisations = 0
         """The number of initialisations; changed only while the device's lock is held."""
         self.persistent_address = 0
         """The address at which its initialisation wrote the persistent resource; 0 if it wrote none."""
-        layout = _layout_of(self.desc, self.lifetime.target)
-        self.move = layout.move
-        """None if its output is undefined: by 32-bit arithmetic, the runtime also accepts such tiles."""
-        self.owns_input = layout.owns_input
-        self.input_slots = layout.input_slots
-        self.output_slots = layout.output_slots
+        self.layout = layout
+        self.input_slots = tuple((slot,) for slot in layout.input_slots)
+        self.output_slots = tuple((slot,) for slot in layout.output_slots)
         self.persistent_slot = layout.persistent_slot
-        self.temporary_slot = _NO_TEMPORARY
-        self._properties = layout.properties
+        self.temporary_slot = layout.temporary_slot
+
+    @property
+    def owns_input(self) -> bool:
+        """Whether an input is OWNED_BY_DML, and read from the persistent resource."""
+        return self.layout.properties.persistent_resource_size > 0
 
     def get_binding_properties(self) -> BindingProperties:
-        """Return the requirements of binding it; also works after the device was removed."""
-        return self._properties
+        """Return the requirements of binding it; also works after the device was removed.
+
+        Those of a graph are bounds: what DirectML needs depends on what it fuses, and is the same or less.
+        """
+        return self.layout.properties
 
 
 class OperatorInitializer:
@@ -144,12 +169,13 @@ class OperatorInitializer:
         self.lifetime.record(call)
         self.operators = operators
         self.input_slots = tuple(
-            Slot.tensor(f"operators[{i}].InputTensor", described(operator.desc)[0], INITIALIZER_INPUT)
+            tuple(slot._replace(name=f"operators[{i}].{slot.name}") for slot in operator.layout.initial_slots)
             for i, operator in enumerate(operators)
         )
+        sizes = [operator.get_binding_properties().persistent_resource_size for operator in operators]
         self.output_slots = tuple(
-            Slot.resource(f"operators[{i}].PersistentResource", INITIALIZER_OUTPUT, size)
-            for i, size in enumerate(op.get_binding_properties().persistent_resource_size for op in operators)
+            (Slot.resource(f"operators[{i}].PersistentResource", INITIALIZER_OUTPUT, size),)
+            for i, size in enumerate(sizes)
         )
 
     def _object(self, operator: CompiledOperator | None) -> InitializerObject | None:

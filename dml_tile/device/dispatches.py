@@ -8,14 +8,15 @@ from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.bindings.memory import POISON, Bytes
 from dml_tile.bindings.resources import BufferBinding, Span
-from dml_tile.bindings.slots import BindingPair, BindingStage, BindPoint, Slot
+from dml_tile.bindings.slots import BindingPair, BindingStage, BindPoint, BoundRange, Slot
+from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import Lifetime
 from dml_tile.device.dispatchables import CompiledOperator, OperatorInitializer
 from dml_tile.device.table import BindingTable
 from dml_tile.directml.enums import ExecutionFlags
 from dml_tile.findings import Finding
-from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_PAIR_RULES
+from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_PAIR_RULES, RANGE_RULES
 from dml_tile.rules.dispatch import INITIALIZATION_RULES, PERSISTENCE_RULES, Initialization, Persistence
 
 _DESCRIPTORS_VOLATILE: Final = int(ExecutionFlags.DESCRIPTORS_VOLATILE)
@@ -26,22 +27,33 @@ class _Access(NamedTuple):
 
     slot: Slot
     binding: BufferBinding | None
-
     unnoticed: str = ""
     """The reason why DirectML does not notice a missing binding; empty if it does."""
 
-    def point(self, stage: BindingStage) -> BindPoint:
-        return BindPoint(self.slot.name, stage == "initialisation", stage, self.binding is not None, self.unnoticed)
+    def findings(self, lifetime: Lifetime, stage: BindingStage) -> list[Finding]:
+        """Return the findings of a binding that is missing, or was made for a smaller slot."""
+        if self.binding is None:
+            point = BindPoint(self.slot.name, stage == "initialisation", stage, False, self.unnoticed)
+            return lifetime.findings(BIND_POINT_RULES, point)
+        if self.binding.size_in_bytes < self.slot.size_in_bytes:
+            bound = BoundRange(self.slot, self.binding.size_in_bytes, self.binding.offset, noticed=False)
+            return lifetime.findings(RANGE_RULES, bound)
+        return []
 
     @property
     def span(self) -> Span | None:
-        """The memory that is accessed; None if nothing is bound, or the range exceeds its buffer."""
-        return self.binding.span(self.slot.size_in_bytes) if self.binding is not None else None
+        """The memory that is accessed; None if nothing is bound, or too little, or more than the buffer has."""
+        if self.binding is None or self.binding.size_in_bytes < self.slot.size_in_bytes:
+            return None
+        return self.binding.span(self.slot.size_in_bytes)
 
     @property
-    def region(self) -> Bytes | None:
+    def region(self) -> Bytes:
         """The bytes of ``span``."""
-        return self.binding.region(self.slot.size_in_bytes) if self.binding is not None else None
+        assert self.binding is not None
+        region = self.binding.region(self.slot.size_in_bytes)
+        assert region is not None
+        return region
 
 
 class Execution:
@@ -59,46 +71,48 @@ class Execution:
 
     def missing(self) -> list[Finding]:
         """Return the findings of bindings that are missing although they are required for recording."""
-        return self._missing(self._recorded) if self._recorded is not None else []
+        return self._missing(*self._recorded) if self._recorded is not None else []
 
     def execute(self, call: str) -> None:
-        """Write the output; findings remove the device, in the name of a call. Does nothing on a removed device."""
+        """Write the outputs; findings remove the device, in the name of a call. Does nothing on a removed device."""
         if self._lifetime.is_removed(call) or self._lifetime.direct3d_device.removed_reason:
             return
         compiled, lifetime = self._compiled, self._lifetime
-        source, output = accesses = self._recorded or self._accesses()
-        findings = self._missing(accesses)
+        reads, writes = self._recorded or self._accesses()
+        findings = self._missing(reads, writes)
         state = Initialization("dispatchable", compiled.initialisations, "execution")
         findings += lifetime.findings(INITIALIZATION_RULES, state)
-        if compiled.owns_input and compiled.initialisations and source.span is not None:
-            persistence = Persistence(source.span.buffer is None and source.span.start == compiled.persistent_address)
+        if compiled.owns_input and compiled.initialisations and (kept := reads[-1].span) is not None:
+            persistence = Persistence(kept.buffer is None and kept.start == compiled.persistent_address)
             findings += lifetime.findings(PERSISTENCE_RULES, persistence)
-        may_write = _may_write(lifetime, call, findings, [source], [output], compiled.desc)
-        if not may_write or compiled.move is None:
+        may_write = _may_write(lifetime, call, findings, reads, writes, compiled.desc)
+        run = compiled.layout.run
+        if not may_write or run is None or any(access.span is None for access in (*reads, *writes)):
             return
-        if source.span is not None and output.span is not None:
-            read, written = source.region, output.region
-            assert read is not None
-            assert written is not None
-            if lifetime.padding == "poison":
-                written.fill(POISON)
-            compiled.move(read, written)
+        read, written = [access.region for access in reads], [access.region for access in writes]
+        if lifetime.padding == "poison":
+            for region in written:
+                region.fill(POISON)
+        run(read, written)
 
-    def _accesses(self) -> tuple[_Access, _Access]:
+    def _accesses(self) -> tuple[list[_Access], list[_Access]]:
+        """Return what is read, at last the persistent resource, and what is written, at last the temporary one."""
         compiled, table = self._compiled, self._table
         is_own_table = table.dispatchable is compiled  # unless it was reset since
         unnoticed = "DirectML does not notice: the descriptors are volatile" if self._is_volatile else ""
-        slot = compiled.persistent_slot if compiled.owns_input else compiled.input_slots[0]
-        bound = table.persistent if compiled.owns_input else next(iter(table.inputs), None)
-        output = next(iter(table.outputs), None)
-        return (
-            _Access(slot, bound if is_own_table else None, unnoticed),
-            _Access(compiled.output_slots[0], output if is_own_table else None, unnoticed),
-        )
 
-    def _missing(self, accesses: Sequence[_Access]) -> list[Finding]:
-        points = (access.point("execution") for access in accesses if access.binding is None)
-        return [finding for point in points for finding in self._lifetime.findings(BIND_POINT_RULES, point)]
+        def accesses(slots: Sequence[Slot], bound: Sequence[BufferBinding | None]) -> list[_Access]:
+            bindings = chain(bound, repeat(None)) if is_own_table else repeat(None)
+            pairs = zip(slots, bindings, strict=False)
+            return [_Access(slot, binding, unnoticed) for slot, binding in pairs if slot.size_in_bytes]
+
+        layout = compiled.layout
+        reads = accesses(layout.input_slots, table.inputs) + accesses([layout.persistent_slot], [table.persistent])
+        writes = accesses(layout.output_slots, table.outputs) + accesses([layout.temporary_slot], [table.temporary])
+        return reads, writes
+
+    def _missing(self, reads: Sequence[_Access], writes: Sequence[_Access]) -> list[Finding]:
+        return [found for access in (*reads, *writes) for found in access.findings(self._lifetime, "execution")]
 
 
 class OperatorsInitialization:
@@ -107,25 +121,22 @@ class OperatorsInitialization:
     def __init__(self, lifetime: Lifetime, initializer: OperatorInitializer, table: BindingTable) -> None:
         self._lifetime = lifetime
         self._operators = initializer.operators
+        self._owned: list[tuple[CompiledOperator, list[_Access], _Access]] = []
         bound_before_reset = "DirectML notices only whether anything is bound"
         unseen = [bound_before_reset if bound else "" for bound in (table.inputs, table.outputs)]
-        self._owned = [
-            (compiled, _Access(input_slot, source, unseen[0]), _Access(output_slot, persistent, unseen[1]))
-            for compiled, input_slot, output_slot, source, persistent in zip(
-                initializer.operators,
-                initializer.input_slots,
-                initializer.output_slots,
-                *(chain(bound, repeat(None)) for bound in (table.inputs, table.outputs)),  # another number before Reset
-                strict=False,
-            )
-            if compiled.owns_input
-        ]
+        inputs, outputs = (chain(bound, repeat(None)) for bound in (table.inputs, table.outputs))
+        for compiled, slots, (output_slot,) in zip(
+            initializer.operators, initializer.input_slots, initializer.output_slots, strict=True
+        ):
+            sources = [_Access(slot, next(inputs), unseen[0]) for slot in slots]
+            persistent = _Access(output_slot, next(outputs), unseen[1])
+            if compiled.owns_input:
+                self._owned.append((compiled, [each for each in sources if each.slot.size_in_bytes], persistent))
 
     def missing(self) -> list[Finding]:
         """Return the findings of missing bindings."""
-        unbound = (access for _, *accesses in self._owned for access in accesses if access.binding is None)
-        points = (access.point("initialisation") for access in unbound)
-        return [finding for point in points for finding in self._lifetime.findings(BIND_POINT_RULES, point)]
+        accesses = (access for _, sources, persistent in self._owned for access in (*sources, persistent))
+        return [found for access in accesses for found in access.findings(self._lifetime, "initialisation")]
 
     def execute(self, call: str) -> None:
         """Write the persistent resources; findings remove the device, in the name of a call.
@@ -137,13 +148,16 @@ class OperatorsInitialization:
         findings = self.missing()
         for state in self._initialisations():
             findings += self._lifetime.findings(INITIALIZATION_RULES, state)
-        reads, writes = [source for _, source, _ in self._owned], [persistent for *_, persistent in self._owned]
-        if not _may_write(self._lifetime, call, findings, reads, writes):
+        reads = [source for _, sources, _ in self._owned for source in sources]
+        if not _may_write(self._lifetime, call, findings, reads, [persistent for *_, persistent in self._owned]):
             return
-        for compiled, source, persistent in self._owned:
-            if source.span is not None and persistent.span is not None:
-                copy_bytes(source.region, persistent.region)
-                compiled.persistent_address = persistent.span.start
+        for compiled, sources, persistent in self._owned:
+            if any(access.span is None for access in (*sources, persistent)):
+                continue
+            for source, offset in zip(sources, compiled.layout.persistent_offsets, strict=True):
+                copy_bytes(source.region, persistent.region[offset:])
+            assert persistent.span is not None
+            compiled.persistent_address = persistent.span.start
 
     def _initialisations(self) -> list[Initialization]:
         """Count an initialisation of each operator, and return the counts before it."""
@@ -158,10 +172,8 @@ class OperatorsInitialization:
 RecordedDispatch: TypeAlias = Execution | OperatorsInitialization
 
 
-def copy_bytes(source: Bytes | None, destination: Bytes | None) -> None:
+def copy_bytes(source: Bytes, destination: Bytes) -> None:
     """Copy the source to the beginning of the destination, which may be larger."""
-    assert source is not None
-    assert destination is not None
     destination[: source.size] = source
 
 
@@ -171,7 +183,7 @@ def _may_write(
     findings: list[Finding],
     reads: Sequence[_Access],
     writes: Sequence[_Access],
-    desc: TileOperatorDesc | None = None,
+    desc: TileOperatorDesc | GraphDesc | None = None,
 ) -> bool:
     """Return True if there are no findings and no overlaps; findings remove the device."""
     pairs = list(_overlaps(reads, writes))

@@ -20,6 +20,7 @@ from dml_tile.bindings.resources import (
     uint,
 )
 from dml_tile.bindings.slots import INITIALIZER_INPUT, BindingCount, BindPoint, BoundRange, Slot, SlotBinding
+from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import Lifetime
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
@@ -64,6 +65,7 @@ class BindingTable:
     dispatchable: Dispatchable | None
     inputs: Bindings
     outputs: Bindings
+    temporary: BufferBinding | None
     persistent: BufferBinding | None
 
     def __init__(self, lifetime: Lifetime, desc: BindingTableDesc | None, call: str) -> None:
@@ -79,7 +81,7 @@ class BindingTable:
         self._set_desc(desc, "Reset")
 
     def bind_inputs(self, bindings: Sequence[BindingLike] | None) -> None:
-        """Bind all inputs: one buffer for an operator, an array of one buffer for each operator of an initializer.
+        """Bind all inputs: a buffer for each input, or, for each operator of an initializer, an array of these.
 
         An empty sequence unbinds them; ``None`` is a null array, which removes the device where there are inputs.
         Raises DmlError where DirectML would crash, or if the device raises removals.
@@ -89,7 +91,7 @@ class BindingTable:
             self.inputs = self._bind("BindInputs", given, dispatchable, dispatchable.input_slots, self.inputs)
 
     def bind_outputs(self, bindings: Sequence[BindingLike] | None) -> None:
-        """Bind all outputs: one buffer for an operator, the operators' persistent resources for an initializer.
+        """Bind all outputs: a buffer for each output, or the operators' persistent resources for an initializer.
 
         An empty sequence unbinds them; ``None`` is a null array, which removes the device where there are outputs.
         Raises DmlError where DirectML would crash, or if the device raises removals.
@@ -99,13 +101,15 @@ class BindingTable:
             self.outputs = self._bind("BindOutputs", given, dispatchable, dispatchable.output_slots, self.outputs)
 
     def bind_temporary_resource(self, binding: BindingLike | None) -> None:
-        """Bind an empty temporary resource: no tile needs one. None is a null pointer, at which DirectML crashes.
+        """Bind the temporary resource of a compiled graph; no tile needs one.
 
-        Raises DmlError where DirectML would crash, or if the device raises removals.
+        None is a null pointer, at which DirectML crashes. Raises DmlError there, or if the device raises removals.
         """
         given = None if binding is None else binding_desc(binding)
         if dispatchable := self._usable_dispatchable("BindTemporaryResource", [given]):
-            self._bind_one("BindTemporaryResource", given, dispatchable, dispatchable.temporary_slot, None)
+            self.temporary = self._bind_one(
+                "BindTemporaryResource", given, dispatchable, dispatchable.temporary_slot, self.temporary
+            )
 
     def bind_persistent_resource(self, binding: BindingLike | None) -> None:
         """Bind the buffer that was an output of the operator's initialisation, if its input is OWNED_BY_DML.
@@ -138,6 +142,7 @@ class BindingTable:
         self.dispatchable = dispatchable
         self.inputs = []
         self.outputs = []
+        self.temporary = None
         self.persistent = None
         self.lifetime.record(call, self._desc)
 
@@ -155,15 +160,19 @@ class BindingTable:
         call: str,
         given: Sequence[BindingDesc] | None,
         dispatchable: Dispatchable,
-        slots: Sequence[Slot],
+        slots: Sequence[Sequence[Slot]],
         before: Bindings,
     ) -> Bindings:
         """Return the bindings after a call: those of ``before`` if one is wrong."""
         findings = self.lifetime.findings(
             BINDING_COUNT_RULES, BindingCount(None if given is None else len(given), len(slots))
         )
-        pairs = zip(slots, given or (), strict=False) if not findings else ()
-        bound = [SlotBinding(slot, desc, dispatchable.lifetime.direct3d_device) for slot, desc in pairs]
+        host = dispatchable.lifetime.direct3d_device
+        bound = [
+            SlotBinding(slot, desc, host, position, len(group))
+            for group, desc in (zip(slots, given or (), strict=False) if not findings else ())
+            for position, slot in enumerate(group)
+        ]
         for one in bound:
             _require_matching_elements(one)
             findings += self._findings(one)
@@ -184,7 +193,7 @@ class BindingTable:
         return bound.range and bound.range[0]
 
     @property
-    def _desc(self) -> TileOperatorDesc | None:
+    def _desc(self) -> TileOperatorDesc | GraphDesc | None:
         """The descriptor of the operator that the table was made for."""
         return self.dispatchable.desc if isinstance(self.dispatchable, CompiledOperator) else None
 
@@ -237,4 +246,4 @@ def _bind_point(bound: SlotBinding) -> BindPoint:
         is_bound = slot.kind.size_is == "TotalTensorSizeInBytes" and given is not None and not given.is_empty
     owned = bool(slot.size_in_bytes) == (slot.kind.stage == "initialisation")
     unnoticed = "DirectML crashes before it notices" if slot.kind == INITIALIZER_INPUT else ""
-    return BindPoint(slot.name, owned, slot.kind.stage, is_bound, unnoticed)
+    return BindPoint(slot.name, owned, slot.kind.stage, is_bound, unnoticed, slot.unused)

@@ -39,6 +39,23 @@ class OperatorType(IntEnum):
     TILE = 70
 
 
+class GraphNodeType(IntEnum):
+    """DML_GRAPH_NODE_TYPE."""
+
+    INVALID = 0
+    OPERATOR = 1
+    CONSTANT = 2
+
+
+class GraphEdgeType(IntEnum):
+    """DML_GRAPH_EDGE_TYPE."""
+
+    INVALID = 0
+    INPUT = 1
+    OUTPUT = 2
+    INTERMEDIATE = 3
+
+
 class FeatureLevel(IntEnum):
     """DML_FEATURE_LEVEL. Members are ordered as the levels are.
 
@@ -179,6 +196,7 @@ class HRESULT(IntEnum):
     """The result codes that DirectML gives, as unsigned 32-bit values."""
 
     S_OK = 0
+    E_NOTIMPL = 0x80004001
     E_NOINTERFACE = 0x80004002
     E_POINTER = 0x80004003
     E_INVALIDARG = 0x80070057

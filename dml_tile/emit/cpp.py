@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final
 
+from dml_tile.descriptors.graph import ARRAYS, EDGE_TYPE, NODE_TYPE, Descriptor, GraphDesc
 from dml_tile.descriptors.spellings import Enumerator
+from dml_tile.descriptors.structs import Struct
 from dml_tile.descriptors.tile import (
     DATA_TYPE,
     OPERATOR_TYPE,
@@ -19,22 +21,75 @@ from dml_tile.descriptors.tile import (
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType
 from dml_tile.text import braced
 
-Descriptor: TypeAlias = OperatorDesc | TileOperatorDesc | None
-
 _INT64_MAX: Final = 2**63 - 1
+MAX_ROOM: Final = 4096
+"""The entries of a graph's array up to which there is room for a count that is larger than the array."""
 
 
-def cpp_text(desc: OperatorDesc | TileOperatorDesc | None, name: str) -> str:
+def cpp_text(desc: Descriptor | None, name: str) -> str:
     """Return C++11 for namespace or function scope, after DirectML.h; the last line defines ``NAME_operator``.
 
-    An array that is shorter than its count is filled with zeros, since DirectML would read past its end. Raises
-    ValueError for a name that is no identifier.
+    Of a graph, it defines ``NAME_graph``, after the operators of its nodes and ``NAME_operators``, which take what
+    CreateOperator makes of them. An array that is shorter than its count is filled with zeros, since DirectML would
+    read past its end. Raises ValueError for a name that is no identifier.
     """
     require_identifier(name)
-    return "".join(f"{line}\n" for line in _operator(desc, name))
+    lines = _graph(desc, name) if isinstance(desc, GraphDesc) else _operator(desc, name)
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _operator(desc: Descriptor, name: str) -> Iterator[str]:
+def _graph(graph: GraphDesc, name: str) -> Iterator[str]:
+    for i, node in enumerate(graph.nodes or ()):
+        if node is not None and node.operator is not None:
+            yield from _operator(node.operator, f"{name}_node{i}")
+    fields = [str(graph.input_count), str(graph.output_count)]
+    for array, count in ARRAYS.items():
+        entries = getattr(graph, array)
+        fields += [str(getattr(graph, count)), "nullptr" if entries is None else f"{name}_{array}"]
+        if entries is not None:
+            yield from _entries(array, entries, getattr(graph, count), name)
+    yield f"const DML_GRAPH_DESC {name}_graph = {braced(fields)};"
+
+
+_ENTRY_TYPES: Final = {
+    "nodes": ("DML_OPERATOR_GRAPH_NODE_DESC", "operators", NODE_TYPE, "DML_GRAPH_NODE"),
+    "input_edges": ("const DML_INPUT_GRAPH_EDGE_DESC", "input_edge_descs", EDGE_TYPE, "DML_GRAPH_EDGE"),
+    "output_edges": ("const DML_OUTPUT_GRAPH_EDGE_DESC", "output_edge_descs", EDGE_TYPE, "DML_GRAPH_EDGE"),
+    "intermediate_edges": (
+        "const DML_INTERMEDIATE_GRAPH_EDGE_DESC",
+        "intermediate_edge_descs",
+        EDGE_TYPE,
+        "DML_GRAPH_EDGE",
+    ),
+}
+
+
+def _entries(array: str, entries: Sequence[Struct | None], count: int, name: str) -> Iterator[str]:
+    """Yield the descriptions of nodes or edges, and the array of their types and addresses."""
+    c_type, descs, spelling, kind = _ENTRY_TYPES[array]
+    described, listed = list[str](), list[str]()
+    for i, entry in enumerate(entries):
+        values: dict[str, Any] = dict(entry) if entry is not None else {"type": 1}
+        label = _c_string(values.pop("name", None))
+        listed.append(
+            f"{{{_enumerator(spelling, f'{kind}_TYPE', values.pop('type'))}, "
+            f"{f'&{name}_{descs}[{i}]' if entry is not None else 'nullptr'}}}"
+        )
+        described.append(braced(["nullptr" if "operator" in values else ", ".join(map(str, values.values())), label]))
+    room = f"{max(len(entries), min(count, MAX_ROOM), 1)}"
+    yield f"{c_type} {name}_{descs}[{room}] = {braced(described)};"
+    yield f"const {kind}_DESC {name}_{array}[{room}] = {braced(listed)};"
+
+
+def _c_string(text: str | None) -> str:
+    """Return a string literal, with octal escapes for what is not printable ASCII, or could be a trigraph."""
+    if text is None:
+        return "nullptr"
+    safe = set(range(32, 127)) - set(b'"?\\')
+    return '"' + "".join(chr(byte) if byte in safe else f"\\{byte:03o}" for byte in text.encode()) + '"'
+
+
+def _operator(desc: OperatorDesc | TileOperatorDesc | None, name: str) -> Iterator[str]:
     if desc is None:
         yield f"const DML_OPERATOR_DESC* const {name}_operator = nullptr;"
         return

@@ -13,6 +13,13 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
 from dml_tile.back_ends.webnn_limits import OpSupportLimits
+from dml_tile.descriptors.graph import (
+    GraphDesc,
+    InputGraphEdge,
+    IntermediateGraphEdge,
+    OperatorGraphNodeDesc,
+    OutputGraphEdge,
+)
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import OperatorType, TensorFlags, TensorType
@@ -26,7 +33,10 @@ Schema = dict[str, Any]
 
 _C_NAMES: Final = {
     name: str(field.alias)
-    for model in (TileOperatorDesc, TensorDesc, BufferTensorDesc)
+    for model in (
+        *(TileOperatorDesc, TensorDesc, BufferTensorDesc),
+        *(GraphDesc, OperatorGraphNodeDesc, InputGraphEdge, OutputGraphEdge, IntermediateGraphEdge),
+    )
     for name, field in model.model_fields.items()
 }
 
@@ -45,7 +55,6 @@ _ENUMERATORS: Final = {data_type.name: _said_of(data_type) for data_type in Tens
 }
 """Descriptions of enumerators, by their short names."""
 
-_DEFAULTS: Final = {"Flags": TensorFlags.NONE.name, "Type": TensorType.BUFFER.name}
 _SCHEMA_KEY: Final = {"type": "string", "description": "The JSON Schema that an editor checks this file by."}
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -57,6 +66,7 @@ def schemas() -> dict[str, Schema]:
     made |= {f"{tile}.{row.since.short}": narrowed_tile_schema(row) for row in TILE_SUPPORT}
     made |= {
         "dml_operator_desc": operator_schema(),
+        "dml_graph_desc": graph_schema(),
         "dxdispatch_model": model_schema(),
         "check_output": output_schema(),
         "webnn_op_support_limits": _generated(OpSupportLimits, "serialization"),
@@ -84,6 +94,15 @@ def operator_schema() -> Schema:
     beside["required"].append("Type")
     nested = {key: schema.pop(key) for key in ("properties", "required", "type", "additionalProperties")}
     return schema | {"type": "object", **_nested_or_beside(nested, beside)}
+
+
+def graph_schema() -> Schema:
+    """Return the schema of DML_GRAPH_DESC, with the types of nodes and edges beside their fields."""
+    schema = _generated(GraphDesc)
+    _allow_flat_tensors(schema["$defs"])
+    node = schema["$defs"]["OperatorGraphNodeDesc"]["properties"]
+    node["Operator"]["anyOf"].append({"$ref": "#/$defs/TileOperatorDesc"})
+    return schema
 
 
 def narrowed_tile_schema(row: TileSupport) -> Schema:
@@ -192,9 +211,10 @@ def _describe(schema: Any) -> None:
         if key == "description" and isinstance(value, str):
             schema[key] = _with_c_names(value)
         elif key == "properties":
-            for name, default in _DEFAULTS.items():
-                if "default" in value.get(name, {}):
-                    value[name]["default"] = default
+            for name in ("Flags", "Type"):
+                if isinstance(default := value.get(name, {}).get("default"), int):
+                    (names,) = [known["enum"] for known in value[name]["anyOf"] if "enum" in known]
+                    value[name]["default"] = names[default]  # the names are in the order of their values, from 0
             _describe(value)
         elif key != "enum":
             _describe(value)

@@ -11,10 +11,11 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.graph import Descriptor
+from dml_tile.descriptors.tile import OperatorDesc
 from dml_tile.directml.enums import OperatorType
 from dml_tile.directml.operators import operator_name
-from dml_tile.emit.cpp import Descriptor, cpp_text
+from dml_tile.emit.cpp import cpp_text
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.text import pointer_steps, printable
 
@@ -22,7 +23,7 @@ MAX_WIDTH: Final = 88
 """The width, in characters, above which Python's formatters break a line by default."""
 
 
-def python_text(desc: OperatorDesc | TileOperatorDesc | None, name: str) -> str:
+def python_text(desc: Descriptor | None, name: str) -> str:
     """Return Python that defines ``NAME_desc``, after ``import dml_tile``. ``name`` is an identifier."""
     return f"{name}_desc = {_value(desc, 0)}\n"
 
@@ -41,8 +42,8 @@ def _value(value: object, indent: int) -> str:
 def _field(name: str, value: object, indent: int) -> str:
     margin = " " * indent
     line = f"{margin}{name}={_value(value, indent)},\n"
-    if isinstance(value, tuple) and len(line) > MAX_WIDTH + 1:
-        entries = "".join(f"{margin}    {entry},\n" for entry in value)
+    if isinstance(value, tuple) and (len(line) > MAX_WIDTH + 1 or any(isinstance(each, BaseModel) for each in value)):
+        entries = "".join(f"{margin}    {_value(entry, indent + 4)},\n" for entry in value)
         return f"{margin}{name}=(\n{entries}{margin}),\n"
     return line
 
@@ -87,7 +88,7 @@ class Commented(NamedTuple):
     """A descriptor, the lines of comment before it, and a JSON pointer whose last step it is named by."""
 
     pointer: str
-    desc: Descriptor
+    desc: Descriptor | None
     comments: tuple[str, ...]
 
 
@@ -112,7 +113,7 @@ def other_operator(part: JsonDescriptor) -> str | None:
     return part.other
 
 
-def json_text(descs: Sequence[Descriptor]) -> str:
+def json_text(descs: Sequence[Descriptor | None]) -> str:
     """Return JSON with the full C names, as ``dml-tile check`` reads it: one descriptor, or an array of several."""
     values = [None if desc is None else desc.model_dump(mode="json", by_alias=True) for desc in descs]
     return json.dumps(values[0] if len(values) == 1 else values, indent=2) + "\n"
@@ -121,7 +122,7 @@ def json_text(descs: Sequence[Descriptor]) -> str:
 class _Language(NamedTuple):
     prelude: str
     comment: str
-    text: Callable[[Descriptor, str], str]
+    text: Callable[[Descriptor | None, str], str]
 
 
 _LANGUAGES: Final = {

@@ -11,13 +11,27 @@ Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from ctypes import POINTER, Structure, Union, addressof, byref, c_uint32, c_uint64, c_void_p, cast, pointer, sizeof
+from collections.abc import Callable, Sequence
+from ctypes import (
+    POINTER,
+    Structure,
+    Union,
+    addressof,
+    byref,
+    c_char_p,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    cast,
+    pointer,
+    sizeof,
+)
 from ctypes import _Pointer as Pointer
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType, TensorType
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, GraphNodeType, OperatorType, TensorType
 from dml_tile.errors import require_instance
 
 if TYPE_CHECKING:
@@ -66,6 +80,77 @@ class DML_OPERATOR_DESC(Structure):  # noqa: N801
     _fields_ = (("Type", c_uint32), ("Desc", c_void_p))
 
 
+class DML_GRAPH_NODE_DESC(Structure):  # noqa: N801
+    """A node's type, and its description; 16 bytes. DML_GRAPH_EDGE_DESC is the same for an edge."""
+
+    _fields_ = (("Type", c_uint32), ("Desc", c_void_p))
+
+
+class DML_OPERATOR_GRAPH_NODE_DESC(Structure):  # noqa: N801
+    """An operator as a node; 16 bytes."""
+
+    _fields_ = (("Operator", c_void_p), ("Name", c_char_p))
+
+
+class DML_INPUT_GRAPH_EDGE_DESC(Structure):  # noqa: N801
+    """An edge from an input of the graph; 24 bytes."""
+
+    _fields_ = (
+        ("GraphInputIndex", c_uint32),
+        ("ToNodeIndex", c_uint32),
+        ("ToNodeInputIndex", c_uint32),
+        ("Name", c_char_p),
+    )
+
+
+class DML_OUTPUT_GRAPH_EDGE_DESC(Structure):  # noqa: N801
+    """An edge to an output of the graph; 24 bytes."""
+
+    _fields_ = (
+        ("FromNodeIndex", c_uint32),
+        ("FromNodeOutputIndex", c_uint32),
+        ("GraphOutputIndex", c_uint32),
+        ("Name", c_char_p),
+    )
+
+
+class DML_INTERMEDIATE_GRAPH_EDGE_DESC(Structure):  # noqa: N801
+    """An edge between nodes; 24 bytes."""
+
+    _fields_ = (
+        ("FromNodeIndex", c_uint32),
+        ("FromNodeOutputIndex", c_uint32),
+        ("ToNodeIndex", c_uint32),
+        ("ToNodeInputIndex", c_uint32),
+        ("Name", c_char_p),
+    )
+
+
+class DML_GRAPH_DESC(Structure):  # noqa: N801
+    """A graph; 72 bytes."""
+
+    _fields_ = (
+        ("InputCount", c_uint32),
+        ("OutputCount", c_uint32),
+        ("NodeCount", c_uint32),
+        ("Nodes", POINTER(DML_GRAPH_NODE_DESC)),
+        ("InputEdgeCount", c_uint32),
+        ("InputEdges", POINTER(DML_GRAPH_NODE_DESC)),
+        ("OutputEdgeCount", c_uint32),
+        ("OutputEdges", POINTER(DML_GRAPH_NODE_DESC)),
+        ("IntermediateEdgeCount", c_uint32),
+        ("IntermediateEdges", POINTER(DML_GRAPH_NODE_DESC)),
+    )
+
+
+GRAPH_PARTS: Final[dict[str, type[Structure]]] = {
+    "Nodes": DML_OPERATOR_GRAPH_NODE_DESC,
+    "InputEdges": DML_INPUT_GRAPH_EDGE_DESC,
+    "OutputEdges": DML_OUTPUT_GRAPH_EDGE_DESC,
+    "IntermediateEdges": DML_INTERMEDIATE_GRAPH_EDGE_DESC,
+}
+"""The description of each entry of a graph's arrays."""
+
 _Struct = TypeVar("_Struct", bound=Structure)
 
 _TENSOR_TYPES: Final = frozenset(TensorType)
@@ -101,6 +186,41 @@ def read_tile_operator_desc(source: CSource) -> TileOperatorDesc | None:
         repeats_count=tile.RepeatsCount,
         repeats=_read_array(tile.Repeats, tile.RepeatsCount),
     )
+
+
+def read_graph_desc(source: CSource, operator_desc: Callable[[int], OperatorDesc | None]) -> GraphDesc | None:
+    """Return the DML_GRAPH_DESC, of 72 bytes, at ``source``; None for a null pointer.
+
+    ``operator_desc`` gives the descriptor of the IDMLOperator at an address, which does not tell it. Of nodes and
+    edges of another type than their array's, only the type is read. Takes and raises what ``read_operator_desc`` does,
+    and what ``operator_desc`` raises; ValueError for a Name that is no UTF-8.
+    """
+    graph = _structure(source, DML_GRAPH_DESC)
+    if graph is None:
+        return None
+    values: dict[str, Any] = {field[0]: getattr(graph, field[0]) for field in DML_GRAPH_DESC._fields_}
+    for array in GRAPH_PARTS:
+        count = values[f"{array.removesuffix('s')}Count"]
+        entries = values[array][:count] if bool(values[array]) else None
+        values[array] = entries and [_read_entry(entry, array, operator_desc) for entry in entries]
+    return GraphDesc.model_validate(values)
+
+
+def _read_entry(
+    entry: DML_GRAPH_NODE_DESC, array: str, operator_desc: Callable[[int], OperatorDesc | None]
+) -> dict[str, Any] | None:
+    part = GRAPH_PARTS[array]
+    desc = _structure(entry.Desc, part)
+    if desc is None:
+        return None
+    is_read = entry.Type == (
+        list(GRAPH_PARTS).index(array) or GraphNodeType.OPERATOR
+    )  # in the order of the edges' types
+    values: dict[str, Any] = {field[0]: getattr(desc, field[0]) if is_read else 0 for field in part._fields_}
+    values["Name"] = values["Name"].decode() if values["Name"] else None
+    if "Operator" in values:
+        values["Operator"] = operator_desc(values["Operator"]) if values["Operator"] else None
+    return values | {"Type": entry.Type}
 
 
 def write_operator_desc(desc: OperatorDesc | TileOperatorDesc) -> DML_OPERATOR_DESC:

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Final
 
 from pydantic import ValidationError
 
+from dml_tile.descriptors.graph import Descriptor, GraphDesc
 from dml_tile.descriptors.spellings import JSON_DOCUMENT
 from dml_tile.descriptors.tile import OPERATOR_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType
@@ -33,7 +34,7 @@ _SKIPPED_AT_ONCE: Final = 2**20
 _TILE_FIELDS: Final = {name: str(field.alias) for name, field in TileOperatorDesc.model_fields.items()}
 _KNOWN_KEYS: Final = {
     key
-    for model in (OperatorDesc, TileOperatorDesc, TensorDesc, BufferTensorDesc)
+    for model in (OperatorDesc, TileOperatorDesc, TensorDesc, BufferTensorDesc, GraphDesc)
     for name, field in model.model_fields.items()
     for key in (name, str(field.alias))
 } | {"NullDesc"}
@@ -50,7 +51,7 @@ class JsonDescriptor:
     """
 
     pointer: str
-    desc: OperatorDesc | TileOperatorDesc | None = None
+    desc: Descriptor | None = None
     other: str | None = None
     part: ModelPart | None = field(default=None, compare=False, repr=False)
     capture: Capture | None = field(default=None, compare=False, repr=False)
@@ -244,7 +245,7 @@ def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
 
 
 def _read_descriptor(document: Any, pointer: str) -> DescriptorOrProblem:
-    """Read a bare DML_TILE_OPERATOR_DESC, or a DML_OPERATOR_DESC with its Type."""
+    """Read a bare DML_TILE_OPERATOR_DESC, a DML_OPERATOR_DESC with its Type, or a DML_GRAPH_DESC with its Nodes."""
     data = document
     if isinstance(data, dict) and "$schema" in data:  # which names the JSON Schema to an editor
         data = {key: value for key, value in data.items() if key != "$schema"}
@@ -252,6 +253,8 @@ def _read_descriptor(document: Any, pointer: str) -> DescriptorOrProblem:
         return JsonDescriptor(pointer)
     if is_capture(data):
         return _read_capture(data, pointer)
+    if isinstance(data, dict) and data.keys() & {"Nodes", "nodes"} and not is_dxdispatch_model(data):
+        return _validated(GraphDesc, data, pointer)
     typed = next((key for key in ("Type", "type") if isinstance(data, dict) and key in data), None)
     if is_dxdispatch_model(data):
         return Problem(pointer, "a DxDispatch model was provided, which has to be the whole document")
@@ -287,8 +290,8 @@ def _no_descriptor_message(data: Any) -> str:
     is_schema = isinstance(data, dict) and data.get("type") == "object" and "properties" in data
     return (
         f"{'a JSON Schema' if is_schema else shown(data)} was provided, but a tile (an object with "
-        f"{', '.join(_TILE_FIELDS.values())}), a DML_OPERATOR_DESC (with Type and Desc) or a DxDispatch model (with "
-        "resources, dispatchables and commands) was expected"
+        f"{', '.join(_TILE_FIELDS.values())}), a DML_OPERATOR_DESC (with Type and Desc), a DML_GRAPH_DESC (with Nodes) "
+        "or a DxDispatch model (with resources, dispatchables and commands) was expected"
     )
 
 
@@ -302,7 +305,7 @@ def _operator_type(spelling: Any) -> int | str | None:
         return f"{OPERATOR_TYPE.prefix}{spelling.removeprefix(OPERATOR_TYPE.prefix)}"
 
 
-def _validated(model: type[OperatorDesc | TileOperatorDesc], data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
+def _validated(model: type[Descriptor], data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
     data, left_out = _drop_unknown_keys(data)
     try:
         return JsonDescriptor(pointer, model.model_validate(data, context=JSON_DOCUMENT))

@@ -7,6 +7,7 @@ from typing import Final
 
 from dml_tile.bindings.resources import BindingDesc, BufferArrayBinding, BufferBinding
 from dml_tile.bindings.slots import (
+    GRAPH_TENSOR,
     INITIALIZER_INPUT,
     INITIALIZER_PERSISTENT,
     TENSOR,
@@ -17,7 +18,13 @@ from dml_tile.bindings.slots import (
     Slot,
     SlotBinding,
 )
-from dml_tile.directml.enums import BindingType, HeapType, ResourceDimension, ResourceFlags
+from dml_tile.directml.enums import (
+    DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
+    BindingType,
+    HeapType,
+    ResourceDimension,
+    ResourceFlags,
+)
 from dml_tile.directml.pages import (
     BIND_INPUTS_PAGE,
     BIND_OUTPUTS_PAGE,
@@ -50,43 +57,50 @@ def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
 @rule(
     "DML-BINDING-owned",
     url=BINDING_PAGE,
-    says="A tensor that is owned by DirectML is not bound at execution, any other not at initialisation.",
+    says="A tensor that is owned by DirectML is not bound at execution, any other not at initialisation; nor is an "
+    "input or output of a graph that no node uses.",
     hresult=REMOVED,
 )
 def tensor_is_bound_once(point: BindPoint, target: Target) -> Iterator[Violation]:
     if point.bound and not point.needed:
-        owned = "say" if point.owned_by_dml else "do not say"
-        yield Violation(point.name, f"is bound at {point.stage}, though its Flags {owned} OWNED_BY_DML")
+        why = f"its Flags {'say' if point.owned_by_dml else 'do not say'} OWNED_BY_DML"
+        yield Violation(point.name, f"is bound at {point.stage}, though {'no node uses it' if point.unused else why}")
 
 
 @rule(
     "DML-BINDING-SizeInBytes",
     url=BUFFER_BINDING_PAGE,
-    says="A bound range has at least TotalTensorSizeInBytes, or PersistentResourceSize, bytes.",
+    says="A bound range has at least TotalTensorSizeInBytes, or PersistentResourceSize, bytes. The runtime compares "
+    "neither those of a compiled graph, nor what was bound before an initializer's Reset.",
     hresult=REMOVED,
 )
 def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Violation]:
     expected = binding.slot.size_in_bytes
     if binding.size_in_bytes < expected:
+        noticed = binding.noticed and binding.slot.kind.compared
         yield Violation(
             binding.name,
             f"the value of SizeInBytes is too small. {max(binding.size_in_bytes, 0)} was provided, but at least "
-            f"{expected} was expected ({binding.slot.kind.size_is})",
+            f"{expected} was expected ({binding.slot.kind.size_is}){'' if noticed else ' (DirectML does not notice)'}",
+            basis=None if noticed else Basis.DOCUMENTED,
         )
 
 
 @rule(
     "DML-BINDING-Offset",
     url=BUFFER_BINDING_PAGE,
-    says="The offset of a bound range is a multiple of 16 and of GuaranteedBaseOffsetAlignment; that of a persistent "
-    "resource, of 256.",
+    says="The offset of a bound range is a multiple of 16 and of GuaranteedBaseOffsetAlignment, which the runtime does "
+    "not compare for a compiled graph; that of a persistent or temporary resource, of 256.",
     hresult=REMOVED,
 )
 def offset_is_aligned(binding: BoundRange, target: Target) -> Iterator[Violation]:
     if binding.offset % binding.slot.alignment:
+        noticed = binding.slot.kind is not GRAPH_TENSOR or binding.offset % DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
         yield Violation(
             binding.name,
-            f"the value of Offset is misaligned. {binding.offset} is not a multiple of {binding.slot.alignment}",
+            f"the value of Offset is misaligned. {binding.offset} is not a multiple of {binding.slot.alignment}"
+            f"{'' if noticed else ' (DirectML does not notice)'}",
+            basis=None if noticed else Basis.DOCUMENTED,
         )
 
 
@@ -153,13 +167,14 @@ def binding_is_described(bound: SlotBinding, target: Target) -> Iterator[Violati
 )
 def array_has_one_binding(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     array = bound.desc.desc if bound.desc is not None else None
-    if not isinstance(array, BufferArrayBinding) or array.bindings is None or len(array.bindings) == 1:
+    if not isinstance(array, BufferArrayBinding) or array.bindings is None or len(array.bindings) == bound.of:
         return
-    if bound.slot.kind == INITIALIZER_INPUT:
-        allowed = not array.bindings and not bound.slot.size_in_bytes
+    if bound.slot.kind == INITIALIZER_INPUT and not bound.position:
+        allowed = bound.of == 1 and not array.bindings and not bound.slot.size_in_bytes
         yield Violation(
             f"{bound.name}.BindingCount",
-            f"{len(array.bindings)} was provided, but 1 was expected: a tile has one input"
+            f"{len(array.bindings)} was provided, but {bound.of} was expected"
+            f"{': a tile has one input' if bound.of == 1 else ''}"
             f"{'; the documentation allows an empty array here' if allowed else ''}",
             "bind an array of one empty buffer binding {null, 0, 0}" if allowed else None,
             Basis.RUNTIME if allowed else None,

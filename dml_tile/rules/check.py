@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from operator import mul
 from typing import Final
 
+from dml_tile.descriptors.graph import Descriptor, GraphDesc
 from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import (
@@ -24,8 +26,10 @@ from dml_tile.directml.enums import (
 )
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import DmlError
-from dml_tile.findings import Against, Finding, Severity, Violation, bases_of, found_by
+from dml_tile.findings import BASES, Against, Basis, Finding, Severity, Violation, bases_of, found_by
 from dml_tile.geometry.layout import round_up_4
+from dml_tile.rules.graph import GRAPH_CALL_RULES, GRAPH_RULES, entries_of
+from dml_tile.rules.graph import view_of as view_of_graph
 from dml_tile.rules.tensor import (
     BUFFER_RULES,
     TENSOR_RULES,
@@ -58,10 +62,10 @@ NEVER_EXECUTED: Final = frozenset(
 """The rules whose documented side holds for execution also where the runtime, by wrapping, accepts the descriptor."""
 
 
-def check(
-    desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None = None, against: Against = "both"
-) -> tuple[Finding, ...]:
+def check(desc: Descriptor | None, target: TargetLike | None = None, against: Against = "both") -> tuple[Finding, ...]:
     """Return all findings of a descriptor at a target: InputTensor's first, then OutputTensor's, then the operator's.
+
+    Of a graph, those of its nodes come before its own.
 
     ``target`` is whatever ``Target.parse`` takes; None means the current target. ``against`` is the contract to hold it
     to: what the ``"documentation"`` says, what the ``"runtime"`` was measured to do, or ``"both"``, the default: what
@@ -73,18 +77,14 @@ def check(
     return findings
 
 
-def findings_of(
-    desc: OperatorDesc | TileOperatorDesc | None, target: Target, against: Against = "both"
-) -> tuple[Finding, ...]:
+def findings_of(desc: Descriptor | None, target: Target, against: Against = "both") -> tuple[Finding, ...]:
     """Return what ``check`` returns, without recording a call. Raises what ``check`` raises."""
     bases = bases_of(against)
     found = _findings(desc, target)
     return tuple([finding for finding in found if finding.basis & bases]) if found else ()
 
 
-def require(
-    desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None = None, against: Against = "both"
-) -> None:
+def require(desc: Descriptor | None, target: TargetLike | None = None, against: Against = "both") -> None:
     """Raise DmlError, with all findings, if ``check`` finds an error or a warning; a note alone raises nothing."""
     findings = check(desc, target, against)
     if any(finding.severity > Severity.NOTE for finding in findings):
@@ -97,9 +97,10 @@ def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding,
     return tuple(finding for finding in documented if finding.rule in NEVER_EXECUTED)
 
 
-def lowest_level(desc: OperatorDesc | TileOperatorDesc | None) -> FeatureLevel | None:
+def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
     """Return the lowest feature level at which the descriptor passes, against both; None if it passes at no level."""
-    return next((level for level in DISTINCT_LEVELS if not any(True for _ in _findings(desc, Target(level)))), None)
+    levels = FeatureLevel if isinstance(desc, GraphDesc) else DISTINCT_LEVELS
+    return next((level for level in levels if not any(map(is_counted, _findings(desc, Target(level))))), None)
 
 
 def not_a_tile(operator: str) -> Finding:
@@ -126,9 +127,16 @@ _NO_FLAGS: Final = int(TensorFlags.NONE)
 _OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
 
 
-def _findings(desc: OperatorDesc | TileOperatorDesc | None, target: Target) -> Iterable[Finding]:
+def is_counted(finding: Finding) -> bool:
+    """Return True for a finding that keeps an operator from being created, or a graph from being compiled, here."""
+    return finding.severity > Severity.NOTE or finding.rule == operator_is_a_tile.id
+
+
+def _findings(desc: Descriptor | None, target: Target) -> Iterable[Finding]:
     if isinstance(desc, TileOperatorDesc):
         return _tile_findings(desc, target)
+    if isinstance(desc, GraphDesc):
+        return _graph_findings(desc, target)
     tile = _tile_of(desc)
     return found_by(OPERATOR_RULES, desc, target) if tile is None else _tile_findings(tile, target)
 
@@ -144,6 +152,21 @@ def _tile_of(operator: OperatorDesc | None) -> TileOperatorDesc | None:
 
 def _tile_findings(tile: TileOperatorDesc, target: Target) -> Iterable[Finding]:
     return () if is_ordinary_tile(tile, target) else _found_by_rules(tile, target)
+
+
+def _graph_findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
+    yield from found_by(GRAPH_CALL_RULES, graph, target)
+    refused = set()
+    for i, (path, node) in enumerate(entries_of(graph, "nodes")):
+        found = tuple(_findings(node.operator, target)) if node is not None and node.operator is not None else ()
+        if any(finding.basis & BASES["runtime"] for finding in found):
+            refused.add(i)
+        for finding in found:
+            yield replace(finding, path=f"{path}.Operator.{finding.path}".rstrip("."))
+    is_measured = target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_5_0
+    for finding in found_by(GRAPH_RULES, view_of_graph(graph, refused), target):
+        basis = finding.basis if is_measured else finding.basis & ~Basis.RUNTIME | Basis.INFERRED
+        yield replace(finding, basis=basis)
 
 
 def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]:

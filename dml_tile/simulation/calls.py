@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+    from dml_tile.descriptors.graph import Descriptor
     from dml_tile.directml.targets import Target
     from dml_tile.findings import Finding
 
@@ -27,7 +27,7 @@ class Call:
 
     name: str
     target: Target
-    desc: OperatorDesc | TileOperatorDesc | None
+    desc: Descriptor | None
     findings: tuple[Finding, ...]
 
 
@@ -51,9 +51,7 @@ def record_calls() -> Iterator[list[Call]]:
         _recordings[:] = [other for other in _recordings if other is not calls]
 
 
-def record(
-    name: str, target: Target, desc: OperatorDesc | TileOperatorDesc | None, findings: Iterable[Finding] = ()
-) -> None:
+def record(name: str, target: Target, desc: Descriptor | None, findings: Iterable[Finding] = ()) -> None:
     """Add a call to the open records."""
     if _recordings:
         call = Call(name, target, desc, tuple(findings))

@@ -32,6 +32,7 @@ may change in any release. Sizes and strides are in elements, totals and offsets
 
 TASKS: Final = {
     "describe a tile": ("TileOperatorDesc", "BufferTensorDesc", "data_type_of"),
+    "describe a graph of tiles": ("GraphDesc", "OperatorGraphNodeDesc", "IntermediateGraphEdge"),
     "learn why it is refused": ("check", "require", "lowest_level", "RULES"),
     "check the tiles of a model": ("check_model", "check_via"),
     "choose whose DirectML is meant": ("Target", "simulate", "current_target"),
@@ -45,6 +46,7 @@ TASKS: Final = {
 GROUPS: Final = {
     # the modules that the names of dml_tile come from
     "Describe a tile": ("descriptors.tile", "directml.dtypes"),
+    "Describe a graph of tiles": ("descriptors.graph",),
     "Check a descriptor": ("rules.check", "findings", "errors", "checks.catalogue"),
     "Check models": ("checks.models", "checks.result", "checks.sweep"),
     "Choose a target": ("directml.targets", "simulation.target", "back_ends.webnn_limits"),

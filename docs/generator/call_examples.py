@@ -52,9 +52,30 @@ owner_table.bind_persistent_resource(persistent)
 owner_table.bind_outputs([result])
 """
 
+_GRAPHS: Final = """\
+from dml_tile import Device, GraphDesc, InputGraphEdge, IntermediateGraphEdge, OperatorGraphNodeDesc, OutputGraphEdge
+from dml_tile import BufferTensorDesc, TileOperatorDesc, check
+
+first = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2, 3], repeats=[1, 2])
+second = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2, 6], repeats=[3, 1])
+owner = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2, 6], repeats=[3, 1], flags="OWNED_BY_DML")
+into = InputGraphEdge(graph_input_index=0, to_node_index=0)
+onward = IntermediateGraphEdge(from_node_index=0, to_node_index=1)
+out = OutputGraphEdge(from_node_index=1, graph_output_index=0)
+graph = GraphDesc(
+    input_count=1,
+    output_count=1,
+    nodes=[first, second],
+    input_edges=[into],
+    output_edges=[out],
+    intermediate_edges=[onward],
+)
+"""
+
 PREPARED: Final = {
     "DIALECT": _DIALECTS,
     "VIA": _BACK_ENDS,
+    "GRAPH": _GRAPHS,
     **dict.fromkeys(("BINDING", "DEVICE", "COMPILE", "INITIALIZER", "TABLE", "DISPATCH"), _DEVICE),
 }
 """The text before the examples of a family."""
@@ -240,6 +261,42 @@ CALLS: Final = {
     "DML-DISPATCH-command-list": Calls(
         "recorder.record_dispatch(plain, table, CommandList(3))",
         "commands = CommandList()\nrecorder.record_dispatch(plain, table, commands)\ncommands.execute()",
+    ),
+    "DML-GRAPH-null": Calls("Device().compile_graph(None)", "Device().compile_graph(graph)"),
+    "DML-GRAPH-IDMLDevice1": Calls('check(graph, "2_0")', 'check(graph, "3_1")'),
+    "DML-GRAPH-NodeCount": Calls("check(GraphDesc(input_count=0, output_count=0, nodes=[]))", "check(graph)"),
+    "DML-GRAPH-array": Calls("check(graph.replace(nodes=None, node_count=2))", "check(graph)"),
+    "DML-GRAPH-Desc-null": Calls("check(graph.replace(input_edges=[into, None]))", "check(graph)"),
+    "DML-GRAPH-Type": Calls('check(graph.replace(input_edges=[into.replace(type="OUTPUT")]))', "check(graph)"),
+    "DML-GRAPH-index": Calls("check(graph.replace(input_count=0))", "check(graph)"),
+    "DML-GRAPH-node-input": Calls("check(graph.replace(input_edges=[into, into]))", "check(graph)"),
+    "DML-GRAPH-node-output": Calls("check(graph.replace(output_edges=[]))", "check(graph)"),
+    "DML-GRAPH-cycle": Calls(
+        "back = IntermediateGraphEdge(from_node_index=1, to_node_index=0)\n"
+        "check(graph.replace(input_edges=[], intermediate_edges=[onward, back]))",
+        "check(graph)",
+    ),
+    "DML-GRAPH-intermediate-owned": Calls("check(graph.replace(nodes=[first, owner]))", "check(graph)"),
+    "DML-GRAPH-TotalTensorSizeInBytes": Calls("check(graph.replace(nodes=[first, first]))", "check(graph)"),
+    "DML-GRAPH-extent": Calls(
+        "halves = BufferTensorDesc(data_type='FLOAT16', sizes=[2, 6], total_tensor_size_in_bytes=48)\n"
+        "copy = TileOperatorDesc(input_tensor=halves, output_tensor=halves, repeats=[1, 1])\n"
+        "check(graph.replace(nodes=[copy, second]), '5_0')  # as many bytes, but not for as many elements",
+        "check(graph, '5_0')",
+    ),
+    "DML-GRAPH-shared-input": Calls(
+        "edges = [into, into.replace(to_node_index=1)]\n"
+        "outs = [out, out.replace(from_node_index=0, graph_output_index=1)]\n"
+        "check(GraphDesc(input_count=1, output_count=2, nodes=[first, second], input_edges=edges, output_edges=outs))",
+        "check(graph)",
+    ),
+    "DML-GRAPH-edge-layout": Calls(
+        'integers = TileOperatorDesc.from_input(data_type="INT32", sizes=[2, 6], repeats=[3, 1])\n'
+        "check(graph.replace(nodes=[first, integers]))",
+        "check(graph)",
+    ),
+    "DML-GRAPH-output-twice": Calls(
+        "check(graph.replace(output_edges=[out.replace(from_node_index=0), out]))", "check(graph)"
     ),
     "DML-DISPATCH-null": Calls("recorder.record_dispatch(plain, None)", "recorder.record_dispatch(plain, table)"),
     "DML-DISPATCH-device": Calls(

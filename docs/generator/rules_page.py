@@ -51,6 +51,7 @@ FAMILIES: Final = {
     "CAPTURE": Family("Captures", "What an application [captured](cpp.md#every-operator-that-an-application-creates)."),
     "DEVICE": Family("Making and asking a device", "DMLCreateDevice1, and the calls of IDMLDevice."),
     "COMPILE": Family("Compiling", "IDMLDevice::CompileOperator."),
+    "GRAPH": Family("Graphs", "DML_GRAPH_DESC, which IDMLDevice1::CompileGraph compiles."),
     "INITIALIZER": Family("Initializers", "IDMLDevice::CreateOperatorInitializer."),
     "TABLE": Family("Binding tables", "IDMLDevice::CreateBindingTable, and IDMLBindingTable::Reset."),
     "BINDING": Family("Bindings", "What is bound: ranges of buffers, at initialisation and at execution."),

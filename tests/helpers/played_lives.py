@@ -12,6 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dml_tile.bindings.resources import BindingLike
+from dml_tile.descriptors.graph import (
+    GraphDesc,
+    InputGraphEdge,
+    IntermediateGraphEdge,
+    OperatorGraphNodeDesc,
+    OutputGraphEdge,
+)
 from dml_tile.device import (
     BindingDesc,
     BindingTableDesc,
@@ -25,7 +32,7 @@ from dml_tile.device import (
 )
 from dml_tile.directml.enums import HRESULT, BindingType, Feature
 from dml_tile.errors import DmlError
-from tests.helpers.descriptors import page_tile, row
+from tests.helpers.descriptors import changed, page_tile, row
 
 Life = dict[str, Any]
 """Its ``calls``, and whether it ``asks`` each device for its removed reason after each."""
@@ -45,6 +52,68 @@ TILES: Final = (
     page_tile(OutputTensor__Flags=1),
 )
 """The last two are refused."""
+
+_B: Final = row("FLOAT32", [1, 1, 6, 9], [1, 1, 2, 1])
+GRAPH_TILES: Final = {
+    "A": page_tile(),  # [1, 1, 2, 3] to [1, 1, 6, 9]
+    "A owned": page_tile(InputTensor__Flags=1),
+    "A aligned": page_tile(InputTensor__GuaranteedBaseOffsetAlignment=256),
+    "A large": page_tile(OutputTensor__TotalTensorSizeInBytes=512),
+    "A strided": page_tile(OutputTensor__Strides=[54, 54, 1, 6]),
+    "A padded": page_tile(OutputTensor__Strides=[96, 96, 16, 1], OutputTensor__TotalTensorSizeInBytes=384),
+    "B": _B,
+    "B owned": changed(_B, InputTensor__Flags=1),
+    "B large": changed(_B, InputTensor__TotalTensorSizeInBytes=512),
+    "B strided": changed(_B, InputTensor__Strides=[54, 54, 1, 6]),
+    "B padded": changed(_B, InputTensor__Strides=[96, 96, 16, 1], InputTensor__TotalTensorSizeInBytes=384),
+    "B small": row("FLOAT32", [1, 1, 6, 8], [1, 1, 2, 1], InputTensor__TotalTensorSizeInBytes=216),
+    "B turned": row("FLOAT32", [1, 1, 9, 6], [1, 1, 2, 1]),
+    "B of rank 2": row("FLOAT32", [6, 9], [2, 1]),
+    "B of INT32": row("INT32", [1, 1, 6, 9], [1, 1, 2, 1]),
+    "B of UINT8": row("UINT8", [1, 1, 24, 9], [1, 1, 2, 1]),
+    "B of INT64": row("INT64", [1, 1, 3, 9], [1, 1, 2, 1]),
+    "I": row("FLOAT32", [1, 1, 6, 9], [1, 1, 1, 1]),
+    "half": row("FLOAT16", [3], [1], OutputTensor__TotalTensorSizeInBytes=12),
+    "half of 2": row("FLOAT16", [2], [1], OutputTensor__TotalTensorSizeInBytes=8),
+    "half strided": row("FLOAT16", [3], [1], OutputTensor__Strides=[1], OutputTensor__TotalTensorSizeInBytes=12),
+    "single": row("FLOAT32", [3], [1]),
+    "single of 2": row("FLOAT32", [2], [1]),
+    "single strided": row("FLOAT32", [3], [1], InputTensor__Strides=[1]),
+}
+"""Tiles by the names that the nodes of a drawn graph have; a node is its type and a name, or null."""
+
+
+def _chain(*names: str, inputs: int = 1, outputs: int = 1, first: int = 0, last: int = 0) -> dict[str, Any]:
+    """A graph of tiles one after another, from one input of several to one output of several."""
+    return {
+        "InputCount": inputs,
+        "OutputCount": outputs,
+        "Nodes": [[1, name] for name in names],
+        "InputEdges": [[first, 0, 0]],
+        "OutputEdges": [[len(names) - 1, 0, last]],
+        "IntermediateEdges": [[i, 0, i + 1, 0] for i in range(len(names) - 1)],
+    }
+
+
+def _fan(first: str, second: str) -> dict[str, Any]:
+    """A graph of two tiles, each with an input and an output of its own."""
+    edges = {"InputEdges": [[0, 0, 0], [1, 1, 0]], "OutputEdges": [[0, 0, 0], [1, 0, 1]], "IntermediateEdges": []}
+    return {"InputCount": 2, "OutputCount": 2, "Nodes": [[1, first], [1, second]], **edges}
+
+
+GRAPHS: Final = (
+    _chain("A"),
+    _chain("A", "B"),
+    _chain("A owned"),
+    _chain("A owned", "I", "B"),
+    _chain("A aligned", "B", inputs=2, first=1),
+    _chain("A", "I", "I", outputs=2, last=1),
+    _chain("A", "B turned"),
+    _fan("A owned", "A"),
+    _fan("A owned", "B owned"),
+    _fan("A", "B of INT64"),
+)
+"""Graphs that lives compile, besides drawn ones."""
 
 CRASH: Final = "crash"
 SKIPPED: Final = "skipped"
@@ -68,6 +137,7 @@ class Player:
         self._hosts: dict[int, Direct3DDevice] = {}
         self._made_for: dict[int, Any] = {}
         """The dispatchable of a table, the operators of an initializer, by the identities of these."""
+        self._graphs: dict[int, dict[str, Any]] = {}
         self.play_call("ID3D12Device")
         self.play_call("DMLCreateDevice", "h0")
         self.play_call("CreateCommandRecorder", "d0")
@@ -137,6 +207,11 @@ class Player:
 
     def CompileOperator(self, device: str, operator: str, flags: int) -> None:  # noqa: N802
         self._made("c", device, "compile_operator", self._get(operator), flags)
+
+    def CompileGraph(self, device: str, graph: dict[str, Any] | int | None, flags: int) -> None:  # noqa: N802
+        drawn = GRAPHS[graph] if isinstance(graph, int) else graph
+        self._made("c", device, "compile_graph", None if drawn is None else graph_of(drawn), flags)
+        self._graphs[id(self._objects["c"][-1])] = drawn or {}
 
     def CreateOperatorInitializer(self, device: str, operators: Sequence[str | None] | None) -> None:  # noqa: N802
         given = self._operators(operators)
@@ -209,15 +284,30 @@ class Player:
     def _fitting_inputs(self, table: Any) -> list[BindingLike]:
         dispatchable, good = self._made_for[id(table)], self._range(table, GOOD_RANGE)
         if not isinstance(dispatchable, OperatorInitializer):
-            return [BindingDesc() if dispatchable.owns_input else good]
+            return [good if kind == "bound" else BindingDesc() for kind in self._inputs(dispatchable)]
         operators = self._made_for[id(dispatchable)]
-        return [BufferArrayBinding([good if each.owns_input else BufferBinding(None)]) for each in operators]
+        kinds = [self._inputs(operator) for operator in operators]
+        nothing = BufferBinding(None)
+        return [BufferArrayBinding([good if kind == "owned" else nothing for kind in each]) for each in kinds]
+
+    def _inputs(self, compiled: Any) -> list[str]:
+        """Whether each input is bound at execution, or owned, or used by no node."""
+        graph = self._graphs.get(id(compiled))
+        if graph is None:
+            return ["owned" if compiled.owns_input else "bound"]
+        kinds = ["unused"] * graph["InputCount"]
+        for i, node, _ in graph["InputEdges"]:
+            kinds[i] = "owned" if graph["Nodes"][node][1].endswith("owned") else "bound"
+        return kinds
 
     def _fitting_outputs(self, table: Any) -> list[BindingLike]:
         dispatchable, good = self._made_for[id(table)], self._range(table, GOOD_RANGE)
         if not isinstance(dispatchable, OperatorInitializer):
-            return [good]
-        return [good if each.owns_input else BindingDesc() for each in self._made_for[id(dispatchable)]]
+            graph = self._graphs.get(id(dispatchable), _chain("A"))
+            used = {edge[-1] for edge in graph["OutputEdges"]}
+            return [good if i in used else BindingDesc() for i in range(graph["OutputCount"])]
+        owns = ["owned" in self._inputs(operator) for operator in self._made_for[id(dispatchable)]]
+        return [good if each else BindingDesc() for each in owns]
 
     def _binding(self, table: Any, binding: Any) -> BindingLike:
         match binding:
@@ -247,6 +337,27 @@ class Player:
             raise SkipError  # an operator cannot be dispatched
         lists = None if commands is None else CommandList(abs(commands), is_graphics=commands >= 0)
         self._get(recorder).record_dispatch(wanted, bindings, lists)
+
+
+def graph_of(drawn: dict[str, Any]) -> GraphDesc:
+    """Return the graph that a life's call describes: a DML_GRAPH_DESC whose nodes are names, and edges lists."""
+
+    def entries(array: str, kind: Any) -> list[Any] | None:
+        names = [name for name in kind.model_fields if name not in ("name", "type")]
+        return drawn[array] and [
+            entry and kind(**dict(zip((*names, "type"), entry, strict=False))) for entry in drawn[array]
+        ]
+
+    nodes = drawn["Nodes"] and [
+        node and OperatorGraphNodeDesc(type=node[0], operator=node[1] and GRAPH_TILES[node[1]])
+        for node in drawn["Nodes"]
+    ]
+    return GraphDesc.model_validate(
+        drawn
+        | {"Nodes": nodes, "InputEdges": entries("InputEdges", InputGraphEdge)}
+        | {"OutputEdges": entries("OutputEdges", OutputGraphEdge)}
+        | {"IntermediateEdges": entries("IntermediateEdges", IntermediateGraphEdge)}
+    )
 
 
 GOOD_RANGE: Final = [0, 4096, 4096, 4, 1, 1, None]

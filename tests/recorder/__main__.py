@@ -1,8 +1,9 @@
-"""The recorder's command line: ``python tests/recorder fetch|compare|lives|ask|record``.
+"""The recorder's command line: ``python tests/recorder fetch|compare|lives|graphs|ask|record``.
 
 fetch    puts the releases of DirectML into a folder that git ignores, after a look at their licence
 compare  asks DirectML and the emulator about random descriptors, and shows where they disagree
 lives    makes the same random calls of devices of both, and shows where they differ
+graphs   compiles random graphs with both
 ask      shows what the releases say to descriptors in files, beside what ``check`` says
 record   asks every question in tests/data again, and writes the answers anew
 
@@ -40,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return fetch(releases)
             case "compare":
                 return compare(releases, options.count, options.seed, options.show, options.workers)
-            case "lives":
-                return lives(releases, options.count, options.seed, options.show, options.workers)
+            case "lives" | "graphs":
+                return lives(options.command, releases, options.count, options.seed, options.show, options.workers)
             case "ask":
                 return ask(releases, options.file)
         return record(options.file)
@@ -73,8 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     fetching = commands.add_parser("fetch", help="fetch the releases through pip, if their licence is MIT")
     comparing = commands.add_parser("compare", help="ask about random descriptors, and compare with the emulator")
+    graphing = commands.add_parser("graphs", help="compile random graphs, and compare with the emulator")
     living = commands.add_parser("lives", help="make random calls of devices, and compare with the emulator")
-    for command in (comparing, living):
+    for command in (comparing, living, graphing):
         command.add_argument("--count", type=_positive, default=20_000, help="how many (default: %(default)s)")
         command.add_argument("--seed", type=int, default=0, help="which ones (default: %(default)s)")
         command.add_argument(
@@ -90,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     asking.add_argument("file", nargs="+")
     recording = commands.add_parser("record", help="write the recorded answers anew")
     recording.add_argument("file", nargs="*", type=_recorded_file, help="files of tests/data (default: all)")
-    for command in (fetching, comparing, living, asking):
+    for command in (fetching, comparing, living, graphing, asking):
         command.add_argument("--level", action="append", choices=LEVELS, help="a release; may be given several times")
     recording.set_defaults(level=None)
     return parser

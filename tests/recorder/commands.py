@@ -19,6 +19,7 @@ from dml_tile.readers.sources import expanded
 from dml_tile.rules.check import check
 from tests.recorder.compare import Batch, Disagreement, ask_runtime, batches, disagreements, smallest
 from tests.recorder.draws import draw
+from tests.recorder.graph_draws import draw_graph
 from tests.recorder.life_draws import draw_life
 from tests.recorder.random_lives import LIVES_OF_A_WORKER as LIVES
 from tests.recorder.random_lives import Difference, differences, shortest
@@ -59,15 +60,18 @@ def _compared(releases: Sequence[Release], batch: Batch) -> list[Disagreement]:
     return disagreements(list(draw(batch.size, batch.seed)), batch.adapter, releases)
 
 
-def lives(releases: Sequence[Release], count: int, seed: int, show: int, workers: int) -> int:
-    """Compare random lives of devices, and show the first that differ, shortened."""
+DRAWN: Final = {"lives": draw_life, "graphs": draw_graph}
+
+
+def lives(noun: str, releases: Sequence[Release], count: int, seed: int, show: int, workers: int) -> int:
+    """Compare random lives of devices, or graphs that one compiles, and show the first that differ, shortened."""
     numbers = [range(first, min(first + LIVES, count)) for first in range(0, count, LIVES)]
-    work = partial(_compared_lives, releases, seed)
-    return _compare("lives", work, numbers, lambda found: str(shortest(found)), releases, count, seed, show, workers)
+    work = partial(_compared_lives, noun, releases, seed)
+    return _compare(noun, work, numbers, lambda found: str(shortest(found)), releases, count, seed, show, workers)
 
 
-def _compared_lives(releases: Sequence[Release], seed: int, numbers: Sequence[int]) -> list[Difference]:
-    drawn = [draw_life(f"{seed}:{number}") for number in numbers]
+def _compared_lives(noun: str, releases: Sequence[Release], seed: int, numbers: Sequence[int]) -> list[Difference]:
+    drawn = [DRAWN[noun](f"{seed}:{number}") for number in numbers]
     return [found for release in releases for found in differences(drawn, release)]
 
 

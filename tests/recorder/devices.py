@@ -10,6 +10,7 @@ from ctypes import Structure, addressof, c_uint32, c_uint64
 from typing import Any, Final
 
 from dml_tile.bindings.resources import BindingLike, binding_desc
+from dml_tile.descriptors.graph import ARRAYS, GraphDesc, OperatorGraphNodeDesc
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.device import (
     BindingDesc,
@@ -28,6 +29,7 @@ from dml_tile.device import (
 from dml_tile.device.command_list import IMMEDIATE
 from dml_tile.directml.enums import HRESULT, CommandListType, Feature, FeatureLevel
 from dml_tile.errors import DmlError
+from dml_tile.readers.c_structs import DML_GRAPH_DESC, DML_GRAPH_NODE_DESC, GRAPH_PARTS
 from tests.recorder import interfaces
 from tests.recorder.interfaces import Object
 from tests.recorder.memory import GuardedMemory
@@ -69,10 +71,14 @@ class RealOperator(Operator):
 class RealCompiledOperator(CompiledOperator):
     """An IDMLCompiledOperator."""
 
-    def __init__(self, address: int, desc: TileOperatorDesc) -> None:
+    def __init__(self, address: int, desc: TileOperatorDesc | None) -> None:
         self.object = Object(address)
-        source = desc.input_tensor.desc if desc.input_tensor else None
-        self.owns_input = source is not None and bool(source.flags & 1)
+        source = desc.input_tensor.desc if desc is not None and desc.input_tensor else None
+        self._owns_input = source is not None and bool(source.flags & 1)
+
+    @property
+    def owns_input(self) -> bool:
+        return self._owns_input
 
     def get_binding_properties(self) -> BindingProperties:
         return BindingProperties(*binding_properties(self.object).values())
@@ -124,6 +130,19 @@ class RealDevice:
         assert operator is not None
         return RealCompiledOperator(address, operator.desc)
 
+    def compile_graph(self, graph: GraphDesc | None, flags: int = 0) -> RealCompiledOperator:
+        device1 = Object(self.object.make(interfaces.QUERY_INTERFACE, "IDMLDevice1")[1] or 0)
+        written = graph and WrittenGraph(graph, [self._operator(node) for node in graph.nodes or ()])
+        hresult, address = device1.make(
+            interfaces.COMPILE_GRAPH, "IDMLCompiledOperator", written and written.desc, c_uint32(flags)
+        )
+        raise_failure(hresult)
+        return RealCompiledOperator(address or 0, None)
+
+    def _operator(self, node: OperatorGraphNodeDesc | None) -> int | None:
+        tile = node.operator.desc if node is not None and node.operator is not None else None
+        return self.create_operator(tile).object.address if tile is not None else None
+
     def create_operator_initializer(self, operators: Iterable[CompiledOperator] | None = ()) -> RealInitializer:
         return RealInitializer(
             self.make(interfaces.CREATE_OPERATOR_INITIALIZER, "IDMLOperatorInitializer", *_addresses(operators))
@@ -145,6 +164,29 @@ class RealDevice:
         hresult, address = self.object.make(method, interface, *arguments, with_result=with_result)
         raise_failure(hresult)
         return address or 0
+
+
+class WrittenGraph:
+    """A DML_GRAPH_DESC, which is good as long as this object."""
+
+    def __init__(self, graph: GraphDesc, operators: Sequence[int | None]) -> None:
+        self._kept: list[Any] = []
+        self.desc = DML_GRAPH_DESC(InputCount=graph.input_count, OutputCount=graph.output_count)
+        for array, count in ARRAYS.items():
+            entries, name = getattr(graph, array), str(GraphDesc.model_fields[array].alias)
+            setattr(self.desc, str(GraphDesc.model_fields[count].alias), getattr(graph, count))
+            if entries is not None:
+                given = operators if name == "Nodes" else [None] * len(entries)
+                written = [self._entry(name, *pair) for pair in zip(entries, given, strict=True)]
+                setattr(self.desc, name, (DML_GRAPH_NODE_DESC * max(len(written), 1))(*written))
+
+    def _entry(self, array: str, entry: Any, operator: int | None) -> DML_GRAPH_NODE_DESC:
+        if entry is None:
+            return DML_GRAPH_NODE_DESC(1, None)
+        fields = entry.model_dump(by_alias=True, exclude={"type", "operator", "name"})
+        desc = GRAPH_PARTS[array](**fields, **({"Operator": operator} if array == "Nodes" else {}))
+        self._kept.append(desc)
+        return DML_GRAPH_NODE_DESC(entry.type, addressof(desc))
 
 
 class RealBindingTable(BindingTable):

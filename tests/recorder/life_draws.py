@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from typing import Any, Final
 
-from tests.helpers.played_lives import TILES, Life
+from tests.helpers.played_lives import GRAPHS, TILES, Life
 
 WEIGHTS: Final = {
     "CreateOperator": 10,
-    "CompileOperator": 14,
+    "CompileOperator": 10,
+    "CompileGraph": 6,
     "CreateOperatorInitializer": 10,
     "initializer.Reset": 5,
     "CreateBindingTable": 16,
@@ -17,7 +18,7 @@ WEIGHTS: Final = {
     "BindInputs": 16,
     "BindOutputs": 16,
     "BindPersistentResource": 7,
-    "BindTemporaryResource": 3,
+    "BindTemporaryResource": 6,
     "RecordDispatch": 20,
     "CheckFeatureSupport": 1,
     "GetDeviceRemovedReason": 3,
@@ -32,6 +33,7 @@ MADE: Final = {
     "CreateCommandRecorder": "r",
     "CreateOperator": "o",
     "CompileOperator": "c",
+    "CompileGraph": "c",
     "CreateOperatorInitializer": "i",
     "CreateBindingTable": "t",
 }
@@ -110,6 +112,10 @@ class _Drawer:
     def _compileoperator(self) -> list[Any]:
         operator = None if self._is_wrong() else self._object("o")
         return [self._device(), operator, self._random.choice((0, 0, 0, 4, 4, 1, 2, 7)) + 8 * self._is_wrong()]
+
+    def _compilegraph(self) -> list[Any]:
+        drawn: Any = None if self._is_wrong() else self._random.randrange(len(GRAPHS))
+        return [self._device(), drawn, self._random.choice((0, 0, 0, 4, 4, 7)) + 8 * self._is_wrong()]
 
     def _createoperatorinitializer(self) -> list[Any]:
         return [self._device(), self._operators()]

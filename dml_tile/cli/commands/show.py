@@ -145,12 +145,15 @@ def _drawings(chosen: ChosenTiles, target: Target, status: ExitStatus) -> Iterat
 
 
 def _picture(part: JsonDescriptor | TileNode) -> TilePicture:
+    from dml_tile.descriptors.graph import GraphDesc
     from dml_tile.dialects import directml
     from dml_tile.pictures.marks import no_picture, picture_of
     from dml_tile.readers.descriptors import JsonDescriptor
 
     if isinstance(part, JsonDescriptor):
-        return no_picture("it is no tile") if part.other else picture_of(part.desc)
+        if part.other is not None or isinstance(part.desc, GraphDesc):
+            return no_picture("it is no tile")
+        return picture_of(part.desc)
     if part.unknown:
         return no_picture("not all of it is known before the model runs")
     if part.error:

@@ -1,0 +1,172 @@
+"""The pydantic mirrors of DML_GRAPH_DESC, its operator nodes and its edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, TypeAlias
+
+from pydantic import Field, model_validator
+
+from dml_tile.descriptors.spellings import Enumerator, Ordered
+from dml_tile.descriptors.structs import Struct
+from dml_tile.descriptors.tile import UINT, OperatorDesc, TileOperatorDesc
+from dml_tile.directml.enums import GraphEdgeType, GraphNodeType, OperatorType
+
+NODE_TYPE: Final = Enumerator(GraphNodeType, "DML_GRAPH_NODE_TYPE_")
+EDGE_TYPE: Final = Enumerator(GraphEdgeType, "DML_GRAPH_EDGE_TYPE_")
+
+_LEFT_OUT: Final = -1
+
+
+def _drop_default(schema: dict[str, Any]) -> None:
+    schema.pop("default")
+
+
+class _GraphPart(Struct):
+    """The description of a node or an edge, with the type that stands before it in C; it has a name for debugging."""
+
+    name: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _respell(cls, data: Any) -> Any:
+        return _flattened(data)
+
+
+def _flattened(data: Any) -> Any:
+    """Put the fields under ``Desc``, as they lie in C, beside ``Type``."""
+    if not isinstance(data, dict) or not isinstance(data.get("Desc"), dict):
+        return data
+    return {**{key: value for key, value in data.items() if key != "Desc"}, **data["Desc"]}
+
+
+class OperatorGraphNodeDesc(_GraphPart):
+    """DML_OPERATOR_GRAPH_NODE_DESC: an operator of a graph, by its descriptor; None is a null pointer."""
+
+    type: Annotated[GraphNodeType | int, NODE_TYPE] = Field(default=GraphNodeType.OPERATOR)
+    operator: OperatorDesc | None = Field(description="The descriptor of the IDMLOperator, or null.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _respell(cls, data: Any) -> Any:
+        """Read a tile, or an operator's descriptor, as the node's operator."""
+        match data := _flattened(data):
+            case TileOperatorDesc() | OperatorDesc():
+                return {"operator": _operator(data)}
+            case {"Operator": operator, **rest} | {"operator": operator, **rest}:
+                return {"Operator": _operator(operator), **rest}
+        return data
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            operator: OperatorDesc | TileOperatorDesc | None,
+            name: str | None = ...,
+            type: SupportsIndex | str = ...,  # noqa: A002
+        ) -> None: ...
+
+
+def _operator(data: Any) -> Any:
+    is_tile = isinstance(data, TileOperatorDesc) or (isinstance(data, dict) and not data.keys() & {"Type", "type"})
+    return {"type": OperatorType.TILE, "desc": data} if is_tile else data
+
+
+class InputGraphEdge(_GraphPart):
+    """DML_INPUT_GRAPH_EDGE_DESC: from an input of the graph to an input of a node."""
+
+    type: Annotated[GraphEdgeType | int, EDGE_TYPE] = Field(default=GraphEdgeType.INPUT)
+    graph_input_index: UINT
+    to_node_index: UINT
+    to_node_input_index: UINT = 0
+
+
+class OutputGraphEdge(_GraphPart):
+    """DML_OUTPUT_GRAPH_EDGE_DESC: from an output of a node to an output of the graph."""
+
+    type: Annotated[GraphEdgeType | int, EDGE_TYPE] = Field(default=GraphEdgeType.OUTPUT)
+    from_node_index: UINT
+    from_node_output_index: UINT = 0
+    graph_output_index: UINT
+
+
+class IntermediateGraphEdge(_GraphPart):
+    """DML_INTERMEDIATE_GRAPH_EDGE_DESC: from an output of a node to an input of a node."""
+
+    type: Annotated[GraphEdgeType | int, EDGE_TYPE] = Field(default=GraphEdgeType.INTERMEDIATE)
+    from_node_index: UINT
+    from_node_output_index: UINT = 0
+    to_node_index: UINT
+    to_node_input_index: UINT = 0
+
+
+NodeLike: TypeAlias = OperatorGraphNodeDesc | OperatorDesc | TileOperatorDesc | None
+"""A node, the descriptor of its operator, or None for a null Desc."""
+
+ARRAYS: Final = {
+    "nodes": "node_count",
+    "input_edges": "input_edge_count",
+    "output_edges": "output_edge_count",
+    "intermediate_edges": "intermediate_edge_count",
+}
+"""The arrays of a graph, and the counts of their entries."""
+
+
+def _count(array: str) -> Any:
+    return Field(default=_LEFT_OUT, json_schema_extra=_drop_default, description=f"The number of {array}.")
+
+
+class GraphDesc(Struct):
+    """DML_GRAPH_DESC: operators, and what is connected to what. An edge leads from one output to one input.
+
+    Counts of entries are by default the lengths of their arrays. An entry that is None has a null Desc.
+    """
+
+    input_count: UINT = Field(description="The number of inputs of the graph.")
+    output_count: UINT = Field(description="The number of outputs of the graph.")
+    node_count: UINT = _count("Nodes")
+    nodes: Annotated[tuple[OperatorGraphNodeDesc | None, ...], Ordered()] | None
+    input_edge_count: UINT = _count("InputEdges")
+    input_edges: Annotated[tuple[InputGraphEdge | None, ...], Ordered()] | None = ()
+    output_edge_count: UINT = _count("OutputEdges")
+    output_edges: Annotated[tuple[OutputGraphEdge | None, ...], Ordered()] | None = ()
+    intermediate_edge_count: UINT = _count("IntermediateEdges")
+    intermediate_edges: Annotated[tuple[IntermediateGraphEdge | None, ...], Ordered()] | None = ()
+
+    @model_validator(mode="after")
+    def _work_out_what_is_left_out(self) -> Self:
+        values = self.__dict__
+        for count, worked_out in self._worked_out().items():
+            if values[count] < 0:
+                values[count] = worked_out
+        return self
+
+    def _worked_out(self) -> dict[str, Any]:
+        return {count: len(getattr(self, array) or ()) for array, count in ARRAYS.items()}
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            input_count: SupportsIndex,
+            output_count: SupportsIndex,
+            nodes: Sequence[NodeLike] | None,
+            input_edges: Sequence[InputGraphEdge | None] | None = ...,
+            output_edges: Sequence[OutputGraphEdge | None] | None = ...,
+            intermediate_edges: Sequence[IntermediateGraphEdge | None] | None = ...,
+            node_count: SupportsIndex = ...,
+            input_edge_count: SupportsIndex = ...,
+            output_edge_count: SupportsIndex = ...,
+            intermediate_edge_count: SupportsIndex = ...,
+        ) -> None: ...
+
+    def __str__(self) -> str:
+        """Return the graph in one line: ``graph of 2 nodes, 1 input, 1 output``."""
+        parts = (self.node_count, "node"), (self.input_count, "input"), (self.output_count, "output")
+        return "graph of " + ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in parts)
+
+
+Descriptor: TypeAlias = OperatorDesc | TileOperatorDesc | GraphDesc
+"""What can be checked."""

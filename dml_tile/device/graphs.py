@@ -1,0 +1,141 @@
+"""Compiled graphs: what binding one takes, and its execution, node by node.
+
+Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/nf-directml-idmldevice1-compilegraph
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from dml_tile.bindings.memory import Bytes
+from dml_tile.bindings.slots import GRAPH_TEMPORARY, GRAPH_TENSOR, INITIALIZER_INPUT, PERSISTENT, Slot, SlotKind
+from dml_tile.descriptors.graph import GraphDesc
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
+from dml_tile.device.dispatchables import DESCRIPTORS_OF_A_TILE, BindingProperties, Layout, Run
+from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, DML_PERSISTENT_BUFFER_ALIGNMENT, TensorFlags
+from dml_tile.directml.targets import Target
+from dml_tile.execution.executor import mover_of_tile
+from dml_tile.rules.check import why_never_executed
+from dml_tile.rules.graph import order_of_nodes, view_of
+
+_OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
+
+
+class _Place(NamedTuple):
+    """The region of memory in which a tensor lies, among those that are read or written, and its offset there."""
+
+    is_written: bool
+    region: int
+    offset: int = 0
+
+    def memory(self, reads: Sequence[Bytes], writes: Sequence[Bytes], tensor: BufferTensorDesc) -> Bytes:
+        region = (writes if self.is_written else reads)[self.region]
+        return region[self.offset : self.offset + tensor.total_tensor_size_in_bytes]
+
+
+def graph_layout(graph: GraphDesc, target: Target) -> Layout:
+    """Return the layout of a graph of tiles that breaks no rule.
+
+    What a tile reads of another lies in the temporary resource, side by side; a tile whose output is needed in several
+    places is written to each.
+    """
+    view = view_of(graph)
+    live = view.live_nodes()
+    order = [node for node in order_of_nodes(view) if node in live]
+    tensors = {node: described(tile) for node in order if (tile := view.tiles[node]) is not None}
+    consumers = defaultdict[int, list[BufferTensorDesc]](list)
+    for _, edge in view.inputs:
+        if edge.to_node_index in live:
+            consumers[edge.graph_input_index].append(tensors[edge.to_node_index][0])
+    producers = {edge.graph_output_index: edge.from_node_index for _, edge in view.outputs}
+    inputs, initial = (
+        tuple(_slot(f"Inputs[{i}]", consumers.get(i, ()), kind) for i in range(graph.input_count))
+        for kind in (GRAPH_TENSOR, INITIALIZER_INPUT)
+    )
+    outputs = tuple(
+        _slot(f"Outputs[{i}]", [tensors[producers[i]][1]] if i in producers else (), GRAPH_TENSOR)
+        for i in range(graph.output_count)
+    )
+    owned = {i: slot.size_in_bytes for i, slot in enumerate(initial) if slot.size_in_bytes}
+    owned_offsets, persistent = _side_by_side(owned, DML_PERSISTENT_BUFFER_ALIGNMENT)
+    passed_on = {edge.from_node_index for _, edge in view.intermediates if edge.to_node_index in live}
+    sizes = {node: tensors[node][1].total_tensor_size_in_bytes for node in order if node in passed_on}
+    offsets, temporary = _side_by_side(sizes, DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT)
+    read, written = ([i for i, slot in enumerate(slots) if slot.size_in_bytes] for slots in (inputs, outputs))
+    sources = {
+        edge.to_node_index: _Place(True, len(written), offsets[edge.from_node_index])
+        for _, edge in view.intermediates
+        if edge.to_node_index in live
+    }
+    for _, edge in view.inputs:
+        i = edge.graph_input_index
+        if edge.to_node_index in live:
+            place = (len(read), owned_offsets[i]) if i in owned_offsets else (read.index(i), 0)
+            sources[edge.to_node_index] = _Place(False, *place)
+    destinations = defaultdict[int, list[_Place]](list)
+    for i, node in producers.items():
+        destinations[node].append(_Place(True, written.index(i)))
+    for node, offset in offsets.items():
+        destinations[node].append(_Place(True, len(written), offset))
+    tiles = [(view.tiles[node], tensors[node], sources[node], destinations[node]) for node in order]
+    split = [output for _, output in tensors.values() if output.strides is not None]
+    scratch = temporary + sum(map(_rounded, (output.total_tensor_size_in_bytes for output in split)))
+    return Layout(
+        _run(tiles, target),
+        BindingProperties(DESCRIPTORS_OF_A_TILE * (len(order) + len(split)), scratch, persistent),
+        inputs,
+        outputs,
+        Slot.resource("TemporaryResource", GRAPH_TEMPORARY, scratch),
+        Slot.resource("PersistentResource", PERSISTENT, persistent),
+        initial,
+        tuple(owned_offsets.values()),
+    )
+
+
+_Tile: TypeAlias = tuple[TileOperatorDesc | None, tuple[BufferTensorDesc, BufferTensorDesc], _Place, list[_Place]]
+
+
+def _run(tiles: Sequence[_Tile], target: Target) -> Run | None:
+    """Return what writes the output of each tile to each of its places; None if one of them is undefined."""
+    moves = []
+    for desc, (source, output), read_from, places in tiles:
+        if desc is None or why_never_executed(desc, target):
+            return None
+        moves += [(mover_of_tile(desc), source, read_from, output, place) for place in places]
+
+    def run(reads: Sequence[Bytes], writes: Sequence[Bytes]) -> None:
+        for move, source, read_from, output, written_to in moves:
+            move(read_from.memory(reads, writes, source), written_to.memory(reads, writes, output))
+
+    return run
+
+
+def _slot(name: str, tensors: Sequence[BufferTensorDesc], kind: SlotKind) -> Slot:
+    """Return the slot of an input or output of the graph, which has the tensors of those nodes that use it."""
+    is_initial = kind.stage == "initialisation"
+    bound = [tensor for tensor in tensors if bool(tensor.flags & _OWNED_BY_DML) == is_initial]
+    alignments = [tensor.guaranteed_base_offset_alignment for tensor in bound]
+    data_types = {int(tensor.data_type) for tensor in bound}
+    return Slot(
+        name,
+        kind,
+        max((tensor.total_tensor_size_in_bytes for tensor in bound), default=0),
+        max(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, *alignments, 0),
+        data_types.pop() if len(data_types) == 1 else None,
+        unused=not tensors,
+    )
+
+
+def _side_by_side(sizes: Mapping[int, int], alignment: int) -> tuple[dict[int, int], int]:
+    """Return the offsets of memory of these sizes, each aligned, and the size of all."""
+    offsets, end = {}, 0
+    for key, size in sizes.items():
+        offsets[key] = end
+        end += _rounded(size, alignment)
+    return offsets, end
+
+
+def _rounded(size: int, alignment: int = DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT) -> int:
+    return -(-size // alignment) * alignment

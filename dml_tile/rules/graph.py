@@ -1,0 +1,424 @@
+"""Rules for DML_GRAPH_DESC: what IDMLDevice1::CompileGraph requires of nodes, edges, and the tensors at their ends."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterator
+from itertools import dropwhile
+from typing import Any, Final, NamedTuple
+
+from dml_tile.descriptors.graph import (
+    ARRAYS,
+    EDGE_TYPE,
+    NODE_TYPE,
+    GraphDesc,
+    InputGraphEdge,
+    IntermediateGraphEdge,
+    OperatorGraphNodeDesc,
+    OutputGraphEdge,
+)
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.directml.data_types import ELEMENT_SIZES
+from dml_tile.directml.enums import HRESULT, FeatureLevel, GraphEdgeType, GraphNodeType, OperatorType, TensorFlags
+from dml_tile.directml.pages import COMPILE_GRAPH_PAGE, GRAPH_PAGE
+from dml_tile.directml.targets import Target
+from dml_tile.findings import (
+    CONTRACT,
+    Basis,
+    Rule,
+    Severity,
+    Violation,
+    rule,
+)
+from dml_tile.geometry.layout import extent, lie_alike, packed_strides, round_up_4
+
+_OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
+_ARRAY_NAMES: Final = {array: str(GraphDesc.model_fields[array].alias) for array in ARRAYS}
+_EDGE_TYPES: Final = {
+    "input_edges": GraphEdgeType.INPUT,
+    "output_edges": GraphEdgeType.OUTPUT,
+    "intermediate_edges": GraphEdgeType.INTERMEDIATE,
+}
+
+
+class GraphView(NamedTuple):
+    """A graph, those of its edges that have both ends, and the tiles whose tensors can be compared.
+
+    A path stands before each edge; a node that is no tile, or is refused by itself, has None for one.
+    """
+
+    graph: GraphDesc
+    tiles: tuple[TileOperatorDesc | None, ...]
+    inputs: tuple[tuple[str, InputGraphEdge], ...] = ()
+    outputs: tuple[tuple[str, OutputGraphEdge], ...] = ()
+    intermediates: tuple[tuple[str, IntermediateGraphEdge], ...] = ()
+
+    def source(self, node: int) -> BufferTensorDesc | None:
+        """Return the input tensor of a node, if it is a tile."""
+        tile = self.tiles[node]
+        return tile.input_tensor.desc if tile is not None and tile.input_tensor is not None else None
+
+    def result(self, node: int) -> BufferTensorDesc | None:
+        """Return the output tensor of a node, if it is a tile."""
+        tile = self.tiles[node]
+        return tile.output_tensor.desc if tile is not None and tile.output_tensor is not None else None
+
+    def live_nodes(self) -> frozenset[int]:
+        """Return the nodes that lead to an output of the graph: of two edges to one, the last counts."""
+        last = {edge.graph_output_index: edge.from_node_index for _, edge in self.outputs}
+        feeding = defaultdict[int, list[int]](list)
+        for _, edge in self.intermediates:
+            feeding[edge.to_node_index].append(edge.from_node_index)
+        live, unvisited = set[int](), list(last.values())
+        while unvisited:
+            node = unvisited.pop()
+            if node not in live:
+                live.add(node)
+                unvisited += feeding[node]
+        return frozenset(live)
+
+
+def entries_of(graph: GraphDesc, array: str) -> Iterator[tuple[str, Any]]:
+    """Yield the entries of an array that its count includes, each after its path."""
+    for i, entry in enumerate((getattr(graph, array) or ())[: getattr(graph, ARRAYS[array])]):
+        yield f"{_ARRAY_NAMES[array]}[{i}]", entry
+
+
+def _tile_of(node: OperatorGraphNodeDesc | None) -> TileOperatorDesc | None:
+    operator = node.operator if node is not None else None
+    return operator.desc if operator is not None and operator.type == OperatorType.TILE else None
+
+
+def view_of(graph: GraphDesc, refused: Container[int] = ()) -> GraphView:
+    """Return the view of a graph, some of whose nodes have operators that are refused."""
+    nodes = [node for _, node in entries_of(graph, "nodes")]
+    tiles = tuple(_tile_of(node) if i not in refused else None for i, node in enumerate(nodes))
+    edges = {
+        array: tuple(
+            (path, edge)
+            for path, edge in entries_of(graph, array)
+            if edge is not None
+            and not any(_wrong_indices(graph, edge, nodes))
+            and all(node < len(nodes) for name, node in edge if name in ("from_node_index", "to_node_index"))
+        )
+        for array in _EDGE_TYPES
+    }
+    return GraphView(graph, tiles, *edges.values())
+
+
+def _wrong_indices(
+    graph: GraphDesc, edge: Any, nodes: list[OperatorGraphNodeDesc | None]
+) -> Iterator[tuple[str, int, str]]:
+    """Yield the fields of an edge that index nothing, with the value and what was expected; a tile has one tensor."""
+    limits = {"GraphInputIndex": graph.input_count, "GraphOutputIndex": graph.output_count}
+    limits |= dict.fromkeys(("FromNodeIndex", "ToNodeIndex"), graph.node_count)
+    for name, field in type(edge).model_fields.items():
+        value, c_name = getattr(edge, name), str(field.alias)
+        if c_name in limits and value >= limits[c_name]:
+            yield c_name, value, f"an index below {limits[c_name]} was expected"
+        elif c_name in ("FromNodeOutputIndex", "ToNodeInputIndex") and value:
+            node = edge.from_node_index if c_name.startswith("From") else edge.to_node_index
+            if node < len(nodes) and _tile_of(nodes[node]):
+                yield c_name, value, "0 was expected: a tile has one input and one output"
+
+
+def _room(tensor: BufferTensorDesc) -> int:
+    """Return the whole elements that fit into TotalTensorSizeInBytes, in bytes, rounded up to 4."""
+    size = ELEMENT_SIZES[tensor.data_type]
+    return round_up_4(tensor.total_tensor_size_in_bytes // size * size)
+
+
+def _extent(tensor: BufferTensorDesc) -> int:
+    return extent(_sizes(tensor), tensor.strides) * ELEMENT_SIZES[tensor.data_type]
+
+
+def _sizes(tensor: BufferTensorDesc) -> tuple[int, ...]:
+    return (tensor.sizes or ())[: tensor.dimension_count]
+
+
+def _packed_sizes(tensor: BufferTensorDesc) -> tuple[int, ...] | None:
+    """Return the sizes of a packed tensor, without ones at the beginning; None if it is not packed."""
+    sizes = _sizes(tensor)
+    if tensor.strides is not None and not lie_alike(sizes, tensor.strides, packed_strides(sizes)):
+        return None
+    return tuple(dropwhile(lambda size: size == 1, sizes))
+
+
+@rule("DML-GRAPH-NodeCount", basis=Basis.RUNTIME, url=GRAPH_PAGE, says="A graph has at least one node.")
+def graph_has_nodes(view: GraphView, target: Target) -> Iterator[Violation]:
+    if not view.graph.node_count:
+        yield Violation("NodeCount", "0 was provided, but at least 1 was expected")
+
+
+@rule(
+    "DML-GRAPH-array",
+    basis=CONTRACT,
+    url=GRAPH_PAGE,
+    says="An array has as many entries as its count says: null has none. DirectML reads on past the end of another.",
+)
+def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violation]:
+    for array, count in ARRAYS.items():
+        given, expected = getattr(view.graph, array), getattr(view.graph, count)
+        if len(given or ()) < expected:
+            shown = "null was provided" if given is None else f"{len(given)} entries were provided"
+            yield Violation(_ARRAY_NAMES[array], f"{shown}, but {expected} were expected")
+
+
+@rule(
+    "DML-GRAPH-Desc-null",
+    basis=CONTRACT,
+    url=GRAPH_PAGE,
+    says="The Desc of each node and edge, and the operator of each node, is not null.",
+)
+def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
+    for array in ARRAYS:
+        for path, entry in entries_of(view.graph, array):
+            if entry is None:
+                yield Violation(f"{path}.Desc", "null was provided, but a description was expected")
+            elif isinstance(entry, OperatorGraphNodeDesc) and entry.operator is None:
+                yield Violation(f"{path}.Operator", "null was provided, but an operator was expected")
+
+
+@rule(
+    "DML-GRAPH-Type",
+    basis=CONTRACT,
+    url=GRAPH_PAGE,
+    says="A node is of type OPERATOR, an edge of the type of its array. From 6_0 on, the runtime returns E_NOTIMPL for "
+    "a node of type CONSTANT.",
+)
+def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
+    for array in ARRAYS:
+        expected = _EDGE_TYPES.get(array, GraphNodeType.OPERATOR)
+        for path, entry in entries_of(view.graph, array):
+            if entry is not None and entry.type != expected:
+                is_constant = expected is GraphNodeType.OPERATOR and entry.type == GraphNodeType.CONSTANT
+                is_later = target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_6_0
+                spelling = EDGE_TYPE if array in _EDGE_TYPES else NODE_TYPE
+                yield Violation(
+                    f"{path}.Type",
+                    f"{spelling.write(entry.type)} was provided, but {spelling.write(expected)} was expected",
+                    hresult=HRESULT.E_NOTIMPL if is_constant and is_later else None,
+                )
+
+
+@rule(
+    "DML-GRAPH-index",
+    basis=CONTRACT,
+    url=GRAPH_PAGE,
+    says="The indices of an edge are those of an input or output of the graph, of a node, and of a node's tensor.",
+)
+def indices_are_in_range(view: GraphView, target: Target) -> Iterator[Violation]:
+    nodes = [node for _, node in entries_of(view.graph, "nodes")]
+    for array in _EDGE_TYPES:
+        for path, edge in entries_of(view.graph, array):
+            for field, value, expected in _wrong_indices(view.graph, edge, nodes) if edge is not None else ():
+                yield Violation(f"{path}.{field}", f"{value} was provided, but {expected}")
+
+
+def _tile_nodes(view: GraphView) -> Iterator[tuple[str, int]]:
+    for i, (path, node) in enumerate(entries_of(view.graph, "nodes")):
+        if _tile_of(node):
+            yield path, i
+
+
+@rule(
+    "DML-GRAPH-node-input",
+    basis=Basis.RUNTIME,
+    url=GRAPH_PAGE,
+    says="Exactly one edge leads to each input of a node, from an input of the graph or from another node.",
+)
+def node_inputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation]:
+    edges = Counter(edge.to_node_index for _, edge in view.inputs)
+    edges.update(edge.to_node_index for _, edge in view.intermediates)
+    for path, node in _tile_nodes(view):
+        if edges[node] != 1:
+            yield Violation(path, f"{edges[node]} edges lead to its input, but 1 was expected")
+
+
+@rule(
+    "DML-GRAPH-node-output",
+    basis=Basis.RUNTIME,
+    url=GRAPH_PAGE,
+    says="An edge leads from each output of a node, to an output of the graph or to another node.",
+)
+def node_outputs_are_used(view: GraphView, target: Target) -> Iterator[Violation]:
+    used = {edge.from_node_index for _, edge in view.outputs}
+    used |= {edge.from_node_index for _, edge in view.intermediates}
+    for path, node in _tile_nodes(view):
+        if node not in used:
+            yield Violation(path, "no edge leads from its output")
+
+
+@rule("DML-GRAPH-cycle", basis=Basis.RUNTIME, url=GRAPH_PAGE, says="The edges between nodes make no cycle.")
+def graph_has_no_cycle(view: GraphView, target: Target) -> Iterator[Violation]:
+    unordered = set(range(len(view.tiles))) - set(order_of_nodes(view))
+    for path, edge in view.intermediates:
+        if {edge.from_node_index, edge.to_node_index} <= unordered:
+            yield Violation(path, "both nodes are in a cycle, or follow one")
+
+
+def order_of_nodes(view: GraphView) -> list[int]:
+    """Return the nodes in an order in which each follows what feeds it, without those that follow a cycle."""
+    waiting = Counter(edge.to_node_index for _, edge in view.intermediates)
+    fed = defaultdict[int, list[int]](list)
+    for _, edge in view.intermediates:
+        fed[edge.from_node_index].append(edge.to_node_index)
+    order = [node for node in range(len(view.tiles)) if not waiting[node]]
+    for node in order:
+        for other in fed[node]:
+            waiting[other] -= 1
+            if not waiting[other]:
+                order.append(other)
+    return order
+
+
+class _Ends(NamedTuple):
+    """The tensors at both ends of an intermediate edge."""
+
+    path: str
+    produced: BufferTensorDesc
+    consumed: BufferTensorDesc
+    is_output: bool
+    """Whether the first is an output of the graph too."""
+
+
+def _ends(view: GraphView) -> Iterator[_Ends]:
+    """Yield the ends of each intermediate edge between tiles."""
+    outputs = {edge.from_node_index for _, edge in view.outputs}
+    for path, edge in view.intermediates:
+        produced, consumed = view.result(edge.from_node_index), view.source(edge.to_node_index)
+        if produced is not None and consumed is not None:
+            yield _Ends(path, produced, consumed, edge.from_node_index in outputs)
+
+
+@rule(
+    "DML-GRAPH-intermediate-owned",
+    basis=Basis.RUNTIME,
+    url=GRAPH_PAGE,
+    says="A tensor that another node writes is not OWNED_BY_DML.",
+)
+def intermediates_are_not_owned(view: GraphView, target: Target) -> Iterator[Violation]:
+    for path, _, consumed, _ in _ends(view):
+        if consumed.flags & _OWNED_BY_DML:
+            yield Violation(path, "the Flags of the input that it leads to say OWNED_BY_DML")
+
+
+@rule(
+    "DML-GRAPH-TotalTensorSizeInBytes",
+    basis=Basis.RUNTIME,
+    url=GRAPH_PAGE,
+    says="Both ends of an intermediate edge have the same TotalTensorSizeInBytes.",
+)
+def totals_agree(view: GraphView, target: Target) -> Iterator[Violation]:
+    for path, produced, consumed, _ in _ends(view):
+        totals = produced.total_tensor_size_in_bytes, consumed.total_tensor_size_in_bytes
+        if totals[0] != totals[1]:
+            yield Violation(path, f"the output has a TotalTensorSizeInBytes of {totals[0]}, the input of {totals[1]}")
+
+
+@rule(
+    "DML-GRAPH-extent",
+    basis=Basis.RUNTIME,
+    url=GRAPH_PAGE,
+    says="What the input of an intermediate edge reaches fits into the whole elements of the output. Up to 5_0, packed "
+    "tensors of the same Sizes, but for ones at the beginning, are compared by their elements, rounded up to 4.",
+)
+def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
+    for path, produced, consumed, is_output in _ends(view):
+        reached, room = _extent(consumed), _room(produced)
+        is_alike = (sizes := _packed_sizes(produced)) is not None and sizes == _packed_sizes(consumed)
+        is_alike = is_alike and (produced.strides is None or not is_output)
+        if is_alike and target.feature_level <= FeatureLevel.DML_FEATURE_LEVEL_5_0:
+            size = ELEMENT_SIZES[produced.data_type]
+            room = min(room, round_up_4(_extent(produced) // size) * size)
+        if room < reached:
+            yield Violation(path, f"the input reaches {reached} bytes, but the output has {room}")
+
+
+@rule(
+    "DML-GRAPH-shared-input",
+    basis=Basis.RUNTIME,
+    url=GRAPH_PAGE,
+    says="Nodes that share an input of the graph agree in OWNED_BY_DML, and none reaches beyond what the first has.",
+)
+def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
+    first, live = dict[int, BufferTensorDesc](), view.live_nodes()
+    for path, edge in view.inputs:
+        tensor = view.source(edge.to_node_index)
+        if tensor is None:
+            continue
+        before = first.setdefault(edge.graph_input_index, tensor)
+        if (before.flags ^ tensor.flags) & _OWNED_BY_DML:
+            yield Violation(path, "only one of the nodes that share the input has it OWNED_BY_DML")
+        elif edge.to_node_index in live and _extent(tensor) > (room := _room(before)):
+            yield Violation(path, f"the node reaches {_extent(tensor)} bytes, but the first has {room}")
+
+
+@rule(
+    "DML-GRAPH-edge-layout",
+    basis=Basis.RUNTIME,
+    url=GRAPH_PAGE,
+    says="Both ends of an intermediate edge describe the tensor alike. DirectML does not compare data types, sizes, "
+    "strides and alignments: the bytes are taken as they are.",
+    severity=Severity.NOTE,
+)
+def ends_are_alike(view: GraphView, target: Target) -> Iterator[Violation]:
+    for path, produced, consumed, _ in _ends(view):
+        fields = ("data_type", "sizes", "strides", "guaranteed_base_offset_alignment")
+        different = [name for name in fields if getattr(produced, name) != getattr(consumed, name)]
+        if names := [str(BufferTensorDesc.model_fields[name].alias) for name in different]:
+            yield Violation(path, f"the output and the input that it connects differ in {', '.join(names)}")
+
+
+@rule(
+    "DML-GRAPH-output-twice",
+    basis=Basis.RUNTIME,
+    url=GRAPH_PAGE,
+    says="One edge leads to an output of the graph. The documentation allows several; DirectML takes the last, and "
+    "drops what then feeds nothing.",
+    severity=Severity.NOTE,
+)
+def outputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation]:
+    last = {edge.graph_output_index: path for path, edge in view.outputs}
+    for path, edge in view.outputs:
+        if (counting := last[edge.graph_output_index]) != path:
+            yield Violation(path, f"{counting} leads to the same output, and is the one that counts")
+
+
+GRAPH_RULES: Final[tuple[Rule[GraphView], ...]] = (
+    graph_has_nodes,
+    arrays_have_their_counts,
+    parts_are_described,
+    types_fit,
+    indices_are_in_range,
+    node_inputs_have_one_edge,
+    node_outputs_are_used,
+    graph_has_no_cycle,
+    intermediates_are_not_owned,
+    totals_agree,
+    extents_fit,
+    shared_inputs_agree,
+    ends_are_alike,
+    outputs_have_one_edge,
+)
+
+
+@rule("DML-GRAPH-null", basis=CONTRACT, url=GRAPH_PAGE, says="The DML_GRAPH_DESC is not null.")
+def graph_is_given(graph: GraphDesc | None, target: Target) -> Iterator[Violation]:
+    if graph is None:
+        yield Violation("", "null was provided, but a DML_GRAPH_DESC was expected")
+
+
+@rule(
+    "DML-GRAPH-IDMLDevice1",
+    basis=Basis.DOCUMENTED | Basis.INFERRED,
+    url=COMPILE_GRAPH_PAGE,
+    says="CompileGraph is called from feature level 2_1 on; before it, there is no IDMLDevice1.",
+    hresult=HRESULT.E_NOINTERFACE,
+)
+def device_has_the_interface(graph: GraphDesc | None, target: Target) -> Iterator[Violation]:
+    if target.feature_level < FeatureLevel.DML_FEATURE_LEVEL_2_1:
+        yield Violation("", f"{target.name} has no IDMLDevice1, which came with DML_FEATURE_LEVEL_2_1")
+
+
+GRAPH_CALL_RULES: Final[tuple[Rule[GraphDesc | None], ...]] = (device_has_the_interface, graph_is_given)

@@ -1,0 +1,302 @@
+"""Graphs of tiles: their descriptors, their rules, and their execution on the simulated device."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+from numpy.typing import NDArray
+
+from dml_tile.checks.catalogue import RULES
+from dml_tile.descriptors.graph import (
+    GraphDesc,
+    InputGraphEdge,
+    IntermediateGraphEdge,
+    OperatorGraphNodeDesc,
+    OutputGraphEdge,
+)
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.device import BindingDesc, BindingTableDesc, Buffer, BufferArrayBinding, BufferBinding, Device
+from dml_tile.directml.enums import HRESULT
+from dml_tile.emit.cpp import cpp_text
+from dml_tile.emit.schemas import schemas
+from dml_tile.emit.source import python_text
+from dml_tile.errors import DmlError
+from dml_tile.findings import Basis, Severity
+from dml_tile.readers.c_structs import DML_GRAPH_DESC, read_graph_desc
+from dml_tile.readers.descriptors import JsonDescriptor, read_document
+from dml_tile.rules.check import check, lowest_level
+from tests.helpers.descriptors import page_tile, row
+from tests.helpers.devices import NUMBERS, removing_rules
+from tests.helpers.played_lives import GRAPH_TILES, GRAPHS, graph_of
+from tests.recorder.devices import WrittenGraph
+
+FIRST: Final = row("FLOAT32", [2, 3], [1, 2])
+SECOND: Final = row("FLOAT32", [2, 6], [3, 1])
+INTO: Final = InputGraphEdge(graph_input_index=0, to_node_index=0)
+ONWARD: Final = IntermediateGraphEdge(from_node_index=0, to_node_index=1)
+OUT: Final = OutputGraphEdge(from_node_index=1, graph_output_index=0)
+TWO: Final = GraphDesc(
+    input_count=1,
+    output_count=1,
+    nodes=[FIRST, OperatorGraphNodeDesc(operator=SECOND, name="second")],
+    input_edges=[INTO],
+    output_edges=[OUT],
+    intermediate_edges=[ONWARD],
+)
+BACK: Final = IntermediateGraphEdge(from_node_index=1, to_node_index=0)
+ADD: Final = OperatorDesc(type=4, desc=None)
+
+WIDE: Final = row("FLOAT16", [3], [1], OutputTensor__TotalTensorSizeInBytes=12)
+
+
+def of(*names: str) -> GraphDesc:
+    """A chain of tiles from one input to one output."""
+    return TWO.replace(nodes=[GRAPH_TILES[name] for name in names])
+
+
+def shared(first: TileOperatorDesc, second: TileOperatorDesc) -> GraphDesc:
+    """Two tiles of one input, with an output each."""
+    outputs = [OUT, OUT.replace(from_node_index=0, graph_output_index=1)]
+    return GraphDesc(
+        input_count=1,
+        output_count=2,
+        nodes=[first, second],
+        input_edges=[INTO, INTO.replace(to_node_index=1)],
+        output_edges=outputs,
+    )
+
+
+REFUSED: Final[dict[str, list[tuple[GraphDesc, str]]]] = {
+    # by the rule: what it refuses, and the field
+    "DML-GRAPH-NodeCount": [(GraphDesc(input_count=0, output_count=0, nodes=[]), "NodeCount")],
+    "DML-GRAPH-array": [
+        (TWO.replace(output_edges=None, output_edge_count=1), "OutputEdges"),
+        (TWO.replace(node_count=3), "Nodes"),
+    ],
+    "DML-GRAPH-Desc-null": [
+        (TWO.replace(nodes=[None, SECOND]), "Nodes[0].Desc"),
+        (TWO.replace(nodes=[OperatorGraphNodeDesc(operator=None), SECOND]), "Nodes[0].Operator"),
+        (TWO.replace(intermediate_edges=[None]), "IntermediateEdges[0].Desc"),
+    ],
+    "DML-GRAPH-Type": [
+        (TWO.replace(output_edges=[OUT.replace(type="INPUT")]), "OutputEdges[0].Type"),
+        (TWO.replace(nodes=[OperatorGraphNodeDesc(operator=FIRST, type=7), SECOND]), "Nodes[0].Type"),
+        (TWO.replace(nodes=[OperatorGraphNodeDesc(operator=FIRST, type="CONSTANT"), SECOND]), "Nodes[0].Type"),
+    ],
+    "DML-GRAPH-index": [
+        (TWO.replace(input_count=0), "InputEdges[0].GraphInputIndex"),
+        (TWO.replace(output_count=0), "OutputEdges[0].GraphOutputIndex"),
+        (TWO.replace(intermediate_edges=[ONWARD.replace(to_node_index=2)]), "IntermediateEdges[0].ToNodeIndex"),
+        (TWO.replace(input_edges=[INTO.replace(to_node_input_index=1)]), "InputEdges[0].ToNodeInputIndex"),
+    ],
+    "DML-GRAPH-node-input": [
+        (TWO.replace(input_edges=[]), "Nodes[0]"),
+        (TWO.replace(input_edges=[INTO, INTO.replace(to_node_index=1)]), "Nodes[1]"),
+    ],
+    "DML-GRAPH-node-output": [(TWO.replace(output_edges=[]), "Nodes[1]")],
+    "DML-GRAPH-cycle": [(TWO.replace(input_edges=[], intermediate_edges=[ONWARD, BACK]), "IntermediateEdges[0]")],
+    "DML-GRAPH-intermediate-owned": [(of("A", "B owned"), "IntermediateEdges[0]")],
+    "DML-GRAPH-TotalTensorSizeInBytes": [(of("A", "B large"), "IntermediateEdges[0]")],
+    "DML-GRAPH-extent": [(TWO.replace(nodes=[WIDE, row("FLOAT32", [3], [1])]), "IntermediateEdges[0]")],
+    "DML-GRAPH-shared-input": [
+        (shared(FIRST, row("FLOAT32", [2, 3], [1, 2], InputTensor__Flags=1)), "InputEdges[1]"),
+        (shared(FIRST, SECOND), "InputEdges[1]"),
+    ],
+    "DML-GRAPH-edge-layout": [(of("A", "B of INT32"), "IntermediateEdges[0]")],
+    "DML-GRAPH-output-twice": [(TWO.replace(output_edges=[OUT.replace(from_node_index=0), OUT]), "OutputEdges[0]")],
+}
+CASES: Final = [(rule, *case) for rule, cases in REFUSED.items() for case in cases]
+
+
+@pytest.mark.parametrize(("rule", "graph", "path"), CASES)
+def test_a_rule_of_graphs_refuses_and_accepts(rule: str, graph: GraphDesc, path: str) -> None:
+    found = [finding for finding in check(graph, "5_0") if finding.rule == rule]
+    assert path in [finding.path for finding in found]
+    assert {finding.basis for finding in found} == {RULES[rule].basis}
+    assert {finding.basis for finding in check(graph, "4_1") if finding.rule == rule} <= {
+        Basis.INFERRED,
+        Basis.DOCUMENTED | Basis.INFERRED,
+    }
+    assert not check(TWO, "5_0")
+
+
+def test_each_rule_of_graphs_has_its_cases() -> None:
+    others = {"DML-GRAPH-null", "DML-GRAPH-IDMLDevice1"}
+    assert {*REFUSED} | others == {rule for rule in RULES if rule.startswith("DML-GRAPH-")}
+
+
+def test_before_2_1_there_is_no_graph_to_compile() -> None:
+    for target in ("1_0", "windows-10-2004"):
+        with pytest.raises(DmlError, match="has no IDMLDevice1") as error:
+            Device(target).compile_graph(TWO)
+        assert error.value.hresult == HRESULT.E_NOINTERFACE
+    assert str(lowest_level(TWO)) == "3_1"
+    assert str(lowest_level(of("A", "B"))) == "2_1"
+
+
+def test_a_graph_is_refused_for_every_reason_at_once() -> None:
+    graph = TWO.replace(nodes=[page_tile(RepeatsCount=3), SECOND], output_edges=[])
+    with pytest.raises(DmlError, match="CompileGraph: E_INVALIDARG") as error:
+        Device().compile_graph(graph, 8)
+    assert [(finding.rule, finding.path) for finding in error.value.findings] == [
+        ("DML-TILE-RepeatsCount", "Nodes[0].Operator.RepeatsCount"),
+        ("DML-GRAPH-node-output", "Nodes[1]"),
+        ("DML-COMPILE-flags", "flags"),
+    ]
+    with pytest.raises(DmlError, match="DML-GRAPH-null"):
+        Device().compile_graph(None)
+
+
+def test_a_node_of_another_operator_is_not_checked_beyond_indices_and_edges() -> None:
+    edges = [ONWARD, ONWARD.replace(from_node_output_index=3, to_node_input_index=2)]
+    graph = TWO.replace(
+        nodes=[ADD, SECOND], intermediate_edges=edges, input_edges=[INTO.replace(to_node_input_index=1)]
+    )
+    found = check(graph)
+    assert [finding.path for finding in found if finding.severity is Severity.NOTE] == ["Nodes[0].Operator.Type"]
+    assert {finding.path for finding in found[1:]} == {"IntermediateEdges[1].ToNodeInputIndex"}
+    alone = TWO.replace(nodes=[ADD, SECOND])
+    assert [finding.rule for finding in check(alone)] == ["DML-OPERATOR-not-a-tile"]
+    with pytest.raises(DmlError, match="only tiles are checked"):
+        Device().compile_graph(alone)
+
+
+def run(
+    device: Device,
+    graph: GraphDesc,
+    inputs: Sequence[NDArray[Any] | None],
+    sizes: Sequence[int],
+    temporary: Buffer | None = None,
+) -> list[NDArray[np.float32]]:
+    """Initialise and execute a graph; None stands for an input that no node reads, 0 for an output that none writes."""
+    compiled = device.compile_graph(graph)
+    given = [None if values is None else BufferBinding(Buffer.wrap(values.copy())) for values in inputs]
+    outputs = [Buffer(size) if size else None for size in sizes]
+    needs = compiled.get_binding_properties()
+    owned = [slot.size_in_bytes > 0 for slot in compiled.layout.initial_slots]
+    initializer, recorder = device.create_operator_initializer([compiled]), device.create_command_recorder()
+    table = device.create_binding_table(BindingTableDesc(initializer))
+    initial = [one if one and own else BufferBinding(None) for one, own in zip(given, owned, strict=True)]
+    table.bind_inputs([BufferArrayBinding(initial)])
+    persistent = BufferBinding(Buffer(needs.persistent_resource_size)) if any(owned) else None
+    table.bind_outputs([persistent or BindingDesc()])
+    recorder.record_dispatch(initializer, table)
+    table.reset(BindingTableDesc(compiled))
+    table.bind_inputs([one if one and not own else BindingDesc() for one, own in zip(given, owned, strict=True)])
+    table.bind_outputs([BufferBinding(one) if one else BindingDesc() for one in outputs])
+    table.bind_persistent_resource(persistent or BindingDesc())
+    if needs.temporary_resource_size:
+        table.bind_temporary_resource(BufferBinding(temporary or Buffer(needs.temporary_resource_size)))
+    recorder.record_dispatch(compiled, table)
+    return [one.memory.view(np.float32) for one in outputs if one]
+
+
+@pytest.mark.parametrize("first", [GRAPH_TILES["A"], GRAPH_TILES["A owned"]])
+def test_a_graph_does_what_its_tiles_do_one_after_another(first: TileOperatorDesc) -> None:
+    graph = GraphDesc(
+        input_count=3,
+        output_count=4,
+        nodes=[GRAPH_TILES["B"], first, first],
+        input_edges=[INTO.replace(graph_input_index=2, to_node_index=node) for node in (1, 2)],
+        output_edges=[
+            OutputGraphEdge(from_node_index=node, graph_output_index=output)
+            for node, output in ((0, 3), (1, 0), (2, 1))
+        ],
+        intermediate_edges=[IntermediateGraphEdge(from_node_index=1, to_node_index=0)],
+    )
+    once = np.tile(NUMBERS.reshape(2, 3), (3, 3))
+    outputs = run(Device(raise_on_removal=True), graph, [None, None, NUMBERS], [216, 216, 0, 432])
+    for output, expected in zip(outputs, (once, once, np.tile(once, (2, 1))), strict=True):
+        np.testing.assert_array_equal(output, expected.ravel())
+
+
+def test_bytes_are_passed_on_as_they_are_and_shapes_are_not_compared() -> None:
+    (output,) = run(Device(raise_on_removal=True), of("A", "B turned"), [NUMBERS], [432])
+    turned = np.tile(NUMBERS.reshape(2, 3), (3, 3)).reshape(9, 6)
+    np.testing.assert_array_equal(output.reshape(18, 6), np.tile(turned, (2, 1)))
+
+
+def test_poisoned_temporary_memory_shows_what_is_never_written() -> None:
+    graph = of("A padded", "B padded").replace(nodes=[GRAPH_TILES["A padded"], row("FLOAT32", [96], [1])])
+    (output,) = run(Device(raise_on_removal=True, padding="poison"), graph, [NUMBERS], [384])
+    poison = np.frombuffer(b"\xcd" * 4, np.float32)[0]
+    rows = output.reshape(6, 16)
+    np.testing.assert_array_equal(rows[:, :9], np.tile(NUMBERS.reshape(2, 3), (3, 3)))
+    assert (rows[:, 9:] == poison).all()
+
+
+@pytest.mark.parametrize(("by", "rules"), [("both", {"DML-BINDING-SizeInBytes"}), ("runtime", None)])
+def test_sizes_of_what_a_graph_is_bound_to_are_documented_only(by: Any, rules: set[str] | None) -> None:
+    device = Device(against=by)
+    table = device.create_binding_table(BindingTableDesc(device.compile_graph(TWO)))
+    table.bind_outputs([BufferBinding(Buffer(4))])
+    assert (removing_rules(device) if device.removal else None) == rules
+
+
+@pytest.mark.parametrize(("binds", "rules"), [(False, {"DML-BINDING-missing"}), (True, {"DML-BINDING-owned"})])
+def test_a_graph_s_temporary_resource_is_bound_and_its_unused_inputs_are_not(binds: bool, rules: set[str]) -> None:
+    device = Device(against="runtime")
+    recorder = device.create_command_recorder()
+    compiled = device.compile_graph(TWO.replace(input_count=2))
+    table = device.create_binding_table(BindingTableDesc(compiled))
+    table.bind_inputs([BufferBinding(Buffer(24)), BufferBinding(Buffer(24)) if binds else BindingDesc()])
+    table.bind_outputs([BufferBinding(Buffer(144))])
+    recorder.record_dispatch(compiled, table)
+    assert removing_rules(device) == rules
+    if binds:
+        assert "no node uses it" in str(device.removal)
+
+
+@pytest.mark.parametrize("graph", [TWO, *map(graph_of, GRAPHS), *(graph for _, graph, _ in CASES)], ids=str)
+def test_a_graph_is_written_and_read_back_equal(graph: GraphDesc) -> None:
+    assert GraphDesc.model_validate_json(graph.model_dump_json(by_alias=True)) == graph
+    document = graph.model_dump(mode="json", by_alias=True)
+    Draft202012Validator(schemas()["dml_graph_desc"]).validate(document)
+    (part,) = read_document(json.dumps(document).encode())
+    assert isinstance(part, JsonDescriptor)
+    assert part.desc == graph
+    names: dict[str, Any] = {}
+    exec(f"import dml_tile\n{python_text(graph, 'it')}", names)
+    assert names["it_desc"] == graph
+
+
+def test_nodes_and_edges_are_read_as_they_lie_in_c_too() -> None:
+    edge = {
+        "Type": "DML_GRAPH_EDGE_TYPE_INPUT",
+        "Desc": {"GraphInputIndex": 0, "ToNodeIndex": 0, "ToNodeInputIndex": 0},
+    }
+    tile = FIRST.model_dump(mode="json", by_alias=True)
+    node = {"Type": "OPERATOR", "Desc": {"Operator": tile, "Name": None}}
+    graph = GraphDesc.model_validate({"InputCount": 1, "OutputCount": 0, "Nodes": [node], "InputEdges": [edge]})
+    assert graph == GraphDesc(input_count=1, output_count=0, nodes=[FIRST], input_edges=[INTO])
+
+
+def test_a_graph_in_memory_is_read_with_the_descriptors_of_its_operators() -> None:
+    graph = TWO.replace(nodes=[FIRST, SECOND])
+    written = WrittenGraph(graph, [0x1000, 0x2000])
+    operators = {0x1000: OperatorDesc(type=70, desc=FIRST), 0x2000: OperatorDesc(type=70, desc=SECOND)}
+    assert read_graph_desc(written.desc, operators.__getitem__) == graph
+    assert read_graph_desc(None, operators.__getitem__) is None
+    assert ctypes.sizeof(DML_GRAPH_DESC) == 72
+    null = WrittenGraph(TWO.replace(nodes=[None, OperatorGraphNodeDesc(operator=SECOND, type=2)]), [None, 0x2000])
+    read = read_graph_desc(null.desc, operators.__getitem__)
+    assert read is not None
+    assert read.nodes == (None, OperatorGraphNodeDesc(operator=None, type=2))
+
+
+def test_a_graph_s_cpp_builds_its_nodes_and_edges() -> None:
+    text = cpp_text(TWO.replace(nodes=[FIRST, OperatorGraphNodeDesc(operator=SECOND, name='"\\?\n')]), "it")
+    assert (
+        r'DML_OPERATOR_GRAPH_NODE_DESC it_operators[2] = {{nullptr, nullptr}, {nullptr, "\042\134\077\012"}};' in text
+    )
+    assert "const DML_INTERMEDIATE_GRAPH_EDGE_DESC it_intermediate_edge_descs[1] = {{0, 0, 1, 0, nullptr}};" in text
+    assert text.endswith(
+        "const DML_GRAPH_DESC it_graph = "
+        "{1, 1, 2, it_nodes, 1, it_input_edges, 1, it_output_edges, 1, it_intermediate_edges};\n"
+    )
