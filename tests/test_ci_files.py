@@ -328,7 +328,7 @@ def test_a_release_is_tested_checked_and_has_the_version_of_its_tag(tag: str, st
 
 def test_ci_installs_system_packages_where_ci_is_set_only(tmp_path: Path) -> None:
     text = (ROOT / ".ci" / "run").read_text()
-    functions = text[text.index("install() {") : text.index("browser_and_compilers &")]
+    functions = text[text.index("install() {") : text.index("browser_and_compilers 3>&2 &")]
     for command in ("timeout", "id"):
         executable(tmp_path / "bin" / command, "echo 0; echo installed >> log" if command == "timeout" else "echo 0")
     bash = shutil.which("bash") or ""
@@ -336,11 +336,12 @@ def test_ci_installs_system_packages_where_ci_is_set_only(tmp_path: Path) -> Non
     for ci, installs in (("", False), ("1", True)):
         environment = {"PATH": str(tmp_path / "bin"), "CI": ci}
         done = subprocess.run(
-            [bash, "-c", f"{functions}browser_and_compilers"],
+            [bash, "-c", f"{functions}browser_and_compilers 3>&2"],
             env=environment, check=False, capture_output=True, text=True,
         )  # fmt: skip
         assert Path("log").exists() == installs
         assert ("is missing; the tests in a browser are skipped" in done.stderr) == (not installs)
+        assert ("Installing Debian's chromium chromium-driver\n" in done.stderr) == installs
 
 
 def test_the_page_names_all_inputs_and_formats() -> None:

@@ -165,7 +165,7 @@ def _merged(parts: Iterable[DescriptorOrNode]) -> Iterator[DescriptorOrNode]:
 
 def _content(part: JsonDescriptor | TileNode, equals: Counter[str]) -> str:
     """Return what an item of a list says, in short; ``equals`` counts those that say the same."""
-    if not isinstance(part, JsonDescriptor) or not part.is_listed:
+    if not isinstance(part, JsonDescriptor) or part.part or not part.pointer[1:2].isdigit():
         return ""
     digest = blake2b(part.content.encode(), digest_size=_DIGEST_BYTES).hexdigest()
     content = f"{part.other or part.desc or 'null'} {digest}"

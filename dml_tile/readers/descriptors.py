@@ -64,11 +64,6 @@ class JsonDescriptor:
         return self.part is None or self.part.kind is PartKind.DISPATCHABLE
 
     @property
-    def is_listed(self) -> bool:
-        """True if it is an item of a list, or a line: its pointer changes with those before it."""
-        return self.part is None and self.pointer[1:2].isdigit()
-
-    @property
     def content(self) -> str:
         """The fields of the descriptor, however they were spelled; the name of another operator."""
         return self.other or (self.desc.model_dump_json(by_alias=True) if self.desc else "null")

@@ -14,6 +14,7 @@ from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
 from dml_tile.errors import Problem, place_of
 from dml_tile.reports.report import Report, ReportOptions
+from dml_tile.reports.tally import counted
 from dml_tile.reports.tile_row import SIGNS, Overview, RowFinding, TileRow, clipped
 
 MAX_LISTED: Final = 50
@@ -52,7 +53,7 @@ def _lines(overview: Overview) -> Iterator[str]:
         yield ""
         yield from _table(rows, overview.targets)
     if overview.left_out:
-        yield from ("", f"Not listed: {overview.left_out_words()}.")
+        yield from ("", f"Not listed: {counted(overview.left_out)}.")
     for row in rows:
         if row.findings or row.unknown or row.notes:
             yield from ("", *_details(row))

@@ -23,7 +23,7 @@ from dml_tile.reports.page_sections import (
     verdict,
 )
 from dml_tile.reports.report import Invocation, Report, ReportOptions
-from dml_tile.reports.tally import VERDICTS, files_not_read
+from dml_tile.reports.tally import VERDICTS, counted, files_not_read
 from dml_tile.reports.tile_row import Overview, TileRow, clipped
 
 _MAX_OPEN: Final = 20
@@ -108,7 +108,7 @@ def _tiles(overview: Overview, rows: Sequence[TileRow]) -> Iterator[str]:
         yield element(
             "p",
             f"The page lists the first {MAX_LISTED} tiles with findings and the first {MAX_LISTED} without. "
-            f"Counted above but not listed: {overview.left_out_words()}. ",
+            f"Counted above but not listed: {counted(overview.left_out)}. ",
             element("code", "dml-tile check --format json"),
             " lists all.",
         )

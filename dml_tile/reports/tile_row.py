@@ -13,7 +13,7 @@ from dml_tile.directml.targets import Target
 from dml_tile.lowering.steps import Lowering
 from dml_tile.reports.grouped import GroupedFinding, grouped_findings
 from dml_tile.reports.report import Problems
-from dml_tile.reports.tally import VERDICTS, Tally, counted
+from dml_tile.reports.tally import VERDICTS, Tally
 from dml_tile.reports.wording import cost_of, inference_of, kind_of, outcome_of, place_name, remarks, run_from_level
 from dml_tile.text import printable, shortened
 
@@ -216,7 +216,3 @@ class Overview:
         """The verdicts that tiles have at some target, the worst first."""
         there = sum(self.verdicts.values(), Counter[str]())
         return [word for word in VERDICTS if there[word]]
-
-    def left_out_words(self) -> str:
-        """Return the number of tiles that are not listed, by verdict; empty if all are."""
-        return counted(self.left_out)
