@@ -174,7 +174,10 @@ def test_a_request_becomes_the_descriptor_that_tiles_the_same_bits(request_: Req
 def test_a_float64_is_described_and_refused_with_advice() -> None:
     findings = check(directml.tile_desc(onnx_dialect.tile_13("float64", [2], [2])))
     assert {(finding.rule, finding.suggestion) for finding in findings} == {
-        ("DML-TILE-DataType", "tile the same bits as UINT64")
+        (
+            "DML-TILE-DataType",
+            'tile the same bits as UINT64, or go by the runtime alone (against="runtime", --against runtime)',
+        )
     }
 
 

@@ -62,7 +62,7 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
         (with_tile(tile(input={"Strides": None})), CHECK, "error[DML-DXDISPATCH-null]"),
         (with_tile(tile(Repeats=None)), CHECK, "error[DML-DXDISPATCH-null]"),
         (with_input(values(1, 2, sizeInBytes=None)), CHECK,
-         "m.json#/resources/In: refused at 6_4\n  resource\n  error[DML-DXDISPATCH-null] DirectML is not called\n"),
+         "#/resources/In: refused at 6_4\n  resource\n  error[DML-DXDISPATCH-null] DirectML is not called\n"),
     ],
     '`"DataType": 1`, numbers for `Flags`, `Type` and `executionFlags`': [
         (with_tile(tile(input={"DataType": 1})), CHECK, "InputTensor.DataType: is 1; DxDispatch's parser"),

@@ -282,11 +282,14 @@ def test_json_lines_and_what_directml_refuses_are_printed_the_same_again() -> No
 @pytest.mark.parametrize(
     ("stdin", "message"),
     [
-        ([TILE, TILE | {"Repeats": [-1]}], "-#/1: Repeats[0] is -1; an integer from 0 to 4294967295 was expected"),
-        ([{"Type": "GEMM"}, 7], "-#/1: 7 was provided, but a tile"),
-        ("{", "-: unreadable JSON: EOF"),
-        (f"{json.dumps(TILE)}\n{{\n", "-#/1: unreadable JSON: EOF"),
-        (b"\xff", "-: unreadable JSON"),
+        (
+            [TILE, TILE | {"Repeats": [-1]}],
+            "-:1:129#/1: Repeats[0] is -1; an integer from 0 to 4294967295 was expected",
+        ),
+        ([{"Type": "GEMM"}, 7], "-:1:20#/1: 7 was provided, but a tile"),
+        ("{", "-:1:1: unreadable JSON: EOF"),
+        (f"{json.dumps(TILE)}\n{{\n", "-:2:1#/1: unreadable JSON: EOF"),
+        (b"\xff", "-:1:1: unreadable JSON"),
     ],
 )
 def test_nothing_is_printed_if_any_part_cannot_be_read(stdin: Any, message: str) -> None:

@@ -139,7 +139,7 @@ def test_an_inferred_output_beyond_a_uint_cannot_be_described() -> None:
         ({"sizes": (2.0, 3)}, ValidationError, "Input should be an integer from 0 to 4294967295 .*input_value=2.0"),
         ({"total_tensor_size_in_bytes": -2}, ValidationError, "should be an integer from 0 to 18446744073709551615"),
         ({"guaranteed_base_offset_alignment": 16.0}, ValidationError, "should be an integer from 0 to 4294967295"),
-        ({"data_type": "ITN64"}, ValidationError, r"has this name \(did you mean INT64.*; expected one of UNKNOWN, "),
+        ({"data_type": "ITN64"}, ValidationError, r"has this name \(did you mean INT64\?\)"),
     ],
 )
 def test_the_names_and_values_of_a_copy_are_checked(

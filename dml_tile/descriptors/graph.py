@@ -126,13 +126,15 @@ class GraphDesc(Struct):
     input_count: UINT = Field(description="The number of inputs of the graph.")
     output_count: UINT = Field(description="The number of outputs of the graph.")
     node_count: UINT = _count("Nodes")
-    nodes: Annotated[tuple[OperatorGraphNodeDesc | None, ...], Ordered()] | None
+    nodes: Annotated[tuple[OperatorGraphNodeDesc | None, ...], Field(fail_fast=True), Ordered()] | None
     input_edge_count: UINT = _count("InputEdges")
-    input_edges: Annotated[tuple[InputGraphEdge | None, ...], Ordered()] | None = ()
+    input_edges: Annotated[tuple[InputGraphEdge | None, ...], Field(fail_fast=True), Ordered()] | None = ()
     output_edge_count: UINT = _count("OutputEdges")
-    output_edges: Annotated[tuple[OutputGraphEdge | None, ...], Ordered()] | None = ()
+    output_edges: Annotated[tuple[OutputGraphEdge | None, ...], Field(fail_fast=True), Ordered()] | None = ()
     intermediate_edge_count: UINT = _count("IntermediateEdges")
-    intermediate_edges: Annotated[tuple[IntermediateGraphEdge | None, ...], Ordered()] | None = ()
+    intermediate_edges: (
+        Annotated[tuple[IntermediateGraphEdge | None, ...], Field(fail_fast=True), Ordered()] | None
+    ) = ()
 
     @model_validator(mode="after")
     def _work_out_what_is_left_out(self) -> Self:
