@@ -81,23 +81,16 @@ class Baseline:
         return source == _STANDARD_INPUT or os.path.lexists(Path(self._folder, source))
 
 
-class BaselineWriter:
-    """Gathers the entries of a new baseline in ``file``."""
+def entries_of(results: Sequence[Result], file: str) -> set[Entry]:
+    """Return the entries for the findings of a tile, in a baseline that is written to ``file``."""
+    folder = str(Path(file).parent)
+    return {_entry(result, finding, folder) for result in results for finding in result.findings}
 
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.entries: set[Entry] = set()
-        self._folder = str(Path(file).parent)
 
-    def add(self, results: Sequence[Result]) -> None:
-        """Take the findings of the next tile."""
-        self.entries |= {_entry(result, finding, self._folder) for result in results for finding in result.findings}
-
-    @property
-    def text(self) -> str:
-        """Return the baseline as JSON, an entry a line, in an order that does not change."""
-        lines = ",\n".join(json.dumps(dict(zip(_KEYS, entry, strict=True))) for entry in sorted(self.entries))
-        return printable_json(f'{{"version": 1, "findings": [\n{lines}\n]}}\n' if lines else _EMPTY)
+def baseline_text(entries: Iterable[Entry]) -> str:
+    """Return a baseline as JSON, an entry a line, in an order that does not change."""
+    lines = ",\n".join(json.dumps(dict(zip(_KEYS, entry, strict=True))) for entry in sorted(entries))
+    return printable_json(f'{{"version": 1, "findings": [\n{lines}\n]}}\n' if lines else _EMPTY)
 
 
 class _EntryRecord(Record):

@@ -48,11 +48,9 @@ def repository_root(names: Iterable[str] = ()) -> str:
         common = os.path.commonpath(paths or [here])
     except ValueError:  # on Windows, of several drives
         common = here
-    for folder in (common, here):
-        if root := _root_above(folder):
-            return root
     checkouts = filter(None, map(os.environ.get, SERVERS_VARIABLES))
-    return next((folder for folder in checkouts if not path_from(folder, common).startswith((os.pardir, "/"))), here)
+    holding = (folder for folder in checkouts if not path_from(folder, common).startswith((os.pardir, "/")))
+    return _root_above(common) or _root_above(here) or next(holding, here)
 
 
 def path_from(folder: str, source: str) -> str:

@@ -21,7 +21,7 @@ from dml_tile.directml.pages import TILE_PAGE
 from dml_tile.errors import Position
 from dml_tile.files.repository import path_within
 from dml_tile.files.urls import Url
-from dml_tile.findings import Severity
+from dml_tile.findings import Basis, Rule, Severity
 from dml_tile.reports.grouped import RUN_TIME, Annotation, annotation_of_problem, annotations_of
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import outcome_of_rule
@@ -139,36 +139,35 @@ def _artifact(path: str, source: str) -> Json:
     return {"uri": quote(path, errors="surrogateescape"), "uriBaseId": _ROOT}
 
 
-_RUN_TIME_SAYS: Final = "The tile is known before it runs; what is not cannot be checked."
+_RULES: Final = RULES | {
+    RUN_TIME: Rule(
+        RUN_TIME,
+        "The tile is known before it runs; --dim and --input-shape fix sizes that a model leaves open.",
+        Basis.INFERRED,
+        TILE_PAGE,
+        violations=lambda subject, target: (),
+        hresult=None,
+        severity=Severity.NOTE,
+    )
+}
 
 
 def _rule(rule_id: str) -> Json:
-    if rule_id == RUN_TIME:
-        help_text = f"{_RUN_TIME_SAYS} The options --dim and --input-shape fix sizes that are left open."
-        return _described(rule_id, _RUN_TIME_SAYS, help_text, help_text, TILE_PAGE, Severity.NOTE)
-    rule = RULES[rule_id]
+    rule = _RULES[rule_id]
     basis = ", ".join(rule.basis.names)
     returned = outcome_of_rule(rule)
-    described = _described(
-        rule.id,
-        rule.says,
-        f"{rule.says}\nBasis: {basis}. DirectML: {returned}.\nPage: {rule.url}",
-        f"{rule.says}\n\n- Basis: {basis}\n- DirectML: {returned}\n- [The page]({rule.url})\n"
-        f"- `dml-tile explain {rule.id}` tells the same.",
-        rule.url,
-        rule.usual_severity,
-    )
-    return described | {"properties": {"tags": list(rule.basis.names)}}
-
-
-def _described(rule_id: str, says: str, text: str, markdown: str, url: str, severity: Severity) -> Json:
+    says = {"text": rule.says}
     words = (word.capitalize() if word.isupper() else word for word in rule_id.split("-"))
     return {
-        "id": rule_id,
+        "id": rule.id,
         "name": "".join(f"{word[0].upper()}{word[1:]}" for word in words),
-        "shortDescription": {"text": says},
-        "fullDescription": {"text": says},
-        "help": {"text": text, "markdown": markdown},
-        "helpUri": url,
-        "defaultConfiguration": {"level": str(severity)},
+        "shortDescription": says,
+        "fullDescription": says,
+        "help": {
+            "text": f"{rule.says}\nBasis: {basis}. DirectML: {returned}.\nPage: {rule.url}",
+            "markdown": f"{rule.says}\n\n- Basis: {basis}\n- DirectML: {returned}\n- [The page]({rule.url})",
+        },
+        "helpUri": rule.url,
+        "defaultConfiguration": {"level": str(rule.usual_severity)},
+        "properties": {"tags": list(rule.basis.names)},
     }

@@ -182,7 +182,7 @@ def check(
     select, ignore, baseline, against, via, dim, input-shape, exclude and fail-on; an option replaces its setting.
     per-file-ignores has rules by patterns of files.
     """
-    from dml_tile.checks.baseline import Baseline, BaselineWriter
+    from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of
     from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
     from dml_tile.checks.files import Exclusion, files_named
     from dml_tile.cli.config import nearest_config
@@ -218,7 +218,7 @@ def check(
             print_text("".join(setting_lines(context, config, in_force)))
             raise typer.Exit
         known = Baseline(known_file) if known_file else None
-        writer = BaselineWriter(write_baseline) if write_baseline else None
+        entries = set[Entry]()
         file_check = FileCheck(
             tuple(at),
             contract,
@@ -271,20 +271,18 @@ def check(
                     case results:
                         if known:
                             known.note(results)
-                        if writer:
-                            writer.add(results)
-                        if prune or not writer:
+                        if write_baseline:
+                            entries |= entries_of(results, write_baseline)
+                        if prune or not write_baseline:
                             status.count_findings(are_failing=not all(result.passes(threshold) for result in results))
                         for report in reports:
                             report.add(results)
             for report in reports:
                 report.end(sources)
         missing = [*known.missing(sources, {target.name for target in at}, selection)] if known else []
-        if writer:
-            if known:
-                writer.entries = {*known.entries} - {*missing}
-            with replaced(writer.file) as replacing:
-                replacing.write(writer.text)
+        if write_baseline:
+            with replaced(write_baseline) as replacing:
+                replacing.write(baseline_text(known.entries.difference(missing) if known else entries))
     _report_missing(known_file, missing, "taken out" if prune else "no longer occurs")
     _report_unmet(sources, config.file, file_check.file_ignores, is_whole=not files)
     is_unchecked = not status.problems and not any(source.tiles for source in sources)
