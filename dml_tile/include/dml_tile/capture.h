@@ -69,12 +69,12 @@ public:
     const char* text() const noexcept { return text_; }
     std::size_t size() const noexcept { return size_; }
 
-    Line& add(const char* text) noexcept
+    Line& add(const char* part) noexcept
     {
-        const std::size_t length = std::strlen(text);
+        const std::size_t length = std::strlen(part);
         if (length < sizeof text_ - size_)
         {
-            std::memcpy(text_ + size_, text, length + 1);
+            std::memcpy(text_ + size_, part, length + 1);
             size_ += length;
         }
         return *this;

@@ -175,7 +175,7 @@ public:
         const HRESULT hr = device_->CreateOperator(desc, riid, object);
         Line line;
         describe(line, desc, &hr, level_);
-        append(path(), line);
+        append(file(), line);
         return hr;
     }
 
@@ -272,7 +272,7 @@ private:
         return hr;
     }
 
-    const Character* path() const noexcept
+    const Character* file() const noexcept
     {
         return static_cast<const Character*>(static_cast<const void*>(this + 1));
     }
