@@ -175,8 +175,13 @@ def test_each_command_and_format_says_what_inferred(check: Call, show: Call, tmp
     onnx.save(BEHIND_FUSED_CONV, tmp_path / "b.onnx")
     result = check(str(tmp_path), *OPTION, "--dim", "N=4", "--format", "json")
     gelu, fused = json.loads(result.stdout)["results"]
-    assert (gelu["tile"], gelu["so_far"], gelu["inferred_by"]) == ("FLOAT32 {4,3} x {1,2} -> {4,6}", False, ONNXRUNTIME)
-    assert (fused["tile"], fused["so_far"], fused["inferred_by"]) == ("? {?,?,?,?} x {1,2,1,1} -> {?,?,?,?}", True, "")
+    assert (gelu["tile"], gelu["verdict"], gelu["inferred_by"]) == (
+        "FLOAT32 {4,3} x {1,2} -> {4,6}",
+        "accepted",
+        ONNXRUNTIME,
+    )
+    assert (fused["tile"], fused["verdict"]) == ("? {?,?,?,?} x {1,2,1,1} -> {?,?,?,?}", "accepted so far")
+    assert fused["inferred_by"] == ""
     text = check(str(tmp_path), *OPTION, "-t", "4_0,5_0").stdout
     assert text.count("  note: its type and sizes rest on onnxruntime's inference\n") == 1
     assert "--infer" not in text

@@ -174,4 +174,4 @@ def test_the_output_is_valid() -> None:
     output = json.loads(report_of("json", map(list, tiles)))
     Draft202012Validator(SCHEMAS["check_output"]).validate(output)
     assert len(output["results"]) == len(descs) * len(targets)
-    assert json.loads(report_of("json", [])) == {"version": 2, "results": [], "sources": []}
+    assert json.loads(report_of("json", [])) == {"version": 3, "results": [], "sources": []}

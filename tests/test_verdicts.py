@@ -82,29 +82,29 @@ def test_an_error_is_raised_for_warnings_and_not_for_notes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "target", "via", "verdict", "so_far"),
+    ("part", "target", "via", "verdict"),
     [
-        (JsonDescriptor("", GOOD), "6_4", None, Verdict.ACCEPTED, False),
-        (JsonDescriptor("", row("FLOAT64", [2], [2])), "6_4", None, Verdict.UNDOCUMENTED, False),
-        (JsonDescriptor("", row("INT64", [2], [2])), "4_0", None, Verdict.REFUSED, False),
-        (JsonDescriptor("", row("FLOAT64", [2], [2], RepeatsCount=3)), "6_4", None, Verdict.REFUSED, False),
-        (JsonDescriptor("", other="DML_OPERATOR_GEMM"), "6_4", None, Verdict.NOT_CHECKED, False),
-        (node("float32", ["N", 3], [1, 2]), "6_4", None, Verdict.ACCEPTED, True),
-        (node("float64", ["N", 3], [1, 2]), "6_4", None, Verdict.UNDOCUMENTED, True),
-        (node("int64", ["N", 3], [1, 2]), "4_0", None, Verdict.REFUSED, False),
-        (node("float32", [2, 3], [1, -2]), "6_4", None, Verdict.REFUSED, False),
-        (node("string", [2, 3], [1, 2]), "6_4", "ort", Verdict.ELSEWHERE, False),
-        (node("float32", [2, 3], [1, 0]), "6_4", "ort", Verdict.ELSEWHERE, False),
-        (node("float32", ["N", 3], [1, 0]), "6_4", "ort", Verdict.ELSEWHERE, False),
-        (node("float32", [2, 3], None), "6_4", "ort", Verdict.ACCEPTED, True),
-        (node("float32", [2, 3], None), "6_4", "chromium", Verdict.ACCEPTED, True),
-        (node("float32", [2] * 9, [1] * 9), "6_4", "ort", Verdict.REFUSED, False),
+        (JsonDescriptor("", GOOD), "6_4", None, Verdict.ACCEPTED),
+        (JsonDescriptor("", row("FLOAT64", [2], [2])), "6_4", None, Verdict.UNDOCUMENTED),
+        (JsonDescriptor("", row("INT64", [2], [2])), "4_0", None, Verdict.REFUSED),
+        (JsonDescriptor("", row("FLOAT64", [2], [2], RepeatsCount=3)), "6_4", None, Verdict.REFUSED),
+        (JsonDescriptor("", other="DML_OPERATOR_GEMM"), "6_4", None, Verdict.NOT_CHECKED),
+        (node("float32", ["N", 3], [1, 2]), "6_4", None, Verdict.ACCEPTED_SO_FAR),
+        (node("float64", ["N", 3], [1, 2]), "6_4", None, Verdict.UNDOCUMENTED_SO_FAR),
+        (node("int64", ["N", 3], [1, 2]), "4_0", None, Verdict.REFUSED),
+        (node("float32", [2, 3], [1, -2]), "6_4", None, Verdict.REFUSED),
+        (node("string", [2, 3], [1, 2]), "6_4", "ort", Verdict.ELSEWHERE),
+        (node("float32", [2, 3], [1, 0]), "6_4", "ort", Verdict.ELSEWHERE),
+        (node("float32", ["N", 3], [1, 0]), "6_4", "ort", Verdict.ELSEWHERE),
+        (node("float32", [2, 3], None), "6_4", "ort", Verdict.ACCEPTED_SO_FAR),
+        (node("float32", [2, 3], None), "6_4", "chromium", Verdict.ACCEPTED_SO_FAR),
+        (node("float32", [2] * 9, [1] * 9), "6_4", "ort", Verdict.REFUSED),
     ],
 )  # fmt: skip
-def test_a_tile_has_one_verdict(part: Any, target: str, via: str | None, verdict: Verdict, so_far: bool) -> None:
+def test_a_tile_has_one_verdict(part: Any, target: str, via: str | None, verdict: Verdict) -> None:
     result = result_of(part, target, via)
-    assert (result.verdict, result.so_far) == (verdict, so_far)
-    assert result.verdict_words == f"{verdict} so far" if so_far else verdict
+    assert result.verdict is verdict
+    assert result.ok is (verdict not in (Verdict.REFUSED, Verdict.UNDOCUMENTED, Verdict.UNDOCUMENTED_SO_FAR))
 
 
 def test_a_tile_that_onnxruntime_folds_away_is_elsewhere() -> None:
@@ -153,7 +153,7 @@ def test_fields_known_at_run_time_only_count_as_a_note(check: Call) -> None:
     result = check("a.onnx", "--format", "json")
     assert result.exit_code == 0
     tile = only(result.stdout)
-    assert (tile["verdict"], tile["so_far"], tile["ok"]) == ("accepted", True, True)
+    assert (tile["verdict"], tile["ok"]) == ("accepted so far", True)
     assert (tile["tile"], tile["unknown"]) == ("FLOAT32 {N,3} x {1,2} -> {N,6}", ["InputTensor.Sizes[0] (N)"])
 
 
@@ -172,7 +172,7 @@ def test_what_is_known_at_run_time_only_is_reported_in_every_format(check: Call)
     (reported,) = json.loads(printed["sarif"])["runs"][0]["results"]
     assert (reported["ruleId"], reported["level"]) == ("known-at-run-time", "note")
     for form in FORMATS:
-        assert ('"so_far":true' if "json" in form else "accepted so far") in printed[form].replace(": ", ":"), form
+        assert "accepted so far" in printed[form], form
 
 
 def test_a_tile_that_no_descriptor_can_hold_is_reported_in_every_format(check: Call) -> None:
@@ -236,6 +236,11 @@ def test_ignoring_a_finding_never_makes_accepted_of_what_was_not_checked(check: 
     ):
         result = only(check(*options, "--format", "json").stdout)
         assert (result["verdict"], result["findings"], result["deselected"]) == (verdict, [], 1)
+
+
+def test_json_distinguishes_a_tile_that_passes_at_no_level_from_what_is_not_judged(check: Call) -> None:
+    for value, level in ((TILE, "3_1"), (DOUBLE, "never"), (OTHER, None)):
+        assert only(check(write("a.json", value), "--format", "json").stdout)["lowest_level"] == level
 
 
 def test_a_run_that_checked_no_tile_says_so(check: Call) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dml_tile.checks.catalogue import Selection
 from dml_tile.checks.files import listed
-from dml_tile.checks.result import Result, Verdict, results, verdict_of
+from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
 from dml_tile.checks.silences import FileIgnore, Silence, Silences
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
@@ -28,7 +28,6 @@ if TYPE_CHECKING:  # most checks need none
 
 _ALL_RULES: Final = Selection()
 _DIGEST_BYTES: Final = 4
-_NOT_FOR_DIRECTML = (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
 
 
 @dataclass(slots=True)
@@ -143,8 +142,8 @@ class FileCheck:
             if not silences.silence(finding.rule, on) and self.selection.takes(finding.rule)
         )
         if deselected := len(result.findings) - len(selected):
-            is_judged = result.verdict not in _NOT_FOR_DIRECTML
-            verdict = verdict_of(selected) if is_judged else result.verdict
+            is_judged = result.verdict not in NOT_FOR_DIRECTML
+            verdict = verdict_of(selected, result.unknown) if is_judged else result.verdict
             result = replace(result, verdict=verdict, findings=selected, deselected=deselected)
         return self.baseline.with_known(result) if self.baseline else result
 

@@ -28,23 +28,28 @@ if TYPE_CHECKING:  # most checks need neither
 
 
 class Verdict(StrEnum):
-    """The outcome of a tile at a target."""
+    """The outcome of a tile at a target, from the best to the worst.
+
+    Those so far may change with what is known at run time only.
+    """
 
     ACCEPTED = "accepted"
     """DirectML takes it, and its documentation allows it."""
-    UNDOCUMENTED = "undocumented"
-    """DirectML takes it, and only its documentation rules it out."""
-    REFUSED = "refused"
-    """DirectML refuses it or crashes, or a specification or a back end raises an error."""
+    ACCEPTED_SO_FAR = "accepted so far"
+    """The same holds for what is known before the model runs."""
     ELSEWHERE = "elsewhere"
     """The back end keeps it from DirectML: another provider runs it, or nothing does."""
     NOT_CHECKED = "not checked"
     """It is another operator."""
+    UNDOCUMENTED = "undocumented"
+    """DirectML takes it, and only its documentation rules it out."""
+    UNDOCUMENTED_SO_FAR = "undocumented so far"
+    """The same holds for what is known before the model runs."""
+    REFUSED = "refused"
+    """DirectML refuses it or crashes, or a specification or a back end raises an error."""
 
 
-SO_FAR: Final = "so far"
-"""Follows a verdict that may change with what is known at run time only."""
-
+NOT_FOR_DIRECTML: Final = (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
 _VERDICTS_WITHOUT_DIRECTML: Final = {
     # by the rules that leave nothing for DirectML to judge
     operator_is_a_tile.id: Verdict.NOT_CHECKED,
@@ -52,8 +57,8 @@ _VERDICTS_WITHOUT_DIRECTML: Final = {
 }
 
 
-def verdict_of(findings: Iterable[Finding]) -> Verdict:
-    """Return the verdict on a tile with these findings."""
+def verdict_of(findings: Iterable[Finding], unknown: Sequence[str] = ()) -> Verdict:
+    """Return the verdict on a tile with these findings, and with fields that are known at run time only."""
     severities, without_directml = set(), None
     for finding in findings:
         severities.add(finding.severity)
@@ -62,7 +67,9 @@ def verdict_of(findings: Iterable[Finding]) -> Verdict:
         return Verdict.REFUSED
     if without_directml:
         return without_directml
-    return Verdict.UNDOCUMENTED if Severity.WARNING in severities else Verdict.ACCEPTED
+    if Severity.WARNING in severities:
+        return Verdict.UNDOCUMENTED_SO_FAR if unknown else Verdict.UNDOCUMENTED
+    return Verdict.ACCEPTED_SO_FAR if unknown else Verdict.ACCEPTED
 
 
 def alike(findings: Iterable[Finding]) -> Iterable[list[Finding]]:
@@ -135,14 +142,14 @@ class Result:
         return not self.part and self.verdict is not Verdict.NOT_CHECKED
 
     @property
-    def so_far(self) -> bool:
-        """Return True if values known at run time only may still change the verdict."""
-        return bool(self.unknown) and self.verdict in (Verdict.ACCEPTED, Verdict.UNDOCUMENTED)
+    def is_judged(self) -> bool:
+        """Return True if the tile has a lowest level, or passes at none; False where DirectML is not asked."""
+        return self.lowest_level is not None or not (self.part or self.verdict in NOT_FOR_DIRECTML)
 
     @property
-    def verdict_words(self) -> str:
-        """Return the verdict in words: ``accepted so far``."""
-        return f"{self.verdict} {SO_FAR}" if self.so_far else str(self.verdict)
+    def ok(self) -> bool:
+        """Return True if the tile passes a build by default: it has neither errors nor warnings."""
+        return self.passes(Severity.WARNING)
 
     @property
     def severity(self) -> Severity | None:
@@ -183,7 +190,7 @@ def results(
     lowest, tile = None if refused else lowest_level(desc), str(part)
     for target in targets:
         findings = refused or check(desc, target, against)
-        verdict = verdict_of(findings)
+        verdict = verdict_of(findings, part.unknown)
         yield Result(
             source, part.pointer, tile, target, verdict, findings, lowest, part.unknown, inferred_by=part.inferred_by
         )
@@ -205,7 +212,7 @@ def _back_end_results(
     lowest, tile = lowest_level_through(node, via), str(node)
     for target in targets:
         findings = check_node(node, target, via, against)
-        verdict = verdict_of(findings)
+        verdict = verdict_of(findings, node.unknown)
         known = node.unknown, via.name, node.inferred_by
         yield Result(source, node.pointer, tile, target, verdict, findings, lowest, *known)
 

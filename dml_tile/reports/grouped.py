@@ -130,7 +130,7 @@ def _run_time_notes(results: Sequence[Result]) -> Iterator[Annotation]:
             shared.setdefault(result.verdict, []).append(result)
     for alike_results in shared.values():
         first = alike_results[0]
-        message = printable(f"{first.verdict_words}; {known_at_run_time_only(first.unknown)}")
+        message = printable(f"{first.verdict}; {known_at_run_time_only(first.unknown)}")
         places = _places(first, [result.target.label for result in alike_results])
         text = "\n".join((message, *map(printable, places)))
         yield Annotation(Severity.NOTE, RUN_TIME, first.source, first.pointer, None, message, text, (first.identity,))

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from dml_tile.checks.file_check import SourceSummary, Statistics
-from dml_tile.checks.result import Result
+from dml_tile.checks.result import Result, Verdict
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.errors import Problem
 from dml_tile.findings import Finding, Severity
@@ -58,15 +58,15 @@ class ResultRecord(_Record):
     )
     target: str
     feature_level: Level
-    verdict: Literal["accepted", "undocumented", "refused", "elsewhere", "not checked"] = Field(
-        description="undocumented: DirectML takes it, only its documentation rules it out; elsewhere: the back end "
-        "keeps it from DirectML; not checked: it is another operator."
+    verdict: Verdict = Field(
+        description="undocumented: DirectML takes it, only its documentation rules it out; so far: what is known at "
+        "run time only may still change it; elsewhere: the back end keeps it from DirectML; not checked: it is another "
+        "operator."
     )
-    so_far: bool = Field(description="Whether what is known at run time only may still change the verdict.")
     ok: bool = Field(description="Whether the tile passes --fail-on: the exit status is 1 if one does not.")
-    lowest_level: Level | None = Field(
-        description="The lowest feature level at which the descriptor passes, if any; where fields are unknown, it may "
-        "be higher."
+    lowest_level: Level | Literal["never"] | None = Field(
+        description="The lowest feature level at which the descriptor passes, or never; where fields are unknown, it "
+        "may be higher. Null for what is not judged: another operator, or what is no tile."
     )
     unknown: tuple[str, ...] = Field(
         default=(), description="The fields of a model's tile that are known at run time only, and were not checked."
@@ -102,7 +102,7 @@ class SourceRecord(_Record):
 class CheckOutput(_Record):
     """The output of `dml-tile check --format json`."""
 
-    version: Literal[2]
+    version: Literal[3]
     results: tuple[ResultRecord, ...]
     sources: tuple[SourceRecord, ...] = Field(description="The files, in the order in which they were checked.")
     errors: tuple[ErrorRecord, ...] = Field(default=(), description="There only if something cannot be read.")
@@ -118,7 +118,7 @@ class JsonReport(Report):
         super().__init__(options)
         self._statistics = Statistics() if options.with_statistics else None
         self._separator = "\n"
-        self._write_text('{"version": 2, "results": [')
+        self._write_text('{"version": 3, "results": [')
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the results of the next tile."""
@@ -155,16 +155,16 @@ class JsonReport(Report):
 
 def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
     """Return the record of a result; ``fail_on`` is the severity from which on it fails."""
+    never: Literal["never"] | None = "never" if result.is_judged else None
     return ResultRecord(
         source=escaped_name(result.source),
         pointer=result.pointer,
         tile=result.tile,
         target=result.target.name,
         feature_level=result.target.feature_level.short,
-        verdict=result.verdict.value,
-        so_far=result.so_far,
+        verdict=result.verdict,
         ok=result.passes(fail_on),
-        lowest_level=result.lowest_level.short if result.lowest_level else None,
+        lowest_level=result.lowest_level.short if result.lowest_level else never,
         unknown=result.unknown,
         findings=tuple(_finding_record(result, finding) for finding in result.findings),
         via=result.via,

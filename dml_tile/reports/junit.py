@@ -14,7 +14,7 @@ from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 from dml_tile.checks.file_check import SourceSummary
-from dml_tile.checks.result import Result, Verdict
+from dml_tile.checks.result import NOT_FOR_DIRECTML, Result
 from dml_tile.errors import Position, Problem
 from dml_tile.findings import Finding
 from dml_tile.reports.grouped import RUN_TIME, UNREADABLE
@@ -52,7 +52,7 @@ class JunitReport(Report):
                 unknown = known_at_run_time_only(result.unknown)
                 message = next((f"{kind_of(finding)}{finding}" for finding in _worst_first(result)), unknown)
                 kind, outcome = "failures", _element("failure", text, type=rules or RUN_TIME, message=message)
-            elif result.verdict in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED):
+            elif result.verdict in NOT_FOR_DIRECTML:
                 kind, outcome = "skipped", _element("skipped", message=result.verdict) + outcome
             self._suite_of(result.source).add(name, result.first_position, outcome, kind)
 

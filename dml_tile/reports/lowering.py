@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dml_tile.checks.lowerings import LoweringResult
-from dml_tile.checks.result import SO_FAR, Verdict
+from dml_tile.checks.result import Verdict
 from dml_tile.descriptors.tile import TileOperatorDesc, described, type_name
 from dml_tile.dialects.request import Request
 from dml_tile.directml.enums import TensorFlags
@@ -26,7 +26,7 @@ _USUAL: Final = {"Flags": TensorFlags.NONE.name, "Strides": "packed", "Guarantee
 """Values that get no row where all tiles have them."""
 
 
-_WORDS: Final = ("accepted", f"{Verdict.ACCEPTED} {SO_FAR}", "lowered", "not lowered")
+_WORDS: Final = ("accepted", Verdict.ACCEPTED_SO_FAR, "lowered", "not lowered")
 """In the order in which they are counted."""
 
 MAX_COLUMNS: Final = 6
@@ -100,7 +100,7 @@ def lowering_table(lowering: Lowering) -> Table:
 def _verdict_word(tile: LoweringResult) -> str:
     if tile.lowering:
         return "accepted" if tile.lowering.is_original else "lowered"
-    return "not lowered" if tile.findings else f"{Verdict.ACCEPTED} {SO_FAR}"
+    return "not lowered" if tile.findings else Verdict.ACCEPTED_SO_FAR
 
 
 def _verdict(tile: LoweringResult, word: str) -> Text:

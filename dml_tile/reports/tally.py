@@ -6,18 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from dml_tile.checks.result import SO_FAR, Result, Verdict
+from dml_tile.checks.result import Result, Verdict
 from dml_tile.reports.report import Problems
 
-VERDICTS: Final = (
-    Verdict.REFUSED.value,
-    f"{Verdict.UNDOCUMENTED} {SO_FAR}",
-    Verdict.UNDOCUMENTED.value,
-    Verdict.NOT_CHECKED.value,
-    Verdict.ELSEWHERE.value,
-    f"{Verdict.ACCEPTED} {SO_FAR}",
-    Verdict.ACCEPTED.value,
-)
+VERDICTS: Final[tuple[str, ...]] = tuple(reversed(Verdict))
 """In the order in which they are shown and sorted, the worst first."""
 
 _PASSED: Final = "passed, all findings are in the baseline; "
@@ -35,7 +27,7 @@ class Tally:
 
         It is empty for a part of a model that is no tile, and of which there is nothing to report.
         """
-        verdict = min((result.verdict_words for result in results), key=VERDICTS.index)
+        verdict = min((result.verdict for result in results), key=VERDICTS.index)
         if results[0].part and verdict == Verdict.ACCEPTED:
             return ""
         self.counts[verdict] += 1

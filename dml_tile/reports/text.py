@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from dml_tile.checks.file_check import SourceSummary, Statistics
-from dml_tile.checks.result import SO_FAR, Result, Verdict, alike, verdict_of
+from dml_tile.checks.result import Result, Verdict, alike, verdict_of
 from dml_tile.directml.targets import Target, oldest_windows
 from dml_tile.errors import Position, place_of
 from dml_tile.findings import Finding, Rule, Severity
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 _STYLES: Final = {
     Verdict.ACCEPTED: "green",
-    f"{Verdict.ACCEPTED} {SO_FAR}": "yellow",
+    Verdict.ACCEPTED_SO_FAR: "yellow",
     Verdict.UNDOCUMENTED: "magenta",
-    f"{Verdict.UNDOCUMENTED} {SO_FAR}": "magenta",
+    Verdict.UNDOCUMENTED_SO_FAR: "magenta",
     Verdict.REFUSED: "red",
     "lowered": "green",
     "not lowered": "red",
@@ -86,7 +86,7 @@ def result_lines(
     result: Result, *, with_lowest_level: bool, with_target_note: bool = True, with_tile: bool = True
 ) -> Iterator[Line]:
     """Yield a result as lines of text; the tile and the target's note are left out if they are printed elsewhere."""
-    shown = verdict(result.source, result.pointer, result.verdict_words, target_of(result), result.first_position)
+    shown = verdict(result.source, result.pointer, result.verdict, target_of(result), result.first_position)
     if with_lowest_level and (lowest := _lowest(result)):
         shown.append(f"; {lowest}")
     if remarked := remarks(result):
@@ -145,10 +145,9 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
 def _lowest(result: Result) -> str:
     level = result.lowest_level
     if level is None:
-        is_judged = result.verdict not in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED) and not result.part
         through = f"through {result.via} at any feature level"
         nowhere = f"refused {through}" if result.via else "no feature level passes both documentation and runtime"
-        return nowhere if is_judged else ""
+        return nowhere if result.is_judged else ""
     at_least, or_later = (AT_LEAST, " or later") if result.unknown else ("", "")
     first = oldest_windows(level)
     return f"lowest level {at_least}{level.short}{f', in the box from {first}{or_later}' if first else ''}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.checks.result import Result, Verdict
+from dml_tile.checks.result import Result
 from dml_tile.directml.targets import Target
 from dml_tile.lowering.steps import Lowering
 from dml_tile.reports.grouped import GroupedFinding, grouped_findings
@@ -94,16 +94,15 @@ def tile_row(results: Sequence[Result], verdict: str) -> TileRow:
     """Return the results of a tile, one for each target, and the worst of its verdicts, as a row."""
     first = results[0]
     findings = grouped_findings(results)
-    is_called = first.verdict not in (Verdict.ELSEWHERE, Verdict.NOT_CHECKED)
-    is_judged = (first.lowest_level or is_called) and not first.part
-    lowest_level, oldest_windows = run_from_level(first.lowest_level, bool(first.unknown)) if is_judged else ("", "")
+    of_level = run_from_level(first.lowest_level, bool(first.unknown)) if first.is_judged else ("", "")
+    lowest_level, oldest_windows = of_level
     commands = [result.command for result in results if result.command]
     return TileRow(
         source=clipped(first.source),
         pointer=clipped(first.pointer),
         tile=clipped(first.tile) if first.is_a_tile else "",
         verdict=verdict,
-        verdicts={result.target.label: result.verdict_words for result in results},
+        verdicts={result.target.label: result.verdict for result in results},
         lowest_level=lowest_level,
         oldest_windows=oldest_windows,
         unknown=clipped(", ".join(first.unknown)),
@@ -192,7 +191,7 @@ class Overview:
         if not verdict:
             return
         for result in results:
-            self.verdicts.setdefault(result.target, Counter())[result.verdict_words] += 1
+            self.verdicts.setdefault(result.target, Counter())[result.verdict] += 1
         self.rules.update({finding.rule for result in results for finding in result.findings})
         has_findings = any(result.findings for result in results)
         if self._listed_by_kind[has_findings] < self._max_listed:

@@ -53,6 +53,10 @@ _STEPS: Final = (
     "a = Abs(x); y = Sqrt(a)",  # its arguments, as all here, make no NaN
     "minus = [-1]; end = [-9]; axis = [0]; y = Slice(x, minus, end, axis, minus)",
     "k = [2]; y, indices = TopK(x, k)",
+    (  # NaNs have no integer
+        "one = 1.0; n = IsNaN(x); k = Where(n, one, x); s = 0.5; five = 5; z = Cast<to=2>(five); "
+        "q = QuantizeLinear(k, s, z); y = DequantizeLinear(q, s, z)"
+    ),
     "one = [1]; two = [2]; p = Slice(x, one, two); pads = [1, 0]; value = 2.0; y = Pad(p, pads, value)",
     "m = ReduceMax<keepdims=1>(x); two = [2]; y = Expand(m, two)",
     "wide = [1, -1]; w = Reshape(x, wide); t = Transpose(w); flat = [-1]; y = Reshape(t, flat)",
