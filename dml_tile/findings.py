@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Flag, IntEnum
+from functools import partial
 from typing import Final, Generic, Literal, TypeVar
 
 from dml_tile.directml.enums import HRESULT
@@ -154,6 +155,10 @@ def rule(
         return Rule(rule_id, says, basis, url, violations, None if crash else hresult, crash, severity)
 
     return make
+
+
+removal_rule = partial(rule, hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED)
+"""Makes a rule whose violation removes the device."""
 
 
 @dataclass(frozen=True, slots=True)

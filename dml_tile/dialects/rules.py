@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from operator import mul
 from typing import Final
 
@@ -40,13 +41,14 @@ def expressed(request: Request) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return request.shape or (1,), request.repeats or (1,)
 
 
-@rule(
+_dialect_rule = partial(rule, basis=Basis.DOCUMENTED, hresult=None, severity=Severity.ERROR)
+"""Makes a rule of what no descriptor expresses; DirectML is not called, so it returns no HRESULT."""
+
+
+@_dialect_rule(
     "DML-DIALECT-data-type",
-    basis=Basis.DOCUMENTED,
     url=BUFFER_PAGE,
     says="A DirectML data type can carry the bits of an element.",
-    hresult=None,
-    severity=Severity.ERROR,
 )
 def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation]:
     if request.carrier is None:
@@ -54,13 +56,10 @@ def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation
         yield Violation("InputTensor.DataType", message, _ADVICE.get(request.data_type))
 
 
-@rule(
+@_dialect_rule(
     "DML-DIALECT-empty",
-    basis=Basis.DOCUMENTED,
     url=TILE_PAGE,
     says="Every size and every repeat is larger than 0: DirectML has no empty tensors.",
-    hresult=None,
-    severity=Severity.ERROR,
 )
 def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
     for field, values in (("InputTensor.Sizes", request.shape), ("Repeats", request.repeats)):
@@ -73,13 +72,10 @@ def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
                 )
 
 
-@rule(
+@_dialect_rule(
     "DML-DIALECT-rank",
-    basis=Basis.DOCUMENTED,
     url=BUFFER_PAGE,
     says="The tile has at most 8 dimensions after all that can be merged are merged.",
-    hresult=None,
-    severity=Severity.ERROR,
 )
 def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Violation]:
     shape, _ = expressed(request)
@@ -92,13 +88,10 @@ def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Viol
         )
 
 
-@rule(
+@_dialect_rule(
     "DML-DIALECT-size",
-    basis=Basis.DOCUMENTED,
     url=BUFFER_PAGE,
     says="Every size of the input and of the output, and every repeat, fits a UINT.",
-    hresult=None,
-    severity=Severity.ERROR,
 )
 def sizes_fit(request: Request, target: Target) -> Iterator[Violation]:
     shape, repeats = expressed(request)
@@ -111,13 +104,10 @@ def sizes_fit(request: Request, target: Target) -> Iterator[Violation]:
 
 
 def _specification_rule(specification: Specification, url: str) -> Rule[str]:
-    @rule(
+    @_dialect_rule(
         f"DML-DIALECT-{specification.value}",
-        basis=Basis.DOCUMENTED,
         url=url,
         says=f"The tile must be one that {specification.value}'s specification allows.",
-        hresult=None,
-        severity=Severity.ERROR,
     )
     def specification_accepts_the_tile(error: str, target: Target) -> Iterator[Violation]:
         if error:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -98,12 +99,13 @@ def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-@rule(
+_parser_rule = partial(rule, basis=Basis.INFERRED, url=DXDISPATCH_PARSER, hresult=None)
+"""Makes a rule of what DxDispatch makes of a model; no HRESULT says that it is broken."""
+
+
+@_parser_rule(
     "DML-DXDISPATCH-null",
-    basis=Basis.INFERRED,
-    url=DXDISPATCH_PARSER,
     says="A key that may be left out is not null.",
-    hresult=None,
 )
 def keys_are_not_null(part: ModelPart, target: Target) -> Iterator[Violation]:
     yield from _nulls(part.fields_with_sizes, _SIZES_OF_RESOURCES)
@@ -122,12 +124,9 @@ def _nulls(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> It
             yield Violation(_joined(path, key), "is null, which DxDispatch's parser refuses", advice)
 
 
-@rule(
+@_parser_rule(
     "DML-DXDISPATCH-names",
-    basis=Basis.INFERRED,
-    url=DXDISPATCH_PARSER,
     says="Enumerators and flags are written as names.",
-    hresult=None,
 )
 def enumerators_are_named(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind is PartKind.RESOURCE:
@@ -148,12 +147,9 @@ def _unnamed(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> 
             yield Violation(_joined(path, key), f"is {shown(value)}; DxDispatch's parser takes names only")
 
 
-@rule(
+@_parser_rule(
     "DML-DXDISPATCH-typed-value",
-    basis=Basis.INFERRED,
-    url=DXDISPATCH_PARSER,
     says="Values that each have a type are of a type other than FLOAT16.",
-    hresult=None,
 )
 def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Violation]:
     values = part.fields.get("initialValues") if part.kind is PartKind.RESOURCE else None
@@ -163,12 +159,9 @@ def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Vio
             yield Violation(f"initialValues[{i}].type", message, "write its bits as a UINT16")
 
 
-@rule(
+@_parser_rule(
     "DML-DXDISPATCH-number",
-    basis=Basis.INFERRED,
-    url=DXDISPATCH_PARSER,
     says="An integer among floating-point values is one that a FLOAT64 holds exactly; no number is beyond a FLOAT64.",
-    hresult=None,
 )
 def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind is not PartKind.RESOURCE:
@@ -207,24 +200,18 @@ def _is_lossless(number: int) -> bool:
     return int(float(number)) == number < 2**64
 
 
-@rule(
+@_parser_rule(
     "DML-DXDISPATCH-type",
-    basis=Basis.INFERRED,
-    url=DXDISPATCH_PARSER,
     says="A dispatchable names its operator under `type`.",
-    hresult=None,
 )
 def operator_is_under_type(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind is PartKind.DISPATCHABLE and "type" not in part.fields and "Type" in part.fields:
         yield Violation("Type", "is written with a capital; DxDispatch's parser wants type", "write type")
 
 
-@rule(
+@_parser_rule(
     "DML-DXDISPATCH-operator",
-    basis=Basis.INFERRED,
-    url=DXDISPATCH_PARSER,
     says="The type of a dispatchable is an operator of DirectML's, hlsl, onnx or dmlSerializedGraph.",
-    hresult=None,
 )
 def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind is not PartKind.DISPATCHABLE or str(part.fields.get("type")).lower() in NO_OPERATORS:
@@ -235,24 +222,18 @@ def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
         yield Violation(key, f"{shown(name)} is no operator of DirectML's", "write a tile as DML_OPERATOR_TILE or TILE")
 
 
-@rule(
+@_parser_rule(
     "DML-DXDISPATCH-byte-order-mark",
-    basis=Basis.INFERRED,
-    url=DXDISPATCH_PARSER,
     says="The file begins without a byte order mark.",
-    hresult=None,
 )
 def byte_order_mark_is_absent(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind is PartKind.MODEL and part.has_mark:
         yield Violation("", "begins with a byte order mark", "save it as UTF-8 without one")
 
 
-@rule(
+@_parser_rule(
     "DML-DXDISPATCH-trailing-text",
-    basis=Basis.INFERRED,
-    url=DXDISPATCH_PARSER,
     says="Nothing follows the model; DxDispatch ignores what does.",
-    hresult=None,
     severity=Severity.NOTE,
 )
 def trailing_text_is_absent(part: ModelPart, target: Target) -> Iterator[Violation]:
@@ -260,12 +241,10 @@ def trailing_text_is_absent(part: ModelPart, target: Target) -> Iterator[Violati
         yield Violation("", f"{shown(part.rest)} follows the model, and is ignored")
 
 
-@rule(
+@_parser_rule(
     "DML-DXDISPATCH-bind-point",
-    basis=Basis.INFERRED,
     url=DXDISPATCH_PAGE,
     says="A bind point is one of the operator's; DxDispatch ignores others.",
-    hresult=None,
     severity=Severity.NOTE,
 )
 def bind_points_belong_to_tile(part: ModelPart, target: Target) -> Iterator[Violation]:
@@ -279,12 +258,10 @@ def bind_points_belong_to_tile(part: ModelPart, target: Target) -> Iterator[Viol
             yield Violation("bindings", message)
 
 
-@rule(
+@_parser_rule(
     "DML-DXDISPATCH-offset",
-    basis=Basis.INFERRED,
     url=DXDISPATCH_PAGE,
     says="initialValuesOffsetInBytes is 0; DxDispatch checks it, then puts the values at the beginning all the same.",
-    hresult=None,
     severity=Severity.NOTE,
 )
 def values_have_no_offset(part: ModelPart, target: Target) -> Iterator[Violation]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
@@ -56,13 +57,15 @@ class StepTensor:
     total_in_bytes: int
 
 
-@rule(
+_lowering_rule = partial(rule, basis=Basis.DOCUMENTED | Basis.INFERRED, hresult=None)
+"""Makes a rule of what no lowering can do; DirectML is not called, so it returns no HRESULT."""
+
+
+@_lowering_rule(
     "DML-LOWER-DataType",
-    basis=Basis.DOCUMENTED | Basis.INFERRED,
     url=TILE_PAGE,
     says="At the feature level, Tile takes a data type that may carry the bits; floats may only where their "
     "reinterpretation is allowed.",
-    hresult=None,
 )
 def carrier_exists(movement: Movement, target: Target) -> Iterator[Violation]:
     if not movement.carriers:
@@ -73,13 +76,11 @@ def carrier_exists(movement: Movement, target: Target) -> Iterator[Violation]:
         )
 
 
-@rule(
+@_lowering_rule(
     "DML-LOWER-elements",
-    basis=Basis.DOCUMENTED | Basis.INFERRED,
     url=TILE_PAGE,
     says="The bytes move in whole elements of the smallest data type that may carry them: runs and strides are "
     "multiples of its size. A tile copies elements, so no chain of tiles moves half of one.",
-    hresult=None,
 )
 def elements_stay_whole(movement: Movement, target: Target) -> Iterator[Violation]:
     if not movement.carriers:
@@ -96,13 +97,11 @@ def elements_stay_whole(movement: Movement, target: Target) -> Iterator[Violatio
         )
 
 
-@rule(
+@_lowering_rule(
     "DML-LOWER-steps",
-    basis=Basis.DOCUMENTED | Basis.INFERRED,
     url=STRIDES_PAGE,
     says=f"A chain has at most as many tiles as --max-steps allows, by default {MAX_STEPS}. Strides rule out no chain: "
     "a tile of two elements copies the first one and any other, so one tile for each element always does it.",
-    hresult=None,
 )
 def steps_are_few_enough(steps: Steps, target: Target) -> Iterator[Violation]:
     if steps.shortest is not None and steps.shortest <= steps.allowed:
@@ -124,13 +123,11 @@ def steps_are_few_enough(steps: Steps, target: Target) -> Iterator[Violation]:
     )
 
 
-@rule(
+@_lowering_rule(
     "DML-LOWER-limits",
-    basis=Basis.DOCUMENTED | Basis.INFERRED,
     url=BUFFER_PAGE,
     says="Counted in elements of the data type that carries the bits, each tensor has at most 2^32-1 elements, and its "
     "strides, its extent and its TotalTensorSizeInBytes are at most as large.",
-    hresult=None,
 )
 def limits_are_met(tensor: StepTensor, target: Target) -> Iterator[Violation]:
     counted = {

@@ -35,16 +35,15 @@ from dml_tile.directml.pages import (
     INITIALIZER_PAGE,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Finding, Rule, Violation, rule
-from dml_tile.rules.resource import REMOVED, RESOURCE_RULES
+from dml_tile.findings import Basis, Finding, Rule, Violation, removal_rule, rule
+from dml_tile.rules.resource import RESOURCE_RULES
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-missing",
     url=BINDING_PAGE,
     says="A tensor that is owned by DirectML is bound at initialisation, any other at execution. If the operator was "
     "compiled with DESCRIPTORS_VOLATILE, the runtime does not check this at dispatch.",
-    hresult=REMOVED,
 )
 def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
     if point.needed and not point.bound:
@@ -54,12 +53,11 @@ def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
         yield Violation(point.name, f"nothing is bound at {point.stage}{owned}{unnoticed}", basis=basis)
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-owned",
     url=BINDING_PAGE,
     says="A tensor that is owned by DirectML is not bound at execution, any other not at initialisation; nor is an "
     "input or output of a graph that no node uses.",
-    hresult=REMOVED,
 )
 def tensor_is_bound_once(point: BindPoint, target: Target) -> Iterator[Violation]:
     if point.bound and not point.needed:
@@ -67,12 +65,11 @@ def tensor_is_bound_once(point: BindPoint, target: Target) -> Iterator[Violation
         yield Violation(point.name, f"is bound at {point.stage}, though {'no node uses it' if point.unused else why}")
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-SizeInBytes",
     url=BUFFER_BINDING_PAGE,
     says="A bound range has at least TotalTensorSizeInBytes, or PersistentResourceSize, bytes. The runtime compares "
     "neither those of a compiled graph, nor what was bound before an initializer's Reset.",
-    hresult=REMOVED,
 )
 def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Violation]:
     expected = binding.slot.size_in_bytes
@@ -86,12 +83,11 @@ def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Viola
         )
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-Offset",
     url=BUFFER_BINDING_PAGE,
     says="The offset of a bound range is a multiple of 16 and of GuaranteedBaseOffsetAlignment, which the runtime does "
     "not compare for a compiled graph; that of a persistent or temporary resource, of 256.",
-    hresult=REMOVED,
 )
 def offset_is_aligned(binding: BoundRange, target: Target) -> Iterator[Violation]:
     if binding.offset % binding.slot.alignment:
@@ -104,11 +100,10 @@ def offset_is_aligned(binding: BoundRange, target: Target) -> Iterator[Violation
         )
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-count",
     url=BIND_INPUTS_PAGE,
     says="There are as many bindings as tensors, or as operators of an initializer; 0 unbind.",
-    hresult=REMOVED,
 )
 def count_is_right(count: BindingCount, target: Target) -> Iterator[Violation]:
     if count.given is None and count.expected:
@@ -117,12 +112,11 @@ def count_is_right(count: BindingCount, target: Target) -> Iterator[Violation]:
         yield Violation("bindingCount", f"{count.given} was provided, but {count.expected} was expected")
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-Type",
     url=BINDING_DESC_PAGE,
     says="A tensor and a resource are bound as DML_BINDING_TYPE_BUFFER, the inputs of an operator that is initialised "
     "as DML_BINDING_TYPE_BUFFER_ARRAY. The runtime takes an array of 0 bindings for nothing where nothing is needed.",
-    hresult=REMOVED,
 )
 def binding_type_fits(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     expected = bound.slot.kind.binding
@@ -142,11 +136,10 @@ def binding_type_fits(bound: SlotBinding, target: Target) -> Iterator[Violation]
         )
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-Desc-null",
     url=BINDING_DESC_PAGE,
     says="A binding of type BUFFER has a Desc, one of type BUFFER_ARRAY also an array.",
-    hresult=REMOVED,
 )
 def binding_is_described(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.desc is None or bound.desc.type != bound.slot.kind.binding:
@@ -158,12 +151,11 @@ def binding_is_described(bound: SlotBinding, target: Target) -> Iterator[Violati
         yield Violation(f"{bound.name}.Bindings", "null was provided, but an array of buffer bindings was expected")
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-BindingCount",
     url=BIND_INPUTS_PAGE,
     says="For each operator, an initializer takes an array of as many bindings as the operator has inputs. The runtime "
     "requires it even where there is nothing to bind.",
-    hresult=REMOVED,
 )
 def array_has_one_binding(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     array = bound.desc.desc if bound.desc is not None else None
@@ -181,11 +173,10 @@ def array_has_one_binding(bound: SlotBinding, target: Target) -> Iterator[Violat
         )
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-Buffer-null",
     url=BUFFER_BINDING_PAGE,
     says="A binding names a buffer where one is needed.",
-    hresult=REMOVED,
 )
 def buffer_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.slot.size_in_bytes and bound.given is not None and bound.given.buffer is None:
@@ -195,11 +186,10 @@ def buffer_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
         )
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-unneeded",
     url=BIND_PERSISTENT_PAGE,
     says="A persistent or temporary resource is bound only where more than 0 bytes of it are needed.",
-    hresult=REMOVED,
 )
 def resource_is_needed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     kind, given = bound.slot.kind, bound.given
@@ -209,12 +199,11 @@ def resource_is_needed(bound: SlotBinding, target: Target) -> Iterator[Violation
         yield Violation(bound.name, f"a buffer was provided, but nothing was expected: {kind.size_is} is 0")
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-initializer-persistent",
     url=INITIALIZER_PAGE,
     says="An initializer has no persistent resource of its own: those of its operators are its outputs. The runtime "
     "refuses even an empty binding.",
-    hresult=REMOVED,
 )
 def initializer_has_no_persistent_resource(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.slot.kind == INITIALIZER_PERSISTENT and bound.desc is not None:
@@ -244,11 +233,10 @@ def initializer_input_is_not_none(bound: SlotBinding, target: Target) -> Iterato
         )
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-initializer-NONE-Desc",
     url=BINDING_DESC_PAGE,
     says="An input of an initializer of type NONE has no Desc.",
-    hresult=REMOVED,
 )
 def initializer_input_of_no_type_has_no_desc(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     desc = bound.desc
@@ -279,12 +267,11 @@ def binding_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
         )
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-overlap",
     basis=Basis.DOCUMENTED,
     url=BIND_OUTPUTS_PAGE,
     says="An output shares no memory with any other bound buffer: Tile has no in-place form.",
-    hresult=REMOVED,
 )
 def output_is_apart(pair: BindingPair, target: Target) -> Iterator[Violation]:
     if pair.overlap:

@@ -15,7 +15,7 @@ from dml_tile.directml.pages import (
     TABLE_PAGE,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.findings import Basis, Rule, Violation, removal_rule, rule
 
 
 class TableRequest(NamedTuple):
@@ -154,12 +154,11 @@ def table_is_made_for_something(use: EmptyTableUse | Dispatch, target: Target) -
         yield Violation("", "the table is empty; DirectML would crash", "Reset it with a DML_BINDING_TABLE_DESC")
 
 
-@rule(
+@removal_rule(
     "DML-TABLE-empty-binding",
     url=CREATE_TABLE_PAGE,
     says="Nothing is bound to an empty table. The runtime crashes, unless a binding is wrong by itself, such as a null "
     "buffer with an Offset: it removes the device.",
-    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def binding_to_an_empty_table_is_well_formed(use: EmptyTableUse, target: Target) -> Iterator[Violation]:
     if use.malformed:
@@ -180,33 +179,30 @@ def dispatch_is_complete(dispatch: Dispatch, target: Target) -> Iterator[Violati
             yield Violation(name, "null was provided; DirectML would crash")
 
 
-@rule(
+@removal_rule(
     "DML-DISPATCH-device",
     url=DISPATCH_PAGE,
     says="A recorder, its dispatchable and its binding table belong to one device; else the recorder's is removed.",
-    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def objects_belong_to_one_device(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
     if not dispatch.own:
         yield Violation("dispatchable", "it, or its binding table, was made by another device than the recorder")
 
 
-@rule(
+@removal_rule(
     "DML-DISPATCH-table",
     url=DISPATCH_PAGE,
     says="The binding table was made for the dispatched object.",
-    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def table_belongs_to_dispatchable(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
     if not dispatch.same:
         yield Violation("bindings", "the table was made for another object")
 
 
-@rule(
+@removal_rule(
     "DML-DISPATCH-command-list",
     url=DISPATCH_PAGE,
     says="The command list is of type DIRECT or COMPUTE.",
-    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def command_list_has_a_type_for_dispatches(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
     if dispatch.list_type not in (CommandListType.DIRECT, CommandListType.COMPUTE):
@@ -215,11 +211,10 @@ def command_list_has_a_type_for_dispatches(dispatch: Dispatch, target: Target) -
         yield Violation("commandList", f"its type is {given}, but DIRECT or COMPUTE was expected")
 
 
-@rule(
+@removal_rule(
     "DML-DISPATCH-graphics-list",
     url=DISPATCH_PAGE,
     says="The command list is an ID3D12GraphicsCommandList.",
-    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def command_list_is_graphics(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
     if not dispatch.is_graphics:
@@ -232,12 +227,11 @@ class Persistence(NamedTuple):
     same: bool
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-persistent",
     basis=Basis.DOCUMENTED,
     url=BIND_PERSISTENT_PAGE,
     says="An operator is executed with the persistent resource that its initialisation wrote, at the same place.",
-    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def persistent_resource_is_the_initialised_one(persistence: Persistence, target: Target) -> Iterator[Violation]:
     if not persistence.same:
@@ -248,24 +242,22 @@ def persistent_resource_is_the_initialised_one(persistence: Persistence, target:
         )
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-uninitialised",
     basis=Basis.DOCUMENTED,
     url=CREATE_INITIALIZER_PAGE,
     says="An operator is initialised before it is executed.",
-    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def operator_is_initialised(initialization: Initialization, target: Target) -> Iterator[Violation]:
     if initialization.stage == "execution" and not initialization.times:
         yield Violation(initialization.name, "the operator was never initialised (DirectML does not notice)")
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-initialised-twice",
     basis=Basis.DOCUMENTED,
     url=CREATE_INITIALIZER_PAGE,
     says="An operator is initialised exactly once.",
-    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def operator_is_initialised_once(initialization: Initialization, target: Target) -> Iterator[Violation]:
     if initialization.stage == "initialisation" and initialization.times:

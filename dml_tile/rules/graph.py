@@ -152,7 +152,6 @@ def graph_has_nodes(view: GraphView, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-GRAPH-array",
-    basis=CONTRACT,
     url=GRAPH_PAGE,
     says="An array has as many entries as its count says: null has none. DirectML reads on past the end of another.",
 )
@@ -166,7 +165,6 @@ def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violat
 
 @rule(
     "DML-GRAPH-Desc-null",
-    basis=CONTRACT,
     url=GRAPH_PAGE,
     says="The Desc of each node and edge, and the operator of each node, is not null.",
 )
@@ -181,7 +179,6 @@ def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-GRAPH-Type",
-    basis=CONTRACT,
     url=GRAPH_PAGE,
     says="A node is of type OPERATOR, an edge of the type of its array. From 6_0 on, the runtime returns E_NOTIMPL for "
     "a node of type CONSTANT.",
@@ -203,7 +200,6 @@ def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
 
 @rule(
     "DML-GRAPH-index",
-    basis=CONTRACT,
     url=GRAPH_PAGE,
     says="The indices of an edge are those of an input or output of the graph, of a node, and of a node's tensor.",
 )

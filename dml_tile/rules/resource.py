@@ -6,20 +6,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from dml_tile.bindings.slots import SlotBinding
-from dml_tile.directml.enums import HRESULT, UINT64_MAX, HeapType, ResourceDimension, ResourceFlags
+from dml_tile.directml.enums import UINT64_MAX, HeapType, ResourceDimension, ResourceFlags
 from dml_tile.directml.pages import BIND_INPUTS_PAGE, BINDING_PAGE, BUFFER_BINDING_PAGE, ERRORS_PAGE
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Rule, Violation, rule
-
-REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
-"""The reason that GetDeviceRemovedReason gives after a wrong binding."""
+from dml_tile.findings import Basis, Rule, Violation, removal_rule
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-range",
     url=BUFFER_BINDING_PAGE,
     says="A bound range ends within its buffer. The runtime adds Offset and SizeInBytes modulo 2^64.",
-    hresult=REMOVED,
 )
 def range_is_within_its_buffer(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.range is None:
@@ -37,11 +33,10 @@ def range_is_within_its_buffer(bound: SlotBinding, target: Target) -> Iterator[V
         )
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-unordered-access",
     url=BINDING_PAGE,
     says="A bound buffer has D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, unless it is an input of an initializer.",
-    hresult=REMOVED,
 )
 def buffer_allows_unordered_access(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.range is None or not bound.slot.kind.unordered_access:
@@ -54,12 +49,11 @@ def buffer_allows_unordered_access(bound: SlotBinding, target: Target) -> Iterat
         )
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-heap",
     url=BIND_INPUTS_PAGE,
     says="A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD too. The runtime "
     "accepts CUSTOM too, except for the outputs of an initializer.",
-    hresult=REMOVED,
 )
 def heap_is_allowed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.range is None:
@@ -76,11 +70,10 @@ def heap_is_allowed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
         )
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-Dimension",
     url=BUFFER_BINDING_PAGE,
     says="A bound resource is a buffer.",
-    hresult=REMOVED,
 )
 def resource_is_a_buffer(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.range is not None and (given := bound.range[1].dimension) != ResourceDimension.BUFFER:
@@ -89,11 +82,10 @@ def resource_is_a_buffer(bound: SlotBinding, target: Target) -> Iterator[Violati
         yield Violation(bound.name, f"the resource has {dimension}, but D3D12_RESOURCE_DIMENSION_BUFFER was expected")
 
 
-@rule(
+@removal_rule(
     "DML-BINDING-device",
     url=ERRORS_PAGE,
     says="A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on.",
-    hresult=REMOVED,
 )
 def resource_belongs_to_device(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     owner = bound.range[1].direct3d_device if bound.range is not None else None
