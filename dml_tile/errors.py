@@ -42,6 +42,14 @@ def _restored(kind: type[DmlTileError], args: tuple[Any, ...], attributes: dict[
     return error
 
 
+def finding_lines(findings: Iterable[Finding]) -> list[str]:
+    """Return findings as lines of a message, each with its suggestion."""
+    lines = []
+    for finding in findings:
+        lines += [f"  {finding}", *([f"    try: {finding.suggestion}"] if finding.suggestion else [])]
+    return lines
+
+
 class DmlError(DmlTileError, ValueError):
     """A descriptor, binding or call has findings: DirectML refuses it or crashes, or its documentation rules it out.
 
@@ -59,10 +67,7 @@ class DmlError(DmlTileError, ValueError):
         verdict += ", the process dies" if self.crash else ""
         if self.findings and all(finding.severity is Severity.WARNING for finding in self.findings):
             verdict += ", documented only: DirectML does not notice"
-        lines = [f"{call}: {verdict}" if call else verdict]
-        for finding in self.findings:
-            lines += [f"  {finding}", *([f"    try: {finding.suggestion}"] if finding.suggestion else [])]
-        super().__init__("\n".join(lines))
+        super().__init__("\n".join([f"{call}: {verdict}" if call else verdict, *finding_lines(self.findings)]))
 
 
 class RefusedModelError(DmlError):

@@ -63,7 +63,7 @@ class Buffer:
         dimension: ResourceDimension | int = ResourceDimension.BUFFER,
         direct3d_device: Direct3DDevice | None = None,
     ) -> None:
-        self.size = _uint64("size", size)
+        self.size = uint("size", size, UINT64_MAX)
         self.heap = _heap(heap)
         self.flags = flags if isinstance(flags, ResourceFlags) else ResourceFlags(uint("flags", flags))
         self.dimension = uint("dimension", dimension)
@@ -152,12 +152,12 @@ class BufferBinding:
     ) -> None:
         if buffer is not None and not isinstance(buffer, Buffer):
             raise TypeError(f"a Buffer was expected, not a {type(buffer).__name__}; Buffer.wrap() makes one of it")
-        start = _uint64("offset", offset)
+        start = uint("offset", offset, UINT64_MAX)
         if size_in_bytes is None:
             size_in_bytes = max(buffer.size - start, 0) if buffer is not None else 0
         object.__setattr__(self, "buffer", buffer)
         object.__setattr__(self, "offset", start)
-        object.__setattr__(self, "size_in_bytes", _uint64("size_in_bytes", size_in_bytes))
+        object.__setattr__(self, "size_in_bytes", uint("size_in_bytes", size_in_bytes, UINT64_MAX))
 
     @property
     def is_empty(self) -> bool:
@@ -252,16 +252,8 @@ def _heap(heap: HeapType | int | str) -> HeapType | int:
     return HeapType(value) if value in HeapType._value2member_map_ else value
 
 
-def uint(name: str, value: SupportsIndex) -> int:
+def uint(name: str, value: SupportsIndex, limit: int = UINT_MAX) -> int:
     """Return a UINT argument as an int. Raises TypeError for what is no integer, ValueError for what no UINT holds."""
-    return _within(name, value, UINT_MAX)
-
-
-def _uint64(name: str, value: SupportsIndex) -> int:
-    return _within(name, value, UINT64_MAX)
-
-
-def _within(name: str, value: SupportsIndex, limit: int) -> int:
     number = index(value)
     if not 0 <= number <= limit:
         raise ValueError(f"{name} is {number}; an integer from 0 to {limit} was expected")

@@ -99,11 +99,6 @@ class Request:
         return tuple(map(mul, self.shape, self.repeats))
 
     @property
-    def is_empty(self) -> bool:
-        """True if the output has no elements."""
-        return 0 in self.output_shape
-
-    @property
     def onnx_type(self) -> str:
         """ONNX's name of the data type; where ONNX has none, the dialect's."""
         return ONNX_NAMES.get(self.data_type, self.data_type)

@@ -303,14 +303,8 @@ def _parsed(text: str) -> Target:
     for lack in lacks:
         if lack not in _LACKS.values():
             raise ValueError(f"{lack!r} in {text!r} is no capability; expected {', '.join(_LACKS.values())}")
-        target = _drop_capability(target, lack)
-    return target
-
-
-def _drop_capability(target: Target, lack: str) -> Target:
-    lacking: dict[str, Any] = {field: False for field, named in _LACKS.items() if named == lack}
-    lesser = replace(target, **lacking)
-    return replace(lesser, name=_lacking_name(lesser, target.name.partition("+")[0]))
+    lacking: dict[str, Any] = {field: False for field, lack in _LACKS.items() if lack in lacks}
+    return replace(target, **lacking, name="+".join([target.name, *(_LACKS[field] for field in lacking)]))
 
 
 def _lacking_name(target: Target, name: str) -> str:

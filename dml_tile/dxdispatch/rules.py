@@ -182,7 +182,7 @@ def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
             continue
         if not math.isfinite(_float64(number)):
             yield Violation(path, f"is {shown(number)}, which is beyond a FLOAT64", 'write "inf"')
-        elif type(number) is int and -(2**63) <= number < 2**64 and not _is_lossless(number):
+        elif type(number) is int and -(2**63) <= number < 2**64 and not number == int(float(number)) < 2**64:
             yield Violation(
                 path, f"is {shown(number)}, which no FLOAT64 holds exactly", "write it with a decimal point"
             )
@@ -193,11 +193,6 @@ def _float64(number: float) -> float:
         return float(number)
     except OverflowError:
         return math.inf
-
-
-def _is_lossless(number: int) -> bool:
-    """Return True for what RapidJSON calls a lossless double."""
-    return int(float(number)) == number < 2**64
 
 
 @_parser_rule(

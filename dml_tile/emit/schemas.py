@@ -68,7 +68,7 @@ def schemas() -> dict[str, Schema]:
         "dml_operator_desc": operator_schema(),
         "dml_graph_desc": graph_schema(),
         "dxdispatch_model": model_schema(),
-        "check_output": output_schema(),
+        "check_output": _generated(CheckOutput, "serialization"),
         "webnn_op_support_limits": _generated(OpSupportLimits, "serialization"),
     }
     return {
@@ -155,11 +155,6 @@ def model_schema() -> Schema:
     definitions["WriteFileCommand"]["properties"]["type"]["const"] = "writeFile"  # its case is ignored
     del schema["properties"]["commands"]["items"]["discriminator"]  # OpenAPI's, not JSON Schema's
     return schema
-
-
-def output_schema() -> Schema:
-    """Return the schema of what ``dml-tile check --format json`` prints."""
-    return _generated(CheckOutput, "serialization")
 
 
 class _Generator(GenerateJsonSchema):

@@ -66,7 +66,7 @@ def parse_json(text: bytes) -> Any:
         raise ValueError("the text is UTF-16; UTF-8 was expected")
     text = text.removeprefix(codecs.BOM_UTF8)
     try:
-        return _parsed(text)
+        return jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
         if repeated := _REPEATED_NAME.match(str(error)):
             name, place = repeated.groups()
@@ -87,10 +87,6 @@ def position_of_error(text: bytes, error: ValueError, first: int = 1) -> Positio
     before = text.removeprefix(codecs.BOM_UTF8).split(b"\n", line)[line - 1][: max(column - 1, 0)]
     place = first + line - 1, len(before.decode(errors="replace")) + 1
     return Position(*place, *place)
-
-
-def _parsed(text: bytes) -> Any:
-    return jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True)
 
 
 def _blank_comment(match: re.Match[bytes]) -> bytes:

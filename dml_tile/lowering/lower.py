@@ -27,11 +27,10 @@ from dml_tile.errors import DmlError, require_instance
 from dml_tile.execution.executor import compile_tile
 from dml_tile.findings import Finding, found_by
 from dml_tile.geometry.axes import ByteWalk
-from dml_tile.geometry.chain import MAX_STEPS
 from dml_tile.geometry.layout import packed_strides, round_up_4
 from dml_tile.lowering.choice import carriers, chains_of
 from dml_tile.lowering.rules import MOVEMENT_RULES, Movement, Steps, steps_are_few_enough
-from dml_tile.lowering.search import Chain
+from dml_tile.lowering.search import MAX_STEPS, Chain
 from dml_tile.lowering.steps import Lowering, LoweringStep, StepBuffer, TensorMemory, step_desc, with_dimensions_of
 from dml_tile.rules.check import findings_of
 from dml_tile.rules.tensor import Operand, TensorView, alignment_is_a_power_of_two, view_of

@@ -14,8 +14,8 @@ from dml_tile.directml.pages import BUFFER_PAGE, STRIDES_PAGE, TILE_PAGE
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rule, Violation, rule
 from dml_tile.geometry.axes import Axis, axes_in_units, indivisible_length, packing, unpacking
-from dml_tile.geometry.chain import MAX_STEPS
 from dml_tile.geometry.layout import extent
+from dml_tile.lowering.search import MAX_STEPS
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,9 +107,6 @@ def _linked(text: str) -> str:
     return element("a", text, href=text, rel="noreferrer") if text.startswith("https://") else text
 
 
-_NAME = "descriptor"
-
-
 @dataclass(frozen=True, slots=True)
 class Picture:
     """A picture of a tile's tensors in memory, below its verdict and above its findings; a notebook draws it.
@@ -130,7 +127,7 @@ def show(desc: OperatorDesc | TileOperatorDesc | None, target: TargetLike | None
     ``read_operator_desc`` reads a C struct first. Raises ValueError for an unknown target, TypeError for what is no
     descriptor.
     """
-    (result,) = results(_NAME, JsonDescriptor("", desc), [resolve(target)], "both")
+    (result,) = results("descriptor", JsonDescriptor("", desc), [resolve(target)], "both")
     said = list(result_lines(result, with_lowest_level=True, with_tile=False))
     picture = picture_of(desc)
     return Picture(picture_svg(picture, said), picture_html(picture, said))

@@ -185,7 +185,7 @@ class PlannedTest:
     def hidden(self) -> list[str]:
         """Take what happened that is an error, also where the test's code hides it."""
         complaints, PROCESS.complaints = PROCESS.complaints, []
-        unasked = self._removals.take_unasked()
+        unasked = self._removals.new_unasked()
         if not unasked or choice.expects_removal(self._item):
             return complaints
         how = "asks for the reason (device.removal), or says so: @pytest.mark.dml(expects_removal=True)"

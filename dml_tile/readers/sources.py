@@ -128,7 +128,7 @@ def expanded(name: str, walked: set[PurePath] | None = None, *, ignores_none: bo
     """
     if isinstance(name, Url):
         yield from _remote_files(name)
-    elif name != "-" and _is_folder(name):
+    elif name != "-" and os.path.isdir(name):  # noqa: PTH112 - Path.is_dir raises where a folder above is closed
         yield from _files_below(Path(name), set() if walked is None else walked, ignores_none)
     else:
         yield name
@@ -166,13 +166,6 @@ def _remote_may_have_tiles(remote: RemoteFiles, url: Url, path: PurePosixPath) -
         return _is_of_kind(suffix, remote.beginning(url, _BEGINNING))
     except InputError:
         return True
-
-
-def _is_folder(name: str) -> bool:
-    try:
-        return Path(name).is_dir()
-    except OSError:  # of the folder that it is in
-        return False
 
 
 def _files_below(folder: Path, walked: set[PurePath], ignores_none: bool) -> Iterator[str]:

@@ -73,7 +73,7 @@ class RemovalWatch:
     def __exit__(self, *_: object) -> None:
         _watches.remove(self)
 
-    def take_unasked(self) -> list[str]:
+    def new_unasked(self) -> list[str]:
         """Return the removals whose reason nobody asked for, each once."""
         unasked = [reason for device, reason in self.removals.items() if device not in self._known]
         self._known.update(self.removals)

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable
 from dml_tile.checks.catalogue import RULES, rule_named
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.errors import finding_lines
 from dml_tile.findings import Against, Finding
 from dml_tile.rules.check import check
 from dml_tile.simulation.calls import Call, record_calls
@@ -31,7 +32,7 @@ def assert_accepts(
     __tracebackhide__ = True
     target = resolve(target)
     if findings := check(desc, target, against):
-        raise AssertionError(_told("it should be accepted", target, against, findings))
+        raise AssertionError(_message("it should be accepted", target, against, findings))
 
 
 def assert_rejects(
@@ -54,17 +55,11 @@ def assert_rejects(
     missing = [rule for rule in rules if rule not in broken]
     if missing or not findings:
         expected = f"it should break {', '.join(missing)}" if missing else "it should be refused"
-        raise AssertionError(_told(expected, target, against, findings))
+        raise AssertionError(_message(expected, target, against, findings))
     return findings
 
 
-def _told(expected: str, target: Target, against: Against, findings: Iterable[Finding]) -> str:
-    lines = [line for finding in findings for line in _lines(finding)]
+def _message(expected: str, target: Target, against: Against, findings: Iterable[Finding]) -> str:
+    lines = finding_lines(findings)
     contract = "" if against == "both" else f" against the {against}"
     return "\n".join([f"{'refused' if lines else 'accepted'} at {target.label}{contract}; {expected}", *lines])
-
-
-def _lines(finding: Finding) -> Iterable[str]:
-    yield f"  {finding}"
-    if finding.suggestion:
-        yield f"    try: {finding.suggestion}"

@@ -23,7 +23,7 @@ from dml_tile.cli.commands.options import (
 )
 from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of
 from dml_tile.errors import Problem
-from dml_tile.geometry.chain import MAX_STEPS
+from dml_tile.lowering.search import MAX_STEPS
 
 if TYPE_CHECKING:
     from dml_tile.checks.files import ChosenTiles

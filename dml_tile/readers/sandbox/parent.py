@@ -187,9 +187,4 @@ def _answers(process: subprocess.Popen[bytes], order: Order, dimensions: set[str
 def _cause_of_death(status: int, order: Order) -> str:
     if status == OUT_OF_MEMORY:
         return f"reading ran out of its {order.memory / 2**30:.3g} GiB of memory"
-    return f"{order.reader}'s reader crashed ({name_of_status(status)})"
-
-
-def name_of_status(status: int) -> str:
-    """Return a process's exit status in words: the signal that ended it, or its number."""
-    return _NAMES_OF_STATUS.get(status, f"status {status:#x}")
+    return f"{order.reader}'s reader crashed ({_NAMES_OF_STATUS.get(status, f'status {status:#x}')})"
