@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dml_tile.findings import Finding, Severity
+from dml_tile.findings import Finding, Severity, finding_lines
 
 
 def require_instance(value: object, *kinds: type) -> None:
@@ -40,14 +40,6 @@ def _restored(kind: type[DmlTileError], args: tuple[Any, ...], attributes: dict[
     error = kind.__new__(kind, *args)
     error.__dict__.update(attributes)
     return error
-
-
-def finding_lines(findings: Iterable[Finding]) -> list[str]:
-    """Return findings as lines of a message, each with its suggestion."""
-    lines = []
-    for finding in findings:
-        lines += [f"  {finding}", *([f"    try: {finding.suggestion}"] if finding.suggestion else [])]
-    return lines
 
 
 class DmlError(DmlTileError, ValueError):

@@ -181,3 +181,11 @@ class Finding:
 
     def __str__(self) -> str:
         return f"[{self.rule}] {self.path}: {self.message}" if self.path else f"[{self.rule}] {self.message}"
+
+
+def finding_lines(findings: Iterable[Finding]) -> list[str]:
+    """Return findings as lines of a message, each with its suggestion."""
+    lines = []
+    for finding in findings:
+        lines += [f"  {finding}", *([f"    try: {finding.suggestion}"] if finding.suggestion else [])]
+    return lines

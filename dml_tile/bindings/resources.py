@@ -22,6 +22,7 @@ from dml_tile.directml.enums import (
     ResourceDimension,
     ResourceFlags,
 )
+from dml_tile.errors import require_instance
 
 if TYPE_CHECKING:  # rules are about resources, and known without NumPy
     import numpy as np
@@ -189,8 +190,7 @@ class BufferArrayBinding:
             return
         object.__setattr__(self, "bindings", tuple(self.bindings))
         for binding in self.bindings:
-            if not isinstance(binding, BufferBinding):
-                raise TypeError(f"a BufferBinding was expected, not a {type(binding).__name__}")
+            require_instance(binding, BufferBinding)
 
 
 _BINDINGS: Final[dict[int, tuple[type[object], ...]]] = {

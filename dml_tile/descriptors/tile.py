@@ -402,7 +402,7 @@ class OperatorDesc(Struct):
 
 
 def described(desc: TileOperatorDesc) -> tuple[BufferTensorDesc, BufferTensorDesc]:
-    """The two buffers of a descriptor that passed ``check``, which refuses null ones."""
+    """Return the two buffers of a descriptor that passed ``check``, which refuses null ones."""
     assert desc.input_tensor is not None
     assert desc.input_tensor.desc is not None
     assert desc.output_tensor is not None

@@ -25,7 +25,7 @@ from dml_tile.directml.enums import (
     TensorType,
 )
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.errors import DmlError
+from dml_tile.errors import DmlError, require_instance
 from dml_tile.findings import BASES, Against, Basis, Finding, Severity, Violation, bases_of, found_by
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.graph import GRAPH_CALL_RULES, GRAPH_RULES, entries_of
@@ -145,8 +145,7 @@ def _tile_of(operator: OperatorDesc | None) -> TileOperatorDesc | None:
     """Return the tile of an operator that breaks none of OPERATOR_RULES; None for any other."""
     if operator is None:
         return None
-    if not isinstance(operator, OperatorDesc):
-        raise TypeError(f"a TileOperatorDesc or an OperatorDesc was expected, not a {type(operator).__name__}")
+    require_instance(operator, TileOperatorDesc, OperatorDesc)
     return operator.desc if operator.type == OperatorType.TILE else None
 
 

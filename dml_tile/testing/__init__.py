@@ -16,8 +16,7 @@ from collections.abc import Collection, Iterable
 from dml_tile.checks.catalogue import RULES, rule_named
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.errors import finding_lines
-from dml_tile.findings import Against, Finding
+from dml_tile.findings import Against, Finding, finding_lines
 from dml_tile.rules.check import check
 from dml_tile.simulation.calls import Call, record_calls
 from dml_tile.simulation.target import resolve, simulate

@@ -78,7 +78,7 @@ class _Choices:
         self._bytes = iter(drawn)
 
     def take(self, count: int) -> int:
-        """The next choice of 0 to ``count`` - 1."""
+        """Return the next choice of 0 to ``count`` - 1."""
         return next(self._bytes) * count >> 8
 
 
@@ -100,12 +100,12 @@ def _ranks_and_types(
 
 
 def data_types(target: Target) -> list[TensorDataType]:
-    """The data types in the target's row of the support table that its adapter takes."""
+    """Return the data types in the target's row of the support table that its adapter takes."""
     return sorted(filter(target.supports_data_type, target.tile_support.data_types))
 
 
 def _shapes(draw: st.DrawFn, rank: int, max_elements: int) -> tuple[list[int], list[int]]:
-    """Sizes and repeats, the larger the fewer there are; their product is at most ``max_elements``."""
+    """Return sizes and repeats, the larger the fewer there are; their product is at most ``max_elements``."""
     factors = []
     for remaining in range(2 * rank, 0, -1):
         fair_share = int(max_elements ** (1 / remaining))
@@ -115,13 +115,13 @@ def _shapes(draw: st.DrawFn, rank: int, max_elements: int) -> tuple[list[int], l
 
 
 def _any_strides(draw: st.DrawFn, rank: int) -> list[int]:
-    """Strides of an input, whose elements may overlap."""
+    """Return strides of an input, whose elements may overlap."""
     choices = draw(_choices(rank))
     return [choices.take(_MAX_OVERLAPPING_STRIDE + 1) for _ in range(rank)]
 
 
 def _spread_strides(draw: st.DrawFn, sizes: Sequence[int]) -> list[int]:
-    """Strides for any order of the dimensions, each with some padding: elements never share an address."""
+    """Return strides for any order of the dimensions, each with some padding: elements never share an address."""
     choices = draw(_choices(1 + 2 * len(sizes)))
     strides = [0] * len(sizes)
     stride = 1 + choices.take(3)

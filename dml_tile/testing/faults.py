@@ -208,7 +208,7 @@ def _dimensions(draft: Draft) -> st.SearchStrategy[int]:
 
 
 def _walked(tensor: Draft) -> list[int]:
-    """The dimensions along which there is a step."""
+    """Return the dimensions along which there is a step."""
     return [i for i, size in enumerate(tensor["Sizes"]) if size > 1]
 
 
@@ -222,7 +222,7 @@ def _packed(tensor: Draft, sizes: Sequence[int]) -> Draft:
 
 
 def _with_total(tensor: Draft, **changes: Any) -> Draft:
-    """The changes, and the total that goes with them."""
+    """Return the changes, and the total that goes with them."""
     return changes | {"TotalTensorSizeInBytes": _minimum(tensor | changes)}
 
 
@@ -232,7 +232,7 @@ def _minimum(tensor: Draft) -> int:
 
 
 def _fitted(values: Sequence[int], count: int) -> list[int]:
-    """The last values, after as many 1s as are missing."""
+    """Return the last values, after as many 1s as are missing."""
     return [1] * (count - len(values)) + list(values[-count:])
 
 

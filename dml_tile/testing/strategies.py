@@ -107,7 +107,7 @@ def tile_buffers(desc: TileOperatorDesc) -> st.SearchStrategy[tuple[Bytes, Bytes
 
 @st.composite
 def _made(draw: st.DrawFn, fields: st.SearchStrategy[Draft]) -> TileOperatorDesc:
-    """A descriptor of its fields; a composite, so that a counterexample is told as the descriptor that it is."""
+    """A descriptor of its fields; a composite, so that a counterexample is reported as a descriptor."""
     return TileOperatorDesc.model_validate(draw(fields))
 
 

@@ -69,7 +69,7 @@ def _limit(kind: int, most: int) -> None:
 
 @dataclass(slots=True)
 class Deadline:
-    """The time, of ``time.monotonic``, at which a process is killed; ``has_passed`` tells that it was."""
+    """The time, of ``time.monotonic``, at which a process is killed; ``has_passed`` is True once it was."""
 
     process: subprocess.Popen[bytes]
     at: float
