@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
 from dml_tile.bindings.memory import Bytes
@@ -29,7 +29,7 @@ from dml_tile.execution.executor import mover_of_tile
 from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import why_never_executed
-from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject, InitializerOperators
+from dml_tile.rules.device import INITIALIZER_RULES, ORDINARY_OBJECT, InitializerObject, InitializerOperators
 
 DESCRIPTORS_OF_A_TILE: Final = 2
 """One for its input or its persistent resource, one for its output."""
@@ -53,7 +53,7 @@ Run: TypeAlias = Callable[[Sequence[Bytes], Sequence[Bytes]], None]
 """Writes memory from what is read: inputs and the persistent resource, then outputs and the temporary resource."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """The properties of a compiled operator that follow from its descriptor and the target.
 
@@ -71,6 +71,16 @@ class Layout:
     """The inputs at initialisation."""
     persistent_offsets: tuple[int, ...] = (0,)
     """Where in the persistent resource the inputs that are OWNED_BY_DML lie."""
+
+    @cached_property
+    def input_groups(self) -> tuple[tuple[Slot], ...]:
+        """The inputs, of which each takes a binding of its own."""
+        return tuple((slot,) for slot in self.input_slots)
+
+    @cached_property
+    def output_groups(self) -> tuple[tuple[Slot], ...]:
+        """The outputs, likewise."""
+        return tuple((slot,) for slot in self.output_slots)
 
 
 @lru_cache(maxsize=256)
@@ -117,8 +127,7 @@ class CompiledOperator:
         self.persistent_address = 0
         """The address at which its initialisation wrote the persistent resource; 0 if it wrote none."""
         self.layout = layout
-        self.input_slots = tuple((slot,) for slot in layout.input_slots)
-        self.output_slots = tuple((slot,) for slot in layout.output_slots)
+        self.input_slots, self.output_slots = layout.input_groups, layout.output_groups
         self.persistent_slot = layout.persistent_slot
         self.temporary_slot = layout.temporary_slot
 
@@ -165,7 +174,8 @@ class OperatorInitializer:
             raise TypeError(f"a sequence of operators was expected, not a {type(operators).__name__}")
         operators = tuple(operators)
         objects = InitializerOperators(tuple(self._object(operator) for operator in operators))
-        self.lifetime.require(call, INITIALIZER_RULES, objects)
+        if any(each != ORDINARY_OBJECT for each in objects.objects or ()):
+            self.lifetime.require(call, INITIALIZER_RULES, objects)
         self.lifetime.record(call)
         self.operators = operators
         self.input_slots = tuple(
@@ -179,11 +189,13 @@ class OperatorInitializer:
         )
 
     def _object(self, operator: CompiledOperator | None) -> InitializerObject | None:
+        if isinstance(operator, CompiledOperator):
+            return ORDINARY_OBJECT if operator.lifetime is self.lifetime else InitializerObject(False, True)
         if operator is None:
             return None
-        if not isinstance(operator, CompiledOperator | Operator | OperatorInitializer):
+        if not isinstance(operator, Operator | OperatorInitializer):
             raise TypeError(f"a CompiledOperator was expected, not a {type(operator).__name__}")
-        return InitializerObject(operator.lifetime is self.lifetime, isinstance(operator, CompiledOperator))
+        return InitializerObject(operator.lifetime is self.lifetime, False)
 
 
 Dispatchable: TypeAlias = CompiledOperator | OperatorInitializer

@@ -80,8 +80,9 @@ class Execution:
         compiled, lifetime = self._compiled, self._lifetime
         reads, writes = self._recorded or self._accesses()
         findings = self._missing(reads, writes)
-        state = Initialization("dispatchable", compiled.initialisations, "execution")
-        findings += lifetime.findings(INITIALIZATION_RULES, state)
+        if not compiled.initialisations:
+            state = Initialization("dispatchable", 0, "execution")
+            findings += lifetime.findings(INITIALIZATION_RULES, state)
         if compiled.owns_input and compiled.initialisations and (kept := reads[-1].span) is not None:
             persistence = Persistence(kept.buffer is None and kept.start == compiled.persistent_address)
             findings += lifetime.findings(PERSISTENCE_RULES, persistence)
@@ -101,18 +102,26 @@ class Execution:
         is_own_table = table.dispatchable is compiled  # unless it was reset since
         unnoticed = "DirectML does not notice: the descriptors are volatile" if self._is_volatile else ""
 
-        def accesses(slots: Sequence[Slot], bound: Sequence[BufferBinding | None]) -> list[_Access]:
-            bindings = chain(bound, repeat(None)) if is_own_table else repeat(None)
-            pairs = zip(slots, bindings, strict=False)
-            return [_Access(slot, binding, unnoticed) for slot, binding in pairs if slot.size_in_bytes]
-
+        inputs, outputs = (table.inputs, table.outputs) if is_own_table else ((), ())
         layout = compiled.layout
-        reads = accesses(layout.input_slots, table.inputs) + accesses([layout.persistent_slot], [table.persistent])
-        writes = accesses(layout.output_slots, table.outputs) + accesses([layout.temporary_slot], [table.temporary])
+        reads = [_Access(slot, bound, unnoticed) for slot, bound in _pairs(layout.input_slots, inputs)]
+        writes = [_Access(slot, bound, unnoticed) for slot, bound in _pairs(layout.output_slots, outputs)]
+        if layout.persistent_slot.size_in_bytes:
+            reads.append(_Access(layout.persistent_slot, table.persistent if is_own_table else None, unnoticed))
+        if layout.temporary_slot.size_in_bytes:
+            writes.append(_Access(layout.temporary_slot, table.temporary if is_own_table else None, unnoticed))
         return reads, writes
 
     def _missing(self, reads: Sequence[_Access], writes: Sequence[_Access]) -> list[Finding]:
-        return [found for access in (*reads, *writes) for found in access.findings(self._lifetime, "execution")]
+        lacking = [access for access in (*reads, *writes) if access.span is None]
+        return [found for access in lacking for found in access.findings(self._lifetime, "execution")]
+
+
+def _pairs(slots: Sequence[Slot], bound: Sequence[BufferBinding | None]) -> Iterator[tuple[Slot, BufferBinding | None]]:
+    """Yield the slots that take a binding, each with what is bound to it."""
+    for i, slot in enumerate(slots):
+        if slot.size_in_bytes:
+            yield slot, bound[i] if i < len(bound) else None
 
 
 class OperatorsInitialization:
@@ -147,7 +156,7 @@ class OperatorsInitialization:
             return
         findings = self.missing()
         for state in self._initialisations():
-            findings += self._lifetime.findings(INITIALIZATION_RULES, state)
+            findings += self._lifetime.findings(INITIALIZATION_RULES, state) if state.times else ()
         reads = [source for _, sources, _ in self._owned for source in sources]
         if not _may_write(self._lifetime, call, findings, reads, [persistent for *_, persistent in self._owned]):
             return

@@ -45,7 +45,8 @@ class CommandRecorder:
         dispatch = Dispatch(
             dispatchable is not None,
             bindings is not None,
-            own=all(each is None or each.lifetime is lifetime for each in (dispatchable, bindings)),
+            own=(dispatchable is None or dispatchable.lifetime is lifetime)
+            and (bindings is None or bindings.lifetime is lifetime),
             same=bindings is None or bindings.dispatchable in (dispatchable, None),
             filled=bindings is None or bindings.dispatchable is not None,
             command_list=command_list is not None,

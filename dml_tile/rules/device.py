@@ -72,6 +72,10 @@ class InitializerObject(NamedTuple):
     compiled: bool
 
 
+ORDINARY_OBJECT: Final = InitializerObject(own=True, compiled=True)
+"""The element that breaks no rule."""
+
+
 class InitializerOperators(NamedTuple):
     """The array of an initializer's operators, with None for a null element; None for a null array."""
 
