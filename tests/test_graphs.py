@@ -31,6 +31,7 @@ from dml_tile.findings import Basis, Severity
 from dml_tile.readers.c_structs import DML_GRAPH_DESC, read_graph_desc
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.rules.check import check, lowest_level
+from tests.helpers.command_line import invoke
 from tests.helpers.descriptors import page_tile, row
 from tests.helpers.devices import NUMBERS, removing_rules
 from tests.helpers.played_lives import GRAPH_TILES, GRAPHS, graph_of
@@ -300,3 +301,16 @@ def test_a_graph_s_cpp_builds_its_nodes_and_edges() -> None:
         "const DML_GRAPH_DESC it_graph = "
         "{1, 1, 2, it_nodes, 1, it_input_edges, 1, it_output_edges, 1, it_intermediate_edges};\n"
     )
+
+
+def test_commands_take_graphs() -> None:
+    good, bad = (graph.model_dump_json(by_alias=True) for graph in (TWO, TWO.replace(output_edges=[])))
+    accepted = invoke("check", "-", stdin=good)
+    assert accepted.exit_code == 0
+    assert "accepted" in accepted.stdout
+    refused = invoke("check", "-", stdin=bad)
+    assert refused.exit_code == 1
+    assert "error[DML-GRAPH-node-output] E_INVALIDARG 0x80070057, runtime only\n    Nodes[1]: no edge" in refused.stdout
+    assert "const DML_GRAPH_DESC tile_graph" in invoke("emit", "-", "--lang", "cpp", stdin=good).stdout
+    assert "a graph is not a tile" in invoke("lower", "-", "--target", "4_0", stdin=good).stdout
+    assert "it is no tile" in invoke("show", "-", stdin=good).output

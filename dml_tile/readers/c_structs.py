@@ -29,7 +29,14 @@ from ctypes import (
 from ctypes import _Pointer as Pointer
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from dml_tile.descriptors.graph import GraphDesc
+from dml_tile.descriptors.graph import (
+    GraphDesc,
+    InputGraphEdge,
+    IntermediateGraphEdge,
+    OperatorGraphNodeDesc,
+    OutputGraphEdge,
+)
+from dml_tile.descriptors.structs import Struct
 from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, GraphNodeType, OperatorType, TensorType
 from dml_tile.errors import require_instance
@@ -86,46 +93,6 @@ class DML_GRAPH_NODE_DESC(Structure):  # noqa: N801
     _fields_ = (("Type", c_uint32), ("Desc", c_void_p))
 
 
-class DML_OPERATOR_GRAPH_NODE_DESC(Structure):  # noqa: N801
-    """An operator as a node; 16 bytes."""
-
-    _fields_ = (("Operator", c_void_p), ("Name", c_char_p))
-
-
-class DML_INPUT_GRAPH_EDGE_DESC(Structure):  # noqa: N801
-    """An edge from an input of the graph; 24 bytes."""
-
-    _fields_ = (
-        ("GraphInputIndex", c_uint32),
-        ("ToNodeIndex", c_uint32),
-        ("ToNodeInputIndex", c_uint32),
-        ("Name", c_char_p),
-    )
-
-
-class DML_OUTPUT_GRAPH_EDGE_DESC(Structure):  # noqa: N801
-    """An edge to an output of the graph; 24 bytes."""
-
-    _fields_ = (
-        ("FromNodeIndex", c_uint32),
-        ("FromNodeOutputIndex", c_uint32),
-        ("GraphOutputIndex", c_uint32),
-        ("Name", c_char_p),
-    )
-
-
-class DML_INTERMEDIATE_GRAPH_EDGE_DESC(Structure):  # noqa: N801
-    """An edge between nodes; 24 bytes."""
-
-    _fields_ = (
-        ("FromNodeIndex", c_uint32),
-        ("FromNodeOutputIndex", c_uint32),
-        ("ToNodeIndex", c_uint32),
-        ("ToNodeInputIndex", c_uint32),
-        ("Name", c_char_p),
-    )
-
-
 class DML_GRAPH_DESC(Structure):  # noqa: N801
     """A graph; 72 bytes."""
 
@@ -143,13 +110,19 @@ class DML_GRAPH_DESC(Structure):  # noqa: N801
     )
 
 
-GRAPH_PARTS: Final[dict[str, type[Structure]]] = {
-    "Nodes": DML_OPERATOR_GRAPH_NODE_DESC,
-    "InputEdges": DML_INPUT_GRAPH_EDGE_DESC,
-    "OutputEdges": DML_OUTPUT_GRAPH_EDGE_DESC,
-    "IntermediateEdges": DML_INTERMEDIATE_GRAPH_EDGE_DESC,
+def _described(part: type[Struct], **fields: Any) -> type[Structure]:
+    """Return the structure of a node or an edge: the mirror's indices, or other fields, and a name."""
+    indices = {str(field.alias): c_uint32 for name, field in part.model_fields.items() if name not in ("name", "type")}
+    return type(part.__name__, (Structure,), {"_fields_": [*(fields or indices).items(), ("Name", c_char_p)]})
+
+
+GRAPH_PARTS: Final = {
+    "Nodes": _described(OperatorGraphNodeDesc, Operator=c_void_p),
+    "InputEdges": _described(InputGraphEdge),
+    "OutputEdges": _described(OutputGraphEdge),
+    "IntermediateEdges": _described(IntermediateGraphEdge),
 }
-"""The description of each entry of a graph's arrays."""
+"""The description of each entry of a graph's arrays, behind its Desc."""
 
 _Struct = TypeVar("_Struct", bound=Structure)
 

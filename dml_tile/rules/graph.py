@@ -23,7 +23,6 @@ from dml_tile.directml.enums import HRESULT, FeatureLevel, GraphEdgeType, GraphN
 from dml_tile.directml.pages import COMPILE_GRAPH_PAGE, GRAPH_PAGE
 from dml_tile.directml.targets import Target
 from dml_tile.findings import (
-    CONTRACT,
     Basis,
     Rule,
     Severity,
@@ -399,7 +398,7 @@ GRAPH_RULES: Final[tuple[Rule[GraphView], ...]] = (
 )
 
 
-@rule("DML-GRAPH-null", basis=CONTRACT, url=GRAPH_PAGE, says="The DML_GRAPH_DESC is not null.")
+@rule("DML-GRAPH-null", url=GRAPH_PAGE, says="The DML_GRAPH_DESC is not null.")
 def graph_is_given(graph: GraphDesc | None, target: Target) -> Iterator[Violation]:
     if graph is None:
         yield Violation("", "null was provided, but a DML_GRAPH_DESC was expected")
