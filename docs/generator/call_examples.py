@@ -279,10 +279,10 @@ CALLS: Final = {
     "DML-GRAPH-intermediate-owned": Calls("check(graph.replace(nodes=[first, owner]))", "check(graph)"),
     "DML-GRAPH-TotalTensorSizeInBytes": Calls("check(graph.replace(nodes=[first, first]))", "check(graph)"),
     "DML-GRAPH-extent": Calls(
-        "halves = BufferTensorDesc(data_type='FLOAT16', sizes=[2, 6], total_tensor_size_in_bytes=48)\n"
+        'halves = BufferTensorDesc(data_type="FLOAT16", sizes=[2, 6], total_tensor_size_in_bytes=48)\n'
         "copy = TileOperatorDesc(input_tensor=halves, output_tensor=halves, repeats=[1, 1])\n"
-        "check(graph.replace(nodes=[copy, second]), '5_0')  # as many bytes, but not for as many elements",
-        "check(graph, '5_0')",
+        'check(graph.replace(nodes=[copy, second]), "5_0")  # as many bytes, but not for as many elements',
+        'check(graph, "5_0")',
     ),
     "DML-GRAPH-shared-input": Calls(
         "edges = [into, into.replace(to_node_index=1)]\n"
