@@ -354,3 +354,27 @@ def test_an_onnx_model_that_is_refused_for_its_rank_alone_may_ship_another_direc
     assert "ship onnxruntime-directml, which brings a DirectML" in " ".join(printed.split())
 
     assert "--via ort" not in check("b.onnx", "-t", "2_1", "--via", "chromium").stdout
+
+
+def test_tiles_of_models_that_are_refused_or_unknown_say_once_as_what_they_were_checked(check: Call) -> None:
+    said = "note: tiles of models were checked as handed to DirectML unchanged"
+    save("open.onnx", inputs=[typed("x", ["N", 3])])
+    save("good.onnx")
+    for names, options, times, below in (
+        (["good.onnx"], ["-t", "6_4"], 0, 0),
+        (["good.onnx", "open.onnx"], ["-t", "6_4"], 1, 0),
+        (["good.onnx", "open.onnx"], ["-t", "4_0,2_0"], 1, 1),
+        (["good.onnx"], ["-t", "2_0", "--via", "ort"], 0, 0),
+        ([write("a.json", LONG_TILE)], ["-t", "4_0"], 0, 0),
+    ):
+        printed = check(*names, *options).stdout
+        note = next((line for line in printed.splitlines() if line.startswith(said)), "")
+        assert (printed.count(said), note.count("onnxruntime-directml-VERSION")) == (times, below), names
+
+
+def test_through_chromium_a_tile_that_is_accepted_so_far_names_the_option_that_fixes_it(check: Call) -> None:
+    save("a.onnx", inputs=[typed("x", ["batch", 3, None])], repeats=(1, 2, 1))
+    assert "    try: --dim batch=SIZE\n" in check("a.onnx", "--via", "chromium").stdout
+    assert "    try: --input-shape tokens=SIZES\n" in check(MODEL, "--via", "chromium").stdout
+    assert "try:" not in check("a.onnx", "--via", "ort").stdout
+    assert "try:" not in check("a.onnx", "--via", "chromium", "--input-shape", "x=2,3,4").stdout

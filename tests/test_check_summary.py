@@ -87,14 +87,19 @@ def test_failing_models_that_are_not_shown_are_counted(count: int, fail: str) ->
     assert lines[-1] == f"and {count - 11} more models, of which {fail} or could not be read whole"
 
 
+EXPAND = "an Expand is no Tile"
+
+
 def test_models_without_tiles_are_one_line() -> None:
     tiled, bare = source("tiled.onnx"), [source(f"bare{number}.onnx", tiles=0) for number in range(3)]
     lines = summary([tiled, *bare])
     assert [row[0] for row in rows(lines)] == ["tiled.onnx"]
-    assert lines[-1] == "3 models have no tiles"
-    assert summary([tiled, bare[0]])[-1] == "1 model has no tiles"
+    assert " ".join(lines).endswith(f"3 models have no tiles: bare0.onnx, bare1.onnx, bare2.onnx; {EXPAND}")
+    assert summary([tiled, bare[0]])[-1] == f"1 model has no tiles: bare0.onnx; {EXPAND}"
     assert "have no tiles" not in "".join(summary([tiled]))
     assert not rows(summary(bare))
+    many = summary([source(f"bare{number}.onnx", tiles=0) for number in range(12)])
+    assert " ".join(many).endswith(f" bare9.onnx and 2 more; {EXPAND}")
 
 
 # Long names
@@ -124,7 +129,7 @@ def test_the_summary_comes_last(check: Call) -> None:
     totals = lines.index("2 tiles: 1 refused, 1 accepted")
     assert max(number for number, line in enumerate(lines) if "onnx#t" in line) < totals
     assert [row[0] for row in rows(lines[totals:])] == ["bad.onnx", "good.onnx"]
-    assert lines[-1] == "1 model has no tiles"
+    assert lines[-1] == f"1 model has no tiles: none.onnx; {EXPAND}"
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,10 @@ from tests.helpers.rule_cases import LOWERING_CASES
 
 EIGHT: Final = [2] * 8
 GAPS: Final = [999, 333, 111, 37, 11]
+BITS: Final = (
+    "its bits arrive only where nothing normalises NaNs or denormals; small integers and bools are denormals as "
+    "floats, and would arrive as 0"
+)
 COPIED: Final = "gaps that no single step leaves out are copied first"
 PARTS: Final = "an output of five dimensions with gaps is written in three parts"
 
@@ -147,9 +151,7 @@ def test_an_operator_is_lowered_as_its_tile_at_the_simulated_target() -> None:
 
 
 NOTES: Final = {
-    "32 bits travel as FLOAT32": [
-        "INT32 travels as FLOAT32: its bits arrive only where nothing normalises NaNs or denormals"
-    ],
+    "32 bits travel as FLOAT32": [f"INT32 travels as FLOAT32: {BITS}"],
     "8 repeats take three steps": [],
     "one step packs, one repeats and one spreads": [
         "step 1 repeats nothing: it packs the input",
@@ -430,7 +432,7 @@ def test_the_cost_names_scratch_memory_only_where_there_is_some() -> None:
     lines = [line.text.plain for line in cost_lines(lower(LONGEST, "2_0"))]
     assert lines == [
         "cost: 3 tiles, 150016 bytes read and written, 1.14 times the direct tile's; 9216 bytes of scratch memory",
-        "note: INT16 travels as FLOAT16: its bits arrive only where nothing normalises NaNs or denormals",
+        f"note: INT16 travels as FLOAT16: {BITS}",
     ]
     (line,) = cost_lines(lower(LONG, "4_1"))
     assert line.text.plain == "cost: 1 tile, 4800 bytes read and written, 1.00 times the direct tile's"
@@ -500,7 +502,7 @@ def test_a_note_stands_once_in_the_code() -> None:
     assert "".join(lowering_source("cpp", [tile])) == "#include <DirectML.h>\n"
     tile = lower_part("tiles.json", JsonDescriptor("", LONGEST), Target.parse("2_0"))
     text = "".join(lowering_source("cpp", [tile]))
-    note = "INT16 travels as FLOAT16: its bits arrive only where nothing normalises NaNs or denormals"
+    note = f"INT16 travels as FLOAT16: {BITS}"
     assert f"9216 bytes of scratch memory; {note}:\n// scratch1 has 1024 bytes:\n" in text
     assert text.count("travels") == 1
 

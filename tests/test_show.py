@@ -91,8 +91,19 @@ def test_a_node_is_drawn_as_the_descriptor_that_does_the_same_if_all_of_it_is_kn
     assert "OutputTensor: INT64, 64 elements of 8 bytes" in result.stdout
     result = show(MODEL, "--pointer", "number")
     assert result.exit_code == 1
-    assert "the tile cannot be drawn: not all of it is known before the model runs\n" in result.stdout
+    assert (
+        "the tile cannot be drawn: not all of it is known before the model runs; try --input-shape tokens=SIZES\n"
+        in result.stdout
+    )
     assert "known at run time only: Repeats" in result.stdout
+
+
+def test_a_file_without_tiles_is_said_to_have_none(show: Call) -> None:
+    Path("none.json").write_text("[]")
+    result = show("none.json")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "dml-tile: none.json: there is no tile to draw\n"
+    assert "no tile to draw" not in show(MODEL, "--dim", "batch=4").stderr
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class BackEnd:
     dialects: tuple[Dialect, ...] | None = None
     """The dialects that it takes; None for all, as if they were converted to its own."""
     folds_constants: bool = False
-    """True if onnxruntime optimises the graph first: it folds constants, and removes nodes that nothing uses."""
+    """True if onnxruntime optimises the graph first: it folds Tiles of constants, or used for their shape."""
 
     def describe(self, request: Request, target: Target) -> BackEndResult:
         """Return the descriptor that it passes to DirectML for a tile, or the reason why there is none."""

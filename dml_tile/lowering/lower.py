@@ -246,12 +246,16 @@ def _lowering(task: _Task, target: Target, notes: Sequence[str], chain: Chain) -
     return Lowering(task.original, target, steps, tuple(sizes), tuple(notes), walk.bytes_read, walk.bytes_written)
 
 
+_SMALL_INTEGERS: Final = "; small integers and bools are denormals as floats, and would arrive as 0"
+
+
 def _notes(task: _Task, chain: Chain, steps: Sequence[LoweringStep]) -> Iterator[str]:
     for carrier in dict.fromkeys(tile.carrier for tile in chain.tiles):
         if carrier != task.own and carrier in FLOATS:
+            integers = "" if task.own is None or task.own in FLOATS else _SMALL_INTEGERS
             yield (
                 f"{task.data_type} travels as {carrier.name}: its bits arrive only where nothing normalises NaNs or "
-                "denormals"
+                f"denormals{integers}"
             )
     if chain.scratch_sizes and steps[0].is_a_copy:
         yield "step 1 repeats nothing: it packs the input"

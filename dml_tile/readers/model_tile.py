@@ -53,7 +53,7 @@ class TileNode:
     runs, else None for each that is not; both are promoted as the dialect says. ``error`` is the dialect's, in its own
     terms; empty if it accepts the tile.
 
-    ``folded`` says why onnxruntime never runs the Tile: it folds the Tile away, removes it, or takes another branch;
+    ``folded`` says why onnxruntime never runs the Tile: it folds the Tile away, or takes another branch;
     empty if it runs, or if that is not known. ``input_origins`` and ``repeats_origins`` say which node, of which input,
     computes what is unknown of each size and of each repeat; one alone is of all. ``inferred_by`` names the inference
     that was asked for beyond the reader's own, if the Tile's type, shape or repeats rest on it.

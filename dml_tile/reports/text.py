@@ -10,15 +10,19 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.file_check import SourceSummary, Statistics
+from dml_tile.checks.files import listed
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of
 from dml_tile.directml.targets import Target, oldest_windows
 from dml_tile.errors import Position, place_of
 from dml_tile.findings import Finding, Rule, Severity
+from dml_tile.readers.sources import is_model_file
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.tally import Tally
 from dml_tile.reports.wording import (
     AT_LEAST,
+    how_to_fix,
     inference_of,
     kind_of,
     known_at_run_time_only,
@@ -52,6 +56,9 @@ _SEVERITY_STYLES: Final = {
     Severity.NOTE: "bold cyan",
 }
 _COMMAND: Final = "(dml-tile "
+
+
+_SO_FAR: Final = (Verdict.ACCEPTED_SO_FAR, Verdict.UNDOCUMENTED_SO_FAR)
 
 
 class Line(NamedTuple):
@@ -97,6 +104,8 @@ def result_lines(
         if result.inferred_by:
             yield Line(2, Text(f"note: {inference_of(result)}", "dim"))
     yield from detail_lines(result.target if with_target_note else None, result.findings, result.unknown)
+    if result.via == "chromium" and result.verdict in _SO_FAR and (options := how_to_fix(result.unknown)):
+        yield Line(4, Text.assemble(("try: ", "green"), printable(options)))  # a graph is built of known sizes
 
 
 def verdict(source: str, pointer: str, word: str, at: str, position: Position | None = None) -> Text:
@@ -161,6 +170,14 @@ _MIN_MODELS: Final = 5
 _MIN_NAME: Final = 12
 """Characters of a model's name that are shown however narrow the terminal is."""
 
+_AS_HANDED_ON: Final = (
+    "tiles of models were checked as handed to DirectML unchanged, in the model's dimensions, merged only above 8; "
+    "--via ort checks what ONNX Runtime makes of them, and --via chromium what WebNN does"
+)
+_BELOW_ORT: Final = (
+    "; ONNX Runtime makes no device below 5_0: check it at the target onnxruntime-directml-VERSION, whose wheel brings "
+    "its own"
+)
 _HOW_TO_FIX: Final = "--dim NAME=SIZE and --input-shape INPUT=1,3,224,224 fix sizes that are known at run time only"
 
 
@@ -174,7 +191,7 @@ class TextReport(Report):
         self._tally = Tally()
         self._count = 0
         self._targets: dict[str, Target] = {}
-        self._lacks_sizes = False
+        self._lacks_sizes = self._is_unchanged = False
 
     def add(self, results: Sequence[Result]) -> None:
         """Print the results of the next tile; the tile itself once."""
@@ -186,6 +203,8 @@ class TextReport(Report):
         for result in results:
             self._targets[result.target.name] = result.target
             self._lacks_sizes |= any(field.startswith(_FIXABLE) for field in result.unknown)
+            is_open = result.verdict in (Verdict.REFUSED, *_SO_FAR) and not result.via
+            self._is_unchanged |= is_open and is_model_file(result.source)
             if self._options.is_quiet and result.passes(self._options.fail_on):
                 continue
             with_level = self._options.with_lowest_level
@@ -206,6 +225,9 @@ class TextReport(Report):
             return
         notes = [f"{name}: {target.note}" for name, target in self._targets.items() if target.note]
         notes += [_HOW_TO_FIX] * self._lacks_sizes
+        least = BACK_ENDS["ort"].minimum_level
+        is_below = any(target.feature_level < least for target in self._targets.values())
+        notes += [f"{_AS_HANDED_ON}{_BELOW_ORT * is_below}"] * self._is_unchanged
         print_lines(self._console, (Line(0, Text(f"note: {note}", "dim")) for note in notes))
         if self._count + len(self._problems) != 1:
             print_lines(self._console, [Line(0, Text(self._tally.headline(self._problems), "bold"))])
@@ -213,7 +235,7 @@ class TextReport(Report):
 
     def _print_models(self, models: Sequence[SourceSummary]) -> None:
         with_tiles = [model for model in models if model.tiles or not model.is_whole]
-        without = len(models) - len(with_tiles)
+        without = [printable(model.name) for model in models if not model.tiles and model.is_whole]
         most = len(with_tiles)
         if self._console.is_terminal:
             most = max(self._console.height - _LINES_BESIDE_MODELS, _MIN_MODELS)
@@ -230,7 +252,8 @@ class TextReport(Report):
             fail = f"{failing} fail{'s' * (failing == 1)} or could not be read whole" if failing else "none fail"
             lines.append(f"and {len(left_out)} more models, of which {fail}")
         if without:
-            lines.append(f"{without} {'model has' if without == 1 else 'models have'} no tiles")
+            have = "1 model has" if len(without) == 1 else f"{len(without)} models have"
+            lines.append(f"{have} no tiles: {listed(without)}; an Expand is no Tile")
         print_lines(self._console, (Line(0, Text(line)) for line in lines))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ AT_LEAST: Final = "at least "
 """Before a lowest level and a release of Windows where values known at run time only may raise them."""
 UNNOTICED: Final = "documented only: DirectML does not notice"
 
+_FIXED_BY: Final = re.compile(r"^InputTensor\.Sizes\[\d+\] \((?P<name>[^*()]+)\)$|from the input '(?P<input>[^']+)'$")
+"""The dimension or the input in the text of a field that is known at run time only."""
+
 _RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)
 
 
@@ -30,6 +34,17 @@ def target_of(result: Result) -> str:
 def known_at_run_time_only(unknown: Iterable[str]) -> str:
     """Return a sentence that names the fields of a tile that are known at run time only."""
     return f"known at run time only: {', '.join(unknown)}"
+
+
+def how_to_fix(unknown: Iterable[str]) -> str:
+    """Return the options that fix fields known at run time only; empty if those say not which sizes they rest on."""
+    found = (_FIXED_BY.search(field) for field in unknown)
+    options = (
+        f"--dim {match['name']}=SIZE" if match["name"] else f"--input-shape {match['input']}=SIZES"
+        for match in found
+        if match
+    )
+    return " ".join(dict.fromkeys(options))
 
 
 def remarks(result: Result) -> str:

@@ -18,7 +18,7 @@ from dml_tile.cli.commands.options import (
     known_shapes,
     one_target,
 )
-from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of, exit_on_file_errors
+from dml_tile.cli.console import UNREADABLE, ExitStatus, complain, console_of, exit_on_file_errors
 from dml_tile.errors import DmlError, Problem
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MAX_TILES: Final = 10
 """The number of tiles drawn on standard output; only the pointers of further ones are printed."""
+
+NO_TILE: Final = Problem("", "there is no tile to draw")
 
 IMAGES: Final = (".svg", ".html")
 """The suffixes of images."""
@@ -65,7 +67,7 @@ def show(
     file = source_named(file)
     chosen = chosen_tiles(file, known_shapes(dims, input_shapes, infer), pointer, status.complain)
     if output is None:
-        _print_drawings(chosen, target, status)
+        _print_drawings(file, chosen, target, status)
     else:
         _write_drawing(file, chosen, target, output, status)
     raise typer.Exit(status.code)
@@ -85,7 +87,7 @@ class _Drawing:
         return list(result_lines(self.result, with_lowest_level=True, with_tile=False))
 
 
-def _print_drawings(chosen: ChosenTiles, target: Target, status: ExitStatus) -> None:
+def _print_drawings(name: str, chosen: ChosenTiles, target: Target, status: ExitStatus) -> None:
     """Draw the tiles of a file or folder, with their findings at a target, on standard output."""
     from rich.text import Text
 
@@ -96,12 +98,15 @@ def _print_drawings(chosen: ChosenTiles, target: Target, status: ExitStatus) -> 
 
     console = console_of()
     not_drawn: list[str] = []
+    i = -1
     for i, drawing in enumerate(_drawings(chosen, target, status)):
         if i < MAX_TILES:
             verdict, *details = drawing.lines
             print_lines(console, [verdict, *picture_lines(drawing.picture, console.width), *details])
         else:
             not_drawn.append(drawing.result.pointer)
+    if i < 0 and status.code != UNREADABLE:
+        complain(name, [NO_TILE])
     if not_drawn:
         more = f"{len(not_drawn)} more {'tile is' if len(not_drawn) == 1 else 'tiles are'} not drawn"
         print_lines(console, [Line(0, Text(f"{more}; choose one with --pointer: {printable(listed(not_drawn))}"))])
@@ -120,7 +125,7 @@ def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, s
         there = listed([one.result.pointer for one in drawings])
         status.complain(name, Problem("", f"an image is of one tile; choose it with --pointer: {there}"))
     elif not drawings and status.code != UNREADABLE:
-        status.complain(name, Problem("", "there is no tile to draw"))
+        status.complain(name, NO_TILE)
     if status.code == UNREADABLE:
         return
     (drawing,) = drawings
@@ -149,13 +154,15 @@ def _picture(part: JsonDescriptor | TileNode) -> TilePicture:
     from dml_tile.dialects import directml
     from dml_tile.pictures.marks import no_picture, picture_of
     from dml_tile.readers.descriptors import JsonDescriptor
+    from dml_tile.reports.wording import how_to_fix
 
     if isinstance(part, JsonDescriptor):
         if part.other is not None or isinstance(part.desc, GraphDesc):
             return no_picture("it is no tile")
         return picture_of(part.desc)
     if part.unknown:
-        return no_picture("not all of it is known before the model runs")
+        options = how_to_fix(part.unknown)
+        return no_picture(f"not all of it is known before the model runs{options and f'; try {options}'}")
     if part.error:
         return no_picture("its own specification rules it out")
     try:
