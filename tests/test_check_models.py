@@ -160,7 +160,7 @@ def test_of_200_models_a_hostile_one_costs_itself(check: Call, tmp_path: Path) -
     assert len(output["results"]) == 199
     assert [error["source"] for error in output["errors"]] == ["models/100.xml"]
     told = check("models")
-    assert "199 accepted, 0 refused" in told.stdout
+    assert "199 tiles: 199 accepted" in told.stdout
     assert "models/100.xml" in told.stderr
     assert "not all read" in told.stdout
 

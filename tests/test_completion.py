@@ -40,7 +40,10 @@ def completed(words: str) -> tuple[list[str], str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("dml-tile ", ["check", "emit", "explain", "include-dir", "levels", "lower", "run", "schema", "show"]),
+        (
+            "dml-tile ",
+            ["check", "cmake-dir", "emit", "explain", "include-dir", "levels", "lower", "run", "schema", "show"],
+        ),
         ("dml-tile check --ag", ["--against"]),
         ("dml-tile lower examples/tile.json --no-f", ["--no-float-carriers"]),
         ("dml-tile check --against ", ["documentation", "runtime", "both"]),

@@ -125,7 +125,7 @@ def _wishes(item: pytest.Item) -> Iterator[Wish]:
         raise ValueError("@given stands outside @simulate, which then holds in its examples only; write it inside")
     of_parameters = [*map(id, getattr(getattr(item, "callspec", None), "marks", ()))]
     are_named = False
-    for node in item.iter_parents():
+    for node in reversed(item.listchain()):
         marks = [mark for mark in reversed(node.own_markers) if mark.name == "dml"]  # a base class's come first
         wishes = [Wish.of(mark) for mark in marks if id(mark) not in of_parameters]
         named = [Wish(wish.text, wish.targets) for wish in wishes if wish.targets and node is item]
@@ -150,7 +150,7 @@ def targets_for(chosen: Chosen | None, wish: Wish | None) -> list[Target]:
 
 def expects_removal(item: pytest.Item) -> bool:
     """Return True if the closest marker with ``expects_removal`` sets it."""
-    marks = (mark for node in item.iter_parents() for mark in reversed(node.own_markers) if mark.name == "dml")
+    marks = (mark for node in reversed(item.listchain()) for mark in reversed(node.own_markers) if mark.name == "dml")
     return bool(next((mark.kwargs["expects_removal"] for mark in marks if "expects_removal" in mark.kwargs), False))
 
 
