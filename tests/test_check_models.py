@@ -378,3 +378,13 @@ def test_through_chromium_a_tile_that_is_accepted_so_far_names_the_option_that_f
     assert "    try: --input-shape tokens=SIZES\n" in check(MODEL, "--via", "chromium").stdout
     assert "try:" not in check("a.onnx", "--via", "ort").stdout
     assert "try:" not in check("a.onnx", "--via", "chromium", "--input-shape", "x=2,3,4").stdout
+
+
+def test_a_declared_output_that_contradicts_the_inferred_one_is_a_warning_that_names_both(check: Call) -> None:
+    warning = "dml-tile: a.onnx#widen: the file declares (2, 7) for 'y'; the Tile makes (2, 6)\n"
+    for declared, said in (([2, 7], warning), ([2, 6], ""), (["N", None], "")):
+        built = model(constant("r", (1, 2)), tile_node(name="widen"))
+        built.graph.output[0].CopyFrom(typed("y", declared))
+        onnx.save(built, "a.onnx")
+        result = check("a.onnx")
+        assert (result.exit_code, result.stderr) == (0, said)

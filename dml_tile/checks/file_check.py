@@ -37,7 +37,8 @@ class SourceSummary:
     ``unknown`` is how many are known in part only before they are run, ``failing`` how many fail at a target;
     ``is_whole`` is False if a part of the file could not be read.
     ``dimension_names`` are those of an ONNX model's dimensions that no file before it has. ``silences`` are those of
-    the file, and whether they silenced something.
+    the file, and whether they silenced something. ``contradictions`` are of an ONNX model's declared shapes, and fail
+    nothing.
     """
 
     name: str
@@ -49,6 +50,7 @@ class SourceSummary:
     is_whole: bool = True
     dimension_names: frozenset[str] = field(default=frozenset(), compare=False)
     silences: dict[Silence, bool] = field(default_factory=dict)
+    contradictions: list[Problem] = field(default_factory=list)
 
     def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
         """Count a tile by its results, one for each target."""
@@ -113,6 +115,8 @@ class FileCheck:
                 problems.setdefault(part.message, []).append(part)
                 continue
             of_part = [*results(file, part, self.targets, self.against, self.via)]
+            if isinstance(part, TileNode) and part.contradiction:
+                summary.contradictions.append(Problem(part.pointer, part.contradiction))
             on = silences.on(part)
             if any(result.findings for result in of_part):
                 content = _content(part, equals)

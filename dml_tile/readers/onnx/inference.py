@@ -110,8 +110,8 @@ def _fix_shape(value: ValueInfoProto, shape: Sequence[int | None], sizes: dict[s
     declared = dimensions(value.type)
     if declared is not None:
         if len(declared) != len(shape):
-            given = f"{_shown(shape)} was given"
-            raise unreadable(value.name, f"has {len(declared)} dimensions, {_shown(declared)}; {given}")
+            given = f"{shown(shape)} was given"
+            raise unreadable(value.name, f"has {len(declared)} dimensions, {shown(declared)}; {given}")
         for i, (known, size) in enumerate(zip(declared, shape, strict=True)):
             if size is None:
                 continue
@@ -132,7 +132,8 @@ def _require_size(name: str, size: int) -> None:
         raise unreadable(name, f"{size} was given; sizes are from 0 to {INT64_MAX}")
 
 
-def _shown(shape: Sequence[Dimension]) -> str:
+def shown(shape: Sequence[Dimension]) -> str:
+    """Return a shape in parentheses, with ? for what is unknown."""
     return f"({', '.join('?' if size is None else str(size) for size in shape)})"
 
 

@@ -114,6 +114,7 @@ class _Node(_Answer):
     input_origins: Annotated[tuple[str, ...], _ARRAY]
     repeats_origins: Annotated[tuple[str, ...], _ARRAY]
     inferred_by: str
+    contradiction: str
 
     @model_validator(mode="after")
     def _have_one_rank(self) -> Self:
