@@ -372,6 +372,14 @@ def test_tiles_of_models_that_are_refused_or_unknown_say_once_as_what_they_were_
         assert (printed.count(said), note.count("onnxruntime-directml-VERSION")) == (times, below), names
 
 
+def test_a_tile_that_a_back_end_always_refuses_names_the_back_end(check: Call) -> None:
+    save("nine.onnx", repeats=[1] * 9, inputs=[typed("x", [2] * 9)])
+    assert "; refused through ort at any feature level\n" in check("nine.onnx", "--via", "ort").stdout
+    assert "no feature level passes" not in check("nine.onnx", "--via", "chromium").stdout
+    double = save("double.onnx", inputs=[typed("x", [2, 3], onnx.TensorProto.DOUBLE)])
+    assert "; no feature level passes both documentation and runtime\n" in check(double).stdout
+
+
 def test_through_chromium_a_tile_that_is_accepted_so_far_names_the_option_that_fixes_it(check: Call) -> None:
     save("a.onnx", inputs=[typed("x", ["batch", 3, None])], repeats=(1, 2, 1))
     assert "    try: --dim batch=SIZE\n" in check("a.onnx", "--via", "chromium").stdout
