@@ -352,6 +352,15 @@ def test_a_pool_s_padding_is_unknown_since_onnx_s_reference_misplaces_it(
     assert read(tmp_path, "d = [[[3.0, 2.0, 5.0, 4.0]]]", pool, selected).repeats == repeats
 
 
+@pytest.mark.parametrize(
+    ("operator", "repeats"), [("Sigmoid", None), ("Softsign", None), ("Tanh", None), ("Sign", (1, 1))]
+)
+def test_an_operator_that_onnxruntime_rounds_otherwise_about_1_is_unknown(
+    operator: str, repeats: tuple[int, int] | None, tmp_path: Path
+) -> None:
+    assert read(tmp_path, f"v = [1000000000000.0, 9.0]; s = {operator}(v); r = Cast<to=7>(s)").repeats == repeats
+
+
 @pytest.mark.long
 def test_whatever_onnxruntime_folds_is_known_and_nothing_is_contradicted() -> None:
     needed("onnxruntime")
