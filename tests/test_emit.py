@@ -146,6 +146,8 @@ def test_cpp_has_any_value_that_a_field_can_hold(desc: Descriptor, line: str) ->
 def test_a_name_that_is_no_identifier_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"^'{name}' is no identifier; write letters, digits and _"):
         cpp_text(GOOD, name)
+    with pytest.raises(TypeError, match="a str was expected, not a range"):
+        cpp_text(GOOD, range(2))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("language", ["cpp", "python"])

@@ -19,6 +19,7 @@ from dml_tile.descriptors.tile import (
     TileOperatorDesc,
 )
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, OperatorType
+from dml_tile.errors import require_instance
 from dml_tile.text import braced
 
 _INT64_MAX: Final = 2**63 - 1
@@ -151,7 +152,8 @@ def _enumerator(spelling: Enumerator, c_type: str, value: int) -> str:
 
 
 def require_identifier(name: str) -> None:
-    """Raise ValueError for a name that cannot begin an identifier of C++ and of Python."""
+    """Raise ValueError for a name that cannot begin an identifier of C++ and of Python, TypeError for no str."""
+    require_instance(name, str)
     if not (name.isascii() and name.isidentifier()):
         raise ValueError(f"{name!r} is no identifier; write letters, digits and _, with no digit first")
 
