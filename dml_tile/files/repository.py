@@ -68,9 +68,12 @@ def path_from(folder: str, source: str) -> str:
 def path_within(root: str, source: str) -> str:
     """Return a file's path from a root on, with slashes; an absolute one if the file lies elsewhere."""
     path = path_from(root, source)
-    if not path.startswith("../") or root == ".":  # the current folder was removed
+    if not path.startswith("../"):
         return path
-    return PurePath(os.path.abspath(_without_device_prefix(source))).as_posix()
+    try:
+        return PurePath(os.path.abspath(_without_device_prefix(source))).as_posix()
+    except OSError:  # the current folder was removed
+        return path
 
 
 def _root_above(folder: str) -> str:

@@ -141,7 +141,7 @@ def test_nearly_valid_tiles_break_each_rule(rule: str) -> None:
 
 
 def test_invalid_tiles_are_of_all_kinds() -> None:
-    invalid = drawn(invalid_tiles(), 300)
+    invalid = drawn(invalid_tiles(), 1000)
     tensors = [tensor for desc in invalid for tensor in (desc.input_tensor, desc.output_tensor) if tensor]
     assert any(desc.input_tensor is None and desc.repeats is None for desc in invalid)
     assert any(len(desc.repeats or ()) > 0 and desc.repeats_count == 2**32 - 1 for desc in invalid)
