@@ -247,6 +247,12 @@ def test_a_saved_model_s_folder_is_checked_as_a_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("call")
+def test_dims_are_of_models_alone() -> None:
+    (result,) = check_model(EXAMPLES / "tile.json", dims={"N": 1})
+    assert result.verdict == "accepted"
+
+
+@pytest.mark.usefixtures("call")
 def test_a_modelproto_is_checked_too() -> None:
     (result,) = check_model(OPEN)
     assert (result.verdict, result.ok, result.unknown) == ("accepted so far", True, ("InputTensor.Sizes[0] (N)",))

@@ -22,6 +22,7 @@ from dml_tile.descriptors.graph import (
 )
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.device import BindingDesc, BindingTableDesc, Buffer, BufferArrayBinding, BufferBinding, Device
+from dml_tile.device.graphs import MAX_SLOTS
 from dml_tile.directml.enums import HRESULT
 from dml_tile.emit.cpp import cpp_text
 from dml_tile.emit.schemas import schemas
@@ -276,6 +277,13 @@ def test_nodes_and_edges_are_read_as_they_lie_in_c_too() -> None:
     node = {"Type": "OPERATOR", "Desc": {"Operator": tile, "Name": None}}
     graph = GraphDesc.model_validate({"InputCount": 1, "OutputCount": 0, "Nodes": [node], "InputEdges": [edge]})
     assert graph == GraphDesc(input_count=1, output_count=0, nodes=[FIRST], input_edges=[INTO])
+
+
+@pytest.mark.parametrize(("count", "name"), [("input_count", "InputCount"), ("output_count", "OutputCount")])
+def test_memory_is_taken_for_few_inputs_and_outputs_alone(count: str, name: str) -> None:
+    assert Device().compile_graph(TWO.replace(**{count: MAX_SLOTS})).get_binding_properties()
+    with pytest.raises(ValueError, match=f"{name} is 4294967295; graphs of at most 65536 inputs and outputs"):
+        Device().compile_graph(TWO.replace(**{count: 2**32 - 1}))
 
 
 def test_a_graph_in_memory_is_read_with_the_descriptors_of_its_operators() -> None:

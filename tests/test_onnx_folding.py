@@ -557,3 +557,11 @@ def test_each_unknown_repeat_and_size_is_blamed_on_what_computes_it(tmp_path: Pa
         "InputTensor.Sizes[1] (batch)",
         "InputTensor.Sizes[2]: computed by Gather 'Gather->q' from the input 'v'",
     )
+
+
+@pytest.mark.parametrize("names", [(["d", "s", "z"], []), ([], ["q"])], ids=["no output", "no input"])
+def test_a_malformed_quantize_linear_costs_nothing_else(names: tuple[list[str], list[str]], tmp_path: Path) -> None:
+    text = "c = [1.0]; s = 0.5; i = 1; z = Cast<to=2>(i); k = QuantizeLinear(c, s, z); d = DequantizeLinear(k, s, z)"
+    (found,) = nodes_of(model(text, node("QuantizeLinear", *names), "r = [1, 2]", tile_node()), tmp_path)
+    assert isinstance(found, TileNode)
+    assert found.repeats == (1, 2)

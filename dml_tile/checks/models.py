@@ -29,7 +29,7 @@ from dml_tile.files.urls import Url, source_named
 from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
 from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.model_tile import ONNXRUNTIME, TileNode
-from dml_tile.readers.sources import Sources
+from dml_tile.readers.sources import Sources, is_model_file
 from dml_tile.rules.check import DISTINCT_LEVELS, check
 from dml_tile.simulation.target import resolve
 from dml_tile.text import did_you_mean
@@ -135,7 +135,8 @@ def check_model(
         raise InputError(
             [replace(each, pointer=f"{name}#{each.pointer}" if each.pointer else name) for each in problems]
         )
-    if problem := unknown_dimension(dims or (), names, is_onnx=file.lower().endswith(".onnx")):
+    is_onnx = file.lower().endswith(".onnx")
+    if is_model_file(file) and (problem := unknown_dimension(dims or (), names, is_onnx=is_onnx)):
         raise ValueError(f"{name}: {problem}")
     tiles = (part for part in parts if not isinstance(part, Problem))
     return tuple(result for part in tiles for result in results(name, part, check.targets, against, check.via))

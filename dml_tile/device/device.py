@@ -188,7 +188,8 @@ class Device:
         """Return a compiled operator that executes a graph of tiles, node by node, as IDMLDevice1::CompileGraph does.
 
         The operators of its nodes are created of their descriptors. Raises DmlError with every reason at once: those
-        of the operators, of nodes and edges, and of the flags; also for a node that is not a tile.
+        of the operators, of nodes and edges, and of the flags; also for a node that is not a tile. Raises ValueError
+        for more than 65,536 inputs or outputs, which would take memory even if nothing uses them.
         """
         call = "CompileGraph"
         self._lifetime.require_present(call)

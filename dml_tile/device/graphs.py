@@ -20,6 +20,9 @@ from dml_tile.execution.executor import mover_of_tile
 from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.graph import order_of_nodes, view_of
 
+MAX_SLOTS: Final = 2**16
+"""The most inputs, and the most outputs, of a graph that is compiled: each takes memory, used or not."""
+
 _OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
 
 
@@ -39,8 +42,11 @@ def graph_layout(graph: GraphDesc, target: Target) -> Layout:
     """Return the layout of a graph of tiles that breaks no rule.
 
     What a tile reads of another lies in the temporary resource, side by side; a tile whose output is needed in several
-    places is written to each.
+    places is written to each. Raises ValueError for more than ``MAX_SLOTS`` inputs or outputs.
     """
+    for name, count in (("InputCount", graph.input_count), ("OutputCount", graph.output_count)):
+        if count > MAX_SLOTS:
+            raise ValueError(f"{name} is {count}; graphs of at most {MAX_SLOTS} inputs and outputs are compiled")
     view = view_of(graph)
     live = view.live_nodes()
     order = [node for node in order_of_nodes(view) if node in live]

@@ -54,7 +54,7 @@ def requantised(graph: GraphProto) -> Iterator[tuple[str, list[str]]]:
     uses = Counter(name for node in graph.node for name in node.input)
     uses.update({*(value.name for value in graph.output), *_used_inside(graph)})
     for node in graph.node:
-        before, left = node if node.op_type == "QuantizeLinear" and node.input else None, 1
+        before, left = node if node.op_type == "QuantizeLinear" and node.input and node.output else None, 1
         while before and uses[before.input[0]] == 1 and (before := makers.get(before.input[0])):
             if before.op_type == "DequantizeLinear":
                 yield node.output[0], [*before.input, *node.input[1:]]
