@@ -34,7 +34,7 @@ def subclasses(kind: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 def models() -> list[type[BaseModel]]:
     for module in pkgutil.walk_packages(dml_tile.__path__, "dml_tile."):
-        if not module.name.endswith("__main__"):
+        if not module.name.endswith(("__main__", ".readers.openvino")):  # which needs a package, and has no models
             import_module(module.name)
     found = {each for each in subclasses(BaseModel) if each.__module__.startswith("dml_tile.")}
     return sorted((each for each in found if each.__module__ not in ONLY_WRITTEN), key=lambda each: each.__qualname__)
