@@ -18,9 +18,8 @@ from dml_tile.back_ends.webnn_limits import op_support_limits
 from dml_tile.checks.catalogue import RULES, rule_named
 from dml_tile.checks.models import check_node, check_via, lowest_level_through
 from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
-from dml_tile.dialects import onnx, openvino, webnn
-from dml_tile.dialects import webnn as dialect
 from dml_tile.dialects.request import Request
+from dml_tile.dialects.tiles import ONNX_TILE_1, ONNX_TILE_6, ONNX_TILE_13, OPENVINO_TILE_1, WEBNN_TILE
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
@@ -55,7 +54,7 @@ def tensor_in_a_line(tensor: TensorDesc | None) -> str:
 
 
 def asked(data_type: str, shape: list[int], repeats: list[int]) -> Request:
-    return onnx.tile_6(data_type, shape, repeats)
+    return ONNX_TILE_6.request(data_type, shape, repeats)
 
 
 ORT, CHROMIUM = BACK_ENDS
@@ -83,21 +82,21 @@ DESCRIBED: Final = [
     (CHROMIUM, LONG, "INT64 [2, 3] / [3, 1] 48 -> INT64 [2, 6] / [6, 1] 96 by [1, 2]"),
     (CHROMIUM, BOOL, "UINT8 [3] / [1] 4 -> UINT8 [9] / [1] 12 by [3]"),
     (CHROMIUM, SCALAR, "FLOAT32 [1] / [1] 4 -> FLOAT32 [1] / [1] 4 by []"),
-    (CHROMIUM, openvino.tile_1("f16", [2], [3]), "FLOAT16 [2] / [1] 4 -> FLOAT16 [6] / [1] 12 by [3]"),
+    (CHROMIUM, OPENVINO_TILE_1.request("f16", [2], [3]), "FLOAT16 [2] / [1] 4 -> FLOAT16 [6] / [1] 12 by [3]"),
     (ORT, asked("int8", [1], [UINT_MAX + 3]), "INT8 [1] 4 -> INT8 [2] 4 by [2]"),  # it wraps there too
 ]
 
 NOT_DESCRIBED: Final = [
     # why not, and the field that decides
     (ORT, asked("string", [2], [2]), Outcome.ELSEWHERE, "InputTensor.DataType"),
-    (ORT, onnx.tile_13("bfloat16", [2], [2]), Outcome.ELSEWHERE, "InputTensor.DataType"),
-    (ORT, onnx.tile_1("float32", [2], 2, 0), Outcome.ELSEWHERE, ""),
-    (ORT, openvino.tile_1("f32", [2], [2]), Outcome.ELSEWHERE, ""),
+    (ORT, ONNX_TILE_13.request("bfloat16", [2], [2]), Outcome.ELSEWHERE, "InputTensor.DataType"),
+    (ORT, ONNX_TILE_1.request("float32", [2], 2, 0), Outcome.ELSEWHERE, ""),
+    (ORT, OPENVINO_TILE_1.request("f32", [2], [2]), Outcome.ELSEWHERE, ""),
     (ORT, RANK_9, Outcome.REFUSED, "InputTensor.DimensionCount"),
     (ORT, asked("float32", [2], [0]), Outcome.NOTHING, ""),
     (ORT, asked("float32", [0, 2], [1, 1]), Outcome.NOTHING, ""),
     (CHROMIUM, asked("float64", [2], [2]), Outcome.REFUSED, "InputTensor.DataType"),
-    (CHROMIUM, webnn.tile("int4", [2], [2]), Outcome.REFUSED, "InputTensor.DataType"),
+    (CHROMIUM, WEBNN_TILE.request("int4", [2], [2]), Outcome.REFUSED, "InputTensor.DataType"),
     (CHROMIUM, RANK_9, Outcome.REFUSED, "InputTensor.DimensionCount"),
     (CHROMIUM, asked("float32", [2, 2], [1, 0]), Outcome.REFUSED, "Repeats[1]"),
     (CHROMIUM, asked("float32", [0], [1]), Outcome.REFUSED, "InputTensor.Sizes[0]"),
@@ -250,7 +249,7 @@ def test_an_unknown_name_is_reported_with_the_nearest() -> None:
         check_via(PLAIN, "6_4", ORT, "x")  # type: ignore[arg-type]
 
 
-NUMBERS = sorted(onnx.TILE_6_TYPES - {"string", "complex64", "complex128"})
+NUMBERS = sorted(ONNX_TILE_6.data_types - {"string", "complex64", "complex128"})
 
 
 @st.composite
@@ -269,7 +268,7 @@ def test_a_back_end_s_descriptor_does_what_numpy_does(
     back_end: str, name: str, shape: tuple[list[int], list[int]], seed: int
 ) -> None:
     sizes, repeats = shape
-    desc = describe(onnx.tile_6(name, sizes, repeats), "6_4", back_end).desc
+    desc = describe(ONNX_TILE_6.request(name, sizes, repeats), "6_4", back_end).desc
     if desc is None or check(desc, "6_4", "runtime"):
         return
     dtype = np.dtype(name)
@@ -324,9 +323,9 @@ def test_there_is_no_context_below_4_0(target: str) -> None:
 @pytest.mark.parametrize("level", [level for level in FeatureLevel if level >= FeatureLevel.DML_FEATURE_LEVEL_4_0])
 def test_exactly_the_tiles_within_the_limits_pass_through_chromium(level: FeatureLevel) -> None:
     tensor = op_support_limits(level)["tile"]["input"]
-    for name in dialect.TILE_TYPES:
+    for name in WEBNN_TILE.data_types:
         for rank in range(10):
-            request = dialect.tile(name, [1] * rank, [2] * rank)
+            request = WEBNN_TILE.request(name, [1] * rank, [2] * rank)
             within = name in tensor["dataTypes"] and tensor["rankRange"]["min"] <= rank <= tensor["rankRange"]["max"]
             assert (not check_via(request, level, "chromium")) == within
 

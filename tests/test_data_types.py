@@ -117,7 +117,8 @@ import numpy as np
 from tests.test_data_types import missing
 from dml_tile import *
 from dml_tile.arrays.numpy import tile
-from dml_tile.dialects import directml, onnx
+from dml_tile.dialects import directml
+from dml_tile.dialects.tiles import ONNX_TILE_13
 from dml_tile.reports.tables import matrix_markdown
 
 assert missing(TensorDataType.COMPLEX64) == []
@@ -133,7 +134,7 @@ assert (tile(array, 2) == output).all()
 lowered = np.zeros(4, np.complex64)
 run_lowering(lower(desc, "2_1"), array, lowered)
 assert (lowered == output).all()
-assert directml.tile_desc(onnx.tile_13("complex64", [2], [2])) == desc
+assert directml.tile_desc(ONNX_TILE_13.request("complex64", [2], [2])) == desc
 assert "COMPLEX64" in matrix_markdown()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

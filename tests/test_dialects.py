@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pickle
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,16 +12,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dml_tile.arrays import onnx, openvino, webnn
-from dml_tile.arrays.onnx import tiled
+from dml_tile.arrays.dialects import tile_as, tiled
 from dml_tile.checks.catalogue import RULES
 from dml_tile.dialects import directml
-from dml_tile.dialects import numpy as numpy_dialect
-from dml_tile.dialects import onnx as onnx_dialect
-from dml_tile.dialects import openvino as openvino_dialect
-from dml_tile.dialects import webnn as webnn_dialect
-from dml_tile.dialects.request import INT64_MAX, Request
-from dml_tile.dialects.rules import DIALECT_RULES, SPECIFICATION_RULES, merged
+from dml_tile.dialects.directml import DIALECT_RULES, SPECIFICATION_RULES, merged
+from dml_tile.dialects.request import INT64_MAX, Dialect, Request
+from dml_tile.dialects.tiles import (
+    NUMPY_TILE,
+    ONNX_TILE_1,
+    ONNX_TILE_6,
+    ONNX_TILE_13,
+    ONNX_TILES,
+    OPENVINO_TILE_1,
+    WEBNN_TILE,
+)
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import UINT_MAX
 from dml_tile.errors import DialectError, DmlError
@@ -31,12 +34,7 @@ from dml_tile.rules.check import check
 from tests.helpers.descriptors import at
 
 ONNX, OPENVINO, WEBNN, NUMPY = "onnx", "openvino", "webnn", "numpy"
-TILES: Final[dict[str, Callable[..., Request]]] = {
-    ONNX: lambda *arguments: onnx_dialect.tile_13("float32", *arguments),
-    OPENVINO: lambda *arguments: openvino_dialect.tile_1("f32", *arguments),
-    WEBNN: lambda *arguments: webnn_dialect.tile("float32", *arguments),
-    NUMPY: lambda *arguments: numpy_dialect.tile("float32", *arguments),
-}
+TILES: Final = {ONNX: ONNX_TILE_13, OPENVINO: OPENVINO_TILE_1, WEBNN: WEBNN_TILE, NUMPY: NUMPY_TILE}
 
 # shape, repeats, and the output's shape by dialect; None: an error
 EDGES: Final[dict[str, tuple[list[int], Any, dict[str, list[int] | None]]]] = {
@@ -68,33 +66,34 @@ EDGES: Final[dict[str, tuple[list[int], Any, dict[str, list[int] | None]]]] = {
 @pytest.mark.parametrize("edge", EDGES)
 def test_an_edge_is_handled_as_the_specification_says(edge: str, dialect: str) -> None:
     shape, repeats, expected = EDGES[edge]
+    data_type = TILES[dialect].type_name("float32")
     if expected[dialect] is None:
         with pytest.raises(DialectError):
-            TILES[dialect](shape, repeats)
+            TILES[dialect].request(data_type, shape, repeats)
     else:
-        assert list(TILES[dialect](shape, repeats).output_shape) == expected[dialect]
+        assert list(TILES[dialect].request(data_type, shape, repeats).output_shape) == expected[dialect]
 
 
 @pytest.mark.parametrize(
-    ("tile", "arguments", "message"),
+    ("dialect", "arguments", "message"),
     [
-        (onnx_dialect.tile_13, ("float8e5m2", [2], [2]), "ONNX Tile-13: data type: float8e5m2 is not one of bfloat16"),
-        (onnx_dialect.tile_6, ("bfloat16", [2], [2]), "ONNX Tile-6: data type: bfloat16 is not one of bool,"),
-        (onnx_dialect.tile_13, ("int8", [2, 3], [2]), "repeats: has 1 values; the input has 2 dimensions"),
-        (onnx_dialect.tile_13, ("int8", [2], [-3]), r"repeats\[0\]: is -3; repeats must not contain negative"),
-        (onnx_dialect.tile_13, ("int8", [2], np.array([2], "i4")), "repeats: is of int32; int64 was expected"),
-        (onnx_dialect.tile_13, ("int8", [2], [2**63]), "overflows; an output size is at most 9223372036854775807"),
-        (openvino_dialect.tile_1, ("float32", [2], [2]), "OpenVINO Tile-1: data type: float32 is not one of bf16"),
-        (webnn_dialect.tile, ("float64", [2], [2]), "WebNN tile: data type: float64 is not one of float16"),
-        (webnn_dialect.tile, ("int8", [2], [0]), r"repetitions\[0\]: TypeError: is 0; it must be from 1 to 4294967295"),
-        (numpy_dialect.tile, ("int8", [2], [-1]), r"numpy.tile: reps\[0\]: is -1; negative values are not allowed"),
+        (ONNX_TILE_13, ("float8e5m2", [2], [2]), "ONNX Tile-13: data type: float8e5m2 is not one of bfloat16"),
+        (ONNX_TILE_6, ("bfloat16", [2], [2]), "ONNX Tile-6: data type: bfloat16 is not one of bool,"),
+        (ONNX_TILE_13, ("int8", [2, 3], [2]), "repeats: has 1 values; the input has 2 dimensions"),
+        (ONNX_TILE_13, ("int8", [2], [-3]), r"repeats\[0\]: is -3; repeats must not contain negative"),
+        (ONNX_TILE_13, ("int8", [2], np.array([2], "i4")), "repeats: is of int32; int64 was expected"),
+        (ONNX_TILE_13, ("int8", [2], [2**63]), "overflows; an output size is at most 9223372036854775807"),
+        (OPENVINO_TILE_1, ("float32", [2], [2]), "OpenVINO Tile-1: data type: float32 is not one of bf16"),
+        (WEBNN_TILE, ("float64", [2], [2]), "WebNN tile: data type: float64 is not one of float16"),
+        (WEBNN_TILE, ("int8", [2], [0]), r"repetitions\[0\]: TypeError: is 0; it must be from 1 to 4294967295"),
+        (NUMPY_TILE, ("int8", [2], [-1]), r"numpy.tile: reps\[0\]: is -1; negative values are not allowed"),
     ],
 )
 def test_an_error_is_told_in_the_dialect_s_own_terms(
-    tile: Callable[..., Request], arguments: tuple[Any, ...], message: str
+    dialect: Dialect, arguments: tuple[Any, ...], message: str
 ) -> None:
     with pytest.raises(DialectError, match=message) as error:
-        tile(*arguments)
+        dialect.request(*arguments)
     copy = pickle.loads(pickle.dumps(error.value))
     assert (copy.dialect, copy.field, str(copy)) == (error.value.dialect, error.value.field, str(error.value))
 
@@ -113,33 +112,33 @@ def test_an_error_is_told_in_the_dialect_s_own_terms(
 def test_tile_1_repeats_along_one_axis(tiles: Any, axis: Any, expected: tuple[int, ...] | None) -> None:
     if expected is None:
         with pytest.raises(DialectError):
-            onnx_dialect.tile_1("float32", [2, 3], tiles, axis)
+            ONNX_TILE_1.request("float32", [2, 3], tiles, axis)
     else:
-        assert onnx_dialect.tile_1("float32", [2, 3], tiles, axis).output_shape == expected
+        assert ONNX_TILE_1.request("float32", [2, 3], tiles, axis).output_shape == expected
         x = np.arange(6, dtype=np.float32).reshape(2, 3)
         repeats = [1, 1]
         repeats[int(np.asarray(axis).item())] = int(np.asarray(tiles).item())
-        np.testing.assert_array_equal(onnx.tile_1(x, tiles, axis), np.tile(x, repeats))
+        np.testing.assert_array_equal(tile_as(ONNX_TILE_1, x, tiles, axis), np.tile(x, repeats))
 
 
 def test_scalars_texts_and_arrays_of_any_strides_are_taken() -> None:
     base = np.arange(24, dtype=np.complex128).reshape(2, 3, 4)
     words = np.array([[["a", "bc"], ["naïve", "\0"]]])
     for array in (base, base[:, ::-1, ::2], base.T, base[:0], np.asfortranarray(base), words, words.astype(object)):
-        for tile in (onnx.tile_6, onnx.tile_13):
-            np.testing.assert_array_equal(tile(array, [2, 1, 2]), np.tile(array, (2, 1, 2)))
-    assert onnx.tile_13(np.float32(3), []).shape == ()
-    assert openvino.tile_1(np.int8(3), [2, 2]).tolist() == [[3, 3], [3, 3]]
-    assert webnn.tile(np.ones((2, 1), np.float32), [1, 3]).shape == (2, 3)
+        for dialect in (ONNX_TILE_6, ONNX_TILE_13):
+            np.testing.assert_array_equal(tile_as(dialect, array, [2, 1, 2]), np.tile(array, (2, 1, 2)))
+    assert tile_as(ONNX_TILE_13, np.float32(3), []).shape == ()
+    assert tile_as(OPENVINO_TILE_1, np.int8(3), [2, 2]).tolist() == [[3, 3], [3, 3]]
+    assert tile_as(WEBNN_TILE, np.ones((2, 1), np.float32), [1, 3]).shape == (2, 3)
 
 
 def test_types_that_a_dialect_has_not_are_refused() -> None:
     with pytest.raises(DialectError, match=r"longdouble|float\d+ is not one of"):
-        onnx.tile_13(np.ones(2, np.longdouble), [2])
+        tile_as(ONNX_TILE_13, np.ones(2, np.longdouble), [2])
     with pytest.raises(DialectError, match="complex64"):
-        openvino.tile_1(np.ones(2, np.complex64), [2])
+        tile_as(OPENVINO_TILE_1, np.ones(2, np.complex64), [2])
     with pytest.raises(DialectError, match="bool"):
-        webnn.tile(np.ones(2, bool), [2])
+        tile_as(WEBNN_TILE, np.ones(2, bool), [2])
 
 
 # In DirectML's terms
@@ -149,19 +148,19 @@ EIGHT, ONES = "{2,1,1,1,2,2,1,2}", "{1,1,1,1,1,1,1,1}"
 
 def test_each_type_has_a_carrier_or_none() -> None:
     without = {"string", "complex64", "complex128", "f4e2m1", "nf4", "u1", "u2", "u3", "u6"}
-    listed = onnx_dialect.TILE_13_TYPES | openvino_dialect.TILE_1_TYPES | webnn_dialect.TILE_TYPES
+    listed = ONNX_TILE_13.data_types | OPENVINO_TILE_1.data_types | WEBNN_TILE.data_types
     assert listed == set(CARRIERS) | without
 
 
 @pytest.mark.parametrize(
     ("request_", "line"),
     [
-        (onnx_dialect.tile_13("bool", [2, 3], [1, 2]), "UINT8 {2,3} x {1,2} -> {2,6}"),
-        (onnx_dialect.tile_13("bfloat16", [2, 3], [1, 2]), "UINT16 {2,3} x {1,2} -> {2,6}"),
-        (onnx_dialect.tile_13("int64", [2, 3], [1, 2]), "INT64 {2,3} x {1,2} -> {2,6}"),
-        (webnn_dialect.tile("float32", [], []), "FLOAT32 {1} x {1} -> {1}"),
-        (onnx_dialect.tile_13("int8", [2, 1, 1, 1, 2, 2, 1, 2], [1] * 8), f"INT8 {EIGHT} x {ONES} -> {EIGHT}"),
-        (onnx_dialect.tile_13("int8", [1, 2, 1, 3, 1, 2, 1, 1, 2, 3], [2, 1, 3, 1, 1, 2, 1, 1, 2, 1]), None),
+        (ONNX_TILE_13.request("bool", [2, 3], [1, 2]), "UINT8 {2,3} x {1,2} -> {2,6}"),
+        (ONNX_TILE_13.request("bfloat16", [2, 3], [1, 2]), "UINT16 {2,3} x {1,2} -> {2,6}"),
+        (ONNX_TILE_13.request("int64", [2, 3], [1, 2]), "INT64 {2,3} x {1,2} -> {2,6}"),
+        (WEBNN_TILE.request("float32", [], []), "FLOAT32 {1} x {1} -> {1}"),
+        (ONNX_TILE_13.request("int8", [2, 1, 1, 1, 2, 2, 1, 2], [1] * 8), f"INT8 {EIGHT} x {ONES} -> {EIGHT}"),
+        (ONNX_TILE_13.request("int8", [1, 2, 1, 3, 1, 2, 1, 1, 2, 3], [2, 1, 3, 1, 1, 2, 1, 1, 2, 1]), None),
     ],
     ids=["bool", "bfloat16", "int64", "a scalar", "8 dimensions stay", "10 are merged"],
 )
@@ -172,7 +171,7 @@ def test_a_request_becomes_the_descriptor_that_tiles_the_same_bits(request_: Req
 
 
 def test_a_float64_is_described_and_refused_with_advice() -> None:
-    findings = check(directml.tile_desc(onnx_dialect.tile_13("float64", [2], [2])))
+    findings = check(directml.tile_desc(ONNX_TILE_13.request("float64", [2], [2])))
     assert {(finding.rule, finding.suggestion) for finding in findings} == {
         (
             "DML-TILE-DataType",
@@ -194,15 +193,15 @@ RULE_CASES: Final = [
 
 @pytest.mark.parametrize(("rule", "refused", "accepted", "path"), RULE_CASES)
 def test_a_rule_refuses_and_accepts(rule: str, refused: Any, accepted: Any, path: str) -> None:
-    request = onnx_dialect.tile_13(*refused)
+    request = ONNX_TILE_13.request(*refused)
     (finding,) = RULES[rule].findings(request, at("6_4"))
     assert finding.path == path
     assert finding in directml.findings(request)
     with pytest.raises(DmlError, match=rule) as error:
         directml.tile_desc(request)
     assert error.value.hresult is None
-    assert not directml.findings(onnx_dialect.tile_13(*accepted))
-    directml.tile_desc(onnx_dialect.tile_13(*accepted))
+    assert not directml.findings(ONNX_TILE_13.request(*accepted))
+    directml.tile_desc(ONNX_TILE_13.request(*accepted))
 
 
 def test_each_rule_of_dialects_has_its_cases() -> None:
@@ -234,14 +233,13 @@ Case = dict[str, Any]
 
 DATA: Final = Path(__file__).parent / "data" / "cases"
 
-DIALECTS: Final[dict[str, Callable[..., Request]]] = {
-    "numpy": numpy_dialect.tile,
-    "onnx-6": onnx_dialect.tile_6,
-    "onnx-13": onnx_dialect.tile_13,
-    "openvino-1": openvino_dialect.tile_1,
-    "webnn": webnn_dialect.tile,
+DIALECTS: Final = {
+    "numpy": NUMPY_TILE,
+    "onnx-6": ONNX_TILE_6,
+    "onnx-13": ONNX_TILE_13,
+    "openvino-1": OPENVINO_TILE_1,
+    "webnn": WEBNN_TILE,
 }
-OPENVINO_NAMES: Final = {"float32": "f32", "int16": "i16"}
 
 COUNTS: Final = {
     # the cases of each file that are run here
@@ -295,13 +293,14 @@ def array_of(values: Any, shape: list[int], dtype: np.dtype[Any]) -> NDArray[Any
 
 @pytest.mark.parametrize("case", RUN, ids=lambda case: case["id"])
 def test_a_case_agrees(case: Case) -> None:
-    name = OPENVINO_NAMES[case["dtype"]] if case["dialect"] == "openvino-1" else case["dtype"]
+    dialect = DIALECTS[case["dialect"]]
+    name = dialect.type_name(case["dtype"])
     shape, repeats, expected = case["input_shape"], repeats_of(case), case["expect"]
     if "error" in expected:
         with pytest.raises(DialectError):
-            DIALECTS[case["dialect"]](name, shape, repeats)
+            dialect.request(name, shape, repeats)
         return
-    request = DIALECTS[case["dialect"]](name, shape, repeats)
+    request = dialect.request(name, shape, repeats)
     if "shape" in expected:
         assert request.output_shape == tuple(expected["shape"])
     dtype = np.dtype("uint16" if name == "bfloat16" else case["dtype"])
@@ -327,8 +326,7 @@ def test_the_files_have_as_many_cases_as_they_should() -> None:
 def test_the_types_are_those_of_onnx_s_schemas() -> None:
     names = {"float": "float32", "double": "float64"}
     schemas = json.loads((DATA / "onnx_schemas.facts.json").read_text())["schemas"]
-    types = {1: onnx_dialect.TILE_1_TYPES, 6: onnx_dialect.TILE_6_TYPES, 13: onnx_dialect.TILE_13_TYPES}
     for schema in schemas:
         listed = [kind.removeprefix("tensor(").removesuffix(")") for kind in schema["types"]["T"]]
-        assert types[schema["since_version"]] == {names.get(kind, kind) for kind in listed}
-    assert {schema["since_version"] for schema in schemas} == types.keys() == onnx_dialect.TILES.keys()
+        assert ONNX_TILES[schema["since_version"]].data_types == {names.get(kind, kind) for kind in listed}
+    assert {schema["since_version"] for schema in schemas} == ONNX_TILES.keys()

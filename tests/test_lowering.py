@@ -15,8 +15,7 @@ from rich.console import Console
 
 from dml_tile.checks.lowerings import LoweringResult, lower_part
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc, described
-from dml_tile.dialects import numpy as numpy_dialect
-from dml_tile.dialects import onnx, openvino
+from dml_tile.dialects.tiles import NUMPY_TILE, ONNX_TILE_13, OPENVINO_TILE_1
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import Target
 from dml_tile.emit.lowering import lowering_model, lowering_source
@@ -224,7 +223,7 @@ def test_a_chain_has_as_many_steps_as_are_allowed(
 
 
 def test_a_request_has_as_many_steps_as_are_allowed_and_at_least_one() -> None:
-    request = onnx.tile_13("float32", [2] * 5, [2] * 5)
+    request = ONNX_TILE_13.request("float32", [2] * 5, [2] * 5)
     assert len(lower_request(request, "1_0", max_steps=2).steps) == 2
     with pytest.raises(DmlError, match="DML-LOWER-steps"):
         lower_request(request, "1_0", max_steps=1)
@@ -254,7 +253,7 @@ def test_the_stride_of_a_single_element_does_not_count() -> None:
 
 
 def test_two_scratch_buffers_are_enough() -> None:
-    lowering = lower_request(onnx.tile_13("bool", [2] * 12, [2] * 12), "1_0")
+    lowering = lower_request(ONNX_TILE_13.request("bool", [2] * 12, [2] * 12), "1_0")
     places = [(step.reads, step.writes) for step in lowering.steps]
     assert places == [("input", 0), (0, 1), (1, 0), (0, "output")]
     written = [described(step.desc)[1].total_tensor_size_in_bytes for step in lowering.steps]
@@ -320,17 +319,18 @@ def test_each_rule_of_lowering_has_its_cases() -> None:
 # Requests
 
 REQUESTS: Final = {
-    "bool": (onnx.tile_13("bool", [2, 4], [2, 1]), "6_4", ["UINT8 {2,4} x {2,1} -> {4,4}"]),
-    "bool without bytes": (onnx.tile_13("bool", [2, 4], [2, 1]), "1_0", ["FLOAT32 {1,1,1,2} x {1,1,1,2} -> {1,1,1,4}"]),
-    "bfloat16": (openvino.tile_1("bf16", [3], [2]), "1_0", ["FLOAT16 {1,1,1,3} x {1,1,1,2} -> {1,1,1,6}"]),
-    "complex64": (onnx.tile_13("complex64", [3], [2]), "4_1", ["UINT64 {3} x {2} -> {6}"]),
-    "complex128": (onnx.tile_13("complex128", [3], [2]), "4_1", ["UINT64 {6} x {2} -> {12}"]),
-    "a scalar": (numpy_dialect.tile("float32", [], []), "3_1", ["FLOAT32 {1} x {1} -> {1}"]),
+    "bool": (ONNX_TILE_13.request("bool", [2, 4], [2, 1]), "6_4", ["UINT8 {2,4} x {2,1} -> {4,4}"]),
+    "bool without bytes": (
+        ONNX_TILE_13.request("bool", [2, 4], [2, 1]), "1_0", ["FLOAT32 {1,1,1,2} x {1,1,1,2} -> {1,1,1,4}"]),
+    "bfloat16": (OPENVINO_TILE_1.request("bf16", [3], [2]), "1_0", ["FLOAT16 {1,1,1,3} x {1,1,1,2} -> {1,1,1,6}"]),
+    "complex64": (ONNX_TILE_13.request("complex64", [3], [2]), "4_1", ["UINT64 {3} x {2} -> {6}"]),
+    "complex128": (ONNX_TILE_13.request("complex128", [3], [2]), "4_1", ["UINT64 {6} x {2} -> {12}"]),
+    "a scalar": (NUMPY_TILE.request("float32", [], []), "3_1", ["FLOAT32 {1} x {1} -> {1}"]),
     "more than 8 dimensions": (
-        onnx.tile_13("int8", [2] * 9, [1] * 8 + [2]), "3_1",
+        ONNX_TILE_13.request("int8", [2] * 9, [1] * 8 + [2]), "3_1",
         ["INT8 {256,2} x {1,2} -> {256,4}"]),
     "more than 8 repeats": (
-        onnx.tile_13("int8", [2] * 9, [2] * 9), "3_1",
+        ONNX_TILE_13.request("int8", [2] * 9, [2] * 9), "3_1",
         ["INT8 {256,2} x {1,2} -> {256,4}", "INT8 {2,2,2,2,2,2,2,8} x {2,2,2,2,2,2,2,2} -> {4,4,4,4,4,4,4,16}"],
     ),
 }  # fmt: skip
@@ -352,12 +352,12 @@ def test_a_request_is_lowered(request_: Any, target: str, steps: list[str]) -> N
 @pytest.mark.parametrize(
     ("request_", "rule"),
     [
-        (onnx.tile_13("string", [2], [2]), "DML-DIALECT-data-type"),
-        (openvino.tile_1("u1", [2], [2]), "DML-DIALECT-data-type"),
-        (openvino.tile_1("i4", [2], [2]), "DML-TILE-DataType"),
-        (onnx.tile_13("float32", [0], [2]), "DML-DIALECT-empty"),
-        (onnx.tile_13("complex64", [2], [2**31]), "DML-LOWER-limits"),
-        (onnx.tile_13("bool", [3], [2]), "DML-LOWER-elements"),
+        (ONNX_TILE_13.request("string", [2], [2]), "DML-DIALECT-data-type"),
+        (OPENVINO_TILE_1.request("u1", [2], [2]), "DML-DIALECT-data-type"),
+        (OPENVINO_TILE_1.request("i4", [2], [2]), "DML-TILE-DataType"),
+        (ONNX_TILE_13.request("float32", [0], [2]), "DML-DIALECT-empty"),
+        (ONNX_TILE_13.request("complex64", [2], [2**31]), "DML-LOWER-limits"),
+        (ONNX_TILE_13.request("bool", [3], [2]), "DML-LOWER-elements"),
     ],
 )
 def test_a_request_that_cannot_be_lowered_is_reported(request_: Any, rule: str) -> None:
@@ -367,7 +367,7 @@ def test_a_request_that_cannot_be_lowered_is_reported(request_: Any, rule: str) 
 
 
 def test_a_request_that_a_descriptor_can_hold_is_lowered_as_that() -> None:
-    request = onnx.tile_13("int64", [2, 1, 3], [1, 2, 2])
+    request = ONNX_TILE_13.request("int64", [2, 1, 3], [1, 2, 2])
     for target in ("1_0", "3_1", "4_1"):
         desc = row("INT64", [2, 1, 3], [1, 2, 2])
         assert lower_request(request, target).steps == lower(desc, target).steps
@@ -423,7 +423,7 @@ def test_each_step_has_its_column_and_a_request_stands_before_them() -> None:
     rows = shown(lowering_table(lower(LONGEST, "2_1")))
     assert ["reads", "input", "input", "scratch1", "scratch2"] in rows
     assert ["writes", "output", "scratch1", "scratch2", "output"] in rows
-    table = lowering_table(lower_request(onnx.tile_13("complex64", [3], [2]), "4_1"))
+    table = lowering_table(lower_request(ONNX_TILE_13.request("complex64", [3], [2]), "4_1"))
     assert ["DataType", "complex64", "UINT64"] in shown(table)
     assert fields_of("InputTensor", table) == {"Sizes": ["{3}", "{3}"], "TotalTensorSizeInBytes": ["", "24"]}
 
@@ -441,7 +441,7 @@ def test_the_cost_names_scratch_memory_only_where_there_is_some() -> None:
 def test_the_model_prints_padding_and_the_steps_type(run: Callable[..., str]) -> None:
     desc = strided("INT16", [2, 1], [3, 1], [1, 2], [4, 1])
     assert run(lowering_model(lower(desc, "1_0")), target="1_0") == "Resource 'output': 0, 0, 0, 0, 3, 3\n"
-    model = lowering_model(lower_request(onnx.tile_13("complex64", [2], [2]), "4_1"))
+    model = lowering_model(lower_request(ONNX_TILE_13.request("complex64", [2], [2]), "4_1"))
     assert run(model, target="4_1") == "Resource 'output': 0, 1, 0, 1\n"
 
 
@@ -471,7 +471,7 @@ def test_cpp_builds_each_step_and_says_which_buffers_it_reads_and_writes() -> No
 
 
 def test_a_scratch_buffer_has_room_for_each_step_that_writes_it() -> None:
-    lowering = lower_request(onnx.tile_13("float32", [2] * 12, [2] * 12), "2_1")
+    lowering = lower_request(ONNX_TILE_13.request("float32", [2] * 12, [2] * 12), "2_1")
     text = "".join(lowering_source("cpp", [LoweringResult("a.onnx", "t", Target.parse("2_1"), lowering)]))
     assert "// scratch1 has 4194304 bytes:\n" in text
     written = re.findall(r"writes (\d+) bytes at offset 0 of (\w+)", text)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dml_tile.dialects import onnx, openvino
 from dml_tile.dialects.request import Dialect, Request
+from dml_tile.dialects.tiles import ONNX_TILE_1, ONNX_TILE_6
+from dml_tile.dialects.tiles import ONNX_TILE_13 as ONNX
+from dml_tile.dialects.tiles import OPENVINO_TILE_1 as OPENVINO
 from dml_tile.readers.model_tile import TileNode, tile_node
-
-ONNX, OPENVINO = onnx.TILE_13, openvino.TILE_1
 
 
 def node(shape: Any, *arguments: Any, dialect: Dialect = ONNX, data_type: str | None = "float32") -> TileNode:
@@ -44,7 +44,7 @@ def test_a_tile_is_one_line_with_question_marks_for_unknown_parts(made: TileNode
         (node(None, None), ("InputTensor.DimensionCount", "Repeats")),
         (node([2], [2], data_type=None), ("InputTensor.DataType",)),
         (node([None], [1, 2], dialect=OPENVINO, data_type="f32"), ("InputTensor.Sizes[1]",)),
-        (node([3], None, 0.0, dialect=onnx.TILE_1), ("Repeats",)),
+        (node([3], None, 0.0, dialect=ONNX_TILE_1), ("Repeats",)),
     ],
 )
 def test_parts_that_are_known_at_run_time_only_are_named(made: TileNode, unknown: tuple[str, ...]) -> None:
@@ -66,7 +66,7 @@ def partly(*repeats: int | None) -> Any:
         (node([2, 3], partly(4, None), dialect=OPENVINO, data_type="f32"), (4, None), ("Repeats[1]",)),
         (node([2, 3, 4], partly(None, 4), dialect=OPENVINO, data_type="f32"), (1, None, 4), ("Repeats[1]",)),
         (node([2], partly(5, None), dialect=OPENVINO, data_type="f32"), (5, None), ("Repeats[1]",)),
-        (node([3], np.ma.masked_array(0, True), 0, dialect=onnx.TILE_1), None, ("Repeats",)),
+        (node([3], np.ma.masked_array(0, True), 0, dialect=ONNX_TILE_1), None, ("Repeats",)),
     ],
 )
 def test_repeats_may_be_known_singly(made: TileNode, repeats: Any, unknown: tuple[str, ...]) -> None:
@@ -109,7 +109,7 @@ def test_the_number_of_repeats_is_the_rank_where_there_is_one_for_each_dimension
 def test_shapes_are_promoted_as_the_dialect_says() -> None:
     promoted = node(["n", 3], [5, 1, 2], dialect=OPENVINO, data_type="f32")
     assert (promoted.shape, promoted.repeats) == ((1, "n", 3), (5, 1, 2))
-    assert node([3, 4], 2, 1, dialect=onnx.TILE_1).repeats == (1, 2)
+    assert node([3, 4], 2, 1, dialect=ONNX_TILE_1).repeats == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_shapes_are_promoted_as_the_dialect_says() -> None:
     [
         (node([2, 3], [1]), "repeats: has 1 values; the input has 2 dimensions, and as many repeats"),
         (node(["n", 3], [1, -1]), "repeats[1]: is -1; repeats must not contain negative values"),
-        (node(["n"], None, dialect=onnx.TILE_6, data_type="bfloat16"), "data type: bfloat16 is not one of"),
+        (node(["n"], None, dialect=ONNX_TILE_6, data_type="bfloat16"), "data type: bfloat16 is not one of"),
         (node([2], [1.5]), "repeats: is of float64; int64 was expected"),
     ],
 )

@@ -23,10 +23,10 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 from dml_tile import Device
-from dml_tile.arrays.onnx import onnx_type
+from dml_tile.arrays.dialects import onnx_type
 from dml_tile.descriptors.tile import described
 from dml_tile.dialects.directml import tile_desc
-from dml_tile.dialects.onnx import tile_of_opset
+from dml_tile.dialects.tiles import onnx_tile
 from dml_tile.simulation.target import simulate
 
 MODELS: Final = Path(__file__).parent / "data" / "models"
@@ -38,7 +38,7 @@ class Tile(OpRun):
     op_domain = ""
 
     def _run(self, x: NDArray[Any], *others: NDArray[Any]) -> tuple[NDArray[Any]]:
-        request = tile_of_opset(self.run_params["opsets"][""]).request(onnx_type(x), x.shape, *others)
+        request = onnx_tile(self.run_params["opsets"][""]).request(onnx_type(x), x.shape, *others)
         desc = tile_desc(request)
         source, output = (np.zeros(buffer.total_tensor_size_in_bytes, np.uint8) for buffer in described(desc))
         source[: x.nbytes] = np.ascontiguousarray(x).reshape(-1).view(np.uint8)

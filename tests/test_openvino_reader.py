@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from dml_tile.dialects.openvino import TILE_1, TILE_1_TYPES
+from dml_tile.dialects.tiles import OPENVINO_TILE_1 as DIALECT
 from dml_tile.errors import InputError
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from tests.helpers.ir_models import (
@@ -32,8 +32,6 @@ from tests.helpers.ir_models import (
 # isort: split
 from dml_tile.readers import openvino as openvino_reader
 from dml_tile.readers.openvino import MAX_POINTER_LENGTH, read_nodes
-
-DIALECT = TILE_1
 
 
 def read(path: Path, **input_shapes: tuple[int, ...]) -> list[TileNode]:
@@ -73,7 +71,7 @@ def test_a_tensorflow_saved_model_is_read_with_its_folder(tmp_path: Path) -> Non
         read(saved / "other.pb")
 
 
-@pytest.mark.parametrize("data_type", [*sorted(TILE_1_TYPES), "dynamic"])
+@pytest.mark.parametrize("data_type", [*sorted(DIALECT.data_types), "dynamic"])
 def test_each_type_has_openvino_s_name(tmp_path: Path, data_type: str) -> None:
     known = None if data_type == "dynamic" else data_type
     assert read(tile_ir(tmp_path / "m.xml", data_type=data_type))[0].data_type == known

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dml_tile.bindings.memory import SupportsDLPack, as_array, require_array, share_memory
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.dialects import numpy as dialect
+from dml_tile.dialects.tiles import NUMPY_TILE
 from dml_tile.directml.dtypes import ARRAY_TYPES, require_native
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.execution.executor import require_executable
@@ -87,7 +87,7 @@ def _prepare(
     data_type = ARRAY_TYPES.get(dtype.name)
     if data_type is None:
         raise TypeError(f"DirectML has no tensor data type for {dtype}")
-    request = dialect.tile(dtype.name, shape, repeats)
+    request = NUMPY_TILE.request(dtype.name, shape, repeats)
     desc = TileOperatorDesc.from_input(
         data_type=data_type, sizes=request.shape or (1,), repeats=request.repeats or (1,)
     )

@@ -9,8 +9,8 @@ from typing import Final
 from dml_tile.back_ends.chromium import from_chromium
 from dml_tile.back_ends.onnxruntime import from_onnxruntime
 from dml_tile.back_ends.rules import BackEndResult, Outcome
-from dml_tile.dialects import onnx
 from dml_tile.dialects.request import Dialect, Request
+from dml_tile.dialects.tiles import ONNX_TILE_6, ONNX_TILE_13
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import require_instance
@@ -60,7 +60,7 @@ _ALL: Final = (
         from_onnxruntime,
         FeatureLevel.DML_FEATURE_LEVEL_5_0,
         advice="take onnxruntime-directml-VERSION as the target: its wheel brings a DirectML of its own",
-        dialects=(onnx.TILE_6, onnx.TILE_13),
+        dialects=(ONNX_TILE_6, ONNX_TILE_13),
         folds_constants=True,
     ),
     BackEnd(

@@ -16,7 +16,6 @@ from typing import Final
 
 from dml_tile.checks.result import Result, results, ruled_out
 from dml_tile.descriptors.graph import GraphDesc
-from dml_tile.dialects.request import Specification
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
@@ -111,7 +110,7 @@ def with_back_end(result: Result, part: JsonDescriptor | TileNode) -> Result:
 
     The levels at which that happens are below those at which onnxruntime makes a device.
     """
-    if result.via or not isinstance(part, TileNode) or part.dialect.specification is not Specification.ONNX:
+    if result.via or not isinstance(part, TileNode) or part.dialect.specification != "ONNX":
         return result
     if not result.findings or any(finding.rule != _RANK for finding in result.findings):
         return result

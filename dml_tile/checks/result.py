@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from dml_tile.back_ends.rules import tile_reaches_directml
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
-from dml_tile.dialects.rules import SPECIFICATION_RULES
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.dxdispatch.rules import part_findings
@@ -200,7 +199,7 @@ def ruled_out(node: TileNode) -> tuple[Finding, ...]:
     """Return the finding on a model's tile that its own specification rules out, if it does."""
     if not node.error:
         return ()
-    rule = SPECIFICATION_RULES[node.dialect.specification]
+    rule = directml.SPECIFICATION_RULES[node.dialect.specification]
     return tuple(rule.findings(f"{node.dialect}: {node.error}", DEFAULT_TARGET))
 
 

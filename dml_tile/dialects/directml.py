@@ -1,13 +1,137 @@
-"""Describes requests as DML_TILE_OPERATOR_DESC."""
+"""Describes requests as DML_TILE_OPERATOR_DESC, with rules for those that no descriptor can express."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import partial
+from operator import mul
+from typing import Final
+
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.dialects.request import Request
-from dml_tile.dialects.rules import DIALECT_RULES, expressed
-from dml_tile.directml.targets import DEFAULT_TARGET
+from dml_tile.dialects.request import Request, Specification
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
+from dml_tile.directml.pages import BUFFER_PAGE, ONNX_PAGE, OPENVINO_PAGE, TILE_PAGE
+from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.errors import DmlError
-from dml_tile.findings import Finding, found_by
+from dml_tile.findings import Basis, Finding, Rule, Severity, Violation, found_by, rule
+
+__all__ = ["findings", "tile_desc"]
+
+_ADVICE: Final = {
+    "complex64": "tile the same bits as UINT64",
+    "complex128": "tile the same bits as UINT64, with a last dimension of 2",
+}
+
+
+def merged(shape: Sequence[int], repeats: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the same tile in the fewest dimensions.
+
+    A dimension is merged into the next inner one if that is not repeated, or if its own size is 1.
+    """
+    joined: list[tuple[int, int]] = []
+    for size, repeat in zip(reversed(shape), reversed(repeats), strict=True):
+        if joined and (joined[-1][1] == 1 or size == 1):
+            inner_size, inner_repeat = joined.pop()
+            joined.append((inner_size * size, inner_repeat * repeat))
+        else:
+            joined.append((size, repeat))
+    return tuple(size for size, _ in reversed(joined)), tuple(repeat for _, repeat in reversed(joined))
+
+
+def expressed(request: Request) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return shape and repeats as a descriptor has them: a scalar gets one dimension; more than 8 are merged."""
+    if len(request.shape) > DML_TENSOR_DIMENSION_COUNT_MAX1:
+        return merged(request.shape, request.repeats)
+    return request.shape or (1,), request.repeats or (1,)
+
+
+_dialect_rule = partial(rule, basis=Basis.DOCUMENTED, hresult=None, severity=Severity.ERROR)
+"""Makes a rule of what no descriptor expresses; DirectML is not called, so it returns no HRESULT."""
+
+
+@_dialect_rule(
+    "DML-DIALECT-data-type",
+    url=BUFFER_PAGE,
+    says="A DirectML data type can carry the bits of an element.",
+)
+def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation]:
+    if request.carrier is None:
+        message = f"no DirectML data type can carry {request.data_type}, which {request.dialect} accepts"
+        yield Violation("InputTensor.DataType", message, _ADVICE.get(request.data_type))
+
+
+@_dialect_rule(
+    "DML-DIALECT-empty",
+    url=TILE_PAGE,
+    says="Every size and every repeat is larger than 0: DirectML has no empty tensors.",
+)
+def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
+    for field, values in (("InputTensor.Sizes", request.shape), ("Repeats", request.repeats)):
+        for i, value in enumerate(values):
+            if value == 0:
+                yield Violation(
+                    f"{field}[{i}]",
+                    f"is 0, which {request.dialect} accepts; DirectML cannot express it",
+                    "dispatch nothing: the result is empty",
+                )
+
+
+@_dialect_rule(
+    "DML-DIALECT-rank",
+    url=BUFFER_PAGE,
+    says="The tile has at most 8 dimensions after all that can be merged are merged.",
+)
+def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Violation]:
+    shape, _ = expressed(request)
+    if len(shape) > DML_TENSOR_DIMENSION_COUNT_MAX1:
+        yield Violation(
+            "InputTensor.DimensionCount",
+            f"{len(request.shape)} dimensions merge into {len(shape)}; a descriptor has at most "
+            f"{DML_TENSOR_DIMENSION_COUNT_MAX1}",
+            "tile in two steps",
+        )
+
+
+@_dialect_rule(
+    "DML-DIALECT-size",
+    url=BUFFER_PAGE,
+    says="Every size of the input and of the output, and every repeat, fits a UINT.",
+)
+def sizes_fit(request: Request, target: Target) -> Iterator[Violation]:
+    shape, repeats = expressed(request)
+    for i, (size, repeat, product) in enumerate(zip(shape, repeats, map(mul, shape, repeats), strict=True)):
+        if product > UINT_MAX:
+            yield Violation(
+                f"OutputTensor.Sizes[{i}]",
+                f"{size} * {repeat} = {product} does not fit a UINT, which is at most {UINT_MAX}",
+            )
+
+
+def _specification_rule(specification: Specification, url: str) -> Rule[str]:
+    @_dialect_rule(
+        f"DML-DIALECT-{specification}",
+        url=url,
+        says=f"The tile must be one that {specification}'s specification allows.",
+    )
+    def specification_accepts_the_tile(error: str, target: Target) -> Iterator[Violation]:
+        if error:
+            yield Violation("", error)
+
+    return specification_accepts_the_tile
+
+
+SPECIFICATION_RULES: Final[dict[Specification, Rule[str]]] = {
+    "ONNX": _specification_rule("ONNX", ONNX_PAGE),
+    "OpenVINO": _specification_rule("OpenVINO", OPENVINO_PAGE),
+}
+"""Rules for the tiles in model files. The subject is the specification's error; the empty string means none."""
+
+DIALECT_RULES: Final[tuple[Rule[Request], ...]] = (
+    elements_can_be_held,
+    tile_is_not_empty,
+    dimensions_are_few_enough,
+    sizes_fit,
+)
 
 
 def findings(request: Request) -> tuple[Finding, ...]:

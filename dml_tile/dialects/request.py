@@ -1,8 +1,7 @@
 """A tile in the terms of a specification, before it becomes a descriptor.
 
-Specification    who defines a tile operator
-Dialect          one version of a specification's operator: its data types, its arguments, its function
-Request          a tile that a dialect accepts, with shape and repeats promoted to one length
+Dialect    one version of a specification's operator: its data types, its arguments, its function
+Request    a tile that a dialect accepts, with shape and repeats promoted to one length
 
 The functions below them check and promote arguments; the dialects are made of them.
 """
@@ -11,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from operator import index, mul
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
@@ -27,39 +25,53 @@ INT64_MAX: Final = 2**63 - 1
 Integers: TypeAlias = "Sequence[int] | NDArray[Any]"
 """A sequence of Python integers, or an array; the dtype of an array is checked."""
 
+Specification: TypeAlias = Literal["ONNX", "OpenVINO", "WebNN", "NumPy"]
+"""A specification that defines a tile operator, as rule ids and messages name it."""
+
+ShapeAndRepeats: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+"""An input's sizes and its repeats, as many of either."""
+
 _Size = TypeVar("_Size")
-
-
-class Specification(Enum):
-    """A specification that defines a tile operator; its value is its name in rule ids and messages."""
-
-    ONNX = "ONNX"
-    OPENVINO = "OpenVINO"
-    WEBNN = "WebNN"
-    NUMPY = "NumPy"
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One version of a specification's tile operator.
 
-    ``data_types`` are the names of those that it takes, None for any. ``request`` is the function that checks and
-    promotes a tile: it takes a data type, a shape and then the ``arguments``, and raises DialectError.
+    ``data_types`` are the names of those that it takes, empty for any. ``normalise`` checks a shape and the
+    ``arguments``, and returns shape and repeats at one length; it raises DialectError.
     """
 
     name: str
     """As messages give it: ``ONNX Tile-13``."""
     specification: Specification = field(repr=False)
-    data_types: frozenset[str] | None = field(repr=False)
-    request: Callable[..., Request] = field(repr=False)
+    data_types: frozenset[str] = field(repr=False)
+    normalise: Callable[..., ShapeAndRepeats] = field(repr=False)
     arguments: tuple[str, ...] = field(default=("repeats",), repr=False)
     one_repeat_a_dimension: bool = field(default=False, repr=False)
     """True if there are as many repeats as input dimensions, so that either count gives the other."""
     type_names: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """Its names of data types by ONNX's, where they differ."""
+    largest_size: int = field(default=INT64_MAX, repr=False)
+    """The largest size of an output."""
 
     def __str__(self) -> str:
         return self.name
+
+    def request(self, data_type: str, shape: Sequence[int], *arguments: Any) -> Request:
+        """Return the request of a tile: a data type by the dialect's name, a shape, and the dialect's ``arguments``.
+
+        Raises DialectError where the specification rejects the tile: for a data type that it does not list, arguments
+        of another type, rank or length, values out of range, and an output size that exceeds the largest.
+        """
+        if self.data_types and data_type not in self.data_types:
+            raise self.error("data type", f"{data_type} is not one of {', '.join(sorted(self.data_types))}")
+        request = Request(self, data_type, *self.normalise(self, shape, *arguments))
+        for i, (size, repeat) in enumerate(zip(request.shape, request.repeats, strict=True)):
+            if size * repeat > self.largest_size:
+                product = f"{size} * {repeat} = {size * repeat}"
+                raise self.error(f"repeats[{i}]", f"{product} overflows; an output size is at most {self.largest_size}")
+        return request
 
     def type_name(self, onnx_name: str) -> str:
         """Return the dialect's name of a data type, by ONNX's."""
@@ -109,12 +121,6 @@ class Request:
         return CARRIERS.get(self.data_type)
 
 
-def require_data_type(dialect: Dialect, data_type: str) -> None:
-    """Raise DialectError for a data type that the dialect does not take."""
-    if dialect.data_types is not None and data_type not in dialect.data_types:
-        raise dialect.error("data type", f"{data_type} is not one of {', '.join(sorted(dialect.data_types))}")
-
-
 def shape_of(dialect: Dialect, shape: Sequence[int]) -> tuple[int, ...]:
     """Return the input's shape. Raises DialectError for a size that is negative or exceeds an int64."""
     sizes = tuple(map(index, shape))
@@ -155,12 +161,3 @@ def promoted(shape: Sequence[_Size], repeats: Sequence[int]) -> tuple[tuple[_Siz
     """Return shape and repeats at the same length: the shorter gets leading 1s."""
     rank = max(len(shape), len(repeats))
     return (1,) * (rank - len(shape)) + tuple(shape), (1,) * (rank - len(repeats)) + tuple(repeats)
-
-
-def require_fitting(request: Request, limit: int = INT64_MAX) -> Request:
-    """Return the request. Raises DialectError if a size of its output exceeds the limit."""
-    for i, (size, repeat, product) in enumerate(zip(request.shape, request.repeats, request.output_shape, strict=True)):
-        if product > limit:
-            message = f"{size} * {repeat} = {product} overflows; an output size is at most {limit}"
-            raise request.dialect.error(f"repeats[{i}]", message)
-    return request

@@ -18,8 +18,8 @@ import numpy as np
 from dml_tile.bindings.memory import POISON, BufferLike, byte_view, element_dtype, require_data_type
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
+from dml_tile.dialects.directml import dimensions_are_few_enough, elements_can_be_held, sizes_fit, tile_is_not_empty
 from dml_tile.dialects.request import Request
-from dml_tile.dialects.rules import dimensions_are_few_enough, elements_can_be_held, sizes_fit, tile_is_not_empty
 from dml_tile.directml.data_types import ELEMENT_SIZES, FLOATS, NAMED_SIZES, TensorDataType
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from dml_tile.directml.targets import Target, TargetLike

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dml_tile.descriptors.tile import array_text, tensor_text, tile_line
-from dml_tile.dialects import onnx, openvino
 from dml_tile.dialects.request import Dialect, Request, promoted
+from dml_tile.dialects.tiles import ONNX_TILES, OPENVINO_TILE_1
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.errors import DialectError
 from dml_tile.input_errors import unreadable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Dimension: TypeAlias = int | str | None
 """A size, or, where it is known at run time only, the name that the file gives it, or None."""
 
-DIALECTS: Final = {dialect.name: dialect for dialect in (*onnx.TILES.values(), openvino.TILE_1)}
+DIALECTS: Final = {dialect.name: dialect for dialect in (*ONNX_TILES.values(), OPENVINO_TILE_1)}
 """The dialects of model files, by name."""
 
 ONNXRUNTIME: Final = "onnxruntime"

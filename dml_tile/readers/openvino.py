@@ -29,8 +29,8 @@ except ImportError as error:
 from openvino.frontend import FrontEndManager
 from openvino.op import Constant
 
-from dml_tile.dialects.openvino import TILE_1
 from dml_tile.dialects.request import INT64_MAX
+from dml_tile.dialects.tiles import OPENVINO_TILE_1
 from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.input_errors import unreadable
@@ -201,7 +201,7 @@ def _tile_node(place: str, node: Any) -> TileNode:
     shape = node.get_input_partial_shape(0)
     found = tile_node(
         shortened_within(f"{place}{name}", MAX_POINTER_LENGTH),
-        TILE_1,
+        OPENVINO_TILE_1,
         None if data_type.is_dynamic() else data_type.get_type_name(),
         None if shape.rank.is_dynamic else [_dimension(size) for size in shape],
         [_values(node.input_value(1))],

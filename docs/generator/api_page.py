@@ -71,16 +71,11 @@ MODULES: Final = (
     "dml_tile.testing",
     "dml_tile.testing.strategies",
     "dml_tile.dialects",
-    "dml_tile.dialects.onnx",
-    "dml_tile.dialects.openvino",
-    "dml_tile.dialects.webnn",
-    "dml_tile.dialects.numpy",
+    "dml_tile.dialects.tiles",
     "dml_tile.dialects.directml",
     "dml_tile.back_ends",
     "dml_tile.arrays.numpy",
-    "dml_tile.arrays.onnx",
-    "dml_tile.arrays.openvino",
-    "dml_tile.arrays.webnn",
+    "dml_tile.arrays.dialects",
 )
 
 MADE_BY_OTHERS: Final = {

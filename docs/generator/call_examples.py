@@ -16,11 +16,12 @@ class Calls(NamedTuple):
 
 
 _DIALECTS: Final = """\
-from dml_tile.dialects import directml, onnx, openvino
+from dml_tile.dialects import directml
+from dml_tile.dialects.tiles import ONNX_TILE_13, OPENVINO_TILE_1
 """
 
 _BACK_ENDS: Final = """\
-from dml_tile.dialects import onnx
+from dml_tile.dialects.tiles import ONNX_TILE_13
 from dml_tile import check_via
 """
 
@@ -81,30 +82,35 @@ PREPARED: Final = {
 """The text before the examples of a family."""
 
 CALLS: Final = {
-    "DML-DIALECT-ONNX": Calls('onnx.tile_13("int8", [2, 3], [2])', 'onnx.tile_13("int8", [2, 3], [1, 2])'),
-    "DML-DIALECT-OpenVINO": Calls('openvino.tile_1("i8", [2, 3], [1.5])', 'openvino.tile_1("i8", [2, 3], [2])'),
+    "DML-DIALECT-ONNX": Calls(
+        'ONNX_TILE_13.request("int8", [2, 3], [2])', 'ONNX_TILE_13.request("int8", [2, 3], [1, 2])'
+    ),
+    "DML-DIALECT-OpenVINO": Calls(
+        'OPENVINO_TILE_1.request("i8", [2, 3], [1.5])', 'OPENVINO_TILE_1.request("i8", [2, 3], [2])'
+    ),
     "DML-DIALECT-data-type": Calls(
-        'directml.findings(onnx.tile_13("complex64", [2], [2]))', 'directml.findings(onnx.tile_13("uint64", [2], [2]))'
+        'directml.findings(ONNX_TILE_13.request("complex64", [2], [2]))',
+        'directml.findings(ONNX_TILE_13.request("uint64", [2], [2]))',
     ),
     "DML-DIALECT-empty": Calls(
-        'directml.findings(onnx.tile_13("int8", [2, 3], [1, 0]))',
-        'directml.findings(onnx.tile_13("int8", [2, 3], [1, 1]))',
+        'directml.findings(ONNX_TILE_13.request("int8", [2, 3], [1, 0]))',
+        'directml.findings(ONNX_TILE_13.request("int8", [2, 3], [1, 1]))',
     ),
     "DML-DIALECT-rank": Calls(
-        'directml.findings(onnx.tile_13("int8", [2] * 9, [2] * 9))',
-        'directml.findings(onnx.tile_13("int8", [2] * 9, [2] * 8 + [1]))',
+        'directml.findings(ONNX_TILE_13.request("int8", [2] * 9, [2] * 9))',
+        'directml.findings(ONNX_TILE_13.request("int8", [2] * 9, [2] * 8 + [1]))',
     ),
     "DML-DIALECT-size": Calls(
-        'directml.findings(onnx.tile_13("int8", [2], [2**31]))',
-        'directml.findings(onnx.tile_13("int8", [2], [2**31 - 1]))',
+        'directml.findings(ONNX_TILE_13.request("int8", [2], [2**31]))',
+        'directml.findings(ONNX_TILE_13.request("int8", [2], [2**31 - 1]))',
     ),
     "DML-VIA-refused": Calls(
-        'check_via(onnx.tile_13("float32", [2, 3], [1, 2]), "windows-11-21h2", "ort")',
-        'check_via(onnx.tile_13("float32", [2, 3], [1, 2]), "onnxruntime-directml-1.16.3", "ort")',
+        'check_via(ONNX_TILE_13.request("float32", [2, 3], [1, 2]), "windows-11-21h2", "ort")',
+        'check_via(ONNX_TILE_13.request("float32", [2, 3], [1, 2]), "onnxruntime-directml-1.16.3", "ort")',
     ),
     "DML-VIA-elsewhere": Calls(
-        'check_via(onnx.tile_13("string", [2], [2]), "6_4", "ort")',
-        'check_via(onnx.tile_13("bool", [2], [2]), "6_4", "ort")',
+        'check_via(ONNX_TILE_13.request("string", [2], [2]), "6_4", "ort")',
+        'check_via(ONNX_TILE_13.request("bool", [2], [2]), "6_4", "ort")',
     ),
     "DML-BINDING-missing": Calls(
         "table.bind_inputs([])\nrecorder.record_dispatch(plain, table)", "recorder.record_dispatch(plain, table)"

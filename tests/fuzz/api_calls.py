@@ -15,13 +15,13 @@ import atheris
 import numpy as np
 
 import dml_tile
-from dml_tile.dialects import onnx
+from dml_tile.dialects.tiles import ONNX_TILE_13
 from dml_tile.errors import DmlTileError
 
 _TILE: Final = dml_tile.TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2, 3], repeats=[1, 2])
 _INT64: Final = dml_tile.TileOperatorDesc.from_input(data_type="INT64", sizes=[2], repeats=[2], strides=[2])
 _BUFFER: Final = dml_tile.Buffer(64)
-_REQUEST: Final = onnx.TILES[13].request("float32", (2, 3), (2, 2))
+_REQUEST: Final = ONNX_TILE_13.request("float32", (2, 3), (2, 2))
 
 _FUNCTIONS: Final[list[Callable[..., object]]] = [
     function

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from dml_tile.arrays import onnx as onnx_arrays
-from dml_tile.arrays import openvino as openvino_arrays
-from dml_tile.dialects import openvino as openvino_dialect
+from dml_tile.arrays.dialects import tile_as
 from dml_tile.dialects.request import INT64_MAX
+from dml_tile.dialects.tiles import OPENVINO_TILE_1, onnx_tile
 from dml_tile.errors import DialectError
 from tests.helpers.packages import needed
 
@@ -126,19 +125,12 @@ def owned(array: Array, dtype: np.dtype[Any]) -> Array:
     return array.copy().view(dtype)
 
 
-ONNX_TILES: Final[dict[int, Callable[..., Array]]] = {
-    1: onnx_arrays.tile_1,
-    12: onnx_arrays.tile_6,
-    13: onnx_arrays.tile_13,
-}
-
-
 def run_ours_as_onnx(case: Case) -> Array:
-    return ONNX_TILES[case.version](*case.inputs)
+    return tile_as(onnx_tile(case.version), *case.inputs)
 
 
 def run_ours_as_openvino(case: Case) -> Array:
-    return openvino_arrays.tile_1(*case.inputs)
+    return tile_as(OPENVINO_TILE_1, *case.inputs)
 
 
 class Peer(NamedTuple):
@@ -367,7 +359,7 @@ def test_openvino_infers_the_shapes_that_the_dialect_does(shape: list[int], repe
     tile = ov.opset1.tile(ov.opset1.parameter(shape, ov.Type.f32), ov.opset1.constant(np.array(repeats, np.int64)))
     inferred = tile.get_output_partial_shape(0)
     try:
-        expected = openvino_dialect.tile_1("f32", shape, repeats).output_shape
+        expected = OPENVINO_TILE_1.request("f32", shape, repeats).output_shape
     except DialectError:
         assert inferred.is_dynamic
     else:

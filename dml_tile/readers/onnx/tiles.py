@@ -22,7 +22,7 @@ except ImportError as error:
 
 from onnx import ModelProto
 
-from dml_tile.dialects.onnx import tile_of_opset
+from dml_tile.dialects.tiles import onnx_tile
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import Dimension, KnownShapes, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
@@ -121,7 +121,7 @@ def _tile(found: Found, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iterator
     if kind.opset is None or kind.opset < 1:
         yield Problem(pointer, f"is a Tile; the model imports opset {kind.opset} of onnx's operators, which has none")
         return
-    dialect = tile_of_opset(kind.opset)
+    dialect = onnx_tile(kind.opset)
     expected = ("input", *dialect.arguments)
     value, *others = inputs or [Value()]
     shape = value.shape and tuple(place(size) if isinstance(size, str) else size for size in value.shape)

@@ -1,7 +1,4 @@
-"""ONNX Tile on NumPy arrays.
-
-Page: https://onnx.ai/onnx/operators/onnx__Tile.html
-"""
+"""Tiles NumPy arrays as ONNX, OpenVINO, WebNN and NumPy define it, whatever DirectML accepts."""
 
 from __future__ import annotations
 
@@ -10,37 +7,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dml_tile.dialects import onnx
-from dml_tile.dialects.request import Integers, Request
+from dml_tile.dialects.request import Dialect, Request
 from dml_tile.execution.mover import mover_of
 
 _STRINGS: Final = "SUT"
 _OBJECTS: Final = "O"
 
 
-def tile_13(x: ArrayLike, repeats: Integers) -> NDArray[Any]:
-    """Tile-13: ``repeats`` is a 1-D int64 with one value for each dimension of ``x``.
+def tile_as(dialect: Dialect, array: ArrayLike, *arguments: Any) -> NDArray[Any]:
+    """Tile an array as a dialect does, with the dialect's own arguments: ``tile_as(ONNX_TILE_13, x, repeats)``.
 
     Strings are arrays of str, bytes or objects, and NumPy tiles them; bfloat16 is ml_dtypes' dtype of that name. Raises
     DialectError where the specification rejects the tile.
     """
-    array = np.asarray(x)
-    return tiled(array, onnx.tile_13(onnx_type(array), array.shape, repeats))
-
-
-def tile_6(x: ArrayLike, repeats: Integers) -> NDArray[Any]:
-    """Tile-6: the same as Tile-13, without bfloat16."""
-    array = np.asarray(x)
-    return tiled(array, onnx.tile_6(onnx_type(array), array.shape, repeats))
-
-
-def tile_1(x: ArrayLike, tiles: float | NDArray[Any], axis: float | NDArray[Any]) -> NDArray[Any]:
-    """Tile-1: repeats ``x``, of a floating type, ``tiles`` times along ``axis``; both are single integral values.
-
-    Raises DialectError where the specification rejects the tile.
-    """
-    array = np.asarray(x)
-    return tiled(array, onnx.tile_1(onnx_type(array), array.shape, tiles, axis))
+    given = np.asarray(array)
+    return tiled(given, dialect.request(dialect.type_name(onnx_type(given)), given.shape, *arguments))
 
 
 def tiled(array: NDArray[Any], request: Request) -> NDArray[Any]:
