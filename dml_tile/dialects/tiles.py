@@ -97,26 +97,30 @@ _WEBNN_TYPES: Final = frozenset(
     {"float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8", "int4", "uint4"}
 )
 
-ONNX_TILE_1: Final = Dialect("ONNX Tile-1", "ONNX", _ONNX_1_TYPES, _onnx_1, arguments=("tiles", "axis"))
+ONNX_TILE_1: Final[Dialect] = Dialect("ONNX Tile-1", "ONNX", _ONNX_1_TYPES, _onnx_1, arguments=("tiles", "axis"))
 """Repeats the input ``tiles`` times along ``axis``, counted from 0.
 
 Both are single values, integral and not negative, of the input's type as the page declares, or of int64 as its text
 says. The page gives the output the input's shape, which cannot be meant: the axis grows.
 """
 
-ONNX_TILE_6: Final = Dialect("ONNX Tile-6", "ONNX", _ONNX_6_TYPES, _onnx, one_repeat_a_dimension=True)
+ONNX_TILE_6: Final[Dialect] = Dialect("ONNX Tile-6", "ONNX", _ONNX_6_TYPES, _onnx, one_repeat_a_dimension=True)
 """``repeats`` is a 1-D int64 with one value for each dimension, none of them negative."""
 
-ONNX_TILE_13: Final = Dialect("ONNX Tile-13", "ONNX", _ONNX_6_TYPES | {"bfloat16"}, _onnx, one_repeat_a_dimension=True)
+ONNX_TILE_13: Final[Dialect] = Dialect(
+    "ONNX Tile-13", "ONNX", _ONNX_6_TYPES | {"bfloat16"}, _onnx, one_repeat_a_dimension=True
+)
 """The same as Tile-6, with bfloat16."""
 
 ONNX_TILES: Final = {1: ONNX_TILE_1, 6: ONNX_TILE_6, 13: ONNX_TILE_13}
 """ONNX's dialects by the opset that introduced them."""
 
-OPENVINO_TILE_1: Final = Dialect("OpenVINO Tile-1", "OpenVINO", _OPENVINO_TYPES, _openvino, type_names=OPENVINO_NAMES)
+OPENVINO_TILE_1: Final[Dialect] = Dialect(
+    "OpenVINO Tile-1", "OpenVINO", _OPENVINO_TYPES, _openvino, type_names=OPENVINO_NAMES
+)
 """Tile-1 of opset1: the shorter of shape and ``repeats`` gets leading 1s; a negative repeat counts as 0."""
 
-WEBNN_TILE: Final = Dialect(
+WEBNN_TILE: Final[Dialect] = Dialect(
     "WebNN tile",
     "WebNN",
     _WEBNN_TYPES,
@@ -130,7 +134,7 @@ WEBNN_TILE: Final = Dialect(
 Sizes and repetitions are from 1 to that of a uint32. DialectError stands for a browser's TypeError.
 """
 
-NUMPY_TILE: Final = Dialect("numpy.tile", "NumPy", frozenset(), _numpy, arguments=("reps",))
+NUMPY_TILE: Final[Dialect] = Dialect("numpy.tile", "NumPy", frozenset(), _numpy, arguments=("reps",))
 """The shorter of shape and ``reps`` gets leading 1s; no repeat is negative, and any data type is accepted."""
 
 
