@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from dml_tile.back_ends import BACK_ENDS, BackEnd, back_end_named, describe
-from dml_tile.back_ends.rules import BACK_END_RULES, Outcome
+from dml_tile.back_ends import BACK_ENDS, BackEnd, back_end_named
+from dml_tile.back_ends.back_end import BACK_END_RULES, Outcome
 from dml_tile.back_ends.webnn_limits import op_support_limits
 from dml_tile.checks.catalogue import RULES, rule_named
 from dml_tile.checks.models import check_node, check_via, lowest_level_through
@@ -106,7 +106,7 @@ NOT_DESCRIBED: Final = [
 
 @pytest.mark.parametrize(("back_end", "request_", "expected"), DESCRIBED)
 def test_a_back_end_describes_a_tile_with_just_this_descriptor(back_end: str, request_: Request, expected: str) -> None:
-    result = describe(request_, "6_4", back_end)
+    result = BACK_ENDS[back_end].describe(request_, "6_4")
     assert result.outcome is Outcome.TILE
     assert in_a_line(result.desc) == expected
 
@@ -115,7 +115,7 @@ def test_a_back_end_describes_a_tile_with_just_this_descriptor(back_end: str, re
 def test_a_back_end_describes_no_tile_and_says_why(
     back_end: str, request_: Request, outcome: Outcome, path: str
 ) -> None:
-    result = describe(request_, "6_4", back_end)
+    result = BACK_ENDS[back_end].describe(request_, "6_4")
     assert (result.outcome, result.desc, result.path) == (outcome, None, path)
     assert result.reason
 
@@ -149,7 +149,7 @@ def test_a_type_that_an_adapter_lacks_is_left_to_another_provider(data_type: str
     request = asked(data_type, [2], [2])
     (finding,) = check_via(request, lacking, ORT)
     assert (finding.rule, finding.path) == ("DML-VIA-elsewhere", "InputTensor.DataType")
-    assert describe(request, "6_4", ORT).outcome is Outcome.TILE
+    assert BACK_ENDS[ORT].describe(request, "6_4").outcome is Outcome.TILE
 
 
 @pytest.mark.parametrize("against", ["documentation", "runtime", "both"])
@@ -183,7 +183,7 @@ def test_each_back_end_and_rule_has_its_cases() -> None:
 @pytest.mark.parametrize("against", ["documentation", "runtime", "both"])
 def test_a_back_end_s_descriptor_is_held_to_the_contract_that_was_asked_for(against: Against) -> None:
     request = asked("float64", [2], [2])
-    desc = describe(request, "6_4", ORT).desc
+    desc = BACK_ENDS[ORT].describe(request, "6_4").desc
     assert check_via(request, "6_4", ORT, against) == check(desc, "6_4", against)
     assert bool(check(desc, "6_4", against)) == (against != "runtime")
 
@@ -244,7 +244,7 @@ def test_an_unknown_name_is_reported_with_the_nearest() -> None:
     with pytest.raises(ValueError, match="there is no back end 'chromum'; did you mean chromium"):
         back_end_named("chromum")
     with pytest.raises(ValueError, match="expected one of ort, chromium"):
-        describe(PLAIN, "6_4", "zzz")
+        back_end_named("zzz")
     with pytest.raises(ValueError, match="against is 'x'"):
         check_via(PLAIN, "6_4", ORT, "x")  # type: ignore[arg-type]
 
@@ -268,7 +268,7 @@ def test_a_back_end_s_descriptor_does_what_numpy_does(
     back_end: str, name: str, shape: tuple[list[int], list[int]], seed: int
 ) -> None:
     sizes, repeats = shape
-    desc = describe(ONNX_TILE_6.request(name, sizes, repeats), "6_4", back_end).desc
+    desc = BACK_ENDS[back_end].describe(ONNX_TILE_6.request(name, sizes, repeats), "6_4").desc
     if desc is None or check(desc, "6_4", "runtime"):
         return
     dtype = np.dtype(name)

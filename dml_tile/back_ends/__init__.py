@@ -2,18 +2,32 @@
 
 BACK_ENDS         the back ends by name, as ``check --via`` takes them
 back_end_named()  looks one up
-describe()        a back end's result for a request at a target
-BackEnd           a runtime that passes tiles to DirectML
+BackEnd           a runtime that passes tiles to DirectML; describe() returns its result for a request at a target
 BackEndResult     its descriptor of a tile, or the reason why there is none
 Outcome           the kinds of results
 
-Each module is one back end: a pure function of a request and a target that follows the source files it names. Which
-released versions contain those files is not known.
+Each of the other modules is one back end, which follows the source files that it names. Which released versions contain
+those files is not known.
 """
 
-from dml_tile.back_ends.rules import BackEndResult as BackEndResult
-from dml_tile.back_ends.rules import Outcome as Outcome
-from dml_tile.back_ends.table import BACK_ENDS as BACK_ENDS
-from dml_tile.back_ends.table import BackEnd as BackEnd
-from dml_tile.back_ends.table import back_end_named as back_end_named
-from dml_tile.back_ends.table import describe as describe
+from typing import Final
+
+from dml_tile.back_ends.back_end import BackEnd as BackEnd
+from dml_tile.back_ends.back_end import BackEndResult as BackEndResult
+from dml_tile.back_ends.back_end import Outcome as Outcome
+from dml_tile.back_ends.chromium import CHROMIUM
+from dml_tile.back_ends.onnxruntime import ORT
+from dml_tile.errors import require_instance
+from dml_tile.text import did_you_mean
+
+BACK_ENDS: Final[dict[str, BackEnd]] = {back_end.name: back_end for back_end in (ORT, CHROMIUM)}
+"""The back ends by name, as ``check --via`` takes them."""
+
+
+def back_end_named(name: str) -> BackEnd:
+    """Return the back end with this name. Raises ValueError, with the nearest names, if there is none."""
+    require_instance(name, str)
+    if name not in BACK_ENDS:
+        hint = did_you_mean(name, BACK_ENDS, f"expected one of {', '.join(BACK_ENDS)}", count=2)
+        raise ValueError(f"there is no back end {name!r}; {hint}")
+    return BACK_ENDS[name]

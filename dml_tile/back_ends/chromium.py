@@ -15,11 +15,11 @@ import math
 from collections.abc import Sequence
 from typing import Final, Literal, get_args
 
-from dml_tile.back_ends.rules import BackEndResult, Outcome
+from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.dialects.request import Request
 from dml_tile.directml.data_types import CARRIERS, ELEMENT_SIZES
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.geometry.layout import packed_strides
 
@@ -29,7 +29,7 @@ MAX_BYTES: Final = UINT_MAX
 """The most bytes that a tensor may have."""
 
 
-def from_chromium(request: Request, target: Target) -> BackEndResult:
+def _packed_tile(request: Request, target: Target) -> BackEndResult:
     """Return the tile, with the strides of packed tensors."""
     name = "uint8" if request.onnx_type == "bool" else request.onnx_type
     if name not in DATA_TYPES:
@@ -55,3 +55,13 @@ def _type_error(path: str, reason: str) -> BackEndResult:
 def _tensor(name: str, shape: Sequence[int]) -> BufferTensorDesc:
     sizes = tuple(shape) or (1,)
     return BufferTensorDesc(data_type=CARRIERS[name], sizes=sizes, strides=packed_strides(sizes))
+
+
+CHROMIUM: Final = BackEnd(
+    "chromium",
+    "Chromium's WebNN over DirectML",
+    "https://github.com/chromium/chromium/blob/c80028acacc05ac6687d44d9af5c95851b88b11e/services/webnn/dml/"
+    "graph_impl_dml.cc",
+    _packed_tile,
+    FeatureLevel.DML_FEATURE_LEVEL_4_0,
+)

@@ -16,11 +16,12 @@ from collections.abc import Iterable
 from operator import mul
 from typing import Final
 
-from dml_tile.back_ends.rules import BackEndResult, Outcome
+from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.dialects.request import Request
+from dml_tile.dialects.tiles import ONNX_TILE_6, ONNX_TILE_13
 from dml_tile.directml.data_types import CARRIERS
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
+from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, FeatureLevel
 from dml_tile.directml.targets import Target
 
 DATA_TYPES: Final = frozenset(
@@ -29,7 +30,7 @@ DATA_TYPES: Final = frozenset(
 """The data types that Tile is registered for."""
 
 
-def from_onnxruntime(request: Request, target: Target) -> BackEndResult:
+def _squeezed_tile(request: Request, target: Target) -> BackEndResult:
     """Return the squeezed tile."""
     name = request.onnx_type
     if name not in DATA_TYPES:
@@ -64,3 +65,16 @@ def _squeezed(request: Request) -> tuple[tuple[int, ...], ...]:
 def _uints(values: Iterable[int]) -> tuple[int, ...]:
     """Return the values modulo 2^32, as C converts them to UINT."""
     return tuple(value & UINT_MAX for value in values)
+
+
+ORT: Final = BackEnd(
+    "ort",
+    "ONNX Runtime's DirectML provider",
+    "https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/providers/dml/DmlExecutionProvider/src/"
+    "Operators/DmlOperatorTile.cpp",
+    _squeezed_tile,
+    FeatureLevel.DML_FEATURE_LEVEL_5_0,
+    advice="take onnxruntime-directml-VERSION as the target: its wheel brings a DirectML of its own",
+    dialects=(ONNX_TILE_6, ONNX_TILE_13),
+    folds_constants=True,
+)

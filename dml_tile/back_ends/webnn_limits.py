@@ -9,8 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dml_tile.back_ends import BACK_ENDS
-from dml_tile.back_ends.chromium import DATA_TYPES, DataType
+from dml_tile.back_ends.chromium import CHROMIUM, DATA_TYPES, DataType
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.targets import TargetLike
 from dml_tile.errors import DialectError
@@ -58,7 +57,7 @@ def op_support_limits(target: TargetLike | None = None) -> dict[str, Any]:
     Raises DialectError below 4_0, where Chromium creates no context on DirectML, and ValueError for an unknown target.
     """
     target = resolve(target)
-    needed = BACK_ENDS["chromium"].minimum_level
+    needed = CHROMIUM.minimum_level
     if target.feature_level < needed:
         message = f"NotSupportedError: WebNN over DirectML needs {needed.name}; the target is {target.label}"
         raise DialectError("WebNN", "context", message)

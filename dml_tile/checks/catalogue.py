@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final
 
-from dml_tile.back_ends.rules import BACK_END_RULES
+from dml_tile.back_ends.back_end import BACK_END_RULES
 from dml_tile.dialects.directml import DIALECT_RULES, SPECIFICATION_RULES
 from dml_tile.dxdispatch.rules import DXDISPATCH_RULES
 from dml_tile.findings import Rule

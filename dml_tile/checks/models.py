@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named
-from dml_tile.back_ends.rules import BACK_END_RULES
+from dml_tile.back_ends.back_end import BACK_END_RULES
 from dml_tile.checks.file_check import file_check
 from dml_tile.checks.result import Result, results
 from dml_tile.dialects.directml import sizes_fit

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from dml_tile.back_ends.rules import tile_reaches_directml
+from dml_tile.back_ends.back_end import tile_reaches_directml
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
 from dml_tile.directml.enums import FeatureLevel

@@ -1,0 +1,105 @@
+"""A runtime that passes tiles to DirectML, its result for a tile, and rules for those that it does not pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.dialects.request import Dialect, Request
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.pages import TILE_PAGE
+from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.findings import Basis, Rule, Severity, Violation, rule
+from dml_tile.simulation.target import resolve
+
+
+class Outcome(Enum):
+    """The action of a back end on a tile."""
+
+    TILE = "describes a tile to DirectML"
+    NOTHING = "dispatches nothing"
+    ELSEWHERE = "leaves the tile to something other than DirectML"
+    REFUSED = "raises an error"
+
+
+@dataclass(frozen=True, slots=True)
+class BackEndResult:
+    """The descriptor that a back end makes of a tile, or the reason why it makes none.
+
+    ``desc`` is None unless the outcome is TILE; otherwise ``reason`` says why, and ``path`` is the field that it is
+    about, in C names, if there is one.
+    """
+
+    outcome: Outcome
+    path: str = ""
+    reason: str = ""
+    suggestion: str | None = None
+    desc: TileOperatorDesc | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BackEnd:
+    """A runtime that passes tiles to DirectML.
+
+    ``title`` is its full name, ``source`` the page of the file that ``convert`` follows.
+    """
+
+    name: str
+    title: str
+    source: str
+    convert: Callable[[Request, Target], BackEndResult]
+    """The result, at a target that the back end supports, for a tile of a dialect that it takes."""
+    minimum_level: FeatureLevel
+    """The lowest feature level at which it creates a device."""
+    advice: str | None = None
+    """The suggestion for targets below the minimum level."""
+    dialects: tuple[Dialect, ...] | None = None
+    """The dialects that it takes; None for all, as if they were converted to its own."""
+    folds_constants: bool = False
+    """True if onnxruntime optimises the graph first: it folds Tiles of constants, or used for their shape."""
+
+    def describe(self, request: Request, target: TargetLike | None = None) -> BackEndResult:
+        """Return the descriptor that it passes to DirectML for a tile, or the reason why there is none.
+
+        None means the current target. Raises ValueError for an unknown target.
+        """
+        target = resolve(target)
+        if target.feature_level < self.minimum_level:
+            reason = f"{self.title} makes no device below {self.minimum_level.name}; the target is {target.label}"
+            return BackEndResult(Outcome.REFUSED, reason=reason, suggestion=self.advice)
+        if self.dialects is not None and request.dialect not in self.dialects:
+            registered = " and ".join(dialect.name for dialect in self.dialects)
+            reason = f"{self.title} registers {registered}; {request.dialect} is left to other providers"
+            return BackEndResult(Outcome.ELSEWHERE, reason=reason)
+        return self.convert(request, target)
+
+
+@rule(
+    "DML-VIA-refused",
+    basis=Basis.INFERRED,
+    url=TILE_PAGE,
+    says="The back end must accept the tile.",
+    hresult=None,
+)
+def back_end_accepts_the_tile(result: BackEndResult, target: Target) -> Iterator[Violation]:
+    if result.outcome is Outcome.REFUSED:
+        yield Violation(result.path, result.reason, result.suggestion)
+
+
+@rule(
+    "DML-VIA-elsewhere",
+    basis=Basis.INFERRED,
+    url=TILE_PAGE,
+    says="The back end must hand the tile to DirectML.",
+    hresult=None,
+    severity=Severity.NOTE,
+)
+def tile_reaches_directml(result: BackEndResult, target: Target) -> Iterator[Violation]:
+    if result.outcome in (Outcome.ELSEWHERE, Outcome.NOTHING):
+        yield Violation(result.path, result.reason, result.suggestion)
+
+
+BACK_END_RULES: Final[tuple[Rule[BackEndResult], ...]] = (back_end_accepts_the_tile, tile_reaches_directml)
