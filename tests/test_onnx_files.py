@@ -10,13 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import onnx
 import pytest
 from onnx import ModelProto, TensorProto
 
 from dml_tile.errors import InputError, Problem
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
-from dml_tile.readers.onnx.file import LARGE, MAX_MODEL_BYTES, MESSAGES, TENSOR, TENSOR_DATA, load
+from dml_tile.readers.onnx.file import LARGE, MAX_MODEL_BYTES, load
 from dml_tile.readers.onnx.tiles import read_nodes
 from tests.helpers.onnx_graphs import (
     FLOAT,
@@ -279,12 +278,3 @@ def test_weights_in_files_that_are_missing_are_no_problem(tmp_path: Path) -> Non
         TileNode("Tile->b", DIALECTS["ONNX Tile-13"], "float32", (1, 3), (1, 2)),
         TileNode("Tile->y", DIALECTS["ONNX Tile-13"], "int64", (2**20, 2**20), (1, 2), folded=CONSTANT),
     ]
-
-
-def test_data_are_dropped_from_all_that_onnx_says_may_hold_tensors() -> None:
-    for name, fields in MESSAGES.items():
-        descriptor = getattr(onnx, name).DESCRIPTOR
-        holding = {field.number: field.message_type.name for field in descriptor.fields if field.message_type}
-        assert fields == {number: inner for number, inner in holding.items() if inner in MESSAGES}
-    data = {field.number for field in getattr(onnx, TENSOR).DESCRIPTOR.fields if field.name.endswith("_data")}
-    assert data - {13} == TENSOR_DATA  # external_data names files

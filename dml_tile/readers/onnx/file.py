@@ -1,6 +1,6 @@
-"""Takes the data of large tensors out of the bytes of an ONNX model, before anything parses them.
+"""Reads an ONNX model and its small tensors.
 
-It needs neither onnx nor protobuf, and looks at no byte of what it leaves out.
+The data of large tensors are taken out of the model's bytes before protobuf parses them; no byte of these is looked at.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import mmap
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import onnx
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
 from onnx import GraphProto, NodeProto, SparseTensorProto, TensorProto, numpy_helper
@@ -28,30 +28,6 @@ from dml_tile.text import shown
 
 LARGE: Final = 2**16
 """The bytes from which a tensor's data are dropped; no shape and no repeats have as many."""
-
-TENSOR: Final = "TensorProto"
-
-TENSOR_DATA: Final = frozenset((4, 5, 6, 7, 9, 10, 11))
-"""The fields of a TensorProto that hold its data: float_data, int32_data, string_data, int64_data, raw_data, …"""
-
-MESSAGES: Final = {
-    # the fields of a message whose messages may hold tensors, at any depth
-    "ModelProto": {7: "GraphProto", 20: "TrainingInfoProto", 25: "FunctionProto"},
-    "GraphProto": {1: "NodeProto", 5: TENSOR, 15: "SparseTensorProto"},
-    "TrainingInfoProto": {1: "GraphProto", 2: "GraphProto"},
-    "FunctionProto": {7: "NodeProto", 11: "AttributeProto"},
-    "NodeProto": {5: "AttributeProto"},
-    "AttributeProto": {
-        5: TENSOR,
-        6: "GraphProto",
-        10: TENSOR,
-        11: "GraphProto",
-        22: "SparseTensorProto",
-        23: "SparseTensorProto",
-    },
-    "SparseTensorProto": {1: TENSOR, 2: TENSOR},
-    TENSOR: {},
-}
 
 _MAX_DEPTH: Final = 100
 """The nesting of messages; protobuf's own limit."""
@@ -72,12 +48,12 @@ class _MalformedError(Exception):
 def without_large_tensors(data: _Bytes) -> bytes | None:
     """Return a model without the data of its large tensors; None where the bytes are not a protobuf message."""
     try:
-        return _stripped(data, 0, len(data), "ModelProto", _MAX_DEPTH)
+        return _stripped(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, _MAX_DEPTH)
     except _MalformedError:
         return None
 
 
-def _stripped(data: _Bytes, start: int, end: int, message: str, depth: int) -> bytes:
+def _stripped(data: _Bytes, start: int, end: int, message: Descriptor, depth: int) -> bytes:
     """Return the message at ``start`` without large data in it, at any depth."""
     if not depth:
         raise _MalformedError
@@ -96,17 +72,18 @@ def _stripped(data: _Bytes, start: int, end: int, message: str, depth: int) -> b
             position = begin + length
         else:
             raise _MalformedError
-        field = tag >> 3
-        if position > end or not field:
+        number = tag >> 3
+        if position > end or not number:
             raise _MalformedError
-        if wire != _DELIMITED or length <= LARGE:
+        field = message.fields_by_number.get(number)
+        if wire != _DELIMITED or length <= LARGE or field is None:
             continue
-        if message == TENSOR and field in TENSOR_DATA:
-            parts.append(data[copied:field_start])
-            copied = position
-        elif (inner := MESSAGES[message].get(field)) is not None:
-            light = _stripped(data, begin, position, inner, depth - 1)
+        if field.message_type:
+            light = _stripped(data, begin, position, field.message_type, depth - 1)
             parts += [data[copied:field_start], _encoded(tag), _encoded(len(light)), light]
+            copied = position
+        elif message is TensorProto.DESCRIPTOR and field.name.endswith("_data"):
+            parts.append(data[copied:field_start])
             copied = position
     return b"".join([*parts, data[copied:end]])
 
@@ -145,26 +122,14 @@ _NUMBER: Final = re.compile("[0-9]{1,24}")
 """An offset or a length of external data."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """Why a tensor's external data are not known."""
-
-    reason: str
-
-
-def small(tensor: TensorProto, folder: Path) -> Array | Unread | None:
+def small(tensor: TensorProto, folder: Path) -> Array | None:
     """Return the tensor's values; None for a large one, one whose data are malformed, or external of another type than
-    int64 and int32. ``folder`` is the model's, which external data do not leave.
+    int64 and int32. ``folder`` is the model's; raises InputError for external data that cannot be read below it.
     """
     if any(size < 0 for size in tensor.dims) or math.prod(tensor.dims) > MAX_ELEMENTS:
         return None
     if tensor.data_location == TensorProto.EXTERNAL:
-        if tensor.data_type not in _EXTERNAL_TYPES:
-            return None
-        try:
-            return _external(tensor, folder)
-        except InputError as error:
-            return Unread(str(error))
+        return _external(tensor, folder) if tensor.data_type in _EXTERNAL_TYPES else None
     try:
         return np.asarray(numpy_helper.to_array(tensor))
     except Exception:  # of any class: too little data, too much, none at all, an unknown type

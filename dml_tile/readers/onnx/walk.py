@@ -11,8 +11,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, helper
 
+from dml_tile.errors import InputError
 from dml_tile.readers.model_tile import ONNXRUNTIME
-from dml_tile.readers.onnx.file import Unread, dense, small, subgraphs
+from dml_tile.readers.onnx.file import dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Operator, operator, place
 from dml_tile.readers.onnx.inference import Declared, body_of, inferred, is_kept, loop_carried, without_shape
@@ -196,12 +197,12 @@ class Walk:
 
     def _tensor_value(self, tensor: TensorProto) -> Value:
         type_ = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
-        values = small(tensor, self._folder)
-        if isinstance(values, Unread):
-            return Value(type_, unread=values.reason, is_folded=True)
-        return Value(
-            type_, values, is_folded=True, elements_origin=ValueOrigin(source=f"the tensor {place(tensor.name)!r}")
-        )
+        try:
+            values = small(tensor, self._folder)
+        except InputError as error:
+            return Value(type_, unread=str(error), is_folded=True)
+        origin = ValueOrigin(source=f"the tensor {place(tensor.name)!r}")
+        return Value(type_, values, is_folded=True, elements_origin=origin)
 
     def _constant_values(self, node: NodeProto, kind: Operator) -> Mapping[str, Value]:
         """Return the value of a Constant by its tensor; nothing for other nodes, and for one without a tensor."""
