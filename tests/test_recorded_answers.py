@@ -1,10 +1,9 @@
-"""The emulator against every recorded answer of Microsoft's runtime: to descriptors, of devices, in binding."""
+"""The emulator against every recorded answer of Microsoft's runtime to descriptors and of devices."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Final
 
 import pytest
@@ -17,9 +16,6 @@ from dml_tile.errors import DmlError
 from dml_tile.rules.check import check
 from tests.helpers.descriptors import GOOD
 from tests.helpers.recorded_answers import CRASH, OVER_READS, ROWS, S_OK, answer, recorded_answer, rows_of
-from tests.helpers.recorded_bindings import BINDING_CASES, is_huge
-from tests.helpers.recorded_dispatches import DISPATCH_CASES
-from tests.helpers.recorded_life import CrashError, Life
 from tests.helpers.recorded_questions import INITIALIZED, OPERATORS
 from tests.helpers.recorded_questions import LEVELS as ASKED_LEVELS
 
@@ -84,7 +80,9 @@ def test_another_level_answers_as_the_nearest_recorded_one_within_its_documented
 
 Case = dict[str, Any]
 
-CASES: Final = [row for file in ("device_5_0", "device_6_2", "api_6_2") for row in rows_of(f"{file}.jsonl")]
+CASES: Final = [
+    row for file in ("device_5_0", "device_6_2", "api_6_2", "interfaces") for row in rows_of(f"{file}.jsonl")
+]
 
 
 def result_of(function: Callable[[], Any]) -> tuple[str, Any]:
@@ -144,23 +142,22 @@ def api(case: Case) -> tuple[str, Any]:
     return result_of(calls[identity])
 
 
-Reasons = dict[str, Callable[[Case], bool]]
-
-WITHOUT_A_MEANING: Final[Reasons] = {
+WITHOUT_A_MEANING: Final[dict[str, Callable[[Case], bool]]] = {
     "Python has no interface ids": lambda case: case["group"].endswith(("_iid", "_qi")) or "null riid" in case["id"],
     "Python has no out-pointers": lambda case: "null ppv" in case["id"],
     "a device of Direct3D 12 is made where none is given": lambda case: "null d3d12 device" in case["id"],
     "a query has no pointers and no structs with sizes": lambda case: (
         case["group"].endswith("_bad") and case["id"] not in ASKED_LEVELS
     ),
+    "objects have no COM bookkeeping": lambda case: case["group"] == "after_removal",
 }
 
 
-def why_without_a_meaning(case: Case, reasons: Reasons) -> str | None:
-    return next((why for why, applies in reasons.items() if applies(case)), None)
+def why_without_a_meaning(case: Case) -> str | None:
+    return next((why for why, applies in WITHOUT_A_MEANING.items() if applies(case)), None)
 
 
-MEANT: Final = [case for case in CASES if why_without_a_meaning(case, WITHOUT_A_MEANING) is None]
+MEANT: Final = [case for case in CASES if why_without_a_meaning(case) is None]
 
 
 @pytest.mark.parametrize("group", sorted({case["group"] for case in MEANT}))
@@ -190,12 +187,13 @@ def test_compiling_twice_gives_two_objects() -> None:
 
 
 def test_few_cases_but_those_of_com_are_left_out() -> None:
-    assert Counter(why_without_a_meaning(case, WITHOUT_A_MEANING) for case in CASES) == {
+    assert Counter(map(why_without_a_meaning, CASES)) == {
         None: 258,
-        "Python has no interface ids": 113,
+        "Python has no interface ids": 146,
         "Python has no out-pointers": 8,
         "a device of Direct3D 12 is made where none is given": 4,
         "a query has no pointers and no structs with sizes": 62,
+        "objects have no COM bookkeeping": 15,
     }
 
 
@@ -212,48 +210,3 @@ def test_the_persistent_resource_is_as_large_as_recorded(level: str) -> None:
         operator = device.create_operator(TileOperatorDesc.model_validate(case["desc"]))
         compiled = device.compile_operator(operator)
         assert compiled.get_binding_properties().persistent_resource_size == expected, case
-
-
-# Binding, dispatch, and life after removal
-
-PLAYED: Final = rows_of("binding.jsonl")
-PLAYS: Final = BINDING_CASES | DISPATCH_CASES
-
-NOT_PLAYED: Final[Reasons] = {
-    # why a case has no counterpart in Python, and which it is
-    "Python has no interface ids and no out-pointers": lambda case: case["group"].endswith("_iid"),
-    "objects have no COM bookkeeping": lambda case: case["setup"].get("then") in ("op.GetDevice", "SetName", "Evict"),
-    "it would take more memory than a test should": lambda case: case["setup"].get("output_elements", 0) > 2**24,
-}
-
-
-GROUPS: Final[dict[str, list[Case]]] = defaultdict(list)
-for _case in PLAYED:
-    if why_without_a_meaning(_case, NOT_PLAYED) is None:
-        GROUPS[_case["group"].replace("_volatile", "")].append(_case)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("group", sorted(GROUPS))
-def test_the_device_does_what_was_recorded(group: str, level: str) -> None:
-    for case in GROUPS[group]:
-        life = Life(level)
-        with suppress(CrashError):
-            PLAYS[group](life, case["setup"] | {"id": case["id"], "group": group})
-        outcome, recorded = life.outcome, case["result"]
-        assert outcome.crash_in == recorded.get("crash_in"), case
-        assert outcome.removed_by == recorded.get("removed_by"), case
-        if recorded.get("hresult") is not None:
-            assert outcome.hresult == recorded["hresult"], case
-        calls = [(step["call"], step["removed"] != "0x00000000") for step in recorded.get("steps", ())]
-        if calls:
-            assert outcome.calls == (calls[:-1] if is_huge(case["setup"]) else calls), case
-
-
-def test_few_cases_are_left_out() -> None:
-    assert Counter(why_without_a_meaning(case, NOT_PLAYED) for case in PLAYED) == {
-        None: 1113,
-        "Python has no interface ids and no out-pointers": 11,
-        "objects have no COM bookkeeping": 6,
-        "it would take more memory than a test should": 11,
-    }

@@ -1,14 +1,16 @@
 """Plays a life of devices: calls, as JSON, of the emulator or of DirectML behind the emulator's interface.
 
 A call is a list: its name, and its arguments. An object is named by its kind and a number, modulo how many there are:
-``c3`` is a compiled operator, and a call without its object is skipped. Kinds: h a device of Direct3D 12, d an
-IDMLDevice, r a recorder, o an operator, c a compiled operator, i an initializer, t a binding table.
+``c3`` is a compiled operator, and a call without its object is skipped. Kinds: h a device of Direct3D 12, b a buffer, d
+an IDMLDevice, r a recorder, o an operator, c a compiled operator, i an initializer, t a binding table.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import astuple
+from functools import partial
 from typing import Any, Final
 
 from dml_tile.bindings.resources import BindingLike
@@ -19,6 +21,7 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device import (
     BindingDesc,
     BindingTableDesc,
@@ -30,6 +33,7 @@ from dml_tile.device import (
     Direct3DDevice,
     OperatorInitializer,
 )
+from dml_tile.device.command_list import IMMEDIATE
 from dml_tile.directml.enums import HRESULT, BindingType, Feature
 from dml_tile.errors import DmlError
 from tests.helpers.descriptors import changed, page_tile, row
@@ -129,7 +133,7 @@ class Player:
     def __init__(
         self,
         make_host: Callable[[], Direct3DDevice],
-        make_device: Callable[[Any], Any],
+        make_device: Callable[[Any, str | None], Any],
         note: Callable[[list[str]], None] = lambda results: None,
     ) -> None:
         self._make_host, self._make_device, self._note = make_host, make_device, note
@@ -189,9 +193,13 @@ class Player:
     def Remove(self, host: str, reason: int) -> None:  # noqa: N802
         self._get(host).remove(HRESULT(reason))
 
-    def DMLCreateDevice(self, host: str) -> None:  # noqa: N802
+    def CreateCommittedResource(self, host: str, width: int) -> None:  # noqa: N802
+        owner = self._get(host)
+        self._add("b", Buffer(width, direct3d_device=owner), owner)
+
+    def DMLCreateDevice(self, host: str, minimum: str | None = None) -> None:  # noqa: N802
         direct3d_device = self._get(host)
-        self._add("d", self._make_device(direct3d_device), direct3d_device)
+        self._add("d", self._make_device(direct3d_device, minimum), direct3d_device)
 
     def GetDeviceRemovedReason(self, device: str) -> str:  # noqa: N802
         return hexadecimal(self._get(device).get_device_removed_reason())
@@ -202,8 +210,8 @@ class Player:
     def CreateCommandRecorder(self, device: str) -> None:  # noqa: N802
         self._made("r", device, "create_command_recorder")
 
-    def CreateOperator(self, device: str, tile: int) -> None:  # noqa: N802
-        self._made("o", device, "create_operator", TILES[tile])
+    def CreateOperator(self, device: str, tile: Any) -> None:  # noqa: N802
+        self._made("o", device, "create_operator", _tile_of(tile))
 
     def CompileOperator(self, device: str, operator: str, flags: int) -> None:  # noqa: N802
         self._made("c", device, "compile_operator", self._get(operator), flags)
@@ -212,6 +220,9 @@ class Player:
         drawn = GRAPHS[graph] if isinstance(graph, int) else graph
         self._made("c", device, "compile_graph", None if drawn is None else graph_of(drawn), flags)
         self._graphs[id(self._objects["c"][-1])] = drawn or {}
+
+    def GetBindingProperties(self, dispatchable: str) -> str:  # noqa: N802
+        return ",".join(map(str, astuple(self._get(dispatchable).get_binding_properties())))
 
     def CreateOperatorInitializer(self, device: str, operators: Sequence[str | None] | None) -> None:  # noqa: N802
         given = self._operators(operators)
@@ -316,14 +327,15 @@ class Player:
             case ["array", ranges]:
                 return BufferArrayBinding(None if ranges is None else [self._range(table, each) for each in ranges])
             case ["none", placed]:
-                return BindingDesc(BindingType.NONE, self._range(table, placed))
+                described: Any = self._binding(table, placed)
+                return BindingDesc(BindingType.NONE, described)
         return self._range(table, binding)
 
     def _range(self, table: Any, placed: Any) -> BufferBinding:
-        """A range: its offset and size, then the buffer's width, flags, heap, dimension and device, or no buffer."""
+        """A range: its offset and size; then a buffer's name, or its width, flags, heap, dimension and device."""
         offset, size, *resource = placed
-        if not resource:
-            return BufferBinding(None, offset, size)
+        if len(resource) < 2:
+            return BufferBinding(self._get(resource[0]) if resource else None, offset, size)
         width, flags, heap, dimension, host = resource
         owner = self._get(host) if host else self._hosts[id(self._made_for[id(table)] or table)]
         buffer = Buffer(width, flags=flags, heap=heap, dimension=dimension, direct3d_device=owner)
@@ -335,8 +347,18 @@ class Player:
         wanted = fitting if dispatchable == "fit" else self._get(dispatchable)
         if hasattr(wanted, "desc") and not hasattr(wanted, "get_binding_properties"):
             raise SkipError  # an operator cannot be dispatched
-        lists = None if commands is None else CommandList(abs(commands), is_graphics=commands >= 0)
+        lists = None if commands is None else IMMEDIATE
+        if isinstance(commands, int):
+            lists = CommandList(abs(commands), is_graphics=commands >= 0)
         self._get(recorder).record_dispatch(wanted, bindings, lists)
+
+
+def _tile_of(tile: Any) -> TileOperatorDesc | None:
+    """Return one of ``TILES`` by its number, or what ``row`` makes of a list; None stands for a null descriptor."""
+    if isinstance(tile, list):
+        data_type, sizes, repeats, *changes = tile
+        return row(data_type, sizes, repeats, **(changes[0] if changes else {}))
+    return None if tile is None else TILES[tile]
 
 
 def graph_of(drawn: dict[str, Any]) -> GraphDesc:
@@ -371,5 +393,5 @@ def hexadecimal(hresult: int | None) -> str:
 
 def emulated(life: Life, level: str) -> list[str]:
     """What a life comes to on the emulator."""
-    make = lambda host: Device(level, against="runtime", direct3d_device=host)  # noqa: E731
-    return Player(Direct3DDevice, make).play(life)
+    make = partial(Device, level, against="runtime")
+    return Player(Direct3DDevice, lambda host, minimum: make(minimum, direct3d_device=host)).play(life)

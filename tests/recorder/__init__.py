@@ -10,7 +10,7 @@ devices     the real DirectML behind the emulator's interface
 workers     asks in forked processes, so that a crash is an answer
 draws       random descriptors
 compare     both sides, descriptor by descriptor; shrink helps
-calls       the recorded calls of devices; lives, those of binding, dispatch and removal
+calls       the recorded calls of devices
 record      writes the recorded files anew
 commands    the commands and their output
 """

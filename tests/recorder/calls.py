@@ -1,6 +1,6 @@
 """The recorded calls of a device, asked of the real DirectML: its creation, its queries, and what it makes.
 
-A case is told by its group and its id, as in ``device_*.jsonl`` and ``api_*.jsonl``.
+A case is told by its group and its id, as in ``device_*.jsonl``, ``api_*.jsonl`` and ``interfaces.jsonl``.
 """
 
 from __future__ import annotations
@@ -11,15 +11,23 @@ from ctypes import addressof, c_uint32, c_uint64, c_void_p, create_string_buffer
 from functools import cache
 from typing import Any, Final
 
+from dml_tile.device import BindingDesc, BindingTableDesc
 from dml_tile.directml.enums import Feature, FeatureLevel
 from tests.helpers.descriptors import GOOD
 from tests.helpers.recorded_questions import INITIALIZED, LEVELS, OPERATORS
+from tests.recorder.devices import RealDevice, RealDirect3DDevice
 from tests.recorder.interfaces import (
     CHECK_FEATURE_SUPPORT,
     COMPILE_OPERATOR,
+    CREATE_BINDING_TABLE,
+    CREATE_COMMAND_RECORDER,
     CREATE_OPERATOR,
     CREATE_OPERATOR_INITIALIZER,
+    DML_BINDING_TABLE_DESC,
+    EVICT,
+    GET_DEVICE,
     GET_DEVICE_REMOVED_REASON,
+    SET_NAME,
     UNTOUCHED,
     Object,
     interface_id,
@@ -190,6 +198,30 @@ def _initialize(release: Release, name: str) -> Result:
     return result
 
 
+def _create_table(release: Release, wanted: str) -> Result:
+    desc = DML_BINDING_TABLE_DESC(_compiled(release).address, 0x1000, 0x1000, 16)
+    return _make(release, CREATE_BINDING_TABLE, wanted, "IDMLBindingTable", desc)
+
+
+def _after_removal(release: Release, name: str) -> Result:
+    """A call of COM's after a wrong binding, or the removal of the Direct3D device."""
+    host = RealDirect3DDevice()
+    made = RealDevice(release, host)
+    compiled = made.compile_operator(made.create_operator(GOOD))
+    if name.endswith("Direct3D"):
+        host.remove()
+    else:
+        made.create_binding_table(BindingTableDesc(compiled)).bind_inputs([BindingDesc()])
+    match name.partition(" ")[0]:
+        case "GetDevice":
+            hresult, _ = compiled.object.make(GET_DEVICE, "IDMLDevice")
+        case "SetName":
+            hresult = made.object.call(SET_NAME, c_uint32, create_string_buffer("n\0".encode("utf-32-le")))
+        case _:
+            hresult = made.object.call(EVICT, c_uint32, c_uint32(1), (c_uint64 * 1)(compiled.object.address))
+    return {"hresult": hexadecimal(hresult), "removed_reason": hexadecimal(made.get_device_removed_reason())}
+
+
 def _removed_reason(release: Release, name: str) -> Result:
     return {"hresult": hexadecimal(_device(release).call(GET_DEVICE_REMOVED_REASON, c_uint32))}
 
@@ -218,4 +250,7 @@ CALLS: Final[dict[str, Callable[[Release, str], Result]]] = {
     "compiled_qi": lambda release, name: _query_interface(_compiled(release), name),
     "initializer": _initialize,
     "device": _removed_reason,
+    "create_binding_table_iid": _create_table,
+    "create_recorder_iid": lambda release, name: _make(release, CREATE_COMMAND_RECORDER, name, "IDMLCommandRecorder"),
+    "after_removal": _after_removal,
 }

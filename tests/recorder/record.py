@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from dml_tile.descriptors.tile import TileOperatorDesc
 from tests.helpers.recorded_answers import rows_of
-from tests.recorder import calls, lives, random_lives
+from tests.recorder import calls, random_lives
 from tests.recorder.compare import ask_runtime
 from tests.recorder.releases import RELEASES, release_of
 from tests.recorder.runtime import Adapter, Answer
@@ -63,19 +63,6 @@ def answered_calls(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def answered_lives(rows: Sequence[Row]) -> Iterator[Row]:
-    """What the cases of binding, dispatch and removal come to, which is the same at each release.
-
-    Raises ValueError for a case that is not, or that no release answers in time.
-    """
-    answers = [list(ask_each(rows, partial(lives.answer, release))) for release in RELEASES]
-    for row, *given in zip(rows, *answers, strict=True):
-        results = [lives.of_crash(result) if isinstance(result, Crash) else result for result in given]
-        if any(result != results[0] for result in results) or results[0].get("crash") == "TIMEOUT":
-            raise ValueError(f"{row['group']}, {row['id']}: the releases gave {results}")
-        yield {**row, "result": results[0]}
-
-
-def answered_random_lives(rows: Sequence[Row]) -> Iterator[Row]:
     """What the calls of each life come to: one value where all releases agree, else one for each level."""
     answers = [random_lives.real_results(rows, release) for release in RELEASES]
     for row, *given in zip(rows, *answers, strict=True):
@@ -97,6 +84,7 @@ RECORDED: Final[dict[str, Callable[[Sequence[Row]], Iterator[Row]]]] = {
     "device_5_0.jsonl": answered_calls,
     "device_6_2.jsonl": answered_calls,
     "api_6_2.jsonl": answered_calls,
+    "interfaces.jsonl": answered_calls,
     "binding.jsonl": answered_lives,
-    "lives.jsonl": answered_random_lives,
+    "lives.jsonl": answered_lives,
 }
