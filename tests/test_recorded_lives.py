@@ -13,6 +13,7 @@ pytestmark = pytest.mark.dml(expects_removal=True)
 
 LIVES: Final = rows_of("lives.jsonl")
 BINDING: Final = rows_of("binding.jsonl")
+DEVICES: Final = rows_of("devices.jsonl")
 
 
 def recorded(life: dict[str, Any], level: str) -> list[str]:
@@ -23,8 +24,8 @@ def recorded(life: dict[str, Any], level: str) -> list[str]:
 
 @pytest.mark.parametrize("level", ["5_0", "5_2", "6_2"])
 def test_each_call_of_a_life_comes_to_what_was_recorded(level: str) -> None:
-    assert (len(LIVES), len(BINDING)) == (927, 1124)
-    for life in LIVES + BINDING:
+    assert (len(LIVES), len(BINDING), len(DEVICES)) == (927, 1124, 156)
+    for life in LIVES + BINDING + DEVICES:
         assert emulated(life, level) == recorded(life, level), life["id"]
 
 

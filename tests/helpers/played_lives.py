@@ -21,7 +21,7 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
-from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.device import (
     BindingDesc,
     BindingTableDesc,
@@ -133,7 +133,7 @@ class Player:
     def __init__(
         self,
         make_host: Callable[[], Direct3DDevice],
-        make_device: Callable[[Any, str | None], Any],
+        make_device: Callable[..., Any],
         note: Callable[[list[str]], None] = lambda results: None,
     ) -> None:
         self._make_host, self._make_device, self._note = make_host, make_device, note
@@ -197,21 +197,23 @@ class Player:
         owner = self._get(host)
         self._add("b", Buffer(width, direct3d_device=owner), owner)
 
-    def DMLCreateDevice(self, host: str, minimum: str | None = None) -> None:  # noqa: N802
+    def DMLCreateDevice(self, host: str, minimum: str | int | None = None, flags: int = 0) -> None:  # noqa: N802
         direct3d_device = self._get(host)
-        self._add("d", self._make_device(direct3d_device, minimum), direct3d_device)
+        self._add("d", self._make_device(minimum, flags, direct3d_device=direct3d_device), direct3d_device)
 
     def GetDeviceRemovedReason(self, device: str) -> str:  # noqa: N802
         return hexadecimal(self._get(device).get_device_removed_reason())
 
-    def CheckFeatureSupport(self, device: str, levels: Sequence[str]) -> str:  # noqa: N802
-        return f"{int(self._get(device).check_feature_support(Feature.FEATURE_LEVELS, levels)):#x}"
+    def CheckFeatureSupport(self, device: str, query: list[str | int] | int, feature: int | None = None) -> str:  # noqa: N802
+        if feature is None:
+            feature = Feature.FEATURE_LEVELS if isinstance(query, list) else Feature.TENSOR_DATA_TYPE_SUPPORT
+        return f"{int(self._get(device).check_feature_support(feature, query)):#x}"
 
     def CreateCommandRecorder(self, device: str) -> None:  # noqa: N802
         self._made("r", device, "create_command_recorder")
 
     def CreateOperator(self, device: str, tile: Any) -> None:  # noqa: N802
-        self._made("o", device, "create_operator", _tile_of(tile))
+        self._made("o", device, "create_operator", _operator_of(tile))
 
     def CompileOperator(self, device: str, operator: str, flags: int) -> None:  # noqa: N802
         self._made("c", device, "compile_operator", self._get(operator), flags)
@@ -353,12 +355,14 @@ class Player:
         self._get(recorder).record_dispatch(wanted, bindings, lists)
 
 
-def _tile_of(tile: Any) -> TileOperatorDesc | None:
-    """Return one of ``TILES`` by its number, or what ``row`` makes of a list; None stands for a null descriptor."""
-    if isinstance(tile, list):
-        data_type, sizes, repeats, *changes = tile
-        return row(data_type, sizes, repeats, **(changes[0] if changes else {}))
-    return None if tile is None else TILES[tile]
+def _operator_of(written: Any) -> OperatorDesc | TileOperatorDesc | None:
+    """Return a tile, by its number in ``TILES`` or as what ``row`` takes, an operator of a type, or None for null."""
+    match written:
+        case {"Type": kind, "Desc": tile}:
+            return OperatorDesc.model_validate({"Type": kind, "Desc": _operator_of(tile)})
+        case [data_type, sizes, repeats, *changes]:
+            return row(data_type, sizes, repeats, **(changes[0] if changes else {}))
+    return None if written is None else TILES[written]
 
 
 def graph_of(drawn: dict[str, Any]) -> GraphDesc:
@@ -393,5 +397,4 @@ def hexadecimal(hresult: int | None) -> str:
 
 def emulated(life: Life, level: str) -> list[str]:
     """What a life comes to on the emulator."""
-    make = partial(Device, level, against="runtime")
-    return Player(Direct3DDevice, lambda host, minimum: make(minimum, direct3d_device=host)).play(life)
+    return Player(Direct3DDevice, partial(Device, level, against="runtime")).play(life)

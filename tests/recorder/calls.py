@@ -1,6 +1,6 @@
-"""The recorded calls of a device, asked of the real DirectML: its creation, its queries, and what it makes.
+"""The recorded calls that have no counterpart in Python: with interface ids, null pointers and sizes of structs.
 
-A case is told by its group and its id, as in ``device_*.jsonl``, ``api_*.jsonl`` and ``interfaces.jsonl``.
+A case is told by its group and its id, as in ``interfaces.jsonl``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from dml_tile.device import BindingDesc, BindingTableDesc
 from dml_tile.directml.enums import Feature, FeatureLevel
-from tests.helpers.descriptors import GOOD
-from tests.helpers.recorded_questions import INITIALIZED, LEVELS, OPERATORS
+from tests.helpers.descriptors import GOOD, page_tile
 from tests.recorder.devices import RealDevice, RealDirect3DDevice
 from tests.recorder.interfaces import (
     CHECK_FEATURE_SUPPORT,
@@ -26,7 +25,6 @@ from tests.recorder.interfaces import (
     DML_BINDING_TABLE_DESC,
     EVICT,
     GET_DEVICE,
-    GET_DEVICE_REMOVED_REASON,
     SET_NAME,
     UNTOUCHED,
     Object,
@@ -34,7 +32,7 @@ from tests.recorder.interfaces import (
 )
 from tests.recorder.memory import GuardedMemory
 from tests.recorder.releases import Release
-from tests.recorder.runtime import Adapter, binding_properties, create_device, device, hexadecimal, host_device
+from tests.recorder.runtime import Adapter, create_device, device, hexadecimal, host_device
 
 Case = dict[str, Any]
 Result = dict[str, Any]
@@ -75,18 +73,6 @@ def _compiled(release: Release) -> Object:
     _, address = _device(release).make(COMPILE_OPERATOR, "IDMLCompiledOperator", _operator(release), c_uint32(0))
     assert address
     return Object(address)
-
-
-def _create_at_level(release: Release, name: str) -> Result:
-    minimum = int(name, 0) if name.startswith("0x") else FeatureLevel.parse(name)
-    return _made(create_device(release, host_device(Adapter()), minimum=minimum))
-
-
-def _create_with_flags(release: Release, name: str) -> Result:
-    minimum: int | None = None if name.startswith("DMLCreateDevice ") else FeatureLevel.DML_FEATURE_LEVEL_1_0
-    minimum = UNSUPPORTED_LEVEL if "fl=0x7000" in name else minimum
-    flags = int(name.split("flags=")[1].split()[0], 0)
-    return _made(create_device(release, host_device(Adapter()), flags=flags, minimum=minimum))
 
 
 def _create_with_null(release: Release, name: str) -> Result:
@@ -131,30 +117,22 @@ def _query(release: Release, name: str, feature: int, query: bytes, size: int) -
 
 
 def _query_levels(release: Release, name: str) -> Result:
-    named = [name.removeprefix("only ")] if name.startswith("only ") else LEVELS.get(name, list(FeatureLevel))
-    levels = [FeatureLevel.parse(level) if isinstance(level, str) else level for level in named]
-    array = (c_uint32 * max(len(levels), 1))(*levels or [FeatureLevel.DML_FEATURE_LEVEL_1_0])
-    count = 1 if name == "null list count 1" else len(levels)
+    array = (c_uint32 * len(FeatureLevel))(*FeatureLevel)
+    count = {"null list count 0": 0, "null list count 1": 1}.get(name, len(array))
     query = struct.pack("<IIQ", count, 0, 0 if name.startswith("null list") else addressof(array))
     return _query(release, name, Feature.FEATURE_LEVELS, query, len(query))
 
 
 def _query_data_type(release: Release, name: str) -> Result:
-    data_type = int(name) if name.isdigit() else 99 if name.startswith("bad type") else 1
+    data_type = 99 if name.startswith("bad type") else 1
     return _query(release, name, Feature.TENSOR_DATA_TYPE_SUPPORT, struct.pack("<I", data_type), 4)
 
 
-def _query_unknown(release: Release, name: str) -> Result:
-    return _query(release, "", int(name), struct.pack("<I", 1), 4)
-
-
 def _create_operator(release: Release, name: str) -> Result:
-    """The case's descriptor, ``good`` or ``bad`` or another, with a null pointer or an interface after its name."""
-    known = next(known for known in sorted(OPERATORS, key=len, reverse=True) if name.startswith(known))
-    wanted = name.removeprefix(known).strip()
-    operator = OPERATORS[known]
-    desc = None if operator is None else _memory().write(operator)
-    return _make(release, CREATE_OPERATOR, wanted, "IDMLOperator", desc)
+    """The case's descriptor, ``good`` or ``bad``, with a null pointer or an interface after its name."""
+    desc, _, wanted = name.partition(" ")
+    written = _memory().write(page_tile(Repeats=[1, 1, 3, 4]) if desc == "bad" else GOOD)
+    return _make(release, CREATE_OPERATOR, wanted, "IDMLOperator", written)
 
 
 def _make(release: Release, method: int, wanted: str, interface: str, *arguments: Any) -> Result:
@@ -164,38 +142,12 @@ def _make(release: Release, method: int, wanted: str, interface: str, *arguments
     return _made(_device(release).make(method, named, *arguments, with_result=not null.startswith("null ppv")))
 
 
-def _compile_with_flags(release: Release, name: str) -> Result:
-    flags = c_uint32(int(name, 0))
-    return _make(release, COMPILE_OPERATOR, "", "IDMLCompiledOperator", _operator(release), flags)
-
-
 def _compile(release: Release, name: str) -> Result:
-    if name == "operator of another device":
-        hresult, address = create_device(release, host_device(Adapter()), minimum=0x1000)
-        other = Object(address or 0)
-        compiled, _ = other.make(COMPILE_OPERATOR, "IDMLCompiledOperator", _operator(release), c_uint32(0))
-        return {"create2": hexadecimal(hresult), "hresult": hexadecimal(compiled)}
-    operator = None if name.startswith("null operator") else _operator(release)
+    operator = _operator(release)
     if name == "twice":
         made = [_device(release).make(COMPILE_OPERATOR, "IDMLCompiledOperator", operator, c_uint32(0)) for _ in "12"]
         return {"hresult": hexadecimal(made[1][0]), "same_object": made[0][1] == made[1][1]}
-    wanted = "" if name.startswith("null operator") else name
-    return _make(release, COMPILE_OPERATOR, wanted, "IDMLCompiledOperator", operator, c_uint32(8 * ("bad" in name)))
-
-
-def _initialize(release: Release, name: str) -> Result:
-    made = _device(release)
-    compiled = []
-    for desc in INITIALIZED.get(name, [GOOD]):
-        _, address = made.make(CREATE_OPERATOR, "IDMLOperator", _memory().write(desc))
-        _, address = made.make(COMPILE_OPERATOR, "IDMLCompiledOperator", Object(address or 0), c_uint32(0))
-        compiled.append(address or 0)
-    array = None if "null array" in name else (c_uint64 * max(len(compiled), 1))(*compiled)
-    created = made.make(CREATE_OPERATOR_INITIALIZER, "IDMLOperatorInitializer", c_uint32(len(compiled)), array)
-    result = _made(created)
-    if created[1] and not created[0]:
-        result["binding"] = binding_properties(Object(created[1]))
-    return result
+    return _make(release, COMPILE_OPERATOR, name, "IDMLCompiledOperator", operator, c_uint32(8 * ("bad" in name)))
 
 
 def _create_table(release: Release, wanted: str) -> Result:
@@ -206,7 +158,7 @@ def _create_table(release: Release, wanted: str) -> Result:
 def _after_removal(release: Release, name: str) -> Result:
     """A call of COM's after a wrong binding, or the removal of the Direct3D device."""
     host = RealDirect3DDevice()
-    made = RealDevice(release, host)
+    made = RealDevice(release, direct3d_device=host)
     compiled = made.compile_operator(made.create_operator(GOOD))
     if name.endswith("Direct3D"):
         host.remove()
@@ -222,34 +174,23 @@ def _after_removal(release: Release, name: str) -> Result:
     return {"hresult": hexadecimal(hresult), "removed_reason": hexadecimal(made.get_device_removed_reason())}
 
 
-def _removed_reason(release: Release, name: str) -> Result:
-    return {"hresult": hexadecimal(_device(release).call(GET_DEVICE_REMOVED_REASON, c_uint32))}
-
-
 CALLS: Final[dict[str, Callable[[Release, str], Result]]] = {
-    "create_device1_fl": _create_at_level,
-    "create_device1_fl_odd": _create_at_level,
-    "create_device_flags": _create_with_flags,
     "create_device_iid": _create_as,
     "create_device_null": _create_with_null,
     "device_qi": lambda release, name: _query_interface(_device(release), name),
-    "feature_levels": _query_levels,
     "feature_levels_bad": _query_levels,
-    "tensor_data_type_support": _query_data_type,
     "tensor_data_type_bad": _query_data_type,
-    "unknown_feature": _query_unknown,
     "create_operator": _create_operator,
     "create_operator_iid": _create_operator,
-    "operator_type": _create_operator,
     "operator_qi": lambda release, name: _query_interface(_operator(release), name),
-    "compile_flags": _compile_with_flags,
     "compile": _compile,
     "compile_iid": lambda release, name: _make(
         release, COMPILE_OPERATOR, name, "IDMLCompiledOperator", _operator(release), c_uint32(0)
     ),
     "compiled_qi": lambda release, name: _query_interface(_compiled(release), name),
-    "initializer": _initialize,
-    "device": _removed_reason,
+    "initializer": lambda release, _: _make(
+        release, CREATE_OPERATOR_INITIALIZER, "", "IDMLOperatorInitializer", c_uint32(0), None
+    ),
     "create_binding_table_iid": _create_table,
     "create_recorder_iid": lambda release, name: _make(release, CREATE_COMMAND_RECORDER, name, "IDMLCommandRecorder"),
     "after_removal": _after_removal,

@@ -6,7 +6,7 @@ Its objects are of the emulator's classes, but hold addresses; what C returns as
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from ctypes import Structure, addressof, c_uint32, c_uint64
+from ctypes import Structure, addressof, c_uint32, c_uint64, sizeof
 from typing import Any, Final
 
 from dml_tile.bindings.resources import BindingLike, binding_desc
@@ -27,7 +27,7 @@ from dml_tile.device import (
     OperatorInitializer,
 )
 from dml_tile.device.command_list import IMMEDIATE
-from dml_tile.directml.enums import HRESULT, CommandListType, Feature, FeatureLevel
+from dml_tile.directml.enums import HRESULT, CommandListType, FeatureLevel
 from dml_tile.errors import DmlError
 from dml_tile.readers.c_structs import DML_GRAPH_DESC, DML_GRAPH_NODE_DESC, GRAPH_PARTS
 from tests.recorder import interfaces
@@ -97,9 +97,16 @@ class RealInitializer(OperatorInitializer):
 class RealDevice:
     """An IDMLDevice on a device of Direct3D 12."""
 
-    def __init__(self, release: Release, direct3d_device: RealDirect3DDevice, minimum: str | None = None) -> None:
-        level = None if minimum is None else FeatureLevel.parse(minimum)
-        hresult, address = create_device(release, direct3d_device.host, minimum=level)
+    def __init__(
+        self,
+        release: Release,
+        minimum: str | int | None = None,
+        flags: int = 0,
+        *,
+        direct3d_device: RealDirect3DDevice,
+    ) -> None:
+        level = FeatureLevel.parse(minimum) if isinstance(minimum, str) else minimum
+        hresult, address = create_device(release, direct3d_device.host, flags=flags, minimum=level)
         raise_failure(hresult)
         self.object = Object(address or 0)
         self.direct3d_device = direct3d_device
@@ -108,19 +115,20 @@ class RealDevice:
     def get_device_removed_reason(self) -> HRESULT:
         return HRESULT(self.object.call(interfaces.GET_DEVICE_REMOVED_REASON, c_uint32))
 
-    def check_feature_support(self, feature: Feature, query: Sequence[str]) -> int:
-        levels = (c_uint32 * len(query))(*map(FeatureLevel.parse, query))
-        asked, answer = (c_uint64 * 2)(len(query), addressof(levels)), (c_uint32 * 1)()
-        sizes = c_uint32(16), c_uint32(4)
-        call = self.object.call
-        raise_failure(
-            call(interfaces.CHECK_FEATURE_SUPPORT, c_uint32, c_uint32(feature), sizes[0], asked, sizes[1], answer)
-        )
-        return answer[0]
+    def check_feature_support(self, feature: int, query: Sequence[str | int] | int) -> int:
+        answer: Any = (c_uint32 * 1)()
+        if isinstance(query, int):
+            asked: Any = (c_uint32 * 1)(query)
+        else:
+            values = [FeatureLevel.parse(level) if isinstance(level, str) else level for level in query]
+            levels = (c_uint32 * max(len(values), 1))(*values)
+            asked = (c_uint64 * 2)(len(values), addressof(levels))
+        given = c_uint32(feature), c_uint32(sizeof(asked)), asked, c_uint32(sizeof(answer)), answer
+        raise_failure(self.object.call(interfaces.CHECK_FEATURE_SUPPORT, c_uint32, *given))
+        return int(answer[0])
 
     def create_operator(self, desc: OperatorDesc | TileOperatorDesc | None) -> RealOperator:
-        given = OperatorDesc(type=70, desc=None) if desc is None else desc
-        address = self.make(interfaces.CREATE_OPERATOR, "IDMLOperator", self._memory.write(given))
+        address = self.make(interfaces.CREATE_OPERATOR, "IDMLOperator", desc and self._memory.write(desc))
         assert isinstance(desc, TileOperatorDesc)
         return RealOperator(address, desc)
 

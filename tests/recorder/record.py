@@ -81,10 +81,8 @@ RECORDED: Final[dict[str, Callable[[Sequence[Row]], Iterator[Row]]]] = {
     "adapters.jsonl": answered_descriptors,
     "alignments.jsonl": answered_descriptors,
     "over_reads.jsonl": answered_descriptors,
-    "device_5_0.jsonl": answered_calls,
-    "device_6_2.jsonl": answered_calls,
-    "api_6_2.jsonl": answered_calls,
     "interfaces.jsonl": answered_calls,
+    "devices.jsonl": answered_lives,
     "binding.jsonl": answered_lives,
     "lives.jsonl": answered_lives,
 }
