@@ -181,6 +181,8 @@ def _described(details: ErrorDetails, path: Sequence[str | int], names: Sequence
         case "missing":
             return f"{field} is missing"
         case "extra_forbidden":
+            if path[-1] in names:
+                return f"{field} is unknown here"
             known = f"the keys are {', '.join(names)}" if len(names) <= MAX_LISTED_NAMES else ""
             meant = did_you_mean(str(path[-1]), names, known)
             return f"{field} is unknown{f' ({meant})' if meant else ''}"

@@ -108,6 +108,7 @@ def test_json_lines_are_recognised(text: str, expected: list[str]) -> None:
             r"^InputTensor.Datatype is unknown \(.*DataType\?\); InputTensor.Size is unknown \(.*Sizes\?\)$",
         ),
         (TILE | {"InputTensor": {"Colour": 1, "Sizes": [1]}}, "^InputTensor.DataType is missing; InputTensor.Colour"),
+        (TILE | {"Sizes": [1]}, "^Sizes is unknown here$"),
         (TILE | {"Repeats": [-1]}, r"Repeats\[0\] is -1; an integer from 0 to 4294967295 was expected"),
         (TILE | {"Repeats": 7}, "Repeats is 7; an array was expected"),
         (TILE | {"RepeatsCount": 2**32}, "RepeatsCount is 4294967296; an integer from 0 to 4294967295 was expected"),
