@@ -22,7 +22,7 @@ from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.sandbox import parent
 from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader
 from dml_tile.readers.sandbox.protocol import End, Order, answer_line, read_answer
-from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, nested_ifs, tensorflow_tile
+from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, nested_ifs
 
 pytestmark = pytest.mark.long
 
@@ -40,8 +40,8 @@ def read(path: Path, *paths: Path, known_shapes: KnownShapes | None = None, **bo
 # The real process
 
 
-def test_models_of_every_kind_are_read(tmp_path: Path) -> None:
-    xml, onnx, lite, graph = read(BURN_XML, BURN_ONNX, LITE, tensorflow_tile(tmp_path / "g.pb"))
+def test_models_of_every_kind_are_read() -> None:
+    xml, onnx, lite, graph = read(BURN_XML, BURN_ONNX, LITE, MODELS / "tile.pb")
     assert xml == [BURN]
     assert [(node.dialect.name, node.shape, node.repeats) for node in onnx] == [("ONNX Tile-13", (2, 2), (2, 2))]
     assert [node.shape for node in lite] == [(None, 2)]

@@ -1,4 +1,4 @@
-"""Models for OpenVINO's readers: IRs that OpenVINO saves, or that are written by hand, and TensorFlow's graphs."""
+"""Models for OpenVINO's readers: IRs that OpenVINO saves, or that are written by hand."""
 
 from __future__ import annotations
 
@@ -100,44 +100,3 @@ def many_repeats(path: Path, count: int) -> Path:
     weights = path.with_suffix(".bin")
     weights.write_bytes(weights.read_bytes().replace(struct.pack("<q", 1000), struct.pack("<q", count)))
     return path
-
-
-def tensorflow_tile(path: Path) -> Path:
-    """Save a frozen TensorFlow graph: a Tile by {2, 5} of a placeholder of shape {?, 3}."""
-    shape, multiples = _dims(-1, 3), _field(1, _INT32) + _field(2, _dims(2)) + _field(4, struct.pack("<2i", 2, 5))
-    path.write_bytes(
-        _node("x", "Placeholder", dtype=_field(6, _FLOAT), shape=_field(7, shape))
-        + _node("m", "Const", dtype=_field(6, _INT32), value=_field(8, multiples))
-        + _node("tile", "Tile", "x", "m", T=_field(6, _FLOAT), Tmultiples=_field(6, _INT32))
-    )
-    return path
-
-
-# Protobuf's wire format, with the numbers of TensorFlow's GraphDef, NodeDef, AttrValue, TensorProto and DataType.
-_FLOAT: Final = 1
-_INT32: Final = 3
-
-
-def _node(name: str, kind: str, *inputs: str, **attributes: bytes) -> bytes:
-    fields = [_field(1, name.encode()), _field(2, kind.encode()), *(_field(3, given.encode()) for given in inputs)]
-    fields += [_field(5, _field(1, key.encode()) + _field(2, value)) for key, value in attributes.items()]
-    return _field(1, b"".join(fields))
-
-
-def _dims(*sizes: int) -> bytes:
-    return b"".join(_field(2, _field(1, size)) for size in sizes)
-
-
-def _field(number: int, value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        return _varint(number << 3) + _varint(value)
-    return _varint(number << 3 | 2) + _varint(len(value)) + value
-
-
-def _varint(value: int) -> bytes:
-    value %= 2**64
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*encoded, value])
