@@ -82,18 +82,18 @@ def without(field: str) -> bytes:
         (without("opset_import"), "imports no operator set"),
     ],
 )  # fmt: skip
-def test_what_is_no_model_is_refused(content: bytes, reason: str, tmp_path: Path) -> None:
+def test_what_is_no_model_is_refused(content: bytes, reason: str) -> None:
     with pytest.raises(InputError, match=f"^is not an ONNX model: .*{reason}"):
-        nodes_of(content, tmp_path)
+        nodes_of(content)
 
 
 @pytest.mark.parametrize(("layer", "depth"), [(bytes(LARGE), 1000), (b"", 60)], ids=["large", "small"])
-def test_messages_nested_deeper_than_protobuf_reads_are_refused(layer: bytes, depth: int, tmp_path: Path) -> None:
+def test_messages_nested_deeper_than_protobuf_reads_are_refused(layer: bytes, depth: int) -> None:
     for _ in range(depth):
         for field in (b"\x32", b"\x2a", b"\x0a"):  # AttributeProto.g, NodeProto.attribute, GraphProto.node
             layer = field + varint(len(layer)) + layer
     with pytest.raises(InputError, match="is not an ONNX model"):
-        nodes_of(WHOLE + b"\x3a" + varint(len(layer)) + layer, tmp_path)
+        nodes_of(WHOLE + b"\x3a" + varint(len(layer)) + layer)
 
 
 @pytest.mark.parametrize(
@@ -111,21 +111,21 @@ def test_what_is_no_file_is_refused(make: Callable[[Path], object], reason: str,
 
 
 @pytest.mark.parametrize("name", [b"Tile_1", b"repeats", b"x"])
-def test_names_that_are_not_utf_8_are_refused(name: bytes, tmp_path: Path) -> None:
+def test_names_that_are_not_utf_8_are_refused(name: bytes) -> None:
     made = model(constant("repeats", [2, 2]), tile_node(repeats="repeats", name="Tile_1")).SerializeToString()
     assert name in made
     with pytest.raises(InputError, match="has a text that is not UTF-8"):
-        nodes_of(made.replace(name, b"\xff" * len(name)), tmp_path)
+        nodes_of(made.replace(name, b"\xff" * len(name)))
 
 
-def test_a_damaged_model_gives_tiles_or_problems(tmp_path: Path) -> None:
+def test_a_damaged_model_gives_tiles_or_problems() -> None:
     for seed in range(100):
         chance = random.Random(seed)
         damaged = bytearray(WHOLE)
         for _ in range(chance.randint(1, 4)):
             damaged[chance.randrange(len(damaged))] = chance.randrange(256)
         with suppress(InputError):
-            assert all(isinstance(each, TileNode | Problem) for each in nodes_of(bytes(damaged), tmp_path)), seed
+            assert all(isinstance(each, TileNode | Problem) for each in nodes_of(bytes(damaged))), seed
 
 
 # Large files
@@ -204,14 +204,14 @@ def test_repeats_are_read_from_a_file_in_the_model_s_folder(
     made = with_external(location=location, **part)
     if place == "constant":
         made.graph.node.insert(0, node("Constant", [], ["r"], value=made.graph.initializer.pop()))
-    assert tile_in(made, tmp_path).repeats == (2, 5)
+    assert tile_in(made, folder=tmp_path).repeats == (2, 5)
 
 
 def test_external_repeats_are_seen_by_what_computes_with_them(tmp_path: Path) -> None:
     (tmp_path / "w.bin").write_bytes(DATA)
     outside = external(tensor("s", [2, 5]), location="w.bin", **PART)
     text = "w = Reshape(x, s); r = [1, 2]; y = Tile(w, r)"
-    assert tile_in(model(text, inputs=[typed("x", ["N"])], initializer=[outside]), tmp_path).shape == (2, 5)
+    assert tile_in(model(text, inputs=[typed("x", ["N"])], initializer=[outside]), folder=tmp_path).shape == (2, 5)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_repeats_outside_the_folder_or_unreadable_are_a_problem(
     (folder / "link").symlink_to("..")
     (folder / "loop.bin").symlink_to("loop.bin")
     os.mkfifo(folder / "pipe.bin")
-    found, problem = nodes_of(with_external(**entries), folder)
+    found, problem = nodes_of(with_external(**entries), folder=folder)
     assert found == TileNode("Tile->y", DIALECTS["ONNX Tile-13"], "float32", (2, 3), None)
     assert isinstance(problem, Problem)
     assert problem.pointer == "Tile->y"
@@ -258,22 +258,22 @@ def test_repeats_outside_the_folder_or_unreadable_are_a_problem(
     ["r = Identity(s); y = Tile(x, r)", "r = [1, 2]; w = Expand(x, s); y = Tile(w, r)"],
     ids=["repeats", "shape"],
 )
-def test_what_is_computed_from_unread_data_is_a_problem_too(text: str, tmp_path: Path) -> None:
+def test_what_is_computed_from_unread_data_is_a_problem_too(text: str) -> None:
     outside = external(tensor("s", [2, 5]), location="../w.bin")
-    found, problem = nodes_of(model(text, inputs=[typed("x", [1, 1])], initializer=[outside]), tmp_path)
+    found, problem = nodes_of(model(text, inputs=[typed("x", [1, 1])], initializer=[outside]))
     assert isinstance(found, TileNode)
     assert None in (found.shape, found.repeats) or None in (found.shape or ())
     assert problem == Problem("Tile->y", "the data of 's': '../w.bin' is no path below the model's folder")
 
 
-def test_weights_in_files_that_are_missing_are_no_problem(tmp_path: Path) -> None:
+def test_weights_in_files_that_are_missing_are_no_problem() -> None:
     weights = [
         external(tensor("w", [[1.5] * 3] * 100, "float32"), location="/w.bin"),
         external(TensorProto(name="v", dims=[2**20, 2**20], data_type=INT64), location="../v.bin"),
         external(tensor("u", [0]), location="missing.bin"),
     ]
     text = "a = Add(x, w); g = Gather(a, u); r = [1, 2]; b = Tile(g, r); y = Tile(v, r)"
-    found = nodes_of(model(text, inputs=[typed("x", [100, 3])], initializer=weights), tmp_path)
+    found = nodes_of(model(text, inputs=[typed("x", [100, 3])], initializer=weights))
     assert found == [
         TileNode("Tile->b", DIALECTS["ONNX Tile-13"], "float32", (1, 3), (1, 2)),
         TileNode("Tile->y", DIALECTS["ONNX Tile-13"], "int64", (2**20, 2**20), (1, 2), folded=CONSTANT),

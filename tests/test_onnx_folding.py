@@ -36,11 +36,9 @@ X: Final = typed("x", [2, 3])
 DYNAMIC: Final = typed("x", ["N", 3])
 
 
-def read(
-    folder: Path, *nodes: NodeProto | str, inputs: Sequence[Any] = (X,), opset: int = 21, **fields: Any
-) -> TileNode:
+def read(*nodes: NodeProto | str, inputs: Sequence[Any] = (X,), opset: int = 21, **fields: Any) -> TileNode:
     """Return the Tile of x by r, which the nodes compute."""
-    return tile_in(model(*nodes, tile_node(name="T"), inputs=inputs, opset=opset, **fields), folder)
+    return tile_in(model(*nodes, tile_node(name="T"), inputs=inputs, opset=opset, **fields))
 
 
 # What is computed from constants and shapes
@@ -54,12 +52,12 @@ EXPAND: Final = """
 """
 
 
-def test_the_repeats_of_pytorch_s_expand_are_known(tmp_path: Path) -> None:
+def test_the_repeats_of_pytorch_s_expand_are_known() -> None:
     given = f"sizes = [-1, 4] {EXPAND} is_kept = Equal(sizes, kept); r = Where(is_kept, ones, sizes)"
-    assert read(tmp_path, given).repeats == (1, 4)
+    assert read(given).repeats == (1, 4)
     own = f"sizes = [4, 1] {EXPAND} is_kept = Equal(own, kept); r = Where(is_kept, ones, own)"
-    assert read(tmp_path, own).repeats == (2, 3)
-    assert read(tmp_path, own, inputs=[DYNAMIC]).repeats == (None, 3)
+    assert read(own).repeats == (2, 3)
+    assert read(own, inputs=[DYNAMIC]).repeats == (None, 3)
 
 
 COMPUTED: Final = [
@@ -118,12 +116,10 @@ COMPUTED: Final = [
 @pytest.mark.parametrize(
     ("shape", "text", "repeats"), COMPUTED, ids=lambda value: value[-40:] if isinstance(value, str) else ""
 )
-def test_repeats_are_computed_where_they_do_not_depend_on_values(
-    shape: Any, text: str, repeats: Any, tmp_path: Path
-) -> None:
+def test_repeats_are_computed_where_they_do_not_depend_on_values(shape: Any, text: str, repeats: Any) -> None:
     inputs = [typed("x", shape), typed("given", [2], INT64), typed("flag", [], BOOL)]
     with warnings.catch_warnings(action="error"):
-        found = read(tmp_path, text, inputs=inputs)
+        found = read(text, inputs=inputs)
     assert (found.repeats, found.error) == (repeats, "")
 
 
@@ -139,15 +135,15 @@ def test_repeats_are_computed_where_they_do_not_depend_on_values(
         (6, "b = [[7, 8]]; m = [2]; r = Reshape(b, m)"),
     ],
 )
-def test_each_form_of_an_operator_is_computed(opset: int, text: str, tmp_path: Path) -> None:
-    assert read(tmp_path, text, inputs=[X, typed("w", [7, 8])], opset=opset).repeats == (7, 8)
+def test_each_form_of_an_operator_is_computed(opset: int, text: str) -> None:
+    assert read(text, inputs=[X, typed("w", [7, 8])], opset=opset).repeats == (7, 8)
 
 
-def test_a_sparse_constant_or_initialiser_is_known(tmp_path: Path) -> None:
+def test_a_sparse_constant_or_initialiser_is_known() -> None:
     constant_ = helper.make_sparse_tensor(tensor("", [6]), tensor("", [1]), [2])
-    assert read(tmp_path, node("Constant", [], ["r"], sparse_value=constant_)).repeats == (0, 6)
+    assert read(node("Constant", [], ["r"], sparse_value=constant_)).repeats == (0, 6)
     initialiser = helper.make_sparse_tensor(tensor("r", [6]), tensor("", [[1]]), [2])
-    assert read(tmp_path, sparse_initializer=[initialiser]).repeats == (0, 6)
+    assert read(sparse_initializer=[initialiser]).repeats == (0, 6)
 
 
 @pytest.mark.parametrize(
@@ -161,23 +157,21 @@ def test_a_sparse_constant_or_initialiser_is_known(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_sparse_initialiser_that_is_malformed_large_or_external_is_unknown(
-    sparse: TensorProto, tmp_path: Path
-) -> None:
-    assert read(tmp_path, sparse_initializer=[sparse]).repeats is None
+def test_a_sparse_initialiser_that_is_malformed_large_or_external_is_unknown(sparse: TensorProto) -> None:
+    assert read(sparse_initializer=[sparse]).repeats is None
 
 
 @pytest.mark.parametrize("name", ["MAX_FOLDED_NODES", "MAX_KEPT_ELEMENTS"])
-def test_no_more_folds_than_the_bounds_allow(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_folds_than_the_bounds_allow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "a = [2, 3]; b = Neg(a); r = Abs(b)"
-    assert read(tmp_path, text).repeats == (2, 3)
+    assert read(text).repeats == (2, 3)
     monkeypatch.setattr(folding, name, 1)
-    assert read(tmp_path, text).repeats is None
+    assert read(text).repeats is None
 
 
 @pytest.mark.parametrize(("text", "repeats"), [("n = Neg(d); e = Neg(n)", (0, 1)), ("a = 0; e = CumSum(d, a)", None)])
-def test_an_operator_of_large_inputs_folds_only_if_it_is_simple(text: str, repeats: Any, tmp_path: Path) -> None:
-    assert read(tmp_path, f"d = {[*range(3000)]}; {text}; i = [0, 1]; r = Gather(e, i)").repeats == repeats
+def test_an_operator_of_large_inputs_folds_only_if_it_is_simple(text: str, repeats: Any) -> None:
+    assert read(f"d = {[*range(3000)]}; {text}; i = [0, 1]; r = Gather(e, i)").repeats == repeats
 
 
 # If
@@ -188,22 +182,22 @@ def branch(value: int) -> Any:
 
 
 @pytest.mark.parametrize(("known", "repeats"), [(3, (7, 7)), (4, (8, 8))])
-def test_an_if_of_a_known_condition_takes_its_branch(known: int, repeats: tuple[int, ...], tmp_path: Path) -> None:
+def test_an_if_of_a_known_condition_takes_its_branch(known: int, repeats: tuple[int, ...]) -> None:
     condition = f"i = 1; k = {known}; s = Shape(x); n = Gather(s, i); c = Equal(n, k)"
     taken = node("If", ["c"], ["r"], name="I", then_branch=branch(7), else_branch=branch(8))
-    found = read(tmp_path, condition, taken)
+    found = read(condition, taken)
     assert (found.repeats, found.folded) == (repeats, "")
-    unknown = read(tmp_path, taken, inputs=[X, typed("c", [], BOOL)])
+    unknown = read(taken, inputs=[X, typed("c", [], BOOL)])
     assert (unknown.repeats, unknown.repeats_origins) == (None, ("computed by If 'I' from the input 'c'",))
 
 
-def test_a_tile_in_the_branch_that_is_not_taken_does_not_run(tmp_path: Path) -> None:
+def test_a_tile_in_the_branch_that_is_not_taken_does_not_run() -> None:
     def tiles(output: str) -> Any:
         return graph([tile_node(output=output)], (), [typed(output)])
 
     choice = node("If", ["c"], ["y"], name="I", then_branch=tiles("t"), else_branch=tiles("e"))
     made = model(constant("r", [1, 2]), constant("c", False, "bool"), choice)
-    other, then = nodes_of(made, tmp_path)
+    other, then = nodes_of(made)
     assert isinstance(then, TileNode)
     assert isinstance(other, TileNode)
     assert (then.pointer, then.folded) == (
@@ -222,12 +216,12 @@ def test_a_tile_in_the_branch_that_is_not_taken_does_not_run(tmp_path: Path) -> 
         ("t = com.own.Magic(x)", "e = Relu(x)", None),
     ],
 )
-def test_what_both_branches_of_an_if_give_is_known(then: str, other: str, shape: Any, tmp_path: Path) -> None:
+def test_what_both_branches_of_an_if_give_is_known(then: str, other: str, shape: Any) -> None:
     then_branch = graph(computed(then), (), [typed("t")])
     else_branch = graph(computed(other), (), [typed("e")])
     choice = node("If", ["c"], ["v"], then_branch=then_branch, else_branch=else_branch)
     inputs = [X, typed("w", [2, 4]), typed("c", [], BOOL), typed("r", None, INT64)]
-    found = tile_in(model(choice, "y = Tile(v, r)", inputs=inputs, domains={"com.own": 1}), tmp_path)
+    found = tile_in(model(choice, "y = Tile(v, r)", inputs=inputs, domains={"com.own": 1}))
     assert (found.data_type, found.shape) == ("float32", shape)
 
 
@@ -244,19 +238,19 @@ def loop(*body: NodeProto, declared: Any = (2, 3)) -> list[NodeProto]:
 GIVEN: Final = [X, typed("n", [], INT64)]
 
 
-def test_a_loop_s_input_that_grows_has_no_known_size(tmp_path: Path) -> None:
+def test_a_loop_s_input_that_grows_has_no_known_size() -> None:
     grows = [node("Concat", ["s", "s"], ["grown"], axis=0), tile_node("s", output="t")]
     tiles = [tile_node("last", output="p"), node("Relu", ["scanned"], ["q"]), constant("r3", [1, 1, 2])]
-    inside, last, scanned = nodes_of(model(*loop(*grows), *tiles, tile_node("q", "r3"), inputs=GIVEN), tmp_path)
+    inside, last, scanned = nodes_of(model(*loop(*grows), *tiles, tile_node("q", "r3"), inputs=GIVEN))
     shapes = [(getattr(each, "data_type", each), getattr(each, "shape", each)) for each in (inside, last, scanned)]
     assert shapes == [("float32", (None,) * rank) for rank in (2, 2, 3)]
 
 
-def test_a_loop_s_input_that_the_body_keeps_has_the_size_that_it_is_given(tmp_path: Path) -> None:
+def test_a_loop_s_input_that_the_body_keeps_has_the_size_that_it_is_given() -> None:
     keeps = [node("Add", ["s", "s"], ["grown"]), tile_node("s", output="t")]
     for declared in ((2, 3), None, ("a", "b")):
         made = model(*loop(*keeps, declared=declared), tile_node("last"), inputs=GIVEN)
-        assert [getattr(each, "shape", each) for each in nodes_of(made, tmp_path)] == [(2, 3), (2, 3)]
+        assert [getattr(each, "shape", each) for each in nodes_of(made)] == [(2, 3), (2, 3)]
 
 
 def test_a_value_of_which_nothing_is_known_is_kept_as_it_is() -> None:
@@ -272,11 +266,11 @@ def test_a_value_of_which_nothing_is_known_is_kept_as_it_is() -> None:
 
 @pytest.mark.parametrize(("attributes", "bins"), [({}, 9), ({"onesided": 1}, 9), ({"onesided": 0}, 16)])
 @pytest.mark.parametrize("window", ["", "w"])
-def test_an_stft_is_one_sided_by_default(attributes: Any, bins: int, window: str, tmp_path: Path) -> None:
+def test_an_stft_is_one_sided_by_default(attributes: Any, bins: int, window: str) -> None:
     given = f"step = 8; length = 16; w = {[1.0] * 16}; r = [1, 1, 1, 2]"
     stft = node("STFT", ["signal", "step", window, "length"], ["f"], name="S", **attributes)
     made = model(given, stft, tile_node("f"), inputs=[typed("signal", [1, 80, 1])], opset=17)
-    assert tile_in(made, tmp_path).shape == (1, 9, bins, 2)
+    assert tile_in(made).shape == (1, 9, bins, 2)
 
 
 # Which node makes a value unknown
@@ -298,19 +292,19 @@ MASK: Final = typed("mask", [2, 3], BOOL)
         ("computed by com.own.Magic 'g' from the input 'x'", "[g] r = com.own.Magic(x)"),
     ],
 )
-def test_the_node_is_named_that_makes_the_repeats_unknown(origin: str, text: str, tmp_path: Path) -> None:
+def test_the_node_is_named_that_makes_the_repeats_unknown(origin: str, text: str) -> None:
     given = [typed("x", ["N", "M"]), MASK, *([] if text else [typed("r", [2], INT64)])]
-    found = read(tmp_path, text, inputs=given, domains={"com.own": 1})
+    found = read(text, inputs=given, domains={"com.own": 1})
     assert (found.repeats, found.repeats_origins) == (None, (origin,))
     assert f"Repeats: {origin}" in found.unknown
 
 
-def test_the_node_is_named_that_makes_the_input_unknown(tmp_path: Path) -> None:
+def test_the_node_is_named_that_makes_the_input_unknown() -> None:
     made = model("[n12] z = NonZero(mask); f = Cast<to=1>(z); r = [1, 2]; y = Tile(f, r)", inputs=[MASK])
-    assert tile_in(made, tmp_path).unknown == ("InputTensor.Sizes[1]: computed by NonZero 'n12' from the input 'mask'",)
+    assert tile_in(made).unknown == ("InputTensor.Sizes[1]: computed by NonZero 'n12' from the input 'mask'",)
     made = model("[g] m = com.own.Magic(x); n = Relu(m); r = [1, 2]; y = Tile(n, r)", domains={"com.own": 1})
-    assert tile_in(made, tmp_path).unknown[0] == "InputTensor.DataType: computed by com.own.Magic 'g'"
-    known = tile_in(model("r = [1, 2]; y = Tile(x, r)"), tmp_path)
+    assert tile_in(made).unknown[0] == "InputTensor.DataType: computed by com.own.Magic 'g'"
+    known = tile_in(model("r = [1, 2]; y = Tile(x, r)"))
     assert (known.input_origins, known.repeats_origins) == ((), ())
 
 
@@ -338,27 +332,27 @@ W: Final = tensor("w", [[1.0, 2.0]], "float32")
     ],
 )
 def test_a_tile_of_constants_or_of_whose_output_only_the_shape_is_used_does_not_run(
-    text: str, inputs: Any, fields: Any, folded: str, tmp_path: Path
+    text: str, inputs: Any, fields: Any, folded: str
 ) -> None:
-    assert tile_in(model(f"r = [1, 2]; {text}", inputs=inputs, **fields), tmp_path).folded == folded
+    assert tile_in(model(f"r = [1, 2]; {text}", inputs=inputs, **fields)).folded == folded
 
 
 @pytest.mark.parametrize(("attributes", "repeats"), [({}, (3, 5)), ({"pads": [1, 0]}, None), ({"ceil_mode": 1}, None)])
 def test_a_pool_s_padding_is_unknown_since_onnx_s_reference_misplaces_it(
-    attributes: dict[str, Any], repeats: tuple[int, int] | None, tmp_path: Path
+    attributes: dict[str, Any], repeats: tuple[int, int] | None
 ) -> None:
     pool = node("MaxPool", ["d"], ["m"], kernel_shape=[2], strides=[2], **attributes)
     selected = "w = Cast<to=7>(m); two = [-1]; all = Reshape(w, two); b = [0]; e = [2]; r = Slice(all, b, e)"
-    assert read(tmp_path, "d = [[[3.0, 2.0, 5.0, 4.0]]]", pool, selected).repeats == repeats
+    assert read("d = [[[3.0, 2.0, 5.0, 4.0]]]", pool, selected).repeats == repeats
 
 
 @pytest.mark.parametrize(
     ("operator", "repeats"), [("Sigmoid", None), ("Softsign", None), ("Tanh", None), ("Sign", (1, 1))]
 )
 def test_an_operator_that_onnxruntime_rounds_otherwise_about_1_is_unknown(
-    operator: str, repeats: tuple[int, int] | None, tmp_path: Path
+    operator: str, repeats: tuple[int, int] | None
 ) -> None:
-    assert read(tmp_path, f"v = [1000000000000.0, 9.0]; s = {operator}(v); r = Cast<to=7>(s)").repeats == repeats
+    assert read(f"v = [1000000000000.0, 9.0]; s = {operator}(v); r = Cast<to=7>(s)").repeats == repeats
 
 
 @pytest.mark.long
@@ -376,9 +370,9 @@ def test_whatever_onnxruntime_folds_is_known_and_nothing_is_contradicted() -> No
 # Literals, shapes, and what a caller fixes
 
 
-def repeats(*nodes: NodeProto | str, folder: Path, opset: int = 13, **fields: Any) -> tuple[int | None, ...] | None:
+def repeats(*nodes: NodeProto | str, opset: int = 13, **fields: Any) -> tuple[int | None, ...] | None:
     """Return the repeats r of a tile of x that the nodes compute."""
-    found = tile_in(model(*nodes, tile_node(), opset=opset, **fields), folder)
+    found = tile_in(model(*nodes, tile_node(), opset=opset, **fields))
     assert found.error == ""
     return found.repeats
 
@@ -403,27 +397,27 @@ def repeats(*nodes: NodeProto | str, folder: Path, opset: int = 13, **fields: An
     ],
 )
 def test_a_constant_s_repeats_are_known_unless_it_is_malformed(
-    attribute: dict[str, Any], known: tuple[int, ...] | None, error: str, tmp_path: Path
+    attribute: dict[str, Any], known: tuple[int, ...] | None, error: str
 ) -> None:
-    found = tile_in(model(node("Constant", [], ["r"], **attribute), tile_node()), tmp_path)
+    found = tile_in(model(node("Constant", [], ["r"], **attribute), tile_node()))
     assert found.repeats == known
     assert found.error.startswith(error) if error else not found.error
 
 
 @pytest.mark.parametrize(("ir_version", "known"), [(3, (4, 1)), (4, None), (10, None)])
 def test_an_initialiser_that_is_an_input_is_a_default_since_ir_version_4(
-    ir_version: int, known: tuple[int, ...] | None, tmp_path: Path
+    ir_version: int, known: tuple[int, ...] | None
 ) -> None:
     inputs = [typed("x", [2, 3]), typed("r", [2], INT64)]
-    found = repeats(folder=tmp_path, initializer=[tensor("r", [4, 1])], inputs=inputs, ir_version=ir_version)
+    found = repeats(initializer=[tensor("r", [4, 1])], inputs=inputs, ir_version=ir_version)
     assert found == known
 
 
-def test_an_initialiser_s_shape_is_known(tmp_path: Path) -> None:
+def test_an_initialiser_s_shape_is_known() -> None:
     dense = {"initializer": [tensor("w", np.ones((200, 300)), "float32")]}
     sparse = {"sparse_initializer": [helper.make_sparse_tensor(tensor("w", [1.5], "float32"), tensor("", [3]), [5, 4])]}
     for fields, shape in (dense, (200, 300)), (sparse, (5, 4)):
-        found = tile_in(model("r = [2, 1]; y = Tile(w, r)", **fields), tmp_path)
+        found = tile_in(model("r = [2, 1]; y = Tile(w, r)", **fields))
         assert (found.data_type, found.shape, found.repeats) == ("float32", shape, (2, 1))
 
 
@@ -436,10 +430,10 @@ def test_an_initialiser_s_shape_is_known(tmp_path: Path) -> None:
     ],
     ids=["an initialiser", "a constant", "an outer value that it declares"],
 )
-def test_a_subgraph_knows_its_own_and_outer_repeats(outer: Any, inner: Any, fields: Any, tmp_path: Path) -> None:
+def test_a_subgraph_knows_its_own_and_outer_repeats(outer: Any, inner: Any, fields: Any) -> None:
     branch = graph([*inner, tile_node(output="t")], (), [typed("t")], **fields)
     made_if = node("If", ["c"], ["y"], then_branch=branch, else_branch=graph([], (), [typed("x")]))
-    found = tile_in(model(*outer, made_if, inputs=[typed("x", [2, 3]), typed("c", [], BOOL)]), tmp_path)
+    found = tile_in(model(*outer, made_if, inputs=[typed("x", [2, 3]), typed("c", [], BOOL)]))
     assert found.repeats == (4, 4)
 
 
@@ -463,11 +457,11 @@ def test_a_subgraph_knows_its_own_and_outer_repeats(outer: Any, inner: Any, fiel
         ([2, 3], "w = Relu(x)", [6], (2, 3)),
     ],
 )
-def test_shapes_are_inferred_else_declared(shape: Any, text: str, declared: Any, known: Any, tmp_path: Path) -> None:
+def test_shapes_are_inferred_else_declared(shape: Any, text: str, declared: Any, known: Any) -> None:
     inputs = [typed("x", shape), typed("e", []), typed("r", [2], INT64)]
     values = [typed("w", declared)] if declared else []
     made = model(f"{text}; y = Tile(w, r)", inputs=inputs, domains={"com.stranger": 1}, value_info=values)
-    found = tile_in(made, tmp_path)
+    found = tile_in(made)
     assert (found.shape, found.repeats) == (known, None)
 
 
@@ -476,20 +470,20 @@ def test_shapes_are_inferred_else_declared(shape: Any, text: str, declared: Any,
 TILE: Final = (constant("r", [1, 2]), tile_node())
 
 
-def test_a_named_dimension_is_fixed_everywhere(tmp_path: Path) -> None:
+def test_a_named_dimension_is_fixed_everywhere() -> None:
     text = "w = com.stranger.Own(x); r = [1, 2]; a = Tile(w, r); y = Tile(x, r)"
     made = model(text, inputs=[DYNAMIC], domains={"com.stranger": 1}, value_info=[typed("w", ["N", 5])])
     for known_shapes, shapes in (
         (KnownShapes({"N": 4}), [(4, 5), (4, 3)]),
         (KnownShapes({"M": 4}), [("N", 5), ("N", 3)]),
     ):
-        assert [getattr(each, "shape", each) for each in nodes_of(made, tmp_path, known_shapes)] == shapes
+        assert [getattr(each, "shape", each) for each in nodes_of(made, known_shapes)] == shapes
 
 
-def test_a_named_dimension_is_fixed_in_subgraphs(tmp_path: Path) -> None:
+def test_a_named_dimension_is_fixed_in_subgraphs() -> None:
     body = graph([tile_node("s", output="t")], [typed("s", ["k"])], [typed("t")])
     made = model(constant("r", [2]), node("Own", ["x"], ["y"], domain="own", body=body), domains={"own": 1})
-    assert tile_in(made, tmp_path, KnownShapes({"k": 7})).shape == (7,)
+    assert tile_in(made, KnownShapes({"k": 7})).shape == (7,)
 
 
 @pytest.mark.parametrize(
@@ -500,9 +494,9 @@ def test_a_named_dimension_is_fixed_in_subgraphs(tmp_path: Path) -> None:
         (None, {"x": ()}, ()),
     ],
 )
-def test_an_input_s_shape_is_fixed(declared: Any, fixed: Any, known: tuple[int, ...], tmp_path: Path) -> None:
+def test_an_input_s_shape_is_fixed(declared: Any, fixed: Any, known: tuple[int, ...]) -> None:
     inputs = [typed("x", declared), typed("w", ["N"]), typed("r", None, INT64)]
-    assert tile_in(model("y = Tile(x, r)", inputs=inputs), tmp_path, KnownShapes(input_shapes=fixed)).shape == known
+    assert tile_in(model("y = Tile(x, r)", inputs=inputs), KnownShapes(input_shapes=fixed)).shape == known
 
 
 @pytest.mark.parametrize(
@@ -518,10 +512,10 @@ def test_an_input_s_shape_is_fixed(declared: Any, fixed: Any, known: tuple[int, 
         (KnownShapes(input_shapes={"x": (2**63, 3)}), f"x: {2**63} was given; sizes are from 0 to {2**63 - 1}"),
     ],
 )
-def test_what_contradicts_the_model_is_refused(known_shapes: KnownShapes, message: str, tmp_path: Path) -> None:
+def test_what_contradicts_the_model_is_refused(known_shapes: KnownShapes, message: str) -> None:
     made = model(*TILE, inputs=[typed("x", ["N", 3]), typed("w", ["N"])])
     with pytest.raises(InputError) as caught:
-        nodes_of(made, tmp_path, known_shapes)
+        nodes_of(made, known_shapes)
     assert str(caught.value) == message
 
 
@@ -532,17 +526,15 @@ def test_what_contradicts_the_model_is_refused(known_shapes: KnownShapes, messag
         (model("y = Relu(x)"), "z", "is no input"),  # which has no tiles either
     ],
 )
-def test_a_shape_for_no_tensor_or_no_input_is_refused(
-    made: ModelProto, name: str, message: str, tmp_path: Path
-) -> None:
+def test_a_shape_for_no_tensor_or_no_input_is_refused(made: ModelProto, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        nodes_of(made, tmp_path, KnownShapes(input_shapes={name: (2, 3)}))
+        nodes_of(made, KnownShapes(input_shapes={name: (2, 3)}))
 
 
 def test_each_unknown_repeat_and_size_is_blamed_on_what_computes_it(tmp_path: Path) -> None:
     text = "s = Shape(x); z = [0]; b = Gather(s, z); q = Gather(v, z); two = [2]; r = Concat<axis=0>(two, b, q)"
     inputs = [typed("x", ["batch", 3]), typed("v", [3], INT64), typed("w", [1, 1, 1])]
-    (of_repeats,) = nodes_of(model(text, tile_node("w"), inputs=inputs), tmp_path)
+    (of_repeats,) = nodes_of(model(text, tile_node("w"), inputs=inputs))
     assert isinstance(of_repeats, TileNode)
     assert of_repeats.repeats == (2, None, None)
     assert of_repeats.unknown == (
@@ -560,8 +552,8 @@ def test_each_unknown_repeat_and_size_is_blamed_on_what_computes_it(tmp_path: Pa
 
 
 @pytest.mark.parametrize("names", [(["d", "s", "z"], []), ([], ["q"])], ids=["no output", "no input"])
-def test_a_malformed_quantize_linear_costs_nothing_else(names: tuple[list[str], list[str]], tmp_path: Path) -> None:
+def test_a_malformed_quantize_linear_costs_nothing_else(names: tuple[list[str], list[str]]) -> None:
     text = "c = [1.0]; s = 0.5; i = 1; z = Cast<to=2>(i); k = QuantizeLinear(c, s, z); d = DequantizeLinear(k, s, z)"
-    (found,) = nodes_of(model(text, node("QuantizeLinear", *names), "r = [1, 2]", tile_node()), tmp_path)
+    (found,) = nodes_of(model(text, node("QuantizeLinear", *names), "r = [1, 2]", tile_node()))
     assert isinstance(found, TileNode)
     assert found.repeats == (1, 2)

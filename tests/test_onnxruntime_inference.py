@@ -59,30 +59,30 @@ def known_of(tile: TileNode) -> tuple[Any, ...]:
     return tile.data_type, tile.shape, tile.repeats, tile.inferred_by
 
 
-def test_what_gelu_gives_is_known_if_it_is_asked_for(tmp_path: Path) -> None:
-    assert known_of(tile_in(behind_gelu(2, 3), tmp_path, ASKED)) == ("float32", (2, 3), (1, 2), "onnxruntime")
-    assert known_of(tile_in(behind_gelu(2, 3), tmp_path)) == (None, (None, None), (1, 2), "")
+def test_what_gelu_gives_is_known_if_it_is_asked_for() -> None:
+    assert known_of(tile_in(behind_gelu(2, 3), ASKED)) == ("float32", (2, 3), (1, 2), "onnxruntime")
+    assert known_of(tile_in(behind_gelu(2, 3))) == (None, (None, None), (1, 2), "")
     beside = made(GELU, REPEATS, tile_node())
-    assert known_of(tile_in(beside, tmp_path, ASKED)) == ("float32", (2, 3), (1, 2), ""), "its input is declared"
+    assert known_of(tile_in(beside, ASKED)) == ("float32", (2, 3), (1, 2), ""), "its input is declared"
 
 
-def test_sizes_keep_the_names_that_the_model_gives_them(tmp_path: Path) -> None:
-    tile = tile_in(behind_gelu("N", None), tmp_path, ASKED)
+def test_sizes_keep_the_names_that_the_model_gives_them() -> None:
+    tile = tile_in(behind_gelu("N", None), ASKED)
     assert tile.shape == ("N", None)
     assert tile.unknown == ("InputTensor.Sizes[0] (N)", "InputTensor.Sizes[1]: the input 'x'")
-    assert tile_in(behind_gelu("N", 3), tmp_path, KnownShapes({"N": 4}, {}, ONNXRUNTIME)).shape == (4, 3)
+    assert tile_in(behind_gelu("N", 3), KnownShapes({"N": 4}, {}, ONNXRUNTIME)).shape == (4, 3)
 
 
-def test_repeats_that_are_computed_from_inferred_sizes_are_known(tmp_path: Path) -> None:
+def test_repeats_that_are_computed_from_inferred_sizes_are_known() -> None:
     shaped = made(GELU, "r = Shape(g); y = Tile(x, r)")
-    assert known_of(tile_in(shaped, tmp_path, ASKED)) == ("float32", (2, 3), (2, 3), "onnxruntime")
-    assert tile_in(shaped, tmp_path).repeats_origins[0].endswith("Gelu 'Gelu_1' (--infer onnxruntime may know it)")
+    assert known_of(tile_in(shaped, ASKED)) == ("float32", (2, 3), (2, 3), "onnxruntime")
+    assert tile_in(shaped).repeats_origins[0].endswith("Gelu 'Gelu_1' (--infer onnxruntime may know it)")
 
 
-def test_it_answers_inside_of_loops_and_branches(tmp_path: Path) -> None:
+def test_it_answers_inside_of_loops_and_branches() -> None:
     choice = if_node(tile_node("g", output="b"), GELU, REPEATS)
     both = made(choice, inputs=[typed("x", [2, 3]), typed("c", [], TensorProto.BOOL)])
-    assert known_of(tile_in(both, tmp_path, ASKED)) == ("float32", (2, 3), (1, 2), "onnxruntime")
+    assert known_of(tile_in(both, ASKED)) == ("float32", (2, 3), (1, 2), "onnxruntime")
 
 
 def test_what_it_does_not_know_stays_unknown_and_no_file_is_left(
@@ -91,19 +91,19 @@ def test_what_it_does_not_know_stays_unknown_and_no_file_is_left(
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
-    tile = tile_in(BEHIND_FUSED_CONV, tmp_path, ASKED)
+    tile = tile_in(BEHIND_FUSED_CONV, ASKED)
     assert known_of(tile) == (None, (None,) * 4, (1, 2, 1, 1), "")
     assert tile.unknown[0] == "InputTensor.DataType: computed by com.microsoft.FusedConv 'FusedConv_1'"
     assert not list(here.iterdir())
     assert Path.cwd() == here
 
 
-def test_without_it_the_operator_and_the_option_are_named(tmp_path: Path) -> None:
+def test_without_it_the_operator_and_the_option_are_named() -> None:
     field = "InputTensor.DataType: computed by com.microsoft.FusedConv 'FusedConv_1' (--infer onnxruntime may know it)"
-    assert tile_in(BEHIND_FUSED_CONV, tmp_path).unknown[0] == field
+    assert tile_in(BEHIND_FUSED_CONV).unknown[0] == field
     strange = made("[m] g = com.own.Magic(x); r = [1, 2]; y = Tile(g, r)")
     for known_shapes in (KnownShapes(), ASKED):
-        found = tile_in(strange, tmp_path, known_shapes)
+        found = tile_in(strange, known_shapes)
         assert found.unknown[0] == "InputTensor.DataType: computed by com.own.Magic 'm'"
 
 
@@ -164,8 +164,8 @@ HOSTILE: Final = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_malformed_node_is_unknown(name: str, tmp_path: Path) -> None:
-    tile = tile_in(made(HOSTILE[name], REPEATS, tile_node("g")), tmp_path, ASKED)
+def test_a_malformed_node_is_unknown(name: str) -> None:
+    tile = tile_in(made(HOSTILE[name], REPEATS, tile_node("g")), ASKED)
     assert tile.shape is None or None in tile.shape
 
 
@@ -213,14 +213,12 @@ def test_check_model_has_it_too() -> None:
 
 
 @pytest.mark.parametrize("package", ["onnxruntime.tools", "sympy"])
-def test_what_is_not_installed_is_named_where_it_is_needed(
-    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_installed_is_named_where_it_is_needed(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "onnxruntime.tools.symbolic_shape_infer", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=INSTALL):
-        tile_in(behind_gelu(2, 3), tmp_path, ASKED)
-    assert tile_in(model(REPEATS, tile_node()), tmp_path, ASKED).inferred_by == ""
+        tile_in(behind_gelu(2, 3), ASKED)
+    assert tile_in(model(REPEATS, tile_node()), ASKED).inferred_by == ""
 
 
 def test_check_names_what_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, check: Call) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +21,8 @@ from dml_tile.readers.onnx.tiles import read_nodes
 FLOAT: Final = TensorProto.FLOAT
 INT64: Final = TensorProto.INT64
 BOOL: Final = TensorProto.BOOL
+
+NOTHING_FIXED: Final = KnownShapes()
 
 node = helper.make_node
 
@@ -93,22 +96,24 @@ def call(name: str, inputs: Sequence[str], outputs: Sequence[str], called: str =
 
 
 def nodes_of(
-    made: ModelProto | bytes, folder: Path, known_shapes: KnownShapes | None = None
+    made: ModelProto | bytes, known_shapes: KnownShapes = NOTHING_FIXED, folder: Path | None = None
 ) -> list[TileNode | Problem]:
-    path = folder / "model.onnx"
-    path.write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
-    return list(read_nodes(path, known_shapes or KnownShapes()))
+    """Return what the reader finds in a model, saved in the folder with its external data if there are any."""
+    with TemporaryDirectory() as temporary:
+        path = (folder or Path(temporary)) / "model.onnx"
+        path.write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
+        return list(read_nodes(path, known_shapes))
 
 
-def tile_in(made: ModelProto, folder: Path, known_shapes: KnownShapes | None = None) -> TileNode:
+def tile_in(made: ModelProto, known_shapes: KnownShapes = NOTHING_FIXED, folder: Path | None = None) -> TileNode:
     """Return the model's only Tile."""
-    (found,) = nodes_of(made, folder, known_shapes)
+    (found,) = nodes_of(made, known_shapes, folder)
     assert isinstance(found, TileNode)
     return found
 
 
-def places(made: ModelProto, folder: Path) -> list[str]:
-    return [found.pointer for found in nodes_of(made, folder)]
+def places(made: ModelProto) -> list[str]:
+    return [found.pointer for found in nodes_of(made)]
 
 
 def if_node(then: NodeProto, *nodes: NodeProto, name: str = "If_3") -> NodeProto:
