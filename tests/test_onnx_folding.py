@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -531,20 +530,16 @@ def test_a_shape_for_no_tensor_or_no_input_is_refused(made: ModelProto, name: st
         nodes_of(made, KnownShapes(input_shapes={name: (2, 3)}))
 
 
-def test_each_unknown_repeat_and_size_is_blamed_on_what_computes_it(tmp_path: Path) -> None:
+def test_each_unknown_repeat_and_size_is_blamed_on_what_computes_it() -> None:
     text = "s = Shape(x); z = [0]; b = Gather(s, z); q = Gather(v, z); two = [2]; r = Concat<axis=0>(two, b, q)"
     inputs = [typed("x", ["batch", 3]), typed("v", [3], INT64), typed("w", [1, 1, 1])]
-    (of_repeats,) = nodes_of(model(text, tile_node("w"), inputs=inputs))
-    assert isinstance(of_repeats, TileNode)
+    of_repeats = tile_in(model(text, tile_node("w"), inputs=inputs))
     assert of_repeats.repeats == (2, None, None)
     assert of_repeats.unknown == (
         "Repeats[1]: computed by Shape 'Shape->s' from the input 'x'",
         "Repeats[2]: computed by Gather 'Gather->q' from the input 'v'",
     )
-    (of_sizes,) = nodes_of(
-        model(f"{text}; e = Expand(w, r); o = [1, 1, 1]", tile_node("e", "o"), inputs=inputs), tmp_path
-    )
-    assert isinstance(of_sizes, TileNode)
+    of_sizes = tile_in(model(f"{text}; e = Expand(w, r); o = [1, 1, 1]", tile_node("e", "o"), inputs=inputs))
     assert of_sizes.unknown == (
         "InputTensor.Sizes[1] (batch)",
         "InputTensor.Sizes[2]: computed by Gather 'Gather->q' from the input 'v'",
@@ -554,6 +549,4 @@ def test_each_unknown_repeat_and_size_is_blamed_on_what_computes_it(tmp_path: Pa
 @pytest.mark.parametrize("names", [(["d", "s", "z"], []), ([], ["q"])], ids=["no output", "no input"])
 def test_a_malformed_quantize_linear_costs_nothing_else(names: tuple[list[str], list[str]]) -> None:
     text = "c = [1.0]; s = 0.5; i = 1; z = Cast<to=2>(i); k = QuantizeLinear(c, s, z); d = DequantizeLinear(k, s, z)"
-    (found,) = nodes_of(model(text, node("QuantizeLinear", *names), "r = [1, 2]", tile_node()))
-    assert isinstance(found, TileNode)
-    assert found.repeats == (1, 2)
+    assert tile_in(model(text, node("QuantizeLinear", *names), "r = [1, 2]", tile_node())).repeats == (1, 2)
