@@ -16,7 +16,6 @@ import dml_tile
 CHANGING: Final = {
     # what counts, or holds what changes, while something runs
     "dml_tile.checks.file_check.SourceSummary",
-    "dml_tile.readers.sandbox.child.Deadline",
     "dml_tile.simulation.process.Entered",
 }
 

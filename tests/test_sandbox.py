@@ -15,13 +15,12 @@ from threading import Timer
 from typing import Any, Final
 
 import pytest
-from pydantic import ValidationError
 
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.sandbox import parent
+from dml_tile.readers.sandbox.child import End, Order, answer_line, read_answer
 from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader
-from dml_tile.readers.sandbox.protocol import End, Order, answer_line, read_answer
 from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, nested_ifs
 
 pytestmark = pytest.mark.long
@@ -184,7 +183,7 @@ def test_the_process_ends_with_its_input_and_leaves_interrupts_to_its_parent() -
 
 def test_the_process_ends_in_time_where_nobody_is_left_to_end_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "m.xml")
-    with started() as process, pytest.raises(ValueError, match="validation error"):  # of the end of its answers
+    with started() as process, pytest.raises(ValueError, match="EOF"):  # at the end of its answers
         answered(process, tmp_path / "m.xml", seconds=-8)
     assert process.returncode == -signal.SIGALRM
 
@@ -202,7 +201,7 @@ def problem(message):
     say(json.dumps({"pointer": "", "message": str(message)}))
 
 def end():
-    say('{"end": true}')
+    say('{"dimensions": []}')
 
 for line in sys.stdin:
     exec(open(json.loads(line)["path"]).read())
@@ -373,7 +372,7 @@ def test_a_message_that_is_no_text_is_sent_all_the_same() -> None:
         ('[2, "n", null]', '[-2, "n", null]'),
         ('"error": ""', '"error": null'),
         ('"error": ""', '"error": "", "more": 1'),
-        ('"error": ""', '"end": true'),
+        ('"error": ""', '"dimensions": []'),
         ('"data_type": null', '"data_type": 1'),
         ("{", "[{"),
     ],
@@ -381,12 +380,11 @@ def test_a_message_that_is_no_text_is_sent_all_the_same() -> None:
 def test_a_line_of_another_form_is_refused(old: str, new: str) -> None:
     text = answer_line(NODE).decode()
     assert old in text
-    with pytest.raises(ValueError, match="validation error"):
+    with pytest.raises(ValueError, match=r"validation error|keys of no answer|at line"):
         read_answer(text.replace(old, new, 1).encode())
 
 
 @pytest.mark.parametrize("change", [{"shape": [{}] * 1000}, {f"k{i}": 1 for i in range(1000)}], ids=["list", "keys"])
 def test_a_line_that_is_wrong_in_many_places_has_few_errors(change: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValueError, match=r"^(2 validation errors|it has the keys of no answer)"):
         read_answer(json.dumps(json.loads(answer_line(NODE)) | change).encode())
-    assert caught.value.error_count() < 50, "some for each form that a line may have"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+
+from pydantic import Field, PlainValidator
 
 from dml_tile.descriptors.tile import array_text, tensor_text, tile_line
-from dml_tile.dialects.request import Dialect, Request, promoted
+from dml_tile.dialects.request import INT64_MAX, Dialect, Request, promoted
 from dml_tile.dialects.tiles import ONNX_TILES, OPENVINO_TILE_1
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.errors import DialectError
@@ -45,6 +47,19 @@ class KnownShapes:
     infer: str = ""
 
 
+def _dialect_named(name: object) -> Dialect:
+    """Return the dialect with this name. Raises ValueError if there is none."""
+    if not isinstance(name, str) or name not in DIALECTS:
+        raise ValueError("is not a known dialect")
+    return DIALECTS[name]
+
+
+# pydantic checks these in what a child process answers
+_Size = Annotated[int, Field(ge=0, le=INT64_MAX)]
+_FIRST_ERROR: Final = Field(fail_fast=True)
+_Texts = Annotated[tuple[str, ...], _FIRST_ERROR]
+
+
 @dataclass(frozen=True, slots=True)
 class TileNode:
     """One Tile. ``pointer`` is its place in the file, ``data_type`` the dialect's name of it, None if unknown.
@@ -61,23 +76,28 @@ class TileNode:
     """
 
     pointer: str
-    dialect: Dialect
+    dialect: Annotated[Dialect, PlainValidator(_dialect_named)]
     data_type: str | None
-    shape: tuple[Dimension, ...] | None
-    repeats: tuple[int | None, ...] | None
+    shape: Annotated[tuple[_Size | str | None, ...], _FIRST_ERROR] | None
+    repeats: Annotated[tuple[_Size | None, ...], _FIRST_ERROR] | None
     error: str = ""
     folded: str = ""
-    input_origins: tuple[str, ...] = ()
-    repeats_origins: tuple[str, ...] = ()
+    input_origins: _Texts = ()
+    repeats_origins: _Texts = ()
     inferred_by: str = ""
     contradiction: str = ""
 
     def __post_init__(self) -> None:
-        """Raise InputError for too many dimensions: each may be a finding, and their product a number of any length."""
+        """Raise InputError for too many dimensions: each may be a finding, and their product a number of any length.
+
+        Raise ValueError unless there are as many repeats as dimensions.
+        """
         if self.shape is not None and len(self.shape) > MAX_DIMENSIONS:
             raise unreadable(
                 self.pointer, f"the input has {len(self.shape)} dimensions; at most {MAX_DIMENSIONS} are read"
             )
+        if self.repeats is not None and (self.shape is None or len(self.shape) != len(self.repeats)):
+            raise ValueError("shape and repeats must have the same length")
 
     def __str__(self) -> str:
         """Return the tile in one line, with DirectML's name of the data type: ``FLOAT32 {N,3} x {2,1} -> {2*N,3}``.

@@ -46,8 +46,8 @@ from dml_tile.readers import c_structs
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.onnx.tiles import read_nodes
+from dml_tile.readers.sandbox.child import answer_line, read_answer
 from dml_tile.readers.sandbox.parent import ModelReader
-from dml_tile.readers.sandbox.protocol import answer_line, read_answer
 from dml_tile.reports.formats import FORMATS
 from dml_tile.reports.report import ReportOptions
 from dml_tile.reports.text import result_lines

@@ -5,8 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Self
 
-from dml_tile.readers.sandbox.child import answer
-from dml_tile.readers.sandbox.protocol import Order, answer_line
+from dml_tile.readers.sandbox.child import Order, answer, answer_line
 
 
 class ModelProcess:

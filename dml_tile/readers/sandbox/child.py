@@ -1,22 +1,26 @@
-"""The bounds of a child process that runs code which is not trusted: its streams, its memory and its time."""
+"""The child process that reads models: its bounds, and the lines of JSON that it exchanges with its parent.
+
+The child answers an order by a line for each part of the file, and a line that ends the answer. Since it has handled
+untrusted bytes, the parent accepts only lines of the expected form.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from math import inf
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from threading import TIMEOUT_MAX, Condition, Thread
-from typing import BinaryIO, Final, Self
+from typing import BinaryIO, Final, Self, TypeAlias
+
+from pydantic import TypeAdapter
+from pydantic_core import from_json
 
 from dml_tile.errors import InputError, Problem
-from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, End, Order, Part, answer_line
+from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.text import shortened
 
 try:
@@ -27,6 +31,66 @@ except ImportError:  # on Windows, where the parent alone bounds time, and nothi
 _PR_SET_PDEATHSIG: Final = 1
 _GRACE: Final = 10
 """Seconds past a bound after which the child ends by itself, should its parent have died."""
+_MAX_MESSAGE_LENGTH: Final = 300
+
+Part: TypeAlias = TileNode | Problem
+
+OUT_OF_MEMORY: Final = 3
+"""The child's exit status when it runs out of memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Asks for a file to be read by a reader (ONNX or OpenVINO), within bounds in seconds and bytes of memory."""
+
+    path: str
+    reader: str
+    known_shapes: KnownShapes
+    seconds: float
+    memory: int
+
+    def line(self) -> bytes:
+        return json.dumps(asdict(self)).encode() + b"\n"  # in ASCII, whatever the path's bytes are
+
+    @classmethod
+    def read(cls, line: bytes) -> Self:
+        """Parse a line made by ``line``."""
+        fields = json.loads(line)
+        known_shapes = fields.pop("known_shapes")
+        shapes = {name: tuple(shape) for name, shape in known_shapes["input_shapes"].items()}
+        return cls(known_shapes=KnownShapes(known_shapes["dims"], shapes, known_shapes["infer"]), **fields)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Ends an answer; ``dimensions`` are the names that an ONNX model gives dimensions."""
+
+    dimensions: tuple[str, ...] = ()
+
+
+_KEYS: Final[dict[type[Part | End], tuple[str, ...]]] = {
+    TileNode: tuple(field.name for field in fields(TileNode)),
+    Problem: ("pointer", "message"),
+    End: ("dimensions",),
+}
+_ANSWERS: Final[dict[frozenset[str], TypeAdapter[Part | End]]] = {
+    frozenset(keys): TypeAdapter(kind) for kind, keys in _KEYS.items()
+}
+
+
+def answer_line(part: Part | End) -> bytes:
+    """Encode a part of an answer, or its end."""
+    answer = {key: getattr(part, key) for key in _KEYS[type(part)]}
+    return json.dumps(answer, default=str, ensure_ascii=False).encode(errors="replace") + b"\n"
+
+
+def read_answer(line: bytes) -> Part | End:
+    """Decode a line of an answer. Raises ValueError for a malformed line."""
+    answer = from_json(line)
+    form = _ANSWERS.get(frozenset(answer)) if isinstance(answer, dict) else None
+    if form is None:
+        raise ValueError("it has the keys of no answer")
+    return form.validate_json(line, strict=True)
 
 
 def end_with_parent() -> None:
@@ -65,71 +129,6 @@ def bounds(seconds: float, memory: int) -> Iterator[None]:
 def _limit(kind: int, most: int) -> None:
     hard = resource.getrlimit(kind)[1]
     resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-
-
-@dataclass(slots=True)
-class Deadline:
-    """The time, of ``time.monotonic``, at which a process is killed; ``has_passed`` is True once it was."""
-
-    process: subprocess.Popen[bytes]
-    at: float
-    has_passed: bool = False
-
-
-class Watchdog:
-    """Kills processes at their deadlines, of which there is one at a time.
-
-    Its thread starts with the first deadline and ends with the block. One thread serves all deadlines: to start and
-    join one for each file takes longer than many a file's check.
-    """
-
-    def __init__(self) -> None:
-        self._changed = Condition()
-        self._thread: Thread | None = None
-        self._deadline: Deadline | None = None
-        self._next_look = inf
-        self._is_over = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with self._changed:
-            self._is_over = True
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join()
-
-    @contextmanager
-    def deadline(self, process: subprocess.Popen[bytes], seconds: float) -> Iterator[Deadline]:
-        """Kill the process if the block takes longer."""
-        deadline = Deadline(process, time.monotonic() + seconds)
-        with self._changed:
-            self._deadline = deadline
-            if self._thread is None:
-                self._thread = Thread(target=self._watch, daemon=True)
-                self._thread.start()
-            elif deadline.at < self._next_look:
-                self._changed.notify()
-        try:
-            yield deadline
-        finally:
-            with self._changed:
-                self._deadline = None
-
-    def _watch(self) -> None:
-        with self._changed:
-            while not self._is_over:
-                now = time.monotonic()
-                if self._deadline and self._deadline.at <= now:
-                    self._deadline.has_passed = True
-                    self._deadline.process.kill()
-                    self._deadline = None
-                self._next_look = self._deadline.at if self._deadline else inf
-                self._changed.wait(min(self._next_look - now, TIMEOUT_MAX))
-
-
-_MAX_MESSAGE_LENGTH: Final = 300
 
 
 def main() -> None:

@@ -13,14 +13,15 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from math import inf
 from pathlib import Path
+from threading import Lock, Thread
 from typing import IO, Final, Self, cast
 
 from dml_tile.errors import Problem
 from dml_tile.input_errors import limited_problems
 from dml_tile.readers.model_tile import KnownShapes
-from dml_tile.readers.sandbox.child import Watchdog
-from dml_tile.readers.sandbox.protocol import OUT_OF_MEMORY, End, Order, Part, read_answer
+from dml_tile.readers.sandbox.child import OUT_OF_MEMORY, End, Order, Part, read_answer
 
 MAX_SECONDS: Final = 60
 """Seconds that reading one file may take."""
@@ -39,6 +40,7 @@ MAX_ANSWER_BYTES: Final = 2**24
 
 # -P: a package in the current folder must not pass for onnx or OpenVINO
 _COMMAND: Final = (sys.executable, "-P", "-m", "dml_tile.readers.sandbox.child")
+_SECONDS_BETWEEN_LOOKS: Final = 0.1
 _NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signals}
 
 
@@ -67,14 +69,16 @@ class ModelReader:
         """The seconds that were lost to files whose reading failed."""
         self._dimension_names: set[str] = set()
         self._process: subprocess.Popen[bytes] | None = None
-        self._watchdog = Watchdog()
+        self._deadline = inf
+        """The time, of ``time.monotonic``, at which the process is killed."""
+        self._was_killed = False
+        self._deadline_lock = Lock()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._stop()
-        self._watchdog.__exit__()
 
     def parts(self, path: Path) -> list[Part]:
         """Return the Tiles and problems of a file; if reading fails, those before the failure, and a problem for it.
@@ -97,13 +101,14 @@ class ModelReader:
         started = time.monotonic()
         try:
             process = self._running()
-            with self._watchdog.deadline(process, seconds) as deadline:
-                failure = _read(process, order, parts, self._dimension_names)
-            if deadline.has_passed:
-                failure = f"reading took longer than {seconds:.3g} s"
+            self._kill_at(time.monotonic() + seconds)
+            failure = _read(process, order, parts, self._dimension_names)
         except OSError as error:
             failure = f"no process can be started to read it: {error.strerror}"
         finally:
+            self._kill_at(inf)
+            if self._was_killed:
+                failure = f"reading took longer than {seconds:.3g} s"
             if failure is not None:
                 self.seconds_lost += time.monotonic() - started
                 self._stop()
@@ -120,11 +125,26 @@ class ModelReader:
         if self._process is None or self._process.poll() is not None:
             self._stop()
             self._process = started(self._command)
+            Thread(target=self._watch, args=[self._process], daemon=True).start()
         return self._process
+
+    def _kill_at(self, deadline: float) -> None:
+        with self._deadline_lock:
+            self._deadline = deadline
+
+    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        """Kill the process at its deadline. A thread looks now and then: waking it for each file costs more."""
+        while self._process is process and not self._was_killed:
+            with self._deadline_lock:
+                if self._deadline <= time.monotonic():
+                    self._was_killed = True
+                    process.kill()
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def _stop(self) -> None:
         if self._process is not None:
             process, self._process = self._process, None
+            self._was_killed = False
             process.kill()
             with suppress(OSError), process:  # the rest of an order that it did not read cannot be flushed
                 pass
