@@ -12,8 +12,7 @@ from typing import Final
 import pytest
 
 from dml_tile.descriptors.tile import OperatorDesc
-from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.operators import operator_name
+from dml_tile.directml.enums import FeatureLevel, operator_name
 from dml_tile.readers.c_structs import read_operator_desc
 from dml_tile.readers.descriptors import JsonDescriptor, read_source
 from tests.helpers.compilers import (

@@ -31,7 +31,7 @@ from dml_tile import (
     run_lowering,
 )
 from dml_tile.arrays.numpy import tile
-from dml_tile.descriptors.spellings import JSON_DOCUMENT
+from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.directml.data_types import (
     CARRIERS,
     ELEMENT_SIZES,

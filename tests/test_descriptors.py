@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dml_tile.descriptors.spellings import JSON_DOCUMENT
+from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc, c_path
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorFlags, TensorType

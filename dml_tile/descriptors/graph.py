@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, Ty
 
 from pydantic import Field, model_validator
 
-from dml_tile.descriptors.spellings import Enumerator, Ordered
-from dml_tile.descriptors.structs import Struct
+from dml_tile.descriptors.structs import Enumerator, Ordered, Struct
 from dml_tile.descriptors.tile import UINT, OperatorDesc, TileOperatorDesc
 from dml_tile.directml.enums import GraphEdgeType, GraphNodeType, OperatorType
 

@@ -1,15 +1,26 @@
-"""The base of the frozen mirrors of C structs: how they are named, printed and copied."""
+"""The base of the frozen mirrors of C structs, and the spellings of their fields, as pydantic annotations.
+
+Enumerators and flags are read by the full C name, its suffix alone, or the integer; flags also as a list, ORed. In
+Python, names may have any case, integers may be NumPy's, and data types may be dtypes; JSON keeps to its schemas.
+Written: the full C name, or the integer where there is no name. A known value becomes the enumeration's member, an
+unknown one stays an int.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from enum import Enum
-from typing import Any, Self
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from enum import Enum, IntEnum, IntFlag
+from functools import reduce
+from operator import index, or_
+from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.alias_generators import to_pascal
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from dml_tile.directml.enums import UINT_MAX
 from dml_tile.errors import require_instance
 from dml_tile.text import did_you_mean
 
@@ -111,3 +122,192 @@ def _written(value: object) -> object:
     if not isinstance(value, Enum):
         return value
     return value.name if value.name in type(value).__members__ else value.value
+
+
+JSON_DOCUMENT: Final = object()
+"""The context of a validation whose values come from a JSON document: it keeps to the spellings of the schemas."""
+
+
+class Unsigned:
+    """Annotation of an unsigned C integer's field. NumPy's integers become Python's; bool and floats are refused."""
+
+    def __init__(self, maximum: int) -> None:
+        self.maximum = maximum
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.union_schema(
+            [
+                core_schema.int_schema(strict=True, ge=0, le=self.maximum),
+                core_schema.no_info_plain_validator_function(lambda value: _unsigned(value, self.maximum)),
+            ],
+            mode="left_to_right",
+            custom_error_type="unsigned",
+            custom_error_message="Input should be an integer from 0 to {maximum}",
+            custom_error_context={"maximum": self.maximum},
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "integer", "minimum": 0, "maximum": self.maximum}
+
+
+SEQUENCE: Final = "a list or a tuple of integers, or an array of one dimension"
+
+
+def is_sequence(values: object) -> bool:
+    """Return True for values in an order: not for a set, a dictionary, or the bytes or characters of something."""
+    if isinstance(values, str | bytes | bytearray | memoryview | Set | Mapping):
+        return False
+    try:
+        iter(values)  # type: ignore[call-overload]
+    except TypeError:
+        return False
+    return True
+
+
+class Ordered:
+    """Annotation of an array's field: a sequence is required, where pydantic itself takes sets too."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        array = handler(source)
+        return core_schema.json_or_python_schema(
+            array, core_schema.no_info_before_validator_function(self._require, array)
+        )
+
+    def _require(self, values: Any) -> Any:
+        if type(values) is list or type(values) is tuple or is_sequence(values):
+            return values
+        raise PydanticCustomError("tuple_type", f"Input should be {SEQUENCE}")
+
+
+class Enumerator:
+    """Annotation of a C enumeration's field, as in ``Annotated[X | int, Enumerator(X, "DML_…_")]``."""
+
+    def __init__(self, enum: type[IntEnum | IntFlag], prefix: str) -> None:
+        self.prefix = prefix
+        self.names = list(enum.__members__)
+        self.c_names = {int(member): f"{prefix}{name}" for name, member in enum.__members__.items()}
+        self._values = _Spellings({int(member): member for member in enum.__members__.values()})
+        for name, member in enum.__members__.items():
+            self._values[name] = self._values[f"{prefix}{name}"] = member
+        self._values.complaint = f"expected one of {', '.join(self.names)}, with or without {prefix} before it"
+
+    def read(self, spelling: str | int) -> int:
+        """Return the value of one spelling. Raises PydanticCustomError, a ValueError, for an unknown name."""
+        return self._values[spelling]
+
+    def write(self, value: int) -> str | int:
+        """Return the full C name of a value, or the value itself where it has none."""
+        return self.c_names.get(value, value)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        # What is spelled as it should be never leaves pydantic's core; a dict's own lookup is the cheapest call out.
+        spelling = core_schema.union_schema(
+            [
+                core_schema.literal_schema([name for name in self._values if isinstance(name, str)]),
+                core_schema.int_schema(strict=True, ge=0, le=UINT_MAX),
+                core_schema.with_info_plain_validator_function(self._key),
+            ],
+            mode="left_to_right",
+            custom_error_type="enumerator",
+            custom_error_message=f"Input should be a name or an integer from 0 to {UINT_MAX}; {self._values.complaint}",
+        )
+        looked_up = core_schema.no_info_plain_validator_function(self._values.__getitem__)
+        return core_schema.chain_schema(
+            [spelling, looked_up],
+            serialization=core_schema.plain_serializer_function_ser_schema(self.write, when_used="json"),
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return self.json_schema(self.names, {"type": "integer", "minimum": 0, "maximum": UINT_MAX})
+
+    def json_schema(self, names: Sequence[str], integers: dict[str, Any]) -> dict[str, Any]:
+        """Return the JSON Schema of some of the enumerators; an editor offers their short names alone.
+
+        ``integers`` is that of the values. The full C names are a pattern, which is offered nowhere.
+        """
+        full_names = {"type": "string", "pattern": f"^{self.prefix}({'|'.join(names)})$(?!\\n)"}
+        return {"anyOf": [{"enum": [*names]}, full_names, integers]}
+
+    def _key(self, value: Any, info: core_schema.ValidationInfo) -> Any:
+        """Return the key of a value that is none of the names. Raises ValueError for what is no spelling."""
+        if not isinstance(value, str):
+            return self._key_of_object(value)
+        is_python = info.mode == "python" and info.context is not JSON_DOCUMENT
+        return value.upper() if is_python and value.upper() in self._values else value
+
+    def _key_of_object(self, value: Any) -> Any:
+        return _unsigned(value, UINT_MAX)
+
+
+class DataTypes(Enumerator):
+    """Annotation of a DML_TENSOR_DATA_TYPE's field; it may be a NumPy dtype or scalar type too, or one of ml_dtypes."""
+
+    def _key_of_object(self, value: Any) -> Any:
+        numpy = sys.modules.get("numpy")  # without it, there are no dtypes
+        if numpy and (isinstance(value, numpy.dtype) or (isinstance(value, type) and issubclass(value, numpy.generic))):
+            from dml_tile.directml.dtypes import data_type_of
+
+            try:
+                return data_type_of(value)
+            except TypeError as error:
+                return _NoEnumerator(value, str(error))
+        return super()._key_of_object(value)
+
+
+class Flags(Enumerator):
+    """Annotation of a C flags field: one spelling as for an enumeration, or a list of them."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        one = super().__get_pydantic_core_schema__(source, handler)
+        ored = core_schema.no_info_plain_validator_function(lambda values: self.read(reduce(or_, values, 0)))
+        return core_schema.union_schema(
+            [one, core_schema.chain_schema([core_schema.list_schema(one, fail_fast=True), ored])],
+            mode="left_to_right",
+            custom_error_type="flags",
+            custom_error_message=f"Input should be a name, an integer or a list of them; {self._values.complaint}",
+            serialization=core_schema.plain_serializer_function_ser_schema(self.write, when_used="json"),
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        one = super().__get_pydantic_json_schema__(schema, handler)
+        return {"anyOf": [*one["anyOf"], {"type": "array", "items": one}]}
+
+
+@dataclass(frozen=True, slots=True)
+class _NoEnumerator:
+    """The reason why a value has no enumerator; it is looked up as a key, which raises the error."""
+
+    value: object
+    reason: str
+
+    def __repr__(self) -> str:
+        return repr(self.value)  # which pydantic shows
+
+
+class _Spellings(dict[Any, int]):
+    """The enumerators of an enumeration by spelling; ``complaint`` ends the message for any other key."""
+
+    complaint = ""
+
+    def __missing__(self, key: str | int | _NoEnumerator) -> int:
+        if isinstance(key, int):
+            return key
+        if isinstance(key, _NoEnumerator):
+            raise PydanticCustomError("enumerator", "{reason}", {"reason": key.reason})
+        meant = did_you_mean(key.upper(), [name for name in self if isinstance(name, str)])
+        raise PydanticCustomError(
+            "enumerator",
+            "No enumerator has this name{hint}",
+            {"hint": f" ({meant})" if meant else f"; {self.complaint}"},
+        )
+
+
+def _unsigned(value: Any, maximum: int) -> int:
+    """Return an integer, Python's or NumPy's, as Python's. Raises ValueError for anything else, also for a bool."""
+    try:
+        number = index(value)
+    except TypeError:
+        number = -1
+    if isinstance(value, bool) or not 0 <= number <= maximum:
+        raise ValueError(f"no integer from 0 to {maximum}")
+    return number

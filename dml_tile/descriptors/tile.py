@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, Ty
 
 from pydantic import Field, TypeAdapter, model_validator
 
-from dml_tile.descriptors.spellings import SEQUENCE, DataTypes, Enumerator, Flags, Ordered, Unsigned, is_sequence
-from dml_tile.descriptors.structs import OtherSpellings, Struct
+from dml_tile.descriptors.structs import (
+    SEQUENCE,
+    DataTypes,
+    Enumerator,
+    Flags,
+    Ordered,
+    OtherSpellings,
+    Struct,
+    Unsigned,
+    is_sequence,
+)
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import (
     DML_TENSOR_DIMENSION_COUNT_MAX1,
@@ -19,8 +28,8 @@ from dml_tile.directml.enums import (
     OperatorType,
     TensorFlags,
     TensorType,
+    operator_name,
 )
-from dml_tile.directml.operators import operator_name
 from dml_tile.geometry.layout import wrapping_size_in_bytes
 from dml_tile.text import MAX_SHOWN, shortened
 

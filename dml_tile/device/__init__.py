@@ -21,7 +21,7 @@ from dml_tile.device.dispatchables import CompiledOperator as CompiledOperator
 from dml_tile.device.dispatchables import Dispatchable as Dispatchable
 from dml_tile.device.dispatchables import Operator as Operator
 from dml_tile.device.dispatchables import OperatorInitializer as OperatorInitializer
-from dml_tile.device.recorder import CommandRecorder as CommandRecorder
+from dml_tile.device.dispatches import CommandRecorder as CommandRecorder
 from dml_tile.device.table import Bindings as Bindings
 from dml_tile.device.table import BindingTable as BindingTable
 from dml_tile.device.table import BindingTableDesc as BindingTableDesc

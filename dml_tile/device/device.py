@@ -16,8 +16,8 @@ from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.device.command_list import Lifetime
 from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer, layout_of
+from dml_tile.device.dispatches import CommandRecorder
 from dml_tile.device.graphs import graph_layout
-from dml_tile.device.recorder import CommandRecorder
 from dml_tile.device.table import BindingTable, BindingTableDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel

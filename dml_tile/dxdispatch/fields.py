@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from dml_tile.descriptors.spellings import JSON_DOCUMENT
+from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.dxdispatch.rules import ModelPart, PartKind, part_findings
 from dml_tile.findings import Finding

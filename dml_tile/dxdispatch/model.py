@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from dml_tile.descriptors.spellings import JSON_DOCUMENT, Flags
+from dml_tile.descriptors.structs import JSON_DOCUMENT, Flags
 from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, OperatorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import ExecutionFlags, OperatorType

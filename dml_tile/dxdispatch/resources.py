@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.descriptors.spellings import JSON_DOCUMENT
+from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.dtypes import DATA_TYPES, DTYPES

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from dml_tile.directml.operators import is_operator
+from dml_tile.directml.enums import is_operator
 from dml_tile.directml.pages import DXDISPATCH_PAGE, DXDISPATCH_PARSER
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.findings import Basis, Finding, Rule, Severity, Violation, rule

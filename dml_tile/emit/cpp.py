@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dml_tile.descriptors.graph import ARRAYS, EDGE_TYPE, NODE_TYPE, Descriptor, GraphDesc
-from dml_tile.descriptors.spellings import Enumerator
-from dml_tile.descriptors.structs import Struct
+from dml_tile.descriptors.structs import Enumerator, Struct
 from dml_tile.descriptors.tile import (
     DATA_TYPE,
     OPERATOR_TYPE,

@@ -13,8 +13,7 @@ from pydantic import BaseModel
 
 from dml_tile.descriptors.graph import Descriptor
 from dml_tile.descriptors.tile import OperatorDesc
-from dml_tile.directml.enums import OperatorType
-from dml_tile.directml.operators import operator_name
+from dml_tile.directml.enums import OperatorType, operator_name
 from dml_tile.emit.cpp import cpp_text
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.text import pointer_steps, printable

@@ -13,10 +13,9 @@ from typing import Any, BinaryIO, Final
 from pydantic import ValidationError
 
 from dml_tile.descriptors.graph import Descriptor, GraphDesc
-from dml_tile.descriptors.spellings import JSON_DOCUMENT
+from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.descriptors.tile import OPERATOR_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
-from dml_tile.directml.enums import OperatorType
-from dml_tile.directml.operators import is_operator
+from dml_tile.directml.enums import OperatorType, is_operator
 from dml_tile.dxdispatch.fields import is_dxdispatch_model
 from dml_tile.dxdispatch.rules import ModelPart, PartKind, part_findings
 from dml_tile.errors import InputError, Problem

@@ -1,4 +1,4 @@
-"""Rules for the buffers that are bound to a tile's tensors and to its persistent resource."""
+"""Rules for bindings: of a tile's tensors and its persistent resource, and of the resources that are bound to them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dml_tile.bindings.slots import (
 )
 from dml_tile.directml.enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
+    UINT64_MAX,
     BindingType,
     HeapType,
     ResourceDimension,
@@ -32,11 +33,11 @@ from dml_tile.directml.pages import (
     BINDING_DESC_PAGE,
     BINDING_PAGE,
     BUFFER_BINDING_PAGE,
+    ERRORS_PAGE,
     INITIALIZER_PAGE,
 )
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Rule, Violation, removal_rule, rule
-from dml_tile.rules.resource import RESOURCE_RULES
 
 
 @removal_rule(
@@ -173,11 +174,7 @@ def array_has_one_binding(bound: SlotBinding, target: Target) -> Iterator[Violat
         )
 
 
-@removal_rule(
-    "DML-BINDING-Buffer-null",
-    url=BUFFER_BINDING_PAGE,
-    says="A binding names a buffer where one is needed.",
-)
+@removal_rule("DML-BINDING-Buffer-null", url=BUFFER_BINDING_PAGE, says="A binding names a buffer where one is needed.")
 def buffer_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.slot.size_in_bytes and bound.given is not None and bound.given.buffer is None:
         yield Violation(
@@ -278,6 +275,83 @@ def output_is_apart(pair: BindingPair, target: Target) -> Iterator[Violation]:
         yield Violation(pair.name, f"the bound range overlaps that of {pair.other} (DirectML does not notice)")
 
 
+@removal_rule(
+    "DML-BINDING-range",
+    url=BUFFER_BINDING_PAGE,
+    says="A bound range ends within its buffer. The runtime adds Offset and SizeInBytes modulo 2^64.",
+)
+def range_is_within_its_buffer(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+    if bound.range is None:
+        return
+    binding, buffer = bound.range
+    end = binding.offset + binding.size_in_bytes
+    if end > buffer.size:
+        wraps = end & UINT64_MAX <= buffer.size
+        unnoticed = " (DirectML adds modulo 2^64, and does not notice)" if wraps else ""
+        yield Violation(
+            bound.name,
+            f"the range ends at Offset {binding.offset} + SizeInBytes {binding.size_in_bytes} = {end}, but the buffer "
+            f"has {buffer.size} bytes{unnoticed}",
+            basis=Basis.DOCUMENTED if wraps else None,
+        )
+
+
+@removal_rule(
+    "DML-BINDING-unordered-access",
+    url=BINDING_PAGE,
+    says="A bound buffer has D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, unless it is an input of an initializer.",
+)
+def buffer_allows_unordered_access(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+    if bound.range is None or not bound.slot.kind.unordered_access:
+        return
+    _, buffer = bound.range
+    if not buffer.flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
+        yield Violation(
+            bound.name,
+            f"the buffer's flags are {int(buffer.flags):#x}, without D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS (0x4)",
+        )
+
+
+@removal_rule(
+    "DML-BINDING-heap",
+    url=BIND_INPUTS_PAGE,
+    says="A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD too. The runtime "
+    "accepts CUSTOM too, except for the outputs of an initializer.",
+)
+def heap_is_allowed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+    if bound.range is None:
+        return
+    kind, (_, buffer) = bound.slot.kind, bound.range
+    if buffer.heap not in kind.documented_heaps:
+        noticed = buffer.heap not in kind.accepted_heaps
+        heap = f"of type {buffer.heap.name}" if isinstance(buffer.heap, HeapType) else f"of unknown type {buffer.heap}"
+        expected = " or ".join(sorted(heap.name for heap in kind.documented_heaps))
+        yield Violation(
+            bound.name,
+            f"the buffer is on a heap {heap}, but {expected} was expected{'' if noticed else ' (DirectML accepts it)'}",
+            basis=None if noticed else Basis.DOCUMENTED,
+        )
+
+
+@removal_rule("DML-BINDING-Dimension", url=BUFFER_BINDING_PAGE, says="A bound resource is a buffer.")
+def resource_is_a_buffer(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+    if bound.range is not None and (given := bound.range[1].dimension) != ResourceDimension.BUFFER:
+        known = given in ResourceDimension._value2member_map_
+        dimension = f"D3D12_RESOURCE_DIMENSION_{ResourceDimension(given).name}" if known else f"dimension {given}"
+        yield Violation(bound.name, f"the resource has {dimension}, but D3D12_RESOURCE_DIMENSION_BUFFER was expected")
+
+
+@removal_rule(
+    "DML-BINDING-device",
+    url=ERRORS_PAGE,
+    says="A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on.",
+)
+def resource_belongs_to_device(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+    owner = bound.range[1].direct3d_device if bound.range is not None else None
+    if owner is not None and owner is not bound.direct3d_device:
+        yield Violation(bound.name, "the resource belongs to another device of Direct3D 12 than the IDMLDevice")
+
+
 BIND_POINT_RULES: Final[tuple[Rule[BindPoint], ...]] = (tensor_is_bound, tensor_is_bound_once)
 RANGE_RULES: Final[tuple[Rule[BoundRange], ...]] = (range_is_large_enough, offset_is_aligned)
 BINDING_PAIR_RULES: Final[tuple[Rule[BindingPair], ...]] = (output_is_apart,)
@@ -292,7 +366,11 @@ SLOT_RULES: Final[tuple[Rule[SlotBinding], ...]] = (
     array_has_one_binding,
     buffer_is_given,
     resource_is_needed,
-    *RESOURCE_RULES,
+    range_is_within_its_buffer,
+    resource_is_a_buffer,
+    resource_belongs_to_device,
+    buffer_allows_unordered_access,
+    heap_is_allowed,
 )
 
 _BUFFER_BINDING: Final = int(BindingType.BUFFER)  # looking up an enumerator costs more than comparing with it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple
 
 from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
@@ -15,7 +16,10 @@ from dml_tile.directml.pages import (
     REMOVED_PAGE,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Finding, Rule, Violation, rule
+from dml_tile.findings import Basis, Finding, Rule, Violation, removal_rule, rule
+
+compile_rule = partial(rule, url=COMPILE_PAGE)
+initializer_rule = partial(rule, url=CREATE_INITIALIZER_PAGE)
 
 _LEVEL_5_0: Final = FeatureLevel.DML_FEATURE_LEVEL_5_0
 _ALL_EXECUTION_FLAGS: Final = 7
@@ -133,11 +137,10 @@ def minimum_feature_level_is_supported(creation: Creation, target: Target) -> It
         )
 
 
-@rule(
+@removal_rule(
     "DML-DEVICE-Direct3D-removed",
     url=REMOVED_PAGE,
     says="The device of Direct3D 12 that a device is made on has not been removed.",
-    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
 )
 def direct3d_device_is_present(creation: Creation, target: Target) -> Iterator[Violation]:
     if creation.removed_reason:
@@ -168,42 +171,27 @@ def some_level_is_supported(query: FeatureQuery, target: Target) -> Iterator[Vio
         )
 
 
-@rule(
-    "DML-DEVICE-removed",
-    url=REMOVED_PAGE,
-    says="The device has not been removed; once it is, only a new device helps.",
-    hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED,
+@removal_rule(
+    "DML-DEVICE-removed", url=REMOVED_PAGE, says="The device has not been removed; once it is, only a new device helps."
 )
 def device_is_present(removal: Removal | None, target: Target) -> Iterator[Violation]:
     if removal is not None:
         yield Violation("", f"the device was removed by {removal}", "make a new device")
 
 
-@rule(
-    "DML-COMPILE-op-null",
-    url=COMPILE_PAGE,
-    says="The operator to compile is not null.",
-)
+@compile_rule("DML-COMPILE-op-null", says="The operator to compile is not null.")
 def operator_is_given(compilation: Compilation, target: Target) -> Iterator[Violation]:
     if not compilation.given:
         yield Violation("op", "null was provided, but an operator was expected")
 
 
-@rule(
-    "DML-COMPILE-op-device",
-    url=COMPILE_PAGE,
-    says="The operator to compile was made by the same device.",
-)
+@compile_rule("DML-COMPILE-op-device", says="The operator to compile was made by the same device.")
 def operator_belongs_to_device(compilation: Compilation, target: Target) -> Iterator[Violation]:
     if compilation.given and not compilation.own:
         yield Violation("op", "the operator was made by another device")
 
 
-@rule(
-    "DML-COMPILE-flags",
-    url=COMPILE_PAGE,
-    says="The flags of CompileOperator have only bits of DML_EXECUTION_FLAGS.",
-)
+@compile_rule("DML-COMPILE-flags", says="The flags of CompileOperator have only bits of DML_EXECUTION_FLAGS.")
 def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterator[Violation]:
     if unknown := compilation.flags & ~_ALL_EXECUTION_FLAGS:
         known = " | ".join(f"{flag.name} ({int(flag)})" for flag in ExecutionFlags)
@@ -212,9 +200,8 @@ def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterato
         )
 
 
-@rule(
+@initializer_rule(
     "DML-INITIALIZER-operators-null",
-    url=CREATE_INITIALIZER_PAGE,
     says="The array of an initializer's operators is null only where there are none, and none of them is null.",
 )
 def operators_are_given(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
@@ -225,10 +212,8 @@ def operators_are_given(operators: InitializerOperators, target: Target) -> Iter
             yield Violation(f"operators[{i}]", "null was provided, but a compiled operator was expected")
 
 
-@rule(
-    "DML-INITIALIZER-operators-device",
-    url=CREATE_INITIALIZER_PAGE,
-    says="The operators of an initializer were compiled by the same device.",
+@initializer_rule(
+    "DML-INITIALIZER-operators-device", says="The operators of an initializer were compiled by the same device."
 )
 def operators_belong_to_device(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
     for i, operator in enumerate(operators.objects or ()):
@@ -236,11 +221,8 @@ def operators_belong_to_device(operators: InitializerOperators, target: Target) 
             yield Violation(f"operators[{i}]", "the operator was compiled by another device")
 
 
-@rule(
-    "DML-INITIALIZER-operators",
-    url=CREATE_INITIALIZER_PAGE,
-    says="The operators of an initializer are compiled.",
-    hresult=HRESULT.E_NOINTERFACE,
+@initializer_rule(
+    "DML-INITIALIZER-operators", says="The operators of an initializer are compiled.", hresult=HRESULT.E_NOINTERFACE
 )
 def operators_are_compiled(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
     for i, operator in enumerate(operators.objects or ()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 from dml_tile.directml.enums import HRESULT, CommandListType
@@ -16,6 +17,9 @@ from dml_tile.directml.pages import (
 )
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rule, Violation, removal_rule, rule
+
+table_rule = partial(rule, url=TABLE_PAGE)
+dispatch_rule = partial(removal_rule, url=DISPATCH_PAGE)
 
 
 class TableRequest(NamedTuple):
@@ -81,22 +85,15 @@ ORDINARY_DISPATCH: Final = Dispatch()
 """The dispatch that breaks no rule: comparing with it is faster than applying the rules."""
 
 
-@rule(
-    "DML-TABLE-Dispatchable-null",
-    url=TABLE_PAGE,
-    says="A binding table's Dispatchable is not null; the runtime crashes.",
-    crash=True,
+@table_rule(
+    "DML-TABLE-Dispatchable-null", says="A binding table's Dispatchable is not null; the runtime crashes.", crash=True
 )
 def dispatchable_is_given(request: TableRequest, target: Target) -> Iterator[Violation]:
     if not request.given:
         yield Violation("Dispatchable", "null was provided; DirectML would crash")
 
 
-@rule(
-    "DML-TABLE-SizeInDescriptors",
-    url=TABLE_PAGE,
-    says="A binding table has at least RequiredDescriptorCount descriptors.",
-)
+@table_rule("DML-TABLE-SizeInDescriptors", says="A binding table has at least RequiredDescriptorCount descriptors.")
 def descriptors_are_enough(request: TableRequest, target: Target) -> Iterator[Violation]:
     required = request.required_descriptor_count
     if required is not None and request.size_in_descriptors < required:
@@ -105,11 +102,7 @@ def descriptors_are_enough(request: TableRequest, target: Target) -> Iterator[Vi
         )
 
 
-@rule(
-    "DML-TABLE-handle",
-    url=TABLE_PAGE,
-    says="The descriptor handles of a binding table that has descriptors are not 0.",
-)
+@table_rule("DML-TABLE-handle", says="The descriptor handles of a binding table that has descriptors are not 0.")
 def handles_are_given(request: TableRequest, target: Target) -> Iterator[Violation]:
     for field, handle in (
         ("CPUDescriptorHandle", request.cpu_descriptor_handle),
@@ -119,9 +112,8 @@ def handles_are_given(request: TableRequest, target: Target) -> Iterator[Violati
             yield Violation(field, "0 was provided, but the handle of a descriptor was expected")
 
 
-@rule(
+@table_rule(
     "DML-TABLE-Dispatchable",
-    url=TABLE_PAGE,
     says="A binding table is made for a compiled operator or an initializer.",
     hresult=HRESULT.E_NOINTERFACE,
 )
@@ -179,9 +171,8 @@ def dispatch_is_complete(dispatch: Dispatch, target: Target) -> Iterator[Violati
             yield Violation(name, "null was provided; DirectML would crash")
 
 
-@removal_rule(
+@dispatch_rule(
     "DML-DISPATCH-device",
-    url=DISPATCH_PAGE,
     says="A recorder, its dispatchable and its binding table belong to one device; else the recorder's is removed.",
 )
 def objects_belong_to_one_device(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
@@ -189,21 +180,13 @@ def objects_belong_to_one_device(dispatch: Dispatch, target: Target) -> Iterator
         yield Violation("dispatchable", "it, or its binding table, was made by another device than the recorder")
 
 
-@removal_rule(
-    "DML-DISPATCH-table",
-    url=DISPATCH_PAGE,
-    says="The binding table was made for the dispatched object.",
-)
+@dispatch_rule("DML-DISPATCH-table", says="The binding table was made for the dispatched object.")
 def table_belongs_to_dispatchable(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
     if not dispatch.same:
         yield Violation("bindings", "the table was made for another object")
 
 
-@removal_rule(
-    "DML-DISPATCH-command-list",
-    url=DISPATCH_PAGE,
-    says="The command list is of type DIRECT or COMPUTE.",
-)
+@dispatch_rule("DML-DISPATCH-command-list", says="The command list is of type DIRECT or COMPUTE.")
 def command_list_has_a_type_for_dispatches(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
     if dispatch.list_type not in (CommandListType.DIRECT, CommandListType.COMPUTE):
         known = dispatch.list_type in CommandListType._value2member_map_
@@ -211,11 +194,7 @@ def command_list_has_a_type_for_dispatches(dispatch: Dispatch, target: Target) -
         yield Violation("commandList", f"its type is {given}, but DIRECT or COMPUTE was expected")
 
 
-@removal_rule(
-    "DML-DISPATCH-graphics-list",
-    url=DISPATCH_PAGE,
-    says="The command list is an ID3D12GraphicsCommandList.",
-)
+@dispatch_rule("DML-DISPATCH-graphics-list", says="The command list is an ID3D12GraphicsCommandList.")
 def command_list_is_graphics(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
     if not dispatch.is_graphics:
         yield Violation("commandList", "it is no ID3D12GraphicsCommandList")

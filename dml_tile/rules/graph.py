@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator
+from functools import partial
 from itertools import dropwhile
 from typing import Any, Final, NamedTuple
 
@@ -30,6 +31,8 @@ from dml_tile.findings import (
     rule,
 )
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides, round_up_4
+
+graph_rule = partial(rule, url=GRAPH_PAGE)
 
 _OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
 _ARRAY_NAMES: Final = {array: str(GraphDesc.model_fields[array].alias) for array in ARRAYS}
@@ -143,7 +146,7 @@ def _packed_sizes(tensor: BufferTensorDesc) -> tuple[int, ...] | None:
     return tuple(dropwhile(lambda size: size == 1, sizes))
 
 
-@rule("DML-GRAPH-NodeCount", basis=Basis.RUNTIME, url=GRAPH_PAGE, says="A graph has at least one node.")
+@graph_rule("DML-GRAPH-NodeCount", basis=Basis.RUNTIME, says="A graph has at least one node.")
 def graph_has_nodes(view: GraphView, target: Target) -> Iterator[Violation]:
     if not view.graph.node_count:
         yield Violation("NodeCount", "0 was provided, but at least 1 was expected")
@@ -162,11 +165,7 @@ def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violat
             yield Violation(_ARRAY_NAMES[array], f"{shown}, but {expected} were expected")
 
 
-@rule(
-    "DML-GRAPH-Desc-null",
-    url=GRAPH_PAGE,
-    says="The Desc of each node and edge, and the operator of each node, is not null.",
-)
+@graph_rule("DML-GRAPH-Desc-null", says="The Desc of each node and edge, and the operator of each node, is not null.")
 def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
     for array in ARRAYS:
         for path, entry in entries_of(view.graph, array):
@@ -176,9 +175,8 @@ def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
                 yield Violation(f"{path}.Operator", "null was provided, but an operator was expected")
 
 
-@rule(
+@graph_rule(
     "DML-GRAPH-Type",
-    url=GRAPH_PAGE,
     says="A node is of type OPERATOR, an edge of the type of its array. From 6_0 on, the runtime returns E_NOTIMPL for "
     "a node of type CONSTANT.",
 )
@@ -197,9 +195,8 @@ def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
                 )
 
 
-@rule(
+@graph_rule(
     "DML-GRAPH-index",
-    url=GRAPH_PAGE,
     says="The indices of an edge are those of an input or output of the graph, of a node, and of a node's tensor.",
 )
 def indices_are_in_range(view: GraphView, target: Target) -> Iterator[Violation]:
@@ -216,10 +213,9 @@ def _tile_nodes(view: GraphView) -> Iterator[tuple[str, int]]:
             yield path, i
 
 
-@rule(
+@graph_rule(
     "DML-GRAPH-node-input",
     basis=Basis.RUNTIME,
-    url=GRAPH_PAGE,
     says="Exactly one edge leads to each input of a node, from an input of the graph or from another node.",
 )
 def node_inputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation]:
@@ -230,10 +226,9 @@ def node_inputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Viola
             yield Violation(path, f"{edges[node]} edges lead to its input, but 1 was expected")
 
 
-@rule(
+@graph_rule(
     "DML-GRAPH-node-output",
     basis=Basis.RUNTIME,
-    url=GRAPH_PAGE,
     says="An edge leads from each output of a node, to an output of the graph or to another node.",
 )
 def node_outputs_are_used(view: GraphView, target: Target) -> Iterator[Violation]:
@@ -244,7 +239,7 @@ def node_outputs_are_used(view: GraphView, target: Target) -> Iterator[Violation
             yield Violation(path, "no edge leads from its output")
 
 
-@rule("DML-GRAPH-cycle", basis=Basis.RUNTIME, url=GRAPH_PAGE, says="The edges between nodes make no cycle.")
+@graph_rule("DML-GRAPH-cycle", basis=Basis.RUNTIME, says="The edges between nodes make no cycle.")
 def graph_has_no_cycle(view: GraphView, target: Target) -> Iterator[Violation]:
     unordered = set(range(len(view.tiles))) - set(order_of_nodes(view))
     for path, edge in view.intermediates:
@@ -298,10 +293,9 @@ def intermediates_are_not_owned(view: GraphView, target: Target) -> Iterator[Vio
             yield Violation(path, "the Flags of the input that it leads to say OWNED_BY_DML")
 
 
-@rule(
+@graph_rule(
     "DML-GRAPH-TotalTensorSizeInBytes",
     basis=Basis.RUNTIME,
-    url=GRAPH_PAGE,
     says="Both ends of an intermediate edge have the same TotalTensorSizeInBytes.",
 )
 def totals_agree(view: GraphView, target: Target) -> Iterator[Violation]:
@@ -311,10 +305,9 @@ def totals_agree(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the output has a TotalTensorSizeInBytes of {totals[0]}, the input of {totals[1]}")
 
 
-@rule(
+@graph_rule(
     "DML-GRAPH-extent",
     basis=Basis.RUNTIME,
-    url=GRAPH_PAGE,
     says="What the input of an intermediate edge reaches fits into the whole elements of the output. Up to 5_0, packed "
     "tensors of the same Sizes, but for ones at the beginning, are compared by their elements, rounded up to 4.",
 )
@@ -330,10 +323,9 @@ def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the input reaches {reached} bytes, but the output has {room}")
 
 
-@rule(
+@graph_rule(
     "DML-GRAPH-shared-input",
     basis=Basis.RUNTIME,
-    url=GRAPH_PAGE,
     says="Nodes that share an input of the graph agree in OWNED_BY_DML, and none reaches beyond what the first has.",
 )
 def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
@@ -349,10 +341,9 @@ def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the node reaches {_extent(tensor)} bytes, but the first has {room}")
 
 
-@rule(
+@graph_rule(
     "DML-GRAPH-edge-layout",
     basis=Basis.RUNTIME,
-    url=GRAPH_PAGE,
     says="Both ends of an intermediate edge describe the tensor alike. DirectML does not compare data types, sizes, "
     "strides and alignments: the bytes are taken as they are.",
     severity=Severity.NOTE,
@@ -365,10 +356,9 @@ def ends_are_alike(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the output and the input that it connects differ in {', '.join(names)}")
 
 
-@rule(
+@graph_rule(
     "DML-GRAPH-output-twice",
     basis=Basis.RUNTIME,
-    url=GRAPH_PAGE,
     says="One edge leads to an output of the graph. The documentation allows several; DirectML takes the last, and "
     "drops what then feeds nothing.",
     severity=Severity.NOTE,
@@ -398,7 +388,7 @@ GRAPH_RULES: Final[tuple[Rule[GraphView], ...]] = (
 )
 
 
-@rule("DML-GRAPH-null", url=GRAPH_PAGE, says="The DML_GRAPH_DESC is not null.")
+@graph_rule("DML-GRAPH-null", says="The DML_GRAPH_DESC is not null.")
 def graph_is_given(graph: GraphDesc | None, target: Target) -> Iterator[Violation]:
     if graph is None:
         yield Violation("", "null was provided, but a DML_GRAPH_DESC was expected")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Final, NamedTuple
 
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TensorDesc
@@ -20,6 +21,9 @@ from dml_tile.directml.targets import Target
 from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
 from dml_tile.geometry.layout import extent, minimum_size_in_bytes, packed_strides, round_up_4, shares_addresses
 from dml_tile.text import braced
+
+tensor_rule = partial(rule, url=TENSOR_PAGE)
+buffer_rule = partial(rule, url=BUFFER_PAGE)
 
 _PRIVATE_TYPE: Final = 0x80000000
 _PRIVATE_SIZE: Final = 120
@@ -74,21 +78,13 @@ def runtime_extent(sizes: tuple[int, ...], strides: tuple[int, ...] | None, targ
     return exact & UINT_MAX if strides is not None and target.runtime_wraps_extents else exact
 
 
-@rule(
-    "DML-TENSOR-null",
-    url=TENSOR_PAGE,
-    says="The operator's tensors are not null.",
-)
+@tensor_rule("DML-TENSOR-null", says="The operator's tensors are not null.")
 def tensor_is_given(operand: Operand, target: Target) -> Iterator[Violation]:
     if operand.tensor is None:
         yield Violation(operand.name, "null was provided, but a DML_TENSOR_DESC was expected")
 
 
-@rule(
-    "DML-TENSOR-Type",
-    url=TENSOR_PAGE,
-    says="A tensor's Type is DML_TENSOR_TYPE_BUFFER.",
-)
+@tensor_rule("DML-TENSOR-Type", says="A tensor's Type is DML_TENSOR_TYPE_BUFFER.")
 def tensor_is_a_buffer(operand: Operand, target: Target) -> Iterator[Violation]:
     if operand.tensor is not None and operand.tensor.type != TensorType.BUFFER:
         yield Violation(
@@ -98,10 +94,9 @@ def tensor_is_a_buffer(operand: Operand, target: Target) -> Iterator[Violation]:
         )
 
 
-@rule(
+@tensor_rule(
     "DML-TENSOR-Type-private",
     basis=Basis.RUNTIME,
-    url=TENSOR_PAGE,
     says="Type is not 0x80000000, which is private to the runtime from 6_0 on (measured on 6_2): it then reads "
     f"{_PRIVATE_SIZE} bytes at Desc, and crashes where memory ends after a DML_BUFFER_TENSOR_DESC.",
     crash=True,
@@ -119,33 +114,21 @@ def _is_private(tensor: TensorDesc, target: Target) -> bool:
     return tensor.type == _PRIVATE_TYPE and tensor.desc is not None and target.runtime_has_private_tensors
 
 
-@rule(
-    "DML-TENSOR-Desc-null",
-    url=TENSOR_PAGE,
-    says="A tensor's Desc is not null.",
-)
+@tensor_rule("DML-TENSOR-Desc-null", says="A tensor's Desc is not null.")
 def tensor_is_described(operand: Operand, target: Target) -> Iterator[Violation]:
     tensor = operand.tensor
     if tensor is not None and tensor.desc is None and isinstance(tensor.type, TensorType):  # else Desc may be anything
         yield Violation(f"{operand.name}.Desc", "null was provided, but a DML_BUFFER_TENSOR_DESC was expected")
 
 
-@rule(
-    "DML-BUFFER-DataType",
-    url=BUFFER_PAGE,
-    says="DataType is an enumerator of DML_TENSOR_DATA_TYPE, and not UNKNOWN.",
-)
+@buffer_rule("DML-BUFFER-DataType", says="DataType is an enumerator of DML_TENSOR_DATA_TYPE, and not UNKNOWN.")
 def data_type_is_known(view: TensorView, target: Target) -> Iterator[Violation]:
     data_type = view.desc.data_type
     if data_type == TensorDataType.UNKNOWN or not isinstance(data_type, TensorDataType):
         yield Violation(view.path("DataType"), f"{DATA_TYPE.write(data_type)} is not the type of any tensor")
 
 
-@rule(
-    "DML-BUFFER-Flags",
-    url=FLAGS_PAGE,
-    says="Flags has only bits of DML_TENSOR_FLAGS.",
-)
+@rule("DML-BUFFER-Flags", url=FLAGS_PAGE, says="Flags has only bits of DML_TENSOR_FLAGS.")
 def flags_are_known(view: TensorView, target: Target) -> Iterator[Violation]:
     flags = int(view.desc.flags)  # the inverse of an IntFlag has known bits only
     if unknown := flags & ~int(TensorFlags.OWNED_BY_DML):
@@ -156,11 +139,7 @@ def flags_are_known(view: TensorView, target: Target) -> Iterator[Violation]:
         )
 
 
-@rule(
-    "DML-BUFFER-Flags-output",
-    url=FLAGS_PAGE,
-    says="DML_TENSOR_FLAG_OWNED_BY_DML is for inputs only.",
-)
+@rule("DML-BUFFER-Flags-output", url=FLAGS_PAGE, says="DML_TENSOR_FLAG_OWNED_BY_DML is for inputs only.")
 def output_is_not_owned(view: TensorView, target: Target) -> Iterator[Violation]:
     if view.operand.is_output and view.desc.flags & TensorFlags.OWNED_BY_DML:
         yield Violation(
@@ -170,10 +149,8 @@ def output_is_not_owned(view: TensorView, target: Target) -> Iterator[Violation]
         )
 
 
-@rule(
-    "DML-BUFFER-DimensionCount",
-    url=BUFFER_PAGE,
-    says="DimensionCount is from 1 to 8; before level 3_0, 4 or 5, of which Tile takes 4.",
+@buffer_rule(
+    "DML-BUFFER-DimensionCount", says="DimensionCount is from 1 to 8; before level 3_0, 4 or 5, of which Tile takes 4."
 )
 def dimension_count_is_in_range(view: TensorView, target: Target) -> Iterator[Violation]:
     count = view.desc.dimension_count
@@ -186,19 +163,14 @@ def dimension_count_is_in_range(view: TensorView, target: Target) -> Iterator[Vi
         )
 
 
-@rule(
-    "DML-BUFFER-Sizes-null",
-    url=BUFFER_PAGE,
-    says="Sizes is not null.",
-)
+@buffer_rule("DML-BUFFER-Sizes-null", says="Sizes is not null.")
 def sizes_are_given(view: TensorView, target: Target) -> Iterator[Violation]:
     if view.desc.sizes is None:
         yield Violation(view.path("Sizes"), "null was provided, but an array of DimensionCount sizes was expected")
 
 
-@rule(
+@buffer_rule(
     "DML-BUFFER-array-length",
-    url=BUFFER_PAGE,
     says="Sizes, and Strides if given, have at least DimensionCount entries; the runtime reads past their end.",
 )
 def arrays_are_long_enough(view: TensorView, target: Target) -> Iterator[Violation]:
@@ -212,11 +184,7 @@ def arrays_are_long_enough(view: TensorView, target: Target) -> Iterator[Violati
             )
 
 
-@rule(
-    "DML-BUFFER-Sizes-zero",
-    url=BUFFER_PAGE,
-    says="No size is 0.",
-)
+@buffer_rule("DML-BUFFER-Sizes-zero", says="No size is 0.")
 def sizes_are_not_zero(view: TensorView, target: Target) -> Iterator[Violation]:
     count = min(view.desc.dimension_count, DML_TENSOR_DIMENSION_COUNT_MAX1)
     for i, size in enumerate((view.desc.sizes or ())[:count]):
@@ -228,11 +196,7 @@ def sizes_are_not_zero(view: TensorView, target: Target) -> Iterator[Violation]:
             )
 
 
-@rule(
-    "DML-BUFFER-Sizes-elements",
-    url=BUFFER_PAGE,
-    says="A tensor has at most 2^32-1 elements.",
-)
+@buffer_rule("DML-BUFFER-Sizes-elements", says="A tensor has at most 2^32-1 elements.")
 def elements_are_countable(view: TensorView, target: Target) -> Iterator[Violation]:
     if view.sizes is not None and (elements := math.prod(view.sizes)) > UINT_MAX:
         yield Violation(view.path("Sizes"), f"{elements} elements were specified, but at most {UINT_MAX} are allowed")
@@ -309,10 +273,9 @@ def total_is_large_enough(view: TensorView, target: Target) -> Iterator[Violatio
     )
 
 
-@rule(
+@buffer_rule(
     "DML-BUFFER-TotalTensorSizeInBytes-maximum",
     basis=Basis.RUNTIME,
-    url=BUFFER_PAGE,
     says="TotalTensorSizeInBytes has room for at most 2^32-1 elements.",
 )
 def total_is_addressable(view: TensorView, target: Target) -> Iterator[Violation]:
@@ -324,9 +287,8 @@ def total_is_addressable(view: TensorView, target: Target) -> Iterator[Violation
         )
 
 
-@rule(
+@buffer_rule(
     "DML-BUFFER-GuaranteedBaseOffsetAlignment",
-    url=BUFFER_PAGE,
     says="GuaranteedBaseOffsetAlignment is 0, or a power of two and at least the element's size; the runtime wants at "
     "least 16.",
 )

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final, NamedTuple
 
 from dml_tile.descriptors.tile import DATA_TYPE, OperatorDesc, TileOperatorDesc, type_name
 from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, HRESULT, UINT_MAX, FeatureLevel, OperatorType
-from dml_tile.directml.operators import OPERATORS, operator_name
+from dml_tile.directml.enums import (
+    DML_TENSOR_DIMENSION_COUNT_MAX1,
+    HRESULT,
+    OPERATORS,
+    UINT_MAX,
+    FeatureLevel,
+    OperatorType,
+    operator_name,
+)
 from dml_tile.directml.pages import OPERATOR_PAGE, TILE_PAGE
 from dml_tile.directml.targets import DIRECTML_VERSIONS, TILE_SUPPORT, Target
 from dml_tile.findings import CONTRACT, Basis, Rule, Severity, Violation, rule
 from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced
+
+tile_rule = partial(rule, url=TILE_PAGE)
+operator_rule = partial(rule, url=OPERATOR_PAGE)
 
 _EVER_SUPPORTED: Final = TILE_SUPPORT[-1].data_types
 _PRIVATE_TYPES: Final = range(0x80000000, 0x80000020)
@@ -29,21 +40,13 @@ class TileView(NamedTuple):
     output: TensorView | None
 
 
-@rule(
-    "DML-OPERATOR-null",
-    url=OPERATOR_PAGE,
-    says="The DML_OPERATOR_DESC is not null.",
-)
+@operator_rule("DML-OPERATOR-null", says="The DML_OPERATOR_DESC is not null.")
 def operator_is_given(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if operator is None:
         yield Violation("", "null was provided, but a DML_OPERATOR_DESC was expected")
 
 
-@rule(
-    "DML-OPERATOR-Type",
-    url=OPERATOR_PAGE,
-    says="Type is an enumerator of DML_OPERATOR_TYPE.",
-)
+@operator_rule("DML-OPERATOR-Type", says="Type is an enumerator of DML_OPERATOR_TYPE.")
 def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if not operator or operator.type in _PRIVATE_TYPES:
         return
@@ -51,9 +54,8 @@ def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Ite
         yield Violation("Type", f"{int(operator.type)} is no operator; DML_OPERATOR_TILE (70) was expected")
 
 
-@rule(
+@operator_rule(
     "DML-OPERATOR-Type-unsupported",
-    url=OPERATOR_PAGE,
     says="Type is below 0xc0000000; from there on, the runtime returns DXGI_ERROR_UNSUPPORTED.",
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
 )
@@ -62,10 +64,9 @@ def operator_type_is_not_too_large(operator: OperatorDesc | None, target: Target
         yield Violation("Type", f"{int(operator.type)} is no operator; DML_OPERATOR_TILE (70) was expected")
 
 
-@rule(
+@operator_rule(
     "DML-OPERATOR-not-a-tile",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
-    url=OPERATOR_PAGE,
     says="The operator is a tile. DirectML may accept others; only tiles are emulated here.",
     hresult=None,
     severity=Severity.NOTE,
@@ -76,11 +77,7 @@ def operator_is_a_tile(operator: OperatorDesc | None, target: Target) -> Iterato
         yield Violation("Type", f"{operator_name(int(operator.type))} is not a tile; only tiles are checked")
 
 
-@rule(
-    "DML-OPERATOR-Desc-null",
-    url=OPERATOR_PAGE,
-    says="An operator's Desc is not null.",
-)
+@operator_rule("DML-OPERATOR-Desc-null", says="An operator's Desc is not null.")
 def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if operator and operator.type == OperatorType.TILE and operator.desc is None:
         yield Violation("Desc", "null was provided, but a DML_TILE_OPERATOR_DESC was expected")
@@ -89,9 +86,8 @@ def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iter
 _RUNTIME_ALONE: Final = 'go by the runtime alone (against="runtime", --against runtime)'
 
 
-@rule(
+@tile_rule(
     "DML-TILE-DataType",
-    url=TILE_PAGE,
     says="Tile takes FLOAT16, FLOAT32 and integers of 8, 16, 32 and 64 bits. The runtime takes FLOAT64 too, from 5_0.",
 )
 def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Violation]:
@@ -114,10 +110,9 @@ def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Vi
     )
 
 
-@rule(
+@tile_rule(
     "DML-TILE-DataType-level",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
-    url=TILE_PAGE,
     says="The data type is in Tile's documented row for the feature level.",
 )
 def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterator[Violation]:
@@ -128,10 +123,9 @@ def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterato
     yield Violation(view.path("DataType"), f"{type_name(data_type)} needs {since.name}; {_has(target)}", _ship(since))
 
 
-@rule(
+@tile_rule(
     "DML-TILE-DataType-adapter",
     basis=Basis.RUNTIME,
-    url=TILE_PAGE,
     says="FLOAT64 needs an adapter with DoublePrecisionFloatShaderOps; UINT8 and INT8 need, up to level 5_2, one with "
     "TypedUAVLoadAdditionalFormats; types of 16 bits need one with that or Native16BitShaderOpsSupported.",
 )
@@ -147,10 +141,9 @@ def data_type_is_supported_by_adapter(view: TensorView, target: Target) -> Itera
         )
 
 
-@rule(
+@tile_rule(
     "DML-TILE-DimensionCount-level",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
-    url=TILE_PAGE,
     says="The dimension count is in Tile's documented row for the feature level.",
 )
 def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> Iterator[Violation]:
@@ -166,11 +159,7 @@ def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> I
     )
 
 
-@rule(
-    "DML-TILE-OutputTensor-DataType",
-    url=TILE_PAGE,
-    says="InputTensor and OutputTensor have the same DataType.",
-)
+@tile_rule("DML-TILE-OutputTensor-DataType", says="InputTensor and OutputTensor have the same DataType.")
 def data_types_agree(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.input and tile.output and tile.input.desc.data_type != tile.output.desc.data_type:
         yield Violation(
@@ -180,11 +169,7 @@ def data_types_agree(tile: TileView, target: Target) -> Iterator[Violation]:
         )
 
 
-@rule(
-    "DML-TILE-OutputTensor-DimensionCount",
-    url=TILE_PAGE,
-    says="InputTensor and OutputTensor have the same DimensionCount.",
-)
+@tile_rule("DML-TILE-OutputTensor-DimensionCount", says="InputTensor and OutputTensor have the same DimensionCount.")
 def dimension_counts_agree(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.input and tile.output and tile.input.desc.dimension_count != tile.output.desc.dimension_count:
         yield Violation(
@@ -194,9 +179,8 @@ def dimension_counts_agree(tile: TileView, target: Target) -> Iterator[Violation
         )
 
 
-@rule(
+@tile_rule(
     "DML-TILE-OutputTensor-Sizes",
-    url=TILE_PAGE,
     says="OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]. The runtime multiplies modulo 2^32.",
 )
 def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Violation]:
@@ -219,11 +203,7 @@ def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Vi
         )
 
 
-@rule(
-    "DML-TILE-RepeatsCount",
-    url=TILE_PAGE,
-    says="RepeatsCount is InputTensor.DimensionCount.",
-)
+@tile_rule("DML-TILE-RepeatsCount", says="RepeatsCount is InputTensor.DimensionCount.")
 def repeats_count_is_the_dimension_count(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.input and tile.desc.repeats_count != tile.input.desc.dimension_count:
         yield Violation(
@@ -249,12 +229,7 @@ def _count_suggested(tile: TileView) -> str | None:
     return f"set it to {count} and Repeats to {wanted}, which OutputTensor.Sizes implies"
 
 
-@rule(
-    "DML-TILE-Repeats-null",
-    url=TILE_PAGE,
-    says="Repeats is not null. The runtime reads it last, and crashes.",
-    crash=True,
-)
+@tile_rule("DML-TILE-Repeats-null", says="Repeats is not null. The runtime reads it last, and crashes.", crash=True)
 def repeats_are_given(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.desc.repeats is None:
         yield Violation(
@@ -264,11 +239,7 @@ def repeats_are_given(tile: TileView, target: Target) -> Iterator[Violation]:
         )
 
 
-@rule(
-    "DML-TILE-Repeats-length",
-    url=TILE_PAGE,
-    says="Repeats has at least RepeatsCount entries; the runtime reads past its end.",
-)
+@tile_rule("DML-TILE-Repeats-length", says="Repeats has at least RepeatsCount entries; the runtime reads past its end.")
 def repeats_are_long_enough(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.desc.repeats_count > DML_TENSOR_DIMENSION_COUNT_MAX1:
         return  # refused before the array is read
@@ -279,11 +250,7 @@ def repeats_are_long_enough(tile: TileView, target: Target) -> Iterator[Violatio
         )
 
 
-@rule(
-    "DML-TILE-Repeats-zero",
-    url=TILE_PAGE,
-    says="Every value of Repeats is larger than 0.",
-)
+@tile_rule("DML-TILE-Repeats-zero", says="Every value of Repeats is larger than 0.")
 def repeats_are_positive(tile: TileView, target: Target) -> Iterator[Violation]:
     count = min(tile.desc.repeats_count, DML_TENSOR_DIMENSION_COUNT_MAX1)
     for i, repeat in enumerate((tile.desc.repeats or ())[:count]):
