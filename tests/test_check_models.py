@@ -99,7 +99,7 @@ def test_a_dynamic_tile_is_checked_as_far_as_it_is_known(check: Call) -> None:
     assert (enlarge["pointer"], enlarge["ok"], enlarge["unknown"]) == ("enlarge", True, [])
     assert (number["pointer"], number["unknown"], rules(number)) == (
         "number",
-        ["Repeats[0]: computed by Shape 'shape_of' from the input 'tokens'"],
+        ["Repeats[0]: computed by Shape 'shape_of' from the dimension 'batch'"],
         ["DML-TILE-DataType-level"] * 2,
     )
     told = check(MODEL)
@@ -388,8 +388,10 @@ def test_a_tile_that_a_back_end_always_refuses_names_the_back_end(check: Call) -
 
 def test_through_chromium_a_tile_that_is_accepted_so_far_names_the_option_that_fixes_it(check: Call) -> None:
     save("a.onnx", inputs=[typed("x", ["batch", 3, None])], repeats=(1, 2, 1))
-    assert "    try: --dim batch=SIZE\n" in check("a.onnx", "--via", "chromium").stdout
-    assert "    try: --input-shape tokens=SIZES\n" in check(MODEL, "--via", "chromium").stdout
+    assert "    try: --dim batch=SIZE --input-shape x=SIZES\n" in check("a.onnx", "--via", "chromium").stdout
+    assert "    try: --dim batch=SIZE\n" in check(MODEL, "--via", "chromium").stdout
+    save("b.onnx", inputs=[typed("x", [None, "past + 1"])], value_info=[typed("y", [None, "past + 1"])])
+    assert "    try: --input-shape x=SIZES\n" in check("b.onnx", "--via", "chromium").stdout
     assert "try:" not in check("a.onnx", "--via", "ort").stdout
     assert "try:" not in check("a.onnx", "--via", "chromium", "--input-shape", "x=2,3,4").stdout
 

@@ -31,7 +31,7 @@ ODD: Final = tile_json([3], [2], "UINT8")
 BROKEN: Final = LONG | {"RepeatsCount": 4}
 PLAIN: Final = tile_json([1, 1, 2, 3], [1, 1, 2, 1])
 MODEL: Final = EXAMPLES / "models" / "two_tiles.onnx"
-UNKNOWN: Final = "Repeats[0]: computed by Shape 'shape_of' from the input 'tokens'"
+UNKNOWN: Final = "Repeats[0]: computed by Shape 'shape_of' from the dimension 'batch'"
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ def node(shape: Any, *arguments: Any, dialect: Dialect = ONNX, data_type: str | 
         (node([2, 3], [1, 2]), "FLOAT32 {2,3} x {1,2} -> {2,6}"),
         (node([], np.array([], np.int64)), "FLOAT32 {} x {} -> {}"),
         (node(["N", None, "C"], [2, 2, 1]), "FLOAT32 {N,?,C} x {2,2,1} -> {2*N,?,C}"),
+        (node(["past + 1", "2*h"], [2, 3]), "FLOAT32 {past + 1,2*h} x {2,3} -> {2*(past + 1),3*2*h}"),
         (node([2, 3], None), "FLOAT32 {2,3} x ? -> ?"),
         (node(None, None, data_type=None), "? ? x ? -> ?"),
         (node([2], [3], data_type="bool"), "UINT8 {2} x {3} -> {6}"),

@@ -536,7 +536,7 @@ def test_each_unknown_repeat_and_size_is_blamed_on_what_computes_it() -> None:
     of_repeats = tile_in(model(text, tile_node("w"), inputs=inputs))
     assert of_repeats.repeats == (2, None, None)
     assert of_repeats.unknown == (
-        "Repeats[1]: computed by Shape 'Shape->s' from the input 'x'",
+        "Repeats[1]: computed by Shape 'Shape->s' from the dimension 'batch'",
         "Repeats[2]: computed by Gather 'Gather->q' from the input 'v'",
     )
     of_sizes = tile_in(model(f"{text}; e = Expand(w, r); o = [1, 1, 1]", tile_node("e", "o"), inputs=inputs))
@@ -544,6 +544,38 @@ def test_each_unknown_repeat_and_size_is_blamed_on_what_computes_it() -> None:
         "InputTensor.Sizes[1] (batch)",
         "InputTensor.Sizes[2]: computed by Gather 'Gather->q' from the input 'v'",
     )
+
+
+def test_the_sizes_of_a_tiled_table_of_positions_are_known_and_blamed_one_by_one() -> None:
+    tables = [
+        f"s{i} = Shape(x); a{i} = {i}; n{i} = Gather(s{i}, a{i}); [range{i}] p{i} = Range(zero, n{i}, one);"
+        f"g{i} = Gather(w{i}, p{i}); z{i} = [0]; u{i} = Unsqueeze(n{i}, z{i})"
+        for i in (2, 3)
+    ]
+    text = "; ".join(
+        [
+            "zero = 0; one = 1; first = [1]; second = [1]",
+            *tables,
+            "b = Unsqueeze(g3, z2); c = Unsqueeze(g2, first); r = Concat<axis=0>(u2, first, first)",
+            "q = Concat<axis=0>(first, u3, first); d = Tile(b, r); e = Tile(c, q); f = Concat<axis=-1>(d, e)",
+            "h = Transpose<perm=[2, 0, 1]>(f); o = [1, 1, 1]; y = Tile(h, o)",
+        ]
+    )
+    weights = [tensor(f"w{i}", np.zeros((50, 4)), "float32") for i in (2, 3)]
+    *_, found = nodes_of(model(text, inputs=[typed("x", [2, 3, "h", None])], initializer=weights))
+    assert isinstance(found, TileNode)
+    assert str(found) == "FLOAT32 {8,?,?} x {1,1,1} -> {8,?,?}"
+    assert found.unknown == (
+        "InputTensor.Sizes[1]: computed by Shape 'Shape->s2' from the dimension 'h'",
+        "InputTensor.Sizes[2]: computed by Range 'range3' from the input 'x'",
+    )
+
+
+@pytest.mark.parametrize("repeat", [-1, 2**62])
+def test_a_tile_whose_output_has_no_sizes_leaves_those_behind_it_unknown(repeat: int) -> None:
+    text = f"k = [1, {repeat}]; z = Tile(x, k); r = [1, 2]; y = Tile(z, r)"
+    *_, found = nodes_of(model(text))
+    assert getattr(found, "shape", None) == (2, None)
 
 
 @pytest.mark.parametrize("names", [(["d", "s", "z"], []), ([], ["q"])], ids=["no output", "no input"])

@@ -212,7 +212,9 @@ def _product(size: Dimension, repeat: Dimension) -> Dimension:
         return size
     if size is None or repeat is None:
         return None
-    return f"{repeat}*{size}" if isinstance(size, str) else size * repeat
+    if isinstance(size, int):
+        return size * repeat
+    return f"{repeat}*{size}" if f"_{size}".replace("*", "").isidentifier() else f"{repeat}*({size})"
 
 
 def _assumed(shape: Sequence[Dimension] | None) -> tuple[int, ...]:

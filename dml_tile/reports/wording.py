@@ -20,7 +20,9 @@ AT_LEAST: Final = "at least "
 """Before a lowest level and a release of Windows where values known at run time only may raise them."""
 UNNOTICED: Final = "documented only: DirectML does not notice"
 
-_FIXED_BY: Final = re.compile(r"^InputTensor\.Sizes\[\d+\] \((?P<name>[^*()]+)\)$|from the input '(?P<input>[^']+)'$")
+_FIXED_BY: Final = re.compile(
+    r"(^InputTensor\.Sizes\[\d+\] \(|the dimension ')(?P<name>[^*()'\s]+)['\)]$|the input '(?P<input>[^']+)'$"
+)
 """The dimension or the input in the text of a field that is known at run time only."""
 
 _RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)

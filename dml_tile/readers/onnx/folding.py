@@ -23,7 +23,7 @@ from onnx.reference import ReferenceEvaluator
 
 from dml_tile.readers.onnx.file import MAX_ELEMENTS, subgraphs
 from dml_tile.readers.onnx.functions import Operator
-from dml_tile.readers.onnx.values import Array, Mask, Value, dimensions
+from dml_tile.readers.onnx.values import UNSIZED, Array, Mask, Value, dimensions
 
 MAX_FOLDED_NODES: Final = 50_000
 """The most nodes of a model that are folded; each takes the reference implementation about half a millisecond."""
@@ -63,9 +63,6 @@ _RANDOM: Final = frozenset(
 
 _ROUNDING: Final = frozenset({"Cast", "CastLike", "DynamicQuantizeLinear", "QuantizeLinear"})
 """Operators that make integers of floats."""
-
-_UNSIZED: Final = frozenset({"Compress", "NonMaxSuppression", "NonZero", "StringSplit", "Unique"})
-"""Operators whose inputs' elements decide the sizes of their outputs, which are about as small as the inputs."""
 
 
 _DISPUTED: Final = {
@@ -195,7 +192,7 @@ def _is_bounded(
     most = MAX_ELEMENTS if is_simple else MAX_COMPUTED_ELEMENTS
     if any(array.size > most for array in inputs.values()):
         return False
-    if operator.type in _UNSIZED:
+    if operator.type in UNSIZED:
         return True
     shapes = [dimensions(types[name]) if name in types else None for name in node.output if name]
     return all(shape is not None and _size(shape) <= MAX_ELEMENTS for shape in shapes)

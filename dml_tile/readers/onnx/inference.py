@@ -55,6 +55,28 @@ def inferred(node: NodeProto, operator: Operator, values: Mapping[str, Value]) -
         return {}
 
 
+def repeated(operator: Operator, inputs: Sequence[Value]) -> TypeProto | None:
+    """Return the type of a Tile's output by what is known of single repeats; None for other nodes, or if none is."""
+    if operator.domain or operator.type != "Tile" or len(inputs) != 2:
+        return None
+    value, repeats = inputs
+    sizes = value.type and dimensions(value.type)
+    if value.type is None or not sizes or repeats.elements is None or not repeats.is_whole:
+        return None
+    if repeats.elements.shape != (len(sizes),):
+        return None
+    known = zip(sizes, repeats.elements.tolist(), repeats.mask.tolist(), strict=True)
+    dims = [_repeated_size(size, repeat) if is_known else None for size, repeat, is_known in known]
+    return helper.make_tensor_type_proto(value.type.tensor_type.elem_type, dims)
+
+
+def _repeated_size(size: Dimension, repeat: int) -> Dimension:
+    if repeat == 1:
+        return size
+    product = size * repeat if isinstance(size, int) else -1
+    return product if 0 <= product <= INT64_MAX else None
+
+
 def nodes(graph: GraphProto) -> Iterator[NodeProto]:
     """Yield the nodes of a graph, at any depth."""
     for node in graph.node:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ class ValueOrigin(NamedTuple):
         origin = " from ".join(filter(None, (self.node and f"computed by {self.node}", self.source)))
         return f"{origin} ({self.advice})" if self.advice else origin
 
+
+Origins: TypeAlias = Mapping[str, ValueOrigin]
 
 _NO_ORIGIN: Final = ValueOrigin()
 
@@ -151,7 +153,7 @@ def common(first: TypeProto | None, second: TypeProto | None) -> TypeProto | Non
 
 
 def _either(our: Dimension, other: Dimension) -> Dimension:
-    is_better = isinstance(other, int) or (is_made_up(our) and other is not None)
+    is_better = isinstance(other, int) or (is_made_up(our) and other is not None and not is_made_up(other))
     return other if our is None or (isinstance(our, str) and is_better) else our
 
 
@@ -163,6 +165,9 @@ def _dimension(dim: TensorShapeProto.Dimension) -> Dimension:
 
 _PASSED_ON: Final = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 """Operators that keep the order of a vector's elements."""
+
+UNSIZED: Final = frozenset({"Compress", "NonMaxSuppression", "NonZero", "StringSplit", "Unique"})
+"""Operators whose inputs' elements decide the sizes of their outputs, which are about as small as the inputs."""
 
 _ADVICE: Final = f"--infer {ONNXRUNTIME} may know it"
 
@@ -179,18 +184,20 @@ def node_origin(node: NodeProto, operator: Operator) -> ValueOrigin:
 
 
 def with_origins(
-    value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value], *, is_inferred_by_onnxruntime: bool
+    value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value], known: Origins, *, advises: bool
 ) -> Value:
-    """Return the output of a node with the origins of what is unknown of it.
+    """Return the output of a node with the origins of what is unknown of it; ``known`` are those of made-up sizes.
 
-    Unless it ``is_inferred_by_onnxruntime``, the origin at an operator of onnxruntime's advises the option for that.
+    If it ``advises``, the origin at an operator of onnxruntime's names the option for that one's inference.
     """
     if value.constant is None and not value.elements_origin.node:
         value = replace(value, elements_origin=_elements_origin(value, node, operator, inputs))
-        value = replace(value, origins=_origins(value, node, operator, inputs))
+        origins = _origins(value, node, operator, inputs, known)
+        origin = origins[0] if len(origins) == 1 else value.elements_origin
+        value = replace(value, elements_origin=origin, origins=origins)
     if not value.is_typed and not value.sizes_origin.node:
         origin = _sizes_origin(value, node, operator, inputs)
-        if operator.domain == MICROSOFT and origin == node_origin(node, operator) and not is_inferred_by_onnxruntime:
+        if advises and operator.domain == MICROSOFT and origin == node_origin(node, operator):
             origin = origin._replace(advice=_ADVICE)
         value = replace(value, sizes_origin=origin)
     return value
@@ -210,21 +217,48 @@ def _elements_origin(value: Value, node: NodeProto, operator: Operator, inputs: 
     return own._replace(source=origin.source)
 
 
-def origin_of_size(value: Value, i: int, inputs: Sequence[Value]) -> ValueOrigin:
-    """Return the origin of a size of an output that no input of the node has."""
-    vectors = [given for given in inputs if given.constant is None and given.is_whole and len(given.shape or ()) == 1]
-    if not vectors:
-        return value.sizes_origin
-    origins = vectors[-1].origins
-    return origins[i] if len(origins) == len(value.shape or ()) else vectors[-1].elements_origin
+def origin_of_size(value: Value, i: int, inputs: Sequence[Value], known: Origins) -> ValueOrigin:
+    """Return the origin of a size of an output that no input of the node has; ``known`` are those of made-up sizes."""
+    rank = len(value.shape or ())
+    for vector in reversed(inputs):
+        if vector.constant is None and vector.is_whole and len(vector.shape or ()) == 1 and not _knows(vector, i, rank):
+            return vector.origins[i] if len(vector.origins) == rank else vector.elements_origin
+    for given in inputs:
+        sizes = (given.type and dimensions(given.type)) or ()
+        if len(sizes) == rank and not isinstance(sizes[i], int):
+            return _origin_of_known(sizes[i], given, known)
+    return value.sizes_origin
 
 
-def _origins(value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> tuple[ValueOrigin, ...]:
+def _knows(vector: Value, i: int, rank: int) -> bool:
+    """Return True if the vector has an element for each of so many dimensions, and that of dimension i is known."""
+    return vector.elements is not None and vector.elements.shape == (rank,) and bool(vector.mask[i])
+
+
+def _origin_of_known(size: Dimension, value: Value, known: Origins) -> ValueOrigin:
+    """Return the origin of one of the value's sizes: a name of the file's own is one."""
+    if isinstance(size, str) and not is_made_up(size):
+        return ValueOrigin(source=f"the dimension {place(size)!r}")
+    return known.get(str(size), value.sizes_origin)
+
+
+def _origins(
+    value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value], known: Origins
+) -> tuple[ValueOrigin, ...]:
     """Return the origins of a vector's elements, where the operator passes on those of its inputs one by one."""
     if operator.domain or not inputs or not value.is_whole:
         return ()
+    data, *arguments = inputs
+    if operator.type == "Shape":
+        own = node_origin(node, operator)
+        bounds = {attribute.name: attribute.i for attribute in node.attribute}
+        sizes = ((data.type and dimensions(data.type)) or ())[bounds.get("start") : bounds.get("end")]
+        found = (_origin_of_known(size, data, known) for size in sizes)
+        return tuple(origin if origin.node else own._replace(source=origin.source) for origin in found)
     if operator.type in _PASSED_ON:
-        return inputs[0].origins
+        return data.origins
+    if operator.type == "Gather" and data.origins and (indices := arguments[0].constant) is not None:
+        return tuple(data.origins[i % len(data.origins)] for i in indices.ravel().tolist())
     if operator.type != "Concat" or not all(given.is_static and len(given.shape or ()) == 1 for given in inputs):
         return ()
     origins = (given.origins or (given.elements_origin,) * int((given.shape or (0,))[0] or 0) for given in inputs)
@@ -232,7 +266,7 @@ def _origins(value: Value, node: NodeProto, operator: Operator, inputs: Sequence
 
 
 def _sizes_origin(value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> ValueOrigin:
-    untyped = next((given for given in inputs if not given.is_typed), None)
+    untyped = None if operator.type in UNSIZED else next((given for given in inputs if not given.is_typed), None)
     if untyped is not None and (not operator.domain or untyped.type is None or value.inferred_by):
         return untyped.sizes_origin
     own = node_origin(node, operator)

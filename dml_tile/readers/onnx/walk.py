@@ -16,7 +16,7 @@ from dml_tile.readers.model_tile import ONNXRUNTIME
 from dml_tile.readers.onnx.file import dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Operator, operator, place
-from dml_tile.readers.onnx.inference import Declared, body_of, inferred, is_kept, loop_carried, without_shape
+from dml_tile.readers.onnx.inference import Declared, body_of, inferred, is_kept, loop_carried, repeated, without_shape
 from dml_tile.readers.onnx.onnxruntime import Inference, is_folded, removed, requantised
 from dml_tile.readers.onnx.values import (
     Value,
@@ -179,15 +179,17 @@ class Walk:
         values = constants or values or self._folding.folded(node, kind, inputs, types)
         folds = bool(constants) or is_folded(node, kind, self._folded_from(node, given, scope), types)
         more = self._inference(node, kind, given) if self._inference else {}
+        origins = self.origins_of_sizes
         for name in filter(None, node.output):
             value = values.get(name, _UNKNOWN)
-            type_ = merged(value.type or types.get(name), scope.get(name, _UNKNOWN).type)
+            inferred_type = merged(value.type or types.get(name), repeated(kind, inputs))
+            type_ = merged(inferred_type, scope.get(name, _UNKNOWN).type)
             value = replace(value, type=type_, is_folded=folds or value.is_folded)
             value = _explained(_extended(value, more.get(name), inputs), inputs)
-            value = with_origins(value, node, kind, inputs, is_inferred_by_onnxruntime=self._inference is not None)
+            value = with_origins(value, node, kind, inputs, origins, advises=self._inference is None)
             for i, size in enumerate((value.type and dimensions(value.type)) or ()):
                 if is_made_up(size):
-                    self.origins_of_sizes.setdefault(str(size), origin_of_size(value, i, inputs))
+                    origins.setdefault(str(size), origin_of_size(value, i, inputs, origins))
             yield name, value
 
     def _folded_from(self, node: NodeProto, given: Mapping[str, Value], scope: Scope) -> Mapping[str, Value]:
