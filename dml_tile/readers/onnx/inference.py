@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from itertools import chain, count, repeat
 from typing import Final, NamedTuple, TypeAlias
 
@@ -185,7 +186,10 @@ def take_declared(graph: GraphProto) -> dict[str, Declared]:
         if body is not None:
             body.name = f"body {next(numbers)}"
             values = [*body.input[FIRST_CARRIED:], *body.output, *body.value_info]
-            taken[body.name] = {value.name: _taken(value) for value in values}
+            taken[body.name] = {value.name: deepcopy(value.type) for value in values}
+            for value in values:
+                if value.type.HasField("tensor_type"):
+                    value.type.tensor_type.ClearField("shape")
     return taken
 
 
@@ -218,31 +222,20 @@ def loop_carried(node: NodeProto, body: GraphProto) -> list[LoopCarried]:
     ]
 
 
-def is_kept(before: Sequence[TypeProto | None], after: Sequence[TypeProto | None]) -> bool:
+def is_kept(before: Iterable[TypeProto], after: Iterable[TypeProto | None]) -> bool:
     """Return True if an iteration returns values of the types that it began with."""
     return all(map(_is_the_same, before, after))
 
 
-def without_shape(type_: TypeProto | None) -> TypeProto | None:
+def without_shape(type_: TypeProto) -> TypeProto:
     """Return the type of a tensor of any shape."""
-    if type_ is None:
-        return None
-    shapeless = TypeProto()
-    shapeless.CopyFrom(type_)
+    shapeless = deepcopy(type_)
     shapeless.tensor_type.ClearField("shape")
     return shapeless
 
 
-def _is_the_same(before: TypeProto | None, after: TypeProto | None) -> bool:
-    if before is None or dimensions(before) is None:
+def _is_the_same(before: TypeProto, after: TypeProto | None) -> bool:
+    if dimensions(before) is None:
         return True  # nothing is said that could be wrong
     agreed = common(before, after)
     return agreed is not None and dimensions(agreed) == dimensions(before)
-
-
-def _taken(value: ValueInfoProto) -> TypeProto:
-    declared = TypeProto()
-    declared.CopyFrom(value.type)
-    if value.type.HasField("tensor_type"):
-        value.type.tensor_type.ClearField("shape")
-    return declared

@@ -70,9 +70,8 @@ class Value:
 
     @property
     def mask(self) -> Mask:
-        """A mask of the known elements. Raises ValueError if there are no elements."""
-        if self.elements is None:
-            raise ValueError("no element is known")
+        """A mask of the known elements, of a value that has elements."""
+        assert self.elements is not None
         return np.ones(self.elements.shape, bool) if self.known is None else self.known
 
     @property

@@ -158,13 +158,16 @@ class Walk:
         body = body_of(node)
         if body is None:
             return [], {}
-        where, declared = place(where, "body"), self._declared.get(body.name, {})
+        where, declared = place(where, "body"), self._declared[body.name]
         names = loop_carried(node, body)
-        types = {each.inner: merged(scope.get(each.initial, _UNKNOWN).type, declared.get(each.inner)) for each in names}
+        types = {
+            each.inner: merged(scope.get(each.initial, _UNKNOWN).type, declared[each.inner]) or TypeProto()
+            for each in names
+        }
         inside = _subgraph_inputs(body, node_origin(node, kind))
         found, values = self._graph(body, scope, _retyped(inside, types), where, skipped, declared)
         updated = [values.get(each.updated, _UNKNOWN).type for each in names]
-        if not is_kept(list(types.values()), updated):
+        if not is_kept(types.values(), updated):
             types = {name: without_shape(type_) for name, type_ in types.items()}
             found, _ = self._graph(body, scope, _retyped(inside, types), where, skipped)
         return found, {each.output: Value(types[each.inner]) for each in names if each.output}
@@ -227,7 +230,7 @@ def _subgraph_inputs(graph: GraphProto, origin: ValueOrigin) -> dict[str, Value]
     }
 
 
-def _retyped(values: Mapping[str, Value], types: Mapping[str, TypeProto | None]) -> dict[str, Value]:
+def _retyped(values: Mapping[str, Value], types: Mapping[str, TypeProto]) -> dict[str, Value]:
     """Return the values with the types that ``types`` has for them."""
     return {name: replace(value, type=types.get(name, value.type)) for name, value in values.items()}
 
