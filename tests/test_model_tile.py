@@ -17,40 +17,35 @@ from dml_tile.readers.model_tile import TileNode, tile_node
 
 def node(shape: Any, *arguments: Any, dialect: Dialect = ONNX, data_type: str | None = "float32") -> TileNode:
     arrays = [argument if argument is None else np.asanyarray(argument) for argument in arguments]
-    return tile_node("here", dialect, data_type, shape, arrays)
+    return tile_node("here", dialect, data_type and dialect.type_name(data_type), shape, arrays)
 
 
 @pytest.mark.parametrize(
-    ("made", "line"),
+    ("made", "line", "unknown"),
     [
-        (node([2, 3], [1, 2]), "FLOAT32 {2,3} x {1,2} -> {2,6}"),
-        (node([], np.array([], np.int64)), "FLOAT32 {} x {} -> {}"),
-        (node(["N", None, "C"], [2, 2, 1]), "FLOAT32 {N,?,C} x {2,2,1} -> {2*N,?,C}"),
-        (node(["past + 1", "2*h"], [2, 3]), "FLOAT32 {past + 1,2*h} x {2,3} -> {2*(past + 1),3*2*h}"),
-        (node([2, 3], None), "FLOAT32 {2,3} x ? -> ?"),
-        (node(None, None, data_type=None), "? ? x ? -> ?"),
-        (node([2], [3], data_type="bool"), "UINT8 {2} x {3} -> {6}"),
-        (node([2], [3], data_type="string"), "string {2} x {3} -> {6}"),
+        (node([2, 3], [1, 2]), "FLOAT32 {2,3} x {1,2} -> {2,6}", ()),
+        (node([], np.array([], np.int64)), "FLOAT32 {} x {} -> {}", ()),
+        (
+            node(["N", None, "C"], [2, 2, 1]),
+            "FLOAT32 {N,?,C} x {2,2,1} -> {2*N,?,C}",
+            ("InputTensor.Sizes[0] (N)", "InputTensor.Sizes[1]", "InputTensor.Sizes[2] (C)"),
+        ),
+        (node([2, 3], None), "FLOAT32 {2,3} x ? -> ?", ("Repeats",)),
+        (
+            node(None, None, data_type=None),
+            "? ? x ? -> ?",
+            ("InputTensor.DataType", "InputTensor.DimensionCount", "Repeats"),
+        ),
+        (node([2], [3], data_type="bool"), "UINT8 {2} x {3} -> {6}", ()),
+        (node([2], [3], data_type="string"), "string {2} x {3} -> {6}", ()),
+        (node([None], [1, 2], dialect=OPENVINO), "FLOAT32 {1,?} x {1,2} -> {1,?}", ("InputTensor.Sizes[1]",)),
+        (node([3], None, 0.0, dialect=ONNX_TILE_1), "FLOAT32 {3} x ? -> ?", ("Repeats",)),
     ],
 )
-def test_a_tile_is_one_line_with_question_marks_for_unknown_parts(made: TileNode, line: str) -> None:
-    assert str(made) == line
-
-
-@pytest.mark.parametrize(
-    ("made", "unknown"),
-    [
-        (node(["batch", None], [2, 2]), ("InputTensor.Sizes[0] (batch)", "InputTensor.Sizes[1]")),
-        (node([2, 3], None), ("Repeats",)),
-        (node(None, None), ("InputTensor.DimensionCount", "Repeats")),
-        (node([2], [2], data_type=None), ("InputTensor.DataType",)),
-        (node([None], [1, 2], dialect=OPENVINO, data_type="f32"), ("InputTensor.Sizes[1]",)),
-        (node([3], None, 0.0, dialect=ONNX_TILE_1), ("Repeats",)),
-    ],
-)
-def test_parts_that_are_known_at_run_time_only_are_named(made: TileNode, unknown: tuple[str, ...]) -> None:
-    assert made.unknown == unknown
-    assert made.error == ""
+def test_a_tile_is_one_line_and_parts_that_are_known_at_run_time_only_are_named(
+    made: TileNode, line: str, unknown: tuple[str, ...]
+) -> None:
+    assert (str(made), made.unknown, made.error) == (line, unknown, "")
 
 
 def partly(*repeats: int | None) -> Any:
@@ -64,9 +59,9 @@ def partly(*repeats: int | None) -> Any:
         (node([2, 3], partly(None, 4)), (None, 4), ("Repeats[0]",)),
         (node([2, 3], partly(3, 4)), (3, 4), ()),
         (node([2, 3], partly(None, None)), None, ("Repeats",)),
-        (node([2, 3], partly(4, None), dialect=OPENVINO, data_type="f32"), (4, None), ("Repeats[1]",)),
-        (node([2, 3, 4], partly(None, 4), dialect=OPENVINO, data_type="f32"), (1, None, 4), ("Repeats[1]",)),
-        (node([2], partly(5, None), dialect=OPENVINO, data_type="f32"), (5, None), ("Repeats[1]",)),
+        (node([2, 3], partly(4, None), dialect=OPENVINO), (4, None), ("Repeats[1]",)),
+        (node([2, 3, 4], partly(None, 4), dialect=OPENVINO), (1, None, 4), ("Repeats[1]",)),
+        (node([2], partly(5, None), dialect=OPENVINO), (5, None), ("Repeats[1]",)),
         (node([3], np.ma.masked_array(0, True), 0, dialect=ONNX_TILE_1), None, ("Repeats",)),
     ],
 )
@@ -74,10 +69,6 @@ def test_repeats_may_be_known_singly(made: TileNode, repeats: Any, unknown: tupl
     assert (made.repeats, made.unknown) == (repeats, unknown)
     assert made.has_computed_repeats == bool(unknown)
     assert made.request.repeats == tuple(repeat or 1 for repeat in repeats or made.request.repeats)
-
-
-def test_a_known_repeat_that_the_dialect_rules_out_is_an_error_beside_an_unknown_one() -> None:
-    assert node([2, 3], partly(None, -1)).error == "repeats[1]: is -1; repeats must not contain negative values"
 
 
 def test_what_computes_an_unknown_part_is_named() -> None:
@@ -104,11 +95,11 @@ def test_unknown_parts_are_assumed_to_break_no_rule(made: TileNode, expected: An
 
 def test_the_number_of_repeats_is_the_rank_where_there_is_one_for_each_dimension() -> None:
     assert node(None, [1, 2]).shape == (None, None)
-    assert node(None, [1, 2], dialect=OPENVINO, data_type="f32").shape is None
+    assert node(None, [1, 2], dialect=OPENVINO).shape is None
 
 
 def test_shapes_are_promoted_as_the_dialect_says() -> None:
-    promoted = node(["n", 3], [5, 1, 2], dialect=OPENVINO, data_type="f32")
+    promoted = node(["n", 3], [5, 1, 2], dialect=OPENVINO)
     assert (promoted.shape, promoted.repeats) == ((1, "n", 3), (5, 1, 2))
     assert node([3, 4], 2, 1, dialect=ONNX_TILE_1).repeats == (1, 2)
 
@@ -118,6 +109,7 @@ def test_shapes_are_promoted_as_the_dialect_says() -> None:
     [
         (node([2, 3], [1]), "repeats: has 1 values; the input has 2 dimensions, and as many repeats"),
         (node(["n", 3], [1, -1]), "repeats[1]: is -1; repeats must not contain negative values"),
+        (node([2, 3], partly(None, -1)), "repeats[1]: is -1; repeats must not contain negative values"),
         (node(["n"], None, dialect=ONNX_TILE_6, data_type="bfloat16"), "data type: bfloat16 is not one of"),
         (node([2], [1.5]), "repeats: is of float64; int64 was expected"),
     ],

@@ -129,22 +129,6 @@ def test_types_have_onnx_s_names_in_numpy_s_spelling(element: int, name: str | N
     assert ("float8_e5m2 is not one of" in found.error) == (name == "float8_e5m2")
 
 
-@pytest.mark.parametrize(
-    ("repeats", "dtype", "error"),
-    [
-        ([2, -1], "int64", "repeats[1]: is -1; repeats must not contain negative values"),
-        ([2], "int64", "repeats: has 1 values; the input has 2 dimensions, and as many repeats"),
-        ([1, 2, 3], "int64", "repeats: has 3 values; the input has 2 dimensions, and as many repeats"),
-        ([2, 2], "int32", "repeats: is of int32; int64 was expected"),
-        ([2, 2], "float32", "repeats: is of float32; int64 was expected"),
-        ([[2, 2]], "int64", "repeats: has 2 dimensions; 1 was expected"),
-    ],
-)
-def test_bad_repeats_are_an_error_in_the_dialect_s_terms(repeats: Any, dtype: str, error: str) -> None:
-    found = tile_in(model(constant("r", repeats, dtype), tile_node()))
-    assert (found.shape, found.repeats, found.error) == ((2, 3), None, error)
-
-
 @pytest.mark.parametrize("inputs", [[], ["x"], ["x", ""], ["", "r"], ["x", "r", "r", "r"]])
 def test_a_tile_of_another_number_of_inputs_is_an_error(inputs: list[str]) -> None:
     found = tile_in(model(R, node("Tile", inputs, ["y"])))

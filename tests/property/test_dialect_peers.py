@@ -125,26 +125,17 @@ def owned(array: Array, dtype: np.dtype[Any]) -> Array:
     return array.copy().view(dtype)
 
 
-def run_ours_as_onnx(case: Case) -> Array:
-    return tile_as(onnx_tile(case.version), *case.inputs)
-
-
-def run_ours_as_openvino(case: Case) -> Array:
-    return tile_as(OPENVINO_TILE_1, *case.inputs)
-
-
 class Peer(NamedTuple):
-    theirs: Callable[[Case], Array]
-    ours: Callable[[Case], Array]
+    run: Callable[[Case], Array]
     package: str
     seen: tuple[int, int]
 
 
 PEERS: Final = {
-    "onnx's reference": Peer(lambda case: run_onnx(reference, case), run_ours_as_onnx, "onnx", (1, 23)),
-    "onnxruntime": Peer(lambda case: run_onnx(session, case), run_ours_as_onnx, "onnxruntime", (1, 31)),
-    "OpenVINO's core": Peer(run_openvino_core, run_ours_as_openvino, "openvino", (2026, 4)),
-    "OpenVINO's CPU plug-in": Peer(run_openvino_cpu, run_ours_as_openvino, "openvino", (2026, 4)),
+    "onnx's reference": Peer(lambda case: run_onnx(reference, case), "onnx", (1, 23)),
+    "onnxruntime": Peer(lambda case: run_onnx(session, case), "onnxruntime", (1, 31)),
+    "OpenVINO's core": Peer(run_openvino_core, "openvino", (2026, 4)),
+    "OpenVINO's CPU plug-in": Peer(run_openvino_cpu, "openvino", (2026, 4)),
 }
 
 
@@ -168,10 +159,9 @@ def outcome(run: Callable[[Case], Array], case: Case, *errors: type[Exception]) 
 
 def outcomes(peer: str, case: Case) -> tuple[Outcome | None, Outcome | None]:
     """Return theirs and ours. Each peer has errors of its own kinds, of which some are bare RuntimeErrors."""
-    return outcome(PEERS[peer].theirs, case, Exception), outcome(PEERS[peer].ours, case, DialectError)
-
-
-# Where they differ
+    dialect = OPENVINO_TILE_1 if "OpenVINO" in peer else onnx_tile(case.version)
+    ours = outcome(lambda case: tile_as(dialect, *case.inputs), case, DialectError)
+    return outcome(PEERS[peer].run, case, Exception), ours
 
 
 NUMBERS: Final = tuple(map(np.dtype, ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")))
@@ -181,11 +171,10 @@ ALL: Final = (*NUMBERS, np.dtype(bool), BFLOAT16, np.dtype(np.complex64), np.dty
 
 
 class Disagreement(NamedTuple):
-    """A peer deviates from a sentence of its specification: it may where ``applies``, and did in the example."""
+    """A peer deviates from its specification: it may where ``applies``, and did in the example."""
 
     peer: str
     what: str
-    sentence: str
     example: Case
     applies: Callable[[Case], bool]
 
@@ -198,47 +187,39 @@ def has_float16_nan(case: Case) -> bool:
     return case.data.dtype == np.float16 and bool(np.isnan(case.data).any())
 
 
-REPEATS: Final = "1D int64 tensor of the same length as input's dimension number"
-T: Final = "Constrain input and output types to all tensor types."
-MATCHING: Final = "A tensor with type matching 1st tensor."
-REPEATED: Final = "repeats an input tensor the number of times given by repeats along each dimension"
-
 REFERENCE, RUNTIME, CPU_PLUG_IN = "onnx's reference", "onnxruntime", "OpenVINO's CPU plug-in"
 NO_TILE_1: Final = (
-    "has no Tile-1", "Repeat the elements of a tensor along an axis.",
-    case(np.ones(2, np.float32), np.float32(2), np.float32(0), version=1), lambda case: case.version == 1,
-)  # fmt: skip
+    "has no Tile-1",
+    case(np.ones(2, np.float32), np.float32(2), np.float32(0), version=1),
+    lambda case: case.version == 1,
+)
 
 TABLE: Final = (
-    Disagreement(REFERENCE, "promotes repeats of another length, as numpy.tile does", REPEATS,
+    Disagreement(REFERENCE, "promotes repeats of another length, as numpy.tile does",
                  case([[1.0, 2.0]], [2]), lambda case: len(case.repeats) != case.data.ndim),
-    Disagreement(REFERENCE, "takes repeats of rank 0", REPEATS,
-                 case([1.0, 2.0], 2), lambda case: case.repeats.ndim == 0),
-    Disagreement(REFERENCE, "takes repeats of int32", "Constrain repeat's type to int64 tensors.",
+    Disagreement(REFERENCE, "takes repeats of rank 0", case([1.0, 2.0], 2), lambda case: case.repeats.ndim == 0),
+    Disagreement(REFERENCE, "takes repeats of int32",
                  case([1.0, 2.0], np.array([2], np.int32)), lambda case: case.repeats.dtype != np.int64),
-    Disagreement(REFERENCE, "takes a negative repeat where the input is empty",
-                 "includes numbers of repeated copies along input's dimensions", case(np.ones(0, np.float32), [-1]),
+    Disagreement(REFERENCE, "takes a negative repeat where the input is empty", case(np.ones(0, np.float32), [-1]),
                  lambda case: case.data.size == 0 and bool((case.repeats < 0).any())),
-    Disagreement(REFERENCE, "takes bfloat16, which Tile-6 does not list", T,
-                 case(np.ones(2, BFLOAT16), [2], version=12),
+    Disagreement(REFERENCE, "takes bfloat16, which Tile-6 does not list", case(np.ones(2, BFLOAT16), [2], version=12),
                  lambda case: case.version == 12 and case.data.dtype == BFLOAT16),
     Disagreement(REFERENCE, *NO_TILE_1),
     Disagreement(RUNTIME, *NO_TILE_1),
-    Disagreement(RUNTIME, "has no complex numbers", T,
+    Disagreement(RUNTIME, "has no complex numbers",
                  case(np.ones(2, np.complex64), [2]), lambda case: case.data.dtype.kind == "c"),
-    Disagreement(RUNTIME, "tiles no bfloat16 on the CPU", T,
+    Disagreement(RUNTIME, "tiles no bfloat16 on the CPU",
                  case(np.ones(2, BFLOAT16), [2]), lambda case: case.data.dtype == BFLOAT16),
     Disagreement(RUNTIME, "casts float16 to float32 and back, which changes the bits of a NaN",
-                 "Constructs a tensor by tiling a given tensor.",
                  case(np.array([0x7FBF], np.uint16).view(np.float16), [1]), has_float16_nan),
-    Disagreement(CPU_PLUG_IN, "narrows 64-bit integers to 32 bits", MATCHING,
+    Disagreement(CPU_PLUG_IN, "narrows 64-bit integers to 32 bits",
                  case([2**40], [2]), lambda case: case.data.dtype.kind in "iu" and case.data.itemsize == 8),
-    Disagreement(CPU_PLUG_IN, "narrows float64 to float32", MATCHING,
+    Disagreement(CPU_PLUG_IN, "narrows float64 to float32",
                  case([1 / 3], [2]), lambda case: case.data.dtype == np.float64),
-    Disagreement(CPU_PLUG_IN, "makes a signalling NaN of float16 a quiet one", MATCHING,
+    Disagreement(CPU_PLUG_IN, "makes a signalling NaN of float16 a quiet one",
                  case(np.array([0x7C01], np.uint16).view(np.float16), [1]), has_float16_nan),
     Disagreement(CPU_PLUG_IN, "leaves the output unwritten in 4 dimensions whose sizes are known at run time only",
-                 REPEATED, case(np.arange(24, dtype=np.int32).reshape(2, 2, 2, 3), [2, 2, 3, 3]),
+                 case(np.arange(24, dtype=np.int32).reshape(2, 2, 2, 3), [2, 2, 3, 3]),
                  lambda case: max(case.data.ndim, len(case.repeats)) >= 4),
 )  # fmt: skip
 
@@ -248,14 +229,6 @@ def test_a_known_disagreement_is_seen_in_its_example(entry: Disagreement) -> Non
     assert entry.applies(entry.example)
     theirs, ours = outcomes(entry.peer, entry.example)
     assert theirs != ours or is_newer_than_seen(entry.peer)
-
-
-@pytest.mark.parametrize("entry", [entry for entry in TABLE if "onnx" in entry.peer], ids=lambda entry: entry.what)
-def test_the_sentence_is_in_onnx_s_schema(entry: Disagreement) -> None:
-    schema = onnx.defs.get_schema("Tile", entry.example.version)
-    described = [schema.doc or "", *(each.description for each in schema.inputs)]
-    described += [each.description for each in schema.type_constraints]
-    assert any(entry.sentence in text for text in described)
 
 
 # Random cases
