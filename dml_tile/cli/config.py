@@ -8,7 +8,7 @@ import tomllib
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 from dml_tile.checks.catalogue import require_known
 from dml_tile.checks.files import Exclusion
 from dml_tile.checks.silences import FileIgnore
+from dml_tile.cli.commands.options import FailOn
 from dml_tile.errors import ConfigError
 from dml_tile.files.paths import MAX_PARTS
 from dml_tile.files.patterns import ProjectPath
@@ -79,7 +80,7 @@ class Settings(Record):
     input_shape: _Texts = Field(default=(), alias="input-shape")
     exclude: _Texts = ()
     per_file_ignores: Annotated[dict[str, _Texts], _Bounded] = Field(default_factory=dict, alias="per-file-ignores")
-    fail_on: Literal["error", "warning", "note", "never"] | None = Field(default=None, alias="fail-on")
+    fail_on: FailOn | None = Field(default=None, alias="fail-on")
     baseline: Annotated[str, AfterValidator(_inside)] = ""
     paths: Annotated[tuple[Annotated[str, AfterValidator(_inside)], ...], Field(fail_fast=True), _Bounded] = ()
 

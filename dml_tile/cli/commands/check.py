@@ -18,15 +18,14 @@ from dml_tile.cli.commands.formats import (
     wanted_formats,
 )
 from dml_tile.cli.commands.options import (
-    Against,
     DimsOption,
     FailOn,
     InferOption,
     InputShapesOption,
     TargetsOption,
     chosen,
-    chosen_rules,
-    configured_targets,
+    chosen_targets,
+    known_rules,
     named_back_end,
     named_back_ends,
     named_shapes,
@@ -37,6 +36,7 @@ from dml_tile.cli.commands.options import (
 )
 from dml_tile.cli.console import ExitStatus, complain, exit_on_file_errors
 from dml_tile.errors import Problem
+from dml_tile.findings import Against, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -183,13 +183,13 @@ def check(
     per-file-ignores has rules by patterns of files.
     """
     from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of
+    from dml_tile.checks.catalogue import Selection
     from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
     from dml_tile.checks.files import Exclusion, files_named
     from dml_tile.cli.config import nearest_config
     from dml_tile.cli.jobs import chosen_workers, counted_files
     from dml_tile.files.repository import repository_root
     from dml_tile.files.urls import source_named
-    from dml_tile.findings import Severity
     from dml_tile.readers.model_tile import KnownShapes
     from dml_tile.reports.report import ReportOptions
 
@@ -204,12 +204,15 @@ def check(
     with exit_on_file_errors():
         config = nearest_config()
         settings = config.settings
-        contract = against.value if against else settings.against or "both"
-        failing = (fail_on and fail_on.value) or settings.fail_on or "warning"
+        contract = against or settings.against or "both"
+        failing = fail_on or settings.fail_on or "warning"
         threshold = None if failing == "never" else Severity[failing.upper()]
         known_file = (write_baseline if prune else "") if write_baseline else baseline or settings.baseline
-        selection = chosen_rules(split(select or ()), split(ignore or ()), config)
-        at = configured_targets(targets, config)
+        selection = Selection(
+            chosen("select", split(select or ()), settings.select, known_rules, config),
+            chosen("ignore", split(ignore or ()), settings.ignore, known_rules, config),
+        )
+        at = chosen_targets(targets, config)
         names = [*map(source_named, files)] if files else settings.paths
         base = root if root is not None else repository_root(names)
         if show_settings:

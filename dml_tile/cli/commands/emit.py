@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from dml_tile.cli.commands.formats import print_text
 from dml_tile.cli.commands.options import NameOption, NamespaceOption, named_targets, names_in, one_target
 from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, ExitStatus, complain
-
-
-class Language(StrEnum):
-    CPP = "cpp"
-    JSON = "json"
-    PYTHON = "python"
 
 
 def emit(
@@ -27,7 +20,8 @@ def emit(
         ),
     ],
     language: Annotated[
-        Language, typer.Option("--lang", "--format", help="C++ for DirectML.h, DirectML's names in JSON, Python.")
+        Literal["cpp", "json", "python"],
+        typer.Option("--lang", "--format", help="C++ for DirectML.h, DirectML's names in JSON, Python."),
     ],
     targets: Annotated[
         list[str] | None,
@@ -80,8 +74,8 @@ def emit(
         status = ExitStatus()
         if left_out:
             status.count_findings()
-        print_steps(language.value, [lower_part(file, part, target) for part in described], status, names)
+        print_steps(language, [lower_part(file, part, target) for part in described], status, names)
         raise typer.Exit(status.code)
-    for text in source_text(language.value, file, described, names):
+    for text in source_text(language, file, described, names):
         print_text(text)
     raise typer.Exit(FINDINGS if left_out else CLEAN)

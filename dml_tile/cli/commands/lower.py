@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -33,26 +32,19 @@ if TYPE_CHECKING:
     from dml_tile.lowering.lower import LoweringOptions
 
 
-class LoweringFormat(StrEnum):
-    TEXT = "text"
-    JSON = "json"
-    CPP = "cpp"
-    PYTHON = "python"
-
-
 def lower(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="What check takes, one file or folder; - is standard input.")
     ],
     targets: TargetsOption = None,
     output_format: Annotated[
-        LoweringFormat,
+        Literal["text", "json", "cpp", "python"],
         typer.Option(
             "--format",
             metavar="FORMAT",
             help="text: tables; json: a DxDispatch model of one tile; cpp, python: code that builds the steps.",
         ),
-    ] = LoweringFormat.TEXT,
+    ] = "text",
     pointer: Annotated[
         str | None,
         typer.Option(metavar="POINTER", help="The tile to lower: the text after # in the output of check."),
@@ -82,13 +74,12 @@ def lower(
     chosen = chosen_tiles(file, known_shapes(dims, input_shapes, infer), pointer, status.complain)
     options = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
     tiles = _lowered(chosen, target, status, options)
-    form: Literal["text", "json", "cpp", "python"] = output_format.value
-    if form == "text":
+    if output_format == "text":
         print_lowered(console_of(), tiles)
-    elif form == "json":
+    elif output_format == "json":
         _print_model(file, list(tiles), status)
     else:
-        print_steps(form, list(tiles), status, names)
+        print_steps(output_format, list(tiles), status, names)
     raise typer.Exit(status.code)
 
 

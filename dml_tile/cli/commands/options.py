@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 import typer
 
 from dml_tile.directml.targets import DEFAULT_TARGET
+from dml_tile.findings import Against
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dml_tile.back_ends import BackEnd
-    from dml_tile.checks.catalogue import Selection
     from dml_tile.cli.config import Config
     from dml_tile.directml.targets import Target
     from dml_tile.emit.source import Names
@@ -26,21 +25,7 @@ if TYPE_CHECKING:
 Parsed = TypeVar("Parsed")
 
 
-class Against(StrEnum):
-    DOCUMENTATION = "documentation"
-    RUNTIME = "runtime"
-    BOTH = "both"
-
-
-class FailOn(StrEnum):
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
-    NEVER = "never"
-
-
-class Inference(StrEnum):
-    ONNXRUNTIME = "onnxruntime"
+FailOn = Literal["error", "warning", "note", "never"]
 
 
 def named_targets(incomplete: str) -> list[str]:
@@ -96,7 +81,7 @@ InputShapesOption = Annotated[
     ),
 ]
 InferOption = Annotated[
-    Inference | None,
+    Literal["onnxruntime"] | None,
     typer.Option(
         help="Have onnxruntime infer what operators of com.microsoft give, in ONNX models; "
         "pip install onnxruntime sympy.",
@@ -116,29 +101,29 @@ def split(values: Sequence[str]) -> list[str]:
     return [name for value in values for name in value.split(",")]
 
 
-def chosen_targets(names: Sequence[str] | None, configured: Callable[[], list[Target]] = list) -> list[Target]:
-    """Return the targets of an option, else those of the variable DML_TILE_TARGET, the configured ones or the default.
+def chosen_targets(names: Sequence[str] | None, config: Config | None = None) -> list[Target]:
+    """Return the targets of an option, else those of the variable DML_TILE_TARGET, of the settings, or the default.
 
     In a test that calls the command line, the target that is simulated goes before the variable.
     """
-    from dml_tile.simulation.target import current_target
-
-    return _named_targets(names) or configured() or [current_target()]
-
-
-def _named_targets(names: Sequence[str] | None) -> list[Target]:
     from dml_tile.directml.targets import Target
     from dml_tile.errors import TargetError
     from dml_tile.simulation.process import VARIABLE
-    from dml_tile.simulation.target import named_targets
+    from dml_tile.simulation.target import current_target, named_targets
+
+    def parse(values: Sequence[str]) -> list[Target]:
+        return [Target.parse(name) for name in values]
 
     try:
-        return [Target.parse(name) for name in split(names)] if names else [*named_targets()]
+        named = parse(split(names)) if names else [*named_targets()]
     except TargetError as error:
         raise typer.BadParameter(str(error)) from None
     except ValueError as error:
         hint = "--target" if names else VARIABLE
         raise typer.BadParameter(str(error).removeprefix(f"{VARIABLE}: "), param_hint=hint) from None
+    if not named and config:
+        named = chosen("targets", (), config.settings.targets, parse, config)
+    return named or [current_target()]
 
 
 def one_target(names: Sequence[str] | None, complaint: str) -> Target:
@@ -150,9 +135,7 @@ def one_target(names: Sequence[str] | None, complaint: str) -> Target:
     return chosen
 
 
-def known_shapes(
-    dims: Sequence[str] | None, input_shapes: Sequence[str] | None, infer: Inference | None
-) -> KnownShapes:
+def known_shapes(dims: Sequence[str] | None, input_shapes: Sequence[str] | None, infer: str | None) -> KnownShapes:
     from dml_tile.readers.model_tile import KnownShapes
 
     return KnownShapes(
@@ -195,20 +178,6 @@ def _named_sizes(values: Sequence[str], count: int | None = None) -> Iterator[tu
         yield name, tuple(None if size == "?" else int(size) for size in sizes)
 
 
-def configured_targets(names: Sequence[str] | None, config: Config) -> list[Target]:
-    """Return the targets that an option names, else those of the variable, else those of the settings, else 6_4."""
-
-    def configured() -> list[Target]:
-        from dml_tile.directml.targets import Target
-
-        try:
-            return [Target.parse(name) for name in config.settings.targets]
-        except ValueError as error:
-            raise config.error("targets", str(error)) from None
-
-    return chosen_targets(names, configured)
-
-
 def named_back_end(names: Sequence[str]) -> BackEnd | None:
     """Return the back end of the first name, if that is not empty. Raises ValueError for an unknown one."""
     from dml_tile.back_ends import back_end_named
@@ -232,19 +201,13 @@ def chosen(
         raise config.error(option, str(error)) from None
 
 
-def chosen_rules(select: Sequence[str], ignore: Sequence[str], config: Config) -> Selection:
-    """Return the rules that count. Each option replaces its setting."""
-    from dml_tile.checks.catalogue import Selection
+def known_rules(names: Sequence[str]) -> tuple[str, ...]:
+    """Return ids, or the first words of ids, of rules. Raises ValueError for an unknown one."""
+    from dml_tile.checks.catalogue import require_known
 
-    settings = config.settings
-    for option, given, configured in (("select", select, settings.select), ("ignore", ignore, settings.ignore)):
-        try:
-            Selection(**{option: tuple(given or configured)})
-        except ValueError as error:
-            if given:
-                raise typer.BadParameter(str(error), param_hint=f"--{option}") from None
-            raise config.error(option, str(error)) from None
-    return Selection(tuple(select or settings.select), tuple(ignore or settings.ignore))
+    for name in names:
+        require_known(name)
+    return tuple(names)
 
 
 _PARAMETERS: Final = {"paths": "files", "dim": "dims", "input-shape": "input_shapes"}

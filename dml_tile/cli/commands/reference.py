@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,23 +16,16 @@ if TYPE_CHECKING:
     from dml_tile.findings import Rule
 
 
-class LevelsFormat(StrEnum):
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    HTML = "html"
-    WEBNN = "webnn"
-
-
 def levels(
     output_format: Annotated[
-        LevelsFormat,
+        Literal["text", "markdown", "html", "webnn"],
         typer.Option(
             "--format",
             metavar="FORMAT",
             help="text: tables; markdown, html: the matrix of Windows releases and data types; webnn: WebNN's "
             "opSupportLimits() of tile at a target.",
         ),
-    ] = LevelsFormat.TEXT,
+    ] = "text",
     target: Annotated[
         str | None,
         typer.Option(
@@ -46,7 +38,7 @@ def levels(
     ] = None,
 ) -> None:
     """Show which tiles each Windows release and DirectML version accepts, and Tile's support table."""
-    if output_format == LevelsFormat.WEBNN:
+    if output_format == "webnn":
         _show_op_support_limits(target)
         return
     if target is not None:
@@ -60,9 +52,9 @@ def levels(
         target_table,
     )
 
-    if output_format == LevelsFormat.MARKDOWN:
+    if output_format == "markdown":
         print_text(matrix_markdown())
-    elif output_format == LevelsFormat.HTML:
+    elif output_format == "html":
         print_text(matrix_html())
     else:
         console = console_of()

@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from dml_tile.cli.commands.formats import print_bytes, print_text
-from dml_tile.cli.commands.options import Against, AgainstOption, TargetsOption, one_target
+from dml_tile.cli.commands.options import AgainstOption, TargetsOption, one_target
 from dml_tile.cli.console import FINDINGS, UNREADABLE, at_most, complain, console_of, run_tile
 
 _NO_DXDISPATCH_MODEL: Final = (
@@ -24,7 +24,7 @@ _NO_DXDISPATCH_MODEL: Final = (
 def run(
     model: Annotated[str, typer.Argument(metavar="MODEL.json", help="A DxDispatch model; - is standard input.")],
     targets: TargetsOption = None,
-    against: AgainstOption = Against.BOTH,
+    against: AgainstOption = "both",
     explain_plan: Annotated[
         bool, typer.Option("--explain-plan", help="Print on standard error how the bytes of each tile are moved.")
     ] = False,
@@ -76,7 +76,7 @@ def run(
                 folders,
                 print_bytes if dxdispatch_output else print_text,
                 chosen,
-                against.value,
+                against,
                 dispatch=partial(run_tile, explain_plan=explain_plan),
                 found=found,
                 as_dxdispatch=dxdispatch_output,
