@@ -6,8 +6,9 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, ValidationError
 
@@ -28,22 +29,21 @@ _STANDARD_INPUT: Final = "-"
 _Text = Annotated[str, Field(strict=True)]
 
 
-class Entry(NamedTuple):
+class Entry(Record):
     """A finding that is known again, whatever its line and its message.
 
-    ``source`` is its file, relative to the folder of the baseline; ``tile`` is the identity of its tile, ``path`` the
-    field.
+    ``source`` is its file, relative to the folder of the baseline; ``tile`` is the identity of its tile.
     """
 
-    source: str
-    tile: str
-    target: str
-    rule: str
-    path: str
+    source: _Text
+    tile: _Text
+    target: _Text
+    rule: _Text
+    field: _Text
 
     def __str__(self) -> str:
         where = f"{self.source}#{self.tile}" if self.tile else self.source
-        return printable(f"{where}: [{self.rule}] {f'{self.path} ' if self.path else ''}at {self.target}")
+        return printable(f"{where}: [{self.rule}] {f'{self.field} ' if self.field else ''}at {self.target}")
 
 
 class Baseline:
@@ -69,7 +69,7 @@ class Baseline:
     ) -> Iterator[Entry]:
         """Yield the entries that this run would have found, and did not: of what was checked, or is no longer there."""
         checked = {_place(source.name, self._folder): source.is_whole for source in sources}
-        for entry in sorted(self.entries - self._occurring):
+        for entry in sorted(self.entries - self._occurring, key=_ORDER):
             is_missed = checked.get(entry.source, entry.source not in checked and not self._exists(entry.source))
             if is_missed and entry.target in targets and selection.takes(entry.rule):
                 yield entry
@@ -89,30 +89,28 @@ def entries_of(results: Sequence[Result], file: str) -> set[Entry]:
 
 def baseline_text(entries: Iterable[Entry]) -> str:
     """Return a baseline as JSON, an entry a line, in an order that does not change."""
-    lines = ",\n".join(json.dumps(dict(zip(_KEYS, entry, strict=True))) for entry in sorted(entries))
+    lines = ",\n".join(json.dumps(dict(entry)) for entry in sorted(entries, key=_ORDER))
     return printable_json(f'{{"version": 1, "findings": [\n{lines}\n]}}\n' if lines else _EMPTY)
-
-
-class _EntryRecord(Record):
-    source: _Text
-    tile: _Text
-    target: _Text
-    rule: _Text
-    field: _Text
 
 
 class _BaselineRecord(Record):
     version: Literal[1]
-    findings: Annotated[tuple[_EntryRecord, ...], Field(fail_fast=True)]
+    findings: Annotated[tuple[Entry, ...], Field(fail_fast=True)]
 
 
-_KEYS: Final = tuple(_EntryRecord.model_fields)
+_KEYS: Final = tuple(Entry.model_fields)
+_ORDER: Final = attrgetter(*_KEYS)
 _EMPTY: Final = '{"version": 1, "findings": []}\n'
 
 
 def _entry(result: Result, finding: Finding, folder: str) -> Entry:
-    source = _place(result.source, folder)
-    return Entry(source, _storable(result.identity), result.target.name, finding.rule, finding.path)
+    return Entry(
+        source=_place(result.source, folder),
+        tile=_storable(result.identity),
+        target=result.target.name,
+        rule=finding.rule,
+        field=finding.path,
+    )
 
 
 def _place(source: str, folder: str) -> str:
@@ -123,7 +121,7 @@ def _storable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def _entries_of(file: str) -> Iterator[Entry]:
+def _entries_of(file: str) -> tuple[Entry, ...]:
     try:
         with open_without_waiting(Path(file)) as opened:
             text = opened.read(MAX_BYTES + 1)
@@ -138,9 +136,7 @@ def _entries_of(file: str) -> Iterator[Entry]:
     except (ValueError, RecursionError) as error:
         raise ConfigError(file, f"unreadable JSON: {error}") from None
     try:
-        record = _BaselineRecord.model_validate(data)
+        return _BaselineRecord.model_validate(data).findings
     except ValidationError as error:
         first, *_ = problems_of(error, data, names=("version", "findings", *_KEYS))
         raise ConfigError(file, str(first)) from None
-    for entry in record.findings:
-        yield Entry(*(getattr(entry, key) for key in _KEYS))

@@ -1,4 +1,7 @@
-"""Checks one file: the questions that it is asked, what is found as a series of events, and a summary of it."""
+"""Checks one file: the questions that it is asked, what is found as a series of events, and a summary of it.
+
+Comments in files, and patterns of pyproject.toml, silence findings of rules.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from dml_tile.checks.catalogue import Selection
-from dml_tile.checks.files import listed
+from dml_tile.checks.catalogue import Selection, is_named
+from dml_tile.checks.files import Exclusion, listed
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
-from dml_tile.checks.silences import FileIgnore, Silence, Silences
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import Problem, require_instance
 from dml_tile.findings import Against, Severity, bases_of
+from dml_tile.formats.json_text import IgnoreComment, SourceText
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.sources import Sources, is_model_file
@@ -28,6 +31,52 @@ if TYPE_CHECKING:  # most checks need none
 
 _ALL_RULES: Final = Selection()
 _DIGEST_BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class FileIgnore:
+    """Rules whose findings do not count in the files that match a ``pattern``."""
+
+    pattern: str
+    rules: tuple[str, ...]
+    files: Exclusion = field(compare=False)
+
+
+class Silence(NamedTuple):
+    """A rule, or the first words of several, that a comment or a FileIgnore silences."""
+
+    rule: str
+    source: IgnoreComment | FileIgnore
+
+
+class Silences:
+    """The silences of one file; ``met`` has True for those that silenced something."""
+
+    def __init__(self, file: str, ignores: Sequence[FileIgnore]) -> None:
+        matching = (ignore for ignore in ignores if ignore.files.leaves_out(file))
+        self._of_file = [Silence(rule, ignore) for ignore in matching for rule in ignore.rules]
+        self.met = dict.fromkeys(self._of_file, False)
+        self._text: SourceText | None = None
+
+    def on(self, part: JsonDescriptor | TileNode) -> list[Silence]:
+        """Return those that hold for a part of the file."""
+        text = part.text if isinstance(part, JsonDescriptor) else None
+        if text is None or not text.comments:
+            return self._of_file
+        if text is not self._text:
+            self._text = text
+            self.met = dict.fromkeys(_silences(text.comments), False) | self.met
+        return [*self._of_file, *_silences(text.comments_on(part.pointer))]
+
+    def silence(self, rule_id: str, on: Sequence[Silence]) -> bool:
+        """Return True if some silence findings of a rule, and remember which."""
+        met = [silence for silence in on if is_named(rule_id, silence.rule)]
+        self.met.update(dict.fromkeys(met, True))
+        return bool(met)
+
+
+def _silences(comments: Sequence[IgnoreComment]) -> Iterator[Silence]:
+    return (Silence(rule, comment) for comment in comments for rule in comment.rules)
 
 
 @dataclass(slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dml_tile.back_ends.back_end import tile_reaches_directml
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
@@ -110,12 +110,12 @@ class Result:
     part: str = ""
     times: int = 1
     content: str = ""
-    locate: Callable[[str, str], Position | None] | None = field(default=None, compare=False, repr=False)
-    """Finds a field of the part at a JSON pointer in the source's text."""
+    locate: Callable[[str], Position | None] | None = field(default=None, compare=False, repr=False)
+    """Finds a field of the part in the source's text."""
 
     def position(self, path: str) -> Position | None:
         """Return the position of a finding's field in the source's text; None where the source is no JSON."""
-        return self.locate(self.pointer, path) if self.locate else None
+        return self.locate(path) if self.locate else None
 
     @property
     def identity(self) -> str:
@@ -133,7 +133,7 @@ class Result:
         if self.locate is None:
             return self
         positions = {finding.path: self.position(finding.path) for finding in (*self.findings, *self.known)}
-        return replace(self, locate=_FoundPositions(positions) if positions else None)
+        return replace(self, locate=positions.get if positions else None)
 
     @property
     def is_a_tile(self) -> bool:
@@ -161,16 +161,6 @@ class Result:
         return fail_on is None or self.severity is None or self.severity < fail_on
 
 
-@dataclass(frozen=True, slots=True)
-class _FoundPositions:
-    """Positions by the paths of findings."""
-
-    by_path: dict[str, Position | None]
-
-    def __call__(self, pointer: str, path: str) -> Position | None:
-        return self.by_path.get(path)
-
-
 def results(
     source: str,
     part: JsonDescriptor | TileNode,
@@ -179,20 +169,9 @@ def results(
     via: BackEnd | None = None,
 ) -> Iterator[Result]:
     """Yield the results of a part of a source, one for each target; a model's tiles go through the back end ``via``."""
-    if via and isinstance(part, TileNode) and not part.error:
-        yield from _back_end_results(source, part, targets, against, via)
-        return
     if isinstance(part, JsonDescriptor):
-        yield from _document_results(source, part, targets, against)
-        return
-    refused, desc = _node_subject(part)
-    lowest, tile = None if refused else lowest_level(desc), str(part)
-    for target in targets:
-        findings = refused or check(desc, target, against)
-        verdict = verdict_of(findings, part.unknown)
-        yield Result(
-            source, part.pointer, tile, target, verdict, findings, lowest, part.unknown, inferred_by=part.inferred_by
-        )
+        return _document_results(source, part, targets, against)
+    return _node_results(source, part, targets, against, None if part.error else via)
 
 
 def ruled_out(node: TileNode) -> tuple[Finding, ...]:
@@ -203,16 +182,23 @@ def ruled_out(node: TileNode) -> tuple[Finding, ...]:
     return tuple(rule.findings(f"{node.dialect}: {node.error}", DEFAULT_TARGET))
 
 
-def _back_end_results(
-    source: str, node: TileNode, targets: Sequence[Target], against: Against, via: BackEnd
+def _node_results(
+    source: str, node: TileNode, targets: Sequence[Target], against: Against, via: BackEnd | None
 ) -> Iterator[Result]:
-    from dml_tile.checks.models import check_node, lowest_level_through
+    check_at: Callable[[Target], tuple[Finding, ...]]
+    if via:
+        from dml_tile.checks.models import check_node, lowest_level_through
 
-    lowest, tile = lowest_level_through(node, via), str(node)
+        lowest, check_at = lowest_level_through(node, via), partial(check_node, node, back_end=via, against=against)
+    elif refused := ruled_out(node) or directml.findings(node.request):
+        lowest, check_at = None, lambda target: refused
+    else:
+        desc = directml.tile_desc(node.request)
+        lowest, check_at = lowest_level(desc), partial(check, desc, against=against)
+    tile, known = str(node), (node.unknown, via.name if via else "", node.inferred_by)
     for target in targets:
-        findings = check_node(node, target, via, against)
+        findings = check_at(target)
         verdict = verdict_of(findings, node.unknown)
-        known = node.unknown, via.name, node.inferred_by
         yield Result(source, node.pointer, tile, target, verdict, findings, lowest, *known)
 
 
@@ -222,7 +208,7 @@ def _document_results(
     found = part_findings(part.part) if part.part else ()
     if part.capture:
         found += tuple(result_is_as_emulated.findings(part.capture, DEFAULT_TARGET))
-    locate = part.text.position if part.text else None
+    locate = partial(part.text.position, part.pointer) if part.text else None
     is_read = part.other is None and part.is_operator
     no_tile = part.part.kind.value if part.part and not is_read else ""
     if part.other is not None:
@@ -234,14 +220,3 @@ def _document_results(
         verdict = verdict_of(findings)
         shared: dict[str, Any] = {"part": no_tile, "times": part.times, "locate": locate}
         yield Result(source, part.pointer, tile, target, verdict, findings, lowest, **shared)
-
-
-_Subject = tuple[tuple[Finding, ...], OperatorDesc | TileOperatorDesc | None]
-"""A descriptor, or the findings at any target that keep it from being one."""
-
-
-def _node_subject(node: TileNode) -> _Subject:
-    request = node.request
-    if refused := ruled_out(node) or directml.findings(request):
-        return refused, None
-    return (), directml.tile_desc(request)

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dml_tile.checks.baseline import Entry
-    from dml_tile.checks.file_check import SourceSummary
-    from dml_tile.checks.silences import FileIgnore
+    from dml_tile.checks.file_check import FileIgnore, SourceSummary
 
 MAX_LISTED_ENTRIES: Final = 10
 """The entries of a baseline that a message lists."""
@@ -317,7 +316,7 @@ def _report_unmet(
 
     Unless the ``is_whole`` project was checked, patterns that match none of the files are passed over.
     """
-    from dml_tile.checks.silences import FileIgnore, Silence
+    from dml_tile.checks.file_check import FileIgnore, Silence
 
     matching = set[Silence]()
     met = set[Silence]()
