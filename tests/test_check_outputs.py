@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dml_tile.emit.schemas import schemas
-from dml_tile.reports.formats import FORMATS
+from dml_tile.reports.report import FORMATS
 from tests.helpers.check_files import BAD, INT64, TILE, model, write
 from tests.helpers.command_line import Call, bash
 from tests.helpers.outputs import without_times

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from dml_tile.cli.config import Settings, nearest_config
-from dml_tile.reports.formats import FORMATS
+from dml_tile.reports.report import FORMATS
 from tests.helpers.check_files import INT64, TILE, write
 from tests.helpers.command_line import invoke
 from tests.helpers.pages import blocks_of

@@ -12,7 +12,7 @@ import onnx
 import pytest
 from jsonschema import Draft4Validator, Draft202012Validator
 
-from dml_tile.reports.formats import FORMATS
+from dml_tile.reports.report import FORMATS
 from tests.helpers.check_files import BAD, INT64, write
 from tests.helpers.command_line import Call
 from tests.helpers.hostile_names import HOSTILE_NAMES

@@ -30,7 +30,7 @@ from dml_tile.cli.app import app
 from dml_tile.errors import InputError
 from dml_tile.files.urls import Url, file_of, source_named
 from dml_tile.readers import remote
-from dml_tile.reports.formats import FORMATS
+from dml_tile.reports.report import FORMATS
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.outputs import without_times

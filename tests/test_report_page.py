@@ -24,7 +24,7 @@ from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.reports import markdown
 from dml_tile.reports.markup import hash_source
-from dml_tile.reports.page_sections import MAX_LISTED
+from dml_tile.reports.page import MAX_LISTED
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES

@@ -15,7 +15,7 @@ from dml_tile.errors import Problem, place_of
 from dml_tile.findings import Severity
 from dml_tile.reports.grouped import Annotation, annotation_of_problem, annotations_of
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.tally import Tally
+from dml_tile.reports.wording import Tally
 from dml_tile.text import printable, printable_json, printable_line_start
 
 MAX_SHOWN: Final = 10
@@ -63,7 +63,7 @@ class GitlabReport(AnnotationReport):
         self._separator = "[\n"
 
     def _take(self, annotation: Annotation) -> None:
-        path = self._options.path(annotation.source)
+        path = self.options.path(annotation.source)
         record = {
             "description": annotation.text,
             "check_name": annotation.rule,
@@ -103,7 +103,7 @@ class LimitedReport(AnnotationReport):
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the annotations, those of what cannot be read first."""
-        self._kept[Severity.ERROR][:0] = starmap(annotation_of_problem, self._problems[:MAX_SHOWN])
+        self._kept[Severity.ERROR][:0] = starmap(annotation_of_problem, self.problems[:MAX_SHOWN])
         for severity, kept in self._kept.items():
             for annotation in self._shown(severity, kept):
                 self._write(self.line(annotation))
@@ -117,7 +117,7 @@ class LimitedReport(AnnotationReport):
         if annotation.source == _NO_SOURCE:
             return {}
         position = annotation.position
-        values = [self._options.path(annotation.source), *((position.line, position.column) if position else ())]
+        values = [self.options.path(annotation.source), *((position.line, position.column) if position else ())]
         return dict(zip(names, map(str, values), strict=False))
 
     def _shown(self, severity: Severity, kept: Sequence[Annotation]) -> Iterator[Annotation]:
@@ -127,7 +127,7 @@ class LimitedReport(AnnotationReport):
             return
         yield from kept[: MAX_SHOWN - 1]
         text = f"and {count - MAX_SHOWN + 1} more {severity}s, which `dml-tile check` prints"
-        yield Annotation(severity, self._tally.headline(self._problems), _NO_SOURCE, "", None, text, text, ())
+        yield Annotation(severity, self._tally.headline(self.problems), _NO_SOURCE, "", None, text, text, ())
 
     def _take(self, annotation: Annotation) -> None:
         self._counts[annotation.severity] += 1

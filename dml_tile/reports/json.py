@@ -125,15 +125,15 @@ class JsonReport(Report):
         if self._statistics:
             self._statistics.add(results)
         for result in results:
-            self._write_one(result_record(result, self._options.fail_on))
+            self._write_one(result_record(result, self.options.fail_on))
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the sources, and what cannot be read."""
         self._write_text("\n]")
         records = (SourceRecord(source=escaped_name(source.name), tiles=source.tiles) for source in sources)
         self._write_list("sources", records)
-        if self._problems:
-            self._write_list("errors", (error_record(source, problem) for source, problem in self._problems))
+        if self.problems:
+            self._write_list("errors", (error_record(source, problem) for source, problem in self.problems))
         if self._statistics:
             self._write_text(f', "statistics": {json.dumps(self._statistics.most_common())}')
         self._write_text("}\n")
@@ -212,7 +212,7 @@ class JsonLinesReport(Report):
     def add(self, results: Sequence[Result]) -> None:
         """Write the results of the next tile."""
         for result in results:
-            self._write_one(result_record(result, self._options.fail_on))
+            self._write_one(result_record(result, self.options.fail_on))
 
     def add_problem(self, source: str, problem: Problem) -> None:
         """Write a part of a source that cannot be read."""

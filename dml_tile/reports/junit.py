@@ -43,11 +43,11 @@ class JunitReport(Report):
     def add(self, results: Sequence[Result]) -> None:
         """Take the results of the next tile."""
         for result in results:
-            lines = result_lines(result, with_lowest_level=self._options.with_lowest_level)
+            lines = result_lines(result, with_lowest_level=self.options.with_lowest_level)
             text = "".join(f"{' ' * line.indent}{line.text.plain}\n" for line in lines)
             name = f"{result.pointer or 'tile'} at {result.target.label}"
             kind, outcome = "", f"<system-out>{escape(text)}</system-out>"
-            if not result.passes(self._options.fail_on):
+            if not result.passes(self.options.fail_on):
                 rules = ", ".join(dict.fromkeys(finding.rule for finding in result.findings))
                 unknown = known_at_run_time_only(result.unknown)
                 message = next((f"{kind_of(finding)}{finding}" for finding in _worst_first(result)), unknown)
@@ -74,7 +74,7 @@ class JunitReport(Report):
         self._write("</testsuites>\n")
 
     def _suite_of(self, source: str) -> _Suite:
-        name = self._options.path(source)
+        name = self.options.path(source)
         if name != self._suite.name:
             self._finish_suite()
             self._suite = _Suite(name)

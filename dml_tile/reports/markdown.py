@@ -11,11 +11,9 @@ from itertools import islice
 from typing import Final
 
 from dml_tile.checks.file_check import SourceSummary
-from dml_tile.checks.result import Result
 from dml_tile.errors import Problem, place_of
-from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.tally import counted
-from dml_tile.reports.tile_row import SIGNS, Overview, RowFinding, TileRow, clipped
+from dml_tile.reports.tile_row import SIGNS, OverviewReport, RowFinding, TileRow, clipped
+from dml_tile.reports.wording import counted, kind_of
 
 MAX_LISTED: Final = 50
 """The limit for listed tiles with findings, for those without, and for problems: a summary holds 1 MiB."""
@@ -23,25 +21,18 @@ MAX_LISTED: Final = 50
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|&~@:$])")
 
 
-class MarkdownReport(Report):
+class MarkdownReport(OverviewReport):
     """A heading with the counts, what cannot be read, the table, and the findings of each tile; written at the end."""
 
-    def __init__(self, options: ReportOptions) -> None:
-        super().__init__(options)
-        self._overview = Overview(MAX_LISTED)
-
-    def add(self, results: Sequence[Result]) -> None:
-        """Take the results of the next tile."""
-        self._overview.add(results)
+    max_listed = MAX_LISTED
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the summary."""
-        self._overview.problems = self._problems
-        for line in _lines(self._overview):
+        for line in _lines(self):
             self._write(f"{line}\n")
 
 
-def _lines(overview: Overview) -> Iterator[str]:
+def _lines(overview: OverviewReport) -> Iterator[str]:
     rows, problems = overview.rows, overview.problems
     yield f"## Tiles on DirectML: {overview.tally.headline(problems)}"
     if problems:
@@ -99,7 +90,8 @@ def _finding(finding: RowFinding, row: TileRow) -> Iterator[str]:
     paths = f"{_escaped(finding.paths)}: " if finding.paths else ""
     line = f" (line {finding.line})" if finding.line else ""
     at = f" at {', '.join(finding.targets)}" if finding.targets else " at all targets" if len(row.verdicts) > 1 else ""
-    yield f"- {finding.kind} [{finding.rule}]({finding.url}){at}: {paths}{first}{line}"
+    rule = f"{kind_of(finding.finding)} [{finding.finding.rule}]({finding.finding.url})"
+    yield f"- {rule}{at}: {paths}{first}{line}"
     yield from (f"  - {message}" for message in others)
     yield from (f"  - try: {_escaped(suggestion)}" for suggestion in finding.suggestions)
 

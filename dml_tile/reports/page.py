@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
+from itertools import islice
 from typing import Final
 
+from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.file_check import SourceSummary
-from dml_tile.checks.result import Result
-from dml_tile.reports.markup import Markup, element, html_page
-from dml_tile.reports.page_sections import (
-    MAX_LISTED,
-    has_details,
-    matrix,
-    model_table,
-    problem_list,
-    rule_table,
-    target_table,
-    tile_details,
-    verdict,
+from dml_tile.errors import Problem, place_of
+from dml_tile.reports.markup import (
+    Cell,
+    Markup,
+    body,
+    count_cell,
+    element,
+    html_page,
+    joined,
+    link,
+    name,
+    region,
+    table,
 )
-from dml_tile.reports.report import Invocation, Report, ReportOptions
-from dml_tile.reports.tally import VERDICTS, counted, files_not_read
-from dml_tile.reports.tile_row import Overview, TileRow, clipped
+from dml_tile.reports.report import Invocation, Problems
+from dml_tile.reports.tile_row import SIGNS, OverviewReport, RowFinding, RowLowering, TileRow, clipped
+from dml_tile.reports.wording import (
+    AT_LEAST,
+    NOWHERE,
+    VERDICTS,
+    counted,
+    files_not_read,
+    kind_of,
+    outcome_of,
+    run_from,
+)
+
+MAX_LISTED: Final = 1_000
+"""The limit for listed tiles with findings, for those without, for models and for problems."""
 
 _MAX_OPEN: Final = 20
 """The most tiles with findings for which a page unfolds these."""
@@ -36,24 +51,6 @@ _AGAINST: Final = {
     "runtime": "what the runtime was measured to do, alone; lowest levels pass the documentation too",
     "both": "what the documentation says and what the runtime was measured to do",
 }
-
-
-def document(overview: Overview, options: ReportOptions, models: Sequence[SourceSummary]) -> Iterator[str]:
-    """Yield the page, in pieces; the same results of the same command make the same page."""
-    script = files(__package__).joinpath("page.js").read_text("utf-8")
-    rows = overview.rows
-    detailed = sum(map(has_details, rows))
-    sections = [
-        _Section("Not read", len(overview.problems), problem_list(overview.problems)),
-        _Section("Tiles", overview.tally.counts.total(), _tiles(overview, rows)),
-        _Section("Findings", detailed, tile_details(rows, are_open=detailed <= _MAX_OPEN)),
-        _Section("Targets", len(overview.verdicts), target_table(overview)),
-        _Section("Models", len(models), model_table(models)),
-        _Section("Rules broken", len(overview.rules), rule_table(overview)),
-    ]
-    shown = [section for section in sections if section.count]
-    title = f"{_TITLE}: {overview.tally.headline(overview.problems)}"
-    yield from html_page(title, _page(overview, options, shown), script=script)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +66,20 @@ class _Section:
         return self.title.lower().replace(" ", "-")
 
 
-def _page(overview: Overview, options: ReportOptions, sections: Sequence[_Section]) -> Iterator[str]:
-    yield from _header(overview, options, sections)
+def _page(report: OverviewReport, models: Sequence[SourceSummary]) -> Iterator[str]:
+    """Yield the body of the page, in pieces."""
+    rows = report.rows
+    detailed = sum(map(_has_details, rows))
+    every = (
+        _Section("Not read", len(report.problems), _problem_list(report.problems)),
+        _Section("Tiles", report.tally.counts.total(), _tiles(report, rows)),
+        _Section("Findings", detailed, _tile_details(rows, are_open=detailed <= _MAX_OPEN)),
+        _Section("Targets", len(report.verdicts), _target_table(report)),
+        _Section("Models", len(models), _model_table(models)),
+        _Section("Rules broken", len(report.rules), _rule_table(report)),
+    )
+    sections = [section for section in every if section.count]
+    yield from _header(report, sections)
     yield '<main class="report">\n'
     for section in sections:
         yield f'<section id="{section.identifier}">\n'
@@ -78,51 +87,51 @@ def _page(overview: Overview, options: ReportOptions, sections: Sequence[_Sectio
         yield from section.content
         yield "</section>\n"
     yield "</main>\n"
-    yield _footer(options.invocation)
+    yield _footer(report.options.invocation)
 
 
-def _header(overview: Overview, options: ReportOptions, sections: Sequence[_Section]) -> Iterator[str]:
+def _header(report: OverviewReport, sections: Sequence[_Section]) -> Iterator[str]:
     yield "<header>\n"
     yield element("h1", _TITLE)
-    yield element("ul", *_counts(overview), class_="counts")
-    count = len(overview.verdicts)
+    yield element("ul", *_counts(report), class_="counts")
+    count = len(report.verdicts)
     at = f" A tile is counted by the worst of its verdicts at {count} targets." if count > 1 else ""
-    yield element("p", f"Held to {_AGAINST[options.against]}.{at}")
-    yield element("p", overview.tally.headline(overview.problems))
+    yield element("p", f"Held to {_AGAINST[report.options.against]}.{at}")
+    yield element("p", report.tally.headline(report.problems))
     links = (element("a", f"{section.title} ({section.count})", href=f"#{section.identifier}") for section in sections)
     yield element("nav", *links)
     yield "\n</header>\n"
 
 
-def _counts(overview: Overview) -> Iterator[Markup]:
-    if overview.problems:
-        count, _, words = files_not_read(overview.problems).partition(" ")
+def _counts(report: OverviewReport) -> Iterator[Markup]:
+    if report.problems:
+        count, _, words = files_not_read(report.problems).partition(" ")
         yield element("li", element("b", count), " ", element("span", f"⚠ {words}", class_="verdict refused"))
     for word in VERDICTS:
-        if number := overview.tally.counts[word]:
-            yield element("li", element("b", str(number)), " ", verdict(word))
+        if number := report.tally.counts[word]:
+            yield element("li", element("b", str(number)), " ", _verdict(word))
 
 
-def _tiles(overview: Overview, rows: Sequence[TileRow]) -> Iterator[str]:
-    if overview.left_out:
+def _tiles(report: OverviewReport, rows: Sequence[TileRow]) -> Iterator[str]:
+    if report.left_out:
         yield element(
             "p",
             f"The page lists the first {MAX_LISTED} tiles with findings and the first {MAX_LISTED} without. "
-            f"Counted above but not listed: {counted(overview.left_out)}. ",
+            f"Counted above but not listed: {counted(report.left_out)}. ",
             element("code", "dml-tile check --format json"),
             " lists all.",
         )
-    yield from _filters(overview, rows)
-    yield from matrix(rows, overview.targets)
+    yield from _filters(report, rows)
+    yield from _matrix(rows, report.targets)
 
 
-def _filters(overview: Overview, rows: Sequence[TileRow]) -> Iterator[str]:
+def _filters(report: OverviewReport, rows: Sequence[TileRow]) -> Iterator[str]:
     """Yield the form by which the script shows and hides tiles; it stays hidden without the script."""
     yield '<form id="filters" hidden>\n'
     yield element("label", "Text", Markup(' <input type="search" name="text" autocomplete="off" spellcheck="false">'))
-    choices = (_radio("all", "", is_checked=True), *(_radio(word, word) for word in overview.words))
+    choices = (_radio("all", "", is_checked=True), *(_radio(word, word) for word in report.words))
     yield element("fieldset", element("legend", "Verdict"), *choices)
-    yield from _select("at", "target", overview.targets, "any target")
+    yield from _select("at", "target", report.targets, "any target")
     yield from _select("Rule", "rule", sorted({rule for row in rows for rule in row.rules}), "all")
     yield '<p role="status"></p>\n<button type="button"></button>\n</form>\n'
 
@@ -151,20 +160,196 @@ def _footer(invocation: Invocation) -> Markup:
     return element("footer", element("p", made), *command, commands)
 
 
-class PageReport(Report):
-    """One self-contained HTML page, written at the end."""
+class PageReport(OverviewReport):
+    """One self-contained HTML page, written at the end; the same results of the same command make the same page."""
 
-    def __init__(self, options: ReportOptions) -> None:
-        super().__init__(options)
-        self._overview = Overview(MAX_LISTED)
-
-    def add(self, results: Sequence[Result]) -> None:
-        """Take the results of the next tile."""
-        self._overview.add(results)
+    max_listed = MAX_LISTED
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the page."""
-        self._overview.problems = self._problems
-        models = [source for source in sources if source.is_model]
-        for piece in document(self._overview, self._options, models):
+        script = files(__package__).joinpath("page.js").read_text("utf-8")
+        title = f"{_TITLE}: {self.tally.headline(self.problems)}"
+        for piece in html_page(title, _page(self, [source for source in sources if source.is_model]), script=script):
             self._write(piece)
+
+
+def _tile_details(rows: Sequence[TileRow], *, are_open: bool) -> Iterator[Markup]:
+    """Yield the details of each tile beyond its verdicts."""
+    for number, row in enumerate(rows, start=1):
+        if _has_details(row):
+            summary = element("summary", _verdict(row.verdict), " ", element("h3", _shown_name(row)))
+            opened = "" if are_open else None
+            identifier = _tile_id(number)
+            yield element("details", summary, *_content(row), id=identifier, data_tile=identifier, open=opened)
+            yield Markup("\n")
+
+
+def _content(row: TileRow) -> Iterator[Markup]:
+    if row.tile:
+        yield element("p", element("code", name(row.tile)))
+    if row.unknown:
+        yield element("p", "Known at run time only: ", element("code", name(row.unknown)))
+    for note in row.notes:
+        yield element("p", f"Note: {note}")
+    for finding in row.findings:
+        yield element("div", *_finding(finding, row), class_=f"finding of-{kind_of(finding.finding)}")
+    if row.findings_left_out:
+        yield element("p", f"and {row.findings_left_out} more findings")
+    for lowering in row.lowerings:
+        yield element("div", *_lowering(lowering), class_="lowering")
+
+
+def _finding(row_finding: RowFinding, row: TileRow) -> Iterator[Markup]:
+    finding = row_finding.finding
+    kind = element("b", kind_of(finding), class_=f"is-{kind_of(finding)}")
+    yield element("p", kind, " ", element("strong", finding.rule), f" {outcome_of(finding)}")
+    if len(row.verdicts) > 1:
+        yield element("p", f"At {', '.join(row_finding.targets) or 'all targets'}", class_="at")
+    first, *others = row_finding.messages
+    path = joined(element("code", row_finding.paths), ": ") if row_finding.paths else Markup()
+    line = f" (line {row_finding.line})" if row_finding.line else ""
+    yield element("p", path, name(first), line)
+    for message in others:
+        yield element("p", name(message))
+    says = f"{', '.join(row_finding.basis.names)}: {RULES[finding.rule].says} "
+    yield element("p", says, link(finding.url), class_="basis")
+    for suggestion in row_finding.suggestions:
+        yield element("p", element("strong", "Try:"), " ", name(suggestion))
+
+
+def _lowering(lowering: RowLowering) -> Iterator[Markup]:
+    yield element("p", element("strong", "Lowering"), f" for {', '.join(lowering.targets)}")
+    steps = ((f"Step {i}", *step) for i, step in enumerate(lowering.steps, start=1))
+    lines = (("Before", lowering.before, "input", "output"), *steps)
+    yield element("ol", *(_line(*line) for line in lines))
+    for line in lowering.costs:
+        yield element("p", line)
+    for command in lowering.commands:
+        yield element("pre", element("code", command))
+
+
+def _line(heading: str, tile: str, reads: str, writes: str) -> Markup:
+    return element("li", element("b", heading), " ", element("code", tile), f" {reads} → {writes}")
+
+
+_RANKS: Final = {word: str(rank) for rank, word in enumerate(VERDICTS)}
+_ABOVE_ALL_LEVELS: Final = "9"
+
+
+def _matrix(rows: Sequence[TileRow], targets: Sequence[str]) -> Iterator[Markup]:
+    """Yield the table: a tile a row, a target a column."""
+    columns = ("Tile", *targets, "Lowest level", "Oldest Windows")
+    bodies = (_row(row, i, targets, columns) for i, row in enumerate(rows, start=1))
+    yield from region("Tiles by target", table(columns, bodies))
+
+
+def _tile_id(number: int) -> str:
+    """Return the identifier of the findings of the tile in that row of the matrix; rows count from 1."""
+    return f"tile-{number}"
+
+
+def _shown_name(row: TileRow) -> Markup:
+    """Return the source of a tile, and its place there."""
+    return joined(name(row.source), "#", name(row.pointer)) if row.pointer else name(row.source)
+
+
+def _has_details(row: TileRow) -> bool:
+    """True if a tile has details that the matrix lacks."""
+    return bool(row.findings or row.unknown or row.notes)
+
+
+def _verdict(word: str) -> Markup:
+    """Return a verdict; its word and its sign say all that its colour does."""
+    sign = element("span", SIGNS[word], aria_hidden="true")
+    return element("span", sign, " ", word, class_=f"verdict {word.replace(' ', '-')}")
+
+
+def _level_key(level: str) -> str:
+    """Return the sort key of a level in words."""
+    return _ABOVE_ALL_LEVELS if level == NOWHERE else level.removeprefix(AT_LEAST)
+
+
+def _row(row: TileRow, number: int, targets: Iterable[str], columns: Sequence[str]) -> Markup:
+    tile = _shown_name(row)
+    if _has_details(row):
+        tile = element("a", tile, href=f"#{_tile_id(number)}")
+    if row.tile:
+        tile = joined(tile, " ", element("code", name(row.tile), class_="tile"))
+    cells = [Cell(tile, row.name)]
+    for target in targets:
+        word = row.verdicts.get(target, "")
+        cells.append(Cell(_verdict(word), _RANKS[word]) if word else Cell(""))
+    cells.append(Cell(row.lowest_level, _level_key(row.lowest_level)))
+    cells.append(Cell(row.oldest_windows, _level_key(row.lowest_level)))
+    return body(columns, cells, data_tile=_tile_id(number), **_filtered_by(row))
+
+
+def _filtered_by(row: TileRow) -> dict[str, str]:
+    """Return the attributes by which the page's script chooses tiles: verdicts with their targets, and rules."""
+    verdicts = [*row.verdicts.values(), *(f"{word} at {target}" for target, word in row.verdicts.items())]
+    return {"data_verdicts": "|".join(dict.fromkeys(verdicts)), "data_rules": " ".join(row.rules)}
+
+
+_MODEL_COLUMNS: Final = ("Model", "Tiles", "Dynamic", "Lowest level", "Oldest Windows")
+_RULE_COLUMNS: Final = ("Rule", "Tiles", "It says", "Page")
+
+
+def _problem_list(problems: Problems) -> Iterator[Markup]:
+    """Yield the list of problems."""
+    yield element("ul", *(_problem(*problem) for problem in islice(problems, MAX_LISTED)))
+    yield from _left_out("problems", len(problems))
+
+
+def _target_table(report: OverviewReport) -> Iterator[Markup]:
+    """Yield the targets, with how many tiles came to which verdict there, and what is inferred of them."""
+    words = report.words
+    columns = ("Target", *map(str.capitalize, words))
+    yield from table(
+        columns,
+        (
+            body(columns, [Cell(target.label), *(count_cell(counts[word]) for word in words)])
+            for target, counts in report.verdicts.items()
+        ),
+    )
+    for target in report.verdicts:
+        if target.note:
+            yield element("p", f"{target.name}: {target.note}", class_="note")
+
+
+def _model_table(models: Sequence[SourceSummary]) -> Iterator[Markup]:
+    """Yield the models, and where all of their tiles run."""
+    yield from table(_MODEL_COLUMNS, map(_model, islice(models, MAX_LISTED)))
+    yield from _left_out("models", len(models))
+
+
+def _rule_table(report: OverviewReport) -> Iterator[Markup]:
+    """Yield the rules that are broken, those first that most tiles break."""
+    ordered = sorted(report.rules.items(), key=lambda counted: (-counted[1], counted[0]))
+    yield from table(_RULE_COLUMNS, (_rule(*counted) for counted in ordered))
+
+
+def _problem(source: str, problem: Problem) -> Markup:
+    where = place_of(source, problem.pointer, problem.position)
+    return element("li", element("b", name(clipped(where))), ": ", name(clipped(problem.message)))
+
+
+def _model(model: SourceSummary) -> Markup:
+    level, windows = run_from(model)
+    cells = (
+        Cell(name(clipped(model.name))),
+        count_cell(model.tiles),
+        count_cell(model.unknown),
+        Cell(level, _level_key(level)),
+        Cell(windows, _level_key(level)),
+    )
+    return body(_MODEL_COLUMNS, cells)
+
+
+def _rule(rule: str, count: int) -> Markup:
+    cells = Cell(element("code", rule)), count_cell(count), Cell(RULES[rule].says), Cell(link(RULES[rule].url))
+    return body(_RULE_COLUMNS, cells)
+
+
+def _left_out(what: str, count: int) -> Iterator[Markup]:
+    if count > MAX_LISTED:
+        yield element("p", f"and {count - MAX_LISTED} more {what}")

@@ -1,6 +1,7 @@
-"""The interface of reports, their options, and the names of files in them.
+"""The formats of ``dml-tile check``, one a row, the interface of reports, and their options.
 
-A report takes results and problems, file by file, and at the end the files.
+A report takes results and problems, file by file, and at the end the files. A new format is one more row, and a module
+beside this one with a class that follows ``Report``. Modules are imported when their format is asked for.
 """
 
 from __future__ import annotations
@@ -8,16 +9,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from dml_tile.checks.file_check import SourceSummary
-from dml_tile.checks.result import Result
 from dml_tile.errors import Problem
-from dml_tile.files.repository import path_within
 from dml_tile.findings import Against, Severity
 
-if TYPE_CHECKING:  # only text has one
+if TYPE_CHECKING:  # the command line needs the names of formats only
     from rich.console import Console
+
+    from dml_tile.checks.file_check import SourceSummary
+    from dml_tile.checks.result import Result
 
 Problems: TypeAlias = Sequence[tuple[str, Problem]]
 """The reasons why parts of sources cannot be read, each with the name of its source."""
@@ -58,6 +60,8 @@ class ReportOptions:
 
     def path(self, source: str) -> str:
         """Return a file's path from the root on, with slashes, an absolute one if it lies elsewhere, as text."""
+        from dml_tile.files.repository import path_within  # with pydantic
+
         return escaped_name(path_within(self.root, source))
 
     @property
@@ -70,9 +74,9 @@ class Report(ABC):
     """Writes results in one format, as they come."""
 
     def __init__(self, options: ReportOptions) -> None:
-        self._options = options
+        self.options = options
         self._write = options.write
-        self._problems: list[tuple[str, Problem]] = []
+        self.problems: list[tuple[str, Problem]] = []
 
     @abstractmethod
     def add(self, results: Sequence[Result]) -> None:
@@ -80,7 +84,7 @@ class Report(ABC):
 
     def add_problem(self, source: str, problem: Problem) -> None:
         """Take a part of a source that cannot be read; it comes after the source's results."""
-        self._problems.append((source, problem))
+        self.problems.append((source, problem))
 
     @abstractmethod
     def end(self, sources: Sequence[SourceSummary]) -> None:
@@ -90,3 +94,40 @@ class Report(ABC):
 def escaped_name(name: str) -> str:
     """Return a file's name, which may hold any bytes, with escapes for those that are not text."""
     return name.encode(errors="backslashreplace").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format, and the class that writes it.
+
+    ``has_statistics`` tells whether it can count the findings of each rule, ``is_for_terminals`` whether it is printed
+    in the terminal's encoding; any other is UTF-8.
+    """
+
+    name: str
+    module: str
+    class_name: str
+    has_statistics: bool = False
+    is_for_terminals: bool = False
+
+    def report(self, options: ReportOptions) -> Report:
+        """Return a report in this format."""
+        return cast("Report", getattr(import_module(f"dml_tile.reports.{self.module}"), self.class_name)(options))
+
+
+_ALL: Final = (
+    Format("text", "text", "TextReport", has_statistics=True, is_for_terminals=True),
+    Format("concise", "annotations", "ConciseReport", is_for_terminals=True),
+    Format("json", "json", "JsonReport", has_statistics=True),
+    Format("jsonl", "json", "JsonLinesReport"),
+    Format("markdown", "markdown", "MarkdownReport"),
+    Format("github", "annotations", "GithubReport"),
+    Format("azure", "annotations", "AzureReport"),
+    Format("gitlab", "annotations", "GitlabReport"),
+    Format("sarif", "sarif", "SarifReport"),
+    Format("junit", "junit", "JunitReport"),
+    Format("html", "page", "PageReport"),
+)
+
+FORMATS: Final[dict[str, Format]] = {row.name: row for row in _ALL}
+"""The formats by name, as ``--format`` takes them; the first is the default."""

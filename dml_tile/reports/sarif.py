@@ -67,12 +67,12 @@ class SarifReport(Report):
         """Write the rules, and what cannot be read."""
         notifications = [
             {"level": "error", "message": {"text": problem.message}, "locations": self._locations(problem)}
-            for problem in starmap(annotation_of_problem, self._problems)
+            for problem in starmap(annotation_of_problem, self.problems)
         ]
         if self._count > MAX_RESULTS:
             text = f"{self._count - MAX_RESULTS} results are left out: code scanning takes {MAX_RESULTS}"
             notifications.append({"level": "warning", "message": {"text": text}})
-        invocation: Json = {"executionSuccessful": not self._problems}
+        invocation: Json = {"executionSuccessful": not self.problems}
         if notifications:
             invocation["toolExecutionNotifications"] = notifications
         driver = {
@@ -82,9 +82,9 @@ class SarifReport(Report):
             "informationUri": TILE_PAGE,
             "rules": [_rule(rule_id) for rule_id in self._rules],
         }
-        root = Path(self._options.root).resolve().as_uri()
+        root = Path(self.options.root).resolve().as_uri()
         rest = {
-            "automationDetails": {"id": f"dml-tile/{','.join(self._options.invocation.targets)}/"},
+            "automationDetails": {"id": f"dml-tile/{','.join(self.options.invocation.targets)}/"},
             "columnKind": "unicodeCodePoints",
             "invocations": [invocation],
             "originalUriBaseIds": {_ROOT: {"uri": f"{root.rstrip('/')}/"}},
@@ -105,7 +105,7 @@ class SarifReport(Report):
             "locations": self._locations(annotation),
             # of the tile and the field: code scanning's own would be of a line, and move with it
             "partialFingerprints": {
-                "primaryLocationLineHash": f"{annotation.fingerprint(self._options.path(annotation.source))}:1"
+                "primaryLocationLineHash": f"{annotation.fingerprint(self.options.path(annotation.source))}:1"
             },
         }
         return result | {"suppressions": [_IN_THE_BASELINE]} if annotation.is_known else result
@@ -113,7 +113,7 @@ class SarifReport(Report):
     def _locations(self, annotation: Annotation) -> list[Json]:
         location: Json = {}
         if annotation.source != "-":
-            artifact = _artifact(path_within(self._options.root, annotation.source), annotation.source)
+            artifact = _artifact(path_within(self.options.root, annotation.source), annotation.source)
             region = _region(annotation.position or _BEGINNING)
             location["physicalLocation"] = {"artifactLocation": artifact, "region": region}
         if annotation.pointer:

@@ -19,9 +19,9 @@ from dml_tile.errors import Position, place_of
 from dml_tile.findings import Finding, Rule, Severity
 from dml_tile.readers.sources import is_model_file
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.tally import Tally
 from dml_tile.reports.wording import (
     AT_LEAST,
+    Tally,
     how_to_fix,
     inference_of,
     kind_of,
@@ -205,9 +205,9 @@ class TextReport(Report):
             self._lacks_sizes |= any(field.startswith(_FIXABLE) for field in result.unknown)
             is_open = result.verdict in (Verdict.REFUSED, *_SO_FAR) and not result.via
             self._is_unchanged |= is_open and is_model_file(result.source)
-            if self._options.is_quiet and result.passes(self._options.fail_on):
+            if self.options.is_quiet and result.passes(self.options.fail_on):
                 continue
-            with_level = self._options.with_lowest_level
+            with_level = self.options.with_lowest_level
             print_lines(
                 self._console,
                 result_lines(result, with_lowest_level=with_level, with_target_note=False, with_tile=with_tile),
@@ -221,7 +221,7 @@ class TextReport(Report):
             width = max((len(str(count)) for count in counts.values()), default=0)
             lines = (Line(0, Text(f"{count:>{width}} {rule}")) for rule, count in counts.items())
             print_lines(self._console, lines)
-        if self._options.is_quiet:
+        if self.options.is_quiet:
             return
         notes = [f"{name}: {target.note}" for name, target in self._targets.items() if target.note]
         notes += [_HOW_TO_FIX] * self._lacks_sizes
@@ -229,8 +229,8 @@ class TextReport(Report):
         is_below = any(target.feature_level < least for target in self._targets.values())
         notes += [f"{_AS_HANDED_ON}{_BELOW_ORT * is_below}"] * self._is_unchanged
         print_lines(self._console, (Line(0, Text(f"note: {note}", "dim")) for note in notes))
-        if self._count + len(self._problems) != 1:
-            print_lines(self._console, [Line(0, Text(self._tally.headline(self._problems), "bold"))])
+        if self._count + len(self.problems) != 1:
+            print_lines(self._console, [Line(0, Text(self._tally.headline(self.problems), "bold"))])
         self._print_models([source for source in sources if source.is_model])
 
     def _print_models(self, models: Sequence[SourceSummary]) -> None:

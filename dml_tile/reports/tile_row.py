@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
 
-from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.result import Result
 from dml_tile.directml.targets import Target
-from dml_tile.lowering.steps import Lowering
+from dml_tile.findings import Basis, Finding
 from dml_tile.reports.grouped import GroupedFinding, grouped_findings
-from dml_tile.reports.report import Problems
-from dml_tile.reports.tally import VERDICTS, Tally
-from dml_tile.reports.wording import cost_of, inference_of, kind_of, outcome_of, place_name, remarks, run_from_level
+from dml_tile.reports.report import Report, ReportOptions
+from dml_tile.reports.wording import (
+    VERDICTS,
+    Tally,
+    cost_of,
+    inference_of,
+    place_name,
+    remarks,
+    run_from_level,
+)
 from dml_tile.text import printable, shortened
 
 SIGNS: Final = dict(zip(VERDICTS, "✕!!–→◐✓", strict=True))
@@ -26,21 +32,17 @@ _MAX_FINDINGS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class RowFinding:
-    """A finding, with the targets where it holds; ``targets`` is empty where these are all.
+    """The first of the findings that are one, with the targets where it holds, none where these are all.
 
     ``line`` is the line of the field in a source of JSON, else None.
     """
 
-    rule: str
-    kind: str
-    outcome: str
+    finding: Finding
+    basis: Basis
     targets: tuple[str, ...]
     line: int | None
     paths: str
     messages: tuple[str, ...]
-    basis: str
-    says: str
-    url: str
     suggestions: tuple[str, ...]
 
 
@@ -48,14 +50,14 @@ class RowFinding:
 class RowLowering:
     """The tile, its steps as (tile, reads, writes), their cost, the targets that take them, and a command for each.
 
-    A command that is too long is left out.
+    A command that is too long is left out: cut short, it would be another.
     """
 
-    targets: tuple[str, ...]
     before: str
     steps: tuple[tuple[str, str, str], ...]
     costs: tuple[str, ...]
-    commands: tuple[str, ...]
+    targets: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class TileRow:
     rules: tuple[str, ...]
     findings: tuple[RowFinding, ...]
     findings_left_out: int
-    lowerings: tuple[RowLowering, ...]
+    lowerings: list[RowLowering]
 
     @property
     def name(self) -> str:
@@ -129,59 +131,47 @@ def _row_finding(group: GroupedFinding, target_count: int, commands: Sequence[st
         suggestions.append(clipped(suggestion))
     position = group.result.position(first.path)
     return RowFinding(
-        rule=first.rule,
-        kind=kind_of(first),
-        outcome=outcome_of(first),
+        finding=first,
+        basis=group.basis,
         targets=group.targets if len(group.targets) < target_count else (),
         line=position.line if position else None,
         paths=clipped(", ".join(group.paths)),
         messages=tuple(map(clipped, group.messages)),
-        basis=", ".join(group.basis.names),
-        says=RULES[first.rule].says,
-        url=first.url,
         suggestions=tuple(dict.fromkeys(suggestions)),
     )
 
 
-def _row_lowerings(results: Sequence[Result]) -> tuple[RowLowering, ...]:
+def _row_lowerings(results: Sequence[Result]) -> list[RowLowering]:
     rows: dict[tuple[object, ...], RowLowering] = {}
     for result in results:
-        if result.lowering:
-            row = _row_lowering(result.lowering, result)
-            same = rows.setdefault((row.before, row.steps, row.costs), row)
-            if same is not row:
-                merged = replace(same, targets=same.targets + row.targets, commands=same.commands + row.commands)
-                rows[row.before, row.steps, row.costs] = merged
-    return tuple(rows.values())
+        if lowering := result.lowering:
+            steps = (
+                (clipped(str(step.desc)), place_name(step.reads), place_name(step.writes)) for step in lowering.steps
+            )
+            costs = (cost_of(lowering), *(f"note: {note}" for note in lowering.notes))
+            of_target = clipped(str(lowering.original)), tuple(steps), costs
+            row = rows.setdefault(of_target, RowLowering(*of_target))
+            row.targets.append(result.target.label)
+            if 0 < len(result.command) <= _MAX_TEXT:
+                row.commands.append(result.command)
+    return [*rows.values()]
 
 
-def _row_lowering(lowering: Lowering, result: Result) -> RowLowering:
-    command = result.command
-    return RowLowering(
-        targets=(result.target.label,),
-        before=clipped(str(lowering.original)),
-        steps=tuple(
-            (clipped(str(step.desc)), place_name(step.reads), place_name(step.writes)) for step in lowering.steps
-        ),
-        costs=(cost_of(lowering), *(f"note: {note}" for note in lowering.notes)),
-        commands=(command,) if command and len(command) <= _MAX_TEXT else (),  # cut short, it would be another
-    )
-
-
-class Overview:
-    """Gathers tiles one by one; memory is bounded whatever their number.
+class OverviewReport(Report):
+    """Gathers tiles, to write all at the end; memory is bounded whatever their number.
 
     ``verdicts`` are numbers of tiles at each target, ``rules`` of tiles that break them. The first ``max_listed`` tiles
     with findings are listed, and as many without; ``left_out`` counts the others.
     """
 
-    def __init__(self, max_listed: int) -> None:
+    max_listed: ClassVar[int]
+
+    def __init__(self, options: ReportOptions) -> None:
+        super().__init__(options)
         self.tally = Tally()
         self.verdicts: dict[Target, Counter[str]] = {}
         self.rules = Counter[str]()
         self.left_out = Counter[str]()
-        self.problems: Problems = ()
-        self._max_listed = max_listed
         self._rows: list[TileRow] = []
         self._listed_by_kind = Counter[bool]()
 
@@ -194,7 +184,7 @@ class Overview:
             self.verdicts.setdefault(result.target, Counter())[result.verdict] += 1
         self.rules.update({finding.rule for result in results for finding in result.findings})
         has_findings = any(result.findings for result in results)
-        if self._listed_by_kind[has_findings] < self._max_listed:
+        if self._listed_by_kind[has_findings] < self.max_listed:
             self._listed_by_kind[has_findings] += 1
             self._rows.append(tile_row(results, verdict))
         else:

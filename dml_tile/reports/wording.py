@@ -1,18 +1,20 @@
-"""Plain words for results, findings and lowerings, shared by all formats."""
+"""Plain words for results, findings and lowerings, and the tiles of a run counted, shared by all formats."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from dml_tile.checks.file_check import SourceSummary
-from dml_tile.checks.result import Result
+from dml_tile.checks.result import Result, Verdict
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
 from dml_tile.findings import Basis, Finding, Rule, Severity
 from dml_tile.lowering.rules import LOWERING_RULES
 from dml_tile.lowering.steps import Lowering, StepBuffer
+from dml_tile.reports.report import Problems
 from dml_tile.rules.tile import operator_is_a_tile
 
 NOWHERE: Final = "none"
@@ -125,3 +127,48 @@ def cost_of(lowering: Lowering) -> str:
         f"cost: {count} {'tile' if count == 1 else 'tiles'}, {moved} bytes read and written, "
         f"{lowering.cost:.2f} times the direct tile's{scratch}"
     )
+
+
+VERDICTS: Final[tuple[str, ...]] = tuple(reversed(Verdict))
+"""In the order in which they are shown and sorted, the worst first."""
+
+_PASSED: Final = "passed, all findings are in the baseline; "
+
+
+class Tally:
+    """Counts tiles by the worst of their verdicts over the targets; remembers if all findings are in the baseline."""
+
+    def __init__(self) -> None:
+        self.counts = Counter[str]()
+        self.has_known = self.has_new = False
+
+    def add(self, results: Sequence[Result]) -> str:
+        """Count a tile by its results, one for each target, and return its worst verdict.
+
+        It is empty for a part of a model that is no tile, and of which there is nothing to report.
+        """
+        verdict = min((result.verdict for result in results), key=VERDICTS.index)
+        if results[0].part and verdict == Verdict.ACCEPTED:
+            return ""
+        self.counts[verdict] += 1
+        self.has_known |= any(result.known for result in results)
+        self.has_new |= any(result.findings for result in results)
+        return verdict
+
+    def headline(self, problems: Problems) -> str:
+        """Return the outcome in one line: what could not be read, then the tiles by their verdicts."""
+        total = self.counts.total()
+        tiles = f"{total} tile{'s' * (total != 1)}: {counted(self.counts)}" if total else ""
+        passed = _PASSED if self.has_known and not (self.has_new or problems) else ""
+        return passed + "; ".join(filter(None, (files_not_read(problems), tiles))) or "no tiles"
+
+
+def files_not_read(problems: Problems) -> str:
+    """Return the number of files of which a part could not be read, in words; empty if there are none."""
+    unread = len({source for source, _ in problems})
+    return f"{unread} file{'s' * (unread != 1)} not read" if unread else ""
+
+
+def counted(counts: Counter[str]) -> str:
+    """Return numbers of tiles by verdict, in words, the worst first."""
+    return ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])

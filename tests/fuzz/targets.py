@@ -48,8 +48,7 @@ from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.onnx.tiles import read_nodes
 from dml_tile.readers.sandbox.child import answer_line, read_answer
 from dml_tile.readers.sandbox.parent import ModelReader
-from dml_tile.reports.formats import FORMATS
-from dml_tile.reports.report import ReportOptions
+from dml_tile.reports.report import FORMATS, ReportOptions
 from dml_tile.reports.text import result_lines
 from dml_tile.rules.check import check
 from tests.fuzz import seeds

@@ -18,8 +18,7 @@ from dml_tile.errors import Problem
 from dml_tile.findings import Against
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
-from dml_tile.reports.formats import FORMATS
-from dml_tile.reports.report import ReportOptions
+from dml_tile.reports.report import FORMATS, ReportOptions
 from tests.helpers.descriptors import row
 
 OLD, MIDDLE, NEW = (Target.parse(name) for name in ("windows-10-2004", "windows-11-21h2", "6_4"))

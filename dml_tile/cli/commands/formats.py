@@ -17,7 +17,7 @@ import typer
 
 from dml_tile.errors import OutputError
 from dml_tile.files.whole import replacement
-from dml_tile.reports.formats import FORMATS, Format
+from dml_tile.reports.report import FORMATS, Format
 from dml_tile.text import printable
 
 if TYPE_CHECKING:
