@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.cli.commands.options import named_back_ends, named_targets, rules_named
+from dml_tile.cli.options import named_back_ends, named_targets, rules_named
 from dml_tile.emit.schemas import schemas
 from tests.helpers.check_files import BAD, FLAT, TILE, write
 from tests.helpers.command_line import Call

@@ -9,7 +9,7 @@ from typing import Final
 from dml_tile import input_errors
 from dml_tile.checks import baseline
 from dml_tile.cli import config
-from dml_tile.cli.commands.run import run
+from dml_tile.cli.run import run
 from dml_tile.dxdispatch import model, resources, runner
 from dml_tile.files import paths, repository, urls, whole
 from dml_tile.formats import json_text

@@ -18,7 +18,7 @@ from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc, described
 from dml_tile.dialects.tiles import NUMPY_TILE, ONNX_TILE_13, OPENVINO_TILE_1
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import Target
-from dml_tile.emit.lowering import lowering_model, lowering_source
+from dml_tile.emit.source import lowering_model, lowering_source
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import execute
 from dml_tile.geometry.axes import Axis

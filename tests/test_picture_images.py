@@ -13,9 +13,8 @@ import pytest
 from rich.console import Console
 
 from dml_tile.pictures.marks import COLOURS
-from dml_tile.pictures.picture import picture_html
-from dml_tile.pictures.svg import picture_svg
-from dml_tile.pictures.terminal import picture_lines
+from dml_tile.pictures.picture import picture_html, picture_svg
+from dml_tile.pictures.table import picture_lines
 from dml_tile.reports.text import Line, print_lines
 from tests.helpers.command_line import Call
 from tests.helpers.drawn_tiles import HUGE, SHARED, TILES, picture, said, write

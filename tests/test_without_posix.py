@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from dml_tile.cli.commands import formats
+from dml_tile.cli import formats
 from tests.helpers.check_files import BAD, INT64, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.dxdispatch_models import dispatch, tile_json, zeros

@@ -96,6 +96,7 @@ def _checked_files(paths: Sequence[str], check: FileCheck, workers: Workers | No
             of_file.clear()
 
 
+@dataclass
 class Workers:
     """The workers of an executor, to which files are sent in chunks, so many ahead of the one that is waited for.
 
@@ -103,29 +104,22 @@ class Workers:
     ``shared_by`` so many workers share the memory that reading models may take.
     """
 
-    def __init__(
-        self,
-        executor: Executor,
-        new: Callable[[], Executor] | None = None,
-        chunks_sent: int = MAX_CHUNKS_SENT,
-        shared_by: int = 1,
-    ) -> None:
-        self.executor = executor
-        self._new = new
-        self._chunks_sent = chunks_sent
-        self._shared_by = shared_by
+    executor: Executor
+    new: Callable[[], Executor] | None = None
+    chunks_sent: int = MAX_CHUNKS_SENT
+    shared_by: int = 1
 
     def events(self, check: FileCheck, files: Iterable[str]) -> FileEvents:
         """Yield the events of files, in their order, each with its file; a file that ends its worker is lost alone.
 
         What no worker can read is checked here, in its turn. Raises BrokenExecutor if the executor takes no more files.
         """
-        setup = pickle.dumps((check, self._shared_by, os.urandom(8)))
+        setup = pickle.dumps((check, self.shared_by, os.urandom(8)))
         chunks = _chunks(files)
         sent: deque[_Sent] = deque()
         try:
             while True:
-                for chunk, is_here in islice(chunks, self._chunks_sent - len(sent)):
+                for chunk, is_here in islice(chunks, self.chunks_sent - len(sent)):
                     sent.append((chunk, None if is_here else self._send(setup, chunk)))
                 if not sent:
                     return
@@ -134,17 +128,17 @@ class Workers:
                 sent.popleft()
         finally:
             for _, future in sent:
-                if future and not self._new:  # Python 3.11 cannot end a broken pool that has cancelled ones
+                if future and not self.new:  # Python 3.11 cannot end a broken pool that has cancelled ones
                     future.cancel()
 
     def _send(self, setup: bytes, files: list[str]) -> Future[bytes]:
         try:
             return self.executor.submit(check_chunk, setup, files)
         except Exception as error:
-            if not self._new or not isinstance(error, BrokenExecutor):
+            if not self.new or not isinstance(error, BrokenExecutor):
                 raise BrokenExecutor(f"{files[0]} and the files after it cannot be checked: {error}") from error
         self.executor.shutdown()
-        self.executor = self._new()
+        self.executor = self.new()
         return self._send(setup, files)
 
     def _received(self, setup: bytes, files: list[str], future: Future[bytes], sent: Iterable[_Sent]) -> FileEvents:
@@ -158,7 +152,7 @@ class Workers:
         try:
             return _result(self._send(setup, [file]))
         except Exception as error:
-            if isinstance(error, (BrokenExecutor, CancelledError)) and not self._new:
+            if isinstance(error, (BrokenExecutor, CancelledError)) and not self.new:
                 raise BrokenExecutor(f"the executor gave up: {error}") from error
             summary = SourceSummary(file, is_model_file(file), is_whole=False)
             return iter([(file, Problem("", _cause_of_failure(error))), (file, summary)])

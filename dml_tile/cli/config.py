@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from dml_tile.checks.catalogue import require_known
 from dml_tile.checks.file_check import FileIgnore
 from dml_tile.checks.files import Exclusion
-from dml_tile.cli.commands.options import FailOn
+from dml_tile.cli.options import FailOn
 from dml_tile.errors import ConfigError
 from dml_tile.files.paths import MAX_PARTS
 from dml_tile.files.patterns import ProjectPath

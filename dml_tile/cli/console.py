@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Final, NoReturn, cast
 
 import typer
 
-from dml_tile.cli.commands.formats import Output, printed_output
+from dml_tile.cli.formats import Output, printed_output
 from dml_tile.errors import ConfigError, OutputError, Problem, place_of
 
 if TYPE_CHECKING:

@@ -52,21 +52,18 @@ def _graph(graph: GraphDesc, name: str) -> Iterator[str]:
 
 
 _ENTRY_TYPES: Final = {
-    "nodes": ("DML_OPERATOR_GRAPH_NODE_DESC", "operators", NODE_TYPE, "DML_GRAPH_NODE"),
-    "input_edges": ("const DML_INPUT_GRAPH_EDGE_DESC", "input_edge_descs", EDGE_TYPE, "DML_GRAPH_EDGE"),
-    "output_edges": ("const DML_OUTPUT_GRAPH_EDGE_DESC", "output_edge_descs", EDGE_TYPE, "DML_GRAPH_EDGE"),
-    "intermediate_edges": (
-        "const DML_INTERMEDIATE_GRAPH_EDGE_DESC",
-        "intermediate_edge_descs",
-        EDGE_TYPE,
-        "DML_GRAPH_EDGE",
-    ),
+    "nodes": ("DML_OPERATOR_GRAPH_NODE_DESC", "operators", NODE_TYPE),
+    "input_edges": ("const DML_INPUT_GRAPH_EDGE_DESC", "input_edge_descs", EDGE_TYPE),
+    "output_edges": ("const DML_OUTPUT_GRAPH_EDGE_DESC", "output_edge_descs", EDGE_TYPE),
+    "intermediate_edges": ("const DML_INTERMEDIATE_GRAPH_EDGE_DESC", "intermediate_edge_descs", EDGE_TYPE),
 }
+"""The C types of the descriptions of nodes and edges, the names of their arrays, and their types' spellings."""
 
 
 def _entries(array: str, entries: Sequence[Struct | None], count: int, name: str) -> Iterator[str]:
     """Yield the descriptions of nodes or edges, and the array of their types and addresses."""
-    c_type, descs, spelling, kind = _ENTRY_TYPES[array]
+    c_type, descs, spelling = _ENTRY_TYPES[array]
+    kind = spelling.prefix.removesuffix("_TYPE_")
     described, listed = list[str](), list[str]()
     for i, entry in enumerate(entries):
         values: dict[str, Any] = dict(entry) if entry is not None else {"type": 1}

@@ -62,7 +62,7 @@ _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 def schemas() -> dict[str, Schema]:
     """Every schema, by its name; the file is ``NAME.schema.json``."""
     tile = "dml_tile_operator_desc"
-    made = {tile: tile_schema()}
+    made = {tile: _with_flat_tensors(TileOperatorDesc)}
     made |= {f"{tile}.{row.since.short}": narrowed_tile_schema(row) for row in TILE_SUPPORT}
     made |= {
         "dml_operator_desc": operator_schema(),
@@ -77,19 +77,10 @@ def schemas() -> dict[str, Schema]:
     }
 
 
-def tile_schema() -> Schema:
-    """Return the schema of DML_TILE_OPERATOR_DESC: all that its C fields can hold, in every spelling that is read."""
-    schema = _generated(TileOperatorDesc)
-    _allow_flat_tensors(schema["$defs"])
-    return schema
-
-
 def operator_schema() -> Schema:
     """Return the schema of a tile's DML_OPERATOR_DESC, with the tile's fields under ``Desc`` or beside ``Type``."""
-    schema = _generated(OperatorDesc)
-    definitions = schema["$defs"]
-    _allow_flat_tensors(definitions)
-    beside = copy.deepcopy(definitions["TileOperatorDesc"])
+    schema = _with_flat_tensors(OperatorDesc)
+    beside = copy.deepcopy(schema["$defs"]["TileOperatorDesc"])
     beside["properties"]["Type"] = copy.deepcopy(schema["properties"]["Type"])
     beside["required"].append("Type")
     nested = {key: schema.pop(key) for key in ("properties", "required", "type", "additionalProperties")}
@@ -98,8 +89,7 @@ def operator_schema() -> Schema:
 
 def graph_schema() -> Schema:
     """Return the schema of DML_GRAPH_DESC, with the types of nodes and edges beside their fields."""
-    schema = _generated(GraphDesc)
-    _allow_flat_tensors(schema["$defs"])
+    schema = _with_flat_tensors(GraphDesc)
     node = schema["$defs"]["OperatorGraphNodeDesc"]["properties"]
     node["Operator"]["anyOf"].append({"$ref": "#/$defs/TileOperatorDesc"})
     return schema
@@ -135,9 +125,8 @@ def narrowed_tile_schema(row: TileSupport) -> Schema:
 
 def model_schema() -> Schema:
     """Return the schema of a DxDispatch model, as it is read here: unknown keys are ignored."""
-    schema = _generated(Model)
+    schema = _with_flat_tensors(Model)
     definitions = schema["$defs"]
-    _allow_flat_tensors(definitions)
     tensor = definitions["TensorDesc"]
     for struct in (definitions["TileOperatorDesc"], tensor["then"], tensor["else"], definitions["BufferTensorDesc"]):
         struct.pop("additionalProperties", None)
@@ -164,6 +153,13 @@ class _Generator(GenerateJsonSchema):
 
 def _generated(model: type[BaseModel], mode: Literal["validation", "serialization"] = "validation") -> Schema:
     return model.model_json_schema(by_alias=True, mode=mode, schema_generator=_Generator)
+
+
+def _with_flat_tensors(model: type[BaseModel]) -> Schema:
+    """Return the schema of all that the model's C fields can hold, in every spelling that is read."""
+    schema = _generated(model)
+    _allow_flat_tensors(schema["$defs"])
+    return schema
 
 
 def _allow_flat_tensors(definitions: dict[str, Schema]) -> None:

@@ -1,16 +1,21 @@
-"""A descriptor's picture, for Python, for notebooks, and as an HTML page without scripts that needs no network."""
+"""A descriptor's picture, for Python and notebooks: an HTML page without scripts, and an SVG image.
+
+Each needs nothing else. The text of an image is text, and each of its cells has a title; its colours are for a light
+page, and a style that needs no more than classes makes them dark where the reader asks for it.
+"""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
+from xml.sax.saxutils import escape
 
 from dml_tile.checks.result import results
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.directml.targets import TargetLike
 from dml_tile.pictures.marks import COLOURS, PADDING, Mark, TilePicture, picture_of
-from dml_tile.pictures.svg import picture_svg
 from dml_tile.pictures.table import (
     BYTE,
     COPIES,
@@ -31,6 +36,7 @@ from dml_tile.reports.text import Line, result_lines
 from dml_tile.simulation.target import resolve
 
 _COLUMNS: Final = 76
+"""The characters that a page is wide."""
 
 
 def picture_html(picture: TilePicture, said: Sequence[Line]) -> str:
@@ -105,6 +111,148 @@ def _copy(entry: LegendEntry) -> Markup:
 def _linked(text: str) -> str:
     """Return a line of a report, as a link if it is a URL."""
     return element("a", text, href=text, rel="noreferrer") if text.startswith("https://") else text
+
+
+_SVG_COLUMNS: Final = 112
+_CHARACTER: Final = 8.5  # the width of a character of 14 pixels in the usual monospaced fonts
+_LINE: Final = 21
+_MAX_LINES: Final = 20
+_CELL: Final = 28
+_MARGIN: Final = 20
+_FONT: Final = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+_BLACK, _GREY, _PALE, _RED, _WHITE = "#000000", "#555555", "#f2f2f2", "#8b0000", "#ffffff"
+_DARK: Final = {_BLACK: "#e6edf3", _GREY: "#9aa6b2", _PALE: "#1a2129", _RED: "#ffb3a7", _WHITE: "#0f1419"}
+"""The colours of a dark page by those of a light one; copies and the text on them keep theirs."""
+
+_ON_COLOUR: Final = "black"
+_TO_THE_RIGHT: Final = {"start": 1.0, "middle": 0.5, "end": 0.0}
+"""The share of a text that lies to the right of its anchor."""
+
+_CLASSES: Final = {_BLACK: "text", _GREY: "faint", _PALE: "padding", _RED: "wrong", _WHITE: "page"}
+_STYLE: Final = "".join(f".{_CLASSES[light]} {{ fill: {dark}; }} " for light, dark in _DARK.items())
+
+
+def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
+    """Return the picture as an SVG image, between the first line of what is ``said`` of the tile and the others."""
+    verdict, *details = said
+    tables = [table_of(picture, tensor, _SVG_COLUMNS, spaces=2) for tensor in picture.tensors]
+    image = _Image()
+    image.text(verdict.text.plain, is_bold=True)
+    for table in tables:
+        image.skip()
+        image.text(heading(table.tensor), is_bold=True)
+        image.text(", ".join(f"{name} {value}" for name, value in facts(table.tensor)))
+        image.table(table)
+        image.text(part(table.tensor))
+    image.skip()
+    for why in undrawn(picture):
+        image.text(why)
+    for symbol, means, _ in legend(tables):
+        image.text(f"{symbol}: {means}", _GREY)
+    if named := copies(tables):
+        image.text(COPIES, _GREY)
+        image.entries(named)
+    image.skip()
+    for indent, text, _ in details:
+        image.text(text.plain, indent=indent)
+    return image.written(verdict.text.plain, "; ".join(map(heading, picture.tensors)))
+
+
+class _Image:
+    """An image that grows downwards, in lines and columns of characters."""
+
+    def __init__(self) -> None:
+        self._elements: list[str] = []
+        self._y = float(_MARGIN)
+        self._right = 0.0
+
+    def skip(self) -> None:
+        self._y += _LINE / 2
+
+    def text(self, text: str, colour: str = _BLACK, *, indent: int = 0, is_bold: bool = False) -> None:
+        """Write text in as many lines as it takes."""
+        for line in textwrap.wrap(text, _SVG_COLUMNS - indent, break_on_hyphens=False, max_lines=_MAX_LINES):
+            self._write(line, indent, 15, colour, weight=' font-weight="bold"' if is_bold else "")
+            self._y += _LINE
+
+    def table(self, table: MemoryTable) -> None:
+        margin, wide = table.margin, table.wide
+        self._write(BYTE, margin, 15, _GREY, "end")
+        for i, distance in enumerate(table.distances):
+            self._write(distance, margin + 1 + (i + 0.5) * wide, 15, _GREY, "middle")
+        self._y += _LINE
+        for address, marks, gap in table.rows:
+            self._write(address, margin, 19, _GREY, "end")
+            self._write(gap, margin + 2, 19, _GREY)
+            for i, mark in enumerate(marks):
+                self._cell(mark, margin + 1 + i * wide, wide)
+            self._y += _CELL
+        self.skip()
+
+    def entries(self, entries: Iterable[LegendEntry]) -> None:
+        """Write entries beside each other, as many as fit in a line."""
+        column = 0
+        for symbol, means, colour in entries:
+            wide = len(symbol) + 2
+            if column and column + wide + 1 + len(means) > _SVG_COLUMNS:
+                column = 0
+                self._y += _CELL
+            if colour is not None:
+                self._cell(Mark(symbol, f"copy {symbol}", colour), column, wide)
+            else:
+                self._write(symbol, column + 1, 19, _BLACK)
+            self._write(means, column + wide + 1, 19, _BLACK)
+            column += wide + 3 + len(means)
+        self._y += _CELL
+
+    def written(self, title: str, description: str) -> str:
+        height = round(self._y + _MARGIN)
+        width = round(2 * _MARGIN + self._right * _CHARACTER)
+        whole = f'width="{width}" height="{height}"'
+        return "\n".join(
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" {whole} viewBox="0 0 {width} {height}" font-size="14"',
+                f'font-family="{_FONT}" role="img" aria-labelledby="title description">',
+                f'<title id="title">{escape(title)}</title>',
+                f'<desc id="description">{escape(description)}</desc>',
+                f"<style>@media (prefers-color-scheme: dark) {{ {_STYLE}}}</style>",
+                f"<rect {whole} {_filled(_WHITE)}/>",
+                *self._elements,
+                "</svg>\n",
+            )
+        )
+
+    def _cell(self, mark: Mark, column: float, wide: int) -> None:
+        if not mark.text:
+            return
+        if mark.is_wrong:
+            fill, stroke = _WHITE, f'stroke="{_RED}" stroke-width="2.5" stroke-dasharray="5 2"'
+        else:
+            fill = _PALE if mark.text == PADDING else _WHITE if mark.colour is None else COLOURS[mark.colour]
+            stroke = 'stroke="#767676"'
+        x = _MARGIN + column * _CHARACTER
+        self._elements.append(
+            f'<g><title>{escape(mark.says)}</title><rect x="{x + 1.5:g}" y="{self._y + 1.5:g}" '
+            f'width="{wide * _CHARACTER - 3:g}" height="{_CELL - 3}" {_filled(fill)} {stroke}/>'
+        )
+        self._right = max(self._right, column + wide)
+        colour = _RED if mark.is_wrong else _BLACK if mark.colour is None else _ON_COLOUR
+        self._write(mark.text, column + wide / 2, 19, colour, "middle")
+        self._elements.append("</g>")
+
+    def _write(self, text: str, column: float, down: int, colour: str, anchor: str = "start", weight: str = "") -> None:
+        if text:
+            x, y = _MARGIN + column * _CHARACTER, self._y + down
+            self._elements.append(
+                f'<text x="{x:g}" y="{y:g}" {_filled(colour)} text-anchor="{anchor}"{weight}>{escape(text)}</text>'
+            )
+            self._right = max(self._right, column + len(text) * _TO_THE_RIGHT[anchor])
+
+
+def _filled(colour: str) -> str:
+    """Return the attributes of a colour; the class lets a dark page replace it, unless a copy has it."""
+    named = f' class="{_CLASSES[colour]}"' if colour in _CLASSES else ""
+    return f'fill="{colour}"{named}'
 
 
 @dataclass(frozen=True, slots=True)

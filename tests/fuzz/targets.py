@@ -30,8 +30,7 @@ from dml_tile.directml.targets import Target
 from dml_tile.dxdispatch import resources, runner
 from dml_tile.dxdispatch.model import read_model
 from dml_tile.dxdispatch.runner import run_model
-from dml_tile.emit.lowering import lowering_model, lowering_source
-from dml_tile.emit.source import LanguageName, other_operator, source_text
+from dml_tile.emit.source import LanguageName, lowering_model, lowering_source, other_operator, source_text
 from dml_tile.errors import DmlError, InputError, Problem
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.findings import Severity
@@ -40,8 +39,7 @@ from dml_tile.formats.npy import open_npy
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.lowering.lower import LoweringOptions
 from dml_tile.pictures.marks import picture_of
-from dml_tile.pictures.picture import picture_html
-from dml_tile.pictures.svg import picture_svg
+from dml_tile.pictures.picture import picture_html, picture_svg
 from dml_tile.readers import c_structs
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode

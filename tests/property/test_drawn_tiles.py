@@ -18,10 +18,8 @@ from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.pictures.marks import TilePicture, picture_of
 from dml_tile.pictures.memory import MAX_CELLS
-from dml_tile.pictures.picture import picture_html
-from dml_tile.pictures.svg import picture_svg
-from dml_tile.pictures.table import MemoryTable, table_of
-from dml_tile.pictures.terminal import picture_lines
+from dml_tile.pictures.picture import picture_html, picture_svg
+from dml_tile.pictures.table import MemoryTable, picture_lines, table_of
 from dml_tile.testing import strategies
 from tests.helpers.drawn_tiles import said
 

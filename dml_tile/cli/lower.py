@@ -1,4 +1,4 @@
-"""``dml-tile lower``: prints the lowerings of the tiles of a file or folder, as text or as code."""
+"""``dml-tile lower`` and ``emit``: print the lowerings of tiles, and source text that builds descriptors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from dml_tile.cli.commands.formats import print_text
-from dml_tile.cli.commands.options import (
+from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, ExitStatus, complain, console_of
+from dml_tile.cli.formats import print_text
+from dml_tile.cli.options import (
     DimsOption,
     InferOption,
     InputShapesOption,
@@ -17,10 +18,10 @@ from dml_tile.cli.commands.options import (
     NamespaceOption,
     TargetsOption,
     known_shapes,
+    named_targets,
     names_in,
     one_target,
 )
-from dml_tile.cli.console import UNREADABLE, ExitStatus, console_of
 from dml_tile.errors import Problem
 from dml_tile.lowering.search import MAX_STEPS
 
@@ -79,7 +80,7 @@ def lower(
     elif output_format == "json":
         _print_model(file, list(tiles), status)
     else:
-        print_steps(output_format, list(tiles), status, names)
+        _print_steps(output_format, list(tiles), status, names)
     raise typer.Exit(status.code)
 
 
@@ -98,7 +99,7 @@ def _lowered(
 def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> None:
     """Print a DxDispatch model of the only tile."""
     from dml_tile.checks.files import listed
-    from dml_tile.emit.lowering import lowering_model
+    from dml_tile.emit.source import lowering_model
 
     if len(tiles) > 1:
         there = listed([tile.pointer for tile in tiles])
@@ -109,12 +110,11 @@ def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> 
         print_text(f"{json.dumps(lowering_model(tile.lowering), indent=2)}\n")
 
 
-def print_steps(
+def _print_steps(
     language: Literal["cpp", "json", "python"], tiles: list[LoweringResult], status: ExitStatus, names: Names
 ) -> None:
     """Print source text, or JSON, that builds the steps of all tiles that have a lowering."""
-    from dml_tile.emit.lowering import lowering_source
-    from dml_tile.emit.source import json_text
+    from dml_tile.emit.source import json_text, lowering_source
 
     lowerings = _lowered_tiles(tiles, status)
     if language == "json":
@@ -135,3 +135,71 @@ def _lowered_tiles(tiles: list[LoweringResult], status: ExitStatus) -> list[Lowe
         print_not_lowered(console_of(stderr=True), without)
         status.count_findings()
     return [] if status.code == UNREADABLE else [tile for tile in tiles if tile.lowering]
+
+
+def emit(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A DxDispatch model, a descriptor, a list of them or JSON lines; - is standard input.",
+        ),
+    ],
+    language: Annotated[
+        Literal["cpp", "json", "python"],
+        typer.Option("--lang", "--format", help="C++ for DirectML.h, DirectML's names in JSON, Python."),
+    ],
+    targets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="TARGET",
+            help="Build the tiles that do the same at this target, as lower finds them.",
+            autocompletion=named_targets,
+        ),
+    ] = None,
+    name: NameOption = None,
+    namespace: NamespaceOption = None,
+) -> None:
+    """Print source text that builds each descriptor; exits with 1 if it leaves out other operators.
+
+    With --target, also if a tile has no lowering there.
+    """
+    from dml_tile.emit.source import other_operator, source_text
+    from dml_tile.files.urls import source_named
+    from dml_tile.readers.descriptors import JsonDescriptor, read_source
+    from dml_tile.readers.sources import is_model_file
+
+    file = source_named(file)
+    names = names_in(language, name, namespace)
+    if is_model_file(file):
+        complain(file, [Problem("", "emit reads JSON; `dml-tile lower --format cpp` builds the tiles of models")])
+        raise typer.Exit(UNREADABLE)
+    described: list[JsonDescriptor] = []
+    problems: list[Problem] = []
+    left_out: list[Problem] = []
+    for part in read_source(file):
+        if not isinstance(part, JsonDescriptor):
+            problems.append(part)
+        elif not part.is_operator:
+            continue
+        elif other := other_operator(part):
+            left_out.append(Problem(part.pointer, f"{other} is not a tile; it is left out"))
+        else:
+            described.append(part)
+    complain(file, problems + left_out)
+    if problems:
+        raise typer.Exit(UNREADABLE)
+    if targets:
+        from dml_tile.checks.lowerings import lower_part
+
+        target = one_target(targets, "tiles are lowered for one target")
+        status = ExitStatus()
+        if left_out:
+            status.count_findings()
+        _print_steps(language, [lower_part(file, part, target) for part in described], status, names)
+        raise typer.Exit(status.code)
+    for text in source_text(language, file, described, names):
+        print_text(text)
+    raise typer.Exit(FINDINGS if left_out else CLEAN)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dml_tile.cli.commands.formats import (
+from dml_tile.cli.console import ExitStatus, complain, exit_on_file_errors
+from dml_tile.cli.formats import (
     FormatsOption,
     invocation_of,
     print_text,
@@ -17,7 +18,7 @@ from dml_tile.cli.commands.formats import (
     require_other_files,
     wanted_formats,
 )
-from dml_tile.cli.commands.options import (
+from dml_tile.cli.options import (
     DimsOption,
     FailOn,
     InferOption,
@@ -34,7 +35,6 @@ from dml_tile.cli.commands.options import (
     setting_lines,
     split,
 )
-from dml_tile.cli.console import ExitStatus, complain, exit_on_file_errors
 from dml_tile.errors import Problem
 from dml_tile.findings import Against, Severity
 

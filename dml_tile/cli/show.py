@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from dml_tile.cli.commands.formats import replaced
-from dml_tile.cli.commands.options import (
+from dml_tile.cli.console import UNREADABLE, ExitStatus, complain, console_of, exit_on_file_errors
+from dml_tile.cli.formats import replaced
+from dml_tile.cli.options import (
     DimsOption,
     InferOption,
     InputShapesOption,
@@ -18,7 +18,6 @@ from dml_tile.cli.commands.options import (
     known_shapes,
     one_target,
 )
-from dml_tile.cli.console import UNREADABLE, ExitStatus, complain, console_of, exit_on_file_errors
 from dml_tile.errors import DmlError, Problem
 
 if TYPE_CHECKING:
@@ -73,18 +72,8 @@ def show(
     raise typer.Exit(status.code)
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawing:
-    """A tile's picture, and what ``check`` prints of it."""
-
-    result: Result
-    picture: TilePicture
-
-    @property
-    def lines(self) -> list[Line]:
-        from dml_tile.reports.text import result_lines
-
-        return list(result_lines(self.result, with_lowest_level=True, with_tile=False))
+_Drawing: TypeAlias = "tuple[Result, TilePicture, Iterator[Line]]"
+"""A tile's result, its picture, and what ``check`` prints of it."""
 
 
 def _print_drawings(name: str, chosen: ChosenTiles, target: Target, status: ExitStatus) -> None:
@@ -92,19 +81,19 @@ def _print_drawings(name: str, chosen: ChosenTiles, target: Target, status: Exit
     from rich.text import Text
 
     from dml_tile.checks.files import listed
-    from dml_tile.pictures.terminal import picture_lines
+    from dml_tile.pictures.table import picture_lines
     from dml_tile.reports.text import Line, print_lines
     from dml_tile.text import printable
 
     console = console_of()
     not_drawn: list[str] = []
     i = -1
-    for i, drawing in enumerate(_drawings(chosen, target, status)):
+    for i, (result, picture, lines) in enumerate(_drawings(chosen, target, status)):
         if i < MAX_TILES:
-            verdict, *details = drawing.lines
-            print_lines(console, [verdict, *picture_lines(drawing.picture, console.width), *details])
+            verdict, *details = lines
+            print_lines(console, [verdict, *picture_lines(picture, console.width), *details])
         else:
-            not_drawn.append(drawing.result.pointer)
+            not_drawn.append(result.pointer)
     if i < 0 and status.code != UNREADABLE:
         complain(name, [NO_TILE])
     if not_drawn:
@@ -115,38 +104,37 @@ def _print_drawings(name: str, chosen: ChosenTiles, target: Target, status: Exit
 def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, status: ExitStatus) -> None:
     """Draw the only tile of a file into ``image``, whose suffix is one of ``IMAGES``; whole, or not at all."""
     from dml_tile.checks.files import listed
-    from dml_tile.pictures.picture import picture_html
-    from dml_tile.pictures.svg import picture_svg
-    from dml_tile.pictures.terminal import undrawn_lines
+    from dml_tile.pictures.picture import picture_html, picture_svg
+    from dml_tile.pictures.table import undrawn_lines
     from dml_tile.reports.text import print_lines
 
     drawings = list(_drawings(chosen, target, status))
     if len(drawings) > 1:
-        there = listed([one.result.pointer for one in drawings])
+        there = listed([result.pointer for result, _, _ in drawings])
         status.complain(name, Problem("", f"an image is of one tile; choose it with --pointer: {there}"))
     elif not drawings and status.code != UNREADABLE:
         status.complain(name, NO_TILE)
     if status.code == UNREADABLE:
         return
-    (drawing,) = drawings
+    ((_, picture, (*lines,)),) = drawings
     if status.code:
-        verdict, *details = drawing.lines
-        print_lines(console_of(stderr=True), [verdict, *undrawn_lines(drawing.picture), *details])
-    if drawing.picture.tensors:
+        print_lines(console_of(stderr=True), [lines[0], *undrawn_lines(picture), *lines[1:]])
+    if picture.tensors:
         draw = picture_svg if PurePath(image).suffix.lower() == ".svg" else picture_html
         with exit_on_file_errors(), replaced(image) as file:
-            file.write(draw(drawing.picture, drawing.lines))
+            file.write(draw(picture, lines))
 
 
 def _drawings(chosen: ChosenTiles, target: Target, status: ExitStatus) -> Iterator[_Drawing]:
     from dml_tile.checks.result import results
+    from dml_tile.reports.text import result_lines
 
     for file, part in chosen:
         (result,) = results(file, part, [target], "both")
         picture = _picture(part)
         if result.findings or picture.undrawn:
             status.count_findings()
-        yield _Drawing(result, picture)
+        yield result, picture, result_lines(result, with_lowest_level=True, with_tile=False)
 
 
 def _picture(part: JsonDescriptor | TileNode) -> TilePicture:

@@ -12,9 +12,9 @@ from typing import Annotated, Final
 
 import typer
 
-from dml_tile.cli.commands.formats import print_bytes, print_text
-from dml_tile.cli.commands.options import AgainstOption, TargetsOption, one_target
 from dml_tile.cli.console import FINDINGS, UNREADABLE, at_most, complain, console_of, run_tile
+from dml_tile.cli.formats import print_bytes, print_text
+from dml_tile.cli.options import AgainstOption, TargetsOption, one_target
 
 _NO_DXDISPATCH_MODEL: Final = (
     "is no DxDispatch model, which run takes; `dml-tile check` checks the tiles of such a file"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dml_tile.cli.commands.formats import print_text
-from dml_tile.cli.commands.options import named_targets, one_target, rules_named
 from dml_tile.cli.console import console_of
+from dml_tile.cli.formats import print_text
+from dml_tile.cli.options import named_targets, one_target, rules_named
 from dml_tile.directml.targets import DEFAULT_TARGET
 
 if TYPE_CHECKING:
