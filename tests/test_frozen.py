@@ -16,6 +16,7 @@ import dml_tile
 CHANGING: Final = {
     # what counts, or holds what changes, while something runs
     "dml_tile.checks.file_check.SourceSummary",
+    "dml_tile.checks.sweep.Workers",
     "dml_tile.simulation.process.Entered",
 }
 
