@@ -342,11 +342,14 @@ def test_tiles_of_models_that_are_refused_or_unknown_say_once_as_what_they_were_
     said = "note: tiles of models were checked as handed to DirectML unchanged"
     save("open.onnx", inputs=[typed("x", ["N", 3])])
     save("good.onnx")
+    save("negative.onnx", (1, -1))
     for names, options, times, below in (
         (["good.onnx"], ["-t", "6_4"], 0, 0),
         (["good.onnx", "open.onnx"], ["-t", "6_4"], 1, 0),
         (["good.onnx", "open.onnx"], ["-t", "4_0,2_0"], 1, 1),
         (["good.onnx"], ["-t", "2_0", "--via", "ort"], 0, 0),
+        (["negative.onnx"], ["-t", "6_4", "--via", "ort"], 0, 0),
+        (["negative.onnx"], ["-t", "6_4"], 0, 0),
         ([write("a.json", LONG_TILE)], ["-t", "4_0"], 0, 0),
     ):
         printed = check(*names, *options).stdout

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from dml_tile.checks.lowerings import LoweringResult, lower_part
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc, described
+from dml_tile.dialects.request import Dialect
 from dml_tile.dialects.tiles import NUMPY_TILE, ONNX_TILE_13, OPENVINO_TILE_1
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import Target
@@ -45,8 +46,8 @@ from tests.helpers.rule_cases import LOWERING_CASES
 EIGHT: Final = [2] * 8
 GAPS: Final = [999, 333, 111, 37, 11]
 BITS: Final = (
-    "its bits arrive only where nothing normalises NaNs or denormals; small integers and bools are denormals as "
-    "floats, and would arrive as 0"
+    "its bits arrive only where nothing normalises NaNs or denormals; small integers are denormals as floats, and "
+    "would arrive as 0"
 )
 COPIED: Final = "gaps that no single step leaves out are copied first"
 PARTS: Final = "an output of five dimensions with gaps is written in three parts"
@@ -220,6 +221,30 @@ def test_a_chain_has_as_many_steps_as_are_allowed(
     with pytest.raises(DmlError, match=message) as error:
         lower(desc, target, max_steps=steps - 1)
     assert [(finding.rule, finding.path) for finding in error.value.findings] == [("DML-LOWER-steps", path)]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "data_type", "stake"),
+    [
+        (ONNX_TILE_13, "int64", "; small integers are denormals as floats, and would arrive as 0"),
+        (ONNX_TILE_13, "bool", "; bools and small integers may be denormals as floats, and would arrive as 0"),
+        (ONNX_TILE_13, "bfloat16", "; values below 2^-119 are denormals as FLOAT16, and those above 2^121 NaNs"),
+        (OPENVINO_TILE_1, "bf16", "; values below 2^-119 are denormals as FLOAT16, and those above 2^121 NaNs"),
+        (ONNX_TILE_13, "float64", ""),
+    ],
+)
+def test_a_note_says_which_values_are_no_ordinary_floats(dialect: Dialect, data_type: str, stake: str) -> None:
+    (note,) = lower_request(dialect.request(data_type, [2, 4], np.array([2, 2])), "2_0").notes
+    assert note.endswith(f"its bits arrive only where nothing normalises NaNs or denormals{stake}")
+
+
+def test_bfloat16_is_a_denormal_or_a_nan_as_float16_where_the_note_says() -> None:
+    patterns = np.arange(2**15, dtype=np.uint16)
+    values = (patterns.astype(np.uint32) << 16).view(np.float32)
+    halves = patterns.view(np.float16)
+    tiny = np.float64(2) ** -14
+    assert np.array_equal((halves > 0) & (halves < tiny), (values > 0) & (values < 2.0**-119))
+    assert np.array_equal(np.isnan(halves), ~(values <= 2.0**121))
 
 
 def test_a_request_has_as_many_steps_as_are_allowed_and_at_least_one() -> None:

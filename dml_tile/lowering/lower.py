@@ -246,16 +246,15 @@ def _lowering(task: _Task, target: Target, notes: Sequence[str], chain: Chain) -
     return Lowering(task.original, target, steps, tuple(sizes), tuple(notes), walk.bytes_read, walk.bytes_written)
 
 
-_SMALL_INTEGERS: Final = "; small integers and bools are denormals as floats, and would arrive as 0"
+_BFLOATS: Final = ("bfloat16", "bf16")
 
 
 def _notes(task: _Task, chain: Chain, steps: Sequence[LoweringStep]) -> Iterator[str]:
     for carrier in dict.fromkeys(tile.carrier for tile in chain.tiles):
         if carrier != task.own and carrier in FLOATS:
-            integers = "" if task.own is None or task.own in FLOATS else _SMALL_INTEGERS
             yield (
                 f"{task.data_type} travels as {carrier.name}: its bits arrive only where nothing normalises NaNs or "
-                f"denormals{integers}"
+                f"denormals{_values_at_stake(task)}"
             )
     if chain.scratch_sizes and steps[0].is_a_copy:
         yield "step 1 repeats nothing: it packs the input"
@@ -266,6 +265,17 @@ def _notes(task: _Task, chain: Chain, steps: Sequence[LoweringStep]) -> Iterator
         yield f"the last {parts} steps each write a part of the output"
     elif chain.scratch_sizes and steps[-1].is_a_copy:
         yield f"step {len(steps)} repeats nothing: it spreads the output"
+
+
+def _values_at_stake(task: _Task) -> str:
+    """Return the values whose bits are no ordinary float's; empty where there is no simple rule."""
+    if task.data_type in _BFLOATS:
+        return "; values below 2^-119 are denormals as FLOAT16, and those above 2^121 NaNs"
+    if task.own is None or task.own in FLOATS:
+        return ""
+    if ELEMENT_SIZES[task.own] == 1:  # several make a float, which is no denormal where the last of four is above 0
+        return "; bools and small integers may be denormals as floats, and would arrive as 0"
+    return "; small integers are denormals as floats, and would arrive as 0"
 
 
 def run_lowering(lowering: Lowering, input: BufferLike, output: BufferLike) -> None:  # noqa: A002

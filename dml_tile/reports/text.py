@@ -14,6 +14,7 @@ from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.file_check import SourceSummary, Statistics
 from dml_tile.checks.files import listed
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of
+from dml_tile.dialects.directml import SPECIFICATION_RULES
 from dml_tile.directml.targets import Target, oldest_windows
 from dml_tile.errors import Position, place_of
 from dml_tile.findings import Finding, Rule, Severity
@@ -174,6 +175,9 @@ _AS_HANDED_ON: Final = (
     "tiles of models were checked as handed to DirectML unchanged, in the model's dimensions, merged only above 8; "
     "--via ort checks what ONNX Runtime makes of them, and --via chromium what WebNN does"
 )
+_RULED_OUT: Final = frozenset(rule.id for rule in SPECIFICATION_RULES.values())
+"""The rules of tiles that no back end is handed."""
+
 _BELOW_ORT: Final = (
     "; ONNX Runtime makes no device below 5_0: check it at the target onnxruntime-directml-VERSION, whose wheel brings "
     "its own"
@@ -204,7 +208,8 @@ class TextReport(Report):
             self._targets[result.target.name] = result.target
             self._lacks_sizes |= any(field.startswith(_FIXABLE) for field in result.unknown)
             is_open = result.verdict in (Verdict.REFUSED, *_SO_FAR) and not result.via
-            self._is_unchanged |= is_open and is_model_file(result.source)
+            is_ruled_out = any(finding.rule in _RULED_OUT for finding in result.findings)
+            self._is_unchanged |= is_open and not is_ruled_out and is_model_file(result.source)
             if self.options.is_quiet and result.passes(self.options.fail_on):
                 continue
             with_level = self.options.with_lowest_level
