@@ -16,15 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any
 
 from dml_tile.findings import Finding, Severity, finding_lines
 
 
 def require_instance(value: object, *kinds: type) -> None:
-    """Raise TypeError for a value of none of these types."""
+    """Raise TypeError, which leaves NoneType unsaid, for a value of none of these types."""
     if not isinstance(value, kinds):
-        expected = " or ".join(f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}" for kind in kinds)
+        names = [kind.__name__ for kind in kinds if kind is not NoneType]
+        expected = " or ".join(f"{'an' if name[0] in 'AEIOU' else 'a'} {name}" for name in names)
         raise TypeError(f"{expected} was expected, not a {type(value).__name__}")
 
 

@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, Ty
 
 from pydantic import Field, model_validator
 
-from dml_tile.descriptors.structs import Enumerator, Ordered, Struct
+from dml_tile.descriptors.structs import Enumerator, Ordered, Struct, left_out
 from dml_tile.descriptors.tile import UINT, OperatorDesc, TileOperatorDesc
 from dml_tile.directml.enums import GraphEdgeType, GraphNodeType, OperatorType
 
 NODE_TYPE: Final = Enumerator(GraphNodeType, "DML_GRAPH_NODE_TYPE_")
 EDGE_TYPE: Final = Enumerator(GraphEdgeType, "DML_GRAPH_EDGE_TYPE_")
-
-_LEFT_OUT: Final = -1
-
-
-def _drop_default(schema: dict[str, Any]) -> None:
-    schema.pop("default")
 
 
 class _GraphPart(Struct):
@@ -112,10 +106,6 @@ ARRAYS: Final = {
 """The arrays of a graph, and the counts of their entries."""
 
 
-def _count(array: str) -> Any:
-    return Field(default=_LEFT_OUT, json_schema_extra=_drop_default, description=f"The number of {array}.")
-
-
 class GraphDesc(Struct):
     """DML_GRAPH_DESC: operators, and what is connected to what. An edge leads from one output to one input.
 
@@ -124,13 +114,13 @@ class GraphDesc(Struct):
 
     input_count: UINT = Field(description="The number of inputs of the graph.")
     output_count: UINT = Field(description="The number of outputs of the graph.")
-    node_count: UINT = _count("Nodes")
+    node_count: UINT = left_out("The number of Nodes.")
     nodes: Annotated[tuple[OperatorGraphNodeDesc | None, ...], Field(fail_fast=True), Ordered()] | None
-    input_edge_count: UINT = _count("InputEdges")
+    input_edge_count: UINT = left_out("The number of InputEdges.")
     input_edges: Annotated[tuple[InputGraphEdge | None, ...], Field(fail_fast=True), Ordered()] | None = ()
-    output_edge_count: UINT = _count("OutputEdges")
+    output_edge_count: UINT = left_out("The number of OutputEdges.")
     output_edges: Annotated[tuple[OutputGraphEdge | None, ...], Field(fail_fast=True), Ordered()] | None = ()
-    intermediate_edge_count: UINT = _count("IntermediateEdges")
+    intermediate_edge_count: UINT = left_out("The number of IntermediateEdges.")
     intermediate_edges: (
         Annotated[tuple[IntermediateGraphEdge | None, ...], Field(fail_fast=True), Ordered()] | None
     ) = ()

@@ -16,13 +16,22 @@ from functools import reduce
 from operator import index, or_
 from typing import Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.alias_generators import to_pascal
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from dml_tile.directml.enums import UINT_MAX
 from dml_tile.errors import require_instance
 from dml_tile.text import did_you_mean
+
+
+def left_out(description: str) -> Any:
+    """Return the field of a count or a total: -1 stands for one that the input leaves out, until it is worked out."""
+    return Field(default=-1, json_schema_extra=_drop_default, description=description)
+
+
+def _drop_default(schema: dict[str, Any]) -> None:
+    schema.pop("default")
 
 
 class Struct(BaseModel):

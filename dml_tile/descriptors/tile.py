@@ -19,6 +19,7 @@ from dml_tile.descriptors.structs import (
     Struct,
     Unsigned,
     is_sequence,
+    left_out,
 )
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import (
@@ -87,14 +88,6 @@ _ORDINARY_SEQUENCES: Final = (list, tuple)
 _TYPE_KEYS: Final = ("Type", "type")
 
 
-_LEFT_OUT: Final = -1
-"""Stands for a count or a total that the input leaves out, until the model's validator has worked it out."""
-
-
-def _drop_default(schema: dict[str, Any]) -> None:
-    schema.pop("default")
-
-
 class BufferTensorDesc(Struct):
     """DML_BUFFER_TENSOR_DESC: a tensor in a buffer.
 
@@ -105,20 +98,14 @@ class BufferTensorDesc(Struct):
 
     data_type: Annotated[TensorDataType | int, DATA_TYPE] = Field(description="The type of the tensor's values.")
     flags: Annotated[TensorFlags | int, TENSOR_FLAGS] = Field(default=TensorFlags.NONE, description="DML_TENSOR_FLAGS.")
-    dimension_count: UINT = Field(
-        default=_LEFT_OUT,
-        json_schema_extra=_drop_default,
-        description="The number of dimensions; it is the length of Sizes, and of Strides where given.",
-    )
+    dimension_count: UINT = left_out("The number of dimensions; it is the length of Sizes, and of Strides where given.")
     sizes: UINTS | None = Field(description="The size of each dimension, in elements; none may be 0.")
     strides: UINTS | None = Field(
         default=None,
         description="How far apart neighbours along each dimension lie, in elements, not bytes; null means packed.",
     )
-    total_tensor_size_in_bytes: UINT64 = Field(
-        default=_LEFT_OUT,
-        json_schema_extra=_drop_default,
-        description="At least the size that Sizes, Strides and DataType imply, rounded up to a multiple of 4 bytes.",
+    total_tensor_size_in_bytes: UINT64 = left_out(
+        "At least the size that Sizes, Strides and DataType imply, rounded up to a multiple of 4 bytes."
     )
     guaranteed_base_offset_alignment: UINT = Field(
         default=0,
@@ -219,11 +206,7 @@ class TileOperatorDesc(Struct):
     output_tensor: Annotated[TensorDesc | None, TENSOR] = Field(
         description="The tensor to write to: OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]."
     )
-    repeats_count: UINT = Field(
-        default=_LEFT_OUT,
-        json_schema_extra=_drop_default,
-        description="The length of Repeats; it is the same as InputTensor.DimensionCount.",
-    )
+    repeats_count: UINT = left_out("The length of Repeats; it is the same as InputTensor.DimensionCount.")
     repeats: UINTS | None = Field(description="The number of tiled copies of each dimension; all are larger than 0.")
 
     @model_validator(mode="after")

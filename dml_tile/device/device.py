@@ -172,8 +172,7 @@ class Device:
         """
         call = "CompileOperator"
         self._lifetime.require_present(call)
-        if op is not None and not isinstance(op, Operator):
-            raise TypeError(f"an Operator was expected, not a {type(op).__name__}")
+        require_instance(op, Operator, NoneType)
         own = op is not None and op.lifetime is self._lifetime
         compilation = Compilation(op is not None, own, uint("flags", flags))
         self._lifetime.refuse(call, self._lifetime.findings(COMPILATION_RULES, compilation), op.desc if op else None)

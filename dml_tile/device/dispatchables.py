@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from dml_tile.bindings.memory import Bytes
@@ -72,16 +72,6 @@ class Layout:
     persistent_offsets: tuple[int, ...] = (0,)
     """Where in the persistent resource the inputs that are OWNED_BY_DML lie."""
 
-    @cached_property
-    def input_groups(self) -> tuple[tuple[Slot], ...]:
-        """The inputs, of which each takes a binding of its own."""
-        return tuple((slot,) for slot in self.input_slots)
-
-    @cached_property
-    def output_groups(self) -> tuple[tuple[Slot], ...]:
-        """The outputs, likewise."""
-        return tuple((slot,) for slot in self.output_slots)
-
 
 @lru_cache(maxsize=256)
 def layout_of(desc: TileOperatorDesc, target: Target) -> Layout:
@@ -127,7 +117,8 @@ class CompiledOperator:
         self.persistent_address = 0
         """The address at which its initialisation wrote the persistent resource; 0 if it wrote none."""
         self.layout = layout
-        self.input_slots, self.output_slots = layout.input_groups, layout.output_groups
+        self.input_slots = tuple((slot,) for slot in layout.input_slots)  # each takes a binding of its own
+        self.output_slots = tuple((slot,) for slot in layout.output_slots)
         self.persistent_slot = layout.persistent_slot
         self.temporary_slot = layout.temporary_slot
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
+from types import NoneType
 from typing import Final, NamedTuple
 
 from dml_tile.bindings.memory import POISON, Bytes
@@ -18,6 +19,7 @@ from dml_tile.device.command_list import IMMEDIATE, CommandList, Lifetime
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.table import BindingTable
 from dml_tile.directml.enums import CommandListType, ExecutionFlags
+from dml_tile.errors import require_instance
 from dml_tile.findings import Finding
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_PAIR_RULES, RANGE_RULES
 from dml_tile.rules.dispatch import (
@@ -289,7 +291,5 @@ def _require_kinds(
         raise TypeError("a dispatchable was expected, not an Operator; compile it first")
     if dispatchable is not None and not isinstance(dispatchable, Dispatchable):
         raise TypeError(f"a dispatchable was expected, not a {type(dispatchable).__name__}")
-    if bindings is not None and not isinstance(bindings, BindingTable):
-        raise TypeError(f"a BindingTable was expected, not a {type(bindings).__name__}")
-    if command_list is not None and not isinstance(command_list, CommandList):
-        raise TypeError(f"a CommandList was expected, not a {type(command_list).__name__}")
+    require_instance(bindings, BindingTable, NoneType)
+    require_instance(command_list, CommandList, NoneType)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Final, TypeAlias
 
 from dml_tile.bindings.resources import (
@@ -25,6 +26,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import Lifetime
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.directml.enums import BindingType
+from dml_tile.errors import require_instance
 from dml_tile.findings import Finding
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_COUNT_RULES, RANGE_RULES, SLOT_RULES, is_ordinary_binding
 from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, EmptyTableUse, TableRequest, is_ordinary_table
@@ -107,9 +109,8 @@ class BindingTable:
         """
         given = None if binding is None else binding_desc(binding)
         if dispatchable := self._usable_dispatchable("BindTemporaryResource", [given]):
-            self.temporary = self._bind_one(
-                "BindTemporaryResource", given, dispatchable, dispatchable.temporary_slot, self.temporary
-            )
+            slots = [[dispatchable.temporary_slot]]
+            (self.temporary,) = self._bind("BindTemporaryResource", [given], dispatchable, slots, [self.temporary])
 
     def bind_persistent_resource(self, binding: BindingLike | None) -> None:
         """Bind the buffer that was an output of the operator's initialisation, if its input is OWNED_BY_DML.
@@ -118,14 +119,12 @@ class BindingTable:
         """
         given = None if binding is None else binding_desc(binding)
         if dispatchable := self._usable_dispatchable("BindPersistentResource", [given]):
-            self.persistent = self._bind_one(
-                "BindPersistentResource", given, dispatchable, dispatchable.persistent_slot, self.persistent
-            )
+            slots = [[dispatchable.persistent_slot]]
+            (self.persistent,) = self._bind("BindPersistentResource", [given], dispatchable, slots, [self.persistent])
 
     def _set_desc(self, desc: BindingTableDesc | None, call: str) -> None:
+        require_instance(desc, BindingTableDesc, NoneType)
         dispatchable = None
-        if desc is not None and not isinstance(desc, BindingTableDesc):
-            raise TypeError(f"a BindingTableDesc was expected, not a {type(desc).__name__}")
         if desc is not None:
             dispatchable = desc.dispatchable if isinstance(desc.dispatchable, Dispatchable) else None
             required = dispatchable.get_binding_properties().required_descriptor_count if dispatchable else None
@@ -158,7 +157,7 @@ class BindingTable:
     def _bind(
         self,
         call: str,
-        given: Sequence[BindingDesc] | None,
+        given: Sequence[BindingDesc | None] | None,
         dispatchable: Dispatchable,
         slots: Sequence[Sequence[Slot]],
         before: Bindings,
@@ -181,16 +180,6 @@ class BindingTable:
             return before
         self.lifetime.record(call, self._desc)
         return [(range_ := one.range) and range_[0] for one in bound]
-
-    def _bind_one(
-        self, call: str, given: BindingDesc | None, dispatchable: Dispatchable, slot: Slot, before: BufferBinding | None
-    ) -> BufferBinding | None:
-        bound = SlotBinding(slot, given, dispatchable.lifetime.direct3d_device)
-        if findings := self._findings(bound):
-            self.lifetime.remove(call, findings, self._desc)
-            return before
-        self.lifetime.record(call, self._desc)
-        return bound.range and bound.range[0]
 
     @property
     def _desc(self) -> TileOperatorDesc | GraphDesc | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import groupby
 from operator import mul
 from typing import Final
 
@@ -24,7 +25,7 @@ from dml_tile.directml.enums import (
     TensorFlags,
     TensorType,
 )
-from dml_tile.directml.targets import Target, TargetLike
+from dml_tile.directml.targets import Target, TargetLike, tile_support
 from dml_tile.errors import DmlError, require_instance
 from dml_tile.findings import BASES, Against, Basis, Finding, Severity, Violation, bases_of, found_by
 from dml_tile.geometry.layout import round_up_4
@@ -108,18 +109,8 @@ def not_a_tile(operator: str) -> Finding:
     return operator_is_a_tile.finding(Violation("Type", f"{operator} is not a tile; only tiles are checked"))
 
 
-def _distinct_levels() -> Iterator[FeatureLevel]:
-    """Yield the lowest level of each run of levels that are checked alike."""
-    previous = None
-    for level in FeatureLevel:
-        target = Target(level)
-        checked_by = (target.tile_support, target.runtime_wraps_extents)
-        if checked_by != previous:
-            yield level
-        previous = checked_by
-
-
-DISTINCT_LEVELS: Final = tuple(_distinct_levels())
+_LEVELS_CHECKED_ALIKE: Final = groupby(FeatureLevel, lambda at: (tile_support(at), Target(at).runtime_wraps_extents))
+DISTINCT_LEVELS: Final = tuple(next(levels) for _, levels in _LEVELS_CHECKED_ALIKE)
 """The levels at which the answer to a descriptor can change."""
 
 _BUFFER: Final = int(TensorType.BUFFER)  # looking up an enumerator costs more than comparing with it

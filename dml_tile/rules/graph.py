@@ -55,15 +55,12 @@ class GraphView(NamedTuple):
     outputs: tuple[tuple[str, OutputGraphEdge], ...] = ()
     intermediates: tuple[tuple[str, IntermediateGraphEdge], ...] = ()
 
-    def source(self, node: int) -> BufferTensorDesc | None:
-        """Return the input tensor of a node, if it is a tile."""
+    def tensors(self, node: int) -> tuple[BufferTensorDesc | None, BufferTensorDesc | None]:
+        """Return the input and the output tensor of a node, if it is a tile."""
         tile = self.tiles[node]
-        return tile.input_tensor.desc if tile is not None and tile.input_tensor is not None else None
-
-    def result(self, node: int) -> BufferTensorDesc | None:
-        """Return the output tensor of a node, if it is a tile."""
-        tile = self.tiles[node]
-        return tile.output_tensor.desc if tile is not None and tile.output_tensor is not None else None
+        tensors = (tile.input_tensor, tile.output_tensor) if tile is not None else (None, None)
+        source, result = (None if tensor is None else tensor.desc for tensor in tensors)
+        return source, result
 
     def live_nodes(self) -> frozenset[int]:
         """Return the nodes that lead to an output of the graph: of two edges to one, the last counts."""
@@ -276,7 +273,7 @@ def _ends(view: GraphView) -> Iterator[_Ends]:
     """Yield the ends of each intermediate edge between tiles."""
     outputs = {edge.from_node_index for _, edge in view.outputs}
     for path, edge in view.intermediates:
-        produced, consumed = view.result(edge.from_node_index), view.source(edge.to_node_index)
+        (_, produced), (consumed, _) = view.tensors(edge.from_node_index), view.tensors(edge.to_node_index)
         if produced is not None and consumed is not None:
             yield _Ends(path, produced, consumed, edge.from_node_index in outputs)
 
@@ -331,7 +328,7 @@ def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
 def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
     first, live = dict[int, BufferTensorDesc](), view.live_nodes()
     for path, edge in view.inputs:
-        tensor = view.source(edge.to_node_index)
+        tensor, _ = view.tensors(edge.to_node_index)
         if tensor is None:
             continue
         before = first.setdefault(edge.graph_input_index, tensor)

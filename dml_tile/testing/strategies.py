@@ -26,8 +26,7 @@ from dml_tile.directml.enums import UINT64_MAX, UINT_MAX
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.rules.check import findings_of
 from dml_tile.simulation.target import resolve
-from dml_tile.testing.drafts import Draft, Limits, drafts
-from dml_tile.testing.faults import faulty_drafts
+from dml_tile.testing.drafts import Draft, Limits, drafts, faulty_drafts
 
 MAX_ELEMENTS: Final = 1024
 _MAX_BYTES: Final = 2**26
