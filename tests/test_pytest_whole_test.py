@@ -190,35 +190,19 @@ def teardown_module():
     loop.close()
     for opened in (pool, *old.values()): opened.shutdown()
 
-async def in_executor(): return await asyncio.get_running_loop().run_in_executor(None, level)
-
 async def in_task():
     async def task(): return level()
     return await asyncio.create_task(task())
-
-async def in_callback():
-    done = asyncio.get_running_loop().create_future()
-    asyncio.get_running_loop().call_soon(lambda: done.set_result(level()))
-    return await done
 
 def in_process(): return subprocess.check_output(
     [sys.executable, "-c", "import dml_tile; print(dml_tile.current_target().name)"], text=True).strip()
 
 def follow(workers): return workers.submit(current_target).result().name  # nothing of this module, with its pools
 
-def in_new_workers(method):
-    with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as workers: return follow(workers)
-
 WAYS = {
     "old_pool": lambda: pool.submit(level).result(),
-    "new_pool": in_a_thread,
-    "executor": lambda: asyncio.run(in_executor()),
-    "task": lambda: asyncio.run(in_task()),
     "old_runner": lambda: loop.run(in_task()),
-    "callback": lambda: loop.run(in_callback()),
     "process": in_process,
-    "spawned": lambda: in_new_workers("spawn"),
-    "of_an_old_server": lambda: in_new_workers("forkserver"),
     "old_fork": lambda: follow(old["fork"]),
     "old_spawn": lambda: follow(old["spawn"]),
     "old_forkserver": lambda: follow(old["forkserver"]),
@@ -249,7 +233,7 @@ def test_command(dml_target, tmp_path):
 @pytest.mark.posix
 def test_threads_tasks_and_processes_simulate_the_test_s_target(pytester: pytest.Pytester) -> None:
     result = run(pytester, THREADS, f"--dml-target={OLD},5_0", in_a_process=True)
-    assert len(passed(result)) == 4 * 12 + 2
+    assert len(passed(result)) == 4 * 6 + 2
 
 
 def test_every_test_can_run_at_each_target(pytester: pytest.Pytester) -> None:

@@ -40,9 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "fetch":
                 return fetch(releases)
             case "compare":
-                return compare(releases, options.count, options.seed, options.show, options.workers)
+                return compare(releases, options)
             case "lives" | "graphs":
-                return lives(options.command, releases, options.count, options.seed, options.show, options.workers)
+                return lives(releases, options)
             case "ask":
                 return ask(releases, options.file)
         return record(options.file)

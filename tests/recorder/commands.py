@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -41,19 +42,10 @@ def fetch(releases: Sequence[Release]) -> int:
     return 0
 
 
-def compare(releases: Sequence[Release], count: int, seed: int, show: int, workers: int) -> int:
+def compare(releases: Sequence[Release], options: Namespace) -> int:
     """Compare the answers to random descriptors, and show the first disagreements, shrunk."""
-    return _compare(
-        "descriptors",
-        partial(_compared, releases),
-        batches(count, seed),
-        lambda found: described(smallest(found)),
-        releases,
-        count,
-        seed,
-        show,
-        workers,
-    )
+    made, work = batches(options.count, options.seed), partial(_compared, releases)
+    return _compare("descriptors", work, made, lambda found: described(smallest(found)), releases, options)
 
 
 def _compared(releases: Sequence[Release], batch: Batch) -> list[Disagreement]:
@@ -63,11 +55,11 @@ def _compared(releases: Sequence[Release], batch: Batch) -> list[Disagreement]:
 DRAWN: Final = {"lives": draw_life, "graphs": draw_graph}
 
 
-def lives(noun: str, releases: Sequence[Release], count: int, seed: int, show: int, workers: int) -> int:
+def lives(releases: Sequence[Release], options: Namespace) -> int:
     """Compare random lives of devices, or graphs that one compiles, and show the first that differ, shortened."""
-    numbers = [range(first, min(first + LIVES, count)) for first in range(0, count, LIVES)]
-    work = partial(_compared_lives, noun, releases, seed)
-    return _compare(noun, work, numbers, lambda found: str(shortest(found)), releases, count, seed, show, workers)
+    numbers = [range(first, min(first + LIVES, options.count)) for first in range(0, options.count, LIVES)]
+    work = partial(_compared_lives, options.command, releases, options.seed)
+    return _compare(options.command, work, numbers, lambda found: str(shortest(found)), releases, options)
 
 
 def _compared_lives(noun: str, releases: Sequence[Release], seed: int, numbers: Sequence[int]) -> list[Difference]:
@@ -85,27 +77,24 @@ def _compare(
     made: Sequence[Questions],
     shown: Callable[[Found], str],
     releases: Sequence[Release],
-    count: int,
-    seed: int,
-    show: int,
-    workers: int,
+    options: Namespace,
 ) -> int:
     """Compare batches in processes, show the first disagreements, and count them; returns the exit code."""
     begun = printed = time.monotonic()
     found = list[Found]()
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
+    with ProcessPoolExecutor(options.workers, multiprocessing.get_context("fork")) as pool:
         for number, disagreed in enumerate(pool.map(work, made), 1):
             found += disagreed
             if time.monotonic() - printed >= SECONDS_BETWEEN_LINES:
                 printed = time.monotonic()
                 done = f"{number} of {len(made)} batches, {len(found)} disagreements, {printed - begun:.0f} s"
                 print(done, file=sys.stderr, flush=True)
-    for disagreement in found[:show]:
+    for disagreement in found[: options.show]:
         print(shown(disagreement), flush=True)
     for release in releases:
         total = sum(disagreement.release == release for disagreement in found)
-        print(f"{release.level}: {count} {noun}, {total} disagreements")
-    print(f"seed {seed}, {time.monotonic() - begun:.0f} s")
+        print(f"{release.level}: {options.count} {noun}, {total} disagreements")
+    print(f"seed {options.seed}, {time.monotonic() - begun:.0f} s")
     return 1 if found else 0
 
 
