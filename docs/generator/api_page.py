@@ -200,9 +200,9 @@ def _field(field: Constant) -> str:
         case ast.Call(func=ast.Name(id="Field"), keywords=keywords):
             told: dict[str, Any] = {keyword.arg: keyword.value for keyword in keywords if keyword.arg}
             value = written(told["default"]) if "default" in told else ""
-            if value.startswith("_"):  # it stands for what is worked out
-                value = "…"
             doc = told["description"].value if "description" in told else doc
+        case ast.Call(func=ast.Name(id="left_out"), args=[ast.Constant(value=str(description))]):
+            value, doc = "…", description  # it is worked out
     shown = f"`{field.name}: {annotation}{f' = {value}' if value else ''}`"
     return f"- {shown}: {_line(doc)}" if doc else f"- {shown}"
 
