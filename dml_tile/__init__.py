@@ -105,7 +105,6 @@ if TYPE_CHECKING:
     from dml_tile.findings import Violation as Violation
     from dml_tile.geometry.layout import calc_buffer_tensor_size as calc_buffer_tensor_size
     from dml_tile.lowering.lower import lower as lower
-    from dml_tile.lowering.lower import lower_request as lower_request
     from dml_tile.lowering.lower import run_lowering as run_lowering
     from dml_tile.lowering.steps import Lowering as Lowering
     from dml_tile.lowering.steps import LoweringStep as LoweringStep
@@ -164,7 +163,7 @@ _NAMES = {
     "execution.threads": "Progress",
     "findings": "Against Basis Finding Rule Severity Violation",
     "geometry.layout": "calc_buffer_tensor_size",
-    "lowering.lower": "lower lower_request run_lowering",
+    "lowering.lower": "lower run_lowering",
     "lowering.steps": "Lowering LoweringStep StepBuffer",
     "pictures.picture": "Picture show",
     "readers.c_structs": (

@@ -91,7 +91,6 @@ def test_errors_of_several_parts_have_the_findings_and_problems_of_all() -> None
     [
         (dml_tile.write_operator_desc, "an OperatorDesc or a TileOperatorDesc"),
         (dml_tile.write_tile_operator_desc, "a TileOperatorDesc"),
-        (dml_tile.lower_request, "a Request"),
         (lambda value: dml_tile.run_lowering(value, b"", bytearray()), "a Lowering"),
         (lambda value: dml_tile.check_via(value, "6_4", "chromium"), "a Request"),
         (lambda value: back_end_named([value]), "a str"),  # type: ignore[arg-type]

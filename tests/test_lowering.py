@@ -24,7 +24,7 @@ from dml_tile.errors import DmlError
 from dml_tile.execution.executor import execute
 from dml_tile.geometry.axes import Axis
 from dml_tile.lowering.choice import covering_tiles
-from dml_tile.lowering.lower import lower, lower_request, run_lowering
+from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.lowering.rules import LOWERING_RULES
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.lowering import cost_lines, lowering_table, print_lowered
@@ -249,11 +249,11 @@ def test_bfloat16_is_a_denormal_or_a_nan_as_float16_where_the_note_says() -> Non
 
 def test_a_request_has_as_many_steps_as_are_allowed_and_at_least_one() -> None:
     request = ONNX_TILE_13.request("float32", [2] * 5, [2] * 5)
-    assert len(lower_request(request, "1_0", max_steps=2).steps) == 2
+    assert len(lower(request, "1_0", max_steps=2).steps) == 2
     with pytest.raises(DmlError, match="DML-LOWER-steps"):
-        lower_request(request, "1_0", max_steps=1)
+        lower(request, "1_0", max_steps=1)
     with pytest.raises(ValueError, match="max_steps is -1; it must be at least 1"):
-        lower_request(request, "1_0", max_steps=-1)
+        lower(request, "1_0", max_steps=-1)
     with pytest.raises(ValueError, match="max_steps is 0; it must be at least 1"):
         lower(GOOD, "1_0", max_steps=0)
 
@@ -278,7 +278,7 @@ def test_the_stride_of_a_single_element_does_not_count() -> None:
 
 
 def test_two_scratch_buffers_are_enough() -> None:
-    lowering = lower_request(ONNX_TILE_13.request("bool", [2] * 12, [2] * 12), "1_0")
+    lowering = lower(ONNX_TILE_13.request("bool", [2] * 12, [2] * 12), "1_0")
     places = [(step.reads, step.writes) for step in lowering.steps]
     assert places == [("input", 0), (0, 1), (1, 0), (0, "output")]
     written = [described(step.desc)[1].total_tensor_size_in_bytes for step in lowering.steps]
@@ -363,7 +363,7 @@ REQUESTS: Final = {
 
 @pytest.mark.parametrize(("request_", "target", "steps"), REQUESTS.values(), ids=REQUESTS)
 def test_a_request_is_lowered(request_: Any, target: str, steps: list[str]) -> None:
-    lowering = lower_request(request_, target)
+    lowering = lower(request_, target)
     assert [str(step.desc) for step in lowering.steps] == steps
     size = lowering.original_bytes_read
     values = np.random.default_rng(5).integers(0, 256, size, np.uint8)
@@ -387,7 +387,7 @@ def test_a_request_is_lowered(request_: Any, target: str, steps: list[str]) -> N
 )
 def test_a_request_that_cannot_be_lowered_is_reported(request_: Any, rule: str) -> None:
     with pytest.raises(DmlError) as error:
-        lower_request(request_, "1_0")
+        lower(request_, "1_0")
     assert {finding.rule for finding in error.value.findings} == {rule}
 
 
@@ -395,7 +395,7 @@ def test_a_request_that_a_descriptor_can_hold_is_lowered_as_that() -> None:
     request = ONNX_TILE_13.request("int64", [2, 1, 3], [1, 2, 2])
     for target in ("1_0", "3_1", "4_1"):
         desc = row("INT64", [2, 1, 3], [1, 2, 2])
-        assert lower_request(request, target).steps == lower(desc, target).steps
+        assert lower(request, target).steps == lower(desc, target).steps
 
 
 def test_one_tile_covers_the_axes_that_it_can_walk() -> None:
@@ -448,7 +448,7 @@ def test_each_step_has_its_column_and_a_request_stands_before_them() -> None:
     rows = shown(lowering_table(lower(LONGEST, "2_1")))
     assert ["reads", "input", "input", "scratch1", "scratch2"] in rows
     assert ["writes", "output", "scratch1", "scratch2", "output"] in rows
-    table = lowering_table(lower_request(ONNX_TILE_13.request("complex64", [3], [2]), "4_1"))
+    table = lowering_table(lower(ONNX_TILE_13.request("complex64", [3], [2]), "4_1"))
     assert ["DataType", "complex64", "UINT64"] in shown(table)
     assert fields_of("InputTensor", table) == {"Sizes": ["{3}", "{3}"], "TotalTensorSizeInBytes": ["", "24"]}
 
@@ -466,7 +466,7 @@ def test_the_cost_names_scratch_memory_only_where_there_is_some() -> None:
 def test_the_model_prints_padding_and_the_steps_type(run: Callable[..., str]) -> None:
     desc = strided("INT16", [2, 1], [3, 1], [1, 2], [4, 1])
     assert run(lowering_model(lower(desc, "1_0")), target="1_0") == "Resource 'output': 0, 0, 0, 0, 3, 3\n"
-    model = lowering_model(lower_request(ONNX_TILE_13.request("complex64", [2], [2]), "4_1"))
+    model = lowering_model(lower(ONNX_TILE_13.request("complex64", [2], [2]), "4_1"))
     assert run(model, target="4_1") == "Resource 'output': 0, 1, 0, 1\n"
 
 
@@ -496,7 +496,7 @@ def test_cpp_builds_each_step_and_says_which_buffers_it_reads_and_writes() -> No
 
 
 def test_a_scratch_buffer_has_room_for_each_step_that_writes_it() -> None:
-    lowering = lower_request(ONNX_TILE_13.request("float32", [2] * 12, [2] * 12), "2_1")
+    lowering = lower(ONNX_TILE_13.request("float32", [2] * 12, [2] * 12), "2_1")
     text = "".join(lowering_source("cpp", [LoweringResult("a.onnx", "t", Target.parse("2_1"), lowering)]))
     assert "// scratch1 has 4194304 bytes:\n" in text
     written = re.findall(r"writes (\d+) bytes at offset 0 of (\w+)", text)

@@ -12,7 +12,7 @@ from tests.helpers.plugin_runs import module_of, passed, run, says
 
 LIBRARY = """
 import numpy as np
-from dml_tile import Buffer, BufferBinding, BindingTableDesc, Feature, execute, lower, lower_request, tile
+from dml_tile import Buffer, BufferBinding, BindingTableDesc, Feature, execute, lower, tile
 from dml_tile.dialects.tiles import ONNX_TILE_13
 
 TILE = TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
@@ -250,8 +250,8 @@ def test_accepted(dml_calls):
     device = Device("4_0")
     assert device.check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, 1)
     lower(LONGS, device.target)
-    lower_request(ONNX_TILE_13.request("float32", [2], [3]), device.target)
-    names = ["DMLCreateDevice1", "CheckFeatureSupport", "lower", "lower_request"]
+    lower(ONNX_TILE_13.request("float32", [2], [3]), device.target)
+    names = ["DMLCreateDevice1", "CheckFeatureSupport", "lower", "lower"]
     assert [call.name for call in dml_calls] == names
     assert dml_calls[2].desc is LONGS and not any(call.findings for call in dml_calls)
     assert {call.target for call in dml_calls} == {device.target}

@@ -19,7 +19,7 @@ from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
-from dml_tile.lowering.lower import DEFAULT_OPTIONS, MENDED_RULES, LoweringOptions, lower, lower_request
+from dml_tile.lowering.lower import DEFAULT_OPTIONS, MENDED_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
@@ -79,7 +79,7 @@ def lowering_of(
         return lower(part.desc, target, **asdict(options))
     if findings := ruled_out(part):
         raise DmlError(findings)
-    return lower_request(part.request, target, **asdict(options))
+    return lower(part.request, target, **asdict(options))
 
 
 def with_lower_command(

@@ -1,7 +1,6 @@
 """Lowering a tile to tiles that a target accepts.
 
-lower()            lowers a DML_TILE_OPERATOR_DESC
-lower_request()    lowers a tile of another specification
+lower()            lowers a DML_TILE_OPERATOR_DESC, or a tile of another specification
 run_lowering()     runs a lowering with the executor
 """
 
@@ -9,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -83,36 +81,33 @@ class _Task:
 
 
 def lower(
-    desc: OperatorDesc | TileOperatorDesc | None,
+    tile: OperatorDesc | TileOperatorDesc | Request | None,
     target: TargetLike | None = None,
     *,
     allow_float_reinterpretation: bool = True,
     max_steps: int = MAX_STEPS,
 ) -> Lowering:
-    """Return few tiles that pass ``check`` at the target and, run in order, write the bytes that ``desc`` would.
+    """Return few tiles that pass ``check`` at the target and, run in order, write the bytes that ``tile`` would.
 
-    A tile that passes is its own lowering. Lowering repairs data types, dimension counts and alignments below 16, and
-    nothing else. Unless ``allow_float_reinterpretation``, elements of other types never travel as floats.
+    A tile that passes is its own lowering. Of a descriptor, lowering repairs data types, dimension counts and
+    alignments below 16, and nothing else. A request of another specification is of packed tensors of any rank, complex
+    numbers included. Unless ``allow_float_reinterpretation``, elements of other types never travel as floats.
 
-    Raises DmlError with the findings that cannot be repaired, or with those of ``DML-LOWER-…`` rules if there is no
-    such chain, or none of at most ``max_steps`` tiles; ValueError for an unknown target or for ``max_steps`` below 1;
-    TypeError if ``desc`` is not a descriptor.
+    Raises DmlError with the findings that cannot be repaired, which for a request are those on an empty tensor and on
+    elements that are not whole bytes, or with those of ``DML-LOWER-…`` rules if there is no such chain, or none of at
+    most ``max_steps`` tiles; ValueError for an unknown target or for ``max_steps`` below 1; TypeError if ``tile`` is
+    neither a descriptor nor a request.
     """
     options = LoweringOptions(allow_float_reinterpretation, max_steps)
     target = resolve(target)
-    with _recorded("lower", target, desc):
-        return _lower(desc, target, options)
-
-
-@contextmanager
-def _recorded(call: str, target: Target, desc: OperatorDesc | TileOperatorDesc | None = None) -> Iterator[None]:
-    """Record a call for tests that list them."""
+    desc = None if isinstance(tile, Request) else tile
     try:
-        yield
+        lowering = _lower_request(tile, target, options) if isinstance(tile, Request) else _lower(desc, target, options)
     except DmlError as error:
-        record(call, target, desc, error.findings)
+        record("lower", target, desc, error.findings)
         raise
-    record(call, target, desc)
+    record("lower", target, desc)
+    return lowering
 
 
 def _lower(desc: OperatorDesc | TileOperatorDesc | None, target: Target, options: LoweringOptions) -> Lowering:
@@ -136,24 +131,6 @@ def _lower(desc: OperatorDesc | TileOperatorDesc | None, target: Target, options
     ]
     task = _Task(tile, data_type.name, data_type, walk, _memory_of(source), _memory_of(destination))
     return _lowered(task, target, dropped, options)
-
-
-def lower_request(
-    request: Request,
-    target: TargetLike | None = None,
-    *,
-    allow_float_reinterpretation: bool = True,
-    max_steps: int = MAX_STEPS,
-) -> Lowering:
-    """Lower as ``lower`` does, for packed tensors of any rank, complex numbers included.
-
-    Raises DmlError also for an empty tensor, and for a data type whose elements are not whole bytes.
-    """
-    require_instance(request, Request)
-    options = LoweringOptions(allow_float_reinterpretation, max_steps)
-    target = resolve(target)
-    with _recorded("lower_request", target):
-        return _lower_request(request, target, options)
 
 
 def _lower_request(request: Request, target: Target, options: LoweringOptions) -> Lowering:
