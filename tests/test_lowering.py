@@ -234,7 +234,7 @@ def test_a_chain_has_as_many_steps_as_are_allowed(
     ],
 )
 def test_a_note_says_which_values_are_no_ordinary_floats(dialect: Dialect, data_type: str, stake: str) -> None:
-    (note,) = lower_request(dialect.request(data_type, [2, 4], np.array([2, 2])), "2_0").notes
+    (note,) = lower(dialect.request(data_type, [2, 4], np.array([2, 2])), "2_0").notes
     assert note.endswith(f"its bits arrive only where nothing normalises NaNs or denormals{stake}")
 
 
