@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from dml_tile.dxdispatch.fields import model_findings
 from dml_tile.dxdispatch.model import read_model
+from dml_tile.dxdispatch.rules import model_findings
 from dml_tile.errors import InputError, RefusedModelError
 from dml_tile.formats.json_text import Document
 from tests.helpers.command_line import Call

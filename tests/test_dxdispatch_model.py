@@ -12,10 +12,10 @@ from typing import Any, Final
 import pytest
 
 from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
-from dml_tile.dxdispatch.fields import MODEL_KEYS, is_dxdispatch_model, model_findings
 from dml_tile.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
 from dml_tile.dxdispatch.resources import Contents, allocate
-from dml_tile.dxdispatch.values import printed
+from dml_tile.dxdispatch.rules import MODEL_KEYS, is_dxdispatch_model, model_findings
+from dml_tile.dxdispatch.runner import printed
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.findings import Severity

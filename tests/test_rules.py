@@ -13,8 +13,7 @@ from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TileOperat
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel, OperatorType
 from dml_tile.directml.targets import Target
-from dml_tile.dxdispatch.fields import model_findings
-from dml_tile.dxdispatch.rules import DXDISPATCH_RULES
+from dml_tile.dxdispatch.rules import DXDISPATCH_RULES, model_findings
 from dml_tile.findings import Against, Finding, found_by
 from dml_tile.formats.json_text import parse_document
 from dml_tile.rules.check import DESCRIPTOR_RULES, check, lowest_level

@@ -47,8 +47,8 @@ def run(
     ] = 600,
 ) -> None:
     """Check the tiles of a DxDispatch model, then run its commands in order."""
-    from dml_tile.dxdispatch.fields import model_findings
     from dml_tile.dxdispatch.model import read_model
+    from dml_tile.dxdispatch.rules import model_findings
     from dml_tile.dxdispatch.runner import run_model
     from dml_tile.errors import InputError, Problem, RefusedModelError
     from dml_tile.files.paths import AllowedFolders

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
+from collections.abc import Iterable, Iterator, Sized
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
+    ConfigDict,
     Discriminator,
     Field,
     Tag,
     TypeAdapter,
     ValidationError,
+    WithJsonSchema,
     model_validator,
 )
+from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from dml_tile.descriptors.structs import JSON_DOCUMENT, Flags
-from dml_tile.descriptors.tile import DATA_TYPE, UINT, UINT64, OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import (
+    DATA_TYPE,
+    UINT,
+    UINT64,
+    BufferTensorDesc,
+    OperatorDesc,
+    TensorDesc,
+    TileOperatorDesc,
+)
 from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.enums import ExecutionFlags, OperatorType
-from dml_tile.dxdispatch.fields import DXGI_FORMATS, JsonObject, is_dxdispatch_model, known_fields_of_tile, pick
-from dml_tile.dxdispatch.rules import INITIALIZED, TENSORS, TILE_NAMES, operator_of
-from dml_tile.dxdispatch.values import InitialValues, PositiveUINT
+from dml_tile.directml.enums import DXGI_FORMATS, UINT_MAX, ExecutionFlags, OperatorType
+from dml_tile.dxdispatch.rules import INITIALIZED, TENSORS, TILE_NAMES, is_dxdispatch_model, operator_of
 from dml_tile.errors import InputError, Problem
+from dml_tile.geometry.layout import round_up_4
 from dml_tile.input_errors import ProblemList, unreadable
 from dml_tile.text import json_pointer, shown
 
@@ -34,6 +45,77 @@ MAX_BOUND: Final = 1000
 """The most tensors that one ``bindings`` may name, and resources of one; no operator has nearly as many."""
 
 # Tags of unions are in brackets, so that they are never taken for keys of the data.
+
+
+class JsonObject(BaseModel):
+    """An object of a model: its keys are in camelCase, and unknown ones are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel)
+
+
+PositiveUINT = Annotated[int, Field(strict=True, ge=1, le=UINT_MAX)]
+
+Number = Annotated[Any, WithJsonSchema({"type": ["number", "string"]})]
+"""A JSON number, or one of the strings "nan", "inf" and "-inf" where the type is a floating-point one.
+
+What it must be depends on the data type, so it is looked at where the values are made."""
+
+
+class TypedValue(JsonObject):
+    """One value of a resource that mixes types."""
+
+    name: Any = Field(default=None, description="A comment.")
+    type: Annotated[TensorDataType | int, DATA_TYPE] = Field(description="The value's type.")
+    value: Number
+
+
+class ConstantValues(JsonObject):
+    """One value, repeated."""
+
+    value_count: PositiveUINT
+    value: Number
+
+
+class SequenceValues(JsonObject):
+    """valueStart, valueStart + valueDelta, and so on."""
+
+    value_count: PositiveUINT
+    value_start: Number
+    value_delta: Number
+
+
+class FileValues(JsonObject):
+    """The contents of a file: an array (.npy), or raw bytes."""
+
+    source_path: str = Field(min_length=1, description="Relative to the model's folder, or to the current one.")
+
+
+def _values_tag(values: Any) -> str | None:
+    if isinstance(values, list | str):
+        return "(list)" if isinstance(values, list) else "(deferred)"
+    if isinstance(values, dict):
+        kinds = [kind for kind in ("value", "valueStart", "sourcePath") if kind in values]
+        return f"({kinds[0]})" if len(kinds) == 1 or kinds == ["valueStart", "sourcePath"] else None
+    return None
+
+
+ListedValues = Annotated[
+    list[Any], WithJsonSchema({"type": "array", "minItems": 1, "items": {"type": ["number", "string", "object"]}})
+]
+
+InitialValues = Annotated[
+    Annotated[ListedValues, Field(min_length=1), Tag("(list)")]
+    | Annotated[ConstantValues, Tag("(value)")]
+    | Annotated[SequenceValues, Tag("(valueStart)")]
+    | Annotated[FileValues, Tag("(sourcePath)")]
+    | Annotated[Literal["deferred"], Tag("(deferred)")],
+    Discriminator(
+        _values_tag,
+        custom_error_type="initial_values",
+        custom_error_message='Input should be an array, "deferred", or an object with exactly one of value, valueStart '
+        "and sourcePath",
+    ),
+]
 
 
 class Resource(JsonObject):
@@ -123,6 +205,57 @@ BoundSources = Annotated[
     ],
     BeforeValidator(_require_few_points),
 ]
+
+
+_TILE_FIELDS: Final = tuple(str(field.alias) for field in TileOperatorDesc.model_fields.values())
+_TENSOR_FIELDS: Final = tuple(str(field.alias) for field in TensorDesc.model_fields.values())
+_BUFFER_FIELDS: Final = tuple(str(field.alias) for field in BufferTensorDesc.model_fields.values())
+_TYPES_OF_4_BITS: Final = ("UINT4", "INT4", "DML_TENSOR_DATA_TYPE_UINT4", "DML_TENSOR_DATA_TYPE_INT4")
+
+
+def known_fields_of_tile(desc: Any) -> Any:
+    """Return a tile's fields as DxDispatch takes them, without unknown keys."""
+    if not isinstance(desc, dict):
+        return desc
+    tile = pick(desc, _TILE_FIELDS)
+    if "RepeatsCount" not in tile:
+        raise PydanticCustomError("required", "RepeatsCount is missing; DxDispatch requires it")
+    for tensor in ("InputTensor", "OutputTensor"):
+        if isinstance(tile.get(tensor), dict):
+            tile[tensor] = _known_fields_of_tensor(tile[tensor])
+    if tile.get("Repeats") == []:
+        tile["Repeats"] = None
+    return tile
+
+
+def _known_fields_of_tensor(tensor: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(tensor.get("Desc"), dict):
+        return {**pick(tensor, _TENSOR_FIELDS), "Desc": _known_fields_of_buffer(tensor["Desc"])}
+    return {**pick(tensor, _TENSOR_FIELDS), **_known_fields_of_buffer(tensor)}
+
+
+def _known_fields_of_buffer(buffer: dict[str, Any]) -> dict[str, Any]:
+    known = pick(buffer, _BUFFER_FIELDS)
+    if known.get("TotalTensorSizeInBytes") == 0:
+        del known["TotalTensorSizeInBytes"]  # worked out as if it were missing
+    if known.get("DataType") in _TYPES_OF_4_BITS and "TotalTensorSizeInBytes" not in known:
+        known["TotalTensorSizeInBytes"] = _size_of_4_bits(known)
+    return known
+
+
+def _size_of_4_bits(buffer: dict[str, Any]) -> int:
+    """Return the size of 4-bit integers as DxDispatch's helper does; that of the reference page does not know them."""
+    try:
+        tensor = BufferTensorDesc.model_validate(buffer | {"DataType": "UINT64"}, context=JSON_DOCUMENT)
+    except ValidationError:
+        return 0  # the tensor itself cannot be read
+    elements = tensor.total_tensor_size_in_bytes // 8
+    return round_up_4((elements + 1) // 2)
+
+
+def pick(data: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """Return the items with these keys."""
+    return {key: data[key] for key in keys if key in data}
 
 
 class TileDispatchable(JsonObject):

@@ -1,4 +1,7 @@
-"""Allocates a model's resources and fills them with their initial values."""
+"""Allocates a model's resources and fills them with their initial values.
+
+As DxDispatch does, it rounds FLOAT16 numbers toward zero from a FLOAT32, at each step of a sequence too.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,16 @@ from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.descriptors.tile import DATA_TYPE
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.dtypes import DATA_TYPES, DTYPES
-from dml_tile.dxdispatch.model import IMAGE_SUFFIXES, Model, Resource
-from dml_tile.dxdispatch.values import (
+from dml_tile.dxdispatch.model import (
+    IMAGE_SUFFIXES,
     ConstantValues,
     FileValues,
+    Model,
+    Resource,
     SequenceValues,
     TypedValue,
-    fill_halves,
-    round_to_halves,
 )
+from dml_tile.dxdispatch.rules import as_float64
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import read_into
@@ -150,7 +154,7 @@ def _sequence(values: SequenceValues, dtype: np.dtype[Any], pointer: str) -> Cal
     def write(place: Bytes) -> None:
         steps = place.view(dtype)
         if dtype == np.float16:
-            fill_halves(steps, start, delta)
+            _fill_halves(steps, start, delta)
             return
         steps[:1], steps[1:] = start, delta
         with np.errstate(all="ignore"):
@@ -224,16 +228,13 @@ def _array(values: list[Any], dtype: np.dtype[Any], pointer: str) -> NDArray[Any
         numbers.append(number)
     with np.errstate(over="ignore"):  # what is too large for a float is infinite, as in C++
         if dtype == np.float16:
-            return round_to_halves(np.array(numbers, np.float32))
+            return _round_to_halves(np.array(numbers, np.float32))
         return np.array(numbers, np.float64 if floating else dtype).astype(dtype)
 
 
 def _float(value: Any) -> float | None:
     if type(value) in (int, float):
-        try:
-            return float(value)
-        except OverflowError:
-            return float("inf") if value > 0 else float("-inf")
+        return as_float64(value)
     spelled = value.lower() if isinstance(value, str) else None
     return float(spelled) if spelled in ("nan", "inf", "-inf") else None
 
@@ -247,3 +248,36 @@ def _dtype(data_type: int, pointer: str) -> np.dtype[Any]:
 
 def _type_name(data_type: int) -> str:
     return str(DATA_TYPE.write(data_type))
+
+
+def _round_to_halves(singles: NDArray[np.float32]) -> NDArray[np.float16]:
+    """Round FLOAT32 numbers to FLOAT16 toward zero; from 65536 on they are infinite, and a NaN keeps its upper bits."""
+    nearest = singles.astype(np.float16)
+    is_rounded_up = (np.abs(nearest) > np.abs(singles)) & (np.abs(singles) < 2**16)
+    return np.where(is_rounded_up, np.nextafter(nearest, np.float16(0)), nearest)
+
+
+def _fill_halves(steps: NDArray[Any], start: NDArray[Any], delta: NDArray[Any]) -> None:
+    """Fill an array of FLOAT16 with ``start``, ``start + delta`` and so on, each step rounded.
+
+    A step depends on the one before alone, of which there are 65536: after as many at most, the steps repeat.
+    """
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    with np.errstate(all="ignore"):
+        following = _round_to_halves(every + np.float32(delta[0]))
+    after = following.view(np.uint16).tolist()
+    places: dict[int, int] = {}
+    path: list[int] = []
+    step = int(start.view(np.uint16)[0])
+    while step not in places and len(path) < len(steps):
+        places[step] = len(path)
+        path.append(step)
+        step = after[step]
+    bits = steps.view(np.uint16)
+    bits[: len(path)] = path
+    if len(path) < len(steps):
+        cycle = np.array(path[places[step] :], np.uint16)
+        rest = bits[len(path) :]
+        whole = len(rest) // len(cycle) * len(cycle)
+        rest[:whole].reshape(-1, len(cycle))[:] = cycle
+        rest[whole:] = cycle[: len(rest) - whole]

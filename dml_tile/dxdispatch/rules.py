@@ -14,8 +14,11 @@ from dml_tile.directml.enums import is_operator
 from dml_tile.directml.pages import DXDISPATCH_PAGE, DXDISPATCH_PARSER
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.findings import Basis, Finding, Rule, Severity, Violation, rule
+from dml_tile.formats.json_text import Document
 from dml_tile.input_errors import MAX_PROBLEMS
-from dml_tile.text import shown
+from dml_tile.text import json_pointer, shown
+
+MODEL_KEYS: Final = ("resources", "dispatchables", "commands")
 
 TENSORS: Final = ("InputTensor", "OutputTensor")
 """The bind points of a tile."""
@@ -88,6 +91,11 @@ class ModelPart:
             yield name, tensor, _object(tensor.get("Desc", tensor))
 
 
+def is_dxdispatch_model(data: Any) -> bool:
+    """Return True if a JSON value has a key of a DxDispatch model."""
+    return isinstance(data, dict) and not data.keys().isdisjoint(MODEL_KEYS)
+
+
 def operator_of(dispatchable: Any) -> Any:
     """Return the operator of a dispatchable: that under Type, if any, unless type is one of NO_OPERATORS."""
     data = _object(dispatchable)
@@ -97,6 +105,26 @@ def operator_of(dispatchable: Any) -> Any:
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def model_parts(document: Document) -> Iterator[tuple[str, ModelPart]]:
+    """Yield the parts of a model with their JSON pointers; of its commands, those that dispatch a tile."""
+    yield "", ModelPart(PartKind.MODEL, document.value, document.rest, document.has_mark)
+    data: dict[str, Any] = document.value
+    resources, dispatchables, commands = map(data.get, MODEL_KEYS)
+    for name, value in resources.items() if isinstance(resources, dict) else ():
+        yield json_pointer(["resources", name]), ModelPart(PartKind.RESOURCE, value)
+    tiles = set()
+    for name, value in dispatchables.items() if isinstance(dispatchables, dict) else ():
+        part = ModelPart(PartKind.DISPATCHABLE, value)
+        yield json_pointer(["dispatchables", name]), part
+        if part.is_tile:
+            tiles.add(name)
+    for i, value in enumerate(commands if isinstance(commands, list) else ()):
+        part = ModelPart(PartKind.COMMAND, value)
+        dispatchable = part.fields.get("dispatchable")
+        if isinstance(dispatchable, str) and dispatchable in tiles:
+            yield json_pointer(["commands", i]), part
 
 
 _parser_rule = partial(rule, basis=Basis.INFERRED, url=DXDISPATCH_PARSER, hresult=None)
@@ -180,7 +208,7 @@ def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
     for path, number, of_type in numbers:
         if type(number) not in (int, float) or "FLOAT" not in of_type:
             continue
-        if not math.isfinite(_float64(number)):
+        if not math.isfinite(as_float64(number)):
             yield Violation(path, f"is {shown(number)}, which is beyond a FLOAT64", 'write "inf"')
         elif type(number) is int and -(2**63) <= number < 2**64 and not number == int(float(number)) < 2**64:
             yield Violation(
@@ -188,11 +216,12 @@ def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
             )
 
 
-def _float64(number: float) -> float:
+def as_float64(number: float) -> float:
+    """Return a number of JSON as a float; what is too large for one is infinite, as in C++."""
     try:
         return float(number)
     except OverflowError:
-        return math.inf
+        return math.inf if number > 0 else -math.inf
 
 
 @_parser_rule(
@@ -283,6 +312,11 @@ def part_findings(part: ModelPart) -> tuple[Finding, ...]:
     if part.kind is not PartKind.MODEL and not part.fields:
         return ()  # of many values that are no objects, none costs much
     return tuple(finding for each in DXDISPATCH_RULES for finding in _few_findings(each, part))
+
+
+def model_findings(document: Document) -> dict[str, tuple[Finding, ...]]:
+    """Return the findings on the parts of a model that have any, by their JSON pointers."""
+    return {pointer: found for pointer, part in model_parts(document) if (found := part_findings(part))}
 
 
 def _few_findings(each: Rule[ModelPart], part: ModelPart) -> Iterator[Finding]:

@@ -16,8 +16,7 @@ from dml_tile.descriptors.graph import Descriptor, GraphDesc
 from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.descriptors.tile import OPERATOR_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType, is_operator
-from dml_tile.dxdispatch.fields import is_dxdispatch_model
-from dml_tile.dxdispatch.rules import ModelPart, PartKind, part_findings
+from dml_tile.dxdispatch.rules import ModelPart, PartKind, is_dxdispatch_model, model_parts, part_findings
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.whole import open_without_waiting
 from dml_tile.formats.json_text import Document, SourceText, parse_document, parse_json, position_of_error
@@ -221,7 +220,6 @@ def _read_parts(document: Document) -> Iterator[DescriptorOrProblem]:
 
 def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
     # which only models need, and which takes longer to import than all else that reads descriptors
-    from dml_tile.dxdispatch.fields import model_parts
     from dml_tile.dxdispatch.model import TileDispatchable, read_parts
     from dml_tile.dxdispatch.resources import literal_problems
 
