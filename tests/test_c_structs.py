@@ -125,14 +125,6 @@ def test_the_layout_is_a_c_compiler_s(tmp_path: Path) -> None:
     assert subprocess.run([program], capture_output=True, check=True, text=True).stdout.splitlines() == expected
 
 
-@pytest.mark.skipif(ctypes.sizeof(c_void_p) != 8, reason="this Python's pointers have 32 bits")
-def test_the_layout_is_the_documented_64_bit_one() -> None:
-    assert [ctypes.sizeof(struct) for struct in STRUCTS] == [48, 16, 32, 16]
-    documented = {DML_BUFFER_TENSOR_DESC: (0, 4, 8, 16, 24, 32, 40), DML_TILE_OPERATOR_DESC: (0, 8, 16, 24)}
-    for struct, offsets in documented.items():
-        assert tuple(getattr(struct, field).offset for field, *_ in struct._fields_) == offsets
-
-
 SOURCES: dict[str, Callable[[Any], Any]] = {
     "structure": lambda struct: struct,
     "address": addressof,
@@ -154,15 +146,6 @@ def test_a_larger_union_and_an_entry_of_an_array_are_read() -> None:
     assert read_operator_desc(AnyOperator(Tile=their_operator())) == OPERATOR
     several = (Operator * 2)(Operator(), their_operator())
     assert read_operator_desc(byref(several, ctypes.sizeof(Operator))) == OPERATOR
-
-
-def test_what_was_read_does_not_change_with_the_memory() -> None:
-    theirs = their_operator().Desc.Tile.contents
-    read = read_tile_operator_desc(theirs)
-    theirs.Repeats[0] = 7
-    theirs.InputTensor.contents.Desc.contents.Sizes[0] = 7
-    theirs.RepeatsCount = 0
-    assert read == GOOD
 
 
 @pytest.mark.parametrize("null", [None, 0, c_void_p(), POINTER(Tile)()], ids=["None", "0", "void", "typed"])
@@ -330,20 +313,16 @@ def kept_tile(desc: TileOperatorDesc) -> TileOperatorDesc:
     )
 
 
-@given(TILES)
-def test_a_tile_written_for_c_reads_back_as_c_keeps_it(desc: TileOperatorDesc) -> None:
-    read = read_tile_operator_desc(write_tile_operator_desc(desc))
-    assert read == kept_tile(desc)
-    assert read_tile_operator_desc(write_tile_operator_desc(read)) == read
-    assert read_operator_desc(write_operator_desc(desc)) == OperatorDesc(type=OperatorType.TILE, desc=read)
-    check(read)
-
-
 @given(OPERATORS)
 def test_an_operator_written_for_c_reads_back_as_c_keeps_it(operator: OperatorDesc) -> None:
     tile = operator.desc if operator.type == OperatorType.TILE else None
     read = read_operator_desc(write_operator_desc(operator))
     assert read == OperatorDesc(type=operator.type, desc=tile and kept_tile(tile))
+    assert read_operator_desc(write_operator_desc(read)) == read
+    check(read)
+    if tile:
+        assert read_tile_operator_desc(write_tile_operator_desc(tile)) == read.desc
+        assert read_operator_desc(write_operator_desc(tile)) == read
 
 
 @given(TILES | OPERATORS)

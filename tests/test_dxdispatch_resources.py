@@ -109,10 +109,7 @@ def test_a_sequence_of_halves_that_repeats_itself_goes_on(count: int) -> None:
         (source("missing.npy"), "/sourcePath", "does not exist"),
         (source("../outside.bin", "UINT8"), "/sourcePath", "outside|does not exist"),
         (source("/etc/passwd", "UINT8"), "/sourcePath", "leads outside"),
-        (source("lying.npy"), "/sourcePath", "cannot be read as .npy"),
         (source("objects.npy"), "/sourcePath", "cannot be read as .npy"),
-        (source("short.npy"), "/sourcePath", "cannot be read as .npy"),
-        (source("complex.npy"), "/sourcePath", "complex64, which is no tensor data type"),
         (source("empty.npy"), "/sourcePath", "holds no values"),
         (source("empty.bin", "UINT8"), "/sourcePath", "holds no values"),
         (source("good.npy", "INT8"), "/sourcePath", "holds FLOAT32"),
@@ -121,13 +118,11 @@ def test_a_sequence_of_halves_that_repeats_itself_goes_on(count: int) -> None:
 def test_unusable_values_are_reported_with_their_place(
     run: Callable[..., str], tmp_path: Path, resource: Json, pointer: str, message: str
 ) -> None:
-    good = np.zeros(2, np.float32)
-    for name, array in {"good": good, "complex": good.astype(np.complex64), "empty": good[:0]}.items():
-        np.save(tmp_path / f"{name}.npy", array)
+    np.save(tmp_path / "good.npy", np.zeros(2, np.float32))
+    np.save(tmp_path / "empty.npy", np.zeros(0, np.float32))
     np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
-    lying = (tmp_path / "good.npy").read_bytes().replace(b"(2,)", b"(9999999999999,)")
-    for name, contents in {"lying.npy": lying, "short.npy": b"\x93NUMPY", "empty.bin": b"", "in.png": b"x"}.items():
-        (tmp_path / name).write_bytes(contents)
+    (tmp_path / "empty.bin").touch()
+    (tmp_path / "in.png").write_bytes(b"x")
     with pytest.raises(InputError, match=message) as caught:
         run(printing({"initialValuesDataType": "FLOAT32"} | resource))
     assert caught.value.problems[0].pointer == f"/resources/R/initialValues{pointer}"
@@ -229,10 +224,6 @@ def test_versions_2_and_3_and_what_python_2_wrote_are_read(tmp_path: Path, shape
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (header_of("(3,)"), "promises 12 bytes of values, but it has 8"),
-        (header_of("(1,)"), "promises 4 bytes of values, but it has 8"),
-        (header_of("(2,)", "'>f4'"), "holds >f4, in the other byte order; save array.astype"),
-        (header_of("(2,)").replace("False", "True"), "in Fortran order; save np.ascontiguousarray"),
         (header_of("(9999999999999,)"), "promises 39999999999996 bytes"),
         (header_of(f"({10**30},)"), "promises"),
         (header_of("(True, 2)"), "the shape in its header is none"),
@@ -255,10 +246,7 @@ def test_a_header_that_lies_or_is_none_is_refused(
         open_npy(with_header(tmp_path / "a.npy", header, version))
 
 
-ZIP = b"PK\x05\x06" + bytes(18)
-
-
-@pytest.mark.parametrize("contents", [b"", b"\x93NUMPY", b"\x93NUMPY\x09\x09", b"not an array at all", ZIP])
+@pytest.mark.parametrize("contents", [b"", b"\x93NUMPY", b"\x93NUMPY\x09\x09", b"PK\x05\x06" + bytes(18)])
 def test_what_is_no_npy_file_is_refused(tmp_path: Path, contents: bytes) -> None:
     (tmp_path / "a.npy").write_bytes(contents)
     with pytest.raises(ValueError, match="no header"):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -135,11 +133,6 @@ def test_a_json_line_has_the_number_that_it_has_in_its_file(
     assert line_begins(text, pointer, path, name) == place
 
 
-def test_a_json_line_s_own_pointer_is_the_line() -> None:
-    assert SourceText(b'{"Repeats": 1}', 7).position("/3", "") == Position(7, 1, 7, 15)
-    assert SourceText(b'{"Repeats": 1}', 7).position("", "") is None
-
-
 @pytest.mark.parametrize("beginning", ["[" * 10**5, '"' + '\\"' * 10**5, "/* " * 10**5])
 def test_a_hostile_line_costs_no_more_than_its_length(beginning: str) -> None:
     text = f"{LINE}\n{beginning}\n"
@@ -161,19 +154,6 @@ def test_an_unreadable_line_after_blank_ones_is_reported_by_the_number_that_its_
 )
 def test_a_pointer_that_leads_nowhere_has_no_position(text: str, pointer: str) -> None:
     assert position(text, pointer) is None
-
-
-def test_a_pipe_has_positions_too() -> None:
-    os.mkfifo("pipe.json")
-    writer = Thread(target=Path("pipe.json").write_text, args=(f"[1, {LINE}]",))
-    writer.start()
-    problem, part = read_source("pipe.json")
-    writer.join()
-    assert isinstance(problem, Problem)
-    assert problem.position == Position(1, 2, 1, 3)
-    assert not isinstance(part, Problem)
-    assert part.text is not None
-    assert part.text.position("/1", "Repeats") == Position(1, 60, 1, 63)
 
 
 VALUES = st.recursive(
@@ -265,11 +245,6 @@ def test_what_is_no_json_is_an_error_with_its_place(text: bytes, message: str) -
 def test_bombs_are_refused_quickly(bomb: bytes) -> None:
     with pytest.raises(ValueError, match=r"line 1|EOF"):
         parse_json(bomb)
-
-
-@given(VALUES, st.sampled_from([None, 1]))
-def test_plain_json_is_read_as_json_reads_it(value: object, indent: int | None) -> None:
-    assert parse_json(json.dumps(value, indent=indent).encode()) == value
 
 
 @given(st.lists(VALUES, min_size=1, max_size=3))

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from dml_tile.readers.model_tile import KnownShapes, TileNode
-from dml_tile.readers.sources import Sources, expanded, is_model_file
+from dml_tile.readers.sources import expanded, is_model_file
 from tests.helpers.descriptors import page_tile
-from tests.helpers.packages import needed
 
 DESCRIPTOR = page_tile().model_dump_json(by_alias=True)
 
@@ -151,18 +149,3 @@ def test_what_cannot_be_opened_is_left_to_its_reader(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(("name", "expected"), [("a.onnx", True), ("a.XML", True), ("a.json", False), ("-", False)])
 def test_the_name_tells_a_model(name: str, expected: bool) -> None:
     assert is_model_file(name) == expected
-
-
-def test_each_kind_is_read_by_its_reader(tmp_path: Path) -> None:
-    needed("openvino")
-    descriptor = tmp_path / "a.json"
-    descriptor.write_text(DESCRIPTOR)
-    models = Path(__file__).parent / "data" / "models"
-    with Sources(KnownShapes()) as sources:
-        (part,) = sources.parts(str(models / "burn_tile.onnx"))
-        (same,) = sources.parts(str(models / "burn_tile.ir.xml"))
-        (bare,) = sources.parts(str(descriptor))
-    assert isinstance(part, TileNode)
-    assert isinstance(same, TileNode)
-    assert (part.request.shape, part.repeats) == (same.request.shape, same.repeats)
-    assert not isinstance(bare, TileNode)
