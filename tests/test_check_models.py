@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 import sys
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import onnx
@@ -14,20 +16,35 @@ import pytest
 from typer.testing import Result
 
 import dml_tile
-from dml_tile import Severity, Verdict, check_model
+from dml_tile import Severity, Verdict, check_model, sweep
 from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
 from dml_tile.cli.jobs import counted_files
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.errors import InputError, Problem
 from dml_tile.readers.model_tile import MAX_DIMENSIONS, KnownShapes
+from dml_tile.readers.onnx.file import subgraphs
 from dml_tile.readers.onnx.inference import MAX_DIMENSION_NAMES
-from dml_tile.readers.onnx.tiles import read_nodes
+from dml_tile.readers.onnx.tiles import MAX_CONTRADICTIONS, read_nodes
 from tests.helpers.check_files import INT64 as LONG_TILE
 from tests.helpers.check_files import TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import page_tile
 from tests.helpers.ir_models import MODELS
-from tests.helpers.onnx_graphs import FLOAT, INT64, constant, model, tile_node, typed
+from tests.helpers.onnx_graphs import (
+    BOOL,
+    FLOAT,
+    INT64,
+    call,
+    computed,
+    constant,
+    function,
+    graph,
+    if_node,
+    model,
+    node,
+    tile_node,
+    typed,
+)
 from tests.helpers.packages import needed
 from tests.helpers.paths import EXAMPLES
 
@@ -375,8 +392,73 @@ def test_through_chromium_a_tile_that_is_accepted_so_far_names_the_option_that_f
     assert "try:" not in check("a.onnx", "--via", "chromium", "--input-shape", "x=2,3,4").stdout
 
 
+WRONG: Final = "the file declares (2, 7) for {!r}; {} {!r} makes (2, 6)"
+
+
+@pytest.mark.parametrize(
+    ("built", "text"),
+    [
+        # downstream of a Tile, inside a branch, and through a function
+        (model("r = [1, 2]; t = Tile(x, r); [f] y = Relu(t)"), WRONG.format("y", "Relu", "f")),
+        (
+            model("r = [1, 2]; [f] t = Tile(x, r); y = Relu(t)", value_info=[typed("t", [2, 7])]),
+            WRONG.format("t", "Tile", "f"),
+        ),
+        (
+            model(
+                if_node(node("Tile", ["x", "r"], ["t"], name="f"), constant("r", [1, 2])),
+                inputs=[typed("x", [2, 3]), typed("c", [], BOOL)],
+            ),
+            WRONG.format("t", "Tile", "f"),
+        ),
+        (
+            model(
+                call("F", ["x"], ["y"], "called"),
+                functions=[function("F", ["a"], ["b"], *computed("r = [1, 2]; [f] b = Tile(a, r)"))],
+                domains={"own": 1},
+            ),
+            WRONG.format("y", "Tile", "called/f"),
+        ),
+    ],
+)
+def test_any_declared_shape_that_contradicts_the_inferred_one_is_a_warning_in_each_way_to_check(
+    check: Call, built: onnx.ModelProto, text: str
+) -> None:
+    for value in (
+        *built.graph.output,
+        *(value for each in built.graph.node for _, inner in subgraphs(each) for value in inner.output),
+    ):
+        if repr(value.name) in text:
+            value.CopyFrom(typed(value.name, [2, 7]))
+    onnx.save(built, "a.onnx")
+    result = check("a.onnx", "--format", "json", "--format", "sarif:a.sarif")
+    assert (result.exit_code, result.stderr) == (0, f"dml-tile: a.onnx: {text}\n")
+    assert json.loads(result.stdout)["sources"] == [{"source": "a.onnx", "tiles": 1, "contradictions": [text]}]
+    (run,) = json.loads(Path("a.sarif").read_text())["runs"]
+    (told,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert (told["level"], told["message"]["text"]) == ("warning", text)
+    assert [file.contradictions for file in sweep(["a.onnx"])] == [(text,)]
+    with pytest.warns(UserWarning, match=f"a.onnx: {re.escape(text)}"):
+        check_model("a.onnx")
+
+
+def test_of_many_contradictions_some_are_reported_and_of_branches_those_whose_names_are_one_value_s(
+    check: Call,
+) -> None:
+    names = [f"v{i}" for i in range(MAX_CONTRADICTIONS + 1)]
+    text = "r = [1, 2]; v0 = Tile(x, r); " + "; ".join(f"{b} = Relu({a})" for a, b in pairwise(names))
+    onnx.save(model(f"{text}; y = Relu({names[-1]})", value_info=[typed(name, [7]) for name in names]), "a.onnx")
+    assert check("a.onnx").stderr.count("the file declares (7)") == MAX_CONTRADICTIONS
+    branches = {
+        f"{way}_branch": graph(computed(f"r = [1, {count}]; t = Tile(x, r)"), (), [typed("t", [2, 3 * count])])
+        for way, count in (("then", 2), ("else", 3))
+    }
+    onnx.save(model(node("If", ["c"], ["y"], **branches), inputs=[typed("x", [2, 3]), typed("c", [], BOOL)]), "b.onnx")
+    assert check("b.onnx").stderr == ""
+
+
 def test_a_declared_output_that_contradicts_the_inferred_one_is_a_warning_that_names_both(check: Call) -> None:
-    warning = "dml-tile: a.onnx#widen: the file declares (2, 7) for 'y'; the Tile makes (2, 6)\n"
+    warning = "dml-tile: a.onnx: the file declares (2, 7) for 'y'; Tile 'widen' makes (2, 6)\n"
     for declared, said in (([2, 7], warning), ([2, 6], ""), (["N", None], "")):
         built = model(constant("r", (1, 2)), tile_node(name="widen"))
         built.graph.output[0].CopyFrom(typed("y", declared))

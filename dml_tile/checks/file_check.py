@@ -99,7 +99,7 @@ class SourceSummary:
     is_whole: bool = True
     dimension_names: frozenset[str] = field(default=frozenset(), compare=False)
     silences: dict[Silence, bool] = field(default_factory=dict)
-    contradictions: list[Problem] = field(default_factory=list)
+    contradictions: tuple[str, ...] = ()
 
     def add(self, results: Sequence[Result], fail_on: Severity | None) -> None:
         """Count a tile by its results, one for each target."""
@@ -164,8 +164,8 @@ class FileCheck:
                 problems.setdefault(part.message, []).append(part)
                 continue
             of_part = [*results(file, part, self.targets, self.against, self.via)]
-            if isinstance(part, TileNode) and part.contradiction:
-                summary.contradictions.append(Problem(part.pointer, part.contradiction))
+            if isinstance(part, TileNode):
+                summary.contradictions += part.contradictions
             on = silences.on(part)
             if any(result.findings for result in of_part):
                 content = _content(part, equals)

@@ -9,9 +9,11 @@ lowest_level_through()  the lowest feature level at which a model's tile has no 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
@@ -122,6 +124,8 @@ def check_model(
     elements; a size of None stays as it is. ``infer="onnxruntime"`` has onnxruntime infer what its own operators give;
     it must be installed, and sympy.
 
+    Warns of declared shapes that contradict the inferred ones.
+
     Raises InputError, which names the file, if a part of the model cannot be read, ValueError for an unknown target,
     back end, inference or ``against``, and for a name in ``dims`` that the model does not have.
     """
@@ -138,7 +142,9 @@ def check_model(
     is_onnx = file.lower().endswith(".onnx")
     if is_model_file(file) and (problem := unknown_dimension(dims or (), names, is_onnx=is_onnx)):
         raise ValueError(f"{name}: {problem}")
-    tiles = (part for part in parts if not isinstance(part, Problem))
+    tiles = [part for part in parts if not isinstance(part, Problem)]
+    for text in chain.from_iterable(part.contradictions for part in tiles if isinstance(part, TileNode)):
+        warnings.warn(f"{name}: {text}", stacklevel=2)
     return tuple(result for part in tiles for result in results(name, part, check.targets, against, check.via))
 
 

@@ -49,11 +49,15 @@ _Sent: TypeAlias = tuple[list[str], Future[bytes] | None]
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """The results of a file, tile by tile, one for each target; its ``problems`` are the parts that cannot be read."""
+    """The results of a file, tile by tile, one for each target; its ``problems`` are the parts that cannot be read.
+
+    ``contradictions`` are about the shapes that an ONNX model declares and that its values do not have.
+    """
 
     source: str
     results: tuple[Result, ...] = ()
     problems: tuple[Problem, ...] = ()
+    contradictions: tuple[str, ...] = ()
 
 
 def sweep(
@@ -92,7 +96,8 @@ def _checked_files(paths: Sequence[str], check: FileCheck, workers: Workers | No
         of_file.append(event)
         if isinstance(event, SourceSummary):
             results = chain.from_iterable(each for each in of_file if isinstance(each, tuple))
-            yield CheckedFile(file, tuple(results), tuple(each for each in of_file if isinstance(each, Problem)))
+            problems = tuple(each for each in of_file if isinstance(each, Problem))
+            yield CheckedFile(file, tuple(results), problems, event.contradictions)
             of_file.clear()
 
 

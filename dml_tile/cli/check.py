@@ -287,7 +287,7 @@ def check(
                 replacing.write(baseline_text(known.entries.difference(missing) if known else entries))
     _report_missing(known_file, missing, "taken out" if prune else "no longer occurs")
     for source in sources:
-        complain(source.name, source.contradictions)
+        complain(source.name, [Problem("", text) for text in source.contradictions])
     _report_unmet(sources, config.file, file_check.file_ignores, is_whole=not files)
     is_unchecked = not status.problems and not any(source.tiles for source in sources)
     if unknown := _unknown_dimension(dims, sources):

@@ -71,8 +71,8 @@ class TileNode:
     ``folded`` says why onnxruntime never runs the Tile: it folds the Tile away, or takes another branch;
     empty if it runs, or if that is not known. ``input_origins`` and ``repeats_origins`` say which node, of which input,
     computes what is unknown of each size and of each repeat; one alone is of all. ``inferred_by`` names the inference
-    that was asked for beyond the reader's own, if the Tile's type, shape or repeats rest on it. ``contradiction`` names
-    the sizes that the file declares of the output and those that it has, if they differ.
+    that was asked for beyond the reader's own, if the Tile's type, shape or repeats rest on it. The ``contradictions``,
+    on a model's first Tile, are about sizes that the file declares of values and that they do not have.
     """
 
     pointer: str
@@ -85,7 +85,7 @@ class TileNode:
     input_origins: _Texts = ()
     repeats_origins: _Texts = ()
     inferred_by: str = ""
-    contradiction: str = ""
+    contradictions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise InputError for too many dimensions: each may be a finding, and their product a number of any length.

@@ -97,6 +97,9 @@ class SourceRecord(_Record):
 
     source: str = Field(description="The file; - is standard input.")
     tiles: Annotated[int, Field(ge=0)] = Field(description="How many tiles of it were read; other operators are none.")
+    contradictions: tuple[str, ...] = Field(
+        default=(), description="What is wrong with the shapes that an ONNX model declares; at most ten."
+    )
 
 
 class CheckOutput(_Record):
@@ -130,7 +133,10 @@ class JsonReport(Report):
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the sources, and what cannot be read."""
         self._write_text("\n]")
-        records = (SourceRecord(source=escaped_name(source.name), tiles=source.tiles) for source in sources)
+        records = (
+            SourceRecord(source=escaped_name(each.name), tiles=each.tiles, contradictions=each.contradictions)
+            for each in sources
+        )
         self._write_list("sources", records)
         if self.problems:
             self._write_list("errors", (error_record(source, problem) for source, problem in self.problems))

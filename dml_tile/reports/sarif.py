@@ -18,7 +18,7 @@ from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
 from dml_tile.directml.pages import TILE_PAGE
-from dml_tile.errors import Position
+from dml_tile.errors import Position, Problem
 from dml_tile.files.repository import path_within
 from dml_tile.files.urls import Url
 from dml_tile.findings import Basis, Rule, Severity
@@ -64,10 +64,12 @@ class SarifReport(Report):
             self._count += 1
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
-        """Write the rules, and what cannot be read."""
+        """Write the rules, what cannot be read, and what is wrong with declared shapes."""
+        contradictions = [(each.name, Problem("", text)) for each in sources for text in each.contradictions]
         notifications = [
-            {"level": "error", "message": {"text": problem.message}, "locations": self._locations(problem)}
-            for problem in starmap(annotation_of_problem, self.problems)
+            {"level": level, "message": {"text": problem.message}, "locations": self._locations(problem)}
+            for level, problems in (("error", self.problems), ("warning", contradictions))
+            for problem in starmap(annotation_of_problem, problems)
         ]
         if self._count > MAX_RESULTS:
             text = f"{self._count - MAX_RESULTS} results are left out: code scanning takes {MAX_RESULTS}"

@@ -23,8 +23,8 @@ from dml_tile.dialects.request import INT64_MAX
 from dml_tile.input_errors import unreadable
 from dml_tile.readers.model_tile import Dimension, KnownShapes
 from dml_tile.readers.onnx.file import subgraphs
-from dml_tile.readers.onnx.functions import Operator, default_opset, operator
-from dml_tile.readers.onnx.values import Value, common, dimensions
+from dml_tile.readers.onnx.functions import Operator, default_opset, operator, place
+from dml_tile.readers.onnx.values import Value, common, dimensions, is_made_up
 
 
 def with_types(model: ModelProto) -> ModelProto:
@@ -160,11 +160,38 @@ def shown(shape: Sequence[Dimension]) -> str:
     return f"({', '.join('?' if size is None else str(size) for size in shape)})"
 
 
+Stated: TypeAlias = Mapping[str, tuple[Dimension, ...] | None]
+"""The sizes that a file states of values, by their names; None for a shape of any rank."""
+
+
 def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
     yield from chain(graph.input, graph.output, graph.value_info)
     for node in graph.node:
         for _, inner in subgraphs(node):
             yield from _values(inner)
+
+
+def stated_sizes(graph: GraphProto) -> Stated:
+    """Return the sizes that the graph states of its values, at any depth; those of a name that has several are None."""
+    stated: dict[str, tuple[Dimension, ...] | None] = {}
+    for value in _values(graph):
+        sizes = dimensions(value.type)
+        if stated.setdefault(value.name, sizes) != sizes:
+            stated[value.name] = None
+    return stated
+
+
+def contradiction(node: NodeProto, name: str, made: TypeProto | None, stated: Stated) -> str:
+    """Return what is wrong with the sizes that the file states of a node's output; empty if they may be right."""
+    sizes, known = stated.get(name), made and dimensions(made)
+    if sizes is None or known is None:
+        return ""
+    pairs = zip(sizes, known, strict=False)
+    if len(sizes) == len(known) and all(a == b for a, b in pairs if isinstance(a, int) and isinstance(b, int)):
+        return ""
+    known = tuple(None if is_made_up(size) else size for size in known)
+    maker = f"{place(node.op_type)} {place(node.name)!r}"
+    return f"the file declares {place(shown(sizes))} for {place(name)!r}; {maker} makes {place(shown(known))}"
 
 
 FIRST_CARRIED: Final = 2

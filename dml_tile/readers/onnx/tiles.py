@@ -11,9 +11,11 @@ Pages: https://onnx.ai/onnx/operators/onnx__Tile.html and https://onnx.ai/onnx/r
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
 try:
     import onnx  # noqa: F401
@@ -24,13 +26,16 @@ from onnx import ModelProto
 
 from dml_tile.dialects.tiles import onnx_tile
 from dml_tile.errors import Problem
-from dml_tile.readers.model_tile import Dimension, KnownShapes, TileNode, tile_node
+from dml_tile.readers.model_tile import KnownShapes, TileNode, tile_node
 from dml_tile.readers.onnx.file import load
 from dml_tile.readers.onnx.functions import MICROSOFT, default_opset, inline, place
-from dml_tile.readers.onnx.inference import dimension_names, fix, nodes, shown, take_declared, with_types
+from dml_tile.readers.onnx.inference import dimension_names, fix, nodes, stated_sizes, take_declared, with_types
 from dml_tile.readers.onnx.onnxruntime import Inference, onnxruntime_inference
 from dml_tile.readers.onnx.values import Value, ValueOrigin, dimensions
 from dml_tile.readers.onnx.walk import Found, Walk
+
+MAX_CONTRADICTIONS: Final = 10
+"""The most contradictions of a model that are reported: a wrong size is often so of the values after it, too."""
 
 
 def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Problem, None, tuple[str, ...]]:
@@ -52,18 +57,16 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Pr
     fix(model.graph, known_shapes)
     inline(model)
     if any(node.op_type == "Tile" for node in nodes(model.graph)):
-        stated = {value.name: dimensions(value.type) for value in (*model.graph.value_info, *model.graph.output)}
         declared = take_declared(model.graph)
-        walk = Walk(
-            path.parent, default_opset(model.opset_import), declared, _inference_beyond_onnx(model, known_shapes)
-        )
-        for found in walk.tiles(with_types(model).graph):
+        inference = _inference_beyond_onnx(model, known_shapes)
+        walk = Walk(path.parent, default_opset(model.opset_import), declared, stated_sizes(model.graph), inference)
+        tiles = walk.tiles(with_types(model).graph)
+        contradictions = tuple(islice(walk.contradictions.values(), MAX_CONTRADICTIONS))
+        for found in tiles:
             for part in _tile(found, walk.origins_of_sizes):
                 if isinstance(part, TileNode):
-                    output = next(iter(found.node.output), "")
-                    yield replace(part, contradiction=_contradiction(part, output, stated))
-                else:
-                    yield part
+                    part, contradictions = replace(part, contradictions=contradictions), ()
+                yield part
     return names
 
 
@@ -99,21 +102,6 @@ def _origins_of_sizes(value: Value, known: Mapping[str, ValueOrigin]) -> Iterato
 def _origins_of_elements(value: Value) -> tuple[str, ...]:
     origins = tuple(map(str, value.origins or (value.elements_origin,)))
     return origins if any(origins) else ()
-
-
-def _contradiction(tile: TileNode, output: str, stated: Mapping[str, Sequence[Dimension] | None]) -> str:
-    """Return what is wrong with the sizes that the file states of a Tile's output; empty if they may be right."""
-    sizes = stated.get(output)
-    if sizes is None or tile.shape is None or tile.repeats is None:
-        return ""
-    known = [
-        size * repeat if isinstance(size, int) and repeat is not None else None
-        for size, repeat in zip(tile.shape, tile.repeats, strict=True)
-    ]
-    pairs = zip(sizes, known, strict=False)
-    if len(sizes) == len(known) and not any(isinstance(a, int) and b not in (None, a) for a, b in pairs):
-        return ""
-    return f"the file declares {place(shown(sizes))} for {place(output)!r}; the Tile makes {shown(known)}"
 
 
 def _tile(found: Found, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Problem]:

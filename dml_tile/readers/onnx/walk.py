@@ -16,7 +16,17 @@ from dml_tile.readers.model_tile import ONNXRUNTIME
 from dml_tile.readers.onnx.file import dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
 from dml_tile.readers.onnx.functions import Operator, operator, place
-from dml_tile.readers.onnx.inference import Declared, body_of, inferred, is_kept, loop_carried, repeated, without_shape
+from dml_tile.readers.onnx.inference import (
+    Declared,
+    Stated,
+    body_of,
+    contradiction,
+    inferred,
+    is_kept,
+    loop_carried,
+    repeated,
+    without_shape,
+)
 from dml_tile.readers.onnx.onnxruntime import Inference, is_folded, removed, requantised
 from dml_tile.readers.onnx.values import (
     Value,
@@ -49,8 +59,8 @@ class Found(NamedTuple):
 class Walk:
     """Remembers what is known of a model's values.
 
-    ``declared`` are the types that Loops' bodies declare, by the bodies' names. ``inference`` infers what onnx does
-    not, if it was asked for.
+    ``declared`` are the types that Loops' bodies declare, by the bodies' names, ``stated`` the sizes that the file does
+    elsewhere. ``inference`` infers what onnx does not, if it was asked for.
     """
 
     def __init__(
@@ -58,16 +68,20 @@ class Walk:
         folder: Path,
         opset: int | None,
         declared: Mapping[str, Declared],
+        stated: Stated,
         inference: Inference | None,
     ) -> None:
         self._folder = folder
         self._opset = opset
         self._declared = declared
+        self._stated = stated
         self._inference = inference
         self._folding = ConstantFolding()
         self._requantised = dict[str, list[str]]()
         self.origins_of_sizes = dict[str, ValueOrigin]()
         """The origins of sizes, by the names that the model or onnx's inference gives them."""
+        self.contradictions = dict[str, str]()
+        """What is wrong with the sizes that the file states of values, by the values' names."""
 
     def tiles(self, graph: GraphProto) -> list[Found]:
         """Return the Tiles of the model's graph, at any depth, in the order in which they run."""
@@ -186,6 +200,8 @@ class Walk:
         for name in filter(None, node.output):
             value = values.get(name, _UNKNOWN)
             inferred_type = merged(value.type or types.get(name), repeated(kind, inputs))
+            if wrong := contradiction(node, name, inferred_type, self._stated):
+                self.contradictions.setdefault(name, wrong)
             type_ = merged(inferred_type, scope.get(name, _UNKNOWN).type)
             value = replace(value, type=type_, is_folded=folds or value.is_folded)
             value = _explained(_extended(value, more.get(name), inputs), inputs)
