@@ -50,8 +50,6 @@ def covering_tiles(
     shortest, as few as leave the dimensions for the others. The time taken grows with ``max_tiles``, not with the axes'
     lengths.
     """
-    if max_tiles < 1:
-        return None
     if whole := single_tile(coalesce(axes), types, most):
         return (whole,)
     fewest: tuple[ChainTile, ...] | None = None
