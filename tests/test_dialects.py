@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
@@ -241,18 +240,6 @@ DIALECTS: Final = {
     "webnn": WEBNN_TILE,
 }
 
-COUNTS: Final = {
-    # the cases of each file that are run here
-    "array_api_property": 0,
-    "jax_testtile": 240,
-    "numpy_testtile": 45,
-    "onnx_backend_node": 2,
-    "onnx_shape_inference": 11,
-    "openvino_cpu_shape_infer": 7,
-    "openvino_docs_ir_fe": 5,
-    "ort_js_tile": 5,
-    "webnn_baseline": 2,
-}
 NOT_RUN: Final = {
     "array-api-test_tile": "a property of random arrays; the property tests hold it",
     "onnxsi-rank": "the repeats are known at run time only; its answer is the rank",
@@ -260,13 +247,9 @@ NOT_RUN: Final = {
 }
 
 
-def cases_of(name: str) -> list[Case]:
-    cases: list[Case] = json.loads((DATA / f"{name}.json").read_text())["cases"]
-    return cases
-
-
-CASES: Final = [case for name in COUNTS for case in cases_of(name)]
-RUN: Final = [case for case in CASES if case["id"] not in NOT_RUN]
+CASES: Final = {
+    case["id"]: case for path in sorted(DATA.glob("*.json")) for case in json.loads(path.read_text()).get("cases", ())
+}
 
 
 def repeats_of(case: Case) -> Any:
@@ -291,7 +274,7 @@ def array_of(values: Any, shape: list[int], dtype: np.dtype[Any]) -> NDArray[Any
     return np.array(values, dtype).reshape(shape)
 
 
-@pytest.mark.parametrize("case", RUN, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", [pytest.param(CASES[name], id=name) for name in CASES if name not in NOT_RUN])
 def test_a_case_agrees(case: Case) -> None:
     dialect = DIALECTS[case["dialect"]]
     name = dialect.type_name(case["dtype"])
@@ -316,11 +299,10 @@ def test_a_case_agrees(case: Case) -> None:
     assert not np.shares_memory(result, given)
 
 
-def test_the_files_have_as_many_cases_as_they_should() -> None:
-    run = {name: sum(case["id"] not in NOT_RUN for case in cases_of(name)) for name in COUNTS}
-    assert run == COUNTS
-    assert {case["id"] for case in CASES} - {case["id"] for case in RUN} == set(NOT_RUN)
-    assert Counter(case["dialect"] for case in RUN).keys() == DIALECTS.keys()
+def test_there_are_cases_of_each_dialect() -> None:
+    assert {case["dialect"] for case in CASES.values()} == DIALECTS.keys()
+    assert len(CASES) == 320
+    assert NOT_RUN.keys() < CASES.keys()
 
 
 def test_the_types_are_those_of_onnx_s_schemas() -> None:

@@ -262,16 +262,17 @@ def test_the_suggested_command_names_the_node_and_fixes_the_same(call: Call) -> 
     assert lowered_by(call, suggestions(result)) == [1, 1]
 
 
-@pytest.mark.parametrize("data_type", ["float64", "bfloat16", "bool", "complex64", "complex128"])
-def test_a_node_of_any_type_is_suggested_to_be_lowered(call: Call, data_type: str) -> None:
+@pytest.mark.parametrize(
+    ("data_type", "name"),
+    [
+        *((data_type, "a") for data_type in ("float64", "bfloat16", "bool", "complex64", "complex128")),
+        *(("float64", name) for name in ("", "-t", "a b'", "a/b#c")),
+    ],
+)
+def test_the_suggested_commands_find_nodes_of_any_type_and_name(call: Call, data_type: str, name: str) -> None:
     element = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(data_type)) if data_type != "bfloat16" else 16
-    save("a.onnx", tile_node(name="a"), inputs=[typed("x", [2, 2], element)])
-    assert lowered_by(call, suggestions(call("check", "a.onnx", "--target", OLD))) == [1]
-
-
-@pytest.mark.parametrize("name", ["", "-t", "a b'", "a/b#c"])
-def test_the_suggested_command_finds_a_node_of_any_name(call: Call, name: str) -> None:
-    save("a.onnx", tile_node(name=name), tile_node(output="z", name="other"))
+    tiles = tile_node(name=name), tile_node(output="z", name="other")
+    save("a.onnx", *tiles, inputs=[typed("x", [2, 2], element)])
     assert lowered_by(call, suggestions(call("check", "a.onnx", "--target", OLD))) == [1, 1]
 
 
