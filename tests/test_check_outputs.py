@@ -73,7 +73,7 @@ def test_a_report_beside_checked_files_is_not_checked_the_next_time(check: Call)
         (["--format", "xml"], f"'xml' is not one of {', '.join(FORMATS)}"),
         (["--format", "sarif:"], "'sarif:' is not one of"),
         (["--format", "json:x", "--format", "sarif:x"], "several formats have the same file"),
-        (["--format", "json:x", "--format", "sarif:./x"], "several formats have the same file"),
+        (["--format", "json:x", "--report", "./x"], "several formats have the same file"),
         (["--output", "./a.json"], "a.json is checked; a report would take its place"),
         (["--format", "json:x", "--output", "y"], "is the file of a single --format that names none"),
         (["--format", "json", "--format", "sarif:x", "--output", "y"], "is the file of a single --format"),

@@ -227,16 +227,6 @@ def test_files_may_be_excluded_by_patterns(check: Call, monkeypatch: pytest.Monk
     assert sources() == ["a.json"]
 
 
-def test_a_quoted_pattern_is_expanded(check: Call) -> None:
-    for name in ("models/a.json", "models/b.json", "models/in/c.json", "[odd].json"):
-        write(name, TILE)
-    assert check("models/*.json").stdout.count(": accepted") == 2
-    assert check("models/**/*.json").stdout.count(": accepted") == 3
-    assert check("[odd].json").stdout.startswith("[odd].json: accepted")
-    result = check("models/*.onnx")
-    assert (result.exit_code, result.stderr) == (2, "dml-tile: models/*.onnx: no file matches the pattern\n")
-
-
 @pytest.mark.parametrize("key", [".".join("a" * 50_000), ".".join(['"a b"'] * 40_000), " . ".join("b" * 50_000)])
 @pytest.mark.parametrize("form", ["{} = 1", "[{}]", "x = {{{} = 1}}"])
 def test_a_key_of_very_many_parts_is_refused_at_once(in_a_folder: None, key: str, form: str) -> None:

@@ -27,7 +27,6 @@ from dml_tile.reports.markup import hash_source
 from dml_tile.reports.page import MAX_LISTED
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
-from tests.helpers.paths import EXAMPLES
 from tests.helpers.report_pages import (
     HOSTILE,
     LONG,
@@ -224,16 +223,6 @@ def test_a_page_without_tiles_names_its_contract_all_the_same(against: Against, 
     assert not document.all("section")
 
 
-def test_names_are_text_whatever_is_in_them() -> None:
-    hostile = JsonDescriptor(f"/{HOSTILE}", WRONG.desc)
-    html = page(
-        [checked(hostile, source=HOSTILE)], [(HOSTILE, Problem(HOSTILE, HOSTILE))], [SourceSummary(HOSTILE, True)]
-    )
-    assert rows(html, "tiles")[0][0].startswith(f"{HOSTILE}#/{HOSTILE}")
-    assert rows(html, "models")[0][0] == HOSTILE
-    assert section(html, "not-read").all("li")[0].text == f"{HOSTILE}#{HOSTILE}: {HOSTILE}"
-
-
 @pytest.mark.parametrize(
     ("source", "start"),
     [
@@ -281,33 +270,6 @@ def test_models_and_problems_are_bounded_too() -> None:
     assert len(rows(html, "models")) == len(section(html, "not-read").all("li")) == MAX_LISTED
     assert section(html, "models").text.endswith("and 1 more models")
     assert section(html, "not-read").text.endswith("and 1 more problems")
-
-
-def test_the_page_is_written_beside_the_text(check: Call) -> None:
-    Path("broken.onnx").write_bytes(b"nothing")
-    sources = str(EXAMPLES / "int64.json"), str(EXAMPLES / "models" / "two_tiles.onnx"), "broken.onnx"
-    result = check(*sources, "--target", "4_0", "--report", "report.html")
-    assert (result.exit_code, result.stdout) == (2, check(*sources, "--target", "4_0").stdout)
-    html = Path("report.html").read_text("utf-8")
-    assert "#/dispatchables/tile" in rows(html, "tiles")[0][0]
-    assert len(rows(html, "tiles")) == 3
-    assert [row[0] for row in rows(html, "models")] == list(sources[1:])
-    assert "broken.onnx" in section(html, "not-read").text
-    assert {path.name for path in Path().iterdir()} == {"report.html", "broken.onnx"}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--report", "missing/report.html"], "dml-tile: missing/report.html: "),
-        (["--report", "."], "dml-tile: .: "),
-        (["--format", "json:a", "--report", "a"], "the same file"),
-    ],
-)
-def test_a_page_that_cannot_be_written_is_reported(check: Call, options: list[str], message: str) -> None:
-    result = check(str(EXAMPLES / "tile.json"), *options)
-    assert result.exit_code == 2
-    assert message in result.stderr
 
 
 # Markdown

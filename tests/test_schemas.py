@@ -11,18 +11,14 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from dml_tile.checks.result import results
 from dml_tile.descriptors.tile import DATA_TYPE, TileOperatorDesc
 from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.targets import TILE_SUPPORT, Target
+from dml_tile.directml.targets import TILE_SUPPORT
 from dml_tile.dxdispatch.model import read_model
 from dml_tile.emit.schemas import schemas
 from dml_tile.formats.json_text import parse_json
-from dml_tile.readers.descriptors import JsonDescriptor
 from tests.helpers.hostile_names import CHARACTERS
 from tests.helpers.paths import EXAMPLES, ROOT
-from tests.helpers.report_pages import report_of
 from tests.helpers.tile_fields import TILE_FIELDS
 
 SCHEMAS = schemas()
@@ -165,13 +161,3 @@ def test_a_row_s_schema_refuses_what_the_documentation_refuses_in_one_field(chan
 def test_the_model_s_schema(part: str, value: Any, valid: bool) -> None:
     model = {"resources": {}, "dispatchables": {}, "commands": []} | {part: value}
     assert accepts("dxdispatch_model", model) == valid
-
-
-def test_the_output_is_valid() -> None:
-    descs = [TileOperatorDesc.model_validate(TILE), TileOperatorDesc.model_validate(TILE | {"Repeats": None}), None]
-    targets = list(map(Target, FeatureLevel))
-    tiles = [results("a.json", JsonDescriptor("/0", desc), targets, "both") for desc in descs]
-    output = json.loads(report_of("json", map(list, tiles)))
-    Draft202012Validator(SCHEMAS["check_output"]).validate(output)
-    assert len(output["results"]) == len(descs) * len(targets)
-    assert json.loads(report_of("json", [])) == {"version": 3, "results": [], "sources": []}

@@ -78,12 +78,6 @@ def test_a_pointer_chooses_the_tile_also_of_standard_input(show: Call) -> None:
     assert "there is no such tile; there are /0, /1" in missing.stderr
 
 
-def test_a_missing_file_exits_2(show: Call) -> None:
-    result = show("missing.json")
-    assert result.exit_code == 2
-    assert "missing.json: No such file or directory" in result.stderr
-
-
 def test_a_node_is_drawn_as_the_descriptor_that_does_the_same_if_all_of_it_is_known(show: Call) -> None:
     result = show(MODEL, "--dim", "batch=4", "--pointer", "number")
     assert result.exit_code == 0

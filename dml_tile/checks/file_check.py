@@ -113,21 +113,6 @@ class SourceSummary:
             self.lowest_level = first.lowest_level and max(self.lowest_level, first.lowest_level)
 
 
-class Statistics:
-    """Counts findings by their rules: each field that breaks one, at each target."""
-
-    def __init__(self) -> None:
-        self._counts = Counter[str]()
-
-    def add(self, results: Iterable[Result]) -> None:
-        """Count the findings of the next results."""
-        self._counts.update(finding.rule for result in results for finding in result.findings)
-
-    def most_common(self) -> dict[str, int]:
-        """Return the counts by rule, the greatest first, of like counts by id."""
-        return dict(sorted(self._counts.items(), key=lambda item: (-item[1], item[0])))
-
-
 DescriptorOrNode: TypeAlias = JsonDescriptor | TileNode | Problem
 
 Event: TypeAlias = tuple[Result, ...] | Problem | SourceSummary

@@ -318,21 +318,18 @@ def _report_unmet(
     """
     from dml_tile.checks.file_check import FileIgnore, Silence
 
-    matching = set[Silence]()
-    met = set[Silence]()
+    silences = [(silence, is_met) for source in sources for silence, is_met in source.silences.items()]
+    met = {silence for silence, is_met in silences if is_met}
+    matching = {silence for silence, _ in silences}
     for source in sources:
-        for silence, is_met in source.silences.items():
-            (met if is_met else matching).add(silence)
-            if not (is_met or isinstance(silence.source, FileIgnore)):
-                complain(
-                    source.name, [Problem("", f"ignore[{silence.rule}] silences nothing", silence.source.position)]
-                )
+        for (rule, comment), is_met in source.silences.items():
+            if not (is_met or isinstance(comment, FileIgnore)):
+                complain(source.name, [Problem("", f"ignore[{rule}] silences nothing", comment.position)])
     for ignore in ignores:
-        unmet = {Silence(rule, ignore): rule for rule in ignore.rules if is_whole or Silence(rule, ignore) in matching}
-        rules = [rule for silence, rule in unmet.items() if silence not in met]
-        complain(
-            file, [Problem("", f"per-file-ignores: {ignore.pattern!r}: {rule} silences nothing") for rule in rules]
-        )
+        for rule in ignore.rules:
+            silence = Silence(rule, ignore)
+            if silence not in met and (is_whole or silence in matching):
+                complain(file, [Problem("", f"per-file-ignores: {ignore.pattern!r}: {rule} silences nothing")])
 
 
 def _unknown_dimension(dims: Sequence[str] | None, sources: Sequence[SourceSummary]) -> str:

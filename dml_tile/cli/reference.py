@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -11,9 +11,6 @@ from dml_tile.cli.console import console_of
 from dml_tile.cli.formats import print_text
 from dml_tile.cli.options import named_targets, one_target, rules_named
 from dml_tile.directml.targets import DEFAULT_TARGET
-
-if TYPE_CHECKING:
-    from dml_tile.findings import Rule
 
 
 def levels(
@@ -87,21 +84,15 @@ def explain(
     from dml_tile.checks.catalogue import RULES, rule_named
     from dml_tile.reports.text import print_lines, rule_lines
 
+    rules = [each for rule_id, each in RULES.items() if rule is None or rule_id.startswith(f"{rule}-")]
     try:
-        rules = RULES.values() if rule is None else _rules_named(rule) or [rule_named(rule)]
+        if rule is not None and (rule in RULES or not rules):
+            rules = [rule_named(rule)]
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="RULE") from None
     console = console_of()
     for known in rules:
         print_lines(console, rule_lines(known))
-
-
-def _rules_named(words: str) -> list[Rule[Any]]:
-    """Return the rule of an id, else the rules whose ids begin with these words."""
-    from dml_tile.checks.catalogue import RULES
-
-    named = [rule for rule_id, rule in RULES.items() if rule_id.startswith(f"{words}-")]
-    return [RULES[words]] if words in RULES else named
 
 
 def schema(

@@ -36,9 +36,6 @@ class AnnotationReport(Report):
         """Take a part of a source that cannot be read."""
         self._take(annotation_of_problem(source, problem))
 
-    def end(self, sources: Sequence[SourceSummary]) -> None:
-        """Write nothing more."""
-
     @abstractmethod
     def _take(self, annotation: Annotation) -> None: ...
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dml_tile.checks.file_check import SourceSummary, Statistics
+from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result, Verdict
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.errors import Problem
 from dml_tile.findings import Finding, Severity
 from dml_tile.reports.report import Report, ReportOptions, escaped_name
+from dml_tile.reports.wording import greatest_first
 from dml_tile.text import printable_json
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
@@ -119,14 +121,13 @@ class JsonReport(Report):
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
-        self._statistics = Statistics() if options.with_statistics else None
+        self._rules = Counter[str]()
         self._separator = "\n"
         self._write_text('{"version": 3, "results": [')
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the results of the next tile."""
-        if self._statistics:
-            self._statistics.add(results)
+        self._rules.update(finding.rule for result in results for finding in result.findings)
         for result in results:
             self._write_one(result_record(result, self.options.fail_on))
 
@@ -140,8 +141,8 @@ class JsonReport(Report):
         self._write_list("sources", records)
         if self.problems:
             self._write_list("errors", (error_record(source, problem) for source, problem in self.problems))
-        if self._statistics:
-            self._write_text(f', "statistics": {json.dumps(self._statistics.most_common())}')
+        if self.options.with_statistics:
+            self._write_text(f', "statistics": {json.dumps(greatest_first(self._rules))}')
         self._write_text("}\n")
 
     def _write_list(self, name: str, records: Iterable[_Record]) -> None:
@@ -223,9 +224,6 @@ class JsonLinesReport(Report):
     def add_problem(self, source: str, problem: Problem) -> None:
         """Write a part of a source that cannot be read."""
         self._write_one(error_record(source, problem))
-
-    def end(self, sources: Sequence[SourceSummary]) -> None:
-        """Write nothing more."""
 
     def _write_one(self, record: ResultRecord | ErrorRecord) -> None:
         self._write(f"{printable_json(record.model_dump_json())}\n")

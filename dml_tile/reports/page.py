@@ -33,6 +33,7 @@ from dml_tile.reports.wording import (
     VERDICTS,
     counted,
     files_not_read,
+    greatest_first,
     kind_of,
     outcome_of,
     run_from,
@@ -324,8 +325,7 @@ def _model_table(models: Sequence[SourceSummary]) -> Iterator[Markup]:
 
 def _rule_table(report: OverviewReport) -> Iterator[Markup]:
     """Yield the rules that are broken, those first that most tiles break."""
-    ordered = sorted(report.rules.items(), key=lambda counted: (-counted[1], counted[0]))
-    yield from table(_RULE_COLUMNS, (_rule(*counted) for counted in ordered))
+    yield from table(_RULE_COLUMNS, (_rule(*counted) for counted in greatest_first(report.rules).items()))
 
 
 def _problem(source: str, problem: Problem) -> Markup:

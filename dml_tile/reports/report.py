@@ -86,9 +86,8 @@ class Report(ABC):
         """Take a part of a source that cannot be read; it comes after the source's results."""
         self.problems.append((source, problem))
 
-    @abstractmethod
-    def end(self, sources: Sequence[SourceSummary]) -> None:
-        """Write the end of the report, after the last tile."""
+    def end(self, sources: Sequence[SourceSummary]) -> None:  # noqa: B027  # most line-by-line formats have no end
+        """Write the end of the report, if it has one, after the last tile."""
 
 
 def escaped_name(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -11,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from dml_tile.back_ends import BACK_ENDS
-from dml_tile.checks.file_check import SourceSummary, Statistics
+from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.files import listed
 from dml_tile.checks.result import Result, Verdict, alike, verdict_of
 from dml_tile.dialects.directml import SPECIFICATION_RULES
@@ -23,6 +24,7 @@ from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import (
     AT_LEAST,
     Tally,
+    greatest_first,
     how_to_fix,
     inference_of,
     kind_of,
@@ -191,7 +193,7 @@ class TextReport(Report):
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
         self._console = options.open_console()
-        self._statistics = Statistics() if options.with_statistics else None
+        self._rules = Counter[str]()
         self._tally = Tally()
         self._count = 0
         self._targets: dict[str, Target] = {}
@@ -199,8 +201,7 @@ class TextReport(Report):
 
     def add(self, results: Sequence[Result]) -> None:
         """Print the results of the next tile; the tile itself once."""
-        if self._statistics:
-            self._statistics.add(results)
+        self._rules.update(finding.rule for result in results for finding in result.findings)
         self._tally.add(results)
         self._count += len(results)
         with_tile = True
@@ -221,8 +222,8 @@ class TextReport(Report):
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Print what is asked for and to be known, then the summary: the counts, and the models that have tiles."""
-        if self._statistics:
-            counts = self._statistics.most_common()
+        if self.options.with_statistics:
+            counts = greatest_first(self._rules)
             width = max((len(str(count)) for count in counts.values()), default=0)
             lines = (Line(0, Text(f"{count:>{width}} {rule}")) for rule, count in counts.items())
             print_lines(self._console, lines)

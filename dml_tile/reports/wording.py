@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from dml_tile.checks.file_check import SourceSummary
@@ -172,3 +172,8 @@ def files_not_read(problems: Problems) -> str:
 def counted(counts: Counter[str]) -> str:
     """Return numbers of tiles by verdict, in words, the worst first."""
     return ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
+
+
+def greatest_first(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return counts by rule, the greatest first, of like counts by id."""
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
