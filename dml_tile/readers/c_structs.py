@@ -11,7 +11,7 @@ Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from ctypes import (
     POINTER,
     Structure,
@@ -127,6 +127,7 @@ GRAPH_PARTS: Final = {
 _Struct = TypeVar("_Struct", bound=Structure)
 
 _TENSOR_TYPES: Final = frozenset(TensorType)
+_UINTS: Final = POINTER(c_uint32)
 
 
 def read_operator_desc(source: CSource) -> OperatorDesc | None:
@@ -153,12 +154,8 @@ def read_tile_operator_desc(source: CSource) -> TileOperatorDesc | None:
     tile = _structure(source, DML_TILE_OPERATOR_DESC)
     if tile is None:
         return None
-    return TileOperatorDesc(
-        input_tensor=_read_tensor(tile.InputTensor),
-        output_tensor=_read_tensor(tile.OutputTensor),
-        repeats_count=tile.RepeatsCount,
-        repeats=_read_array(tile.Repeats, tile.RepeatsCount),
-    )
+    tensors = {name: _read_tensor(getattr(tile, name)) for name in ("InputTensor", "OutputTensor")}
+    return TileOperatorDesc.model_validate(_read_fields(tile, tile.RepeatsCount) | tensors)
 
 
 def read_graph_desc(source: CSource, operator_desc: Callable[[int], OperatorDesc | None]) -> GraphDesc | None:
@@ -171,7 +168,7 @@ def read_graph_desc(source: CSource, operator_desc: Callable[[int], OperatorDesc
     graph = _structure(source, DML_GRAPH_DESC)
     if graph is None:
         return None
-    values: dict[str, Any] = {field[0]: getattr(graph, field[0]) for field in DML_GRAPH_DESC._fields_}
+    values = {field[0]: getattr(graph, field[0]) for field in DML_GRAPH_DESC._fields_}
     for array in GRAPH_PARTS:
         count = values[f"{array.removesuffix('s')}Count"]
         entries = values[array][:count] if bool(values[array]) else None
@@ -212,63 +209,42 @@ def write_operator_desc(desc: OperatorDesc | TileOperatorDesc) -> DML_OPERATOR_D
 def write_tile_operator_desc(desc: TileOperatorDesc) -> DML_TILE_OPERATOR_DESC:
     """Return a new DML_TILE_OPERATOR_DESC, written as ``write_operator_desc`` does it."""
     require_instance(desc, TileOperatorDesc)
-    return DML_TILE_OPERATOR_DESC(
-        pointer(_written_tensor(desc.input_tensor)) if desc.input_tensor else None,
-        pointer(_written_tensor(desc.output_tensor)) if desc.output_tensor else None,
-        desc.repeats_count,
-        _written_array(desc.repeats),
-    )
+    return _written(desc, DML_TILE_OPERATOR_DESC)
 
 
 def _read_tensor(source: Pointer[DML_TENSOR_DESC]) -> TensorDesc | None:
     tensor = _structure(source, DML_TENSOR_DESC)
     if tensor is None:
         return None
-    return TensorDesc(type=tensor.Type, desc=_read_buffer(tensor.Desc) if tensor.Type in _TENSOR_TYPES else None)
+    buffer = _structure(tensor.Desc, DML_BUFFER_TENSOR_DESC) if tensor.Type in _TENSOR_TYPES else None
+    fields = None if buffer is None else _read_fields(buffer, buffer.DimensionCount)
+    return TensorDesc(type=tensor.Type, desc=BufferTensorDesc.model_validate(fields) if fields else None)
 
 
-def _read_buffer(source: int | None) -> BufferTensorDesc | None:
-    buffer = _structure(source, DML_BUFFER_TENSOR_DESC)
-    if buffer is None:
-        return None
-    return BufferTensorDesc(
-        data_type=buffer.DataType,
-        flags=buffer.Flags,
-        dimension_count=buffer.DimensionCount,
-        sizes=_read_array(buffer.Sizes, buffer.DimensionCount),
-        strides=_read_array(buffer.Strides, buffer.DimensionCount),
-        total_tensor_size_in_bytes=buffer.TotalTensorSizeInBytes,
-        guaranteed_base_offset_alignment=buffer.GuaranteedBaseOffsetAlignment,
-    )
+def _read_fields(struct: Structure, count: int) -> dict[str, Any]:
+    """Return the fields of a structure, with the entries of its arrays.
+
+    There are none where DirectML refuses their count, since there may be no memory behind them.
+    """
+    fields = {field[0]: getattr(struct, field[0]) for field in struct._fields_}
+    entries = count if count <= DML_TENSOR_DIMENSION_COUNT_MAX1 else 0
+    arrays = {name: value for name, value in fields.items() if isinstance(value, _UINTS)}
+    return fields | {name: array[:entries] if bool(array) else None for name, array in arrays.items()}
 
 
-def _read_array(values: Pointer[c_uint32], count: int) -> tuple[int, ...] | None:
-    """Return an array's entries; none where DirectML refuses their count, since there may be no memory behind them."""
-    if not bool(values):
-        return None
-    return tuple(values[:count]) if count <= DML_TENSOR_DIMENSION_COUNT_MAX1 else ()
+def _written(desc: Struct, struct: type[_Struct]) -> _Struct:
+    """Return a new structure, with the fields of its mirror in their order, which is C's."""
+    return struct(*map(_written_field, desc.__dict__.values()))
 
 
-def _written_tensor(desc: TensorDesc) -> DML_TENSOR_DESC:
-    return DML_TENSOR_DESC(desc.type, _void(_written_buffer(desc.desc)) if desc.desc else None)
-
-
-def _written_buffer(desc: BufferTensorDesc) -> DML_BUFFER_TENSOR_DESC:
-    return DML_BUFFER_TENSOR_DESC(
-        desc.data_type,
-        desc.flags,
-        desc.dimension_count,
-        _written_array(desc.sizes),
-        _written_array(desc.strides),
-        desc.total_tensor_size_in_bytes,
-        desc.guaranteed_base_offset_alignment,
-    )
-
-
-def _written_array(values: Sequence[int] | None) -> Any:
-    if values is None:
-        return None
-    return (c_uint32 * max(len(values), DML_TENSOR_DIMENSION_COUNT_MAX1))(*values)
+def _written_field(value: object) -> Any:
+    match value:
+        case tuple():
+            return (c_uint32 * max(len(value), DML_TENSOR_DIMENSION_COUNT_MAX1))(*value)
+        case TensorDesc():
+            buffer = _void(_written(value.desc, DML_BUFFER_TENSOR_DESC)) if value.desc else None
+            return pointer(DML_TENSOR_DESC(value.type, buffer))
+    return value
 
 
 def _void(struct: Structure) -> c_void_p:
