@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dml_tile.errors import Position, Problem
-from dml_tile.formats.json_text import JsonText, SourceText, parse_json
+from dml_tile.formats.json_text import SourceText, parse_json
 from dml_tile.readers.descriptors import read_source
+from dml_tile.text import json_pointer
 from tests.helpers.hostile_names import CHARACTERS
 
 TILE = """{
@@ -166,13 +167,12 @@ VALUES = st.recursive(
 @given(VALUES, st.sampled_from([None, 0, 2]), st.booleans())
 def test_every_value_of_a_document_is_found_by_its_steps(value: Any, indent: int | None, ascii_only: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
-    document = JsonText(text)
+    document = SourceText(text.encode())
     lines = text.split("\n")
 
     def check(value: Any, steps: list[str]) -> None:
-        offset = document.follow(steps)
-        assert offset is not None
-        place = document.position(offset)
+        place = document.position(json_pointer(steps))
+        assert place is not None
         region = lines[place.line - 1 : place.end_line]
         region[-1] = region[-1][: place.end_column - 1]
         region[0] = region[0][place.column - 1 :]

@@ -6,7 +6,7 @@ import codecs
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -115,68 +115,6 @@ class IgnoreComment(NamedTuple):
     position: Position
 
 
-class SourceText:
-    """The UTF-8 text of one JSON value. It is scanned when a position is first asked for.
-
-    A JSON line has its ``line_number`` in the source, from 1, and its value lies one step down in a pointer.
-    """
-
-    def __init__(self, content: bytes, line_number: int | None = None) -> None:
-        self._content = content
-        self._line_number = line_number
-
-    def position(self, pointer: str, path: str = "") -> Position | None:
-        """Return the position of a field of the descriptor at a JSON pointer; ``path`` has C names, as in findings.
-
-        A missing field has the position of the object that lacks it. A pointer that leads nowhere has none.
-        """
-        steps = pointer_steps(pointer)
-        if self._line_number is None:
-            return self._position(steps, path)
-        position = self._position(steps[1:], path) if steps else None
-        return position and replace(position, line=self._line_number, end_line=self._line_number)
-
-    def _position(self, steps: list[str], path: str) -> Position | None:
-        offset = self._text.follow(steps)
-        if offset is None:
-            return None
-        for field in _STEP.findall(path):
-            inner = self._field(offset, field)
-            if inner is None:
-                return self._text.position(self._struct_offset(offset, field))
-            offset = inner
-        return self._text.position(offset)
-
-    @cached_property
-    def comments(self) -> tuple[IgnoreComment, ...]:
-        """The comments ``dml-tile: ignore[RULE, RULE]``."""
-        if b"dml-tile" not in self._content:
-            return ()
-        return tuple(islice(self._text.comments((self._line_number or 1) - 1), MAX_COMMENTS))
-
-    def comments_on(self, pointer: str) -> tuple[IgnoreComment, ...]:
-        """Return the comments in the lines of the value at a JSON pointer; all, if it is the whole text."""
-        if not (self.comments and pointer) or self._line_number is not None:
-            return self.comments
-        place = self.position(pointer)
-        return tuple(one for one in self.comments if place and place.line <= one.position.line <= place.end_line)
-
-    @cached_property
-    def _text(self) -> JsonText:
-        return JsonText(self._content.decode("utf-8-sig", errors="replace"))
-
-    def _field(self, offset: int, name: str) -> int | None:
-        children = self._text.children(self._struct_offset(offset, name))
-        return next((found for key in (name, to_snake(name)) if (found := children.get(key)) is not None), None)
-
-    def _struct_offset(self, offset: int, name: str) -> int:
-        """Return the offset of the object with a struct's fields, which may be under ``Desc``."""
-        if name in _BESIDE_DESC:
-            return offset
-        children = self._text.children(offset)
-        return next((found for key in ("Desc", "desc") if (found := children.get(key)) is not None), offset)
-
-
 _TOKEN: Final = re.compile(rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+', re.DOTALL | re.ASCII)
 _IGNORE: Final = re.compile(r"dml-tile:[ \t]*+ignore\[([^\]\n]{0,200}+)\]")
 MAX_COMMENTS: Final = 100
@@ -201,38 +139,85 @@ class Children:
         return self._found.get(name)
 
 
-class JsonText:
-    """A text of one JSON value; ``root`` is the offset of that value, None if there is none.
+class SourceText:
+    """The UTF-8 text of one JSON value. It is scanned when a position is first asked for.
 
-    Offsets count code points from the text's beginning. The text is scanned only as far as a question needs.
+    A JSON line has its ``line_number`` in the source, from 1, and its value lies one step down in a pointer. Offsets
+    count code points from the text's beginning.
     """
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        tokens = _TOKEN.finditer(text)
-        self.root = next((token.start() for token in tokens if not token[0].startswith("/")), None)
-        self.children = lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: Children(self._children(offset)))
-        """The values of the container at an offset; none for anything else."""
+    def __init__(self, content: bytes, line_number: int | None = None) -> None:
+        self._content = content
+        self._line_number = line_number
 
-    def follow(self, steps: Iterable[str]) -> int | None:
-        """Return the offset of the value at the steps of a JSON pointer; None if there is none."""
-        offset = self.root
-        for step in steps:
-            offset = None if offset is None else self.children(offset).get(step)
-        return offset
+    def position(self, pointer: str, path: str = "") -> Position | None:
+        """Return the position of a field of the descriptor at a JSON pointer; ``path`` has C names, as in findings.
 
-    def position(self, offset: int) -> Position:
-        """Return the position of the value at an offset."""
-        end = self._end_offset(offset) or len(self._text)
-        return Position(*self._line_and_column(offset), *self._line_and_column(end))
+        A missing field has the position of the object that lacks it. A pointer that leads nowhere has none.
+        """
+        steps = pointer_steps(pointer)
+        if self._line_number is None:
+            return self._position(steps, path)
+        position = self._position(steps[1:], path) if steps else None
+        return position and replace(position, line=self._line_number, end_line=self._line_number)
 
-    def comments(self, lines_before: int) -> Iterator[IgnoreComment]:
-        """Yield the comments that silence findings."""
+    @cached_property
+    def comments(self) -> tuple[IgnoreComment, ...]:
+        """The comments ``dml-tile: ignore[RULE, RULE]``."""
+        return tuple(islice(self._comments(), MAX_COMMENTS)) if b"dml-tile" in self._content else ()
+
+    def comments_on(self, pointer: str) -> tuple[IgnoreComment, ...]:
+        """Return the comments in the lines of the value at a JSON pointer; all, if it is the whole text."""
+        if not (self.comments and pointer) or self._line_number is not None:
+            return self.comments
+        place = self.position(pointer)
+        return tuple(one for one in self.comments if place and place.line <= one.position.line <= place.end_line)
+
+    @cached_property
+    def _text(self) -> str:
+        return self._content.decode("utf-8-sig", errors="replace")
+
+    @cached_property
+    def _root(self) -> int | None:
+        """The offset of the value; None if there is none."""
+        return next((token.start() for token in _TOKEN.finditer(self._text) if not token[0].startswith("/")), None)
+
+    @cached_property
+    def _children(self) -> Callable[[int], Children]:
+        """Returns the values of the container at an offset; none for anything else."""
+        return lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: Children(self._scanned(offset)))
+
+    def _comments(self) -> Iterator[IgnoreComment]:
         for token in _TOKEN.finditer(self._text):
             if token[0].startswith("/") and (found := _IGNORE.search(token[0])):
                 line, column = self._line_and_column(token.start())
                 rules = filter(None, re.split(r"[\s,]+", found[1]))
-                yield IgnoreComment(tuple(rules), Position(*(line + lines_before, column) * 2))
+                yield IgnoreComment(tuple(rules), Position(*(line + (self._line_number or 1) - 1, column) * 2))
+
+    def _position(self, steps: list[str], path: str) -> Position | None:
+        offset = self._root
+        for step in steps:
+            offset = None if offset is None else self._children(offset).get(step)
+        if offset is None:
+            return None
+        for field in _STEP.findall(path):
+            struct = self._struct_offset(offset, field)
+            children = self._children(struct)
+            offset = children.get(field) or children.get(to_snake(field))
+            if offset is None:
+                return self._position_of_value(struct)
+        return self._position_of_value(offset)
+
+    def _struct_offset(self, offset: int, name: str) -> int:
+        """Return the offset of the object with a struct's fields, which may be under ``Desc``."""
+        if name in _BESIDE_DESC:
+            return offset
+        children = self._children(offset)
+        return children.get("Desc") or children.get("desc") or offset
+
+    def _position_of_value(self, offset: int) -> Position:
+        end = self._end_offset(offset) or len(self._text)
+        return Position(*self._line_and_column(offset), *self._line_and_column(end))
 
     def _end_offset(self, offset: int) -> int | None:
         """Return the offset after the value at ``offset``; None if it never ends."""
@@ -243,7 +228,8 @@ class JsonText:
                 return token.end()
         return None
 
-    def _children(self, offset: int) -> Iterator[tuple[str, int]]:
+    def _scanned(self, offset: int) -> Iterator[tuple[str, int]]:
+        """Yield the names or indices of a container's values, and their offsets."""
         is_object = self._text[offset] == "{"
         name = None if is_object else "0"
         depth = index = 0
