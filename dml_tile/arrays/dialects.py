@@ -7,11 +7,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dml_tile.dialects.request import Dialect, Request
+from dml_tile.dialects.request import Dialect
 from dml_tile.execution.mover import mover_of
 
-_STRINGS: Final = "SUT"
-_OBJECTS: Final = "O"
+_STRINGS: Final = "SUTO"
+"""The kinds of arrays that hold strings: those of str, of bytes and of objects."""
 
 
 def tile_as(dialect: Dialect, array: ArrayLike, *arguments: Any) -> NDArray[Any]:
@@ -21,22 +21,15 @@ def tile_as(dialect: Dialect, array: ArrayLike, *arguments: Any) -> NDArray[Any]
     DialectError where the specification rejects the tile.
     """
     given = np.asarray(array)
-    return tiled(given, dialect.request(dialect.type_name(onnx_type(given)), given.shape, *arguments))
-
-
-def tiled(array: NDArray[Any], request: Request) -> NDArray[Any]:
-    """Return the result of a request, in C order, for an array of its shape, or that without its leading 1s.
-
-    Any dtype is accepted: NumPy tiles strings, Python objects and empty results; all else is moved as bits.
-    """
-    source, dtype = array.reshape(request.shape), array.dtype
+    request = dialect.request(dialect.type_name(onnx_type(given)), given.shape, *arguments)
+    source, dtype = given.reshape(request.shape), given.dtype
     if dtype.hasobject or dtype.kind in _STRINGS or 0 in request.output_shape:
         return np.tile(source, request.repeats)
-    out = np.empty(request.output_shape, dtype)
+    out = np.empty(request.output_shape, dtype)  # in C order; all but strings and objects is moved as bits
     mover_of(dtype.itemsize, request.shape, request.repeats, source.strides, out.strides).tile(source, out)
     return out
 
 
 def onnx_type(array: NDArray[Any]) -> str:
     """ONNX's name of an array's data type, in NumPy's spelling; strings are arrays of str, bytes or objects."""
-    return "string" if array.dtype.kind in _STRINGS + _OBJECTS else array.dtype.name
+    return "string" if array.dtype.kind in _STRINGS else array.dtype.name

@@ -27,10 +27,6 @@ class Movement:
     carriers: tuple[TensorDataType, ...]
 
     @property
-    def smallest_carrier(self) -> TensorDataType:
-        return min(self.carriers, key=ELEMENT_SIZES.__getitem__)
-
-    @property
     def coarsest_axes(self) -> tuple[Axis, ...]:
         """The axes in the largest elements that they do not break up: no others take fewer dimensions."""
         sizes = sorted((ELEMENT_SIZES[carrier] for carrier in self.carriers), reverse=True)
@@ -85,10 +81,10 @@ def carrier_exists(movement: Movement, target: Target) -> Iterator[Violation]:
 def elements_stay_whole(movement: Movement, target: Target) -> Iterator[Violation]:
     if not movement.carriers:
         return
-    carrier = movement.smallest_carrier
-    length = indivisible_length(movement.axes, ELEMENT_SIZES[carrier])
+    carrier = min(movement.carriers, key=ELEMENT_SIZES.__getitem__)
+    size = ELEMENT_SIZES[carrier]
+    length = indivisible_length(movement.axes, size)
     if length is not None:
-        size = ELEMENT_SIZES[carrier]
         yield Violation(
             "InputTensor.DataType",
             f"{movement.data_type} would travel as {carrier.name}, the smallest that may carry it at {target.label}; a "
