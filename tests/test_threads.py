@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ import pytest
 from dml_tile.execution import threads as execution_threads
 from dml_tile.execution.mover import BoundTile
 from dml_tile.execution.plan import LARGE
-from dml_tile.execution.steps import Step
+from dml_tile.execution.steps import Call, Memories, Step
 from dml_tile.execution.threads import MAX_THREADS, VARIABLE, thread_count
 from tests.helpers.tilings import Tiling, assert_equal, executed
 
@@ -81,19 +81,22 @@ def test_progress_is_reported_in_the_calling_thread(threads: int) -> None:
 def test_an_exception_stops_within_a_block(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     told, blocks = [], []
     caller, is_raised = threading.current_thread(), threading.Event()
-    views = Step.views
+    call = Step.call
 
-    def waiting(step: Step, *where: Any) -> Any:
-        assert threading.current_thread() is caller or is_raised.wait(60)
-        blocks.append(where)
-        return views(step, *where)
+    def waiting(step: Step) -> Call:
+        def wait(memories: Memories, starts: Sequence[int]) -> None:
+            assert threading.current_thread() is caller or is_raised.wait(60)
+            blocks.append(starts)
+            call(step)(memories, starts)
+
+        return wait
 
     def interrupt(done: int, of: int) -> None:
         told.append(done)
         is_raised.set()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Step, "views", waiting)
+    monkeypatch.setattr(Step, "call", waiting)
     with pytest.raises(KeyboardInterrupt):
         executed(BIG, threads, interrupt)
     assert len(told) == 1
@@ -122,15 +125,18 @@ def test_after_an_exception_the_next_run_is_right(tiling: Tiling) -> None:
 
 def test_what_a_helper_raises_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     caller, has_failed = threading.current_thread(), threading.Event()
-    views = Step.views
+    call = Step.call
 
-    def fails_elsewhere(step: Step, *where: Any) -> Any:
-        if threading.current_thread() is not caller:
-            has_failed.set()
-            raise MemoryError("in a helper")
-        return views(step, *where)
+    def failing(step: Step) -> Call:
+        def fail_elsewhere(memories: Memories, starts: Sequence[int]) -> None:
+            if threading.current_thread() is not caller:
+                has_failed.set()
+                raise MemoryError("in a helper")
+            call(step)(memories, starts)
 
-    monkeypatch.setattr(Step, "views", fails_elsewhere)
+        return fail_elsewhere
+
+    monkeypatch.setattr(Step, "call", failing)
     with pytest.raises(MemoryError, match="in a helper"):
         executed(BIG, 3, lambda done, of: has_failed.wait(60))
 

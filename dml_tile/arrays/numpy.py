@@ -20,7 +20,7 @@ from dml_tile.dialects.tiles import NUMPY_TILE
 from dml_tile.directml.dtypes import ARRAY_TYPES, require_native
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.execution.executor import require_executable
-from dml_tile.execution.mover import Mover, mover_of
+from dml_tile.execution.mover import Move, mover_of
 from dml_tile.execution.steps import Lengths
 from dml_tile.findings import Against
 from dml_tile.geometry.layout import packed_strides, shares_addresses
@@ -67,7 +67,7 @@ def tile(
         desc, _, move = _prepare(array.dtype, array.shape, array.strides, counts, target, against, layout)
         if (out is array or not (flags.owndata and array.flags.owndata)) and share_memory(out, array):
             raise ValueError("out shares memory with the array; Tile has no in-place form")
-    move.tile(array, out)
+    move(array, out)
     record("tile", target, desc)
     return out
 
@@ -81,7 +81,7 @@ def _prepare(
     target: Target,
     against: Against,
     layout: tuple[np.dtype[Any], Lengths, Lengths] | None = None,
-) -> tuple[TileOperatorDesc, Lengths, Mover]:
+) -> tuple[TileOperatorDesc, Lengths, Move]:
     """Check a tile; ``layout`` is that of an output that is passed: its dtype, shape and strides."""
     require_native(dtype, "the array", "array")
     data_type = ARRAY_TYPES.get(dtype.name)
@@ -99,12 +99,10 @@ def _prepare(
     if shares_addresses((*shape, dtype.itemsize), (*map(abs, output_strides), 1)) is not False:  # byte by byte
         raise ValueError(f"the strides {output_strides} let elements of out share memory")
     strides = (0,) * (len(request.shape) - len(strides)) + strides
-    return desc, shape, mover_of(dtype.itemsize, request.shape, request.repeats, strides, output_strides)
+    return desc, shape, mover_of(dtype.itemsize, request.shape, request.repeats, strides, output_strides).tile
 
 
 def _counts(repeats: int | Iterable[int]) -> tuple[int, ...]:
-    if isinstance(repeats, tuple | list):
-        return tuple(map(index, repeats))
     try:
         return (index(repeats),)  # type: ignore[arg-type]  # an array of rank 0 is an index too
     except TypeError:

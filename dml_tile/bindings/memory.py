@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import c_char
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast, get_args
 
@@ -117,16 +117,11 @@ def _holds_objects(buffer: BufferLike, name: str) -> bool:
         raise TypeError(f"{name} is of type {kind}; an object with the buffer protocol was expected") from None
 
 
-def span_of(array: NDArray[Any]) -> Any:
-    """Return the bytes that an array spans, from the lowest address on, or a contiguous array itself.
-
-    They are not copied, and do not keep the array alive, which has at least one element.
-    """
-    if array.flags.c_contiguous:
-        return array
-    reach = [(length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True)]
-    lowest = array.ctypes.data + sum(step for step in reach if step < 0)
-    return (c_char * (sum(map(abs, reach)) + array.itemsize)).from_address(lowest)
+def span_of(size: int, shape: Sequence[int], strides: Sequence[int]) -> Callable[[NDArray[Any]], Any]:
+    """Return what finds the bytes that arrays of one layout span, from the lowest address on; strides are in bytes."""
+    reach = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
+    memory, lowest = c_char * (sum(map(abs, reach)) + size), sum(step for step in reach if step < 0)
+    return lambda array: array if array.flags.c_contiguous else memory.from_address(array.ctypes.data + lowest)
 
 
 def tensor_view(

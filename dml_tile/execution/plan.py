@@ -4,9 +4,9 @@ A tile is a copy along axes, of which a repeat has no stride in the input, and b
 copies a run as one element, in nanoseconds, but starts an inner loop for each index of the axes around the last; and a
 short run takes as long as one of 100 bytes. So runs that are repeated are first made long:
 
-    (4096, 2, 1, 16) by (1, 8, 1, 5) in bytes: S4096 R8 S2 R5 around runs of 16 (S: a size, R: a repeat), in 2 blocks:
-    1. packed, by a call for each of 5: a b -> aaaaabbbbb, which 8 repeats will read; left are S2048 R8, runs of 160
-    2. rows, taken by their index: 0 0 0 0 0 0 0 0 1 1 ... (loops of 8 are short, to pack what is read once is no gain)
+    (1024, 3) by (7, 5) in float32: R7 S1024 R5 around runs of 12 bytes (S: a size, R: a repeat), in 1 block:
+    1. packed, in a call for each of 5: abc -> abcabcabcabcabc, which 7 repeats will read; left is R7, runs of 61440
+    2. assigned, all of it 7 times; of short runs, with many loops of NumPy's, rows would be taken by their index
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MEMORY: Final = 2**19
 BLOCK: Final = 2**22
 """The bytes of a block: 50 to 130 µs, of which Python takes 2 to 5."""
 HUGE: Final = 2**13
-"""Rows of so many bytes are taken in any case: NumPy lets no other thread run while it assigns 500 or fewer."""
+"""Runs of so many bytes are assigned as bytes: while NumPy assigns 500 elements or fewer, no other thread runs."""
 LARGE: Final = 2**24
 """The bytes from which on threads share the blocks: two gained 1.1 from 12 to 17 MB, and nothing from 3 to 12."""
 
@@ -104,7 +104,7 @@ def _steps(size: int, axes: Sequence[Axis], places: Sequence[Place]) -> tuple[li
         walked = [axis for axis in outer if axis.source]
         strides = packed_strides([axis.length for axis in walked], wide)
         rows = [axis._replace(destination=stride) for axis, stride in zip(walked, strides, strict=True)]
-        steps += _repeated(size, rows, inner.length, source, Place(SCRATCH, scratch))
+        steps += _assigned(size, [*rows, inner], source, Place(SCRATCH, scratch))
         packed = iter(strides)
         size, axes = _joined(wide, [axis._replace(source=axis.source and next(packed)) for axis in outer])
         source = Place(SCRATCH, scratch)
@@ -116,25 +116,13 @@ def _steps(size: int, axes: Sequence[Axis], places: Sequence[Place]) -> tuple[li
     return steps, scratch
 
 
-def _repeated(size: int, rows: Sequence[Axis], repeat: int, source: Place, output: Place) -> list[Step]:
-    """Pack runs along axes, each of them ``repeat`` times: what is there is doubled."""
-    count, wide = indices(rows), size * repeat
-    if repeat == 1 or size in LANES or size >= LINE or count * repeat <= FEW:
-        return _assigned(size, [*rows, Axis(repeat, 0, size)], source, output)
-    steps, done = _assigned(size, rows, source, output), 1
-    while done < repeat:
-        more = min(done, repeat - done)
-        steps.append(Step(output, output.moved(size * done), _dtype(size * more), (count,), (wide,), (wide,)))
-        done += more
-    return steps
-
-
 def _copied(size: int, axes: Sequence[Axis], source: Place, output: Place) -> list[Step]:
     """Take rows where NumPy would start many loops for them; assign them elsewhere."""
     lengths = [axis.length for axis in axes]
     has_many_loops = bool(axes) and indices(axes[:-1]) >= 4 * LOOP > 4 * lengths[-1]
     if (
-        not (size >= HUGE or (has_many_loops and not all(axis.source for axis in axes)))
+        not has_many_loops
+        or all(axis.source for axis in axes)  # each row is read once
         or any(axis.source < 0 or axis.source % size for axis in axes)
         or [axis.destination for axis in axes] != list(packed_strides(lengths, size))
         or (size < LINE and indices(axes) > FEW)
@@ -149,14 +137,11 @@ def _copied(size: int, axes: Sequence[Axis], source: Place, output: Place) -> li
 def _assigned(size: int, axes: Iterable[Axis], source: Place, output: Place) -> list[Step]:
     """Assign runs along axes, in a pass for each index of short last axes, so that NumPy's loops are long."""
     size, axes = _joined(size, axes)
-    if size in (3, 6, 12) and not any(stride % (size // 3) for axis in axes for stride in axis[1:]):
-        thirds = (*axes, Axis(3, size // 3, size // 3))
-        size, axes = (size // 3, thirds) if _short(thirds) else (size, axes)
     kept = len(axes) - (_short(axes) if size <= LINE else 0)
     lengths, reads, writes = zip(*axes[:kept], strict=True) if kept else ((), (), ())
+    dtype = _dtype(size) if size < HUGE else np.dtype(("u1", size))
     return [
-        Step(source.moved(read), output.moved(to), _dtype(size), lengths, reads, writes)
-        for read, to in offsets(axes[kept:])
+        Step(source.moved(read), output.moved(to), dtype, lengths, reads, writes) for read, to in offsets(axes[kept:])
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from operator import setitem
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +18,8 @@ Lengths = tuple[int, ...]
 INPUT, SCRATCH, OUTPUT = range(3)
 Memories = tuple[Array, Array, Array]
 """Contiguous arrays of any type, in this order."""
+Call = Callable[[Memories, Sequence[int]], None]
+"""A call of NumPy between memories, of a block that begins at these offsets of each."""
 
 _NAMES: Final = "the input", "scratch memory", "the output"
 
@@ -43,27 +45,31 @@ class Step(NamedTuple):
     writes: Lengths | None = None
     rows: NDArray[np.intp] | None = None
 
-    def views(self, memories: Memories, starts: Sequence[int]) -> tuple[Array, Array]:
-        """Return the elements that are read and those that are written, of memories in which a block begins so."""
+    def call(self) -> Call:
+        """Return the call for any memories, with all that does not depend on them at hand."""
         (source, first), (output, to), dtype, lengths, reads, writes, rows = self
-        values = ndarray(lengths, dtype, memories[source], starts[source] + first, reads)
-        shape = lengths if rows is None else rows.shape
-        return values, ndarray(shape, dtype, memories[output], starts[output] + to, writes)
 
-    def make(self, memories: Memories, starts: Sequence[int]) -> None:
-        """Make the call once."""
-        values, target = self.views(memories, starts)
-        if self.rows is None:
-            target[...] = values
-        else:
-            values.take(self.rows, None, target, "clip")  # with "raise", NumPy writes to a buffer first
+        def assign(memories: Memories, starts: Sequence[int]) -> None:
+            target = ndarray(lengths, dtype, memories[output], starts[output] + to, writes)
+            target[...] = ndarray(lengths, dtype, memories[source], starts[source] + first, reads)
+
+        if rows is None:
+            return assign
+
+        def take(memories: Memories, starts: Sequence[int]) -> None:
+            values = ndarray(lengths, dtype, memories[source], starts[source] + first)
+            values.take(rows, None, ndarray(rows.shape, dtype, memories[output], starts[output] + to), "clip")
+
+        return take
 
     def bound(self, memories: Memories, starts: Sequence[int]) -> Callable[[], object]:
-        """Return the call, to be made any number of times."""
-        values, target = self.views(memories, starts)
-        if self.rows is None:
+        """Return the call between memories in which a block begins so, to be made any number of times."""
+        (source, first), (output, to), dtype, lengths, reads, writes, rows = self
+        values = ndarray(lengths, dtype, memories[source], starts[source] + first, reads)
+        target = ndarray(lengths if rows is None else rows.shape, dtype, memories[output], starts[output] + to, writes)
+        if rows is None:
             return partial(setitem, target, ..., values)
-        return partial(values.take, self.rows, None, target, "clip")
+        return partial(values.take, rows, None, target, "clip")  # with "raise", NumPy writes to a buffer first
 
     def __str__(self) -> str:
         taken = "" if self.rows is None else f", taken {len(self.rows)} times"
@@ -83,6 +89,11 @@ class Plan:
     blocks: Sequence[Block]
     steps: Mapping[int, Sequence[Step]]
     scratch: int
+
+    @cached_property
+    def calls(self) -> dict[int, list[Call]]:
+        """The calls for a block of each length."""
+        return {length: [step.call() for step in steps] for length, steps in self.steps.items()}
 
     def bound(self, memories: Memories) -> list[Callable[[], object]]:
         """Return the calls that write all blocks, one after the other."""

@@ -23,7 +23,6 @@ Progress = Callable[[int, int], object]
 """Called with the bytes written so far and the total: in the calling thread, after its blocks, and at the end."""
 
 VARIABLE: Final = "DML_TILE_THREADS"
-
 MAX_THREADS: Final = 64
 
 _spare: Final[deque[NDArray[np.uint8]]] = deque(maxlen=MAX_THREADS)
@@ -45,8 +44,8 @@ def write_blocks(plan: Plan, blocks: Iterable[Block], source: Array, output: Arr
         scratch = new_scratch(MEMORY)
     memories = source, scratch, output
     for read, written, length in blocks:
-        for step in plan.steps[length]:
-            step.make(memories, (read, 0, written))
+        for call in plan.calls[length]:
+            call(memories, (read, 0, written))
     _spare.append(scratch)
 
 

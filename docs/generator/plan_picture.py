@@ -31,8 +31,8 @@ def plan_picture() -> str:
     source = np.repeat(np.arange(2 * SIZES[0], dtype=np.uint8) % 2 + 1, _RUN)
     memories = source, np.zeros(plan.scratch, np.uint8), np.zeros(plan.size, np.uint8)
     read, written, length = plan.blocks[0]
-    for step in plan.steps[length]:
-        step.make(memories, (read, 0, written))
+    for call in plan.calls[length]:
+        call(memories, (read, 0, written))
     parts, y = [], _MARGIN
     made = ["", *dict.fromkeys(map(str, plan.steps[length]))]
     for (name, shown), memory, sentence in zip(_SHOWN.items(), memories, made, strict=True):

@@ -15,8 +15,10 @@ from operator import mul
 import numpy as np
 import pytest
 
-from dml_tile.execution.mover import BoundTile
+from dml_tile.bindings.memory import Bytes
+from dml_tile.execution.mover import BoundTile, mover_of
 from dml_tile.execution.plan import MEMORY
+from dml_tile.execution.steps import Plan
 from tests.helpers.tilings import GUARD, Tiling, assert_equal, once, set_sizes, span
 
 MAX_ELEMENTS = 1000
@@ -76,7 +78,7 @@ def copied_one_by_one(tiling: Tiling, source: bytes, read_from: int, output: byt
 
 
 def compare(tiling: Tiling, random: np.random.Generator, number: int) -> None:
-    """Raise AssertionError unless the moves write what the oracle does, and nothing else: once, and bound."""
+    """Raise AssertionError unless all ways write what the oracle does, and nothing else: once, bound, and as arrays."""
     sources, outputs = tiling.strides
     before, length = span(tiling.size, tiling.sizes, sources)
     start, reach = span(tiling.size, tiling.shape, outputs)
@@ -85,8 +87,14 @@ def compare(tiling: Tiling, random: np.random.Generator, number: int) -> None:
     guarded = np.full(reach + 3 * GUARD, 0xAB, np.uint8)
     expected = bytearray(guarded.tobytes())
     copied_one_by_one(tiling, source.tobytes(), first + before, expected, lowest + start)
-    plan = tiling.plan
-    for move in (once, lambda *where: BoundTile(*where).run(number)):
+    plan, dtype = tiling.plan, np.dtype(f"u{tiling.size}")
+
+    def tile(plan: Plan, source: Bytes, output: Bytes) -> None:
+        array = np.ndarray(tiling.sizes, dtype, source, before, sources)
+        out = np.ndarray(tiling.shape, dtype, output, start, outputs)
+        mover_of.__wrapped__(tiling.size, tiling.sizes, tiling.repeats, sources, outputs).tile(array, out)
+
+    for move in (once, tile, lambda *where: BoundTile(*where).run(number)):
         output = guarded.copy()
         move(plan, source[first:], output[lowest:])
         assert output.tobytes() == expected, tiling
