@@ -103,26 +103,8 @@ def run_openvino_core(case: Case) -> Array:
         raise OverflowError
     output = ov.Tensor(openvino_type(case.data.dtype), shape.to_shape())
     assert tile.evaluate([output], [openvino_tensor(case.data), openvino_tensor(case.repeats)])
-    return owned(output.data, case.data.dtype)
-
-
-@cache
-def compiled(dtype: np.dtype[Any], rank: int, count: int) -> Any:
-    """Return a model for OpenVINO's CPU plug-in whose sizes and repeats are known at run time only."""
-    data = ov.opset1.parameter([-1] * rank, openvino_type(dtype))
-    repeats = ov.opset1.parameter([count], ov.Type.i64)
-    model = ov.Model([ov.opset1.tile(data, repeats)], [data, repeats], "tile")
-    return ov.Core().compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": 1})
-
-
-def run_openvino_cpu(case: Case) -> Array:
-    model = compiled(case.data.dtype, case.data.ndim, len(case.repeats))
-    return owned(model([openvino_tensor(case.data), openvino_tensor(case.repeats)])[0], case.data.dtype)
-
-
-def owned(array: Array, dtype: np.dtype[Any]) -> Array:
-    """Return a copy of what OpenVINO only lends; bfloat16 comes as other 16 bits."""
-    return array.copy().view(dtype)
+    lent: Array = output.data  # bfloat16 comes as other 16 bits
+    return lent.copy().view(case.data.dtype)
 
 
 class Peer(NamedTuple):
@@ -135,7 +117,6 @@ PEERS: Final = {
     "onnx's reference": Peer(lambda case: run_onnx(reference, case), "onnx", (1, 23)),
     "onnxruntime": Peer(lambda case: run_onnx(session, case), "onnxruntime", (1, 31)),
     "OpenVINO's core": Peer(run_openvino_core, "openvino", (2026, 4)),
-    "OpenVINO's CPU plug-in": Peer(run_openvino_cpu, "openvino", (2026, 4)),
 }
 
 
@@ -183,11 +164,7 @@ def case(data: Any, *inputs: Any, version: int = 13) -> Case:
     return Case(version, tuple(map(np.asarray, (data, *inputs))))
 
 
-def has_float16_nan(case: Case) -> bool:
-    return case.data.dtype == np.float16 and bool(np.isnan(case.data).any())
-
-
-REFERENCE, RUNTIME, CPU_PLUG_IN = "onnx's reference", "onnxruntime", "OpenVINO's CPU plug-in"
+REFERENCE, RUNTIME = "onnx's reference", "onnxruntime"
 NO_TILE_1: Final = (
     "has no Tile-1",
     case(np.ones(2, np.float32), np.float32(2), np.float32(0), version=1),
@@ -211,16 +188,8 @@ TABLE: Final = (
     Disagreement(RUNTIME, "tiles no bfloat16 on the CPU",
                  case(np.ones(2, BFLOAT16), [2]), lambda case: case.data.dtype == BFLOAT16),
     Disagreement(RUNTIME, "casts float16 to float32 and back, which changes the bits of a NaN",
-                 case(np.array([0x7FBF], np.uint16).view(np.float16), [1]), has_float16_nan),
-    Disagreement(CPU_PLUG_IN, "narrows 64-bit integers to 32 bits",
-                 case([2**40], [2]), lambda case: case.data.dtype.kind in "iu" and case.data.itemsize == 8),
-    Disagreement(CPU_PLUG_IN, "narrows float64 to float32",
-                 case([1 / 3], [2]), lambda case: case.data.dtype == np.float64),
-    Disagreement(CPU_PLUG_IN, "makes a signalling NaN of float16 a quiet one",
-                 case(np.array([0x7C01], np.uint16).view(np.float16), [1]), has_float16_nan),
-    Disagreement(CPU_PLUG_IN, "leaves the output unwritten in 4 dimensions whose sizes are known at run time only",
-                 case(np.arange(24, dtype=np.int32).reshape(2, 2, 2, 3), [2, 2, 3, 3]),
-                 lambda case: max(case.data.ndim, len(case.repeats)) >= 4),
+                 case(np.array([0x7FBF], np.uint16).view(np.float16), [1]),
+                 lambda case: case.data.dtype == np.float16 and bool(np.isnan(case.data).any())),
 )  # fmt: skip
 
 
@@ -257,24 +226,12 @@ def onnx_cases(draw: st.DrawFn) -> Case:
     return Case(draw(st.sampled_from([12, 13])), (data, np.array(repeats, np.int64)))
 
 
-# What crashes is not to be run: OpenVINO's CPU plug-in has died of run-time repeats of a scalar, of 0 or less, and in
-# rank 9, its core of INT64_MAX and, where it computes values, of an empty input.
-
-
 @st.composite
 def openvino_cases(draw: st.DrawFn) -> Case:
-    """Cases that the core survives."""
+    """Cases that the core survives: it has died of INT64_MAX and, where it computes values, of an empty input."""
     data = draw(arrays((*NUMBERS, np.dtype(bool), BFLOAT16), 0, 5, 1))
     repeats = draw(st.lists(st.integers(-2, 3), min_size=1, max_size=6))
     return Case(1, (data, np.array(repeats, draw(st.sampled_from([np.int64, np.int32, np.int8])))))
-
-
-@st.composite
-def openvino_cpu_cases(draw: st.DrawFn) -> Case:
-    """Cases that the plug-in survives."""
-    data = draw(arrays((*NUMBERS, np.dtype(bool), BFLOAT16), 1, 3, 1))
-    repeats = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
-    return Case(1, (data, np.array(repeats, np.int64)))
 
 
 def assert_agreement(peer: str, case: Case) -> None:
@@ -292,11 +249,6 @@ def test_onnx_s_implementations_agree(peer: str, case: Case) -> None:
 @given(openvino_cases())
 def test_openvino_s_core_agrees(case: Case) -> None:
     assert_agreement("OpenVINO's core", case)
-
-
-@given(openvino_cpu_cases())
-def test_openvino_s_cpu_plug_in_agrees(case: Case) -> None:
-    assert_agreement(CPU_PLUG_IN, case)
 
 
 ONES: Final = np.ones((2, 2), np.float32)
