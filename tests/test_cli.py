@@ -259,6 +259,8 @@ def test_levels_shows_the_support_table_and_the_matrix(call: Call) -> None:
     assert "windows-10-22h2 2_0 4 float 1.1.0, inferred" in shown
     assert "directml-1.15 6_4 1 to 8 float int int64" in shown
     assert "6_4 0x6400 1.15.x" in shown
+    first = shown.index("Dimensions of the tiles that Windows takes")
+    assert first < shown.index("Tile, input and output") < shown.index("What accepts which tile")
 
 
 def test_explain_tells_what_each_rule_says_rests_on_and_follows(call: Call) -> None:

@@ -210,6 +210,18 @@ def test_a_reader_of_a_run_may_leave_too(tmp_path: Path) -> None:
         ("dml-tile lower a.json > /dev/full", 2, b"No space left on device"),
         ("dml-tile lower --format json a.json > /dev/full", 2, b"No space left on device"),
         ("dml-tile emit --lang cpp a.json > /dev/full", 2, b"dml-tile: standard output: No space left on device\n"),
+        *(
+            (f"dml-tile {command}", 2, b"")
+            for command in (
+                "check nofile.json 2>/dev/full",
+                "check nofile.json 2>&-",
+                "run nofile.json 2>/dev/full",
+                "lower nofile.json 2>/dev/full",
+                "show nofile.json 2>/dev/full",
+                "check a.json --format json:/dev/full",
+                "check a.json >/dev/full 2>/dev/full",
+            )
+        ),
         ("dml-tile check - <&-", 2, b"standard input is closed"),
         ("dml-tile run - <&-", 2, b"standard input is closed"),
         ("dml-tile lower - <&-", 2, b"standard input is closed"),

@@ -18,13 +18,12 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.check_files import TILE
 from tests.helpers.command_line import bash
 from tests.helpers.ir_models import MODELS, burn_tile
 
 pytestmark = pytest.mark.long
 
-FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
-TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
 COMMANDS = {
     "check": ("check",),
     "lower": ("lower",),
@@ -155,25 +154,6 @@ def test_a_pipe_that_nobody_writes_to_is_a_problem(tmp_path: Path, arguments: tu
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=False, timeout=120)
     assert done.returncode == 2
     assert b"is a pipe that nobody wrote to for 0.2 s" in done.stderr
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "check nofile.json 2>/dev/full",
-        "check nofile.json 2>&-",
-        "run nofile.json 2>/dev/full",
-        "lower nofile.json 2>/dev/full",
-        "show nofile.json 2>/dev/full",
-        "check a.json --format json:/dev/full",
-        "check a.json >/dev/full 2>/dev/full",
-    ],
-)
-def test_the_status_is_2_also_where_nobody_can_be_told(tmp_path: Path, command: str) -> None:
-    (tmp_path / "a.json").write_text(json.dumps(TILE))
-    done = bash(f"dml-tile {command}", tmp_path)
-    assert done.returncode == 2
-    assert b"Traceback" not in done.stderr
 
 
 def limited(kind: int, count: int) -> Callable[[], None]:

@@ -138,17 +138,6 @@ def test_elements_of_the_output_have_their_own_numbers_where_the_dimension_count
     assert [mark.text for mark in output.marks][:3] == ["0", "1", "2"]
 
 
-def test_a_copy_has_one_colour_everywhere() -> None:
-    shown = picture([2, 3], [2, 2])
-    _, output = drawn(shown)
-    by_letter: dict[str, set[int | None]] = {}
-    for mark in output.marks:
-        by_letter.setdefault(mark.text[-1], set()).add(mark.colour)
-    named = {entry.symbol: {entry.colour} for entry in copies(drawn(shown))}
-    assert by_letter == named
-    assert len({colour for (colour,) in named.values()}) == 4
-
-
 def touching(table: MemoryTable) -> Iterator[tuple[Mark, Mark]]:
     """Yield the marks beside and above each other, and those at the ends of neighbouring rows."""
     rows = [row.marks for row in table.rows]

@@ -69,6 +69,7 @@ def test_an_operator_that_is_no_tile_is_not_checked() -> None:
     html = page([checked(JsonDescriptor("/gather", other="DML_OPERATOR_GATHER"))])
     assert rows(html, "tiles") == [["a.json#/gather", "– not checked", "", ""]]
     assert "DML_OPERATOR_GATHER is not a tile" in details(html)[0]
+    assert '<b class="is-note">note</b>' in html
 
 
 def test_a_row_leads_to_its_finding_with_rule_message_and_page() -> None:

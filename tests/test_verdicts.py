@@ -195,21 +195,6 @@ def test_a_request_that_is_lowered_stands_before_its_steps_on_the_page(check: Ca
 
 
 @pytest.mark.parametrize(
-    ("value", "command", "level"),
-    [(BAD, "error", "error"), (DOUBLE, "warning", "warning"), (OTHER, "notice", "note")],
-    ids=["error", "warning", "note"],
-)
-def test_the_severity_stands_in_every_format(check: Call, value: Any, command: str, level: str) -> None:
-    write("a.json", value)
-    assert f"  {level}[DML-" in check("a.json").stdout
-    assert check("a.json", "--format", "github").stdout.startswith(f"::{command} ")
-    assert {finding["severity"] for finding in only(check("a.json", "--format", "json").stdout)["findings"]} == {level}
-    (run,) = json.loads(check("a.json", "--format", "sarif").stdout)["runs"]
-    assert {result["level"] for result in run["results"]} == {level}
-    assert f'<b class="is-{level}">{level}</b>' in check("a.json", "--format", "html").stdout
-
-
-@pytest.mark.parametrize(
     ("value", "fail_on", "element", "message"),
     [
         (DOUBLE, "warning", "failure", "warning[DML-TILE-DataType]"),

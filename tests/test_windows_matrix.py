@@ -8,7 +8,6 @@ from typing import Final
 import pytest
 from rich.console import Console
 
-from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import WINDOWS_RELEASES, Target
 from dml_tile.reports.tables import NOT_TAKEN, matrix_html, matrix_markdown, matrix_rows, matrix_table
 from dml_tile.rules.check import check
@@ -87,10 +86,3 @@ def test_html_holds_the_rows_of_markdown_and_needs_no_other_file() -> None:
 def test_the_command_prints_it(form: str, expected: str) -> None:
     result = invoke("levels", "--format", form)
     assert (result.exit_code, result.stdout) == (0, expected)
-
-
-def test_the_matrix_comes_first_in_the_terminal() -> None:
-    result = invoke("levels")
-    first = result.stdout.index("Dimensions of the tiles that Windows takes")
-    assert first < result.stdout.index("Tile, input and output") < result.stdout.index("What accepts which tile")
-    assert TensorDataType.FLOAT64.name not in result.stdout
