@@ -92,7 +92,7 @@ def test_the_json_output(call: Call) -> None:
     assert result.exit_code == 1
     output = json.loads(result.stdout)
     assert output["version"] == 3
-    assert output["sources"] == [{"source": "a.json", "tiles": 3}]
+    assert output["sources"] == [{"source": "a.json", "tiles": 3, "contradictions": []}]
     good, bad, crashing = output["results"]
     assert good == {
         "source": "a.json",
