@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Flag, IntEnum
-from functools import partial
-from typing import Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from dml_tile.directml.enums import HRESULT
 from dml_tile.directml.targets import Target
@@ -157,8 +156,26 @@ def rule(
     return make
 
 
-removal_rule = partial(rule, hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED)
-"""Makes a rule whose violation removes the device."""
+class Rules(list[Rule[Subject]]):
+    """Rules on one subject, in the order of their findings: that of their definitions.
+
+    ``usual`` are the options of ``rule`` that most of them have.
+    """
+
+    def __init__(self, **usual: Any) -> None:
+        super().__init__()
+        self._usual = usual
+
+    def add(
+        self, rule_id: str, **options: Any
+    ) -> Callable[[Callable[[Subject, Target], Iterable[Violation]]], Rule[Subject]]:
+        """Make a rule of the function that finds its violations, as ``rule`` does, and append it."""
+
+        def make(violations: Callable[[Subject, Target], Iterable[Violation]]) -> Rule[Subject]:
+            self.append(rule(rule_id, **(self._usual | options))(violations))
+            return self[-1]
+
+        return make
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 
 
 def test_its_steps_and_commands_are_there() -> None:
-    assert len(list(steps())) == GUIDE.count("```python") + GUIDE.count("```diff") == 5
+    assert len(list(steps())) == GUIDE.count("```python") + GUIDE.count("```diff") == 4
     assert {step.file for step in steps()} == set(WRITTEN_BY_THE_STEPS)
     assert {command.split()[0] for command, _ in COMMANDS} == {"dml-tile", "python", "pytest", "ruff", "mypy"}
 

@@ -42,7 +42,6 @@ from dml_tile.rules.dispatch import (
     Dispatch,
     EmptyTableUse,
     Initialization,
-    Persistence,
     TableRequest,
     is_ordinary_table,
 )
@@ -288,7 +287,7 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     "DML-DISPATCH-table": [
         (Dispatch(same=False), Dispatch(), "bindings"),
     ],
-    "DML-BINDING-persistent": [(Persistence(same=False), Persistence(same=True), RESOURCE)],
+    "DML-BINDING-persistent": [(False, True, RESOURCE)],
     "DML-BINDING-uninitialised": [(Initialization("it", 0, "execution"), Initialization("it", 1, "execution"), "it")],
     "DML-BINDING-initialised-twice": [
         (Initialization("it", 1, "initialisation"), Initialization("it", 0, "initialisation"), "it")

@@ -29,7 +29,6 @@ from dml_tile.rules.dispatch import (
     PERSISTENCE_RULES,
     Dispatch,
     Initialization,
-    Persistence,
 )
 
 _CALL: Final = "RecordDispatch"
@@ -98,8 +97,8 @@ class Execution:
             state = Initialization("dispatchable", 0, "execution")
             findings += lifetime.findings(INITIALIZATION_RULES, state)
         if compiled.owns_input and compiled.initialisations and (kept := reads[-1].span) is not None:
-            persistence = Persistence(kept.buffer is None and kept.start == compiled.persistent_address)
-            findings += lifetime.findings(PERSISTENCE_RULES, persistence)
+            is_same = kept.buffer is None and kept.start == compiled.persistent_address
+            findings += lifetime.findings(PERSISTENCE_RULES, is_same)
         may_write = _may_write(lifetime, call, findings, reads, writes, compiled.desc)
         run = compiled.layout.run
         if not may_write or run is None or any(access.span is None for access in (*reads, *writes)):

@@ -20,6 +20,7 @@ from dml_tile.bindings.slots import (
 )
 from dml_tile.directml.enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
+    HRESULT,
     UINT64_MAX,
     BindingType,
     HeapType,
@@ -37,12 +38,19 @@ from dml_tile.directml.pages import (
     INITIALIZER_PAGE,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Finding, Rule, Violation, removal_rule, rule
+from dml_tile.findings import Basis, Finding, Rules, Violation
+
+_REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
+
+BIND_POINT_RULES: Final = Rules[BindPoint](url=BINDING_PAGE, hresult=_REMOVED)
+RANGE_RULES: Final = Rules[BoundRange](url=BUFFER_BINDING_PAGE, hresult=_REMOVED)
+BINDING_PAIR_RULES: Final = Rules[BindingPair](url=BIND_OUTPUTS_PAGE, hresult=_REMOVED)
+BINDING_COUNT_RULES: Final = Rules[BindingCount](url=BIND_INPUTS_PAGE, hresult=_REMOVED)
+SLOT_RULES: Final = Rules[SlotBinding](hresult=_REMOVED)
 
 
-@removal_rule(
+@BIND_POINT_RULES.add(
     "DML-BINDING-missing",
-    url=BINDING_PAGE,
     says="A tensor that is owned by DirectML is bound at initialisation, any other at execution. If the operator was "
     "compiled with DESCRIPTORS_VOLATILE, the runtime does not check this at dispatch.",
 )
@@ -54,9 +62,8 @@ def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
         yield Violation(point.name, f"nothing is bound at {point.stage}{owned}{unnoticed}", basis=basis)
 
 
-@removal_rule(
+@BIND_POINT_RULES.add(
     "DML-BINDING-owned",
-    url=BINDING_PAGE,
     says="A tensor that is owned by DirectML is not bound at execution, any other not at initialisation; nor is an "
     "input or output of a graph that no node uses.",
 )
@@ -66,9 +73,8 @@ def tensor_is_bound_once(point: BindPoint, target: Target) -> Iterator[Violation
         yield Violation(point.name, f"is bound at {point.stage}, though {'no node uses it' if point.unused else why}")
 
 
-@removal_rule(
+@RANGE_RULES.add(
     "DML-BINDING-SizeInBytes",
-    url=BUFFER_BINDING_PAGE,
     says="A bound range has at least TotalTensorSizeInBytes, or PersistentResourceSize, bytes. The runtime compares "
     "neither those of a compiled graph, nor what was bound before an initializer's Reset.",
 )
@@ -84,9 +90,8 @@ def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Viola
         )
 
 
-@removal_rule(
+@RANGE_RULES.add(
     "DML-BINDING-Offset",
-    url=BUFFER_BINDING_PAGE,
     says="The offset of a bound range is a multiple of 16 and of GuaranteedBaseOffsetAlignment, which the runtime does "
     "not compare for a compiled graph; that of a persistent or temporary resource, of 256.",
 )
@@ -101,10 +106,8 @@ def offset_is_aligned(binding: BoundRange, target: Target) -> Iterator[Violation
         )
 
 
-@removal_rule(
-    "DML-BINDING-count",
-    url=BIND_INPUTS_PAGE,
-    says="There are as many bindings as tensors, or as operators of an initializer; 0 unbind.",
+@BINDING_COUNT_RULES.add(
+    "DML-BINDING-count", says="There are as many bindings as tensors, or as operators of an initializer; 0 unbind."
 )
 def count_is_right(count: BindingCount, target: Target) -> Iterator[Violation]:
     if count.given is None and count.expected:
@@ -113,7 +116,75 @@ def count_is_right(count: BindingCount, target: Target) -> Iterator[Violation]:
         yield Violation("bindingCount", f"{count.given} was provided, but {count.expected} was expected")
 
 
-@removal_rule(
+@SLOT_RULES.add(
+    "DML-BINDING-null",
+    url=BIND_PERSISTENT_PAGE,
+    says="The binding of a persistent or temporary resource is not null. The documentation allows it where nothing is "
+    "needed; the runtime crashes.",
+    crash=True,
+)
+def binding_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+    if bound.desc is None:
+        needed = bound.slot.size_in_bytes
+        allowed = "" if needed else ", which the documentation allows"
+        yield Violation(
+            bound.name,
+            f"null was provided{allowed}; DirectML would crash",
+            None if needed else "pass a binding of type DML_BINDING_TYPE_NONE",
+            None if needed else Basis.RUNTIME,
+        )
+
+
+@SLOT_RULES.add(
+    "DML-BINDING-initializer-persistent",
+    url=INITIALIZER_PAGE,
+    says="An initializer has no persistent resource of its own: those of its operators are its outputs. The runtime "
+    "refuses even an empty binding.",
+)
+def initializer_has_no_persistent_resource(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+    if bound.slot.kind == INITIALIZER_PERSISTENT and bound.desc is not None:
+        nothing = bound.desc.type == BindingType.NONE or (bound.given is not None and bound.given.is_empty)
+        yield Violation(
+            bound.name,
+            "BindPersistentResource was called on an initializer's table",
+            "bind the persistent resources of its operators with BindOutputs",
+            Basis.RUNTIME if nothing else None,
+        )
+
+
+@SLOT_RULES.add(
+    "DML-BINDING-initializer-NONE",
+    basis=Basis.RUNTIME,
+    url=INITIALIZER_PAGE,
+    says="An input of an initializer is not of type NONE with a null Desc. The documentation allows it; the runtime "
+    "crashes.",
+    crash=True,
+)
+def initializer_input_is_not_none(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+    if bound.slot.kind == INITIALIZER_INPUT and bound.desc == BindingDesc():
+        yield Violation(
+            f"{bound.name}.Type",
+            "DML_BINDING_TYPE_NONE was provided, which the documentation allows; DirectML would crash",
+            "bind an array of one empty buffer binding {null, 0, 0}",
+        )
+
+
+@SLOT_RULES.add(
+    "DML-BINDING-initializer-NONE-Desc",
+    url=BINDING_DESC_PAGE,
+    says="An input of an initializer of type NONE has no Desc.",
+)
+def initializer_input_of_no_type_has_no_desc(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+    desc = bound.desc
+    if bound.slot.kind == INITIALIZER_INPUT and desc is not None and desc.type == BindingType.NONE and desc.desc:
+        yield Violation(
+            f"{bound.name}.Desc",
+            "a Desc was provided, but null was expected: Type is DML_BINDING_TYPE_NONE",
+            "set Type to DML_BINDING_TYPE_BUFFER_ARRAY",
+        )
+
+
+@SLOT_RULES.add(
     "DML-BINDING-Type",
     url=BINDING_DESC_PAGE,
     says="A tensor and a resource are bound as DML_BINDING_TYPE_BUFFER, the inputs of an operator that is initialised "
@@ -137,7 +208,7 @@ def binding_type_fits(bound: SlotBinding, target: Target) -> Iterator[Violation]
         )
 
 
-@removal_rule(
+@SLOT_RULES.add(
     "DML-BINDING-Desc-null",
     url=BINDING_DESC_PAGE,
     says="A binding of type BUFFER has a Desc, one of type BUFFER_ARRAY also an array.",
@@ -152,7 +223,7 @@ def binding_is_described(bound: SlotBinding, target: Target) -> Iterator[Violati
         yield Violation(f"{bound.name}.Bindings", "null was provided, but an array of buffer bindings was expected")
 
 
-@removal_rule(
+@SLOT_RULES.add(
     "DML-BINDING-BindingCount",
     url=BIND_INPUTS_PAGE,
     says="For each operator, an initializer takes an array of as many bindings as the operator has inputs. The runtime "
@@ -174,7 +245,9 @@ def array_has_one_binding(bound: SlotBinding, target: Target) -> Iterator[Violat
         )
 
 
-@removal_rule("DML-BINDING-Buffer-null", url=BUFFER_BINDING_PAGE, says="A binding names a buffer where one is needed.")
+@SLOT_RULES.add(
+    "DML-BINDING-Buffer-null", url=BUFFER_BINDING_PAGE, says="A binding names a buffer where one is needed."
+)
 def buffer_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.slot.size_in_bytes and bound.given is not None and bound.given.buffer is None:
         yield Violation(
@@ -183,7 +256,7 @@ def buffer_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
         )
 
 
-@removal_rule(
+@SLOT_RULES.add(
     "DML-BINDING-unneeded",
     url=BIND_PERSISTENT_PAGE,
     says="A persistent or temporary resource is bound only where more than 0 bytes of it are needed.",
@@ -196,78 +269,9 @@ def resource_is_needed(bound: SlotBinding, target: Target) -> Iterator[Violation
         yield Violation(bound.name, f"a buffer was provided, but nothing was expected: {kind.size_is} is 0")
 
 
-@removal_rule(
-    "DML-BINDING-initializer-persistent",
-    url=INITIALIZER_PAGE,
-    says="An initializer has no persistent resource of its own: those of its operators are its outputs. The runtime "
-    "refuses even an empty binding.",
-)
-def initializer_has_no_persistent_resource(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    if bound.slot.kind == INITIALIZER_PERSISTENT and bound.desc is not None:
-        nothing = bound.desc.type == BindingType.NONE or (bound.given is not None and bound.given.is_empty)
-        yield Violation(
-            bound.name,
-            "BindPersistentResource was called on an initializer's table",
-            "bind the persistent resources of its operators with BindOutputs",
-            Basis.RUNTIME if nothing else None,
-        )
-
-
-@rule(
-    "DML-BINDING-initializer-NONE",
-    basis=Basis.RUNTIME,
-    url=INITIALIZER_PAGE,
-    says="An input of an initializer is not of type NONE with a null Desc. The documentation allows it; the runtime "
-    "crashes.",
-    crash=True,
-)
-def initializer_input_is_not_none(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    if bound.slot.kind == INITIALIZER_INPUT and bound.desc == BindingDesc():
-        yield Violation(
-            f"{bound.name}.Type",
-            "DML_BINDING_TYPE_NONE was provided, which the documentation allows; DirectML would crash",
-            "bind an array of one empty buffer binding {null, 0, 0}",
-        )
-
-
-@removal_rule(
-    "DML-BINDING-initializer-NONE-Desc",
-    url=BINDING_DESC_PAGE,
-    says="An input of an initializer of type NONE has no Desc.",
-)
-def initializer_input_of_no_type_has_no_desc(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    desc = bound.desc
-    if bound.slot.kind == INITIALIZER_INPUT and desc is not None and desc.type == BindingType.NONE and desc.desc:
-        yield Violation(
-            f"{bound.name}.Desc",
-            "a Desc was provided, but null was expected: Type is DML_BINDING_TYPE_NONE",
-            "set Type to DML_BINDING_TYPE_BUFFER_ARRAY",
-        )
-
-
-@rule(
-    "DML-BINDING-null",
-    url=BIND_PERSISTENT_PAGE,
-    says="The binding of a persistent or temporary resource is not null. The documentation allows it where nothing is "
-    "needed; the runtime crashes.",
-    crash=True,
-)
-def binding_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    if bound.desc is None:
-        needed = bound.slot.size_in_bytes
-        allowed = "" if needed else ", which the documentation allows"
-        yield Violation(
-            bound.name,
-            f"null was provided{allowed}; DirectML would crash",
-            None if needed else "pass a binding of type DML_BINDING_TYPE_NONE",
-            None if needed else Basis.RUNTIME,
-        )
-
-
-@removal_rule(
+@BINDING_PAIR_RULES.add(
     "DML-BINDING-overlap",
     basis=Basis.DOCUMENTED,
-    url=BIND_OUTPUTS_PAGE,
     says="An output shares no memory with any other bound buffer: Tile has no in-place form.",
 )
 def output_is_apart(pair: BindingPair, target: Target) -> Iterator[Violation]:
@@ -275,7 +279,7 @@ def output_is_apart(pair: BindingPair, target: Target) -> Iterator[Violation]:
         yield Violation(pair.name, f"the bound range overlaps that of {pair.other} (DirectML does not notice)")
 
 
-@removal_rule(
+@SLOT_RULES.add(
     "DML-BINDING-range",
     url=BUFFER_BINDING_PAGE,
     says="A bound range ends within its buffer. The runtime adds Offset and SizeInBytes modulo 2^64.",
@@ -296,7 +300,26 @@ def range_is_within_its_buffer(bound: SlotBinding, target: Target) -> Iterator[V
         )
 
 
-@removal_rule(
+@SLOT_RULES.add("DML-BINDING-Dimension", url=BUFFER_BINDING_PAGE, says="A bound resource is a buffer.")
+def resource_is_a_buffer(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+    if bound.range is not None and (given := bound.range[1].dimension) != ResourceDimension.BUFFER:
+        known = given in ResourceDimension._value2member_map_
+        dimension = f"D3D12_RESOURCE_DIMENSION_{ResourceDimension(given).name}" if known else f"dimension {given}"
+        yield Violation(bound.name, f"the resource has {dimension}, but D3D12_RESOURCE_DIMENSION_BUFFER was expected")
+
+
+@SLOT_RULES.add(
+    "DML-BINDING-device",
+    url=ERRORS_PAGE,
+    says="A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on.",
+)
+def resource_belongs_to_device(bound: SlotBinding, target: Target) -> Iterator[Violation]:
+    owner = bound.range[1].direct3d_device if bound.range is not None else None
+    if owner is not None and owner is not bound.direct3d_device:
+        yield Violation(bound.name, "the resource belongs to another device of Direct3D 12 than the IDMLDevice")
+
+
+@SLOT_RULES.add(
     "DML-BINDING-unordered-access",
     url=BINDING_PAGE,
     says="A bound buffer has D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, unless it is an input of an initializer.",
@@ -312,7 +335,7 @@ def buffer_allows_unordered_access(bound: SlotBinding, target: Target) -> Iterat
         )
 
 
-@removal_rule(
+@SLOT_RULES.add(
     "DML-BINDING-heap",
     url=BIND_INPUTS_PAGE,
     says="A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD too. The runtime "
@@ -332,46 +355,6 @@ def heap_is_allowed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
             basis=None if noticed else Basis.DOCUMENTED,
         )
 
-
-@removal_rule("DML-BINDING-Dimension", url=BUFFER_BINDING_PAGE, says="A bound resource is a buffer.")
-def resource_is_a_buffer(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    if bound.range is not None and (given := bound.range[1].dimension) != ResourceDimension.BUFFER:
-        known = given in ResourceDimension._value2member_map_
-        dimension = f"D3D12_RESOURCE_DIMENSION_{ResourceDimension(given).name}" if known else f"dimension {given}"
-        yield Violation(bound.name, f"the resource has {dimension}, but D3D12_RESOURCE_DIMENSION_BUFFER was expected")
-
-
-@removal_rule(
-    "DML-BINDING-device",
-    url=ERRORS_PAGE,
-    says="A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on.",
-)
-def resource_belongs_to_device(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    owner = bound.range[1].direct3d_device if bound.range is not None else None
-    if owner is not None and owner is not bound.direct3d_device:
-        yield Violation(bound.name, "the resource belongs to another device of Direct3D 12 than the IDMLDevice")
-
-
-BIND_POINT_RULES: Final[tuple[Rule[BindPoint], ...]] = (tensor_is_bound, tensor_is_bound_once)
-RANGE_RULES: Final[tuple[Rule[BoundRange], ...]] = (range_is_large_enough, offset_is_aligned)
-BINDING_PAIR_RULES: Final[tuple[Rule[BindingPair], ...]] = (output_is_apart,)
-BINDING_COUNT_RULES: Final[tuple[Rule[BindingCount], ...]] = (count_is_right,)
-SLOT_RULES: Final[tuple[Rule[SlotBinding], ...]] = (
-    binding_is_given,
-    initializer_has_no_persistent_resource,
-    initializer_input_is_not_none,
-    initializer_input_of_no_type_has_no_desc,
-    binding_type_fits,
-    binding_is_described,
-    array_has_one_binding,
-    buffer_is_given,
-    resource_is_needed,
-    range_is_within_its_buffer,
-    resource_is_a_buffer,
-    resource_belongs_to_device,
-    buffer_allows_unordered_access,
-    heap_is_allowed,
-)
 
 _BUFFER_BINDING: Final = int(BindingType.BUFFER)  # looking up an enumerator costs more than comparing with it
 _BUFFER_DIMENSION: Final = int(ResourceDimension.BUFFER)

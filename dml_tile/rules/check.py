@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 from operator import mul
-from typing import Final
+from typing import Any, Final
 
 from dml_tile.descriptors.graph import Descriptor, GraphDesc
 from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
@@ -27,7 +27,7 @@ from dml_tile.directml.enums import (
 )
 from dml_tile.directml.targets import Target, TargetLike, tile_support
 from dml_tile.errors import DmlError, require_instance
-from dml_tile.findings import BASES, Against, Basis, Finding, Severity, Violation, bases_of, found_by
+from dml_tile.findings import BASES, Against, Basis, Finding, Rule, Severity, Violation, bases_of, found_by
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.graph import GRAPH_CALL_RULES, GRAPH_RULES, entries_of
 from dml_tile.rules.graph import view_of as view_of_graph
@@ -51,8 +51,13 @@ from dml_tile.rules.tile import (
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import resolve
 
-DESCRIPTOR_RULES: Final = (
-    TENSOR_RULES + BUFFER_RULES + TILE_BUFFER_RULES + INPUT_OUTPUT_RULES + REPEATS_RULES + OPERATOR_RULES
+DESCRIPTOR_RULES: Final[tuple[Rule[Any], ...]] = (
+    *TENSOR_RULES,
+    *BUFFER_RULES,
+    *TILE_BUFFER_RULES,
+    *INPUT_OUTPUT_RULES,
+    *REPEATS_RULES,
+    *OPERATOR_RULES,
 )
 """In the order of their findings."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, NamedTuple
 
 from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
@@ -16,10 +15,7 @@ from dml_tile.directml.pages import (
     REMOVED_PAGE,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Finding, Rule, Violation, removal_rule, rule
-
-compile_rule = partial(rule, url=COMPILE_PAGE)
-initializer_rule = partial(rule, url=CREATE_INITIALIZER_PAGE)
+from dml_tile.findings import Basis, Finding, Rules, Violation
 
 _LEVEL_5_0: Final = FeatureLevel.DML_FEATURE_LEVEL_5_0
 _ALL_EXECUTION_FLAGS: Final = 7
@@ -86,9 +82,17 @@ class InitializerOperators(NamedTuple):
     objects: tuple[InitializerObject | None, ...] | None
 
 
-@rule(
+_REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
+
+CREATION_RULES: Final = Rules[Creation](url=CREATE_DEVICE_PAGE)
+FEATURE_RULES: Final = Rules[FeatureQuery](url=FEATURE_PAGE, hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
+REMOVAL_RULES: Final = Rules[Removal | None](url=REMOVED_PAGE, hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED)
+COMPILATION_RULES: Final = Rules[Compilation](url=COMPILE_PAGE)
+INITIALIZER_RULES: Final = Rules[InitializerOperators](url=CREATE_INITIALIZER_PAGE)
+
+
+@CREATION_RULES.add(
     "DML-DEVICE-flags",
-    url=CREATE_DEVICE_PAGE,
     says="The flags of DMLCreateDevice have only bits of DML_CREATE_DEVICE_FLAGS. The runtime of 5_0 accepts "
     "0x80000000 alone, too.",
 )
@@ -102,9 +106,8 @@ def creation_flags_are_known(creation: Creation, target: Target) -> Iterator[Vio
         )
 
 
-@rule(
+@CREATION_RULES.add(
     "DML-DEVICE-debug-layer",
-    url=CREATE_DEVICE_PAGE,
     says="DML_CREATE_DEVICE_FLAG_DEBUG is set only where the debug layers are installed; no simulated machine has "
     "them. The documentation promises DXGI_ERROR_SDK_COMPONENT_MISSING; the runtime returns E_INVALIDARG up to 5_0, "
     "later DXGI_ERROR_UNSUPPORTED.",
@@ -119,9 +122,8 @@ def debug_layers_are_installed(creation: Creation, target: Target) -> Iterator[V
         yield Violation("flags", f"{message} ({missing})", basis=Basis.DOCUMENTED, hresult=missing)
 
 
-@rule(
+@CREATION_RULES.add(
     "DML-DEVICE-minimumFeatureLevel",
-    url=CREATE_DEVICE_PAGE,
     says="DirectML has at least the minimum feature level; the runtime compares them as signed integers.",
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
 )
@@ -137,32 +139,29 @@ def minimum_feature_level_is_supported(creation: Creation, target: Target) -> It
         )
 
 
-@removal_rule(
+@CREATION_RULES.add(
     "DML-DEVICE-Direct3D-removed",
     url=REMOVED_PAGE,
     says="The device of Direct3D 12 that a device is made on has not been removed.",
+    hresult=_REMOVED,
 )
 def direct3d_device_is_present(creation: Creation, target: Target) -> Iterator[Violation]:
     if creation.removed_reason:
         yield Violation("d3d12Device", f"it was removed: {creation.removed_reason}", "make a new one")
 
 
-@rule(
+@FEATURE_RULES.add(
     "DML-DEVICE-feature",
-    url=FEATURE_PAGE,
     says="CheckFeatureSupport is asked for TENSOR_DATA_TYPE_SUPPORT or FEATURE_LEVELS.",
-    hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
 )
 def feature_is_known(query: FeatureQuery, target: Target) -> Iterator[Violation]:
     if query.feature not in (Feature.TENSOR_DATA_TYPE_SUPPORT, Feature.FEATURE_LEVELS):
         yield Violation("feature", f"{query.feature} is no DML_FEATURE")
 
 
-@rule(
+@FEATURE_RULES.add(
     "DML-DEVICE-feature-levels",
-    url=FEATURE_PAGE,
     says="At least one of the requested feature levels is supported.",
-    hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
 )
 def some_level_is_supported(query: FeatureQuery, target: Target) -> Iterator[Violation]:
     if query.feature == Feature.FEATURE_LEVELS and not query.supported_level:
@@ -171,27 +170,25 @@ def some_level_is_supported(query: FeatureQuery, target: Target) -> Iterator[Vio
         )
 
 
-@removal_rule(
-    "DML-DEVICE-removed", url=REMOVED_PAGE, says="The device has not been removed; once it is, only a new device helps."
-)
+@REMOVAL_RULES.add("DML-DEVICE-removed", says="The device has not been removed; once it is, only a new device helps.")
 def device_is_present(removal: Removal | None, target: Target) -> Iterator[Violation]:
     if removal is not None:
         yield Violation("", f"the device was removed by {removal}", "make a new device")
 
 
-@compile_rule("DML-COMPILE-op-null", says="The operator to compile is not null.")
+@COMPILATION_RULES.add("DML-COMPILE-op-null", says="The operator to compile is not null.")
 def operator_is_given(compilation: Compilation, target: Target) -> Iterator[Violation]:
     if not compilation.given:
         yield Violation("op", "null was provided, but an operator was expected")
 
 
-@compile_rule("DML-COMPILE-op-device", says="The operator to compile was made by the same device.")
+@COMPILATION_RULES.add("DML-COMPILE-op-device", says="The operator to compile was made by the same device.")
 def operator_belongs_to_device(compilation: Compilation, target: Target) -> Iterator[Violation]:
     if compilation.given and not compilation.own:
         yield Violation("op", "the operator was made by another device")
 
 
-@compile_rule("DML-COMPILE-flags", says="The flags of CompileOperator have only bits of DML_EXECUTION_FLAGS.")
+@COMPILATION_RULES.add("DML-COMPILE-flags", says="The flags of CompileOperator have only bits of DML_EXECUTION_FLAGS.")
 def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterator[Violation]:
     if unknown := compilation.flags & ~_ALL_EXECUTION_FLAGS:
         known = " | ".join(f"{flag.name} ({int(flag)})" for flag in ExecutionFlags)
@@ -200,7 +197,7 @@ def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterato
         )
 
 
-@initializer_rule(
+@INITIALIZER_RULES.add(
     "DML-INITIALIZER-operators-null",
     says="The array of an initializer's operators is null only where there are none, and none of them is null.",
 )
@@ -212,7 +209,7 @@ def operators_are_given(operators: InitializerOperators, target: Target) -> Iter
             yield Violation(f"operators[{i}]", "null was provided, but a compiled operator was expected")
 
 
-@initializer_rule(
+@INITIALIZER_RULES.add(
     "DML-INITIALIZER-operators-device", says="The operators of an initializer were compiled by the same device."
 )
 def operators_belong_to_device(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
@@ -221,7 +218,7 @@ def operators_belong_to_device(operators: InitializerOperators, target: Target) 
             yield Violation(f"operators[{i}]", "the operator was compiled by another device")
 
 
-@initializer_rule(
+@INITIALIZER_RULES.add(
     "DML-INITIALIZER-operators", says="The operators of an initializer are compiled.", hresult=HRESULT.E_NOINTERFACE
 )
 def operators_are_compiled(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
@@ -232,23 +229,3 @@ def operators_are_compiled(operators: InitializerOperators, target: Target) -> I
 
 def _level(value: int) -> str:
     return FeatureLevel(value).name if value in FeatureLevel._value2member_map_ else f"{value:#x}"
-
-
-CREATION_RULES: Final[tuple[Rule[Creation], ...]] = (
-    creation_flags_are_known,
-    debug_layers_are_installed,
-    minimum_feature_level_is_supported,
-    direct3d_device_is_present,
-)
-FEATURE_RULES: Final[tuple[Rule[FeatureQuery], ...]] = (feature_is_known, some_level_is_supported)
-REMOVAL_RULES: Final[tuple[Rule[Removal | None], ...]] = (device_is_present,)
-COMPILATION_RULES: Final[tuple[Rule[Compilation], ...]] = (
-    operator_is_given,
-    operator_belongs_to_device,
-    compile_flags_are_known,
-)
-INITIALIZER_RULES: Final[tuple[Rule[InitializerOperators], ...]] = (
-    operators_are_given,
-    operators_belong_to_device,
-    operators_are_compiled,
-)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 from dml_tile.directml.enums import HRESULT, CommandListType
@@ -16,10 +15,7 @@ from dml_tile.directml.pages import (
     TABLE_PAGE,
 )
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Rule, Violation, removal_rule, rule
-
-table_rule = partial(rule, url=TABLE_PAGE)
-dispatch_rule = partial(removal_rule, url=DISPATCH_PAGE)
+from dml_tile.findings import Basis, Rules, Violation
 
 
 class TableRequest(NamedTuple):
@@ -85,7 +81,18 @@ ORDINARY_DISPATCH: Final = Dispatch()
 """The dispatch that breaks no rule: comparing with it is faster than applying the rules."""
 
 
-@table_rule(
+_REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
+
+TABLE_RULES: Final = Rules[TableRequest](url=TABLE_PAGE)
+TABLE_USE_RULES: Final = Rules[Any](url=CREATE_TABLE_PAGE, hresult=_REMOVED)
+DISPATCH_RULES: Final = Rules[Any](url=DISPATCH_PAGE, hresult=_REMOVED)
+PERSISTENCE_RULES: Final = Rules[bool](url=BIND_PERSISTENT_PAGE, hresult=_REMOVED, basis=Basis.DOCUMENTED)
+INITIALIZATION_RULES: Final = Rules[Initialization](
+    url=CREATE_INITIALIZER_PAGE, hresult=_REMOVED, basis=Basis.DOCUMENTED
+)
+
+
+@TABLE_RULES.add(
     "DML-TABLE-Dispatchable-null", says="A binding table's Dispatchable is not null; the runtime crashes.", crash=True
 )
 def dispatchable_is_given(request: TableRequest, target: Target) -> Iterator[Violation]:
@@ -93,26 +100,7 @@ def dispatchable_is_given(request: TableRequest, target: Target) -> Iterator[Vio
         yield Violation("Dispatchable", "null was provided; DirectML would crash")
 
 
-@table_rule("DML-TABLE-SizeInDescriptors", says="A binding table has at least RequiredDescriptorCount descriptors.")
-def descriptors_are_enough(request: TableRequest, target: Target) -> Iterator[Violation]:
-    required = request.required_descriptor_count
-    if required is not None and request.size_in_descriptors < required:
-        yield Violation(
-            "SizeInDescriptors", f"{request.size_in_descriptors} was provided, but at least {required} was expected"
-        )
-
-
-@table_rule("DML-TABLE-handle", says="The descriptor handles of a binding table that has descriptors are not 0.")
-def handles_are_given(request: TableRequest, target: Target) -> Iterator[Violation]:
-    for field, handle in (
-        ("CPUDescriptorHandle", request.cpu_descriptor_handle),
-        ("GPUDescriptorHandle", request.gpu_descriptor_handle),
-    ):
-        if request.given and request.size_in_descriptors and not handle:  # null is seen, and crashes, before
-            yield Violation(field, "0 was provided, but the handle of a descriptor was expected")
-
-
-@table_rule(
+@TABLE_RULES.add(
     "DML-TABLE-Dispatchable",
     says="A binding table is made for a compiled operator or an initializer.",
     hresult=HRESULT.E_NOINTERFACE,
@@ -124,7 +112,28 @@ def dispatchable_can_be_dispatched(request: TableRequest, target: Target) -> Ite
         )
 
 
-@rule(
+@TABLE_RULES.add(
+    "DML-TABLE-SizeInDescriptors", says="A binding table has at least RequiredDescriptorCount descriptors."
+)
+def descriptors_are_enough(request: TableRequest, target: Target) -> Iterator[Violation]:
+    required = request.required_descriptor_count
+    if required is not None and request.size_in_descriptors < required:
+        yield Violation(
+            "SizeInDescriptors", f"{request.size_in_descriptors} was provided, but at least {required} was expected"
+        )
+
+
+@TABLE_RULES.add("DML-TABLE-handle", says="The descriptor handles of a binding table that has descriptors are not 0.")
+def handles_are_given(request: TableRequest, target: Target) -> Iterator[Violation]:
+    for field, handle in (
+        ("CPUDescriptorHandle", request.cpu_descriptor_handle),
+        ("GPUDescriptorHandle", request.gpu_descriptor_handle),
+    ):
+        if request.given and request.size_in_descriptors and not handle:  # null is seen, and crashes, before
+            yield Violation(field, "0 was provided, but the handle of a descriptor was expected")
+
+
+@TABLE_RULES.add(
     "DML-TABLE-Dispatchable-device",
     basis=Basis.DOCUMENTED,
     url=ERRORS_PAGE,
@@ -135,9 +144,8 @@ def dispatchable_belongs_to_device(request: TableRequest, target: Target) -> Ite
         yield Violation("Dispatchable", "the object was made by another device (DirectML does not notice)")
 
 
-@rule(
+@TABLE_USE_RULES.add(
     "DML-TABLE-empty",
-    url=CREATE_TABLE_PAGE,
     says="A binding table is used only if it was made, or last reset, with a description; else the runtime crashes.",
     crash=True,
 )
@@ -146,9 +154,8 @@ def table_is_made_for_something(use: EmptyTableUse | Dispatch, target: Target) -
         yield Violation("", "the table is empty; DirectML would crash", "Reset it with a DML_BINDING_TABLE_DESC")
 
 
-@removal_rule(
+@TABLE_USE_RULES.add(
     "DML-TABLE-empty-binding",
-    url=CREATE_TABLE_PAGE,
     says="Nothing is bound to an empty table. The runtime crashes, unless a binding is wrong by itself, such as a null "
     "buffer with an Offset: it removes the device.",
 )
@@ -157,9 +164,8 @@ def binding_to_an_empty_table_is_well_formed(use: EmptyTableUse, target: Target)
         yield Violation("", f"the table is empty, and {use.malformed}", "Reset it with a DML_BINDING_TABLE_DESC")
 
 
-@rule(
+@DISPATCH_RULES.add(
     "DML-DISPATCH-null",
-    url=DISPATCH_PAGE,
     says="RecordDispatch is called with a command list, a dispatchable and a binding table; the runtime crashes at a "
     "null pointer. It compares the devices of the objects before it looks for the other two.",
     crash=True,
@@ -171,7 +177,7 @@ def dispatch_is_complete(dispatch: Dispatch, target: Target) -> Iterator[Violati
             yield Violation(name, "null was provided; DirectML would crash")
 
 
-@dispatch_rule(
+@DISPATCH_RULES.add(
     "DML-DISPATCH-device",
     says="A recorder, its dispatchable and its binding table belong to one device; else the recorder's is removed.",
 )
@@ -180,13 +186,7 @@ def objects_belong_to_one_device(dispatch: Dispatch, target: Target) -> Iterator
         yield Violation("dispatchable", "it, or its binding table, was made by another device than the recorder")
 
 
-@dispatch_rule("DML-DISPATCH-table", says="The binding table was made for the dispatched object.")
-def table_belongs_to_dispatchable(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
-    if not dispatch.same:
-        yield Violation("bindings", "the table was made for another object")
-
-
-@dispatch_rule("DML-DISPATCH-command-list", says="The command list is of type DIRECT or COMPUTE.")
+@DISPATCH_RULES.add("DML-DISPATCH-command-list", says="The command list is of type DIRECT or COMPUTE.")
 def command_list_has_a_type_for_dispatches(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
     if dispatch.list_type not in (CommandListType.DIRECT, CommandListType.COMPUTE):
         known = dispatch.list_type in CommandListType._value2member_map_
@@ -194,26 +194,27 @@ def command_list_has_a_type_for_dispatches(dispatch: Dispatch, target: Target) -
         yield Violation("commandList", f"its type is {given}, but DIRECT or COMPUTE was expected")
 
 
-@dispatch_rule("DML-DISPATCH-graphics-list", says="The command list is an ID3D12GraphicsCommandList.")
+DISPATCH_RULES.append(table_is_made_for_something)
+
+
+@DISPATCH_RULES.add("DML-DISPATCH-graphics-list", says="The command list is an ID3D12GraphicsCommandList.")
 def command_list_is_graphics(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
     if not dispatch.is_graphics:
         yield Violation("commandList", "it is no ID3D12GraphicsCommandList")
 
 
-class Persistence(NamedTuple):
-    """The persistent resource of an execution; ``same`` is False if it is not the one of the initialisation."""
+@DISPATCH_RULES.add("DML-DISPATCH-table", says="The binding table was made for the dispatched object.")
+def table_belongs_to_dispatchable(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
+    if not dispatch.same:
+        yield Violation("bindings", "the table was made for another object")
 
-    same: bool
 
-
-@removal_rule(
+@PERSISTENCE_RULES.add(
     "DML-BINDING-persistent",
-    basis=Basis.DOCUMENTED,
-    url=BIND_PERSISTENT_PAGE,
     says="An operator is executed with the persistent resource that its initialisation wrote, at the same place.",
 )
-def persistent_resource_is_the_initialised_one(persistence: Persistence, target: Target) -> Iterator[Violation]:
-    if not persistence.same:
+def persistent_resource_is_the_initialised_one(is_same: bool, target: Target) -> Iterator[Violation]:
+    if not is_same:
         yield Violation(
             "PersistentResource",
             "the range is not the one that the operator's initialisation wrote (DirectML does not notice)",
@@ -221,46 +222,13 @@ def persistent_resource_is_the_initialised_one(persistence: Persistence, target:
         )
 
 
-@removal_rule(
-    "DML-BINDING-uninitialised",
-    basis=Basis.DOCUMENTED,
-    url=CREATE_INITIALIZER_PAGE,
-    says="An operator is initialised before it is executed.",
-)
+@INITIALIZATION_RULES.add("DML-BINDING-uninitialised", says="An operator is initialised before it is executed.")
 def operator_is_initialised(initialization: Initialization, target: Target) -> Iterator[Violation]:
     if initialization.stage == "execution" and not initialization.times:
         yield Violation(initialization.name, "the operator was never initialised (DirectML does not notice)")
 
 
-@removal_rule(
-    "DML-BINDING-initialised-twice",
-    basis=Basis.DOCUMENTED,
-    url=CREATE_INITIALIZER_PAGE,
-    says="An operator is initialised exactly once.",
-)
+@INITIALIZATION_RULES.add("DML-BINDING-initialised-twice", says="An operator is initialised exactly once.")
 def operator_is_initialised_once(initialization: Initialization, target: Target) -> Iterator[Violation]:
     if initialization.stage == "initialisation" and initialization.times:
         yield Violation(initialization.name, "the operator is initialised already (DirectML does not notice)")
-
-
-TABLE_RULES: Final[tuple[Rule[TableRequest], ...]] = (
-    dispatchable_is_given,
-    dispatchable_can_be_dispatched,
-    descriptors_are_enough,
-    handles_are_given,
-    dispatchable_belongs_to_device,
-)
-TABLE_USE_RULES: Final[tuple[Rule[Any], ...]] = (
-    table_is_made_for_something,
-    binding_to_an_empty_table_is_well_formed,
-)
-DISPATCH_RULES: Final[tuple[Rule[Any], ...]] = (
-    dispatch_is_complete,
-    objects_belong_to_one_device,
-    command_list_has_a_type_for_dispatches,
-    table_is_made_for_something,
-    command_list_is_graphics,
-    table_belongs_to_dispatchable,
-)
-PERSISTENCE_RULES: Final[tuple[Rule[Persistence], ...]] = (persistent_resource_is_the_initialised_one,)
-INITIALIZATION_RULES: Final[tuple[Rule[Initialization], ...]] = (operator_is_initialised, operator_is_initialised_once)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator
-from functools import partial
 from itertools import dropwhile
 from typing import Any, Final, NamedTuple
 
@@ -23,16 +22,8 @@ from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import HRESULT, FeatureLevel, GraphEdgeType, GraphNodeType, OperatorType, TensorFlags
 from dml_tile.directml.pages import COMPILE_GRAPH_PAGE, GRAPH_PAGE
 from dml_tile.directml.targets import Target
-from dml_tile.findings import (
-    Basis,
-    Rule,
-    Severity,
-    Violation,
-    rule,
-)
+from dml_tile.findings import Basis, Rules, Severity, Violation
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides, round_up_4
-
-graph_rule = partial(rule, url=GRAPH_PAGE)
 
 _OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
 _ARRAY_NAMES: Final = {array: str(GraphDesc.model_fields[array].alias) for array in ARRAYS}
@@ -143,15 +134,18 @@ def _packed_sizes(tensor: BufferTensorDesc) -> tuple[int, ...] | None:
     return tuple(dropwhile(lambda size: size == 1, sizes))
 
 
-@graph_rule("DML-GRAPH-NodeCount", basis=Basis.RUNTIME, says="A graph has at least one node.")
+GRAPH_RULES: Final = Rules[GraphView](url=GRAPH_PAGE)
+GRAPH_CALL_RULES: Final = Rules[GraphDesc | None](url=GRAPH_PAGE)
+
+
+@GRAPH_RULES.add("DML-GRAPH-NodeCount", basis=Basis.RUNTIME, says="A graph has at least one node.")
 def graph_has_nodes(view: GraphView, target: Target) -> Iterator[Violation]:
     if not view.graph.node_count:
         yield Violation("NodeCount", "0 was provided, but at least 1 was expected")
 
 
-@rule(
+@GRAPH_RULES.add(
     "DML-GRAPH-array",
-    url=GRAPH_PAGE,
     says="An array has as many entries as its count says: null has none. DirectML reads on past the end of another.",
 )
 def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violation]:
@@ -162,7 +156,9 @@ def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violat
             yield Violation(_ARRAY_NAMES[array], f"{shown}, but {expected} were expected")
 
 
-@graph_rule("DML-GRAPH-Desc-null", says="The Desc of each node and edge, and the operator of each node, is not null.")
+@GRAPH_RULES.add(
+    "DML-GRAPH-Desc-null", says="The Desc of each node and edge, and the operator of each node, is not null."
+)
 def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
     for array in ARRAYS:
         for path, entry in entries_of(view.graph, array):
@@ -172,7 +168,7 @@ def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
                 yield Violation(f"{path}.Operator", "null was provided, but an operator was expected")
 
 
-@graph_rule(
+@GRAPH_RULES.add(
     "DML-GRAPH-Type",
     says="A node is of type OPERATOR, an edge of the type of its array. From 6_0 on, the runtime returns E_NOTIMPL for "
     "a node of type CONSTANT.",
@@ -192,7 +188,7 @@ def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
                 )
 
 
-@graph_rule(
+@GRAPH_RULES.add(
     "DML-GRAPH-index",
     says="The indices of an edge are those of an input or output of the graph, of a node, and of a node's tensor.",
 )
@@ -210,7 +206,7 @@ def _tile_nodes(view: GraphView) -> Iterator[tuple[str, int]]:
             yield path, i
 
 
-@graph_rule(
+@GRAPH_RULES.add(
     "DML-GRAPH-node-input",
     basis=Basis.RUNTIME,
     says="Exactly one edge leads to each input of a node, from an input of the graph or from another node.",
@@ -223,7 +219,7 @@ def node_inputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Viola
             yield Violation(path, f"{edges[node]} edges lead to its input, but 1 was expected")
 
 
-@graph_rule(
+@GRAPH_RULES.add(
     "DML-GRAPH-node-output",
     basis=Basis.RUNTIME,
     says="An edge leads from each output of a node, to an output of the graph or to another node.",
@@ -236,7 +232,7 @@ def node_outputs_are_used(view: GraphView, target: Target) -> Iterator[Violation
             yield Violation(path, "no edge leads from its output")
 
 
-@graph_rule("DML-GRAPH-cycle", basis=Basis.RUNTIME, says="The edges between nodes make no cycle.")
+@GRAPH_RULES.add("DML-GRAPH-cycle", basis=Basis.RUNTIME, says="The edges between nodes make no cycle.")
 def graph_has_no_cycle(view: GraphView, target: Target) -> Iterator[Violation]:
     unordered = set(range(len(view.tiles))) - set(order_of_nodes(view))
     for path, edge in view.intermediates:
@@ -278,11 +274,8 @@ def _ends(view: GraphView) -> Iterator[_Ends]:
             yield _Ends(path, produced, consumed, edge.from_node_index in outputs)
 
 
-@rule(
-    "DML-GRAPH-intermediate-owned",
-    basis=Basis.RUNTIME,
-    url=GRAPH_PAGE,
-    says="A tensor that another node writes is not OWNED_BY_DML.",
+@GRAPH_RULES.add(
+    "DML-GRAPH-intermediate-owned", basis=Basis.RUNTIME, says="A tensor that another node writes is not OWNED_BY_DML."
 )
 def intermediates_are_not_owned(view: GraphView, target: Target) -> Iterator[Violation]:
     for path, _, consumed, _ in _ends(view):
@@ -290,7 +283,7 @@ def intermediates_are_not_owned(view: GraphView, target: Target) -> Iterator[Vio
             yield Violation(path, "the Flags of the input that it leads to say OWNED_BY_DML")
 
 
-@graph_rule(
+@GRAPH_RULES.add(
     "DML-GRAPH-TotalTensorSizeInBytes",
     basis=Basis.RUNTIME,
     says="Both ends of an intermediate edge have the same TotalTensorSizeInBytes.",
@@ -302,7 +295,7 @@ def totals_agree(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the output has a TotalTensorSizeInBytes of {totals[0]}, the input of {totals[1]}")
 
 
-@graph_rule(
+@GRAPH_RULES.add(
     "DML-GRAPH-extent",
     basis=Basis.RUNTIME,
     says="What the input of an intermediate edge reaches fits into the whole elements of the output. Up to 5_0, packed "
@@ -320,7 +313,7 @@ def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the input reaches {reached} bytes, but the output has {room}")
 
 
-@graph_rule(
+@GRAPH_RULES.add(
     "DML-GRAPH-shared-input",
     basis=Basis.RUNTIME,
     says="Nodes that share an input of the graph agree in OWNED_BY_DML, and none reaches beyond what the first has.",
@@ -338,7 +331,7 @@ def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the node reaches {_extent(tensor)} bytes, but the first has {room}")
 
 
-@graph_rule(
+@GRAPH_RULES.add(
     "DML-GRAPH-edge-layout",
     basis=Basis.RUNTIME,
     says="Both ends of an intermediate edge describe the tensor alike. DirectML does not compare data types, sizes, "
@@ -353,7 +346,7 @@ def ends_are_alike(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the output and the input that it connects differ in {', '.join(names)}")
 
 
-@graph_rule(
+@GRAPH_RULES.add(
     "DML-GRAPH-output-twice",
     basis=Basis.RUNTIME,
     says="One edge leads to an output of the graph. The documentation allows several; DirectML takes the last, and "
@@ -367,31 +360,7 @@ def outputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation
             yield Violation(path, f"{counting} leads to the same output, and is the one that counts")
 
 
-GRAPH_RULES: Final[tuple[Rule[GraphView], ...]] = (
-    graph_has_nodes,
-    arrays_have_their_counts,
-    parts_are_described,
-    types_fit,
-    indices_are_in_range,
-    node_inputs_have_one_edge,
-    node_outputs_are_used,
-    graph_has_no_cycle,
-    intermediates_are_not_owned,
-    totals_agree,
-    extents_fit,
-    shared_inputs_agree,
-    ends_are_alike,
-    outputs_have_one_edge,
-)
-
-
-@graph_rule("DML-GRAPH-null", says="The DML_GRAPH_DESC is not null.")
-def graph_is_given(graph: GraphDesc | None, target: Target) -> Iterator[Violation]:
-    if graph is None:
-        yield Violation("", "null was provided, but a DML_GRAPH_DESC was expected")
-
-
-@rule(
+@GRAPH_CALL_RULES.add(
     "DML-GRAPH-IDMLDevice1",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
     url=COMPILE_GRAPH_PAGE,
@@ -403,4 +372,7 @@ def device_has_the_interface(graph: GraphDesc | None, target: Target) -> Iterato
         yield Violation("", f"{target.name} has no IDMLDevice1, which came with DML_FEATURE_LEVEL_2_1")
 
 
-GRAPH_CALL_RULES: Final[tuple[Rule[GraphDesc | None], ...]] = (device_has_the_interface, graph_is_given)
+@GRAPH_CALL_RULES.add("DML-GRAPH-null", says="The DML_GRAPH_DESC is not null.")
+def graph_is_given(graph: GraphDesc | None, target: Target) -> Iterator[Violation]:
+    if graph is None:
+        yield Violation("", "null was provided, but a DML_GRAPH_DESC was expected")

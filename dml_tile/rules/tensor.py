@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
 from typing import Final, NamedTuple
 
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TensorDesc
@@ -18,12 +17,9 @@ from dml_tile.directml.enums import (
 )
 from dml_tile.directml.pages import BUFFER_PAGE, FLAGS_PAGE, HELPER_PAGE, STRIDES_PAGE, TENSOR_PAGE
 from dml_tile.directml.targets import Target
-from dml_tile.findings import CONTRACT, Basis, Rule, Violation, rule
+from dml_tile.findings import CONTRACT, Basis, Rules, Violation
 from dml_tile.geometry.layout import extent, minimum_size_in_bytes, packed_strides, round_up_4, shares_addresses
 from dml_tile.text import braced
-
-tensor_rule = partial(rule, url=TENSOR_PAGE)
-buffer_rule = partial(rule, url=BUFFER_PAGE)
 
 _PRIVATE_TYPE: Final = 0x80000000
 _PRIVATE_SIZE: Final = 120
@@ -78,13 +74,17 @@ def runtime_extent(sizes: tuple[int, ...], strides: tuple[int, ...] | None, targ
     return exact & UINT_MAX if strides is not None and target.runtime_wraps_extents else exact
 
 
-@tensor_rule("DML-TENSOR-null", says="The operator's tensors are not null.")
+TENSOR_RULES: Final = Rules[Operand](url=TENSOR_PAGE)
+BUFFER_RULES: Final = Rules[TensorView](url=BUFFER_PAGE)
+
+
+@TENSOR_RULES.add("DML-TENSOR-null", says="The operator's tensors are not null.")
 def tensor_is_given(operand: Operand, target: Target) -> Iterator[Violation]:
     if operand.tensor is None:
         yield Violation(operand.name, "null was provided, but a DML_TENSOR_DESC was expected")
 
 
-@tensor_rule("DML-TENSOR-Type", says="A tensor's Type is DML_TENSOR_TYPE_BUFFER.")
+@TENSOR_RULES.add("DML-TENSOR-Type", says="A tensor's Type is DML_TENSOR_TYPE_BUFFER.")
 def tensor_is_a_buffer(operand: Operand, target: Target) -> Iterator[Violation]:
     if operand.tensor is not None and operand.tensor.type != TensorType.BUFFER:
         yield Violation(
@@ -94,7 +94,7 @@ def tensor_is_a_buffer(operand: Operand, target: Target) -> Iterator[Violation]:
         )
 
 
-@tensor_rule(
+@TENSOR_RULES.add(
     "DML-TENSOR-Type-private",
     basis=Basis.RUNTIME,
     says="Type is not 0x80000000, which is private to the runtime from 6_0 on (measured on 6_2): it then reads "
@@ -114,21 +114,21 @@ def _is_private(tensor: TensorDesc, target: Target) -> bool:
     return tensor.type == _PRIVATE_TYPE and tensor.desc is not None and target.runtime_has_private_tensors
 
 
-@tensor_rule("DML-TENSOR-Desc-null", says="A tensor's Desc is not null.")
+@TENSOR_RULES.add("DML-TENSOR-Desc-null", says="A tensor's Desc is not null.")
 def tensor_is_described(operand: Operand, target: Target) -> Iterator[Violation]:
     tensor = operand.tensor
     if tensor is not None and tensor.desc is None and isinstance(tensor.type, TensorType):  # else Desc may be anything
         yield Violation(f"{operand.name}.Desc", "null was provided, but a DML_BUFFER_TENSOR_DESC was expected")
 
 
-@buffer_rule("DML-BUFFER-DataType", says="DataType is an enumerator of DML_TENSOR_DATA_TYPE, and not UNKNOWN.")
+@BUFFER_RULES.add("DML-BUFFER-DataType", says="DataType is an enumerator of DML_TENSOR_DATA_TYPE, and not UNKNOWN.")
 def data_type_is_known(view: TensorView, target: Target) -> Iterator[Violation]:
     data_type = view.desc.data_type
     if data_type == TensorDataType.UNKNOWN or not isinstance(data_type, TensorDataType):
         yield Violation(view.path("DataType"), f"{DATA_TYPE.write(data_type)} is not the type of any tensor")
 
 
-@rule("DML-BUFFER-Flags", url=FLAGS_PAGE, says="Flags has only bits of DML_TENSOR_FLAGS.")
+@BUFFER_RULES.add("DML-BUFFER-Flags", url=FLAGS_PAGE, says="Flags has only bits of DML_TENSOR_FLAGS.")
 def flags_are_known(view: TensorView, target: Target) -> Iterator[Violation]:
     flags = int(view.desc.flags)  # the inverse of an IntFlag has known bits only
     if unknown := flags & ~int(TensorFlags.OWNED_BY_DML):
@@ -139,7 +139,7 @@ def flags_are_known(view: TensorView, target: Target) -> Iterator[Violation]:
         )
 
 
-@rule("DML-BUFFER-Flags-output", url=FLAGS_PAGE, says="DML_TENSOR_FLAG_OWNED_BY_DML is for inputs only.")
+@BUFFER_RULES.add("DML-BUFFER-Flags-output", url=FLAGS_PAGE, says="DML_TENSOR_FLAG_OWNED_BY_DML is for inputs only.")
 def output_is_not_owned(view: TensorView, target: Target) -> Iterator[Violation]:
     if view.operand.is_output and view.desc.flags & TensorFlags.OWNED_BY_DML:
         yield Violation(
@@ -149,7 +149,7 @@ def output_is_not_owned(view: TensorView, target: Target) -> Iterator[Violation]
         )
 
 
-@buffer_rule(
+@BUFFER_RULES.add(
     "DML-BUFFER-DimensionCount", says="DimensionCount is from 1 to 8; before level 3_0, 4 or 5, of which Tile takes 4."
 )
 def dimension_count_is_in_range(view: TensorView, target: Target) -> Iterator[Violation]:
@@ -163,13 +163,13 @@ def dimension_count_is_in_range(view: TensorView, target: Target) -> Iterator[Vi
         )
 
 
-@buffer_rule("DML-BUFFER-Sizes-null", says="Sizes is not null.")
+@BUFFER_RULES.add("DML-BUFFER-Sizes-null", says="Sizes is not null.")
 def sizes_are_given(view: TensorView, target: Target) -> Iterator[Violation]:
     if view.desc.sizes is None:
         yield Violation(view.path("Sizes"), "null was provided, but an array of DimensionCount sizes was expected")
 
 
-@buffer_rule(
+@BUFFER_RULES.add(
     "DML-BUFFER-array-length",
     says="Sizes, and Strides if given, have at least DimensionCount entries; the runtime reads past their end.",
 )
@@ -184,7 +184,7 @@ def arrays_are_long_enough(view: TensorView, target: Target) -> Iterator[Violati
             )
 
 
-@buffer_rule("DML-BUFFER-Sizes-zero", says="No size is 0.")
+@BUFFER_RULES.add("DML-BUFFER-Sizes-zero", says="No size is 0.")
 def sizes_are_not_zero(view: TensorView, target: Target) -> Iterator[Violation]:
     count = min(view.desc.dimension_count, DML_TENSOR_DIMENSION_COUNT_MAX1)
     for i, size in enumerate((view.desc.sizes or ())[:count]):
@@ -196,13 +196,13 @@ def sizes_are_not_zero(view: TensorView, target: Target) -> Iterator[Violation]:
             )
 
 
-@buffer_rule("DML-BUFFER-Sizes-elements", says="A tensor has at most 2^32-1 elements.")
+@BUFFER_RULES.add("DML-BUFFER-Sizes-elements", says="A tensor has at most 2^32-1 elements.")
 def elements_are_countable(view: TensorView, target: Target) -> Iterator[Violation]:
     if view.sizes is not None and (elements := math.prod(view.sizes)) > UINT_MAX:
         yield Violation(view.path("Sizes"), f"{elements} elements were specified, but at most {UINT_MAX} are allowed")
 
 
-@rule(
+@BUFFER_RULES.add(
     "DML-BUFFER-Strides-extent",
     basis=Basis.RUNTIME,
     url=STRIDES_PAGE,
@@ -221,7 +221,7 @@ def extent_is_addressable(view: TensorView, target: Target) -> Iterator[Violatio
         )
 
 
-@rule(
+@BUFFER_RULES.add(
     "DML-BUFFER-Strides-overlap",
     url=STRIDES_PAGE,
     says="No two elements of an output share an address. The runtime looks only for a zero stride and for two equal "
@@ -251,7 +251,7 @@ def _runtime_sees_overlap(sizes: tuple[int, ...], strides: tuple[int, ...], targ
     return 0 in walked or len(set(walked)) < len(walked) or math.prod(sizes) > runtime_extent(sizes, strides, target)
 
 
-@rule(
+@BUFFER_RULES.add(
     "DML-BUFFER-TotalTensorSizeInBytes-minimum",
     url=HELPER_PAGE,
     says="TotalTensorSizeInBytes is at least the size that Sizes, Strides and DataType imply, rounded up to 4 bytes.",
@@ -273,7 +273,7 @@ def total_is_large_enough(view: TensorView, target: Target) -> Iterator[Violatio
     )
 
 
-@buffer_rule(
+@BUFFER_RULES.add(
     "DML-BUFFER-TotalTensorSizeInBytes-maximum",
     basis=Basis.RUNTIME,
     says="TotalTensorSizeInBytes has room for at most 2^32-1 elements.",
@@ -287,7 +287,7 @@ def total_is_addressable(view: TensorView, target: Target) -> Iterator[Violation
         )
 
 
-@buffer_rule(
+@BUFFER_RULES.add(
     "DML-BUFFER-GuaranteedBaseOffsetAlignment",
     says="GuaranteedBaseOffsetAlignment is 0, or a power of two and at least the element's size; the runtime wants at "
     "least 16.",
@@ -311,27 +311,3 @@ def alignment_is_a_power_of_two(view: TensorView, target: Target) -> Iterator[Vi
             "set it to 0",
             basis=Basis.RUNTIME,
         )
-
-
-TENSOR_RULES: Final[tuple[Rule[Operand], ...]] = (
-    tensor_is_given,
-    tensor_is_a_buffer,
-    tensor_is_not_private,
-    tensor_is_described,
-)
-
-BUFFER_RULES: Final[tuple[Rule[TensorView], ...]] = (
-    data_type_is_known,
-    flags_are_known,
-    output_is_not_owned,
-    dimension_count_is_in_range,
-    sizes_are_given,
-    arrays_are_long_enough,
-    sizes_are_not_zero,
-    elements_are_countable,
-    extent_is_addressable,
-    output_elements_are_apart,
-    total_is_large_enough,
-    total_is_addressable,
-    alignment_is_a_power_of_two,
-)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Final, NamedTuple
 
 from dml_tile.descriptors.tile import DATA_TYPE, OperatorDesc, TileOperatorDesc, type_name
@@ -19,12 +18,9 @@ from dml_tile.directml.enums import (
 )
 from dml_tile.directml.pages import OPERATOR_PAGE, TILE_PAGE
 from dml_tile.directml.targets import DIRECTML_VERSIONS, TILE_SUPPORT, Target
-from dml_tile.findings import CONTRACT, Basis, Rule, Severity, Violation, rule
+from dml_tile.findings import CONTRACT, Basis, Rules, Severity, Violation
 from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced
-
-tile_rule = partial(rule, url=TILE_PAGE)
-operator_rule = partial(rule, url=OPERATOR_PAGE)
 
 _EVER_SUPPORTED: Final = TILE_SUPPORT[-1].data_types
 _PRIVATE_TYPES: Final = range(0x80000000, 0x80000020)
@@ -40,13 +36,19 @@ class TileView(NamedTuple):
     output: TensorView | None
 
 
-@operator_rule("DML-OPERATOR-null", says="The DML_OPERATOR_DESC is not null.")
+OPERATOR_RULES: Final = Rules[OperatorDesc | None](url=OPERATOR_PAGE)
+TILE_BUFFER_RULES: Final = Rules[TensorView](url=TILE_PAGE)
+INPUT_OUTPUT_RULES: Final = Rules[TileView](url=TILE_PAGE)
+REPEATS_RULES: Final = Rules[TileView](url=TILE_PAGE)
+
+
+@OPERATOR_RULES.add("DML-OPERATOR-null", says="The DML_OPERATOR_DESC is not null.")
 def operator_is_given(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if operator is None:
         yield Violation("", "null was provided, but a DML_OPERATOR_DESC was expected")
 
 
-@operator_rule("DML-OPERATOR-Type", says="Type is an enumerator of DML_OPERATOR_TYPE.")
+@OPERATOR_RULES.add("DML-OPERATOR-Type", says="Type is an enumerator of DML_OPERATOR_TYPE.")
 def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if not operator or operator.type in _PRIVATE_TYPES:
         return
@@ -54,7 +56,7 @@ def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Ite
         yield Violation("Type", f"{int(operator.type)} is no operator; DML_OPERATOR_TILE (70) was expected")
 
 
-@operator_rule(
+@OPERATOR_RULES.add(
     "DML-OPERATOR-Type-unsupported",
     says="Type is below 0xc0000000; from there on, the runtime returns DXGI_ERROR_UNSUPPORTED.",
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
@@ -64,7 +66,7 @@ def operator_type_is_not_too_large(operator: OperatorDesc | None, target: Target
         yield Violation("Type", f"{int(operator.type)} is no operator; DML_OPERATOR_TILE (70) was expected")
 
 
-@operator_rule(
+@OPERATOR_RULES.add(
     "DML-OPERATOR-not-a-tile",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
     says="The operator is a tile. DirectML may accept others; only tiles are emulated here.",
@@ -77,7 +79,7 @@ def operator_is_a_tile(operator: OperatorDesc | None, target: Target) -> Iterato
         yield Violation("Type", f"{operator_name(int(operator.type))} is not a tile; only tiles are checked")
 
 
-@operator_rule("DML-OPERATOR-Desc-null", says="An operator's Desc is not null.")
+@OPERATOR_RULES.add("DML-OPERATOR-Desc-null", says="An operator's Desc is not null.")
 def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if operator and operator.type == OperatorType.TILE and operator.desc is None:
         yield Violation("Desc", "null was provided, but a DML_TILE_OPERATOR_DESC was expected")
@@ -86,7 +88,7 @@ def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iter
 _RUNTIME_ALONE: Final = 'go by the runtime alone (against="runtime", --against runtime)'
 
 
-@tile_rule(
+@TILE_BUFFER_RULES.add(
     "DML-TILE-DataType",
     says="Tile takes FLOAT16, FLOAT32 and integers of 8, 16, 32 and 64 bits. The runtime takes FLOAT64 too, from 5_0.",
 )
@@ -110,7 +112,7 @@ def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Vi
     )
 
 
-@tile_rule(
+@TILE_BUFFER_RULES.add(
     "DML-TILE-DataType-level",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
     says="The data type is in Tile's documented row for the feature level.",
@@ -123,7 +125,7 @@ def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterato
     yield Violation(view.path("DataType"), f"{type_name(data_type)} needs {since.name}; {_has(target)}", _ship(since))
 
 
-@tile_rule(
+@TILE_BUFFER_RULES.add(
     "DML-TILE-DataType-adapter",
     basis=Basis.RUNTIME,
     says="FLOAT64 needs an adapter with DoublePrecisionFloatShaderOps; UINT8 and INT8 need, up to level 5_2, one with "
@@ -141,7 +143,7 @@ def data_type_is_supported_by_adapter(view: TensorView, target: Target) -> Itera
         )
 
 
-@tile_rule(
+@TILE_BUFFER_RULES.add(
     "DML-TILE-DimensionCount-level",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
     says="The dimension count is in Tile's documented row for the feature level.",
@@ -159,7 +161,7 @@ def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> I
     )
 
 
-@tile_rule("DML-TILE-OutputTensor-DataType", says="InputTensor and OutputTensor have the same DataType.")
+@INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-DataType", says="InputTensor and OutputTensor have the same DataType.")
 def data_types_agree(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.input and tile.output and tile.input.desc.data_type != tile.output.desc.data_type:
         yield Violation(
@@ -169,7 +171,9 @@ def data_types_agree(tile: TileView, target: Target) -> Iterator[Violation]:
         )
 
 
-@tile_rule("DML-TILE-OutputTensor-DimensionCount", says="InputTensor and OutputTensor have the same DimensionCount.")
+@INPUT_OUTPUT_RULES.add(
+    "DML-TILE-OutputTensor-DimensionCount", says="InputTensor and OutputTensor have the same DimensionCount."
+)
 def dimension_counts_agree(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.input and tile.output and tile.input.desc.dimension_count != tile.output.desc.dimension_count:
         yield Violation(
@@ -179,7 +183,7 @@ def dimension_counts_agree(tile: TileView, target: Target) -> Iterator[Violation
         )
 
 
-@tile_rule(
+@INPUT_OUTPUT_RULES.add(
     "DML-TILE-OutputTensor-Sizes",
     says="OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]. The runtime multiplies modulo 2^32.",
 )
@@ -203,7 +207,7 @@ def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Vi
         )
 
 
-@tile_rule("DML-TILE-RepeatsCount", says="RepeatsCount is InputTensor.DimensionCount.")
+@REPEATS_RULES.add("DML-TILE-RepeatsCount", says="RepeatsCount is InputTensor.DimensionCount.")
 def repeats_count_is_the_dimension_count(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.input and tile.desc.repeats_count != tile.input.desc.dimension_count:
         yield Violation(
@@ -229,7 +233,9 @@ def _count_suggested(tile: TileView) -> str | None:
     return f"set it to {count} and Repeats to {wanted}, which OutputTensor.Sizes implies"
 
 
-@tile_rule("DML-TILE-Repeats-null", says="Repeats is not null. The runtime reads it last, and crashes.", crash=True)
+@REPEATS_RULES.add(
+    "DML-TILE-Repeats-null", says="Repeats is not null. The runtime reads it last, and crashes.", crash=True
+)
 def repeats_are_given(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.desc.repeats is None:
         yield Violation(
@@ -239,7 +245,9 @@ def repeats_are_given(tile: TileView, target: Target) -> Iterator[Violation]:
         )
 
 
-@tile_rule("DML-TILE-Repeats-length", says="Repeats has at least RepeatsCount entries; the runtime reads past its end.")
+@REPEATS_RULES.add(
+    "DML-TILE-Repeats-length", says="Repeats has at least RepeatsCount entries; the runtime reads past its end."
+)
 def repeats_are_long_enough(tile: TileView, target: Target) -> Iterator[Violation]:
     if tile.desc.repeats_count > DML_TENSOR_DIMENSION_COUNT_MAX1:
         return  # refused before the array is read
@@ -250,7 +258,7 @@ def repeats_are_long_enough(tile: TileView, target: Target) -> Iterator[Violatio
         )
 
 
-@tile_rule("DML-TILE-Repeats-zero", says="Every value of Repeats is larger than 0.")
+@REPEATS_RULES.add("DML-TILE-Repeats-zero", says="Every value of Repeats is larger than 0.")
 def repeats_are_positive(tile: TileView, target: Target) -> Iterator[Violation]:
     count = min(tile.desc.repeats_count, DML_TENSOR_DIMENSION_COUNT_MAX1)
     for i, repeat in enumerate((tile.desc.repeats or ())[:count]):
@@ -270,32 +278,3 @@ def _has(target: Target) -> str:
 def _ship(since: FeatureLevel) -> str:
     release = next(row for row in DIRECTML_VERSIONS if row.level >= since and not row.remark)
     return f"ship DirectML {release.version}.0 or later with the application"
-
-
-OPERATOR_RULES: Final[tuple[Rule[OperatorDesc | None], ...]] = (
-    operator_is_given,
-    operator_type_is_known,
-    operator_type_is_not_too_large,
-    operator_is_a_tile,
-    operator_is_described,
-)
-
-TILE_BUFFER_RULES: Final[tuple[Rule[TensorView], ...]] = (
-    data_type_is_ever_supported,
-    data_type_is_supported_at_level,
-    data_type_is_supported_by_adapter,
-    dimension_count_is_supported_at_level,
-)
-
-INPUT_OUTPUT_RULES: Final[tuple[Rule[TileView], ...]] = (
-    data_types_agree,
-    dimension_counts_agree,
-    output_sizes_are_the_products,
-)
-
-REPEATS_RULES: Final[tuple[Rule[TileView], ...]] = (
-    repeats_count_is_the_dimension_count,
-    repeats_are_given,
-    repeats_are_long_enough,
-    repeats_are_positive,
-)
