@@ -7,7 +7,6 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final, Self
 
@@ -64,10 +63,7 @@ class Sources:
     def __init__(self, known_shapes: KnownShapes, shared_by: int = 1) -> None:
         self._known_shapes = known_shapes
         self._shared_by = shared_by
-        self.seconds_lost = 0.0
-        """The seconds that were lost to models that cannot be read."""
-        self._models = ExitStack()
-        self._reader: ModelReader | None = None
+        self._models: ModelReader | None = None
         self._remote: RemoteFiles | None = None
 
     def __enter__(self) -> Self:
@@ -78,12 +74,12 @@ class Sources:
 
     def close(self) -> None:
         """End the child that reads models; the next model would start another one."""
-        self._models.close()
-        self._reader = None
+        if self._models is not None:
+            self._models.close()
 
     def new_dimension_names(self) -> frozenset[str]:
         """Return the names of dimensions in the ONNX models that were read since the last call."""
-        return self._reader.new_dimension_names() if self._reader else frozenset()
+        return self._models.new_dimension_names() if self._models else frozenset()
 
     def parts(self, name: str) -> Iterator[JsonDescriptor | TileNode | Problem]:
         """Yield the tiles and problems of a file, which may be a URL, or of standard input (``-``)."""
@@ -106,14 +102,11 @@ class Sources:
             yield from error.problems
 
     def _model_parts(self, path: Path) -> Iterator[TileNode | Problem]:
-        if self._reader is None:
+        if self._models is None:
             from dml_tile.readers.sandbox.parent import MAX_MEMORY_BYTES, ModelReader  # with what a process takes
 
-            memory = MAX_MEMORY_BYTES // self._shared_by
-            self._reader = self._models.enter_context(ModelReader(self._known_shapes, memory=memory))
-        self._reader.seconds_lost = self.seconds_lost
-        yield from self._reader.parts(path)
-        self.seconds_lost = self._reader.seconds_lost
+            self._models = ModelReader(self._known_shapes, memory=MAX_MEMORY_BYTES // self._shared_by)
+        yield from self._models.parts(path)
 
 
 def expanded(name: str, walked: set[PurePath] | None = None, *, ignores_none: bool = False) -> Iterator[str]:

@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from math import inf
 from pathlib import Path
@@ -65,8 +65,7 @@ class ModelReader:
         self._memory = memory
         self._command = command
         self._max_seconds_lost = seconds_lost
-        self.seconds_lost = 0.0
-        """The seconds that were lost to files whose reading failed."""
+        self._seconds_lost = 0.0
         self._dimension_names: set[str] = set()
         self._process: subprocess.Popen[bytes] | None = None
         self._deadline = inf
@@ -78,7 +77,16 @@ class ModelReader:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._stop()
+        self.close()
+
+    def close(self) -> None:
+        """End the process; the next file would start another one."""
+        if self._process is not None:
+            process, self._process = self._process, None
+            self._was_killed = False
+            process.kill()
+            with suppress(OSError), process:  # the rest of an order that it did not read cannot be flushed
+                pass
 
     def parts(self, path: Path) -> list[Part]:
         """Return the Tiles and problems of a file; if reading fails, those before the failure, and a problem for it.
@@ -91,7 +99,7 @@ class ModelReader:
         except OSError as error:
             return [Problem("", error.strerror or str(error))]
         reader = "ONNX" if path.suffix.lower() == ".onnx" else "OpenVINO"
-        seconds_left = self._max_seconds_lost - self.seconds_lost
+        seconds_left = self._max_seconds_lost - self._seconds_lost
         if seconds_left <= 0:
             return [Problem("", "not read: too much time was lost to models that cannot be read")]
         seconds = min(self._seconds, seconds_left)
@@ -110,8 +118,8 @@ class ModelReader:
             if self._was_killed:
                 failure = f"reading took longer than {seconds:.3g} s"
             if failure is not None:
-                self.seconds_lost += time.monotonic() - started
-                self._stop()
+                self._seconds_lost += time.monotonic() - started
+                self.close()
         problems = [] if failure is None else [Problem("", failure)]
         return [*limited_problems(parts), *problems]
 
@@ -123,7 +131,7 @@ class ModelReader:
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            self._stop()
+            self.close()
             self._process = started(self._command)
             Thread(target=self._watch, args=[self._process], daemon=True).start()
         return self._process
@@ -140,14 +148,6 @@ class ModelReader:
                     self._was_killed = True
                     process.kill()
             time.sleep(_SECONDS_BETWEEN_LOOKS)
-
-    def _stop(self) -> None:
-        if self._process is not None:
-            process, self._process = self._process, None
-            self._was_killed = False
-            process.kill()
-            with suppress(OSError), process:  # the rest of an order that it did not read cannot be flushed
-                pass
 
 
 def started(command: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -166,42 +166,24 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part], dim
 
     Return why the answer is incomplete, None if it is whole; the child cannot be used again after an incomplete one.
     """
-    try:
-        parts.extend(_answers(process, order, dimensions))
-    except EOFError:
-        return _cause_of_death(process.wait(), order)
-    except ValueError:
-        return f"{order.reader}'s reader sent a malformed reply"
-    except OverflowError:
-        return f"has more Tiles than {MAX_ANSWER_BYTES} bytes can tell"
-    return None
-
-
-def _answers(process: subprocess.Popen[bytes], order: Order, dimensions: set[str]) -> Iterator[Part]:
-    """Yield the parts of the answer, and add the names that its end gives.
-
-    Raises EOFError if the child ends before its answer does, ValueError for a malformed reply, OverflowError for one
-    that is too long.
-    """
     orders, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
-    try:
+    left = MAX_ANSWER_BYTES
+    with suppress(OSError):  # it has ended
         orders.write(order.line())
         orders.flush()
-    except OSError:
-        raise EOFError from None
-    left = MAX_ANSWER_BYTES
-    while line := answers.readline(left + 1):
-        left -= len(line)
-        if left < 0:
-            raise OverflowError
-        if not line.endswith(b"\n"):
-            break
-        part = read_answer(line)
-        if isinstance(part, End):
-            dimensions.update(part.dimensions)
-            return
-        yield part
-    raise EOFError
+        while (line := answers.readline(left + 1)).endswith(b"\n") or len(line) > left:
+            left -= len(line)
+            if left < 0:
+                return f"has more Tiles than {MAX_ANSWER_BYTES} bytes can tell"
+            try:
+                part = read_answer(line)
+            except ValueError:
+                return f"{order.reader}'s reader sent a malformed reply"
+            if isinstance(part, End):
+                dimensions.update(part.dimensions)
+                return None
+            parts.append(part)
+    return _cause_of_death(process.wait(), order)
 
 
 def _cause_of_death(status: int, order: Order) -> str:
