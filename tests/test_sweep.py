@@ -148,6 +148,7 @@ def test_a_worker_ends_what_reads_models_once_it_idles(zoo: list[str], monkeypat
             assert list(sweep(models, executor=executor)) == list(sweep(models))
             sources, idle = executor.submit(lambda: (sweep_module._THREAD.sources, sweep_module._THREAD.idle)).result()
             idle.join()
+            assert sources._models is not None
             assert sources._models._process is None
 
 

@@ -35,29 +35,17 @@ def mutated(text: bytes, seed: int) -> bytes | None:
 def _changed(value: Any, chosen: random.Random) -> Any:
     if not value or not isinstance(value, list | dict) or chosen.random() < 0.1:
         return _another(value, chosen)
-    return _changed_object(value, chosen) if isinstance(value, dict) else _changed_array(value, chosen)
-
-
-def _changed_object(value: dict[str, Any], chosen: random.Random) -> dict[str, Any]:
-    key = chosen.choice([*value])
+    items: list[tuple[Any, Any]] = [*value.items()] if isinstance(value, dict) else [*enumerate(value)]
+    at = chosen.randrange(len(items))
+    key, inner = items[at]
     match chosen.randrange(8):
         case 0:
-            return {name: inner for name, inner in value.items() if name != key}
+            del items[at]
         case 1:
-            return value | {chosen.choice(_KEYS): value[key]}
+            items += [(chosen.choice(_KEYS), inner)] * chosen.randint(1, 9)
         case _:
-            return value | {key: _changed(value[key], chosen)}
-
-
-def _changed_array(value: list[Any], chosen: random.Random) -> list[Any]:
-    at = chosen.randrange(len(value))
-    match chosen.randrange(8):
-        case 0:
-            return value[:at]
-        case 1:
-            return value + [value[at]] * chosen.randint(1, 9)
-        case _:
-            return [*value[:at], _changed(value[at], chosen), *value[at + 1 :]]
+            items[at] = key, _changed(inner, chosen)
+    return dict(items) if isinstance(value, dict) else [each for _, each in items]
 
 
 def _another(value: Any, chosen: random.Random) -> Any:
