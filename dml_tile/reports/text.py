@@ -157,9 +157,8 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
 def _lowest(result: Result) -> str:
     level = result.lowest_level
     if level is None:
-        through = f"through {result.via} at any feature level"
-        nowhere = f"refused {through}" if result.via else "no feature level passes both documentation and runtime"
-        return nowhere if result.is_judged else ""
+        nowhere = f"through {result.via}" if result.via else "both documentation and runtime"
+        return f"no feature level passes {nowhere}" if result.is_judged else ""
     at_least, or_later = (AT_LEAST, " or later") if result.unknown else ("", "")
     first = oldest_windows(level)
     return f"lowest level {at_least}{level.short}{f', in the box from {first}{or_later}' if first else ''}"

@@ -41,8 +41,24 @@ def with_types(model: ModelProto) -> ModelProto:
         return model
 
 
+_SIZED_BY_ELEMENTS: Final = frozenset({"ConstantOfShape", "Expand", "Reshape", "Tile"})
+
+
 def inferred(node: NodeProto, operator: Operator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
-    """Return the types of the outputs; none where onnx's inference fails. ``values`` are those of the inputs."""
+    """Return the types of the outputs; none where onnx's inference fails. ``values`` are those of the inputs.
+
+    Where single elements of a shape or of repeats are known, so are the sizes that do not depend on the others.
+    """
+    if operator.type not in _SIZED_BY_ELEMENTS or all(value.known is None for value in values.values()):
+        return _inferred(node, operator, values)
+    types, others = (
+        _inferred(node, operator, {name: value.filled(unknown) for name, value in values.items()}) for unknown in (1, 2)
+    )
+    shared = {name: common(type_, others.get(name)) for name, type_ in types.items()}
+    return {name: type_ for name, type_ in shared.items() if type_}
+
+
+def _inferred(node: NodeProto, operator: Operator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
     schema = operator.schema
     types = {name: value.type for name, value in values.items() if value.type is not None}
     if schema is None or operator.opset is None or len(types) < len(values):
@@ -54,28 +70,6 @@ def inferred(node: NodeProto, operator: Operator, values: Mapping[str, Value]) -
         return shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
     except Exception:  # of any class: whatever an operator's C++ throws
         return {}
-
-
-def repeated(operator: Operator, inputs: Sequence[Value]) -> TypeProto | None:
-    """Return the type of a Tile's output by what is known of single repeats; None for other nodes, or if none is."""
-    if operator.domain or operator.type != "Tile" or len(inputs) != 2:
-        return None
-    value, repeats = inputs
-    sizes = value.type and dimensions(value.type)
-    if value.type is None or not sizes or repeats.elements is None or not repeats.is_whole:
-        return None
-    if repeats.elements.shape != (len(sizes),):
-        return None
-    known = zip(sizes, repeats.elements.tolist(), repeats.mask.tolist(), strict=True)
-    dims = [_repeated_size(size, repeat) if is_known else None for size, repeat, is_known in known]
-    return helper.make_tensor_type_proto(value.type.tensor_type.elem_type, dims)
-
-
-def _repeated_size(size: Dimension, repeat: int) -> Dimension:
-    if repeat == 1:
-        return size
-    product = size * repeat if isinstance(size, int) else -1
-    return product if 0 <= product <= INT64_MAX else None
 
 
 def nodes(graph: GraphProto) -> Iterator[NodeProto]:

@@ -82,6 +82,12 @@ class Value:
         masked: Array = np.ma.masked_array(self.elements, ~self.known)
         return masked
 
+    def filled(self, unknown: int) -> Value:
+        """Return the value with a number for each unknown element, if it has elements."""
+        if self.elements is None or self.known is None:
+            return self
+        return replace(self, elements=np.where(self.known, self.elements, unknown), known=None)
+
     @property
     def constant(self) -> Array | None:
         """The elements, if all are known."""
@@ -256,7 +262,7 @@ def _origins(
         return tuple(origin if origin.node else own._replace(source=origin.source) for origin in found)
     if operator.type in _PASSED_ON:
         return data.origins
-    if operator.type == "Gather" and data.origins and (indices := arguments[0].constant) is not None:
+    if operator.type == "Gather" and data.origins and arguments and (indices := arguments[0].constant) is not None:
         return tuple(data.origins[i % len(data.origins)] for i in indices.ravel().tolist())
     if operator.type != "Concat" or not all(given.is_static and len(given.shape or ()) == 1 for given in inputs):
         return ()

@@ -24,7 +24,6 @@ from dml_tile.readers.onnx.inference import (
     inferred,
     is_kept,
     loop_carried,
-    repeated,
     without_shape,
 )
 from dml_tile.readers.onnx.onnxruntime import Inference, is_folded, removed, requantised
@@ -199,7 +198,7 @@ class Walk:
         origins = self.origins_of_sizes
         for name in filter(None, node.output):
             value = values.get(name, _UNKNOWN)
-            inferred_type = merged(value.type or types.get(name), repeated(kind, inputs))
+            inferred_type = value.type or types.get(name)
             if wrong := contradiction(node, name, inferred_type, self._stated):
                 self.contradictions.setdefault(name, wrong)
             type_ = merged(inferred_type, scope.get(name, _UNKNOWN).type)
