@@ -16,8 +16,9 @@ from dml_tile.pictures.marks import COLOURS
 from dml_tile.pictures.picture import picture_html, picture_svg
 from dml_tile.pictures.table import picture_lines
 from dml_tile.reports.text import Line, print_lines
+from tests.helpers.check_files import write
 from tests.helpers.command_line import Call
-from tests.helpers.drawn_tiles import HUGE, SHARED, TILES, picture, said, write
+from tests.helpers.drawn_tiles import HUGE, SHARED, TILES, picture, said
 from tests.helpers.dxdispatch_models import model, tile_json
 from tests.helpers.paths import EXAMPLES
 from tests.helpers.report_pages import Element, parsed
@@ -170,7 +171,7 @@ def test_a_picture_of_one_tensor_is_written_too(show: Call, name: str) -> None:
         ({"Type": "DML_OPERATOR_GEMM"}, "a.svg", 1, "the tile cannot be drawn: it is no tile"),
         ([tile_json([2], [2]), SHARED], "a.svg", 2, "an image is of one tile; choose it with --pointer: /0, /1"),
         ([], "a.svg", 2, "dml-tile: a.json: "),
-        ("no JSON", "a.svg", 2, "dml-tile: a.json: "),
+        ('"no descriptor"', "a.svg", 2, "dml-tile: a.json: "),
         (tile_json([2], [2]), "a.png", 2, "does not end in .svg or .html"),
         (tile_json([2], [2]), "svg", 2, "does not end in .svg or .html"),
         (tile_json([2], [2]), "nowhere/a.svg", 2, "nowhere/a.svg: No such file or directory"),

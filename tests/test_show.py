@@ -14,9 +14,10 @@ import pytest
 import dml_tile
 from dml_tile.cli.show import MAX_TILES
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from tests.helpers.check_files import write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import GOOD, page_tile
-from tests.helpers.drawn_tiles import SHARED, write
+from tests.helpers.drawn_tiles import SHARED
 from tests.helpers.dxdispatch_models import tile_json
 from tests.helpers.onnx_graphs import constant, model, tile_node, typed
 from tests.helpers.paths import EXAMPLES

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any, Final
 
 from rich.text import Text
@@ -33,8 +31,3 @@ def picture(desc: dict[str, Any]) -> TilePicture:
 
 def said(verdict: str) -> list[Line]:
     return [Line(0, Text(verdict))]
-
-
-def write(name: str, value: Any) -> str:
-    Path(name).write_text(json.dumps(value))
-    return name
