@@ -4,68 +4,42 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cache
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 import dml_tile
 from docs.generator.api_page import MADE_BY_OTHERS, MODULES
-from docs.generator.sources import public_names, tree_of
+from docs.generator.sources import Constant, definition, public_names
 
-Home = tuple[str, str]
-"""The module that defines a name, and the name."""
-
-
-@cache
-def imports_of(module: str) -> dict[str, Home]:
-    """Return the names that a module imports from the package, for type checkers too."""
-    return {
-        alias.asname or alias.name: (node.module, alias.name)
-        for node in ast.walk(tree_of(module))
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dml_tile")
-        for alias in node.names
-    }
+PUBLIC: Final = {name: f"dml_tile.{module}" for name, module in dml_tile._HOMES.items()} | {
+    name: module for module in MODULES for name in public_names(module)
+}
+"""The module of each public name, or one that imports it."""
 
 
-@cache
-def definitions_in(module: str) -> dict[str, ast.stmt]:
-    found: dict[str, ast.stmt] = {}
-    for node in tree_of(module).body:
-        match node:
-            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
-                found[name] = node
-            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
-                found[name] = node
-    return found
+def defined_types() -> Iterator[str]:
+    """Yield the names of the package's classes and aliases of types."""
+    for path in Path(dml_tile.__file__).parent.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            match node:
+                case (
+                    ast.ClassDef(name=name) | ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name("TypeAlias"))
+                ):
+                    yield name
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() | ast.BinOp()):
+                    yield name
 
 
-def home_of(module: str, name: str) -> Home | None:
-    """Return the home of a name that a module uses; None if it is not the package's."""
-    if name in definitions_in(module):
-        return module, name
-    if name in imports_of(module):
-        return home_of(*imports_of(module)[name])
-    return None
-
-
-def public_homes() -> dict[Home, str]:
-    """Return every public definition, with the public name that leads to it."""
-    homes: dict[Home | None, str] = {}
-    for name, module in dml_tile._HOMES.items():
-        homes[home_of(f"dml_tile.{module}", name)] = f"dml_tile.{name}"
-    for module in MODULES:
-        for name in public_names(module):
-            homes.setdefault(home_of(module, name), f"{module}.{name}")
-    return {home: name for home, name in homes.items() if home}
-
-
-def shown_types(node: ast.AST) -> Iterator[ast.expr]:
+def shown_types(shown: object) -> Iterator[ast.AST]:
     """Yield the types that a public definition shows: of arguments, results, public fields and public methods."""
-    match node:
+    match shown:
+        case Constant(annotation=written, value=value):
+            yield ast.parse(value if written in ("", "TypeAlias") else written)
         case ast.FunctionDef(args=given, returns=returns):
-            for argument in [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]:
-                if argument and argument.annotation:
-                    yield argument.annotation
+            arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+            yield from (argument.annotation for argument in arguments if argument and argument.annotation)
             if returns:
                 yield returns
         case ast.ClassDef(name=name, body=body):
@@ -77,13 +51,9 @@ def shown_types(node: ast.AST) -> Iterator[ast.expr]:
                         yield from shown_types(inner)
                     case ast.AnnAssign(target=ast.Name(id=field), annotation=annotation) if not field.startswith("_"):
                         yield annotation
-        case ast.AnnAssign(annotation=annotation, value=value):
-            yield annotation
-            if ast.unparse(annotation) == "TypeAlias" and value:
-                yield value
 
 
-def type_names(annotation: ast.expr) -> Iterator[str]:
+def type_names(annotation: ast.AST) -> Iterator[str]:
     """Yield the names in an annotation; of Annotated, those of the type alone."""
     match annotation:
         case ast.Constant(value=str() as text):
@@ -96,26 +66,14 @@ def type_names(annotation: ast.expr) -> Iterator[str]:
             yield name
         case _:
             for child in ast.iter_child_nodes(annotation):
-                if isinstance(child, ast.expr):
-                    yield from type_names(child)
+                yield from type_names(child)
 
 
-PUBLIC = public_homes()
+DEFINED: Final = frozenset(defined_types())
 
 
-def is_a_type_variable(home: Home) -> bool:
-    node = definitions_in(home[0])[home[1]]
-    value = getattr(node, "value", None)
-    return isinstance(value, ast.Call) and ast.unparse(value.func) in ("TypeVar", "ParamSpec")
-
-
-@pytest.mark.parametrize(("home", "name"), PUBLIC.items(), ids=PUBLIC.values())
-def test_every_type_in_a_public_signature_is_public(home: Home, name: str) -> None:
-    module, defined = home
-    private = {
-        used
-        for annotation in shown_types(definitions_in(module)[defined])
-        for used in type_names(annotation)
-        if (found := home_of(module, used)) and found not in PUBLIC and not is_a_type_variable(found)
-    }
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_every_type_in_a_public_signature_is_public(name: str) -> None:
+    shown = shown_types(definition(PUBLIC[name], name))
+    private = {used for annotation in shown for used in type_names(annotation)} & DEFINED - PUBLIC.keys()
     assert not private, f"{name} shows {', '.join(sorted(private))}"
