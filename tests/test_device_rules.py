@@ -34,13 +34,12 @@ from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis
 from dml_tile.rules.binding import BIND_POINT_RULES, RANGE_RULES, SLOT_RULES, is_ordinary_binding
 from dml_tile.rules.check import DESCRIPTOR_RULES
-from dml_tile.rules.device import Compilation, Creation, FeatureQuery, InitializerObject, InitializerOperators, Removal
+from dml_tile.rules.device import Compilation, Creation, FeatureQuery, InitializerObject, Removal
 from dml_tile.rules.dispatch import (
     DISPATCH_RULES,
     ORDINARY_DISPATCH,
     TABLE_RULES,
     Dispatch,
-    EmptyTableUse,
     Initialization,
     TableRequest,
     is_ordinary_table,
@@ -235,12 +234,10 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
         (Creation(0, None, HRESULT.DXGI_ERROR_DEVICE_HUNG), Creation(0, None), "d3d12Device")
     ],
     "DML-INITIALIZER-operators-null": [
-        (InitializerOperators(None), InitializerOperators(()), "operators"),
-        (InitializerOperators((None,)), InitializerOperators((COMPILED,)), "operators[0]"),
+        (None, (), "operators"),
+        ((None,), (COMPILED,), "operators[0]"),
     ],
-    "DML-INITIALIZER-operators": [
-        (InitializerOperators((InitializerObject(True, False),)), InitializerOperators((COMPILED,)), "operators[0]")
-    ],
+    "DML-INITIALIZER-operators": [((InitializerObject(True, False),), (COMPILED,), "operators[0]")],
     "DML-BINDING-null": [
         (null(TEMPORARY, 0), unbound(TEMPORARY), RESOURCE, R),
         (null(PERSISTENT, 8), resource(PERSISTENT, 8, GOOD), RESOURCE),
@@ -268,8 +265,8 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     "DML-COMPILE-flags": [(Compilation(True, True, 8), Compilation(True, True, 7), "flags")],
     "DML-INITIALIZER-operators-device": [
         (
-            InitializerOperators((COMPILED, InitializerObject(False, True))),
-            InitializerOperators((COMPILED,)),
+            (COMPILED, InitializerObject(False, True)),
+            (COMPILED,),
             "operators[1]",
         )
     ],
@@ -279,10 +276,10 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     "DML-TABLE-Dispatchable": [(table(required=None), table(required=0), "Dispatchable")],
     "DML-TABLE-Dispatchable-device": [(table(own=False), table(), "Dispatchable")],
     "DML-TABLE-empty": [
-        (EmptyTableUse(""), EmptyTableUse("wrong"), ""),
+        ("", "wrong", ""),
         (Dispatch(filled=False), Dispatch(), ""),
     ],
-    "DML-TABLE-empty-binding": [(EmptyTableUse("wrong"), EmptyTableUse(""), "")],
+    "DML-TABLE-empty-binding": [("wrong", "", "")],
     "DML-DISPATCH-device": [(Dispatch(own=False), Dispatch(), "dispatchable")],
     "DML-DISPATCH-table": [
         (Dispatch(same=False), Dispatch(), "bindings"),

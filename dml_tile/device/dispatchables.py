@@ -29,7 +29,7 @@ from dml_tile.execution.executor import mover_of_tile
 from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import why_never_executed
-from dml_tile.rules.device import INITIALIZER_RULES, ORDINARY_OBJECT, InitializerObject, InitializerOperators
+from dml_tile.rules.device import INITIALIZER_RULES, ORDINARY_OBJECT, InitializerObject
 
 DESCRIPTORS_OF_A_TILE: Final = 2
 """One for its input or its persistent resource, one for its output."""
@@ -159,13 +159,13 @@ class OperatorInitializer:
 
     def _set_operators(self, operators: Iterable[CompiledOperator] | None, call: str) -> None:
         if operators is None:
-            self.lifetime.require(call, INITIALIZER_RULES, InitializerOperators(None))
+            self.lifetime.require(call, INITIALIZER_RULES, None)
             raise AssertionError("a null array is refused by any contract")
         if not isinstance(operators, Iterable):
             raise TypeError(f"a sequence of operators was expected, not a {type(operators).__name__}")
         operators = tuple(operators)
-        objects = InitializerOperators(tuple(self._object(operator) for operator in operators))
-        if any(each != ORDINARY_OBJECT for each in objects.objects or ()):
+        objects = [self._object(operator) for operator in operators]
+        if any(each != ORDINARY_OBJECT for each in objects):
             self.lifetime.require(call, INITIALIZER_RULES, objects)
         self.lifetime.record(call)
         self.operators = operators

@@ -29,7 +29,7 @@ from dml_tile.directml.enums import BindingType
 from dml_tile.errors import require_instance
 from dml_tile.findings import Finding
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_COUNT_RULES, RANGE_RULES, SLOT_RULES, is_ordinary_binding
-from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, EmptyTableUse, TableRequest, is_ordinary_table
+from dml_tile.rules.dispatch import TABLE_RULES, TABLE_USE_RULES, TableRequest, is_ordinary_table
 
 Bindings: TypeAlias = list[BufferBinding | None]
 """A binding for each slot, None where nothing is needed; empty where nothing is bound."""
@@ -150,8 +150,7 @@ class BindingTable:
         if self.lifetime.is_removed(call):
             return None
         if self.dispatchable is None:
-            use = EmptyTableUse(_malformed(given))
-            self.lifetime.remove(call, self.lifetime.findings(TABLE_USE_RULES, use))
+            self.lifetime.remove(call, self.lifetime.findings(TABLE_USE_RULES, _malformed(given)))
         return self.dispatchable
 
     def _bind(

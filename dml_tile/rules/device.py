@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
 from dml_tile.directml.pages import (
@@ -76,10 +76,8 @@ ORDINARY_OBJECT: Final = InitializerObject(own=True, compiled=True)
 """The element that breaks no rule."""
 
 
-class InitializerOperators(NamedTuple):
-    """The array of an initializer's operators, with None for a null element; None for a null array."""
-
-    objects: tuple[InitializerObject | None, ...] | None
+InitializerOperators: TypeAlias = Sequence[InitializerObject | None] | None
+"""The array of an initializer's operators, with None for a null element; None for a null array."""
 
 
 _REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
@@ -202,9 +200,9 @@ def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterato
     says="The array of an initializer's operators is null only where there are none, and none of them is null.",
 )
 def operators_are_given(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
-    if operators.objects is None:
+    if operators is None:
         yield Violation("operators", "null was provided, but an array of operators was expected")
-    for i, operator in enumerate(operators.objects or ()):
+    for i, operator in enumerate(operators or ()):
         if operator is None:
             yield Violation(f"operators[{i}]", "null was provided, but a compiled operator was expected")
 
@@ -213,7 +211,7 @@ def operators_are_given(operators: InitializerOperators, target: Target) -> Iter
     "DML-INITIALIZER-operators-device", says="The operators of an initializer were compiled by the same device."
 )
 def operators_belong_to_device(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
-    for i, operator in enumerate(operators.objects or ()):
+    for i, operator in enumerate(operators or ()):
         if operator is not None and not operator.own:
             yield Violation(f"operators[{i}]", "the operator was compiled by another device")
 
@@ -222,7 +220,7 @@ def operators_belong_to_device(operators: InitializerOperators, target: Target) 
     "DML-INITIALIZER-operators", says="The operators of an initializer are compiled.", hresult=HRESULT.E_NOINTERFACE
 )
 def operators_are_compiled(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
-    for i, operator in enumerate(operators.objects or ()):
+    for i, operator in enumerate(operators or ()):
         if operator is not None and not operator.compiled:
             yield Violation(f"operators[{i}]", "an IDMLCompiledOperator was expected", "compile the operator first")
 

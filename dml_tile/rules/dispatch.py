@@ -29,15 +29,6 @@ class TableRequest(NamedTuple):
     size_in_descriptors: int
 
 
-class EmptyTableUse(NamedTuple):
-    """A call that binds to a table that was made for nothing.
-
-    ``malformed`` says what is wrong with a binding by itself, which the runtime sees before the empty table.
-    """
-
-    malformed: str
-
-
 class Dispatch(NamedTuple):
     """A call of RecordDispatch.
 
@@ -84,6 +75,7 @@ ORDINARY_DISPATCH: Final = Dispatch()
 _REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
 
 TABLE_RULES: Final = Rules[TableRequest](url=TABLE_PAGE)
+# On a call that binds to a table that was made for nothing: by what is wrong with a binding by itself, if anything is.
 TABLE_USE_RULES: Final = Rules[Any](url=CREATE_TABLE_PAGE, hresult=_REMOVED)
 DISPATCH_RULES: Final = Rules[Any](url=DISPATCH_PAGE, hresult=_REMOVED)
 PERSISTENCE_RULES: Final = Rules[bool](url=BIND_PERSISTENT_PAGE, hresult=_REMOVED, basis=Basis.DOCUMENTED)
@@ -149,8 +141,8 @@ def dispatchable_belongs_to_device(request: TableRequest, target: Target) -> Ite
     says="A binding table is used only if it was made, or last reset, with a description; else the runtime crashes.",
     crash=True,
 )
-def table_is_made_for_something(use: EmptyTableUse | Dispatch, target: Target) -> Iterator[Violation]:
-    if not (use.malformed if isinstance(use, EmptyTableUse) else use.filled):
+def table_is_made_for_something(use: str | Dispatch, target: Target) -> Iterator[Violation]:
+    if not (use if isinstance(use, str) else use.filled):
         yield Violation("", "the table is empty; DirectML would crash", "Reset it with a DML_BINDING_TABLE_DESC")
 
 
@@ -159,9 +151,9 @@ def table_is_made_for_something(use: EmptyTableUse | Dispatch, target: Target) -
     says="Nothing is bound to an empty table. The runtime crashes, unless a binding is wrong by itself, such as a null "
     "buffer with an Offset: it removes the device.",
 )
-def binding_to_an_empty_table_is_well_formed(use: EmptyTableUse, target: Target) -> Iterator[Violation]:
-    if use.malformed:
-        yield Violation("", f"the table is empty, and {use.malformed}", "Reset it with a DML_BINDING_TABLE_DESC")
+def binding_to_an_empty_table_is_well_formed(use: str, target: Target) -> Iterator[Violation]:
+    if use:
+        yield Violation("", f"the table is empty, and {use}", "Reset it with a DML_BINDING_TABLE_DESC")
 
 
 @DISPATCH_RULES.add(
