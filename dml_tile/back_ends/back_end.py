@@ -12,7 +12,7 @@ from dml_tile.dialects.request import Dialect, Request
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.pages import TILE_PAGE
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.findings import Basis, Rule, Severity, Violation, rule
+from dml_tile.findings import Basis, Rules, Severity, Violation
 from dml_tile.simulation.target import resolve
 
 
@@ -77,29 +77,16 @@ class BackEnd:
         return self.convert(request, target)
 
 
-@rule(
-    "DML-VIA-refused",
-    basis=Basis.INFERRED,
-    url=TILE_PAGE,
-    says="The back end must accept the tile.",
-    hresult=None,
-)
+BACK_END_RULES: Final = Rules[BackEndResult](basis=Basis.INFERRED, url=TILE_PAGE, hresult=None)
+
+
+@BACK_END_RULES.add("DML-VIA-refused", says="The back end must accept the tile.")
 def back_end_accepts_the_tile(result: BackEndResult, target: Target) -> Iterator[Violation]:
     if result.outcome is Outcome.REFUSED:
         yield Violation(result.path, result.reason, result.suggestion)
 
 
-@rule(
-    "DML-VIA-elsewhere",
-    basis=Basis.INFERRED,
-    url=TILE_PAGE,
-    says="The back end must hand the tile to DirectML.",
-    hresult=None,
-    severity=Severity.NOTE,
-)
+@BACK_END_RULES.add("DML-VIA-elsewhere", says="The back end must hand the tile to DirectML.", severity=Severity.NOTE)
 def tile_reaches_directml(result: BackEndResult, target: Target) -> Iterator[Violation]:
     if result.outcome in (Outcome.ELSEWHERE, Outcome.NOTHING):
         yield Violation(result.path, result.reason, result.suggestion)
-
-
-BACK_END_RULES: Final[tuple[Rule[BackEndResult], ...]] = (back_end_accepts_the_tile, tile_reaches_directml)

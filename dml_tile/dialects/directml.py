@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from operator import mul
 from typing import Final
 
@@ -13,7 +12,7 @@ from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
 from dml_tile.directml.pages import BUFFER_PAGE, ONNX_PAGE, OPENVINO_PAGE, TILE_PAGE
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.errors import DmlError
-from dml_tile.findings import Basis, Finding, Rule, Severity, Violation, found_by, rule
+from dml_tile.findings import Basis, Finding, Rule, Rules, Severity, Violation, found_by, rule
 
 __all__ = ["findings", "tile_desc"]
 
@@ -45,11 +44,11 @@ def expressed(request: Request) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return request.shape or (1,), request.repeats or (1,)
 
 
-_dialect_rule = partial(rule, basis=Basis.DOCUMENTED, hresult=None, severity=Severity.ERROR)
-"""Makes a rule of what no descriptor expresses; DirectML is not called, so it returns no HRESULT."""
+DIALECT_RULES: Final = Rules[Request](basis=Basis.DOCUMENTED, hresult=None, severity=Severity.ERROR)
+"""Rules for what no descriptor expresses; DirectML is not called, so it returns no HRESULT."""
 
 
-@_dialect_rule(
+@DIALECT_RULES.add(
     "DML-DIALECT-data-type",
     url=BUFFER_PAGE,
     says="A DirectML data type can carry the bits of an element.",
@@ -60,7 +59,7 @@ def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation
         yield Violation("InputTensor.DataType", message, _ADVICE.get(request.data_type))
 
 
-@_dialect_rule(
+@DIALECT_RULES.add(
     "DML-DIALECT-empty",
     url=TILE_PAGE,
     says="Every size and every repeat is larger than 0: DirectML has no empty tensors.",
@@ -76,7 +75,7 @@ def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
                 )
 
 
-@_dialect_rule(
+@DIALECT_RULES.add(
     "DML-DIALECT-rank",
     url=BUFFER_PAGE,
     says="The tile has at most 8 dimensions after all that can be merged are merged.",
@@ -92,7 +91,7 @@ def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Viol
         )
 
 
-@_dialect_rule(
+@DIALECT_RULES.add(
     "DML-DIALECT-size",
     url=BUFFER_PAGE,
     says="Every size of the input and of the output, and every repeat, fits a UINT.",
@@ -108,10 +107,13 @@ def sizes_fit(request: Request, target: Target) -> Iterator[Violation]:
 
 
 def _specification_rule(specification: Specification, url: str) -> Rule[str]:
-    @_dialect_rule(
+    @rule(
         f"DML-DIALECT-{specification}",
         url=url,
         says=f"The tile must be one that {specification}'s specification allows.",
+        basis=Basis.DOCUMENTED,
+        hresult=None,
+        severity=Severity.ERROR,
     )
     def specification_accepts_the_tile(error: str, target: Target) -> Iterator[Violation]:
         if error:
@@ -125,13 +127,6 @@ SPECIFICATION_RULES: Final[dict[Specification, Rule[str]]] = {
     "OpenVINO": _specification_rule("OpenVINO", OPENVINO_PAGE),
 }
 """Rules for the tiles in model files. The subject is the specification's error; the empty string means none."""
-
-DIALECT_RULES: Final[tuple[Rule[Request], ...]] = (
-    elements_can_be_held,
-    tile_is_not_empty,
-    dimensions_are_few_enough,
-    sizes_fit,
-)
 
 
 def findings(request: Request) -> tuple[Finding, ...]:

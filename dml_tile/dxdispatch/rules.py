@@ -6,14 +6,13 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from itertools import islice
 from typing import Any, Final
 
 from dml_tile.directml.enums import is_operator
 from dml_tile.directml.pages import DXDISPATCH_PAGE, DXDISPATCH_PARSER
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
-from dml_tile.findings import Basis, Finding, Rule, Severity, Violation, rule
+from dml_tile.findings import Basis, Finding, Rule, Rules, Severity, Violation
 from dml_tile.formats.json_text import Document
 from dml_tile.input_errors import MAX_PROBLEMS
 from dml_tile.text import json_pointer, shown
@@ -127,11 +126,11 @@ def model_parts(document: Document) -> Iterator[tuple[str, ModelPart]]:
             yield json_pointer(["commands", i]), part
 
 
-_parser_rule = partial(rule, basis=Basis.INFERRED, url=DXDISPATCH_PARSER, hresult=None)
-"""Makes a rule of what DxDispatch makes of a model; no HRESULT says that it is broken."""
+DXDISPATCH_RULES: Final = Rules[ModelPart](basis=Basis.INFERRED, url=DXDISPATCH_PARSER, hresult=None)
+"""Rules for what DxDispatch makes of a model; no HRESULT says that one is broken."""
 
 
-@_parser_rule(
+@DXDISPATCH_RULES.add(
     "DML-DXDISPATCH-null",
     says="A key that may be left out is not null.",
 )
@@ -152,7 +151,7 @@ def _nulls(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> It
             yield Violation(_joined(path, key), "is null, which DxDispatch's parser refuses", advice)
 
 
-@_parser_rule(
+@DXDISPATCH_RULES.add(
     "DML-DXDISPATCH-names",
     says="Enumerators and flags are written as names.",
 )
@@ -175,7 +174,7 @@ def _unnamed(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> 
             yield Violation(_joined(path, key), f"is {shown(value)}; DxDispatch's parser takes names only")
 
 
-@_parser_rule(
+@DXDISPATCH_RULES.add(
     "DML-DXDISPATCH-typed-value",
     says="Values that each have a type are of a type other than FLOAT16.",
 )
@@ -187,7 +186,7 @@ def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Vio
             yield Violation(f"initialValues[{i}].type", message, "write its bits as a UINT16")
 
 
-@_parser_rule(
+@DXDISPATCH_RULES.add(
     "DML-DXDISPATCH-number",
     says="An integer among floating-point values is one that a FLOAT64 holds exactly; no number is beyond a FLOAT64.",
 )
@@ -224,7 +223,7 @@ def as_float64(number: float) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-@_parser_rule(
+@DXDISPATCH_RULES.add(
     "DML-DXDISPATCH-type",
     says="A dispatchable names its operator under `type`.",
 )
@@ -233,7 +232,7 @@ def operator_is_under_type(part: ModelPart, target: Target) -> Iterator[Violatio
         yield Violation("Type", "is written with a capital; DxDispatch's parser wants type", "write type")
 
 
-@_parser_rule(
+@DXDISPATCH_RULES.add(
     "DML-DXDISPATCH-operator",
     says="The type of a dispatchable is an operator of DirectML's, hlsl, onnx or dmlSerializedGraph.",
 )
@@ -246,7 +245,7 @@ def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
         yield Violation(key, f"{shown(name)} is no operator of DirectML's", "write a tile as DML_OPERATOR_TILE or TILE")
 
 
-@_parser_rule(
+@DXDISPATCH_RULES.add(
     "DML-DXDISPATCH-byte-order-mark",
     says="The file begins without a byte order mark.",
 )
@@ -255,7 +254,7 @@ def byte_order_mark_is_absent(part: ModelPart, target: Target) -> Iterator[Viola
         yield Violation("", "begins with a byte order mark", "save it as UTF-8 without one")
 
 
-@_parser_rule(
+@DXDISPATCH_RULES.add(
     "DML-DXDISPATCH-trailing-text",
     says="Nothing follows the model; DxDispatch ignores what does.",
     severity=Severity.NOTE,
@@ -265,7 +264,7 @@ def trailing_text_is_absent(part: ModelPart, target: Target) -> Iterator[Violati
         yield Violation("", f"{shown(part.rest)} follows the model, and is ignored")
 
 
-@_parser_rule(
+@DXDISPATCH_RULES.add(
     "DML-DXDISPATCH-bind-point",
     url=DXDISPATCH_PAGE,
     says="A bind point is one of the operator's; DxDispatch ignores others.",
@@ -282,7 +281,7 @@ def bind_points_belong_to_tile(part: ModelPart, target: Target) -> Iterator[Viol
             yield Violation("bindings", message)
 
 
-@_parser_rule(
+@DXDISPATCH_RULES.add(
     "DML-DXDISPATCH-offset",
     url=DXDISPATCH_PAGE,
     says="initialValuesOffsetInBytes is 0; DxDispatch checks it, then puts the values at the beginning all the same.",
@@ -291,20 +290,6 @@ def bind_points_belong_to_tile(part: ModelPart, target: Target) -> Iterator[Viol
 def values_have_no_offset(part: ModelPart, target: Target) -> Iterator[Violation]:
     if offset := part.fields_with_sizes.get("initialValuesOffsetInBytes"):
         yield Violation("initialValuesOffsetInBytes", f"is {shown(offset)}, which moves nothing")
-
-
-DXDISPATCH_RULES: Final[tuple[Rule[ModelPart], ...]] = (
-    keys_are_not_null,
-    enumerators_are_named,
-    typed_values_are_not_halves,
-    integers_are_exact,
-    operator_is_under_type,
-    operator_is_known,
-    byte_order_mark_is_absent,
-    trailing_text_is_absent,
-    bind_points_belong_to_tile,
-    values_have_no_offset,
-)
 
 
 def part_findings(part: ModelPart) -> tuple[Finding, ...]:

@@ -14,7 +14,7 @@ from dml_tile.descriptors.tile import OperatorDesc
 from dml_tile.directml.enums import HRESULT, UINT_MAX, FeatureLevel
 from dml_tile.directml.pages import CREATE_OPERATOR_PAGE
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Rule, Severity, Violation, rule
+from dml_tile.findings import Basis, Rules, Severity, Violation
 from dml_tile.input_errors import Record
 from dml_tile.rules.check import findings_of
 
@@ -70,12 +70,12 @@ class Capture:
     feature_level: FeatureLevel | None
 
 
-@rule(
+CAPTURE_RULES: Final = Rules[Capture](url=CREATE_OPERATOR_PAGE, basis=Basis.RUNTIME, hresult=None)
+
+
+@CAPTURE_RULES.add(
     "DML-CAPTURE-HRESULT",
-    basis=Basis.RUNTIME,
-    url=CREATE_OPERATOR_PAGE,
     says="CreateOperator returned what the emulator gives at the device's feature level.",
-    hresult=None,
     severity=Severity.NOTE,
 )
 def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violation]:
@@ -105,6 +105,3 @@ def _result_text(hresult: int | None) -> str:
     if hresult is None:
         return "a crash"
     return str(HRESULT(hresult)) if hresult in {*HRESULT} else f"0x{hresult:08X}"
-
-
-CAPTURE_RULES: Final[tuple[Rule[Capture], ...]] = (result_is_as_emulated,)
