@@ -5,7 +5,6 @@ from __future__ import annotations
 import array
 import mmap
 from collections.abc import Callable
-from multiprocessing import shared_memory
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +40,6 @@ def test_a_view_is_no_copy() -> None:
     byte_view(buffer)[3] = 7
     tensor_view(buffer, TensorDataType.UINT16, [2], [3])[1] = 0x0102  # the tensor ends with the buffer
     assert bytes(buffer) == bytes([0, 0, 0, 7, 0, 0, 2, 1])
-
-
-def test_shared_memory_is_a_buffer() -> None:
-    block = shared_memory.SharedMemory(create=True, size=64)
-    try:
-        assert block.buf is not None
-        byte_view(block.buf)[:4] = 9
-        assert bytes(block.buf[:4]) == b"\t\t\t\t"
-    finally:
-        block.close()
-        block.unlink()
 
 
 @pytest.mark.parametrize(

@@ -236,29 +236,30 @@ def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
     yield from (JsonDescriptor(pointer, part=part) for pointer, part in parts.items() if part_findings(part))
 
 
-def _read_descriptor(document: Any, pointer: str) -> DescriptorOrProblem:
+def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:
     """Read a bare DML_TILE_OPERATOR_DESC, a DML_OPERATOR_DESC with its Type, or a DML_GRAPH_DESC with its Nodes."""
-    data = document
     if isinstance(data, dict) and "$schema" in data:  # which names the JSON Schema to an editor
         data = {key: value for key, value in data.items() if key != "$schema"}
     if data is None:
         return JsonDescriptor(pointer)
     if is_capture(data):
         return _read_capture(data, pointer)
-    if isinstance(data, dict) and data.keys() & {"Nodes", "nodes"} and not is_dxdispatch_model(data):
-        return _validated(GraphDesc, data, pointer)
-    typed = next((key for key in ("Type", "type") if isinstance(data, dict) and key in data), None)
     if is_dxdispatch_model(data):
         return Problem(pointer, "a DxDispatch model was provided, which has to be the whole document")
-    if not isinstance(data, dict) or (typed is None and not data.keys() & {*_TILE_FIELDS, *_TILE_FIELDS.values()}):
-        return Problem(pointer, _no_descriptor_message(document))
+    if not isinstance(data, dict):
+        return Problem(pointer, _no_descriptor_message(data))
+    if data.keys() & {"Nodes", "nodes"}:
+        return _validated(GraphDesc, data, pointer)
+    typed = next((key for key in ("Type", "type") if key in data), None)
+    if typed is None and not data.keys() & {*_TILE_FIELDS, *_TILE_FIELDS.values()}:
+        return Problem(pointer, _no_descriptor_message(data))
     if typed is None:
         return _validated(TileOperatorDesc, data, pointer)
     operator = _operator_type(data[typed])
     if isinstance(operator, str):
         is_name = is_operator(data[typed]) or data[typed].startswith(OPERATOR_TYPE.prefix)
         if not (is_name or data.keys() & {"Desc", "desc"}):
-            return Problem(pointer, _no_descriptor_message(document))
+            return Problem(pointer, _no_descriptor_message(data))
         return JsonDescriptor(pointer, other=operator)
     if operator is not None and operator != OperatorType.TILE:
         return _validated(OperatorDesc, {"Type": operator, "Desc": None}, pointer)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.helpers.dxdispatch_models import dispatch, model, show, source, write_file
+from tests.helpers.hostile_names import HOSTILE_NAMES
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DATA: Final = ROOT / "tests" / "data"
@@ -81,16 +82,5 @@ def file_names() -> Iterator[bytes]:
 
 
 def names() -> Iterator[bytes]:
-    for name in (
-        "a.json",
-        "::stop-commands::tok",
-        "##vso[task.setvariable variable=x]y",
-        "\x1b[31m\x07",
-        "\u202e\u2028\x85",
-        "</script><script>alert(1)</script>",
-        "]]>&amp;'\"%0A",
-        "\ud800",
-        "-",
-        "--output-dir",
-    ):
+    for name in (*HOSTILE_NAMES, "a.json", "\ud800", "-", "--output-dir"):
         yield name.encode("utf-8", "surrogatepass")
