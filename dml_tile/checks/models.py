@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -78,11 +78,10 @@ def lowest_level_through(node: TileNode, back_end: BackEnd) -> FeatureLevel | No
     """
     # a back end may ask which data types the device has
     levels = sorted({*DISTINCT_LEVELS, *(since for since, _, _ in DATA_TYPES), back_end.minimum_level})
-    return next((level for level in levels if _passes(check_node(node, Target(level), back_end))), None)
-
-
-def _passes(findings: Iterable[Finding]) -> bool:
-    return all(finding.severity is Severity.NOTE for finding in findings)
+    for level in levels:
+        if all(finding.severity is Severity.NOTE for finding in check_node(node, Target(level), back_end)):
+            return level
+    return None
 
 
 def _findings(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -26,11 +25,8 @@ from dml_tile.errors import Problem
 from dml_tile.lowering.search import MAX_STEPS
 
 if TYPE_CHECKING:
-    from dml_tile.checks.files import ChosenTiles
     from dml_tile.checks.lowerings import LoweringResult
-    from dml_tile.directml.targets import Target
     from dml_tile.emit.source import Names
-    from dml_tile.lowering.lower import LoweringOptions
 
 
 def lower(
@@ -64,6 +60,7 @@ def lower(
 ) -> None:
     """Find tiles that do the same at an older target; exits with 1 if a tile has none."""
     from dml_tile.checks.files import chosen_tiles
+    from dml_tile.checks.lowerings import lower_part
     from dml_tile.files.urls import source_named
     from dml_tile.lowering.lower import LoweringOptions
     from dml_tile.reports.lowering import print_lowered
@@ -74,26 +71,14 @@ def lower(
     file = source_named(file)
     chosen = chosen_tiles(file, known_shapes(dims, input_shapes, infer), pointer, status.complain)
     options = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
-    tiles = _lowered(chosen, target, status, options)
+    tiles = (lower_part(file, part, target, options) for file, part in chosen)
     if output_format == "text":
-        print_lowered(console_of(), tiles)
+        status.count_findings(are_failing=print_lowered(console_of(), tiles))
     elif output_format == "json":
         _print_model(file, list(tiles), status)
     else:
         _print_steps(output_format, list(tiles), status, names)
     raise typer.Exit(status.code)
-
-
-def _lowered(
-    chosen: ChosenTiles, target: Target, status: ExitStatus, options: LoweringOptions
-) -> Iterator[LoweringResult]:
-    from dml_tile.checks.lowerings import lower_part
-
-    for file, part in chosen:
-        tile = lower_part(file, part, target, options)
-        if tile.findings:
-            status.count_findings()
-        yield tile
 
 
 def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> None:

@@ -33,8 +33,8 @@ MAX_COLUMNS: Final = 6
 """The most steps that stand side by side; more are listed."""
 
 
-def print_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None:
-    """Print each tile's lowering as it comes, then the counts."""
+def print_lowered(console: Console, tiles: Iterable[LoweringResult]) -> bool:
+    """Print each tile's lowering as it comes, then the counts; return True if one has none."""
     counts = Counter[str]()
     for tile in tiles:
         word = _verdict_word(tile)
@@ -49,6 +49,7 @@ def print_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None:
     if counts.total() != 1:
         shown = [f"{counts[word]} {word}" for word in _WORDS if word in (*counts, "accepted", "lowered")]
         print_lines(console, [Line(0, Text(", ".join(shown), "bold"))])
+    return bool(counts["not lowered"])
 
 
 def print_not_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None:
