@@ -254,8 +254,8 @@ def check(
             with_statistics=statistics,
             fail_on=threshold,
             is_quiet=quiet,
-            invocation=invocation_of(context, at),
             root=base,
+            **invocation_of(context, at),
         )
         with chosen_workers(jobs, dask, len(named)) as workers, reports_in(wanted, options) as reports:
             for name, problem in status.problems:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Final, TextIO
@@ -22,7 +22,7 @@ from dml_tile.text import printable
 
 if TYPE_CHECKING:
     from dml_tile.directml.targets import Target
-    from dml_tile.reports.report import Invocation, Report, ReportOptions
+    from dml_tile.reports.report import Report, ReportOptions
 
 READER_HAS_GONE: Final = (errno.EPIPE, errno.EINVAL) if os.name == "nt" else (errno.EPIPE,)
 """The errors of writing to a pipe that nobody reads any more."""
@@ -67,11 +67,6 @@ class Output:
 def printed_output() -> Output:
     """Standard output, for text in the terminal's encoding."""
     return Output(sys.stdout)
-
-
-def utf8_output() -> Output:
-    """Standard output, for formats that are UTF-8 whatever the terminal's encoding is."""
-    return Output(_utf8(sys.stdout.buffer))
 
 
 def print_text(text: str) -> None:
@@ -145,43 +140,35 @@ FormatsOption = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A format, and the file it is written to; ``""`` is standard output."""
-
-    format: Format
-    file: str = ""
-
-
 def wanted_formats(
     values: Sequence[str] | None, output: str | None, page: str | None, *, with_statistics: bool
-) -> list[Wanted]:
+) -> list[Format]:
     """Return the formats asked for. ``output`` is the file of the only one, ``page`` that of another HTML report."""
     wanted = [_wanted(value) for value in values or [*FORMATS][:1]]
-    if with_statistics and not any(one.format.has_statistics for one in wanted):
+    if with_statistics and not any(one.has_statistics for one in wanted):
         raise typer.BadParameter(
             f"they are part of {' and '.join(name for name, row in FORMATS.items() if row.has_statistics)}",
             param_hint="--statistics",
         )
     printed = [one for one in wanted if not one.file]
     if len(printed) > 1:
-        names = " and ".join(one.format.name for one in printed)
+        names = " and ".join(one.name for one in printed)
         raise typer.BadParameter(f"{names} would both be printed; give one a file, FORMAT:FILE", param_hint="--format")
     if output is not None:
         if len(wanted) > 1 or not printed or not output:
             raise typer.BadParameter("is the file of a single --format that names none", param_hint="--output")
-        wanted = [Wanted(wanted[0].format, output)]
+        wanted = [replace(wanted[0], file=output)]
     if page == "":
         raise typer.BadParameter("names no file", param_hint="--report")
     if page:
-        wanted.append(Wanted(FORMATS["html"], page))
+        wanted.append(replace(FORMATS["html"], file=page))
     files = [_real_path(one.file) for one in wanted if one.file]
     if len(set(files)) < len(files):
         raise typer.BadParameter("several formats have the same file", param_hint="--format")
     return wanted
 
 
-def require_other_files(wanted: Sequence[Wanted], names: Sequence[str]) -> None:
+def require_other_files(wanted: Sequence[Format], names: Sequence[str]) -> None:
     """Refuse to write a report over a file that is checked."""
     files = {_real_path(one.file) for one in wanted if one.file}
     for name in names:
@@ -197,23 +184,22 @@ def _real_path(name: str) -> str:
         return name
 
 
-def invocation_of(context: typer.Context, targets: Sequence[Target]) -> Invocation:
-    """Return the command that reports name; it is empty where another program calls this function."""
+def invocation_of(context: typer.Context, targets: Sequence[Target]) -> dict[str, Any]:
+    """Return the options of reports that name this run; no command where another program calls this function."""
     from datetime import UTC, datetime
 
     from dml_tile.checks.lowerings import as_typed
     from dml_tile.files.urls import source_named
-    from dml_tile.reports.report import Invocation
 
-    return Invocation(
-        command=as_typed(["dml-tile", *map(source_named, context.obj)]) if context.obj else "",
-        targets=tuple(target.name for target in targets),
-        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-    )
+    return {
+        "command": as_typed(["dml-tile", *map(source_named, context.obj)]) if context.obj else "",
+        "targets": tuple(target.name for target in targets),
+        "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+    }
 
 
 @contextmanager
-def reports_in(wanted: Sequence[Wanted], options: Callable[..., ReportOptions]) -> Iterator[list[Report]]:
+def reports_in(wanted: Sequence[Format], options: Callable[..., ReportOptions]) -> Iterator[list[Report]]:
     """Yield the reports in the wanted formats; their files exist once the block ends. Raises OutputError.
 
     ``options`` makes their options from ``write`` and ``open_console``.
@@ -225,25 +211,23 @@ def reports_in(wanted: Sequence[Wanted], options: Callable[..., ReportOptions]) 
             files.enter_context(replaced(one.file))
             if one.file
             else printed_output()
-            if one.format.is_for_terminals
-            else utf8_output()
+            if one.is_for_terminals
+            else Output(_utf8(sys.stdout.buffer))
             for one in wanted
         ]
         yield [
-            one.format.report(
-                options(output.write, partial(console_of, file=output, is_terminal=False if one.file else None))
-            )
+            one.report(options(output.write, partial(console_of, file=output, is_terminal=False if one.file else None)))
             for one, output in zip(wanted, outputs, strict=True)
         ]
         for output in outputs:
             output.flush()
 
 
-def _wanted(value: str) -> Wanted:
+def _wanted(value: str) -> Format:
     name, colon, file = value.partition(":")
     if name not in FORMATS or (colon and not file):
         raise typer.BadParameter(
             f"{value!r} is not one of {', '.join(FORMATS)}, nor one with a file, such as sarif:report.sarif",
             param_hint="--format",
         )
-    return Wanted(FORMATS[name], file)
+    return replace(FORMATS[name], file=file)

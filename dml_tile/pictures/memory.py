@@ -19,45 +19,34 @@ from dml_tile.rules.tensor import Operand, view_of
 Index: TypeAlias = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Addresses:
-    """The lowest offsets of a tensor, with the number of elements at each, and their indices."""
-
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-    _counts: tuple[Mapping[int, int], ...]
-    """For each dimension, the offsets that it and the inner ones reach, with the number of elements at each."""
-
-    @property
-    def counts(self) -> Mapping[int, int]:
-        """The lowest offsets, in their order, with the number of elements at each."""
-        return self._counts[0]
-
-    def indices(self, offset: int) -> Iterator[Index]:
-        """Return the indices of the elements at one of these offsets, in row-major order, one by one."""
-        return self._indices(0, offset)
-
-    def _indices(self, dimension: int, offset: int) -> Iterator[Index]:
-        if dimension == len(self.sizes):
-            yield ()
-            return
-        size, stride = self.sizes[dimension], self.strides[dimension]
-        inside = self._counts[dimension + 1]
-        for i in range(size if stride == 0 else min(size, offset // stride + 1)):
-            if offset - i * stride in inside:
-                for index in self._indices(dimension + 1, offset - i * stride):
-                    yield i, *index
+Counts: TypeAlias = Mapping[int, int]
+"""The lowest offsets of a tensor, in their order, with the number of elements at each."""
 
 
-def lowest_addresses(sizes: Sequence[int], strides: Sequence[int], limit: int) -> Addresses:
-    """Return the ``limit`` lowest offsets of a tensor, or all if it has fewer; no size may be 0."""
-    counts: list[dict[int, int]] = [{0: 1}]
+def lowest_offsets(sizes: Sequence[int], strides: Sequence[int], limit: int) -> list[Counts]:
+    """Return the ``limit`` lowest offsets of a tensor, or all if it has fewer; no size may be 0.
+
+    Those of the tensor come first, then those that all dimensions but the first reach, and so on.
+    """
+    counts: list[Counts] = [{0: 1}]
     for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
         counts.append(_lowest(counts[-1], size, stride, limit))
-    return Addresses(tuple(sizes), tuple(strides), tuple(reversed(counts)))
+    return counts[::-1]
 
 
-def _lowest(inside: Mapping[int, int], size: int, stride: int, limit: int) -> dict[int, int]:
+def _indices(offset: int, sizes: Sequence[int], strides: Sequence[int], counts: Sequence[Counts]) -> Iterator[Index]:
+    """Yield the indices of the elements at one of the lowest offsets, in row-major order."""
+    if not sizes:
+        yield ()
+        return
+    size, stride, inside = sizes[0], strides[0], counts[1]
+    for i in range(size if stride == 0 else min(size, offset // stride + 1)):
+        if offset - i * stride in inside:
+            for index in _indices(offset - i * stride, sizes[1:], strides[1:], counts[1:]):
+                yield i, *index
+
+
+def _lowest(inside: Counts, size: int, stride: int, limit: int) -> Counts:
     """Return the lowest sums of an offset inside a dimension and a step of that dimension.
 
     No more than ``limit`` of either are needed: any other sum has as many sums below it.
@@ -108,10 +97,10 @@ class TensorPicture:
     @cached_property
     def cells(self) -> tuple[MemoryCell, ...]:
         """The cells that hold elements, by their addresses; computed when the tensor is drawn."""
-        addresses = lowest_addresses(self.sizes, self.strides, MAX_CELLS)
+        counts = lowest_offsets(self.sizes, self.strides, MAX_CELLS)
         return tuple(
-            MemoryCell(offset, count, tuple(islice(addresses.indices(offset), _MAX_INDICES)))
-            for offset, count in addresses.counts.items()
+            MemoryCell(offset, count, tuple(islice(_indices(offset, self.sizes, self.strides, counts), _MAX_INDICES)))
+            for offset, count in counts[0].items()
         )
 
     @property
@@ -194,15 +183,32 @@ class Gap:
 
 
 def rows_of(tensor: TensorPicture, most: int) -> Iterator[MemoryRow | Gap]:
-    """Yield the rows of a tensor, each of at most ``most`` cells; one without elements only where it is alone."""
-    grid = _Grid(row_length(tensor, most), most)
+    """Yield the rows of a tensor, each of at most ``most`` cells; one without elements only where it is alone.
+
+    Longer rows are cut into pieces, as even as can be.
+    """
+    length = row_length(tensor, most)
+    piece = -(-length // -(-length // most))
+
+    def bounds(offset: int) -> tuple[int, int]:
+        """Return the first cell of the piece of a row that an offset is in, and the cell after the piece."""
+        in_its_row = offset % length
+        start = offset - in_its_row % piece
+        return start, min(start + piece, offset - in_its_row + length)
+
+    def between(start: int, end: int) -> Iterator[MemoryRow | Gap]:
+        if start < end <= bounds(start)[1]:
+            yield MemoryRow(start, (None,) * (end - start))
+        elif start < end:
+            yield Gap(start, end - start)
+
     cells = {cell.offset: cell for cell in tensor.cells}
     end = 0
-    for start in dict.fromkeys(grid.start(offset) for offset in cells):
-        yield from _between(grid, end, start)
-        end = min(grid.end(start), tensor.end)
+    for start, after in dict.fromkeys(map(bounds, cells)):
+        yield from between(end, start)
+        end = min(after, tensor.end)
         yield MemoryRow(start, tuple(cells.get(offset) for offset in range(start, end)))
-    yield from _between(grid, end, tensor.end)
+    yield from between(end, tensor.end)
 
 
 def row_length(tensor: TensorPicture, most: int) -> int:
@@ -212,33 +218,3 @@ def row_length(tensor: TensorPicture, most: int) -> int:
     few = (pitch for pitch in fitting if len({cell.offset // pitch for cell in tensor.cells}) <= _MAX_ROWS)
     largest = fitting[-1:] or pitches[:1] or (2 ** (most.bit_length() - 1),)
     return next(few, largest[0])
-
-
-def _between(grid: _Grid, start: int, end: int) -> Iterator[MemoryRow | Gap]:
-    if start < end <= grid.end(start):
-        yield MemoryRow(start, (None,) * (end - start))
-    elif start < end:
-        yield Gap(start, end - start)
-
-
-@dataclass(frozen=True, slots=True)
-class _Grid:
-    """Rows of a length, each cut into pieces of at most ``most``, as even as can be."""
-
-    length: int
-    most: int
-
-    @property
-    def _piece(self) -> int:
-        pieces = -(-self.length // self.most)
-        return -(-self.length // pieces)
-
-    def start(self, offset: int) -> int:
-        """Return the first cell of the piece that an offset is in."""
-        in_its_row = offset % self.length
-        return offset - in_its_row % self._piece
-
-    def end(self, offset: int) -> int:
-        """Return the cell after the piece that an offset is in."""
-        in_its_row = offset % self.length
-        return min(self.start(offset) + self._piece, offset - in_its_row + self.length)

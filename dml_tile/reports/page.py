@@ -25,7 +25,7 @@ from dml_tile.reports.markup import (
     region,
     table,
 )
-from dml_tile.reports.report import Invocation, Problems
+from dml_tile.reports.report import Problems, ReportOptions
 from dml_tile.reports.tile_row import SIGNS, OverviewReport, RowFinding, RowLowering, TileRow, clipped
 from dml_tile.reports.wording import (
     AT_LEAST,
@@ -88,7 +88,7 @@ def _page(report: OverviewReport, models: Sequence[SourceSummary]) -> Iterator[s
         yield from section.content
         yield "</section>\n"
     yield "</main>\n"
-    yield _footer(report.options.invocation)
+    yield _footer(report.options)
 
 
 def _header(report: OverviewReport, sections: Sequence[_Section]) -> Iterator[str]:
@@ -148,9 +148,9 @@ def _select(label: str, field: str, values: Sequence[str], otherwise: str) -> It
         yield element("label", f"{label} ", element("select", *options, name=field))
 
 
-def _footer(invocation: Invocation) -> Markup:
-    made = " ".join(filter(None, ("dml-tile", version("dml-tile"), invocation.made)))
-    command = [element("pre", element("code", clipped(invocation.command)))] if invocation.command else []
+def _footer(options: ReportOptions) -> Markup:
+    made = " ".join(filter(None, ("dml-tile", version("dml-tile"), options.made)))
+    command = [element("pre", element("code", clipped(options.command)))] if options.command else []
     commands = element(
         "p",
         element("code", "dml-tile explain RULE"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
@@ -29,18 +29,6 @@ Write: TypeAlias = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
-    """The command that made a report, as its user typed it, the targets, and the time in words.
-
-    Unknown parts are empty.
-    """
-
-    command: str = ""
-    targets: tuple[str, ...] = ()
-    made: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ReportOptions:
     """The output of a report, and the contract that was checked.
 
@@ -55,7 +43,11 @@ class ReportOptions:
     with_statistics: bool = False
     fail_on: Severity | None = Severity.WARNING
     is_quiet: bool = False
-    invocation: Invocation = field(default_factory=Invocation)
+    command: str = ""
+    """As its user typed it; empty where that is unknown."""
+    targets: tuple[str, ...] = ()
+    made: str = ""
+    """The time in words."""
     root: str = "."
 
     def path(self, source: str) -> str:
@@ -97,7 +89,7 @@ def escaped_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format, and the class that writes it.
+    """A format, the class that writes it, and the file that it is written to; ``""`` is standard output.
 
     ``has_statistics`` tells whether it can count the findings of each rule, ``is_for_terminals`` whether it is printed
     in the terminal's encoding; any other is UTF-8.
@@ -108,6 +100,7 @@ class Format:
     class_name: str
     has_statistics: bool = False
     is_for_terminals: bool = False
+    file: str = ""
 
     def report(self, options: ReportOptions) -> Report:
         """Return a report in this format."""

@@ -86,7 +86,7 @@ class SarifReport(Report):
         }
         root = Path(self.options.root).resolve().as_uri()
         rest = {
-            "automationDetails": {"id": f"dml-tile/{','.join(self.options.invocation.targets)}/"},
+            "automationDetails": {"id": f"dml-tile/{','.join(self.options.targets)}/"},
             "columnKind": "unicodeCodePoints",
             "invocations": [invocation],
             "originalUriBaseIds": {_ROOT: {"uri": f"{root.rstrip('/')}/"}},
