@@ -99,7 +99,7 @@ def with_lower_command(
     except DmlError:
         return result
     findings = (
-        replace(finding, suggestion=_joined(command, finding.suggestion)) if finding.rule in MENDED_RULES else finding
+        _with_suggestion(finding, f"lower it ({command})") if finding.rule in MENDED_RULES else finding
         for finding in result.findings
     )
     return replace(result, findings=tuple(findings), lowering=lowering, command=command)
@@ -114,15 +114,13 @@ def with_back_end(result: Result, part: JsonDescriptor | TileNode) -> Result:
         return result
     if not result.findings or any(finding.rule != _RANK for finding in result.findings):
         return result
-    findings = (
-        replace(finding, suggestion=f"{_ANOTHER_DIRECTML}{f', or {finding.suggestion}' if finding.suggestion else ''}")
-        for finding in result.findings
-    )
+    findings = (_with_suggestion(finding, _ANOTHER_DIRECTML) for finding in result.findings)
     return replace(result, findings=tuple(findings))
 
 
-def _joined(command: str, suggestion: str | None) -> str:
-    return f"lower it ({command}){f', or {suggestion}' if suggestion else ''}"
+def _with_suggestion(finding: Finding, first: str) -> Finding:
+    """Return the finding with another suggestion before its own."""
+    return replace(finding, suggestion=f"{first}{f', or {finding.suggestion}' if finding.suggestion else ''}")
 
 
 def _command(result: Result, known_shapes: KnownShapes, is_alone: bool) -> str:

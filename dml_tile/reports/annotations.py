@@ -146,17 +146,12 @@ class AzureReport(LimitedReport):
             where = f"{printable_line_start(place['sourcepath'])}: " if place else ""
             return "{}{}: {}\n".format(where, annotation.severity, annotation.text.replace("\n", "; "))
         properties = {"type": _TYPES[annotation.severity], **place, "code": annotation.rule}
-        listed = "".join(f"{name}={_azure_property(value)};" for name, value in properties.items())
-        return f"##vso[task.logissue {listed}]{_azure_escaped(annotation.text)}\n"
+        listed = "".join(f"{name}={printable(value.translate(_AZURE_PROPERTY))};" for name, value in properties.items())
+        return f"##vso[task.logissue {listed}]{annotation.text.translate(_AZURE)}\n"
 
 
-def _azure_escaped(text: str) -> str:
-    return text.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _azure_property(text: str) -> str:
-    return printable(_azure_escaped(text).replace(";", "%3B").replace("]", "%5D"))
-
+_AZURE: Final = str.maketrans({"%": "%AZP25", "\r": "%0D", "\n": "%0A"})
+_AZURE_PROPERTY: Final = _AZURE | str.maketrans({";": "%3B", "]": "%5D"})
 
 _COMMANDS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
@@ -167,13 +162,11 @@ class GithubReport(LimitedReport):
     def line(self, annotation: Annotation) -> str:
         """Return a workflow command."""
         properties = {**self._place(annotation, "file", "line", "col"), "title": annotation.rule}
-        listed = ",".join(f"{name}={_github_property(value)}" for name, value in properties.items())
-        return f"::{_COMMANDS[annotation.severity]} {listed}::{_github_escaped(annotation.text)}\n"
+        listed = ",".join(
+            f"{name}={printable(value.translate(_GITHUB_PROPERTY))}" for name, value in properties.items()
+        )
+        return f"::{_COMMANDS[annotation.severity]} {listed}::{annotation.text.translate(_GITHUB)}\n"
 
 
-def _github_escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _github_property(text: str) -> str:
-    return printable(_github_escaped(text).replace(":", "%3A").replace(",", "%2C"))
+_GITHUB: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_GITHUB_PROPERTY: Final = _GITHUB | str.maketrans({":": "%3A", ",": "%2C"})

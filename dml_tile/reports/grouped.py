@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Final, NamedTuple
 
 from dml_tile.checks.result import Result, Verdict, alike
@@ -109,16 +111,13 @@ def grouped_findings(results: Sequence[Result]) -> list[GroupedFinding]:
 
 def _grouped(paths: tuple[str, ...], found: Sequence[tuple[Finding, Result]]) -> GroupedFinding:
     findings = [finding for finding, _ in found]
-    basis = findings[0].basis
-    for finding in findings:
-        basis |= finding.basis
     return GroupedFinding(
         *found[0],
         paths=paths,
         messages=tuple(dict.fromkeys(finding.message for finding in findings)),
         suggestions=tuple(dict.fromkeys(finding.suggestion for finding in findings if finding.suggestion)),
         targets=tuple(dict.fromkeys(result.target.label for _, result in found)),
-        basis=basis,
+        basis=reduce(or_, (finding.basis for finding in findings)),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from operator import attrgetter
 from tempfile import SpooledTemporaryFile
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
@@ -16,7 +17,6 @@ from xml.sax.saxutils import escape, quoteattr
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result
 from dml_tile.errors import Position, Problem
-from dml_tile.findings import Finding
 from dml_tile.reports.grouped import RUN_TIME, UNREADABLE
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.text import result_lines
@@ -49,8 +49,8 @@ class JunitReport(Report):
             kind, outcome = "", f"<system-out>{escape(text)}</system-out>"
             if not result.passes(self.options.fail_on):
                 rules = ", ".join(dict.fromkeys(finding.rule for finding in result.findings))
-                unknown = known_at_run_time_only(result.unknown)
-                message = next((f"{kind_of(finding)}{finding}" for finding in _worst_first(result)), unknown)
+                worst = max(result.findings, key=attrgetter("severity"), default=None)
+                message = f"{kind_of(worst)}{worst}" if worst else known_at_run_time_only(result.unknown)
                 kind, outcome = "failures", _element("failure", text, type=rules or RUN_TIME, message=message)
             elif result.verdict in NOT_FOR_DIRECTML:
                 kind, outcome = "skipped", _element("skipped", message=result.verdict) + outcome
@@ -112,10 +112,6 @@ class _Suite:
 
 def _seconds_since(began: float) -> str:
     return f"{time.monotonic() - began:.3f}"
-
-
-def _worst_first(result: Result) -> list[Finding]:
-    return sorted(result.findings, key=lambda finding: -finding.severity)
 
 
 def _element(tag: str, text: str = "", **attributes: str) -> str:
