@@ -77,6 +77,8 @@ def test_what_computes_an_unknown_part_is_named() -> None:
     assert made.unknown == ("InputTensor.DataType: a", *sizes, "Repeats[1]: b")
     none_known = replace(node(None, None), input_origins=("a",), repeats_origins=("b",))
     assert none_known.unknown == ("InputTensor.DimensionCount: a", "Repeats: b")
+    two_causes = replace(node([2, 3, 4], None, dialect=OPENVINO, data_type="f32"), repeats_origins=("a", "b"))
+    assert two_causes.unknown == ("Repeats[1]: a", "Repeats[2]: b")
 
 
 @pytest.mark.parametrize(

@@ -126,8 +126,20 @@ def test_what_constants_give_is_known_and_the_rest_left_open(tmp_path: Path) -> 
     }
     assert all(not node.error for node in nodes.values())
     assert nodes["given"].unknown == ("InputTensor.Sizes[0]: the input 'x'", "Repeats: the input 'r'")
-    assert nodes["size"].unknown[1].startswith("Repeats[0]: computed by Concat 'Concat_")
+    assert nodes["size"].unknown[1].startswith("Repeats[0]: computed by Gather 'Gather_")
     assert nodes["size"].unknown[1].endswith("' from the input 'x'")
+
+
+def test_each_unknown_size_and_repeat_is_blamed_on_the_input_that_it_depends_on(tmp_path: Path) -> None:
+    a, b, still = parameter("a", [-1]), parameter("b", [-1, 3]), parameter("still", [1, 1, 3])
+    repeats = op.concat([op.shape_of(a, name="of a"), op.gather(op.shape_of(b), op.constant([0]), op.constant(0))], 0)
+    made = save(tmp_path / "m.xml", tile_operation(op.add(still, b), repeats, "tile"), inputs=[a, b, still])
+    size, first, second = by_name(made)["tile"].unknown
+    assert size.startswith("InputTensor.Sizes[1]: computed by Add ")
+    assert size.endswith("from the input 'b'")
+    assert first == "Repeats[1]: computed by ShapeOf 'of a' from the input 'a'"
+    assert second.startswith("Repeats[2]: computed by Gather ")
+    assert second.endswith("from the input 'b'")
 
 
 @pytest.mark.parametrize("name", ["x", "x_tensor"])

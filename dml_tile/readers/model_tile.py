@@ -122,14 +122,20 @@ class TileNode:
             fields.append(f"InputTensor.DataType{_origin(self.input_origins, 0)}")
         if self.shape is None:
             fields.append(f"InputTensor.DimensionCount{_origin(self.input_origins, 0)}")
+        rank = len(self.shape or ())
         for i, size in enumerate(self.shape or ()):
             if not isinstance(size, int):
-                fields.append(f"InputTensor.Sizes[{i}]{f' ({size})' if size else _origin(self.input_origins, i)}")
-        if self.repeats is None:
+                fields.append(
+                    f"InputTensor.Sizes[{i}]{f' ({size})' if size else _origin(self.input_origins, i - rank)}"
+                )
+        if self.repeats is None and len(set(self.repeats_origins)) > 1:
+            first = max(0, rank - len(self.repeats_origins))  # the dialect's repeats of 1 come before them
+            fields += [f"Repeats[{i}]{_origin([origin], 0)}" for i, origin in enumerate(self.repeats_origins, first)]
+        elif self.repeats is None:
             fields.append(f"Repeats{_origin(self.repeats_origins, 0)}")
         for i, repeat in enumerate(self.repeats or ()):
             if repeat is None:
-                fields.append(f"Repeats[{i}]{_origin(self.repeats_origins, i)}")
+                fields.append(f"Repeats[{i}]{_origin(self.repeats_origins, i - rank)}")
         return tuple(fields)
 
     @property
@@ -198,8 +204,8 @@ def _filled(argument: NDArray[Any] | None) -> NDArray[Any] | None:
 
 
 def _origin(origins: Sequence[str], i: int) -> str:
-    """Return the words on the origin of an unknown field."""
-    origin = origins[i if i < len(origins) else -1] if origins else ""
+    """Return the words on the origin of an unknown field; a negative ``i`` counts from the last one's."""
+    origin = origins[max(i, -len(origins))] if origins else ""
     return f": {origin}" if origin else ""
 
 

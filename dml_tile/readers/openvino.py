@@ -15,6 +15,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -211,8 +212,17 @@ def _tile_node(place: str, node: Any) -> TileNode:
     return replace(
         found,
         input_origins=() if shape.is_static and found.data_type else (_origin(node.input_value(0)),),
-        repeats_origins=(_origin(node.input_value(1)),) if found.has_computed_repeats else (),
+        repeats_origins=_origins(node.input_value(1)) if found.has_computed_repeats else (),
     )
+
+
+def _origins(output: Any) -> tuple[str, ...]:
+    """Return the origin of each element of a Concat of vectors; of another value, that of all."""
+    node = output.get_node()
+    parts = node.input_values() if node.get_type_name() == "Concat" else []
+    if not parts or any(part.get_partial_shape().is_dynamic for part in parts):
+        return (_origin(output),)
+    return tuple(chain.from_iterable([_origin(part)] * part.get_shape()[0] for part in parts))
 
 
 def _origin(output: Any) -> str:
@@ -225,7 +235,8 @@ def _origin(output: Any) -> str:
         if node.get_type_name() == "Parameter":
             source = f"the input {shortened(node.get_friendly_name(), MAX_NAME_LENGTH)!r}"
             return f"{origin} from {source}" if origin else source
-        for value in node.input_values():
+        values = node.input_values()
+        for value in [value for value in values if value.get_partial_shape().is_dynamic] or values:
             if (name := value.get_node().get_name()) not in seen:
                 seen.add(name)
                 left.append(value.get_node())
