@@ -36,7 +36,7 @@ from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.input_errors import unreadable
 from dml_tile.readers.file_kinds import SAVED_MODEL, require_no_pointer
-from dml_tile.readers.model_tile import Dimension, KnownShapes, TileNode, tile_node
+from dml_tile.readers.model_tile import KnownShapes, TileNode, tile_node
 from dml_tile.text import shortened, shortened_within
 
 MAX_POINTER_LENGTH: Final = 200
@@ -204,7 +204,7 @@ def _tile_node(place: str, node: Any) -> TileNode:
         shortened_within(f"{place}{name}", MAX_POINTER_LENGTH),
         OPENVINO_TILE_1,
         None if data_type.is_dynamic() else data_type.get_type_name(),
-        None if shape.rank.is_dynamic else [_dimension(size) for size in shape],
+        None if shape.rank.is_dynamic else [int(size.get_length()) if size.is_static else None for size in shape],
         [_values(node.input_value(1))],
     )
     if not found.unknown:
@@ -245,10 +245,6 @@ def _origin(output: Any) -> str:
 
 def _described(node: Any) -> str:
     return f"{node.get_type_name()} {shortened(node.get_friendly_name(), MAX_NAME_LENGTH)!r}"
-
-
-def _dimension(size: Any) -> Dimension:
-    return int(size.get_length()) if size.is_static else None
 
 
 def _values(output: Any) -> NDArray[Any] | None:

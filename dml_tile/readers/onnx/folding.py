@@ -128,10 +128,11 @@ def _folded(
     if all(value.constant is not None for value in given.values()):
         arrays = _evaluated(node, operator, elements)
         return {name: Value(type_, arrays[name]) for name, type_ in _agreed(arrays, types).items()}
+    # unknown elements become 1, a value that most operators accept
     known = _moved_masks(node, operator, inputs) or _elementwise_mask(node, operator, list(given.values()))
     arrays = _evaluated(node, operator, elements) if known else {}
     return {
-        name: Value(type_, _ones_for_unknown(arrays[name], known[name]), known[name])
+        name: Value(type_, np.where(known[name], arrays[name], np.ones((), arrays[name].dtype)), known[name])
         for name, type_ in _agreed(arrays, types).items()
         if arrays[name].shape == known[name].shape and known[name].any()
     }
@@ -227,11 +228,6 @@ def _elementwise_mask(node: NodeProto, operator: Operator, inputs: Sequence[Valu
     except ValueError:  # of the shapes
         return {}
     return {node.output[0]: known}
-
-
-def _ones_for_unknown(elements: Array, known: Mask) -> Array:
-    """Return the elements with 1, a value that most operators accept, for those that are unknown."""
-    return np.where(known, elements, np.ones((), elements.dtype))
 
 
 def _agreed(arrays: Mapping[str, Array], types: Mapping[str, TypeProto]) -> Mapping[str, TypeProto]:

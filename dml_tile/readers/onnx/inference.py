@@ -124,24 +124,21 @@ def _fix_shape(value: ValueInfoProto, shape: Sequence[int | None], sizes: dict[s
     if value.type.WhichOneof("value") != "tensor_type":
         raise unreadable(value.name, "is no tensor; it has no shape to be fixed")
     tensor = value.type.tensor_type
-    declared = dimensions(value.type)
-    if declared is not None:
-        if len(declared) != len(shape):
-            given = f"{shown(shape)} was given"
-            raise unreadable(value.name, f"has {len(declared)} dimensions, {shown(declared)}; {given}")
-        for i, (known, size) in enumerate(zip(declared, shape, strict=True)):
-            if size is None:
-                continue
-            wanted = sizes.setdefault(known, size) if isinstance(known, str) else known
-            if wanted not in (None, size):
-                named = f", {known}," if isinstance(known, str) else ""
-                raise unreadable(value.name, f"dimension {i}{named} is {wanted}; {size} was given")
-    if declared is None:
+    if not tensor.HasField("shape"):
         tensor.shape.CopyFrom(TensorShapeProto(dim=[TensorShapeProto.Dimension() for _ in shape]))
-    for dim, size in zip(tensor.shape.dim, shape, strict=True):
-        if size is not None:
-            _require_size(value.name, size)
-            dim.dim_value = size
+    declared = dimensions(value.type) or ()
+    if len(declared) != len(shape):
+        given = f"{shown(shape)} was given"
+        raise unreadable(value.name, f"has {len(declared)} dimensions, {shown(declared)}; {given}")
+    for i, (dim, known, size) in enumerate(zip(tensor.shape.dim, declared, shape, strict=True)):
+        if size is None:
+            continue
+        wanted = sizes.setdefault(known, size) if isinstance(known, str) else known
+        if wanted not in (None, size):
+            named = f", {known}," if isinstance(known, str) else ""
+            raise unreadable(value.name, f"dimension {i}{named} is {wanted}; {size} was given")
+        _require_size(value.name, size)
+        dim.dim_value = size
 
 
 def _require_size(name: str, size: int) -> None:
