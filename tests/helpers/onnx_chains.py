@@ -17,10 +17,9 @@ import onnxruntime
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx.folding import MAX_COMPUTED_ELEMENTS, is_disputed
-from dml_tile.readers.onnx.tiles import read_nodes
-from tests.helpers.onnx_graphs import computed, graph, model, tile_node, typed
+from tests.helpers.onnx_graphs import computed, graph, model, nodes_of, tile_node, typed
 
 NEWEST_OPSET: Final = 24
 """The newest opset that onnxruntime is asked to read."""
@@ -215,22 +214,21 @@ def operator_chains(rng: random.Random, share: float) -> Iterator[ModelProto]:
 
 def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
     """Add a chain to the figures, unless onnxruntime cannot run it."""
-    optimised, read = folder / "optimised.onnx", folder / "model.onnx"
+    optimised = folder / "optimised.onnx"
     repeats = model.graph.node[-1].input[1]
     tapped = ModelProto()
     tapped.CopyFrom(model)
     tapped.graph.output.append(helper.make_tensor_value_info(repeats, TensorProto.INT64, None))
     try:
-        _session(model, "ORT_ENABLE_BASIC", optimised)
-        (run,) = _session(tapped, "ORT_DISABLE_ALL").run([repeats], {"x": np.ones((2, 3), np.float32)})
+        session(model, "ORT_ENABLE_BASIC", optimised)
+        (run,) = session(tapped, "ORT_DISABLE_ALL").run([repeats], {"x": np.ones((2, 3), np.float32)})
     except Exception:  # of any class: of the chains some are none, or of operators that it lacks
         return
     figures.built += 1
     tiles = [node for node in onnx.load(optimised).graph.node if node.op_type == "Tile" and node.name == "T"]
     constants = {tensor.name for tensor in onnx.load(optimised).graph.initializer}
     is_folded = all(tile.input[1] in constants for tile in tiles)
-    read.write_bytes(model.SerializeToString())
-    found = next(part for part in read_nodes(read, KnownShapes()) if part.pointer == "T")
+    found = next(part for part in nodes_of(model) if part.pointer == "T")
     known = found.repeats if isinstance(found, TileNode) and not found.error else ()
     figures.folded_by_onnxruntime += is_folded
     report = f"{' '.join(node.op_type for node in model.graph.node)}: {known}; onnxruntime runs {run.tolist()}"
@@ -251,7 +249,7 @@ def figures_of(seed: int, chains: int, share: float = 1) -> Figures:
     return figures
 
 
-def _session(model: ModelProto, level: str, optimised: Path | None = None) -> Any:
+def session(model: ModelProto, level: str, optimised: Path | None = None) -> Any:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
     options.log_severity_level = 4

@@ -9,12 +9,11 @@ from typing import Final
 import onnx
 import pytest
 
-from dml_tile.readers.model_tile import KnownShapes, TileNode
-from dml_tile.readers.onnx.tiles import read_nodes
-from tests.helpers.onnx_graphs import model, tile_node, typed
+from tests.helpers.onnx_graphs import model, tile_in, tile_node, typed
 from tests.helpers.packages import needed
 
-ort = needed("onnxruntime")
+needed("onnxruntime")
+from tests.helpers.onnx_chains import session  # noqa: E402  # the package is there
 
 CONSTANTS: Final = "c = [1.0, 2.0]; s = 0.5; i = 1; z = Cast<to=2>(i); same = [-1]; r = [2]; v0 = Identity(c)"
 STEPS: Final = {
@@ -43,11 +42,7 @@ def chain(rng: random.Random) -> str:
 
 def is_run(built: onnx.ModelProto, folder: Path) -> bool:
     """Return True if onnxruntime leaves the Tile to a provider."""
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.optimized_model_filepath = str(folder / "optimised.onnx")
-    options.log_severity_level = 4
-    ort.InferenceSession(built.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session(built, "ORT_ENABLE_BASIC", folder / "optimised.onnx")
     return any(node.op_type == "Tile" for node in onnx.load(folder / "optimised.onnx").graph.node)
 
 
@@ -57,7 +52,4 @@ def test_a_tile_behind_quantised_constants_is_folded_where_onnxruntime_folds_it(
     for _ in range(40):
         text = chain(rng)
         built = model(text, tile_node("t", output="u", name="T"), "y = Cast<to=1>(u)", inputs=[typed("x", [2])])
-        (tmp_path / "model.onnx").write_bytes(built.SerializeToString())
-        (found,) = read_nodes(tmp_path / "model.onnx", KnownShapes())
-        assert isinstance(found, TileNode)
-        assert bool(found.folded) != is_run(built, tmp_path), text
+        assert bool(tile_in(built).folded) != is_run(built, tmp_path), text
