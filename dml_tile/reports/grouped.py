@@ -77,6 +77,11 @@ class GroupedFinding:
     targets: tuple[str, ...]
     basis: Basis
 
+    @property
+    def position(self) -> Position | None:
+        """The position of the first field in a source of JSON."""
+        return self.result.position(self.finding.path)
+
     def annotation(self) -> Annotation:
         """Return the annotation: the fields and their error, the tile, the targets, and what to try."""
         finding, result = self.finding, self.result
@@ -89,7 +94,7 @@ class GroupedFinding:
             finding.rule,
             result.source,
             result.pointer,
-            result.position(finding.path),
+            self.position,
             printable("; ".join((f"{paths}{first}", *others))),
             "\n".join(map(printable, lines)),
             (result.identity, *self.paths),

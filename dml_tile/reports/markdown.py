@@ -12,7 +12,8 @@ from typing import Final
 
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.errors import Problem, place_of
-from dml_tile.reports.tile_row import SIGNS, OverviewReport, RowFinding, TileRow, clipped
+from dml_tile.reports.grouped import GroupedFinding
+from dml_tile.reports.tile_row import SIGNS, OverviewReport, TileRow, clipped
 from dml_tile.reports.wording import counted, kind_of
 
 MAX_LISTED: Final = 50
@@ -85,15 +86,16 @@ def _details(row: TileRow) -> Iterator[str]:
         yield from ("", "Lowerings:", "", *(f"    {command}" for command in commands))
 
 
-def _finding(finding: RowFinding, row: TileRow) -> Iterator[str]:
-    first, *others = map(_escaped, finding.messages)
-    paths = f"{_escaped(finding.paths)}: " if finding.paths else ""
-    line = f" (line {finding.line})" if finding.line else ""
-    at = f" at {', '.join(finding.targets)}" if finding.targets else " at all targets" if len(row.verdicts) > 1 else ""
-    rule = f"{kind_of(finding.finding)} [{finding.finding.rule}]({finding.finding.url})"
+def _finding(group: GroupedFinding, row: TileRow) -> Iterator[str]:
+    finding = group.finding
+    first, *others = map(_escaped, group.messages)
+    paths = f"{_escaped(clipped(', '.join(group.paths)))}: " if group.paths else ""
+    line = f" (line {group.position.line})" if group.position else ""
+    at = f" at {', '.join(group.targets)}" if group.targets else " at all targets" if len(row.verdicts) > 1 else ""
+    rule = f"{kind_of(finding)} [{finding.rule}]({finding.url})"
     yield f"- {rule}{at}: {paths}{first}{line}"
     yield from (f"  - {message}" for message in others)
-    yield from (f"  - try: {_escaped(suggestion)}" for suggestion in finding.suggestions)
+    yield from (f"  - try: {_escaped(suggestion)}" for suggestion in group.suggestions)
 
 
 def _escaped(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Final
 from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.errors import Problem, place_of
+from dml_tile.reports.grouped import GroupedFinding
 from dml_tile.reports.markup import (
     Cell,
     Markup,
@@ -26,7 +27,7 @@ from dml_tile.reports.markup import (
     table,
 )
 from dml_tile.reports.report import Problems, ReportOptions
-from dml_tile.reports.tile_row import SIGNS, OverviewReport, RowFinding, RowLowering, TileRow, clipped
+from dml_tile.reports.tile_row import SIGNS, OverviewReport, RowLowering, TileRow, clipped
 from dml_tile.reports.wording import (
     AT_LEAST,
     NOWHERE,
@@ -200,21 +201,21 @@ def _content(row: TileRow) -> Iterator[Markup]:
         yield element("div", *_lowering(lowering), class_="lowering")
 
 
-def _finding(row_finding: RowFinding, row: TileRow) -> Iterator[Markup]:
-    finding = row_finding.finding
+def _finding(group: GroupedFinding, row: TileRow) -> Iterator[Markup]:
+    finding = group.finding
     kind = element("b", kind_of(finding), class_=f"is-{kind_of(finding)}")
     yield element("p", kind, " ", element("strong", finding.rule), f" {outcome_of(finding)}")
     if len(row.verdicts) > 1:
-        yield element("p", f"At {', '.join(row_finding.targets) or 'all targets'}", class_="at")
-    first, *others = row_finding.messages
-    path = joined(element("code", row_finding.paths), ": ") if row_finding.paths else Markup()
-    line = f" (line {row_finding.line})" if row_finding.line else ""
+        yield element("p", f"At {', '.join(group.targets) or 'all targets'}", class_="at")
+    first, *others = group.messages
+    path = joined(element("code", clipped(", ".join(group.paths))), ": ") if group.paths else Markup()
+    line = f" (line {group.position.line})" if group.position else ""
     yield element("p", path, name(first), line)
     for message in others:
         yield element("p", name(message))
-    says = f"{', '.join(row_finding.basis.names)}: {RULES[finding.rule].says} "
+    says = f"{', '.join(group.basis.names)}: {RULES[finding.rule].says} "
     yield element("p", says, link(finding.url), class_="basis")
-    for suggestion in row_finding.suggestions:
+    for suggestion in group.suggestions:
         yield element("p", element("strong", "Try:"), " ", name(suggestion))
 
 

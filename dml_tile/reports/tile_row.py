@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 from dml_tile.checks.result import Result
 from dml_tile.directml.targets import Target
-from dml_tile.findings import Basis, Finding
 from dml_tile.reports.grouped import GroupedFinding, grouped_findings
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import (
@@ -28,22 +27,6 @@ SIGNS: Final = dict(zip(VERDICTS, "✕!!–→◐✓", strict=True))
 
 _MAX_TEXT: Final = 500
 _MAX_FINDINGS: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class RowFinding:
-    """The first of the findings that are one, with the targets where it holds, none where these are all.
-
-    ``line`` is the line of the field in a source of JSON, else None.
-    """
-
-    finding: Finding
-    basis: Basis
-    targets: tuple[str, ...]
-    line: int | None
-    paths: str
-    messages: tuple[str, ...]
-    suggestions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +60,7 @@ class TileRow:
     unknown: str
     notes: tuple[str, ...]
     rules: tuple[str, ...]
-    findings: tuple[RowFinding, ...]
+    findings: tuple[GroupedFinding, ...]
     findings_left_out: int
     lowerings: list[RowLowering]
 
@@ -110,7 +93,7 @@ def tile_row(results: Sequence[Result], verdict: str) -> TileRow:
         unknown=clipped(", ".join(first.unknown)),
         notes=tuple(dict.fromkeys(note for result in results for note in _notes(result))),
         rules=tuple(dict.fromkeys(group.finding.rule for group in findings)),
-        findings=tuple(_row_finding(group, len(results), commands) for group in findings[:_MAX_FINDINGS]),
+        findings=tuple(_short(group, len(results), commands) for group in findings[:_MAX_FINDINGS]),
         findings_left_out=len(findings[_MAX_FINDINGS:]),
         lowerings=_row_lowerings(results),
     )
@@ -122,20 +105,17 @@ def _notes(result: Result) -> Iterator[str]:
     yield from map(clipped, filter(None, (inference_of(result), remarks(result))))
 
 
-def _row_finding(group: GroupedFinding, target_count: int, commands: Sequence[str]) -> RowFinding:
-    first = group.finding
+def _short(group: GroupedFinding, target_count: int, commands: Sequence[str]) -> GroupedFinding:
+    """Return the finding with short texts, without the text of its source, and without targets where these are all."""
     suggestions = []
     for suggestion in group.suggestions:
         for command in commands:  # which stands beside the lowering
             suggestion = suggestion.replace(f" ({command})", "")
         suggestions.append(clipped(suggestion))
-    position = group.result.position(first.path)
-    return RowFinding(
-        finding=first,
-        basis=group.basis,
+    return replace(
+        group,
+        result=group.result.without_text(),
         targets=group.targets if len(group.targets) < target_count else (),
-        line=position.line if position else None,
-        paths=clipped(", ".join(group.paths)),
         messages=tuple(map(clipped, group.messages)),
         suggestions=tuple(dict.fromkeys(suggestions)),
     )
