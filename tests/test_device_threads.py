@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dml_tile.bindings.memory import Bytes
-from dml_tile.device import Buffer, BufferBinding, Device, dispatches
+from dml_tile.device import Buffer, BufferBinding, CompiledOperator, Device, dispatches
 from dml_tile.execution.mover import Mover
 from tests.helpers.descriptors import GOOD
 from tests.helpers.devices import (
@@ -21,7 +20,6 @@ from tests.helpers.devices import (
     initialise,
     output,
     source,
-    table,
     written,
 )
 
@@ -56,36 +54,22 @@ def test_many_threads_use_one_device() -> None:
     np.testing.assert_array_equal(outputs, np.tile(inputs, (1, 1, 3, 3)))
 
 
-def test_no_lock_is_held_while_bytes_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("owner", "name"), [(Mover, "__call__"), (dispatches, "copy_bytes")], ids=["tile", "input"])
+def test_no_lock_is_held_while_bytes_are_copied(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
     device = Device(raise_on_removal=True)
-    both_are_copying = threading.Barrier(2, timeout=30)
-    move = Mover.__call__
+    operators, outputs = [compiled(device, OWNED) for _ in range(2)], [output(), output()]
+    both_are_copying, copy = threading.Barrier(2, timeout=30), getattr(owner, name)
 
-    def move_when_both_are_here(self: Mover, *memory: Any) -> None:
+    def copy_when_both_are_here(*memory: Any) -> None:
         both_are_copying.wait()
-        device.create_operator(GOOD)
         initialise(device, [compiled(device, GOOD)])
-        move(self, *memory)
+        copy(*memory)
 
-    monkeypatch.setattr(Mover, "__call__", move_when_both_are_here)
-    operator, outputs = compiled(device, GOOD), [output(), output()]
-    initialise(device, [operator])
-    run_in_threads(execute, [(device, operator, source(), out) for out in outputs])
+    def live(operator: CompiledOperator, out: BufferBinding) -> None:
+        (persistent,) = initialise(device, [operator], [source()])
+        execute(device, operator, source(), out, persistent)
+
+    monkeypatch.setattr(owner, name, copy_when_both_are_here)
+    run_in_threads(live, list(zip(operators, outputs, strict=True)))
     for out in outputs:
         np.testing.assert_array_equal(written(out), TILED)
-
-
-def test_no_lock_is_held_while_an_input_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = Device(raise_on_removal=True)
-    both_are_copying = threading.Barrier(2, timeout=30)
-    copy = dispatches.copy_bytes
-
-    def copy_when_both_are_here(*regions: Bytes) -> None:
-        both_are_copying.wait()
-        table(device, device.create_operator_initializer())
-        copy(*regions)
-
-    monkeypatch.setattr(dispatches, "copy_bytes", copy_when_both_are_here)
-    operators = [compiled(device, OWNED) for _ in range(2)]
-    run_in_threads(initialise, [(device, [operator], [source()]) for operator in operators])
-    assert all(operator.persistent_address for operator in operators)

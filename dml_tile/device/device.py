@@ -10,7 +10,7 @@ from operator import index
 from types import NoneType
 from typing import Final, Literal, SupportsIndex, overload
 
-from dml_tile.bindings.memory import BufferLike, Bytes, Padding, byte_view, element_dtype, require_padding
+from dml_tile.bindings.memory import BufferLike, Padding, byte_view, element_dtype, require_padding
 from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, uint
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
@@ -245,7 +245,8 @@ class Device:
         device raises its removal, TypeError and ValueError as ``Buffer.wrap`` does.
         """
         compiled = self.compile_operator(self.create_operator(desc), flags)
-        source, destination = BufferBinding(_readable("input", input)), BufferBinding(_writable("output", output))
+        source = BufferBinding(_buffer_of(input, "input"))
+        destination = BufferBinding(_buffer_of(output, "output", writable=True))
         initializer = self.create_operator_initializer((compiled,))
         table = self.create_binding_table(BindingTableDesc(initializer))
         recorder = self.create_command_recorder()
@@ -266,21 +267,12 @@ class Device:
         self._lifetime.raise_if_removed()
 
 
-def _writable(name: str, memory: BufferLike | Buffer) -> Buffer:
-    return memory if isinstance(memory, Buffer) else _wrapped(name, memory, byte_view(memory, name, writable=True))
-
-
-def _readable(name: str, memory: BufferLike | Buffer) -> Buffer:
-    """Return a buffer to read from; read-only memory is copied, since buffers can be written to."""
+def _buffer_of(memory: BufferLike | Buffer, name: str, *, writable: bool = False) -> Buffer:
+    """Return a buffer over memory; what is read-only is copied, since buffers can be written to."""
     if isinstance(memory, Buffer):
         return memory
-    view = byte_view(memory, name)
-    return _wrapped(name, memory, view if view.flags.writeable else view.copy())
-
-
-def _wrapped(name: str, memory: BufferLike, view: Bytes) -> Buffer:
-    dtype = element_dtype(memory, name)
-    buffer = Buffer.wrap(view)
+    view, dtype = byte_view(memory, name, writable=writable), element_dtype(memory, name)
+    buffer = Buffer.wrap(view if view.flags.writeable else view.copy())
     buffer.dtype = dtype
     return buffer
 

@@ -232,7 +232,8 @@ class Target:
             known = _named(name).feature_level == self.feature_level
         except ValueError:
             known = False
-        return _lacking_name(self, name if known else self.feature_level.short)
+        lacks = (lack for field, lack in _LACKS.items() if not getattr(self, field))
+        return "+".join([name if known else self.feature_level.short, *lacks])
 
     @classmethod
     def parse(
@@ -305,10 +306,6 @@ def _parsed(text: str) -> Target:
             raise ValueError(f"{lack!r} in {text!r} is no capability; expected {', '.join(_LACKS.values())}")
     lacking: dict[str, Any] = {field: False for field, lack in _LACKS.items() if lack in lacks}
     return replace(target, **lacking, name="+".join([target.name, *(_LACKS[field] for field in lacking)]))
-
-
-def _lacking_name(target: Target, name: str) -> str:
-    return "+".join([name, *(lack for field, lack in _LACKS.items() if not getattr(target, field))])
 
 
 @lru_cache(maxsize=256)
