@@ -90,7 +90,7 @@ def tile_row(results: Sequence[Result], verdict: str) -> TileRow:
         verdicts={result.target.label: result.verdict for result in results},
         lowest_level=lowest_level,
         oldest_windows=oldest_windows,
-        unknown=clipped(", ".join(first.unknown)),
+        unknown=clipped("; ".join(first.unknown)),
         notes=tuple(dict.fromkeys(note for result in results for note in _notes(result))),
         rules=tuple(dict.fromkeys(group.finding.rule for group in findings)),
         findings=tuple(_short(group, len(results), commands) for group in findings[:_MAX_FINDINGS]),

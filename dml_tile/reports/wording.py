@@ -37,7 +37,7 @@ def target_of(result: Result) -> str:
 
 def known_at_run_time_only(unknown: Iterable[str]) -> str:
     """Return a sentence that names the fields of a tile that are known at run time only."""
-    return f"known at run time only: {', '.join(unknown)}"
+    return f"known at run time only: {'; '.join(unknown)}"
 
 
 def how_to_fix(unknown: Iterable[str]) -> str:
