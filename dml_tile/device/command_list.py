@@ -153,9 +153,7 @@ class Lifetime:
 
     def require_present(self, call: str) -> None:
         """Raise DmlError if the device has been removed."""
-        self.require_test()
-        if self._removal is not None:
-            self._report()
+        if self.is_removed(call):
             self.require(call, REMOVAL_RULES, self._removal)
 
     def is_removed(self, call: str) -> bool:
@@ -163,8 +161,8 @@ class Lifetime:
         self.require_test()
         if self._removal is not None:
             self._report()
-        if self._raise_on_removal:
-            self.require_present(call)
+            if self._raise_on_removal:
+                self.require(call, REMOVAL_RULES, self._removal)
         return self._removal is not None
 
     def remove(self, call: str, findings: Sequence[Finding], desc: Descriptor | None = None) -> None:

@@ -6,7 +6,7 @@ ns-directml-dml_binding_table_desc)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import NoneType
 from typing import Final, TypeAlias
@@ -89,8 +89,7 @@ class BindingTable:
         Raises DmlError where DirectML would crash, or if the device raises removals.
         """
         given = None if bindings is None else bindings_of(bindings)
-        if dispatchable := self._usable_dispatchable("BindInputs", given):
-            self.inputs = self._bind("BindInputs", given, dispatchable, dispatchable.input_slots, self.inputs)
+        self.inputs = self._bind("BindInputs", given, lambda bound_to: bound_to.input_slots, self.inputs)
 
     def bind_outputs(self, bindings: Sequence[BindingLike] | None) -> None:
         """Bind all outputs: a buffer for each output, or the operators' persistent resources for an initializer.
@@ -99,28 +98,23 @@ class BindingTable:
         Raises DmlError where DirectML would crash, or if the device raises removals.
         """
         given = None if bindings is None else bindings_of(bindings)
-        if dispatchable := self._usable_dispatchable("BindOutputs", given):
-            self.outputs = self._bind("BindOutputs", given, dispatchable, dispatchable.output_slots, self.outputs)
+        self.outputs = self._bind("BindOutputs", given, lambda bound_to: bound_to.output_slots, self.outputs)
 
     def bind_temporary_resource(self, binding: BindingLike | None) -> None:
         """Bind the temporary resource of a compiled graph; no tile needs one.
 
         None is a null pointer, at which DirectML crashes. Raises DmlError there, or if the device raises removals.
         """
-        given = None if binding is None else binding_desc(binding)
-        if dispatchable := self._usable_dispatchable("BindTemporaryResource", [given]):
-            slots = [[dispatchable.temporary_slot]]
-            (self.temporary,) = self._bind("BindTemporaryResource", [given], dispatchable, slots, [self.temporary])
+        call, given = "BindTemporaryResource", [None if binding is None else binding_desc(binding)]
+        (self.temporary,) = self._bind(call, given, lambda bound_to: [[bound_to.temporary_slot]], [self.temporary])
 
     def bind_persistent_resource(self, binding: BindingLike | None) -> None:
         """Bind the buffer that was an output of the operator's initialisation, if its input is OWNED_BY_DML.
 
         None is a null pointer, at which DirectML crashes. Raises DmlError there, or if the device raises removals.
         """
-        given = None if binding is None else binding_desc(binding)
-        if dispatchable := self._usable_dispatchable("BindPersistentResource", [given]):
-            slots = [[dispatchable.persistent_slot]]
-            (self.persistent,) = self._bind("BindPersistentResource", [given], dispatchable, slots, [self.persistent])
+        call, given = "BindPersistentResource", [None if binding is None else binding_desc(binding)]
+        (self.persistent,) = self._bind(call, given, lambda bound_to: [[bound_to.persistent_slot]], [self.persistent])
 
     def _set_desc(self, desc: BindingTableDesc | None, call: str) -> None:
         require_instance(desc, BindingTableDesc, NoneType)
@@ -145,27 +139,24 @@ class BindingTable:
         self.persistent = None
         self.lifetime.record(call, self._desc)
 
-    def _usable_dispatchable(self, call: str, given: Sequence[BindingDesc | None] | None) -> Dispatchable | None:
-        """Return the dispatchable that the table was made for, or None if the device is removed."""
-        if self.lifetime.is_removed(call):
-            return None
-        if self.dispatchable is None:
-            self.lifetime.remove(call, self.lifetime.findings(TABLE_USE_RULES, _malformed(given)))
-        return self.dispatchable
-
     def _bind(
         self,
         call: str,
         given: Sequence[BindingDesc | None] | None,
-        dispatchable: Dispatchable,
-        slots: Sequence[Sequence[Slot]],
+        slots_of: Callable[[Dispatchable], Sequence[Sequence[Slot]]],
         before: Bindings,
     ) -> Bindings:
-        """Return the bindings after a call: those of ``before`` if one is wrong."""
+        """Return the bindings after a call: those of ``before`` if one is wrong, or the device is removed."""
+        if self.lifetime.is_removed(call):
+            return before
+        if self.dispatchable is None:
+            self.lifetime.remove(call, self.lifetime.findings(TABLE_USE_RULES, _malformed(given)))
+            return before
+        slots = slots_of(self.dispatchable)
         findings = self.lifetime.findings(
             BINDING_COUNT_RULES, BindingCount(None if given is None else len(given), len(slots))
         )
-        host = dispatchable.lifetime.direct3d_device
+        host = self.dispatchable.lifetime.direct3d_device
         bound = [
             SlotBinding(slot, desc, host, position, len(group))
             for group, desc in (zip(slots, given or (), strict=False) if not findings else ())

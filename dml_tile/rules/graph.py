@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 from itertools import dropwhile
 from typing import Any, Final, NamedTuple
 
@@ -242,16 +244,15 @@ def graph_has_no_cycle(view: GraphView, target: Target) -> Iterator[Violation]:
 
 def order_of_nodes(view: GraphView) -> list[int]:
     """Return the nodes in an order in which each follows what feeds it, without those that follow a cycle."""
-    waiting = Counter(edge.to_node_index for _, edge in view.intermediates)
-    fed = defaultdict[int, list[int]](list)
+    sorter = TopologicalSorter[int](dict.fromkeys(range(len(view.tiles)), ()))
     for _, edge in view.intermediates:
-        fed[edge.from_node_index].append(edge.to_node_index)
-    order = [node for node in range(len(view.tiles)) if not waiting[node]]
-    for node in order:
-        for other in fed[node]:
-            waiting[other] -= 1
-            if not waiting[other]:
-                order.append(other)
+        sorter.add(edge.to_node_index, edge.from_node_index)
+    with suppress(CycleError):  # it yields what precedes the cycle all the same
+        sorter.prepare()
+    order = list[int]()
+    while ready := sorter.get_ready():
+        order += ready
+        sorter.done(*ready)
     return order
 
 
