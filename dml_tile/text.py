@@ -70,6 +70,11 @@ def printable_json(text: str) -> str:
     return _LOG_COMMAND.sub(r"#\\u0023", escaped)
 
 
+def encodable(text: str) -> str:
+    """Return a text, such as a file's name, with escapes for bytes that are none in UTF-8."""
+    return text.encode(errors="backslashreplace").decode()
+
+
 def shown(value: object) -> str:
     """Return a value as JSON writes it, shortened; for an object or an array, its kind."""
     match value:

@@ -20,7 +20,7 @@ from dml_tile.files.repository import path_from
 from dml_tile.files.whole import open_without_waiting
 from dml_tile.findings import Finding
 from dml_tile.input_errors import Record, problems_of
-from dml_tile.text import printable, printable_json
+from dml_tile.text import encodable, printable, printable_json
 
 MAX_BYTES: Final = 2**26
 """The size of the largest baseline that is read."""
@@ -106,7 +106,7 @@ _EMPTY: Final = '{"version": 1, "findings": []}\n'
 def _entry(result: Result, finding: Finding, folder: str) -> Entry:
     return Entry(
         source=_place(result.source, folder),
-        tile=_storable(result.identity),
+        tile=encodable(result.identity),
         target=result.target.name,
         rule=finding.rule,
         field=finding.path,
@@ -114,11 +114,7 @@ def _entry(result: Result, finding: Finding, folder: str) -> Entry:
 
 
 def _place(source: str, folder: str) -> str:
-    return _storable(path_from(folder, source))
-
-
-def _storable(text: str) -> str:
-    return text.encode(errors="backslashreplace").decode()
+    return encodable(path_from(folder, source))
 
 
 def _entries_of(file: str) -> tuple[Entry, ...]:

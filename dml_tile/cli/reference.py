@@ -40,23 +40,16 @@ def levels(
         return
     if target is not None:
         raise typer.BadParameter("the tables are of all targets; --format webnn takes one", param_hint="--target")
-    from dml_tile.reports.tables import (
-        levels_table,
-        matrix_html,
-        matrix_markdown,
-        matrix_table,
-        support_table,
-        target_table,
-    )
+    from dml_tile.reports import tables
 
     if output_format == "markdown":
-        print_text(matrix_markdown())
+        print_text(tables.matrix_markdown())
     elif output_format == "html":
-        print_text(matrix_html())
+        print_text(tables.matrix_html())
     else:
         console = console_of()
-        tables = matrix_table(console.width), "", support_table(), "", target_table(), "", levels_table()
-        console.print(*tables, sep="\n")
+        matrix, support = tables.matrix_table(console.width), tables.support_table()
+        console.print(matrix, "", support, "", tables.target_table(), "", tables.levels_table(), sep="\n")
 
 
 def _show_op_support_limits(target: str | None) -> None:

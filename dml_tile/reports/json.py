@@ -14,9 +14,9 @@ from dml_tile.checks.result import Result, Verdict
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.errors import Problem
 from dml_tile.findings import Finding, Severity
-from dml_tile.reports.report import Report, ReportOptions, escaped_name
+from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import greatest_first
-from dml_tile.text import printable_json
+from dml_tile.text import encodable, printable_json
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
 Line = Annotated[int, Field(ge=1)] | None
@@ -135,7 +135,7 @@ class JsonReport(Report):
         """Write the sources, and what cannot be read."""
         self._write_text("\n]")
         records = (
-            SourceRecord(source=escaped_name(each.name), tiles=each.tiles, contradictions=each.contradictions)
+            SourceRecord(source=encodable(each.name), tiles=each.tiles, contradictions=each.contradictions)
             for each in sources
         )
         self._write_list("sources", records)
@@ -164,7 +164,7 @@ def result_record(result: Result, fail_on: Severity | None) -> ResultRecord:
     """Return the record of a result; ``fail_on`` is the severity from which on it fails."""
     never: Literal["never"] | None = "never" if result.is_judged else None
     return ResultRecord(
-        source=escaped_name(result.source),
+        source=encodable(result.source),
         pointer=result.pointer,
         tile=result.tile,
         target=result.target.name,
@@ -186,7 +186,7 @@ def error_record(source: str, problem: Problem) -> ErrorRecord:
     """Return the record of a part of a source that cannot be read."""
     position = problem.position
     return ErrorRecord(
-        source=escaped_name(source),
+        source=encodable(source),
         pointer=problem.pointer,
         message=problem.message,
         line=position.line if position else None,

@@ -35,7 +35,7 @@ class JunitReport(Report):
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
-        self._suite = _Suite("")
+        self._open_suite("")
         self._totals = Counter[str]()
         self._suites = SpooledTemporaryFile(_MAX_KEPT, "w+", encoding="utf-8", newline="")  # noqa: SIM115
         self._began = time.monotonic()
@@ -54,12 +54,12 @@ class JunitReport(Report):
                 kind, outcome = "failures", _element("failure", text, type=rules or RUN_TIME, message=message)
             elif result.verdict in NOT_FOR_DIRECTML:
                 kind, outcome = "skipped", _element("skipped", message=result.verdict) + outcome
-            self._suite_of(result.source).add(name, result.first_position, outcome, kind)
+            self._add_case(result.source, name, result.first_position, outcome, kind)
 
     def add_problem(self, source: str, problem: Problem) -> None:
         """Take a part of a source that cannot be read."""
         error = _element("error", printable(str(problem)), type=UNREADABLE, message=problem.message)
-        self._suite_of(source).add(problem.pointer or "reading", problem.position, error, "errors")
+        self._add_case(source, problem.pointer or "reading", problem.position, error, "errors")
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the totals and the suites."""
@@ -73,41 +73,28 @@ class JunitReport(Report):
                 self._write(text)
         self._write("</testsuites>\n")
 
-    def _suite_of(self, source: str) -> _Suite:
-        name = self.options.path(source)
-        if name != self._suite.name:
+    def _add_case(self, source: str, name: str, position: Position | None, outcome: str, kind: str) -> None:
+        """Add a test to the suite of its source; ``kind`` is the total that it is counted in, if it has not passed."""
+        path = self.options.path(source)
+        if path != self._source:
             self._finish_suite()
-            self._suite = _Suite(name)
-        return self._suite
-
-    def _finish_suite(self) -> None:
-        self._totals += self._suite.counts
-        self._suites.write(self._suite.xml())
-
-
-class _Suite:
-    """The tests of one source."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.counts = Counter[str]()
-        self._cases: list[str] = []
-        self._began = time.monotonic()
-
-    def add(self, name: str, position: Position | None, outcome: str, kind: str) -> None:
-        """Add a test; ``kind`` is the total that it is counted in, if it has not passed."""
-        self.counts.update(filter(None, ("tests", kind)))
+            self._open_suite(path)
+        self._counts.update(filter(None, ("tests", kind)))
         line = {"line": position.line} if position else {}
-        attributes = _attributes(classname=self.name, name=name, file=self.name, **line)
+        attributes = _attributes(classname=path, name=name, file=path, **line)
         self._cases.append(f"<testcase{attributes}>{outcome}</testcase>\n")
 
-    def xml(self) -> str:
-        """Return the suite's element, if it has tests."""
-        if not self._cases:
-            return ""
-        counts = {key: self.counts[key] for key in ("tests", "failures", "errors", "skipped")}
-        attributes = _attributes(name=self.name, **counts, time=_seconds_since(self._began), file=self.name)
-        return f"<testsuite{attributes}>\n{''.join(self._cases)}</testsuite>\n"
+    def _open_suite(self, source: str) -> None:
+        self._source, self._suite_began = source, time.monotonic()
+        self._counts, self._cases = Counter[str](), list[str]()
+
+    def _finish_suite(self) -> None:
+        if self._cases:
+            counts = {key: self._counts[key] for key in ("tests", "failures", "errors", "skipped")}
+            seconds = _seconds_since(self._suite_began)
+            attributes = _attributes(name=self._source, **counts, time=seconds, file=self._source)
+            self._suites.write(f"<testsuite{attributes}>\n{''.join(self._cases)}</testsuite>\n")
+        self._totals += self._counts
 
 
 def _seconds_since(began: float) -> str:

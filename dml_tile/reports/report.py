@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from dml_tile.errors import Problem
 from dml_tile.findings import Against, Severity
+from dml_tile.text import encodable
 
 if TYPE_CHECKING:  # the command line needs the names of formats only
     from rich.console import Console
@@ -54,7 +55,7 @@ class ReportOptions:
         """Return a file's path from the root on, with slashes, an absolute one if it lies elsewhere, as text."""
         from dml_tile.files.repository import path_within  # with pydantic
 
-        return escaped_name(path_within(self.root, source))
+        return encodable(path_within(self.root, source))
 
     @property
     def with_lowest_level(self) -> bool:
@@ -80,11 +81,6 @@ class Report(ABC):
 
     def end(self, sources: Sequence[SourceSummary]) -> None:  # noqa: B027  # most line-by-line formats have no end
         """Write the end of the report, if it has one, after the last tile."""
-
-
-def escaped_name(name: str) -> str:
-    """Return a file's name, which may hold any bytes, with escapes for those that are not text."""
-    return name.encode(errors="backslashreplace").decode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from rich import box
@@ -17,7 +17,6 @@ from dml_tile.directml.targets import (
     WINDOWS_RELEASES,
     Target,
     TileSupport,
-    WindowsRelease,
 )
 from dml_tile.reports.markup import Markup, element, html_page, region
 
@@ -29,19 +28,20 @@ def support_table() -> Table:
     """Return Tile's documented rows."""
     table = Table("since level", "dimensions", "data types", title="Tile, input and output")
     for row in TILE_SUPPORT:
-        table.add_row(row.since.short, dimension_counts(row), data_types(row.data_types))
+        names = " ".join(data_type.name for data_type in sorted(row.data_types))
+        table.add_row(row.since.short, dimension_counts(row), names)
     return table
 
 
 def target_table() -> Table:
     """Return the tiles that each Windows release and DirectML version accepts; narrow enough for 80 columns."""
     table = Table("target", "level", "dimensions", "data types", "DirectML", title="What accepts which tile")
-    for release in WINDOWS_RELEASES:
-        directml = f"{release.directml}, inferred" if release.note else release.directml
-        table.add_row(release.name, *_accepted(release.name), directml)
+    for row in matrix_rows():
+        table.add_row(row.release, *_accepted(row.release), row.directml)
     table.add_section()
-    for row in DIRECTML_VERSIONS:
-        table.add_row(f"directml-{row.version}", *_accepted(f"directml-{row.version}"), row.remark)
+    for version in DIRECTML_VERSIONS:
+        name = f"directml-{version.version}"
+        table.add_row(name, *_accepted(name), version.remark)
     table.caption = "int: 8 to 32 bits, signed and unsigned; int64: signed and unsigned"
     return table
 
@@ -61,11 +61,6 @@ def dimension_counts(row: TileSupport) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-def data_types(types: Iterable[TensorDataType]) -> str:
-    """Return the names of data types in DirectML.h's order."""
-    return " ".join(data_type.name for data_type in sorted(types))
-
-
 def _accepted(name: str) -> tuple[str, str, str]:
     """Return a target's level, dimension counts and kinds of data types."""
     target = Target.parse(name)
@@ -77,16 +72,17 @@ def _accepted(name: str) -> tuple[str, str, str]:
 NOT_TAKEN: Final = "-"
 
 _TITLE: Final = "Dimensions of the tiles that Windows takes, by data type"
-_INFERRED: Final = "inferred"
 _TYPES: Final = tuple(sorted(TILE_SUPPORT[-1].data_types))
+_HEADINGS: Final = ["Windows", "DirectML in the box", "feature level", *(each.name for each in _TYPES)]
 _WIDTH: Final = 75
 """The width of the matrix in a terminal, in characters, with a column for each data type."""
 
 
 class MatrixRow(NamedTuple):
-    """A Windows release, the DirectML in its box, that one's feature level, and the dimension counts by data type."""
+    """A Windows release, its page, the DirectML in its box, that one's feature level, and dimension counts by type."""
 
     release: str
+    page: str
     directml: str
     level: str
     dimensions: dict[TensorDataType, str]
@@ -98,8 +94,8 @@ def matrix_rows() -> Iterator[MatrixRow]:
         target = Target.parse(release.name)
         row = target.tile_support
         taken = {data_type: dimension_counts(row) if data_type in row.data_types else NOT_TAKEN for data_type in _TYPES}
-        directml = f"{release.directml}, {_INFERRED}" if release.note else release.directml
-        yield MatrixRow(release.name, directml, target.feature_level.short, taken)
+        directml = f"{release.directml}, inferred" if release.note else release.directml
+        yield MatrixRow(release.name, release.page, directml, target.feature_level.short, taken)
 
 
 def matrix_table(width: int) -> Table:
@@ -113,15 +109,14 @@ def matrix_table(width: int) -> Table:
     for heading in columns:
         table.add_column(heading, justify="center", no_wrap=True)
     for row in matrix_rows():
-        table.add_row(row.release, *(_short(row.dimensions[data_type]) for data_type in columns.values()))
+        table.add_row(row.release, *(row.dimensions[data_type].replace(" to ", "-") for data_type in columns.values()))
     table.caption = f"{NOT_TAKEN}: not taken"
     return table
 
 
 def matrix_markdown() -> str:
     """Return the matrix as a Markdown table."""
-    names = [data_type.name for data_type in _TYPES]
-    lines = [["Windows", "DirectML in the box", "feature level", *names], ["---"] * (3 + len(names))]
+    lines = [_HEADINGS, ["---"] * len(_HEADINGS)]
     lines += [[row.release, row.directml, row.level, *row.dimensions.values()] for row in matrix_rows()]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -132,9 +127,8 @@ def matrix_html() -> str:
 
 
 def _body() -> Iterator[str]:
-    headings = ("Windows", "DirectML in the box", "feature level", *(data_type.name for data_type in _TYPES))
-    head = element("thead", element("tr", *(element("th", heading, scope="col") for heading in headings)), "\n")
-    rows = (element("tr", *_cells(*pair)) for pair in zip(WINDOWS_RELEASES, matrix_rows(), strict=True))
+    head = element("thead", element("tr", *(element("th", heading, scope="col") for heading in _HEADINGS)), "\n")
+    rows = (element("tr", *_cells(row)) for row in matrix_rows())
     table = element("table", head, element("tbody", *rows), class_="matrix")
     yield "<main>\n"
     yield element("h1", _TITLE)
@@ -144,9 +138,9 @@ def _body() -> Iterator[str]:
     yield "\n</main>\n"
 
 
-def _cells(release: WindowsRelease, row: MatrixRow) -> Iterator[Markup]:
+def _cells(row: MatrixRow) -> Iterator[Markup]:
     yield element("th", row.release, scope="row")
-    yield element("td", element("a", row.directml, href=release.page))
+    yield element("td", element("a", row.directml, href=row.page))
     yield element("td", row.level)
     for dimensions in row.dimensions.values():
         yield element("td", dimensions, class_=_kind(dimensions))
@@ -156,7 +150,3 @@ def _kind(dimensions: str) -> str:
     if dimensions == NOT_TAKEN:
         return "none"
     return "all" if dimensions == dimension_counts(TILE_SUPPORT[-1]) else "some"
-
-
-def _short(dimensions: str) -> str:
-    return dimensions.replace(" to ", "-")
