@@ -12,14 +12,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from docs.generator.api_page import api_page
+from docs.generator.api_page import api_page, type_stub
 from docs.generator.images import write_images
 from docs.generator.rules_page import rules_page
 from tests.helpers.pages import executed
 
 DOCS: Final = Path(__file__).resolve().parent
-GENERATED: Final = {"api.md": api_page, "rules.md": rules_page}
-"""The function that writes each page that is generated as a whole."""
+GENERATED: Final = {"api.md": api_page, "rules.md": rules_page, "../dml_tile/__init__.pyi": type_stub}
+"""The functions that write the files that are generated as a whole."""
 
 
 def main() -> None:

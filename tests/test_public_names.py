@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import doctest
 import subprocess
 import sys
@@ -21,13 +20,6 @@ def test_the_names_are_sorted_and_each_is_there() -> None:
     for name in dml_tile.__all__:
         assert getattr(dml_tile, name) is not None
         assert name in dir(dml_tile)
-
-
-def test_the_names_for_type_checkers_are_the_same() -> None:
-    tree = ast.parse((PACKAGE / "__init__.py").read_text())
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    named = [alias.asname for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names]
-    assert sorted(map(str, named)) == dml_tile.__all__
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
