@@ -75,8 +75,7 @@ def _stripped(data: _Bytes, start: int, end: int, message: Descriptor, depth: in
         number = tag >> 3
         if position > end or not number:
             raise _MalformedError
-        field = message.fields_by_number.get(number)
-        if wire != _DELIMITED or length <= LARGE or field is None:
+        if wire != _DELIMITED or length <= LARGE or (field := message.fields_by_number.get(number)) is None:
             continue
         if field.message_type:
             light = _stripped(data, begin, position, field.message_type, depth - 1)
