@@ -27,9 +27,9 @@ from dml_tile.cli.options import (
     chosen,
     chosen_targets,
     known_rules,
+    known_shapes,
     named_back_end,
     named_back_ends,
-    named_shapes,
     named_sizes,
     rules_named,
     setting_lines,
@@ -189,7 +189,6 @@ def check(
     from dml_tile.cli.jobs import chosen_workers, counted_files
     from dml_tile.files.repository import repository_root
     from dml_tile.files.urls import source_named
-    from dml_tile.readers.model_tile import KnownShapes
     from dml_tile.reports.report import ReportOptions
 
     if baseline and write_baseline:
@@ -224,11 +223,7 @@ def check(
         file_check = FileCheck(
             tuple(at),
             contract,
-            KnownShapes(
-                chosen("dim", dims, settings.dim, named_sizes, config),
-                chosen("input-shape", input_shapes, settings.input_shape, named_shapes, config),
-                infer or "",
-            ),
+            known_shapes(dims, input_shapes, infer, config),
             chosen("via", [via] if via is not None else [], [settings.via or ""], named_back_end, config),
             selection,
             known,

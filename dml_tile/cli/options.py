@@ -135,22 +135,20 @@ def one_target(names: Sequence[str] | None, complaint: str) -> Target:
     return chosen
 
 
-def known_shapes(dims: Sequence[str] | None, input_shapes: Sequence[str] | None, infer: str | None) -> KnownShapes:
+def known_shapes(
+    dims: Sequence[str] | None, input_shapes: Sequence[str] | None, infer: str | None, config: Config | None = None
+) -> KnownShapes:
+    """Return the sizes and shapes that options give, or settings where there are some."""
+    from dml_tile.cli.config import Config
     from dml_tile.readers.model_tile import KnownShapes
 
+    config = config or Config()
+    settings = config.settings
     return KnownShapes(
-        parsed("dim", named_sizes, dims or ()),
-        parsed("input-shape", named_shapes, input_shapes or ()),
+        chosen("dim", dims, settings.dim, named_sizes, config),
+        chosen("input-shape", input_shapes, settings.input_shape, named_shapes, config),
         infer or "",
     )
-
-
-def parsed(option: str, parse: Callable[[Sequence[str]], Parsed], values: Sequence[str]) -> Parsed:
-    """Return the values of an option, parsed by a function that raises ValueError."""
-    try:
-        return parse(values)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=f"--{option}") from None
 
 
 def named_sizes(values: Sequence[str]) -> dict[str, int]:
@@ -193,11 +191,11 @@ def chosen(
     config: Config,
 ) -> Parsed:
     """Return the values of an option, else those of its setting, parsed by a function that raises ValueError."""
-    if given:
-        return parsed(option, parse, given)
     try:
-        return parse(configured)
+        return parse(given or configured)
     except ValueError as error:
+        if given:
+            raise typer.BadParameter(str(error), param_hint=f"--{option}") from None
         raise config.error(option, str(error)) from None
 
 

@@ -16,7 +16,7 @@ from dml_tile.findings import Severity
 from dml_tile.reports.grouped import Annotation, annotation_of_problem, annotations_of
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import Tally
-from dml_tile.text import printable, printable_json, printable_line_start
+from dml_tile.text import printable, printable_line_start
 
 MAX_SHOWN: Final = 10
 """The annotations of one severity that GitHub and Azure Pipelines show of a step."""
@@ -68,7 +68,7 @@ class GitlabReport(AnnotationReport):
             "severity": _GITLAB_SEVERITIES[annotation.severity],
             "location": {"path": path, "lines": {"begin": annotation.position.line if annotation.position else 1}},
         }
-        self._write(printable_json(f"{self._separator}{json.dumps(record)}"))
+        self._write_json(f"{self._separator}{json.dumps(record)}")
         self._separator = ",\n"
 
     def end(self, sources: Sequence[SourceSummary]) -> None:

@@ -16,7 +16,7 @@ from dml_tile.errors import Problem
 from dml_tile.findings import Finding, Severity
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import greatest_first
-from dml_tile.text import encodable, printable_json
+from dml_tile.text import encodable
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
 Line = Annotated[int, Field(ge=1)] | None
@@ -123,7 +123,7 @@ class JsonReport(Report):
         super().__init__(options)
         self._rules = Counter[str]()
         self._separator = "\n"
-        self._write_text('{"version": 3, "results": [')
+        self._write_json('{"version": 3, "results": [')
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the results of the next tile."""
@@ -133,7 +133,7 @@ class JsonReport(Report):
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Write the sources, and what cannot be read."""
-        self._write_text("\n]")
+        self._write_json("\n]")
         records = (
             SourceRecord(source=encodable(each.name), tiles=each.tiles, contradictions=each.contradictions)
             for each in sources
@@ -142,21 +142,18 @@ class JsonReport(Report):
         if self.problems:
             self._write_list("errors", (error_record(source, problem) for source, problem in self.problems))
         if self.options.with_statistics:
-            self._write_text(f', "statistics": {json.dumps(greatest_first(self._rules))}')
-        self._write_text("}\n")
+            self._write_json(f', "statistics": {json.dumps(greatest_first(self._rules))}')
+        self._write_json("}\n")
 
     def _write_list(self, name: str, records: Iterable[_Record]) -> None:
-        self._write_text(f', "{name}": [')
+        self._write_json(f', "{name}": [')
         self._separator = "\n"
         for record in records:
             self._write_one(record)
-        self._write_text("\n]")
-
-    def _write_text(self, text: str) -> None:
-        self._write(printable_json(text))
+        self._write_json("\n]")
 
     def _write_one(self, record: _Record) -> None:
-        self._write_text(f"{self._separator}{record.model_dump_json()}")
+        self._write_json(f"{self._separator}{record.model_dump_json()}")
         self._separator = ",\n"
 
 
@@ -226,4 +223,4 @@ class JsonLinesReport(Report):
         self._write_one(error_record(source, problem))
 
     def _write_one(self, record: ResultRecord | ErrorRecord) -> None:
-        self._write(f"{printable_json(record.model_dump_json())}\n")
+        self._write_json(f"{record.model_dump_json()}\n")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from dml_tile.errors import Problem
 from dml_tile.findings import Against, Severity
-from dml_tile.text import encodable
+from dml_tile.text import encodable, printable_json
 
 if TYPE_CHECKING:  # the command line needs the names of formats only
     from rich.console import Console
@@ -70,6 +70,9 @@ class Report(ABC):
         self.options = options
         self._write = options.write
         self.problems: list[tuple[str, Problem]] = []
+
+    def _write_json(self, text: str) -> None:
+        self._write(printable_json(text))
 
     @abstractmethod
     def add(self, results: Sequence[Result]) -> None:

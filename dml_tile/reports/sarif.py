@@ -25,7 +25,7 @@ from dml_tile.findings import Basis, Rule, Severity
 from dml_tile.reports.grouped import RUN_TIME, Annotation, annotation_of_problem, annotations_of
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import outcome_of_rule
-from dml_tile.text import printable, printable_json
+from dml_tile.text import printable
 
 Json = dict[str, Any]
 
@@ -53,14 +53,14 @@ class SarifReport(Report):
         super().__init__(options)
         self._rules: dict[str, int] = {}
         self._count = 0
-        self._write_text(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
+        self._write_json(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [')
 
     def add(self, results: Sequence[Result]) -> None:
         """Write the findings of the next tile; those of the baseline are suppressed."""
         for annotation in annotations_of(results, with_known=True):
             if self._count < MAX_RESULTS:
-                self._write_text(",\n" if self._count else "\n")
-                self._write_text(json.dumps(self._result(annotation)))
+                self._write_json(",\n" if self._count else "\n")
+                self._write_json(json.dumps(self._result(annotation)))
             self._count += 1
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
@@ -92,10 +92,7 @@ class SarifReport(Report):
             "originalUriBaseIds": {_ROOT: {"uri": f"{root.rstrip('/')}/"}},
             "tool": {"driver": driver},
         }
-        self._write_text(f"\n], {json.dumps(rest)[1:]}]}}\n")
-
-    def _write_text(self, text: str) -> None:
-        self._write(printable_json(text))
+        self._write_json(f"\n], {json.dumps(rest)[1:]}]}}\n")
 
     def _result(self, annotation: Annotation) -> Json:
         rule = annotation.rule
