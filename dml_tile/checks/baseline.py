@@ -56,9 +56,9 @@ class Baseline:
 
     def with_known(self, result: Result) -> Result:
         """Return the result with its findings that are in the baseline as ``known`` ones; the verdict stays."""
-        new = tuple(finding for finding in result.findings if not self._knows(result, finding))
-        known = tuple(finding for finding in result.findings if self._knows(result, finding))
-        return replace(result, findings=new, known=known) if known else result
+        known = [each for each in result.findings if _entry(result, each, self._folder) in self.entries]
+        new = tuple(each for each in result.findings if each not in known)
+        return replace(result, findings=new, known=tuple(known)) if known else result
 
     def note(self, results: Iterable[Result]) -> None:
         """Remember which entries occur; ``with_known`` may have been called in another process."""
@@ -73,9 +73,6 @@ class Baseline:
             is_missed = checked.get(entry.source, entry.source not in checked and not self._exists(entry.source))
             if is_missed and entry.target in targets and selection.takes(entry.rule):
                 yield entry
-
-    def _knows(self, result: Result, finding: Finding) -> bool:
-        return _entry(result, finding, self._folder) in self.entries
 
     def _exists(self, source: str) -> bool:
         return source == _STANDARD_INPUT or os.path.lexists(Path(self._folder, source))

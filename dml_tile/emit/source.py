@@ -100,13 +100,13 @@ def commented_text(
     language: Literal["cpp", "python"], parts: Sequence[Commented], names: Names = NO_NAMES
 ) -> Iterator[str]:
     """Yield a file that builds each descriptor, in parts."""
-    chosen = _LANGUAGES[language]
+    prelude, mark, text_of = _LANGUAGES[language]
     namespaces = names.namespace.split("::") if names.namespace else []
-    yield f"{chosen.prelude}\n"
+    yield f"{prelude}\n"
     yield "".join(f"\nnamespace {name} {{" for name in namespaces) + ("\n" if namespaces else "")
     for part, name in zip(parts, _names_of([part.pointer for part in parts], names.first), strict=True):
-        yield "".join(f"\n{_comment_line(chosen.comment, comment)}" for comment in part.comments)
-        yield f"\n{chosen.text(part.desc, name)}"
+        yield "".join(f"\n{_comment_line(mark, comment)}" for comment in part.comments)
+        yield f"\n{text_of(part.desc, name)}"
     yield "".join(f"\n}}  // namespace {name}" for name in reversed(namespaces)) + ("\n" if namespaces else "")
 
 
@@ -123,17 +123,12 @@ def json_text(descs: Sequence[Descriptor | None]) -> str:
     return json.dumps(values[0] if len(values) == 1 else values, indent=2) + "\n"
 
 
-class _Language(NamedTuple):
-    prelude: str
-    comment: str
-    text: Callable[[Descriptor | None, str], str]
-
-
-_LANGUAGES: Final = {
-    "cpp": _Language("#include <DirectML.h>", "//", cpp_text),
+_LANGUAGES: Final[dict[str, tuple[str, str, Callable[[Descriptor | None, str], str]]]] = {
+    "cpp": ("#include <DirectML.h>", "//", cpp_text),
     # A first line of code also keeps a comment of ours from being taken for the file's encoding.
-    "python": _Language("import dml_tile", "#", python_text),
+    "python": ("import dml_tile", "#", python_text),
 }
+"""The first line of a file, the sign of comments, and what writes a descriptor."""
 
 
 def _names_of(pointers: Sequence[str], first: str) -> Iterator[str]:
