@@ -75,21 +75,16 @@ def _compiled(release: Release) -> Object:
     return Object(address)
 
 
-def _create_with_null(release: Release, name: str) -> Result:
+def _create_device(release: Release, name: str) -> Result:
     return _made(
         create_device(
             release,
             None if "null d3d12 device" in name else host_device(Adapter()),
             minimum=UNSUPPORTED_LEVEL if "unsupported fl" in name else FeatureLevel.DML_FEATURE_LEVEL_1_0,
-            interface=None if "null riid" in name else "IDMLDevice",
+            interface=None if "null riid" in name else "IDMLDevice" if "null" in name else name,
             with_result="null ppv" not in name,
         )
     )
-
-
-def _create_as(release: Release, interface: str) -> Result:
-    minimum = FeatureLevel.DML_FEATURE_LEVEL_1_0
-    return _made(create_device(release, host_device(Adapter()), minimum=minimum, interface=interface))
 
 
 def _query_interface(made: Object, interface: str) -> Result:
@@ -175,8 +170,8 @@ def _after_removal(release: Release, name: str) -> Result:
 
 
 CALLS: Final[dict[str, Callable[[Release, str], Result]]] = {
-    "create_device_iid": _create_as,
-    "create_device_null": _create_with_null,
+    "create_device_iid": _create_device,
+    "create_device_null": _create_device,
     "device_qi": lambda release, name: _query_interface(_device(release), name),
     "feature_levels_bad": _query_levels,
     "tensor_data_type_bad": _query_data_type,

@@ -81,7 +81,7 @@ class RealCompiledOperator(CompiledOperator):
         return self._owns_input
 
     def get_binding_properties(self) -> BindingProperties:
-        return BindingProperties(*binding_properties(self.object).values())
+        return binding_properties(self.object)
 
 
 class RealInitializer(OperatorInitializer):

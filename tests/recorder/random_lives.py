@@ -42,9 +42,8 @@ def play(release: Release, life: Life) -> Results:
 
 def real_results(lives: Sequence[Life], release: Release) -> Iterator[Results]:
     """What each life comes to in DirectML, in workers."""
-    for first in range(0, len(lives), LIVES_OF_A_WORKER):
-        for result in ask_each(lives[first : first + LIVES_OF_A_WORKER], partial(play, release)):
-            yield [*(result.note or ()), CRASH] if isinstance(result, Crash) else result
+    for result in ask_each(lives, partial(play, release), of_a_worker=LIVES_OF_A_WORKER):
+        yield [*(result.note or ()), CRASH] if isinstance(result, Crash) else result
 
 
 def differences(lives: Sequence[Life], release: Release, ask: Ask = real_results) -> list[Difference]:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.device import BindingProperties
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from tests.recorder.interfaces import (
@@ -143,12 +144,12 @@ def persistent_resource_size(made: Object, operator: Object) -> int | None:
     if hresult or address is None:
         return None
     compiled = Object(address)
-    size = binding_properties(compiled)["PersistentResourceSize"]
+    size = binding_properties(compiled).persistent_resource_size
     compiled.release()
     return size
 
 
-def binding_properties(dispatchable: Object) -> dict[str, int]:
+def binding_properties(dispatchable: Object) -> BindingProperties:
     """GetBindingProperties: how many descriptors, and bytes of temporary and persistent memory, it needs."""
     properties = dispatchable.call(GET_BINDING_PROPERTIES, DML_BINDING_PROPERTIES)
-    return {name: getattr(properties, name) for name, _ in DML_BINDING_PROPERTIES._fields_}
+    return BindingProperties(*(getattr(properties, name) for name, _ in DML_BINDING_PROPERTIES._fields_))

@@ -40,7 +40,10 @@ def note(value: Any) -> None:
 
 
 def ask_each(
-    questions: Sequence[Question], answer: Callable[[Question], Any], seconds: float = SECONDS_FOR_ONE
+    questions: Sequence[Question],
+    answer: Callable[[Question], Any],
+    seconds: float = SECONDS_FOR_ONE,
+    of_a_worker: int = QUESTIONS_OF_A_WORKER,
 ) -> Iterator[Any | Crash]:
     """The answer to each question, in order: what ``answer`` returns for it in a worker, or a Crash.
 
@@ -48,7 +51,7 @@ def ask_each(
     """
     done = 0
     while done < len(questions):
-        for answered in _worker(questions[done : done + QUESTIONS_OF_A_WORKER], answer, seconds):
+        for answered in _worker(questions[done : done + of_a_worker], answer, seconds):
             done += 1
             yield answered
 
