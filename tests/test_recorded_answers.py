@@ -1,4 +1,4 @@
-"""The emulator against every recorded answer of Microsoft's runtime to descriptors and of devices."""
+"""The emulator against every recorded answer of Microsoft's runtime: to descriptors, and in whole lives of devices."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, tile_support
 from dml_tile.rules.check import check
 from tests.helpers.descriptors import GOOD
+from tests.helpers.played_lives import emulated
 from tests.helpers.recorded_answers import CRASH, OVER_READS, ROWS, S_OK, answer, recorded_answer, rows_of
 
 LEVELS: Final = ("5_0", "5_2", "6_2")
@@ -92,3 +93,31 @@ def test_compiling_twice_gives_two_objects() -> None:
     device = Device("6_2")
     operator = device.create_operator(GOOD)
     assert (device.compile_operator(operator) is device.compile_operator(operator)) == case["same_object"]
+
+
+LIVES: Final = rows_of("lives.jsonl")
+BINDING: Final = rows_of("binding.jsonl")
+DEVICES: Final = rows_of("devices.jsonl")
+
+
+def recorded(life: dict[str, Any], level: str) -> list[str]:
+    result: Any = life["result"]
+    results: list[str] = result[level] if isinstance(result, dict) else result
+    return results
+
+
+@pytest.mark.dml(expects_removal=True)
+@pytest.mark.parametrize("level", LEVELS)
+def test_each_call_of_a_life_comes_to_what_was_recorded(level: str) -> None:
+    assert (len(LIVES), len(BINDING), len(DEVICES)) == (927, 1124, 156)
+    for life in LIVES + BINDING + DEVICES:
+        assert emulated(life, level) == recorded(life, level), life["id"]
+
+
+@pytest.mark.dml(expects_removal=True)
+@pytest.mark.parametrize(("level", "recorded_at"), [("4_1", "5_0"), ("5_1", "5_2"), ("6_0", "6_2"), ("6_4", "6_2")])
+def test_another_level_lives_as_its_neighbour(level: str, recorded_at: str) -> None:
+    """But for the levels that it says it supports, and the types of tiles that it has."""
+    for life in LIVES:
+        calls = [call for call in life["calls"] if call[0] != "CheckFeatureSupport"]
+        assert emulated({**life, "calls": calls}, level) == emulated({**life, "calls": calls}, recorded_at), life["id"]

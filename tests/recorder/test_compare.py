@@ -1,8 +1,9 @@
-"""A disagreement is noticed, whichever side is wrong, and told of the plainest descriptor."""
+"""Random descriptors are of all kinds; a disagreement is noticed, whichever side is wrong, and shrunk."""
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -10,13 +11,14 @@ import pytest
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.targets import Target
 from dml_tile.rules.check import check
-from tests.helpers.descriptors import GOOD, page_tile, row
-from tests.helpers.recorded_answers import CRASH, S_OK
+from tests.helpers.descriptors import GOOD, changed, page_tile, row
+from tests.helpers.recorded_answers import CRASH, OVER_READS, S_OK
 from tests.recorder.commands import described
 from tests.recorder.compare import BATCH, Batch, Disagreement, batches, disagreements, smallest, why_not
 from tests.recorder.draws import draw
 from tests.recorder.releases import LEVELS, RELEASES, Release, missing
 from tests.recorder.runtime import ADAPTERS, Adapter, Answer
+from tests.recorder.shrink import shrunk
 from tests.recorder.stand_in import why_not_buildable
 
 E_INVALIDARG = "0x80070057"
@@ -124,3 +126,56 @@ class TestTheRealOne:
     @pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.level)
     def test_it_agrees_on_random_descriptors(self, release: Release) -> None:
         assert not disagreements(list(draw(600, 7)), ADAPTERS[0], [release])
+
+
+LARGE = changed(
+    row("UINT64", [2, 3, 4, 5, 6], [3, 1, 2, 9, 2]),
+    InputTensor__Flags=1,
+    InputTensor__GuaranteedBaseOffsetAlignment=64,
+    OutputTensor__Strides=[6000, 2000, 500, 12, 1],
+    OutputTensor__TotalTensorSizeInBytes=400_000,
+)
+
+
+def test_what_nothing_depends_on_becomes_plain() -> None:
+    def has_a_repeat_of_two(descs: Sequence[TileOperatorDesc]) -> list[bool]:
+        return [2 in (desc.repeats or ()) for desc in descs]
+
+    small = shrunk(LARGE, has_a_repeat_of_two)
+    assert small.repeats == (2,)
+    assert small.input_tensor
+    assert small.input_tensor.desc
+    assert small.input_tensor.desc.strides is None
+    assert small.input_tensor.desc.flags == 0
+
+
+def test_a_descriptor_that_cannot_be_plainer_stays() -> None:
+    assert shrunk(LARGE, lambda descs: [False for _ in descs]) == LARGE
+
+
+def test_a_number_comes_down_to_where_it_still_matters() -> None:
+    def is_large(descs: Sequence[TileOperatorDesc]) -> list[bool]:
+        buffers = [desc.output_tensor.desc if desc.output_tensor else None for desc in descs]
+        return [buffer is not None and buffer.total_tensor_size_in_bytes > 1000 for buffer in buffers]
+
+    small = shrunk(LARGE, is_large)
+    assert small.output_tensor
+    assert small.output_tensor.desc
+    assert small.output_tensor.desc.total_tensor_size_in_bytes == 1001
+
+
+def test_the_same_seed_draws_the_same_and_another_others() -> None:
+    drawn = list(draw(400, 1))
+    assert drawn == list(draw(400, 1))
+    assert drawn != list(draw(400, 2))
+
+
+def test_some_are_accepted_and_many_rules_refuse_the_others() -> None:
+    drawn = list(draw(3000, 3))
+    assert len(drawn) == 3000
+    rules = Counter(finding.rule for desc in drawn for finding in check(desc, "6_2", against="runtime"))
+    accepted = sum(not check(desc, "5_0", against="runtime") for desc in drawn)
+    assert accepted > 200
+    assert len(rules) > 20
+    assert rules.keys() >= OVER_READS
+    assert {"DML-BUFFER-Strides-extent", "DML-TILE-Repeats-null", "DML-BUFFER-Strides-overlap"} <= set(rules)
