@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Final
 
@@ -156,8 +157,8 @@ def _attribute(node: NodeProto, name: str) -> object:
 
 def _pads(node: NodeProto) -> bool:
     """Return True if a pooling operator may read beyond its input."""
-    pads = helper.get_node_attr_value(node, "pads") if any(each.name == "pads" for each in node.attribute) else ()
-    return any(pads) or _attribute(node, "auto_pad") not in (None, b"NOTSET", b"VALID")
+    pads = _attribute(node, "pads")
+    return (isinstance(pads, list) and any(pads)) or _attribute(node, "auto_pad") not in (None, b"NOTSET", b"VALID")
 
 
 def _measured(node: NodeProto, value: Value, type_: TypeProto) -> Value:
@@ -250,8 +251,7 @@ def _agreed(arrays: Mapping[str, Array], types: Mapping[str, TypeProto]) -> Mapp
 
 def _evaluated(node: NodeProto, operator: Operator, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
     """Return the outputs by name; none where the reference implementation fails, overflows, or gives no tensors."""
-    plain = NodeProto()
-    plain.CopyFrom(node)
+    plain = deepcopy(node)
     plain.domain = ""
     opset = min(operator.opset or 1, defs.onnx_opset_version())
     if node.op_type == "Scatter":  # has no reference implementation, but another name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -180,15 +181,12 @@ class _Inliner:
 
 def _fill_in(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> None:
     """Give a function's node the attributes of the call that it refers to; those that the call lacks are left out."""
-    if not any(attribute.ref_attr_name for attribute in node.attribute):
-        return
     filled = []
     for attribute in node.attribute:
         if not attribute.ref_attr_name:
             filled.append(attribute)
         elif attribute.ref_attr_name in attributes:
-            given = AttributeProto()
-            given.CopyFrom(attributes[attribute.ref_attr_name])
+            given = deepcopy(attributes[attribute.ref_attr_name])
             given.name = attribute.name
             filled.append(given)
     del node.attribute[:]
