@@ -99,9 +99,9 @@ def test_a_bound_tile_says_how_its_bytes_are_moved() -> None:
         "216 bytes in 1 block\n  3 x 2 x 3 runs of 12 bytes from the input to the output"
     )
     assert str(Tiling(1, (4096, 2, 1, 16), (1, 8, 1, 5)).plan).splitlines() == [
-        "5242880 bytes in 2 blocks",
-        "  4096 runs of 16 bytes from the input to scratch memory",
-        "  2048 runs of 160 bytes from scratch memory to the output, taken 16384 times",
+        "5242880 bytes in 6 blocks",
+        "  1366 runs of 16 bytes from the input to scratch memory, taken 6830 times",
+        "  683 runs of 160 bytes from scratch memory to the output, taken 5464 times",
     ]
 
 

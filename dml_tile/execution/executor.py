@@ -34,6 +34,8 @@ from dml_tile.rules.check import findings_of, why_never_executed
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import resolve
 
+_BYTES: Final = np.dtype(np.uint8)
+
 
 @dataclass(frozen=True, slots=True)
 class CompiledTile:
@@ -68,26 +70,21 @@ class CompiledTile:
         self._move(source, destination)
         record("execute", self.target, self.desc)
 
-    def _memory(
-        self,
-        call: str,
-        input: BufferLike,  # noqa: A002
-        output: BufferLike,
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _memory(self, call: str, given: BufferLike, output: BufferLike) -> tuple[NDArray[Any], NDArray[Any]]:
         """Contiguous arrays that begin with the two tensors; raises what ``bind`` raises."""
         read, written = self.sizes_in_bytes
         if (
-            type(input) is ndarray
+            type(given) is ndarray
             and type(output) is ndarray
-            and (input.dtype is _BYTES or input.dtype is self._dtype)
+            and (given.dtype is _BYTES or given.dtype is self._dtype)
             and (output.dtype is _BYTES or output.dtype is self._dtype)
-            and input.flags.c_contiguous
+            and given.flags.c_contiguous
             and output.flags.carray
         ):
-            source, destination = input, output
+            source, destination = given, output
         else:
-            source, destination = contiguous(input, "input"), contiguous(output, "output", writable=True)
-            for buffer, name in (input, "input"), (output, "output"):
+            source, destination = contiguous(given, "input"), contiguous(output, "output", writable=True)
+            for buffer, name in (given, "input"), (output, "output"):
                 require_data_type(element_dtype(buffer, name), described(self.desc)[0].data_type, name)
         overlap = parts_overlap(source, read, destination, written)
         if source.nbytes < read or destination.nbytes < written or overlap:
@@ -100,9 +97,6 @@ class CompiledTile:
 
     def _poison(self, destination: NDArray[Any]) -> None:
         byte_view(destination)[: self.sizes_in_bytes[1]].fill(POISON)
-
-
-_BYTES: Final = np.dtype(np.uint8)
 
 
 def compile_tile(

@@ -5,8 +5,10 @@ copies a run as one element, in nanoseconds, but starts an inner loop for each i
 short run takes as long as one of 100 bytes. So runs that are repeated are first made long:
 
     (1024, 3) by (7, 5) in float32: R7 S1024 R5 around runs of 12 bytes (S: a size, R: a repeat), in 1 block:
-    1. packed, in a call for each of 5: abc -> abcabcabcabcabc, which 7 repeats will read; left is R7, runs of 61440
-    2. assigned, all of it 7 times; of short runs, with many loops of NumPy's, rows would be taken by their index
+    1. abc -> abcabcabcabcabc: packed in scratch memory, which 7 repeats will read; left is R7 around runs of 61440
+    2. assigned to the output, 7 times
+
+Runs are assigned, or taken by their index (numpy.take): to take 3 parts of 4 bytes is faster than to assign 12.
 """
 
 from __future__ import annotations
@@ -24,13 +26,11 @@ from dml_tile.geometry.layout import packed_strides
 SHORT: Final = 512
 """Runs of fewer bytes are made longer: of 40 bytes NumPy writes 18 GB/s, of 128 bytes 65, of 512 bytes 90."""
 FEW: Final = 256
-"""So many elements take one call, however they lie: 0.6 µs, which is what one more call and its views take."""
-LOOP: Final = 16
-"""NumPy starts an inner loop, 8 ns, in the time of so many elements."""
-PASSES: Final = 8
-"""Python makes so many calls for short last axes: 2 bytes 8 times are 7 GB/s, in one call 5; 16 times 6, and 10."""
+"""So many elements are written in one call, however they lie: 0.6 µs, as one more call and its views take."""
 LANES: Final = 1, 2, 4, 8, 16
-"""The bytes of elements that NumPy moves in 0.3 ns; all others take 2.4."""
+"""The bytes of elements that NumPy assigns in 0.3 ns; all others take 2.3, and a loop around them 4."""
+TAKEN: Final = (16, 0.65), (32, 0.8)
+"""NumPy takes rows of up to so many bytes, if a power of 2, in so many ns by their index; all others in 2.1."""
 LINE: Final = 64
 """A line of the cache in bytes."""
 MEMORY: Final = 2**19
@@ -51,7 +51,7 @@ def plan_tile(size: int, sizes: Lengths, repeats: Lengths, source_strides: Lengt
         lane = math.gcd(size, 4096)
         size, axes = lane, (*axes, Axis(size // lane, lane, lane))
     block = BLOCK
-    while (plan := _plan(size, axes or (Axis(1, 0, 0),), block)).scratch > MEMORY:
+    while (plan := _plan(size, axes or (Axis(1, 0, 0),), block)).memory > MEMORY:
         block //= 2
     return plan
 
@@ -104,7 +104,7 @@ def _steps(size: int, axes: Sequence[Axis], places: Sequence[Place]) -> tuple[li
         walked = [axis for axis in outer if axis.source]
         strides = packed_strides([axis.length for axis in walked], wide)
         rows = [axis._replace(destination=stride) for axis, stride in zip(walked, strides, strict=True)]
-        steps += _assigned(size, [*rows, inner], source, Place(SCRATCH, scratch))
+        steps += _copied(*_joined(size, [*rows, inner]), source, Place(SCRATCH, scratch))
         packed = iter(strides)
         size, axes = _joined(wide, [axis._replace(source=axis.source and next(packed)) for axis in outer])
         source = Place(SCRATCH, scratch)
@@ -117,27 +117,26 @@ def _steps(size: int, axes: Sequence[Axis], places: Sequence[Place]) -> tuple[li
 
 
 def _copied(size: int, axes: Sequence[Axis], source: Place, output: Place) -> list[Step]:
-    """Take rows where NumPy would start many loops for them; assign them elsewhere."""
-    lengths = [axis.length for axis in axes]
-    has_many_loops = bool(axes) and indices(axes[:-1]) >= 4 * LOOP > 4 * lengths[-1]
+    """Take runs by their index, whole or in parts, where that takes fewer ns than to assign them."""
+    number, whole = indices(axes), math.gcd(size, *(axis.source for axis in axes))
+    loops = 0 if _is_short(size, axes) else indices(axes[:-1])
+    assigned = number * ((0.3 if size in LANES else 2.3) + size / 100) + 4 * loops  # 100 bytes take 1 ns in any case
+    parts = [(math.gcd(whole, most), ns) for most, ns in TAKEN] + [(whole, 2.1)]
+    taken, part = min((number * (ns * size / part + size / 100) + 100, part) for part, ns in parts)
     if (
-        not has_many_loops
-        or all(axis.source for axis in axes)  # each row is read once
-        or any(axis.source < 0 or axis.source % size for axis in axes)
-        or [axis.destination for axis in axes] != list(packed_strides(lengths, size))
-        or (size < LINE and indices(axes) > FEW)
+        taken > 0.9 * assigned
+        or any(axis.source < 0 for axis in axes)
+        or [axis.destination for axis in axes] != list(packed_strides([axis.length for axis in axes], size))
     ):
         return _assigned(size, axes, source, output)
-    index = np.zeros(1, np.intp)
-    for axis in axes:
-        index = np.add.outer(index, np.arange(axis.length) * (axis.source // size)).ravel()
-    return [Step(source, output, _dtype(size), (int(index[-1]) + 1,), rows=index)]
+    rows = tuple(axis._replace(source=axis.source // part) for axis in (*axes, Axis(size // part, part, part)))
+    return [Step(source, output, _dtype(part), (1 + sum((row.length - 1) * row.source for row in rows),), rows=rows)]
 
 
 def _assigned(size: int, axes: Iterable[Axis], source: Place, output: Place) -> list[Step]:
-    """Assign runs along axes, in a pass for each index of short last axes, so that NumPy's loops are long."""
+    """Assign runs along axes, in a pass for each index of a short last axis, so that NumPy's loops are long."""
     size, axes = _joined(size, axes)
-    kept = len(axes) - (_short(axes) if size <= LINE else 0)
+    kept = len(axes) - _is_short(size, axes)
     lengths, reads, writes = zip(*axes[:kept], strict=True) if kept else ((), (), ())
     dtype = _dtype(size) if size < HUGE else np.dtype(("u1", size))
     return [
@@ -145,14 +144,11 @@ def _assigned(size: int, axes: Iterable[Axis], source: Place, output: Place) -> 
     ]
 
 
-def _short(axes: Sequence[Axis]) -> int:
-    """Return the number of last axes that are so short that Python loops over them, around long loops of NumPy's."""
-    for short in range(len(axes) - 1, 0, -1):
-        outer, inner = axes[:-short], axes[-short:]
-        is_longer = outer[-1].length > 2 * max(axis.length for axis in inner)
-        if is_longer and indices(inner) <= PASSES and indices(outer) >= FEW // 2 * indices(inner):
-            return short
-    return 0
+def _is_short(size: int, axes: Sequence[Axis]) -> bool:
+    """Return True if the last axis is so short that Python loops over it, around long loops of NumPy's."""
+    *outer, last = axes or (Axis(1, 0, 0),)
+    is_longer = bool(outer) and outer[-1].length > 2 * last.length and indices(outer) >= FEW // 2 * last.length
+    return is_longer and size * last.length <= LINE // 2
 
 
 def _joined(size: int, axes: Iterable[Axis]) -> tuple[int, tuple[Axis, ...]]:

@@ -26,8 +26,6 @@ LARGER = 2**17
 SIZES = {
     "SHORT": [32, 512],
     "FEW": [16, 256],
-    "LOOP": [4, 16],
-    "PASSES": [1, 8, 16],
     "MEMORY": [2**10, 2**19],
     "BLOCK": [2**7, 2**12, 2**22],
     "HUGE": [64, 2**13],
@@ -106,8 +104,8 @@ def compare_many(count: int, seed: int) -> None:
     for i in range(count):
         with pytest.MonkeyPatch.context() as patch:
             if i % 2:
-                set_sizes(patch, SHORT=int(random.choice([16, 32])), FEW=16, LOOP=4, MEMORY=128, BLOCK=64, HUGE=64)
-                set_sizes(patch, LARGE=int(random.choice([0, 2**24])), PASSES=int(random.choice([2, 8])))
+                set_sizes(patch, SHORT=int(random.choice([16, 32])), FEW=16, MEMORY=128, BLOCK=64, HUGE=64)
+                set_sizes(patch, LARGE=int(random.choice([0, 2**24])))
             compare(drawn_tiling(random), random, 1 + i % 3)
 
 
