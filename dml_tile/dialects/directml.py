@@ -49,9 +49,7 @@ DIALECT_RULES: Final = Rules[Request](basis=Basis.DOCUMENTED, hresult=None, seve
 
 
 @DIALECT_RULES.add(
-    "DML-DIALECT-data-type",
-    url=BUFFER_PAGE,
-    says="A DirectML data type can carry the bits of an element.",
+    "DML-DIALECT-data-type", url=BUFFER_PAGE, says="A DirectML data type can carry the bits of an element."
 )
 def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation]:
     if request.carrier is None:

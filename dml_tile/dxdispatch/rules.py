@@ -130,10 +130,7 @@ DXDISPATCH_RULES: Final = Rules[ModelPart](basis=Basis.INFERRED, url=DXDISPATCH_
 """Rules for what DxDispatch makes of a model; no HRESULT says that one is broken."""
 
 
-@DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-null",
-    says="A key that may be left out is not null.",
-)
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-null", says="A key that may be left out is not null.")
 def keys_are_not_null(part: ModelPart, target: Target) -> Iterator[Violation]:
     yield from _nulls(part.fields_with_sizes, _SIZES_OF_RESOURCES)
     if part.kind is PartKind.DISPATCHABLE:
@@ -151,10 +148,7 @@ def _nulls(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> It
             yield Violation(_joined(path, key), "is null, which DxDispatch's parser refuses", advice)
 
 
-@DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-names",
-    says="Enumerators and flags are written as names.",
-)
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-names", says="Enumerators and flags are written as names.")
 def enumerators_are_named(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind is PartKind.RESOURCE:
         yield from _unnamed(part.fields, ("initialValuesDataType",))
@@ -175,8 +169,7 @@ def _unnamed(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> 
 
 
 @DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-typed-value",
-    says="Values that each have a type are of a type other than FLOAT16.",
+    "DML-DXDISPATCH-typed-value", says="Values that each have a type are of a type other than FLOAT16."
 )
 def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Violation]:
     values = part.fields.get("initialValues") if part.kind is PartKind.RESOURCE else None
@@ -223,10 +216,7 @@ def as_float64(number: float) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-@DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-type",
-    says="A dispatchable names its operator under `type`.",
-)
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-type", says="A dispatchable names its operator under `type`.")
 def operator_is_under_type(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind is PartKind.DISPATCHABLE and "type" not in part.fields and "Type" in part.fields:
         yield Violation("Type", "is written with a capital; DxDispatch's parser wants type", "write type")
@@ -245,10 +235,7 @@ def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
         yield Violation(key, f"{shown(name)} is no operator of DirectML's", "write a tile as DML_OPERATOR_TILE or TILE")
 
 
-@DXDISPATCH_RULES.add(
-    "DML-DXDISPATCH-byte-order-mark",
-    says="The file begins without a byte order mark.",
-)
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-byte-order-mark", says="The file begins without a byte order mark.")
 def byte_order_mark_is_absent(part: ModelPart, target: Target) -> Iterator[Violation]:
     if part.kind is PartKind.MODEL and part.has_mark:
         yield Violation("", "begins with a byte order mark", "save it as UTF-8 without one")
