@@ -14,7 +14,7 @@ from dml_tile.checks.catalogue import RULES
 from dml_tile.cli.options import named_back_ends, named_targets, rules_named
 from dml_tile.emit.schemas import schemas
 from tests.helpers.check_files import BAD, FLAT, TILE, write
-from tests.helpers.command_line import Call
+from tests.helpers.command_line import COMMAND, Call, invoke
 from tests.helpers.paths import EXAMPLES
 
 CRASHING = TILE | {"Repeats": None, "RepeatsCount": 1}
@@ -302,3 +302,34 @@ def test_the_version_is_shown(call: Call) -> None:
 def test_names_that_begin_so_are_offered(offered: Callable[[str], list[str]], word: str, words: list[str]) -> None:
     assert offered(word) == words
     assert offered("no such name") == []
+
+
+# Help
+
+
+COMMANDS = list(COMMAND.commands)
+WIDTH = 80
+
+
+def help_of(*arguments: str) -> str:
+    return invoke(*arguments, "--help", env={"COLUMNS": str(WIDTH)}).stdout
+
+
+@pytest.mark.parametrize("arguments", [[], *([name] for name in COMMANDS)], ids=lambda names: " ".join(names) or "all")
+def test_nothing_is_cut_at_80_columns(arguments: list[str]) -> None:
+    text = help_of(*arguments)
+    assert text.startswith("Usage: ")
+    assert all(len(line) <= WIDTH for line in text.splitlines())
+    assert "…" not in text
+    assert "..." not in text.replace("[FILE]...", "").replace("[ARGS]...", "")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_tells_its_exit_statuses(name: str) -> None:
+    words = " ".join(help_of(name).split())
+    assert "Exit status: 0 clean, 1 findings, 2 wrong usage, or a file that cannot be read or written." in words
+
+
+def test_the_values_of_an_option_are_whole_words() -> None:
+    words = help_of("check").split()
+    assert {"documentation,", "runtime", "onnxruntime-directml-1.16.3;", "never:"} <= set(words)

@@ -330,12 +330,6 @@ def test_findings_of_the_baseline_are_suppressed_and_a_log_is_not_too_long(
     assert notification["message"]["text"] == "2 results are left out: code scanning takes 3"
 
 
-def test_the_findings_in_json_have_lines(check: Call) -> None:
-    for arguments, line, column in (([write("a.json", BAD)], 11, 4), (["-"], 1, 106)):
-        (result,) = json.loads(check(*arguments, "--format", "json", stdin=json.dumps(BAD)).stdout)["results"]
-        assert [(one["line"], one["column"]) for one in result["findings"]] == [(line, column)]
-
-
 # GitLab
 
 
