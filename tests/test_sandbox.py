@@ -47,14 +47,6 @@ def test_models_of_every_kind_are_read() -> None:
     assert [node.repeats for node in graph] == [(2, 5)]
 
 
-def test_fixed_shapes_reach_the_reader() -> None:
-    ((node,),) = read(LITE, known_shapes=KnownShapes({"n": 3}, {"x": (4, 2)}))
-    assert node.shape == (4, 2)
-    assert read(LITE, known_shapes=KnownShapes({}, {"y": (4, 2)})) == [
-        [Problem("y", "is no input of the model; it has 'x'")]
-    ]
-
-
 def test_a_path_may_be_relative_and_have_any_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names = [os.fsdecode(name) for name in (b"a.xml", b"\xff\n.xml", "☃.XML".encode())]
