@@ -41,12 +41,9 @@ def varint(value: int) -> bytes:
 
 def holed(made: ModelProto, weights: TensorProto, size: int, path: Path) -> Path:
     """Return the model with an initialiser of as many zero bytes, which take no room on the disk."""
-    head = weights.SerializeToString() + b"\x4a" + varint(size)  # TensorProto.raw_data
-    for field in (b"\x2a", b"\x3a"):  # GraphProto.initializer, ModelProto.graph
-        size += len(head)
-        head = field + varint(size) + head
-        size -= len(head) - len(field) - 5
-    path.write_bytes(made.SerializeToString() + head)
+    tensor_ = weights.SerializeToString() + b"\x4a" + varint(size)  # TensorProto.raw_data
+    graph_ = b"\x2a" + varint(len(tensor_) + size) + tensor_  # GraphProto.initializer
+    path.write_bytes(made.SerializeToString() + b"\x3a" + varint(len(graph_) + size) + graph_)  # ModelProto.graph
     os.truncate(path, path.stat().st_size + size)
     return path
 
