@@ -103,8 +103,8 @@ class Plan:
     @property
     def memory(self) -> int:
         """The bytes of the scratch memory, or twice those of all indexes if these are more."""
-        taken = sum(indices(step.rows) for steps in self.steps.values() for step in steps if step.rows)
-        return max(self.scratch, 2 * np.intp().nbytes * taken)
+        taken = {step.rows for steps in self.steps.values() for step in steps if step.rows}
+        return max(self.scratch, 2 * np.intp().nbytes * sum(map(indices, taken)))
 
     @cached_property
     def calls(self) -> dict[int, list[Call]]:
