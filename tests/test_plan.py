@@ -105,6 +105,15 @@ def test_a_bound_tile_says_how_its_bytes_are_moved() -> None:
     ]
 
 
+def test_short_runs_are_taken_in_parts() -> None:
+    assert str(Tiling(4, (1024, 3), (7, 5)).plan).splitlines() == [
+        "430080 bytes in 1 block",
+        "  3072 runs of 4 bytes from the input to scratch memory, taken 15360 times",
+        "  7 runs of 61440 bytes from scratch memory to the output",
+    ]
+    assert "taken" not in str(Tiling(8, (4096, 1), (1, 2)).plan)
+
+
 def test_movers_are_kept_by_their_values() -> None:
     layout = 4, (5, 7), (2, 2), (28, 4), (56, 4)
     assert mover_of(*layout) is mover_of(*layout)
