@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from itertools import chain, count, repeat
 from typing import Final, NamedTuple, TypeAlias
 
+import numpy as np
 from onnx import (
     GraphProto,
     ModelProto,
@@ -52,10 +54,16 @@ def inferred(node: NodeProto, operator: Operator, values: Mapping[str, Value]) -
     if operator.type not in _SIZED_BY_ELEMENTS or all(value.known is None for value in values.values()):
         return _inferred(node, operator, values)
     types, others = (
-        _inferred(node, operator, {name: value.filled(unknown) for name, value in values.items()}) for unknown in (1, 2)
+        _inferred(node, operator, {name: _filled(value, unknown) for name, value in values.items()})
+        for unknown in (1, 2)
     )
     shared = {name: common(type_, others.get(name)) for name, type_ in types.items()}
     return {name: type_ for name, type_ in shared.items() if type_}
+
+
+def _filled(value: Value, unknown: int) -> Value:
+    elements = value.elements
+    return value if elements is None else replace(value, elements=np.where(value.mask, elements, unknown), known=None)
 
 
 def _inferred(node: NodeProto, operator: Operator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:

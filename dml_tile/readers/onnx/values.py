@@ -82,12 +82,6 @@ class Value:
         masked: Array = np.ma.masked_array(self.elements, ~self.known)
         return masked
 
-    def filled(self, unknown: int) -> Value:
-        """Return the value with a number for each unknown element, if it has elements."""
-        if self.elements is None or self.known is None:
-            return self
-        return replace(self, elements=np.where(self.known, self.elements, unknown), known=None)
-
     @property
     def constant(self) -> Array | None:
         """The elements, if all are known."""
@@ -226,18 +220,14 @@ def origin_of_size(value: Value, i: int, inputs: Sequence[Value], known: Origins
     """Return the origin of a size of an output that no input of the node has; ``known`` are those of made-up sizes."""
     rank = len(value.shape or ())
     for vector in reversed(inputs):
-        if vector.constant is None and vector.is_whole and len(vector.shape or ()) == 1 and not _knows(vector, i, rank):
+        is_known = vector.elements is not None and vector.elements.shape == (rank,) and vector.mask[i]
+        if vector.constant is None and vector.is_whole and len(vector.shape or ()) == 1 and not is_known:
             return vector.origins[i] if len(vector.origins) == rank else vector.elements_origin
     for given in inputs:
         sizes = (given.type and dimensions(given.type)) or ()
         if len(sizes) == rank and not isinstance(sizes[i], int):
             return _origin_of_known(sizes[i], given, known)
     return value.sizes_origin
-
-
-def _knows(vector: Value, i: int, rank: int) -> bool:
-    """Return True if the vector has an element for each of so many dimensions, and that of dimension i is known."""
-    return vector.elements is not None and vector.elements.shape == (rank,) and bool(vector.mask[i])
 
 
 def _origin_of_known(size: Dimension, value: Value, known: Origins) -> ValueOrigin:
