@@ -568,3 +568,15 @@ def test_the_sizes_of_a_tiled_table_of_positions_are_known_and_blamed_one_by_one
 def test_a_malformed_quantize_linear_costs_nothing_else(names: tuple[list[str], list[str]]) -> None:
     text = "c = [1.0]; s = 0.5; i = 1; z = Cast<to=2>(i); k = QuantizeLinear(c, s, z); d = DequantizeLinear(k, s, z)"
     assert tile_in(model(text, node("QuantizeLinear", *names), "r = [1, 2]", tile_node())).repeats == (1, 2)
+
+
+def test_no_sizes_that_no_memory_holds_are_made_beside_a_zero() -> None:
+    text = "a = com.own.Many(x); c = Neg(a); r = [1, 1]"
+    made = model(text, tile_node("c"), value_info=[typed("a", [0, 2**62], INT64)], domains={"com.own": 1})
+    assert tile_in(made).shape == (0, 2**62)
+
+
+def test_an_elementwise_node_without_outputs_costs_nothing_else() -> None:
+    text = "s = Shape(x); one = [1, 1]"
+    made = model(text, node("Add", ["s", "one"], []), "r = [1, 2]", tile_node(), inputs=[DYNAMIC])
+    assert tile_in(made).repeats == (1, 2)

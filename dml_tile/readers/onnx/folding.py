@@ -144,7 +144,7 @@ def _with_elements(value: Value) -> Value:
     if value.type is None or value.elements is not None or not value.is_whole or not value.is_static:
         return value
     shape = tuple(size for size in value.shape or () if isinstance(size, int))
-    if math.prod(shape) > MAX_COMPUTED_ELEMENTS:
+    if math.prod(size or 1 for size in shape) > MAX_COMPUTED_ELEMENTS:  # NumPy takes no large size beside a 0
         return value
     dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
     return replace(value, elements=np.ones(shape, dtype), known=np.zeros(shape, bool))
@@ -211,7 +211,7 @@ def _moved_masks(node: NodeProto, operator: Operator, inputs: Sequence[Value]) -
     data = _DATA[operator.type] or range(len(inputs))
     masks = {}
     for i, (name, value) in enumerate(zip(node.input, inputs, strict=True)):
-        if i in data:
+        if i in data and name:
             masks[name] = value.mask
         elif value.constant is not None:
             masks[name] = value.constant
@@ -228,7 +228,7 @@ def _elementwise_mask(node: NodeProto, operator: Operator, inputs: Sequence[Valu
         known = np.logical_and.reduce(np.broadcast_arrays(*(value.mask for value in inputs)))
     except ValueError:  # of the shapes
         return {}
-    return {node.output[0]: known}
+    return dict.fromkeys(node.output[:1], known)
 
 
 def _agreed(arrays: Mapping[str, Array], types: Mapping[str, TypeProto]) -> Mapping[str, TypeProto]:

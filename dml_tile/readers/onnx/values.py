@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, TensorShapeProto, TypeProto, helper
 
-from dml_tile.readers.model_tile import ONNXRUNTIME, Dimension
+from dml_tile.readers.model_tile import MAX_DIMENSIONS, ONNXRUNTIME, Dimension
 from dml_tile.readers.onnx.functions import MICROSOFT, Operator, place
 
 Array = NDArray[Any]
@@ -254,9 +254,11 @@ def _origins(
         return data.origins
     if operator.type == "Gather" and data.origins and arguments and (indices := arguments[0].constant) is not None:
         return tuple(data.origins[i % len(data.origins)] for i in indices.ravel().tolist())
-    if operator.type != "Concat" or not all(given.is_static and len(given.shape or ()) == 1 for given in inputs):
+    lengths = [given.shape[0] if given.shape and len(given.shape) == 1 else None for given in inputs]
+    known_lengths = [length for length in lengths if isinstance(length, int)]
+    if operator.type != "Concat" or len(known_lengths) < len(lengths) or sum(known_lengths) > MAX_DIMENSIONS:
         return ()
-    origins = (given.origins or (given.elements_origin,) * int((given.shape or (0,))[0] or 0) for given in inputs)
+    origins = (given.origins or (given.elements_origin,) * n for given, n in zip(inputs, known_lengths, strict=True))
     return tuple(chain.from_iterable(origins))
 
 
