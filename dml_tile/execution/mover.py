@@ -98,7 +98,8 @@ class BoundTile:
         ``threads`` is the largest number of threads to use; by default the variable DML_TILE_THREADS, else one for each
         CPU that the process may use. Ctrl-C stops within a block. Raises ValueError for a number that is not positive.
         """
-        number = thread_count(self._plan, threads) if threads is not None or self._calls is None else 1
+        is_counted = self._calls is None or (threads is not None and threads < 1)
+        number = thread_count(self._plan, threads) if is_counted else 1
         for call in self._first if self._calls is None else self._calls:
             call()
         if self._calls is None:
