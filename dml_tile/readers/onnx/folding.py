@@ -222,13 +222,13 @@ def _moved_masks(node: NodeProto, operator: Operator, inputs: Sequence[Value]) -
 
 def _elementwise_mask(node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> Mapping[str, Mask]:
     """Return the mask of the output's known elements if the operator is elementwise; else nothing."""
-    if operator.type not in _ELEMENTWISE:
+    if operator.type not in _ELEMENTWISE or not node.output:
         return {}
     try:
         known = np.logical_and.reduce(np.broadcast_arrays(*(value.mask for value in inputs)))
     except ValueError:  # of the shapes
         return {}
-    return dict.fromkeys(node.output[:1], known)
+    return {node.output[0]: known}
 
 
 def _agreed(arrays: Mapping[str, Array], types: Mapping[str, TypeProto]) -> Mapping[str, TypeProto]:
