@@ -17,8 +17,8 @@ from typing import Any
 
 # `python -m docs.generate` writes __init__.pyi of these, for type checkers.
 _NAMES = {
-    "arrays.numpy": "tile",
-    "back_ends.webnn_limits": "op_support_limits",
+    "arrays": "tile",
+    "back_ends.chromium": "op_support_limits",
     "bindings.memory": "POISON BufferLike Bytes Padding SupportsDLPack tensor_view",
     "bindings.resources": "BindingDesc BindingLike Buffer BufferArrayBinding BufferBinding Direct3DDevice Span",
     "checks.catalogue": "RULES",

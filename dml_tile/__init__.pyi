@@ -1,6 +1,6 @@
 # `python -m docs.generate` writes this, of the names in __init__.py.
-from dml_tile.arrays.numpy import tile as tile
-from dml_tile.back_ends.webnn_limits import op_support_limits as op_support_limits
+from dml_tile.arrays import tile as tile
+from dml_tile.back_ends.chromium import op_support_limits as op_support_limits
 from dml_tile.bindings.memory import POISON as POISON
 from dml_tile.bindings.memory import BufferLike as BufferLike
 from dml_tile.bindings.memory import Bytes as Bytes

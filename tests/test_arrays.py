@@ -12,7 +12,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from dml_tile.arrays.numpy import tile
+from dml_tile.arrays import tile
 from dml_tile.errors import DmlError
 from dml_tile.simulation.target import simulate
 

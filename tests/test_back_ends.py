@@ -14,12 +14,11 @@ from jsonschema import Draft202012Validator
 
 from dml_tile.back_ends import BACK_ENDS, BackEnd, back_end_named
 from dml_tile.back_ends.back_end import BACK_END_RULES, Outcome
-from dml_tile.back_ends.webnn_limits import op_support_limits
+from dml_tile.back_ends.chromium import op_support_limits
 from dml_tile.checks.catalogue import RULES, rule_named
 from dml_tile.checks.models import check_node, check_via, lowest_level_through
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
-from dml_tile.dialects.request import Request
-from dml_tile.dialects.tiles import ONNX_TILE_1, ONNX_TILE_6, ONNX_TILE_13, OPENVINO_TILE_1, WEBNN_TILE
+from dml_tile.dialects.tiles import ONNX_TILE_1, ONNX_TILE_6, ONNX_TILE_13, OPENVINO_TILE_1, WEBNN_TILE, Request
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT_MAX, FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike

@@ -30,7 +30,7 @@ from dml_tile import (
     lower,
     run_lowering,
 )
-from dml_tile.arrays.numpy import tile
+from dml_tile.arrays import tile
 from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.directml.data_types import (
     CARRIERS,
@@ -116,7 +116,7 @@ def test_a_made_up_type_takes_a_row_of_its_own_and_one_of_its_level() -> None:
 import numpy as np
 from tests.test_data_types import missing
 from dml_tile import *
-from dml_tile.arrays.numpy import tile
+from dml_tile.arrays import tile
 from dml_tile.dialects import directml
 from dml_tile.dialects.tiles import ONNX_TILE_13
 from dml_tile.reports.tables import matrix_markdown

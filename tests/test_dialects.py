@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dml_tile.arrays.dialects import tile_as
+from dml_tile.arrays import tile_as
 from dml_tile.checks.catalogue import RULES
 from dml_tile.dialects import directml
 from dml_tile.dialects.directml import DIALECT_RULES, SPECIFICATION_RULES, merged
-from dml_tile.dialects.request import INT64_MAX, Dialect, Request
 from dml_tile.dialects.tiles import (
+    INT64_MAX,
     NUMPY_TILE,
     ONNX_TILE_1,
     ONNX_TILE_6,
@@ -25,6 +25,8 @@ from dml_tile.dialects.tiles import (
     ONNX_TILES,
     OPENVINO_TILE_1,
     WEBNN_TILE,
+    Dialect,
+    Request,
 )
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import UINT_MAX

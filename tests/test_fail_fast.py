@@ -15,7 +15,7 @@ from dml_tile.descriptors.structs import Struct
 from dml_tile.descriptors.tile import BufferTensorDesc
 from dml_tile.input_errors import MAX_KEYS, Record
 
-ONLY_WRITTEN = ("dml_tile.reports.json", "dml_tile.back_ends.webnn_limits")
+ONLY_WRITTEN = ("dml_tile.reports.json", "dml_tile.back_ends.chromium")
 """The modules whose models read nothing."""
 
 READ_ONE_BY_ONE = {"resources", "dispatchables", "commands", "bindings", "per_file_ignores"}

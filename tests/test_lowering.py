@@ -14,13 +14,12 @@ from rich.console import Console
 
 from dml_tile.checks.lowerings import LoweringResult, lower_part
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc, described
-from dml_tile.dialects.request import Dialect, Request
-from dml_tile.dialects.tiles import NUMPY_TILE, ONNX_TILE_13, OPENVINO_TILE_1
+from dml_tile.dialects.tiles import NUMPY_TILE, ONNX_TILE_13, OPENVINO_TILE_1, Dialect, Request
 from dml_tile.directml.targets import Target
 from dml_tile.emit.source import lowering_model, lowering_source
 from dml_tile.errors import DmlError
 from dml_tile.lowering.lower import lower, run_lowering
-from dml_tile.lowering.rules import LOWERING_RULES
+from dml_tile.lowering.steps import LOWERING_RULES
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.lowering import cost_lines, lowering_table, print_lowered
 from dml_tile.rules.check import check

@@ -23,7 +23,7 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 from dml_tile import Device
-from dml_tile.arrays.dialects import onnx_type
+from dml_tile.arrays import onnx_type
 from dml_tile.descriptors.tile import described
 from dml_tile.dialects.directml import tile_desc
 from dml_tile.dialects.tiles import onnx_tile

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, helper
 
-from dml_tile.dialects.request import Request
+from dml_tile.dialects.tiles import Request
 from dml_tile.errors import InputError, Problem
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.onnx import functions

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.dialects.request import Dialect, Request
+from dml_tile.dialects.tiles import Dialect, Request
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.pages import TILE_PAGE
 from dml_tile.directml.targets import Target, TargetLike

@@ -18,8 +18,7 @@ from typing import Final
 
 from dml_tile.back_ends.back_end import BackEnd, BackEndResult, Outcome
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
-from dml_tile.dialects.request import Request
-from dml_tile.dialects.tiles import ONNX_TILE_6, ONNX_TILE_13
+from dml_tile.dialects.tiles import ONNX_TILE_6, ONNX_TILE_13, Request
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX, FeatureLevel
 from dml_tile.directml.targets import Target

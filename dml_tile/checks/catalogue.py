@@ -11,7 +11,7 @@ from dml_tile.back_ends.back_end import BACK_END_RULES
 from dml_tile.dialects.directml import DIALECT_RULES, SPECIFICATION_RULES
 from dml_tile.dxdispatch.rules import DXDISPATCH_RULES
 from dml_tile.findings import Rule
-from dml_tile.lowering.rules import LOWERING_RULES
+from dml_tile.lowering.steps import LOWERING_RULES
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_COUNT_RULES, BINDING_PAIR_RULES, RANGE_RULES, SLOT_RULES
 from dml_tile.rules.capture import CAPTURE_RULES
 from dml_tile.rules.check import DESCRIPTOR_RULES

@@ -23,7 +23,7 @@ from dml_tile.back_ends.back_end import BACK_END_RULES
 from dml_tile.checks.file_check import file_check
 from dml_tile.checks.result import Result, results
 from dml_tile.dialects.directml import sizes_fit
-from dml_tile.dialects.request import Request
+from dml_tile.dialects.tiles import Request
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DATA_TYPES, Target, TargetLike
 from dml_tile.errors import InputError, Problem, require_instance

@@ -53,7 +53,7 @@ def levels(
 
 
 def _show_op_support_limits(target: str | None) -> None:
-    from dml_tile.back_ends.webnn_limits import op_support_limits
+    from dml_tile.back_ends.chromium import op_support_limits
     from dml_tile.errors import DialectError
 
     chosen = one_target([target] if target is not None else None, "the limits are those of one target")

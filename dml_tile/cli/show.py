@@ -10,14 +10,7 @@ import typer
 
 from dml_tile.cli.console import UNREADABLE, ExitStatus, complain, console_of, exit_on_file_errors
 from dml_tile.cli.formats import replaced
-from dml_tile.cli.options import (
-    DimsOption,
-    InferOption,
-    InputShapesOption,
-    TargetsOption,
-    known_shapes,
-    one_target,
-)
+from dml_tile.cli.options import DimsOption, InferOption, InputShapesOption, TargetsOption, known_shapes, one_target
 from dml_tile.errors import DmlError, Problem
 
 if TYPE_CHECKING:

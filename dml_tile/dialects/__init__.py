@@ -10,8 +10,8 @@ The ``request`` of a dialect takes a data type, a shape and repeats, and returns
     directml.tile_desc(request)
 """
 
-from dml_tile.dialects.request import Dialect as Dialect
-from dml_tile.dialects.request import Integers as Integers
-from dml_tile.dialects.request import Request as Request
-from dml_tile.dialects.request import ShapeAndRepeats as ShapeAndRepeats
-from dml_tile.dialects.request import Specification as Specification
+from dml_tile.dialects.tiles import Dialect as Dialect
+from dml_tile.dialects.tiles import Integers as Integers
+from dml_tile.dialects.tiles import Request as Request
+from dml_tile.dialects.tiles import ShapeAndRepeats as ShapeAndRepeats
+from dml_tile.dialects.tiles import Specification as Specification

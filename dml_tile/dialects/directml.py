@@ -7,7 +7,7 @@ from operator import mul
 from typing import Final
 
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.dialects.request import Request, Specification
+from dml_tile.dialects.tiles import Request, Specification
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
 from dml_tile.directml.pages import BUFFER_PAGE, ONNX_PAGE, OPENVINO_PAGE, TILE_PAGE
 from dml_tile.directml.targets import DEFAULT_TARGET, Target

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
-from dml_tile.back_ends.webnn_limits import OpSupportLimits
+from dml_tile.back_ends.chromium import OpSupportLimits
 from dml_tile.descriptors.graph import (
     GraphDesc,
     InputGraphEdge,

@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 from dml_tile.geometry.layout import packed_strides
+
+_Size = TypeVar("_Size")
 
 
 class Axis(NamedTuple):
@@ -162,3 +164,9 @@ def unpacking(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     """Return the copy that spreads what the axes write, repeats included, from packed memory."""
     strides = packed_strides([axis.length for axis in axes])
     return coalesce(Axis(axis.length, stride, axis.destination) for axis, stride in zip(axes, strides, strict=True))
+
+
+def promoted(shape: Sequence[_Size], repeats: Sequence[int]) -> tuple[tuple[_Size | int, ...], tuple[int, ...]]:
+    """Return shape and repeats at the same length: the shorter gets leading 1s."""
+    rank = max(len(shape), len(repeats))
+    return (1,) * (rank - len(shape)) + tuple(shape), (1,) * (rank - len(repeats)) + tuple(repeats)

@@ -17,7 +17,7 @@ from dml_tile.bindings.memory import POISON, BufferLike, byte_view, element_dtyp
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.dialects import directml
 from dml_tile.dialects.directml import dimensions_are_few_enough, elements_can_be_held, sizes_fit, tile_is_not_empty
-from dml_tile.dialects.request import Request
+from dml_tile.dialects.tiles import Request
 from dml_tile.directml.data_types import ELEMENT_SIZES, FLOATS, NAMED_SIZES, TensorDataType
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from dml_tile.directml.targets import Target, TargetLike
@@ -27,9 +27,19 @@ from dml_tile.findings import Finding, found_by
 from dml_tile.geometry.axes import ByteWalk
 from dml_tile.geometry.layout import packed_strides, round_up_4
 from dml_tile.lowering.choice import carriers, chains_of
-from dml_tile.lowering.rules import MOVEMENT_RULES, Movement, Steps, steps_are_few_enough
 from dml_tile.lowering.search import MAX_STEPS, Chain
-from dml_tile.lowering.steps import Lowering, LoweringStep, StepBuffer, TensorMemory, step_desc, with_dimensions_of
+from dml_tile.lowering.steps import (
+    MOVEMENT_RULES,
+    Lowering,
+    LoweringStep,
+    Movement,
+    StepBuffer,
+    Steps,
+    TensorMemory,
+    step_desc,
+    steps_are_few_enough,
+    with_dimensions_of,
+)
 from dml_tile.rules.check import findings_of
 from dml_tile.rules.tensor import Operand, TensorView, alignment_is_a_power_of_two, view_of
 from dml_tile.rules.tile import (

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 from pydantic import Field, PlainValidator
 
 from dml_tile.descriptors.tile import array_text, tensor_text, tile_line
-from dml_tile.dialects.request import INT64_MAX, Dialect, Request, promoted
-from dml_tile.dialects.tiles import ONNX_TILES, OPENVINO_TILE_1
+from dml_tile.dialects.tiles import INT64_MAX, ONNX_TILES, OPENVINO_TILE_1, Dialect, Request
 from dml_tile.directml.data_types import CARRIERS
 from dml_tile.errors import DialectError
+from dml_tile.geometry.axes import promoted
 from dml_tile.input_errors import unreadable
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from rich.text import Text
 from dml_tile.checks.lowerings import LoweringResult
 from dml_tile.checks.result import Verdict
 from dml_tile.descriptors.tile import TileOperatorDesc, described, type_name
-from dml_tile.dialects.request import Request
+from dml_tile.dialects.tiles import Request
 from dml_tile.directml.enums import TensorFlags
 from dml_tile.lowering.steps import Lowering
 from dml_tile.reports.text import Line, detail_lines, print_lines, verdict

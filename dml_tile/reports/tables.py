@@ -11,13 +11,7 @@ from rich.table import Table
 from dml_tile.directml.data_types import TensorDataType, types_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.pages import TILE_PAGE
-from dml_tile.directml.targets import (
-    DIRECTML_VERSIONS,
-    TILE_SUPPORT,
-    WINDOWS_RELEASES,
-    Target,
-    TileSupport,
-)
+from dml_tile.directml.targets import DIRECTML_VERSIONS, TILE_SUPPORT, WINDOWS_RELEASES, Target, TileSupport
 from dml_tile.reports.markup import Markup, element, html_page, region
 
 KINDS: Final = {kind: types_of(kind) for kind in dict.fromkeys(row.kind for row in sorted(TILE_SUPPORT[-1].data_types))}

@@ -11,15 +11,7 @@ from dml_tile.checks.result import Result
 from dml_tile.directml.targets import Target
 from dml_tile.reports.grouped import GroupedFinding, grouped_findings
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.wording import (
-    VERDICTS,
-    Tally,
-    cost_of,
-    inference_of,
-    place_name,
-    remarks,
-    run_from_level,
-)
+from dml_tile.reports.wording import VERDICTS, Tally, cost_of, inference_of, place_name, remarks, run_from_level
 from dml_tile.text import printable, shortened
 
 SIGNS: Final = dict(zip(VERDICTS, "✕!!–→◐✓", strict=True))

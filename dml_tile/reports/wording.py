@@ -12,8 +12,7 @@ from dml_tile.checks.result import Result, Verdict
 from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.directml.targets import oldest_windows
 from dml_tile.findings import Basis, Finding, Rule, Severity
-from dml_tile.lowering.rules import LOWERING_RULES
-from dml_tile.lowering.steps import Lowering, StepBuffer
+from dml_tile.lowering.steps import LOWERING_RULES, Lowering, StepBuffer
 from dml_tile.reports.report import Problems
 from dml_tile.rules.tile import operator_is_a_tile
 

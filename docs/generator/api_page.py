@@ -49,9 +49,9 @@ GROUPS: Final = {
     "Describe a graph of tiles": ("descriptors.graph",),
     "Check a descriptor": ("rules.check", "findings", "errors", "checks.catalogue"),
     "Check models": ("checks.models", "checks.result", "checks.sweep"),
-    "Choose a target": ("directml.targets", "simulation.target", "back_ends.webnn_limits"),
+    "Choose a target": ("directml.targets", "simulation.target", "back_ends.chromium"),
     "Tile arrays": (
-        "arrays.numpy",
+        "arrays",
         "execution.executor",
         "execution.mover",
         "execution.threads",
@@ -74,8 +74,7 @@ MODULES: Final = (
     "dml_tile.dialects.tiles",
     "dml_tile.dialects.directml",
     "dml_tile.back_ends",
-    "dml_tile.arrays.numpy",
-    "dml_tile.arrays.dialects",
+    "dml_tile.arrays",
 )
 
 MADE_BY_OTHERS: Final = {

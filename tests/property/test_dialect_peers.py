@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from dml_tile.arrays.dialects import tile_as
-from dml_tile.dialects.request import INT64_MAX
-from dml_tile.dialects.tiles import OPENVINO_TILE_1, onnx_tile
+from dml_tile.arrays import tile_as
+from dml_tile.dialects.tiles import INT64_MAX, OPENVINO_TILE_1, onnx_tile
 from dml_tile.errors import DialectError
 from tests.helpers.packages import needed
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dml_tile.arrays.numpy import tile
+from dml_tile.arrays import tile
 from dml_tile.bindings.memory import tensor_view
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.dtypes import ARRAY_TYPES, DTYPES

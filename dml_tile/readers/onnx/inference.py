@@ -21,7 +21,7 @@ from onnx import (
     shape_inference,
 )
 
-from dml_tile.dialects.request import INT64_MAX
+from dml_tile.dialects.tiles import INT64_MAX
 from dml_tile.input_errors import unreadable
 from dml_tile.readers.model_tile import Dimension, KnownShapes
 from dml_tile.readers.onnx.file import subgraphs

@@ -1,4 +1,4 @@
-"""Tiles NumPy arrays as numpy.tile does.
+"""Tiles NumPy arrays: as numpy.tile does, for what DirectML accepts, or as any dialect does, whatever DirectML accepts.
 
 Page: https://numpy.org/doc/stable/reference/generated/numpy.tile.html
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from operator import index
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy import empty, ndarray
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dml_tile.bindings.memory import SupportsDLPack, as_array, require_array, share_memory
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.dialects.tiles import NUMPY_TILE
+from dml_tile.dialects.tiles import NUMPY_TILE, Dialect
 from dml_tile.directml.dtypes import ARRAY_TYPES, require_native
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.execution.executor import require_executable
@@ -26,6 +26,9 @@ from dml_tile.findings import Against
 from dml_tile.geometry.layout import packed_strides, shares_addresses
 from dml_tile.simulation.calls import record
 from dml_tile.simulation.target import resolve
+
+_STRINGS: Final = "SUTO"
+"""The kinds of arrays that hold strings: those of str, of bytes and of objects."""
 
 
 def tile(
@@ -108,3 +111,24 @@ def _counts(repeats: int | Iterable[int]) -> tuple[int, ...]:
         if not isinstance(repeats, Iterable):
             raise TypeError(f"repeats is {repeats!r}; an integer or several were expected") from None
         return tuple(map(index, repeats))
+
+
+def tile_as(dialect: Dialect, array: ArrayLike, *arguments: Any) -> NDArray[Any]:
+    """Tile an array as a dialect does, with the dialect's own arguments: ``tile_as(ONNX_TILE_13, x, repeats)``.
+
+    Strings are arrays of str, bytes or objects, and NumPy tiles them; bfloat16 is ml_dtypes' dtype of that name. Raises
+    DialectError where the specification rejects the tile.
+    """
+    given = np.asarray(array)
+    request = dialect.request(dialect.type_name(onnx_type(given)), given.shape, *arguments)
+    source, dtype = given.reshape(request.shape), given.dtype
+    if dtype.hasobject or dtype.kind in _STRINGS or 0 in request.output_shape:
+        return np.tile(source, request.repeats)
+    out = np.empty(request.output_shape, dtype)  # in C order; all but strings and objects is moved as bits
+    mover_of(dtype.itemsize, request.shape, request.repeats, source.strides, out.strides).tile(source, out)
+    return out
+
+
+def onnx_type(array: NDArray[Any]) -> str:
+    """ONNX's name of an array's data type, in NumPy's spelling; strings are arrays of str, bytes or objects."""
+    return "string" if array.dtype.kind in _STRINGS else array.dtype.name
