@@ -282,12 +282,14 @@ def test_an_unreadable_model_is_an_error(source: Any, options: Any, error: type[
 READ = "ONNX models (.onnx), OpenVINO IR (.xml), TensorFlow Lite (.tflite)"
 
 
-def test_a_dim_that_no_model_has_is_an_error_with_near_names(check: Call) -> None:
+def test_a_dim_that_no_model_has_is_an_error_with_near_names(check: Call, call: Call) -> None:
     save("a.onnx", inputs=[typed("x", ["batch", 3])])
     save("b.onnx")
     result = check("a.onnx", "b.onnx", "--dim", "bacth=4")
     assert result.exit_code == 2
     assert result.stderr == "dml-tile: --dim: no model names a dimension 'bacth'; did you mean batch?\n"
+    for command in "show", "lower":
+        assert call(command, "a.onnx", "--target", "6_2", "--dim", "bacth=4").stderr == result.stderr
     assert "there are 'batch'" in check("a.onnx", "--dim", "zzz=4").stderr
     assert "none has a name" in check("b.onnx", "--dim", "zzz=4").stderr
 

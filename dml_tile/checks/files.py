@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from fnmatch import translate
 from glob import has_magic
 from pathlib import PurePath
@@ -16,7 +16,8 @@ from dml_tile.files.repository import path_from
 from dml_tile.files.urls import Url, file_of
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
-from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded, may_have_tiles
+from dml_tile.readers.sources import EMPTY_FOLDER, Sources, expanded, is_model_file, may_have_tiles
+from dml_tile.text import did_you_mean
 
 Complain: TypeAlias = Callable[[str, Problem], None]
 """Takes the name of a source, and a reason why a part of it cannot be read."""
@@ -154,9 +155,27 @@ def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, comp
                 else:
                     is_found = True
                     yield file, part
+        names = sources.new_dimension_names()
+    if is_readable and (unknown := unknown_dimension(known_shapes.dims, names, files)):
+        complain("--dim", Problem("", unknown))
     if not is_found and is_readable:
         there = f"there are {listed(passed_over)}" if any(passed_over) else "no tile has a pointer"
         complain(name, Problem(pointer or "", f"there is no such tile; {there}"))
+
+
+def unknown_dimension(given: Iterable[str], names: Collection[str], files: Iterable[str]) -> str:
+    """Return what is wrong with the first name of a dimension that no model among the files that were read has.
+
+    ``names`` are those of the models' dimensions. Empty if nothing is wrong, or no file is a model.
+    """
+    models = [file for file in files if is_model_file(file)]
+    name = next((name for name in given if name not in names), None)
+    if not models or name is None:
+        return ""
+    if not any(file.lower().endswith(".onnx") for file in models):
+        return f"OpenVINO keeps no names of dimensions, such as {name!r}; give the shapes of inputs (--input-shape)"
+    there = f"there are {listed([*map(repr, sorted(names))])}" if names else "none has a name"
+    return f"no model names a dimension {name!r}; {did_you_mean(name, names, there)}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named
 from dml_tile.back_ends.back_end import BACK_END_RULES
 from dml_tile.checks.file_check import file_check
+from dml_tile.checks.files import unknown_dimension
 from dml_tile.checks.result import Result, results
 from dml_tile.dialects.directml import sizes_fit
 from dml_tile.dialects.tiles import Request
@@ -31,16 +32,12 @@ from dml_tile.files.urls import Url, source_named
 from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
 from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.model_tile import ONNXRUNTIME, TileNode
-from dml_tile.readers.sources import Sources, is_model_file
+from dml_tile.readers.sources import Sources
 from dml_tile.rules.check import DISTINCT_LEVELS, check
 from dml_tile.simulation.target import resolve
-from dml_tile.text import did_you_mean
 
 if TYPE_CHECKING:
     from onnx import ModelProto
-
-MAX_LISTED_NAMES: Final = 8
-"""The names of dimensions that a message lists."""
 
 
 def check_via(
@@ -138,24 +135,12 @@ def check_model(
         raise InputError(
             [replace(each, pointer=f"{name}#{each.pointer}" if each.pointer else name) for each in problems]
         )
-    is_onnx = file.lower().endswith(".onnx")
-    if is_model_file(file) and (problem := unknown_dimension(dims or (), names, is_onnx=is_onnx)):
+    if problem := unknown_dimension(dims or (), names, [file]):
         raise ValueError(f"{name}: {problem}")
     tiles = [part for part in parts if not isinstance(part, Problem)]
     for text in chain.from_iterable(part.contradictions for part in tiles if isinstance(part, TileNode)):
         warnings.warn(f"{name}: {text}", stacklevel=2)
     return tuple(result for part in tiles for result in results(name, part, check.targets, against, check.via))
-
-
-def unknown_dimension(given: Collection[str], names: Collection[str], *, is_onnx: bool) -> str:
-    """Return what is wrong with the first name of a dimension that models do not have; empty if they have all."""
-    name = next((name for name in given if name not in names), None)
-    if name is None:
-        return ""
-    if not is_onnx:
-        return f"OpenVINO keeps no names of dimensions, such as {name!r}; give the shapes of inputs (--input-shape)"
-    listed = f"there are {', '.join(map(repr, sorted(names)[:MAX_LISTED_NAMES]))}" if names else "none has a name"
-    return f"no model names a dimension {name!r}; {did_you_mean(name, names, listed)}"
 
 
 @contextmanager

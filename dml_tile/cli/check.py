@@ -184,7 +184,7 @@ def check(
     from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of
     from dml_tile.checks.catalogue import Selection
     from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
-    from dml_tile.checks.files import Exclusion, files_named
+    from dml_tile.checks.files import Exclusion, files_named, unknown_dimension
     from dml_tile.cli.config import nearest_config
     from dml_tile.cli.jobs import chosen_workers, counted_files
     from dml_tile.files.repository import repository_root
@@ -285,7 +285,9 @@ def check(
         complain(source.name, [Problem("", text) for text in source.contradictions])
     _report_unmet(sources, config.file, file_check.file_ignores, is_whole=not files)
     is_unchecked = not status.problems and not any(source.tiles for source in sources)
-    if unknown := _unknown_dimension(dims, sources):
+    names = frozenset[str]().union(*(source.dimension_names for source in sources))
+    read = [source.name for source in sources if source.is_whole]
+    if unknown := unknown_dimension(named_sizes(dims or ()), names, read):
         status.complain("--dim", Problem("", unknown))
     if is_unchecked:
         no_tile = Problem("", "no tile was checked")
@@ -325,16 +327,3 @@ def _report_unmet(
             silence = Silence(rule, ignore)
             if silence not in met and (is_whole or silence in matching):
                 complain(file, [Problem("", f"per-file-ignores: {ignore.pattern!r}: {rule} silences nothing")])
-
-
-def _unknown_dimension(dims: Sequence[str] | None, sources: Sequence[SourceSummary]) -> str:
-    """Return what is wrong with a name of ``--dim`` that no model has; empty if no model was read whole."""
-    from dml_tile.checks.models import unknown_dimension
-
-    models = [source for source in sources if source.is_whole and source.is_model]
-    if not dims or not models:
-        return ""
-    names = frozenset[str]().union(*(source.dimension_names for source in sources))
-    return unknown_dimension(
-        named_sizes(dims), names, is_onnx=any(model.name.lower().endswith(".onnx") for model in models)
-    )
