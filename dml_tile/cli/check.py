@@ -285,9 +285,9 @@ def check(
         complain(source.name, [Problem("", text) for text in source.contradictions])
     _report_unmet(sources, config.file, file_check.file_ignores, is_whole=not files)
     is_unchecked = not status.problems and not any(source.tiles for source in sources)
-    names = frozenset[str]().union(*(source.dimension_names for source in sources))
+    known_dimensions = frozenset[str]().union(*(source.dimension_names for source in sources))
     read = [source.name for source in sources if source.is_whole]
-    if unknown := unknown_dimension(named_sizes(dims or ()), names, read):
+    if unknown := unknown_dimension(named_sizes(dims or ()), known_dimensions, read):
         status.complain("--dim", Problem("", unknown))
     if is_unchecked:
         no_tile = Problem("", "no tile was checked")
