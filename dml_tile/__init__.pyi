@@ -79,7 +79,7 @@ from dml_tile.execution.executor import CompiledTile as CompiledTile
 from dml_tile.execution.executor import compile_tile as compile_tile
 from dml_tile.execution.executor import execute as execute
 from dml_tile.execution.mover import BoundTile as BoundTile
-from dml_tile.execution.threads import Progress as Progress
+from dml_tile.execution.mover import Progress as Progress
 from dml_tile.findings import Against as Against
 from dml_tile.findings import Basis as Basis
 from dml_tile.findings import Finding as Finding

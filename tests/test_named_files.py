@@ -16,8 +16,7 @@ import pytest
 
 from dml_tile.checks.files import Exclusion
 from dml_tile.errors import InputError
-from dml_tile.files.paths import MAX_PARTS
-from dml_tile.files.patterns import Matches, ProjectPath
+from dml_tile.files.paths import MAX_PARTS, Matches, ProjectPath
 from tests.helpers.check_files import BAD, FLAT, TILE, write
 from tests.helpers.command_line import Call
 

@@ -15,7 +15,7 @@ from onnx import ModelProto, TensorProto
 from dml_tile import check_model
 from dml_tile.errors import InputError
 from dml_tile.readers.model_tile import ONNXRUNTIME, KnownShapes, TileNode
-from dml_tile.readers.onnx.functions import MICROSOFT, Operator
+from dml_tile.readers.onnx.functions import MICROSOFT, OnnxOperator
 from dml_tile.readers.onnx.values import Value, dimensions
 from dml_tile.readers.sandbox import parent
 from dml_tile.readers.sandbox.parent import started
@@ -143,7 +143,7 @@ def test_what_is_inferred_is_what_a_session_of_onnxruntime_has(inputs: str, text
     )
     (asked,) = whole.graph.node
     values = {given.name: Value(given.type) for given in whole.graph.input}
-    inferred = onnxruntime_inference()(asked, Operator(MICROSOFT, asked.op_type, 17), values)
+    inferred = onnxruntime_inference()(asked, OnnxOperator(MICROSOFT, asked.op_type, 17), values)
     assert ("y" in inferred) == is_known
     has = {output.name: output for output in ort.InferenceSession(whole.SerializeToString()).get_outputs()}
     for output, type_ in inferred.items():

@@ -23,7 +23,7 @@ from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
 from dml_tile.checks.sweep import processes
 from dml_tile.cli.jobs import MIN_FILES, chosen_workers
 from dml_tile.errors import Problem
-from dml_tile.execution.processors import processor_count
+from dml_tile.execution.mover import processor_count
 from tests.helpers import deadly
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call, bash

@@ -12,11 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from dml_tile.execution import threads as execution_threads
-from dml_tile.execution.mover import BoundTile
-from dml_tile.execution.plan import LARGE
-from dml_tile.execution.steps import Call, Memories, Step
-from dml_tile.execution.threads import MAX_THREADS, VARIABLE, thread_count
+from dml_tile.execution import mover
+from dml_tile.execution.mover import MAX_THREADS, VARIABLE, BoundTile, thread_count
+from dml_tile.execution.plan import LARGE, Call, Memories, Step
 from tests.helpers.tilings import Tiling, assert_equal, executed
 
 BIG = Tiling(4, (4400, 1001), (1, 2))
@@ -156,7 +154,7 @@ def test_a_pool_that_starts_no_thread_leaves_the_work_to_the_caller(
         busy.submit(is_done.wait, 60)
         if is_closed:
             busy.shutdown(wait=False)
-        monkeypatch.setattr(execution_threads, "_pool", lambda: busy)
+        monkeypatch.setattr(mover, "_pool", lambda: busy)
         assert_equal(BIG, 4)
         is_done.set()
 

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Final, TypeAlias
 
 from dml_tile.errors import InputError, Problem
-from dml_tile.files.patterns import Matches
+from dml_tile.files.paths import Matches
 from dml_tile.files.repository import path_from
 from dml_tile.files.urls import Url, file_of
 from dml_tile.readers.descriptors import JsonDescriptor

@@ -18,8 +18,7 @@ from dml_tile.checks.file_check import FileIgnore
 from dml_tile.checks.files import Exclusion
 from dml_tile.cli.options import FailOn
 from dml_tile.errors import ConfigError
-from dml_tile.files.paths import MAX_PARTS
-from dml_tile.files.patterns import ProjectPath
+from dml_tile.files.paths import MAX_PARTS, ProjectPath
 from dml_tile.findings import Against
 from dml_tile.input_errors import Record, problems_of
 from dml_tile.text import shown

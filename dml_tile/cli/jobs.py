@@ -12,7 +12,6 @@ import typer
 from dml_tile.checks.file_check import Event, SourceSummary
 from dml_tile.cli.console import UNREADABLE, complain, console_of
 from dml_tile.errors import Problem
-from dml_tile.execution.processors import processor_count
 
 if TYPE_CHECKING:  # most checks start no processes
     from dml_tile.checks.sweep import Workers
@@ -38,7 +37,11 @@ def chosen_workers(jobs: int | None, dask: str | None, files: int) -> Iterator[W
     """
     if dask is not None and jobs is not None:
         raise typer.BadParameter("a cluster has processes of its own; --jobs is of this machine", param_hint="--dask")
-    jobs = jobs or (min(processor_count(), MAX_JOBS) if files >= MIN_FILES else 1)
+    if jobs is None and files >= MIN_FILES:
+        from dml_tile.execution.mover import processor_count
+
+        jobs = min(processor_count(), MAX_JOBS)
+    jobs = jobs or 1
     if dask is None and jobs == 1:
         yield None
         return

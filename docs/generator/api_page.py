@@ -54,7 +54,6 @@ GROUPS: Final = {
         "arrays",
         "execution.executor",
         "execution.mover",
-        "execution.threads",
         "bindings.memory",
         "geometry.layout",
     ),

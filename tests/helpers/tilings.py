@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.execution import mover, plan, threads
-from dml_tile.execution.mover import BoundTile, Mover
-from dml_tile.execution.plan import plan_tile
-from dml_tile.execution.steps import Plan
-from dml_tile.execution.threads import Progress
+from dml_tile.execution import mover, plan
+from dml_tile.execution.mover import BoundTile, Mover, Progress
+from dml_tile.execution.plan import Plan, plan_tile
 from dml_tile.geometry.layout import packed_strides
 
 GUARD = 64
@@ -63,7 +61,7 @@ def once(planned: Plan, source: Bytes, output: Bytes) -> None:
 def set_sizes(patch: pytest.MonkeyPatch, **sizes: int) -> None:
     """Set constants of plans; ``LARGE`` for those who share blocks too."""
     for name, size in sizes.items():
-        for module in (plan, mover, threads) if name == "LARGE" else (plan,):
+        for module in (plan, mover) if name == "LARGE" else (plan,):
             patch.setattr(module, name, size)
 
 

@@ -23,7 +23,7 @@ from onnx import NodeProto, TypeProto, defs, helper
 from onnx.reference import ReferenceEvaluator
 
 from dml_tile.readers.onnx.file import MAX_ELEMENTS, subgraphs
-from dml_tile.readers.onnx.functions import Operator
+from dml_tile.readers.onnx.functions import OnnxOperator
 from dml_tile.readers.onnx.values import UNSIZED, Array, Mask, Value, dimensions
 
 MAX_FOLDED_NODES: Final = 50_000
@@ -83,7 +83,7 @@ def is_disputed(node: NodeProto) -> bool:
     return node.op_type in _SATURATING or (node.op_type in _DISPUTED and _DISPUTED[node.op_type](node))
 
 
-def may_fold(node: NodeProto, operator: Operator) -> bool:
+def may_fold(node: NodeProto, operator: OnnxOperator) -> bool:
     """Return True if the same inputs always give the same outputs, and the node has no subgraph that computes them."""
     return (
         not operator.domain
@@ -102,7 +102,7 @@ class ConstantFolding:
         self._elements_left = MAX_KEPT_ELEMENTS
 
     def folded(
-        self, node: NodeProto, operator: Operator, inputs: Sequence[Value], types: Mapping[str, TypeProto]
+        self, node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value], types: Mapping[str, TypeProto]
     ) -> Mapping[str, Value]:
         """Return the outputs of which elements are known; none if no element is, or there are too many.
 
@@ -117,7 +117,7 @@ class ConstantFolding:
 
 
 def _folded(
-    node: NodeProto, operator: Operator, inputs: Sequence[Value], types: Mapping[str, TypeProto]
+    node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value], types: Mapping[str, TypeProto]
 ) -> Mapping[str, Value]:
     if operator.type in ("Shape", "Size"):
         return {name: _measured(node, inputs[0], types[name]) for name in node.output if name in types and inputs}
@@ -175,7 +175,7 @@ def _measured(node: NodeProto, value: Value, type_: TypeProto) -> Value:
     return Value(type_, np.array(sizes, np.int64)[part], None if known[part].all() else known[part])
 
 
-def _is_training(operator: Operator, inputs: Sequence[Value]) -> bool:
+def _is_training(operator: OnnxOperator, inputs: Sequence[Value]) -> bool:
     """Return True for a Dropout that may drop elements at random."""
     if operator.type != "Dropout":
         return False
@@ -187,7 +187,7 @@ def _is_training(operator: Operator, inputs: Sequence[Value]) -> bool:
 
 
 def _is_bounded(
-    node: NodeProto, operator: Operator, inputs: Mapping[str, Array], types: Mapping[str, TypeProto]
+    node: NodeProto, operator: OnnxOperator, inputs: Mapping[str, Array], types: Mapping[str, TypeProto]
 ) -> bool:
     """Return True if computing the outputs takes little time and memory."""
     is_simple = operator.type in _DATA or operator.type in _ELEMENTWISE
@@ -204,7 +204,7 @@ def _size(shape: Sequence[object]) -> float:
     return math.prod(size if isinstance(size, int) else math.inf for size in shape)
 
 
-def _moved_masks(node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> Mapping[str, Mask]:
+def _moved_masks(node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value]) -> Mapping[str, Mask]:
     """Return the masks of the outputs' known elements if the operator moves elements; else nothing."""
     if operator.type not in _DATA:
         return {}
@@ -220,7 +220,7 @@ def _moved_masks(node: NodeProto, operator: Operator, inputs: Sequence[Value]) -
     return _evaluated(node, operator, masks)
 
 
-def _elementwise_mask(node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> Mapping[str, Mask]:
+def _elementwise_mask(node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value]) -> Mapping[str, Mask]:
     """Return the mask of the output's known elements if the operator is elementwise; else nothing."""
     if operator.type not in _ELEMENTWISE or not node.output:
         return {}
@@ -249,7 +249,7 @@ def _agreed(arrays: Mapping[str, Array], types: Mapping[str, TypeProto]) -> Mapp
     return agreed
 
 
-def _evaluated(node: NodeProto, operator: Operator, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+def _evaluated(node: NodeProto, operator: OnnxOperator, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
     """Return the outputs by name; none where the reference implementation fails, overflows, or gives no tensors."""
     plain = deepcopy(node)
     plain.domain = ""
@@ -270,7 +270,7 @@ def _evaluated(node: NodeProto, operator: Operator, inputs: Mapping[str, Array])
     return {name: array for name, array in arrays.items() if array.dtype.kind != "f" or not np.isnan(array).any()}
 
 
-def _errors_raised(operator: Operator, inputs: Mapping[str, Array]) -> np.errstate:
+def _errors_raised(operator: OnnxOperator, inputs: Mapping[str, Array]) -> np.errstate:
     """Raise on what gives no integer; floats may become infinite, which is a value of theirs."""
     if operator.type not in _ROUNDING and all(np.issubdtype(array.dtype, np.floating) for array in inputs.values()):
         return np.errstate(all="ignore")

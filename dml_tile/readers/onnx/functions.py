@@ -22,7 +22,7 @@ MICROSOFT: Final = "com.microsoft"
 """The domain of onnxruntime's own operators."""
 
 
-class Operator(NamedTuple):
+class OnnxOperator(NamedTuple):
     """A node's operator; onnx's own domain is "", ``opset`` is None if the model imports none of that domain."""
 
     domain: str
@@ -51,12 +51,12 @@ def default_opset(imports: Iterable[OperatorSetIdProto]) -> int | None:
     return next((entry.version for entry in imports if entry.domain in ("", "ai.onnx")), None)
 
 
-def operator(node: NodeProto, opset: int | None) -> Operator:
+def operator(node: NodeProto, opset: int | None) -> OnnxOperator:
     """Return a node's operator in a graph whose default opset is ``opset``, unless the node was moved there."""
     opset_of_node = node.domain.removeprefix(_OTHER)
     if node.domain.startswith(_OTHER) and _OPSET.fullmatch(opset_of_node):
-        return Operator("", node.op_type, int(opset_of_node))
-    return Operator("" if node.domain == "ai.onnx" else node.domain, node.op_type, opset)
+        return OnnxOperator("", node.op_type, int(opset_of_node))
+    return OnnxOperator("" if node.domain == "ai.onnx" else node.domain, node.op_type, opset)
 
 
 def move(node: NodeProto, source: int | None, target: int | None) -> None:

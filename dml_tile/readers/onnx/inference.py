@@ -25,7 +25,7 @@ from dml_tile.dialects.tiles import INT64_MAX
 from dml_tile.input_errors import unreadable
 from dml_tile.readers.model_tile import Dimension, KnownShapes
 from dml_tile.readers.onnx.file import subgraphs
-from dml_tile.readers.onnx.functions import Operator, default_opset, operator, place
+from dml_tile.readers.onnx.functions import OnnxOperator, default_opset, operator, place
 from dml_tile.readers.onnx.values import Value, common, dimensions, is_made_up
 
 
@@ -46,7 +46,7 @@ def with_types(model: ModelProto) -> ModelProto:
 _SIZED_BY_ELEMENTS: Final = frozenset({"ConstantOfShape", "Expand", "Reshape", "Tile"})
 
 
-def inferred(node: NodeProto, operator: Operator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
+def inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
     """Return the types of the outputs; none where onnx's inference fails. ``values`` are those of the inputs.
 
     Where single elements of a shape or of repeats are known, so are the sizes that do not depend on the others.
@@ -66,7 +66,7 @@ def _filled(value: Value, unknown: int) -> Value:
     return value if elements is None else replace(value, elements=np.where(value.mask, elements, unknown), known=None)
 
 
-def _inferred(node: NodeProto, operator: Operator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
+def _inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
     schema = operator.schema
     types = {name: value.type for name, value in values.items() if value.type is not None}
     if schema is None or operator.opset is None or len(types) < len(values):
@@ -88,7 +88,7 @@ def nodes(graph: GraphProto) -> Iterator[NodeProto]:
             yield from nodes(inner)
 
 
-def _spell_out_defaults(node: NodeProto, operator: Operator) -> None:
+def _spell_out_defaults(node: NodeProto, operator: OnnxOperator) -> None:
     """Write out the default that onnx's inference takes for another: STFT's onesided is 1."""
     is_stft = not operator.domain and operator.type == "STFT"
     if is_stft and all(attribute.name != "onesided" for attribute in node.attribute):

@@ -21,14 +21,16 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TypeProto, V
 from dml_tile.readers.model_tile import ONNXRUNTIME
 from dml_tile.readers.onnx.file import subgraphs
 from dml_tile.readers.onnx.folding import may_fold
-from dml_tile.readers.onnx.functions import MICROSOFT, Operator
+from dml_tile.readers.onnx.functions import MICROSOFT, OnnxOperator
 from dml_tile.readers.onnx.values import Value, dimensions
 
 _UNSUPPORTED: Final = frozenset({"bfloat16", "complex64", "complex128", "float16", None})
 """Data types that its CPU provider, which folds, has no kernels for, or few; None is an unknown one."""
 
 
-def is_folded(node: NodeProto, operator: Operator, inputs: Mapping[str, Value], types: Mapping[str, TypeProto]) -> bool:
+def is_folded(
+    node: NodeProto, operator: OnnxOperator, inputs: Mapping[str, Value], types: Mapping[str, TypeProto]
+) -> bool:
     """Return True if onnxruntime has the node's outputs, of the inferred types, as constants."""
     if operator.type == "DequantizeLinear":
         return False
@@ -92,7 +94,7 @@ def _used_inside(graph: GraphProto) -> set[str]:
     return names
 
 
-Inference: TypeAlias = Callable[[NodeProto, Operator, Mapping[str, Value]], Mapping[str, TypeProto]]
+Inference: TypeAlias = Callable[[NodeProto, OnnxOperator, Mapping[str, Value]], Mapping[str, TypeProto]]
 """Returns the types of a node's outputs that it knows; the values are those of the node's inputs."""
 
 _PLAIN: Final = {
@@ -130,7 +132,7 @@ def onnxruntime_inference() -> Inference:
             f"--infer {ONNXRUNTIME} needs onnxruntime and sympy: pip install onnxruntime sympy"
         ) from error
 
-    def inferred(node: NodeProto, operator: Operator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
+    def inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> Mapping[str, TypeProto]:
         if operator.opset is None or not _is_asked(node, operator, values):
             return {}
         try:
@@ -145,7 +147,7 @@ def onnxruntime_inference() -> Inference:
     return inferred
 
 
-def _is_asked(node: NodeProto, operator: Operator, values: Mapping[str, Value]) -> bool:
+def _is_asked(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> bool:
     return (
         operator.domain == MICROSOFT
         and not _is_mistaken(operator, values)
@@ -154,7 +156,7 @@ def _is_asked(node: NodeProto, operator: Operator, values: Mapping[str, Value]) 
     )
 
 
-def _is_mistaken(operator: Operator, values: Mapping[str, Value]) -> bool:
+def _is_mistaken(operator: OnnxOperator, values: Mapping[str, Value]) -> bool:
     ranks = (len(value.shape or ()) for value in values.values())
     return operator.type in _MISTAKEN or (operator.type == "MultiHeadAttention" and _SPLIT_INTO_HEADS in ranks)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, TensorShapeProto, TypeProto, helper
 
 from dml_tile.readers.model_tile import MAX_DIMENSIONS, ONNXRUNTIME, Dimension
-from dml_tile.readers.onnx.functions import MICROSOFT, Operator, place
+from dml_tile.readers.onnx.functions import MICROSOFT, OnnxOperator, place
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -176,14 +176,14 @@ def input_origin(name: str) -> ValueOrigin:
     return ValueOrigin(source=f"the input {place(name)!r}")
 
 
-def node_origin(node: NodeProto, operator: Operator) -> ValueOrigin:
+def node_origin(node: NodeProto, operator: OnnxOperator) -> ValueOrigin:
     """Return the origin of what a node computes from known inputs only, or passes to the graphs inside it."""
     kind = f"{operator.domain}.{operator.type}" if operator.domain else operator.type
     return ValueOrigin(f"{place(kind)} {place(node.name)!r}")
 
 
 def with_origins(
-    value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value], known: Origins, *, advises: bool
+    value: Value, node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value], known: Origins, *, advises: bool
 ) -> Value:
     """Return the output of a node with the origins of what is unknown of it; ``known`` are those of made-up sizes.
 
@@ -202,7 +202,7 @@ def with_origins(
     return value
 
 
-def _elements_origin(value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> ValueOrigin:
+def _elements_origin(value: Value, node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value]) -> ValueOrigin:
     own = node_origin(node, operator)
     if operator.type in ("Shape", "Size") and not operator.domain:
         origin = next((given.sizes_origin for given in inputs), ValueOrigin())
@@ -238,7 +238,7 @@ def _origin_of_known(size: Dimension, value: Value, known: Origins) -> ValueOrig
 
 
 def _origins(
-    value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value], known: Origins
+    value: Value, node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value], known: Origins
 ) -> tuple[ValueOrigin, ...]:
     """Return the origins of a vector's elements, where the operator passes on those of its inputs one by one."""
     if operator.domain or not inputs or not value.is_whole:
@@ -262,7 +262,7 @@ def _origins(
     return tuple(chain.from_iterable(origins))
 
 
-def _sizes_origin(value: Value, node: NodeProto, operator: Operator, inputs: Sequence[Value]) -> ValueOrigin:
+def _sizes_origin(value: Value, node: NodeProto, operator: OnnxOperator, inputs: Sequence[Value]) -> ValueOrigin:
     untyped = None if operator.type in UNSIZED else next((given for given in inputs if not given.is_typed), None)
     if untyped is not None and (not operator.domain or untyped.type is None or value.inferred_by):
         return untyped.sizes_origin

@@ -15,7 +15,7 @@ from dml_tile.errors import InputError
 from dml_tile.readers.model_tile import ONNXRUNTIME
 from dml_tile.readers.onnx.file import dense, small, subgraphs
 from dml_tile.readers.onnx.folding import ConstantFolding
-from dml_tile.readers.onnx.functions import Operator, operator, place
+from dml_tile.readers.onnx.functions import OnnxOperator, operator, place
 from dml_tile.readers.onnx.inference import (
     Declared,
     Stated,
@@ -50,7 +50,7 @@ class Found(NamedTuple):
 
     pointer: str
     node: NodeProto
-    operator: Operator
+    operator: OnnxOperator
     inputs: Sequence[Value]
     folded: str
 
@@ -128,7 +128,7 @@ class Walk:
         return [each._replace(folded=each.folded or unused) if i in gone else each for i, each in found], scope
 
     def _inside(
-        self, node: NodeProto, kind: Operator, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
+        self, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
     ) -> tuple[list[Found], Mapping[str, Value]]:
         """Return the Tiles of the graphs inside a node, and what is known of the node's outputs from these."""
         where = place(where, node.name)
@@ -166,7 +166,7 @@ class Walk:
         return found, dict(zip(node.output, outputs, strict=False))
 
     def _loop(
-        self, node: NodeProto, kind: Operator, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
+        self, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], scope: Scope, where: str, skipped: str
     ) -> tuple[list[Found], Mapping[str, Value]]:
         body = body_of(node)
         if body is None:
@@ -186,7 +186,7 @@ class Walk:
         return found, {each.output: Value(types[each.inner]) for each in names if each.output}
 
     def _outputs(
-        self, node: NodeProto, kind: Operator, inputs: Sequence[Value], values: Mapping[str, Value], scope: Scope
+        self, node: NodeProto, kind: OnnxOperator, inputs: Sequence[Value], values: Mapping[str, Value], scope: Scope
     ) -> Iterator[tuple[str, Value]]:
         """Yield the known value of each output of a node; ``values`` and the scope already have some."""
         given = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
@@ -224,7 +224,7 @@ class Walk:
         origin = ValueOrigin(source=f"the tensor {place(tensor.name)!r}")
         return Value(type_, values, is_folded=True, elements_origin=origin)
 
-    def _constant_values(self, node: NodeProto, kind: Operator) -> Mapping[str, Value]:
+    def _constant_values(self, node: NodeProto, kind: OnnxOperator) -> Mapping[str, Value]:
         """Return the value of a Constant by its tensor; nothing for other nodes, and for one without a tensor."""
         if kind.domain or kind.type != "Constant":
             return {}
