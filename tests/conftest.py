@@ -20,8 +20,8 @@ from dml_tile.dxdispatch.model import read_model
 from dml_tile.dxdispatch.runner import run_model
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.readers.sandbox import parent
+from tests.helpers.check_files import write_zoo
 from tests.helpers.command_line import Call, invoke
-from tests.helpers.file_zoo import write_zoo
 from tests.helpers.model_process import ModelProcess
 
 # Shared machines are slow at times; what is tested is what comes out, not how soon.

@@ -15,7 +15,7 @@ from dml_tile.formats.json_text import parse_json
 from tests.helpers.check_files import FLAT as FLAT_TENSOR
 from tests.helpers.check_files import TILE, write
 from tests.helpers.command_line import Call
-from tests.helpers.node import npm_file
+from tests.helpers.packages import npm_file
 from tests.helpers.paths import EXAMPLES, ROOT
 
 NODE = shutil.which("node")

@@ -1,23 +1,33 @@
-"""The names of the package: complete, sorted, lazy, imported one way, and with types that can be named too."""
+"""The names of the package: complete, sorted, lazy, imported one way, with types that can be named, and frozen."""
 
 from __future__ import annotations
 
 import ast
 import doctest
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import is_dataclass
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from pydantic import BaseModel
 
 import dml_tile
 from docs.generator.api_page import MADE_BY_OTHERS, MODULES
 from docs.generator.sources import Constant, definition, public_names
 
 PACKAGE = Path(dml_tile.__file__).parent
+CHANGING: Final = {
+    # what counts, or holds what changes, while something runs
+    "dml_tile.checks.file_check.SourceSummary",
+    "dml_tile.checks.sweep.Workers",
+    "dml_tile.simulation.process.Entered",
+}
 
 
 def test_the_names_are_sorted_and_each_is_there() -> None:
@@ -117,3 +127,30 @@ def test_every_type_in_a_public_signature_is_public(name: str) -> None:
     shown = shown_types(definition(PUBLIC[name], name))
     private = {used for annotation in shown for used in type_names(annotation)} & DEFINED - PUBLIC.keys()
     assert not private, f"{name} shows {', '.join(sorted(private))}"
+
+
+def classes() -> Iterator[tuple[str, Any]]:
+    """The classes of all modules, by their whole names."""
+    for module in pkgutil.walk_packages(dml_tile.__path__, "dml_tile."):
+        if not module.name.endswith("__main__"):
+            try:
+                imported = import_module(module.name)
+            except ImportError:  # of a reader whose package is not installed
+                continue
+            for value in vars(imported).values():
+                if isinstance(value, type) and value.__module__ == module.name:
+                    yield f"{module.name}.{value.__qualname__}", value
+
+
+DATACLASSES: dict[str, Any] = {name: value for name, value in classes() if is_dataclass(value)}
+MODELS = {name: value for name, value in classes() if issubclass(value, BaseModel)}
+
+
+@pytest.mark.parametrize("name", DATACLASSES)
+def test_a_dataclass_is_frozen_unless_it_is_made_to_change(name: str) -> None:
+    assert DATACLASSES[name].__dataclass_params__.frozen == (name not in CHANGING)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_is_frozen(name: str) -> None:
+    assert MODELS[name].model_config["frozen"]

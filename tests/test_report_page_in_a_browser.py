@@ -19,7 +19,7 @@ from dml_tile.errors import Problem
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.tables import matrix_html
 from tests.helpers.command_line import invoke
-from tests.helpers.node import npm_file
+from tests.helpers.packages import npm_file
 from tests.helpers.paths import EXAMPLES
 from tests.helpers.report_pages import HOSTILE, LONG, MIDDLE, NEW, OLD, SHORT, WRONG, checked, page
 

@@ -17,9 +17,8 @@ from dml_tile.checks.sweep import Workers
 from dml_tile.directml.targets import DEFAULT_TARGET
 from dml_tile.errors import Problem
 from tests.helpers import deadly
-from tests.helpers.check_files import TILE, write
+from tests.helpers.check_files import TILE, write, write_zoo
 from tests.helpers.command_line import Call
-from tests.helpers.file_zoo import write_zoo
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")

@@ -1,10 +1,13 @@
-"""Files for tests of what ``dml-tile check`` takes and what it writes."""
+"""Files for tests of what ``dml-tile check`` takes and what it writes, of which some cannot be read."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
+
+from tests.helpers.paths import EXAMPLES
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
@@ -24,3 +27,13 @@ def model(**dispatchables: Any) -> dict[str, Any]:
     """A DxDispatch model of tiles that are run nowhere."""
     tiles = {name: {"type": "TILE", "desc": desc | {"RepeatsCount": 1}} for name, desc in dispatchables.items()}
     return {"resources": {}, "dispatchables": tiles, "commands": []}
+
+
+def write_zoo(descriptors: int = 30, models: int = 4) -> list[str]:
+    """Write files into the current folder, and return their names; one is missing."""
+    names = [write(f"{i:03}.json", (TILE, BAD, INT64, {"InputTensor": 1})[i % 4]) for i in range(descriptors)]
+    for i in range(models):
+        names.append(f"m{i}.onnx")
+        shutil.copy(EXAMPLES / "models" / "two_tiles.onnx", names[-1])
+    lines = ('{"InputTensor": null}' if i % 9 else "{" for i in range(500))
+    return [*names, write("broken.onnx", "no model"), "missing.json", write("many.jsonl", "\n".join(lines))]
