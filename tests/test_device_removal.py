@@ -13,17 +13,7 @@ from dml_tile.device import BindingDesc, BindingTableDesc, Buffer, BufferBinding
 from dml_tile.directml.enums import HRESULT
 from dml_tile.errors import DmlError
 from tests.helpers.descriptors import GOOD
-from tests.helpers.devices import (
-    OWNED,
-    TILED,
-    compiled,
-    initialised,
-    output,
-    removing_rules,
-    source,
-    table,
-    written,
-)
+from tests.helpers.devices import OWNED, TILED, compiled, initialised, output, removing_rules, source, table, written
 
 
 def test_a_removed_device_does_nothing_and_says_why() -> None:

@@ -15,17 +15,7 @@ import pytest
 from dml_tile.dialects.tiles import OPENVINO_TILE_1 as DIALECT
 from dml_tile.errors import InputError
 from dml_tile.readers.model_tile import KnownShapes, TileNode
-from tests.helpers.ir_models import (
-    MODELS,
-    burn_tile,
-    many_repeats,
-    op,
-    ov,
-    parameter,
-    save,
-    tile_ir,
-    tile_operation,
-)
+from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, op, ov, parameter, save, tile_ir, tile_operation
 
 # Below what skips this file where OpenVINO is not installed:
 # isort: split

@@ -1,4 +1,4 @@
-"""A wheel's licence is read first, and nothing of one that is not MIT is unpacked."""
+"""A wheel's licence is read first, and nothing of one that is not MIT is unpacked; wrong arguments are reported."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.recorder import __main__ as command_line
 from tests.recorder.releases import RELEASES, Release, release_of
 from tests.recorder.wheels import LIBRARY, MIT_GRANT, FetchError, LicenceError, unpack
 
@@ -72,3 +73,27 @@ def test_a_release_is_found_by_its_level() -> None:
     assert [release_of(release.level) for release in RELEASES] == list(RELEASES)
     with pytest.raises(ValueError, match="no release has the feature level '6_4'; expected one of 5_0, 5_2, 6_2"):
         release_of("6_4")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["record", "tests/data/other.jsonl"], "'tests/data/other.jsonl' is not recorded here; expected one of "),
+        (["compare", "--workers", "0"], "a number from 1 on was expected, not '0'"),
+        (["compare", "--count", "-3"], "a number from 1 on was expected, not '-3'"),
+        (["compare", "--level", "6_4"], "invalid choice: '6_4'"),
+    ],
+)
+def test_wrong_arguments_are_told(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(arguments)
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_releases_that_are_not_fetched_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command_line, "missing", lambda: [release_of("5_2")])
+    assert command_line.main(["compare"]) == 2
+    assert capsys.readouterr().err == "5_2: not fetched; run `python tests/recorder fetch` first\n"
