@@ -21,7 +21,7 @@ from dml_tile.directml.dtypes import ARRAY_TYPES, require_native
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.execution.executor import require_executable
 from dml_tile.execution.mover import Move, mover_of
-from dml_tile.execution.plan import Lengths
+from dml_tile.execution.steps import Lengths
 from dml_tile.findings import Against
 from dml_tile.geometry.layout import packed_strides, shares_addresses
 from dml_tile.simulation.calls import record

@@ -14,7 +14,8 @@ import pytest
 
 from dml_tile.execution import mover
 from dml_tile.execution.mover import MAX_THREADS, VARIABLE, BoundTile, thread_count
-from dml_tile.execution.plan import LARGE, Call, Memories, Step
+from dml_tile.execution.plan import LARGE
+from dml_tile.execution.steps import Call, Memories, Step
 from tests.helpers.tilings import Tiling, assert_equal, executed
 
 BIG = Tiling(4, (4400, 1001), (1, 2))

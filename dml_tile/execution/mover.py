@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import span_of
-from dml_tile.execution.plan import LARGE, LINE, MEMORY, Array, Block, Lengths, Plan, plan_tile
+from dml_tile.execution.plan import LARGE, LINE, MEMORY, plan_tile
+from dml_tile.execution.steps import Array, Block, Lengths, Plan
 from dml_tile.geometry.axes import Axis, coalesce, indices, tile_axes
 from dml_tile.geometry.layout import lie_alike, packed_strides
 

@@ -14,124 +14,14 @@ Runs are assigned, or taken by their index (numpy.take): to take 3 parts of 4 by
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
-from operator import setitem
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import numpy as np
-from numpy import ndarray
-from numpy.typing import NDArray
 
+from dml_tile.execution.steps import INPUT, OUTPUT, SCRATCH, Lengths, Place, Plan, Step
 from dml_tile.geometry.axes import Axis, coalesce, indices, offsets, tile_axes
 from dml_tile.geometry.layout import packed_strides
-
-Array = NDArray[Any]
-Lengths = tuple[int, ...]
-
-INPUT, SCRATCH, OUTPUT = range(3)
-Memories = tuple[Array, Array, Array]
-"""Contiguous arrays of any type, in this order."""
-Call = Callable[[Memories, Sequence[int]], None]
-"""A call of NumPy between memories, of a block that begins at these offsets of each."""
-
-_NAMES: Final = "the input", "scratch memory", "the output"
-
-
-class Place(NamedTuple):
-    """An offset, in bytes from a block's start, in one of its memories: INPUT, SCRATCH or OUTPUT."""
-
-    memory: int
-    offset: int = 0
-
-    def moved(self, offset: int) -> Place:
-        return Place(self.memory, self.offset + offset)
-
-
-class Step(NamedTuple):
-    """A call of NumPy: an assignment, or elements that are taken by their numbers, which lie along ``rows``."""
-
-    source: Place
-    output: Place
-    dtype: np.dtype[Any]
-    lengths: Lengths
-    reads: Lengths | None = None
-    writes: Lengths | None = None
-    rows: tuple[Axis, ...] = ()
-
-    def call(self) -> Call:
-        """Return the call for any memories, with all that does not depend on them at hand."""
-        (source, first), (output, to), dtype, lengths, reads, writes, rows = self
-
-        number, index = (indices(rows),), _index(rows)
-
-        def assign(memories: Memories, starts: Sequence[int]) -> None:
-            target = ndarray(lengths, dtype, memories[output], starts[output] + to, writes)
-            target[...] = ndarray(lengths, dtype, memories[source], starts[source] + first, reads)
-
-        def take(memories: Memories, starts: Sequence[int]) -> None:
-            values = ndarray(lengths, dtype, memories[source], starts[source] + first)
-            values.take(index, None, ndarray(number, dtype, memories[output], starts[output] + to), "clip")
-
-        return take if rows else assign
-
-    def bound(self, memories: Memories, starts: Sequence[int]) -> Callable[[], object]:
-        """Return the call between memories in which a block begins so, to be made any number of times."""
-        (source, first), (output, to), dtype, lengths, reads, writes, rows = self
-        values = ndarray(lengths, dtype, memories[source], starts[source] + first, reads)
-        target = ndarray((indices(rows),) if rows else lengths, dtype, memories[output], starts[output] + to, writes)
-        if not rows:
-            return partial(setitem, target, ..., values)
-        return partial(values.take, _index(rows), None, target, "clip")  # with "raise", NumPy writes to a buffer first
-
-    def __str__(self) -> str:
-        taken = f", taken {indices(self.rows)} times" if self.rows else ""
-        runs = f"{' x '.join(map(str, self.lengths)) or '1'} runs of {self.dtype.itemsize} bytes"
-        return f"{runs} from {_NAMES[self.source.memory]} to {_NAMES[self.output.memory]}{taken}"
-
-
-@lru_cache(maxsize=256)
-def _index(rows: tuple[Axis, ...]) -> NDArray[np.intp]:
-    """Return the numbers of rows that lie along axes."""
-    index = np.zeros(1, np.intp)
-    for axis in rows:
-        index = np.add.outer(index, np.arange(axis.length) * axis.source).ravel()
-    return index
-
-
-Block = tuple[int, int, int]
-"""The offsets of a part of the tile in the input and the output, in bytes, and its length along one axis."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The blocks of an output of ``size`` bytes, and the steps of a block of each length, with their scratch memory."""
-
-    size: int
-    blocks: Sequence[Block]
-    steps: Mapping[int, Sequence[Step]]
-    scratch: int
-
-    @property
-    def memory(self) -> int:
-        """The bytes of the scratch memory, or twice those of all indexes if these are more."""
-        taken = {step.rows for steps in self.steps.values() for step in steps if step.rows}
-        return max(self.scratch, 2 * np.intp().nbytes * sum(map(indices, taken)))
-
-    @cached_property
-    def calls(self) -> dict[int, list[Call]]:
-        """The calls for a block of each length."""
-        return {length: [step.call() for step in steps] for length, steps in self.steps.items()}
-
-    def bound(self, memories: Memories) -> list[Callable[[], object]]:
-        """Return the calls that write all blocks, one after the other."""
-        return [step.bound(memories, (read, 0, to)) for read, to, length in self.blocks for step in self.steps[length]]
-
-    def __str__(self) -> str:
-        steps = dict.fromkeys(map(str, self.steps[self.blocks[0][2]]))  # a pass for each index of an axis is one line
-        return "\n  ".join([f"{self.size} bytes in {len(self.blocks)} block{'s' * (len(self.blocks) > 1)}", *steps])
-
 
 SHORT: Final = 512
 """Runs of fewer bytes are made longer: of 40 bytes NumPy writes 18 GB/s, of 128 bytes 65, of 512 bytes 90."""
@@ -160,7 +50,7 @@ def plan_tile(size: int, sizes: Lengths, repeats: Lengths, source_strides: Lengt
     if size > BLOCK:
         lane = math.gcd(size, 4096)
         size, axes = lane, (*axes, Axis(size // lane, lane, lane))
-    block = BLOCK
+    block = BLOCK  # the scratch memory or the indexes of smaller blocks are smaller
     while (plan := _plan(size, axes or (Axis(1, 0, 0),), block)).memory > MEMORY:
         block //= 2
     return plan
@@ -203,7 +93,7 @@ def _steps(size: int, axes: Sequence[Axis], places: Sequence[Place]) -> tuple[li
         *outer, inner = (*axes, Axis(1, 0, size)) if axes[-1].source else axes
         uses = len(places) * indices(axis for axis in outer if not axis.source)  # of what would be packed
         if (size in LANES and (uses == 1 or size * inner.length >= SHORT)) or (size >= LINE and 1 < uses < 4):
-            break  # NumPy is fast enough
+            break  # NumPy is fast enough; to pack what fewer than 4 read, or to read few of it, is no gain
         if uses == 1 or size * inner.length > 8 * SHORT:  # many repeats are made of some, and a rest
             some = min(SHORT // size, inner.length // 4)
             if some < 4:
@@ -234,7 +124,7 @@ def _copied(size: int, axes: Sequence[Axis], source: Place, output: Place) -> li
     parts = [(math.gcd(whole, most), ns) for most, ns in TAKEN] + [(whole, 2.1)]
     taken, part = min((number * (ns * size / part + size / 100) + 100, part) for part, ns in parts)
     if (
-        taken > 0.9 * assigned
+        taken > 0.9 * assigned  # the sums are right to a tenth
         or any(axis.source < 0 for axis in axes)
         or [axis.destination for axis in axes] != list(packed_strides([axis.length for axis in axes], size))
     ):

@@ -12,7 +12,8 @@ import pytest
 from dml_tile.bindings.memory import Bytes
 from dml_tile.execution import mover, plan
 from dml_tile.execution.mover import BoundTile, Mover, Progress
-from dml_tile.execution.plan import Plan, plan_tile
+from dml_tile.execution.plan import plan_tile
+from dml_tile.execution.steps import Plan
 from dml_tile.geometry.layout import packed_strides
 
 GUARD = 64

@@ -17,7 +17,8 @@ import pytest
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.execution.mover import BoundTile, mover_of
-from dml_tile.execution.plan import MEMORY, Plan
+from dml_tile.execution.plan import MEMORY
+from dml_tile.execution.steps import Plan
 from tests.helpers.tilings import GUARD, Tiling, assert_equal, once, set_sizes, span
 
 MAX_ELEMENTS = 1000
