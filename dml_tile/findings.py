@@ -138,41 +138,26 @@ def found_by(rules: Iterable[Rule[Subject]], subject: Subject, target: Target) -
             yield each.finding(violation)
 
 
-def rule(
-    rule_id: str,
-    *,
-    url: str,
-    says: str,
-    basis: Basis = CONTRACT,
-    hresult: HRESULT | None = HRESULT.E_INVALIDARG,
-    crash: bool = False,
-    severity: Severity | None = None,
-) -> Callable[[Callable[[Subject, Target], Iterable[Violation]]], Rule[Subject]]:
-    """Make a rule of the function that finds its violations. A crash returns no HRESULT."""
-
-    def make(violations: Callable[[Subject, Target], Iterable[Violation]]) -> Rule[Subject]:
-        return Rule(rule_id, says, basis, url, violations, None if crash else hresult, crash, severity)
-
-    return make
-
-
 class Rules(list[Rule[Subject]]):
     """Rules on one subject, in the order of their findings: that of their definitions.
 
-    ``usual`` are the options of ``rule`` that most of them have.
+    ``usual`` are the fields that most of them have; the basis is CONTRACT unless one is given.
     """
 
     def __init__(self, **usual: Any) -> None:
         super().__init__()
-        self._usual = usual
+        self._usual = {"basis": CONTRACT} | usual
 
     def add(
         self, rule_id: str, **options: Any
     ) -> Callable[[Callable[[Subject, Target], Iterable[Violation]]], Rule[Subject]]:
-        """Make a rule of the function that finds its violations, as ``rule`` does, and append it."""
+        """Make a rule of the function that finds its violations, and append it. A crash returns no HRESULT."""
 
         def make(violations: Callable[[Subject, Target], Iterable[Violation]]) -> Rule[Subject]:
-            self.append(rule(rule_id, **(self._usual | options))(violations))
+            fields = self._usual | options
+            if fields.get("crash"):
+                fields["hresult"] = None
+            self.append(Rule(rule_id, violations=violations, **fields))
             return self[-1]
 
         return make

@@ -12,7 +12,7 @@ from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
 from dml_tile.directml.pages import BUFFER_PAGE, ONNX_PAGE, OPENVINO_PAGE, TILE_PAGE
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.errors import DmlError
-from dml_tile.findings import Basis, Finding, Rule, Rules, Severity, Violation, found_by, rule
+from dml_tile.findings import Basis, Finding, Rule, Rules, Severity, Violation, found_by
 
 __all__ = ["findings", "tile_desc"]
 
@@ -105,19 +105,15 @@ def sizes_fit(request: Request, target: Target) -> Iterator[Violation]:
 
 
 def _specification_rule(specification: Specification, url: str) -> Rule[str]:
-    @rule(
+    return Rule(
         f"DML-DIALECT-{specification}",
-        url=url,
-        says=f"The tile must be one that {specification}'s specification allows.",
-        basis=Basis.DOCUMENTED,
+        f"The tile must be one that {specification}'s specification allows.",
+        Basis.DOCUMENTED,
+        url,
+        lambda error, target: [Violation("", error)] if error else [],
         hresult=None,
         severity=Severity.ERROR,
     )
-    def specification_accepts_the_tile(error: str, target: Target) -> Iterator[Violation]:
-        if error:
-            yield Violation("", error)
-
-    return specification_accepts_the_tile
 
 
 SPECIFICATION_RULES: Final[dict[Specification, Rule[str]]] = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import mul
 from typing import Any, Final, Literal, TypeAlias
 
@@ -16,7 +15,7 @@ from dml_tile.directml.enums import UINT_MAX, TensorFlags
 from dml_tile.directml.pages import BUFFER_PAGE, STRIDES_PAGE, TILE_PAGE
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
-from dml_tile.findings import Basis, Rule, Violation, rule
+from dml_tile.findings import Basis, Rule, Rules, Violation
 from dml_tile.geometry.axes import Axis, ByteWalk, Dimension, axes_in_units, indivisible_length, packing, unpacking
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides
 from dml_tile.lowering.search import MAX_STEPS, ChainTile
@@ -58,11 +57,13 @@ class StepTensor:
     total_in_bytes: int
 
 
-_lowering_rule = partial(rule, basis=Basis.DOCUMENTED | Basis.INFERRED, hresult=None)
-"""Makes a rule of what no lowering can do; DirectML is not called, so it returns no HRESULT."""
+_BASIS: Final = Basis.DOCUMENTED | Basis.INFERRED
+# DirectML is not called where a lowering fails, so these rules have no HRESULT.
+MOVEMENT_RULES: Final = Rules[Movement](basis=_BASIS, hresult=None)
+CHAIN_RULES: Final = Rules[Any](basis=_BASIS, hresult=None)
 
 
-@_lowering_rule(
+@MOVEMENT_RULES.add(
     "DML-LOWER-DataType",
     url=TILE_PAGE,
     says="At the feature level, Tile takes a data type that may carry the bits; floats may only where their "
@@ -77,7 +78,7 @@ def carrier_exists(movement: Movement, target: Target) -> Iterator[Violation]:
         )
 
 
-@_lowering_rule(
+@MOVEMENT_RULES.add(
     "DML-LOWER-elements",
     url=TILE_PAGE,
     says="The bytes move in whole elements of the smallest data type that may carry them: runs and strides are "
@@ -98,7 +99,7 @@ def elements_stay_whole(movement: Movement, target: Target) -> Iterator[Violatio
         )
 
 
-@_lowering_rule(
+@CHAIN_RULES.add(
     "DML-LOWER-steps",
     url=STRIDES_PAGE,
     says=f"A chain has at most as many tiles as --max-steps allows, by default {MAX_STEPS}. Strides rule out no chain: "
@@ -124,7 +125,7 @@ def steps_are_few_enough(steps: Steps, target: Target) -> Iterator[Violation]:
     )
 
 
-@_lowering_rule(
+@CHAIN_RULES.add(
     "DML-LOWER-limits",
     url=BUFFER_PAGE,
     says="Counted in elements of the data type that carries the bits, each tensor has at most 2^32-1 elements, and its "
@@ -144,8 +145,7 @@ def limits_are_met(tensor: StepTensor, target: Target) -> Iterator[Violation]:
             )
 
 
-MOVEMENT_RULES: Final[tuple[Rule[Movement], ...]] = (carrier_exists, elements_stay_whole)
-LOWERING_RULES: Final[tuple[Rule[Any], ...]] = (*MOVEMENT_RULES, steps_are_few_enough, limits_are_met)
+LOWERING_RULES: Final[tuple[Rule[Any], ...]] = (*MOVEMENT_RULES, *CHAIN_RULES)
 
 
 StepBuffer: TypeAlias = Literal["input", "output"] | int
