@@ -27,7 +27,7 @@ from dml_tile.dialects.directml import sizes_fit
 from dml_tile.dialects.tiles import Request
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DATA_TYPES, Target, TargetLike
-from dml_tile.errors import InputError, Problem, require_instance
+from dml_tile.errors import InputError, Problem, place_of, require_instance
 from dml_tile.files.urls import Url, source_named
 from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
 from dml_tile.readers.file_kinds import SAVED_MODEL
@@ -132,9 +132,7 @@ def check_model(
         parts = list(sources.parts(file))
         names = sources.new_dimension_names()
     if problems := [part for part in parts if isinstance(part, Problem)]:
-        raise InputError(
-            [replace(each, pointer=f"{name}#{each.pointer}" if each.pointer else name) for each in problems]
-        )
+        raise InputError([replace(each, pointer=place_of(name, each.pointer)) for each in problems])
     if problem := unknown_dimension(dims or (), names, [file]):
         raise ValueError(f"{name}: {problem}")
     tiles = [part for part in parts if not isinstance(part, Problem)]

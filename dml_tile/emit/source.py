@@ -17,6 +17,7 @@ from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, OperatorDesc,
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import OperatorType, TensorFlags, operator_name
 from dml_tile.emit.cpp import cpp_text
+from dml_tile.errors import place_of
 from dml_tile.geometry.layout import extent, round_up_4
 from dml_tile.lowering.steps import Lowering, LoweringStep
 from dml_tile.readers.descriptors import JsonDescriptor
@@ -78,14 +79,8 @@ def source_text(
     if language == "json":
         yield json_text([part.desc for part in parts])
         return
-    yield from commented_text(
-        language,
-        [
-            Commented(part.pointer, part.desc, (f"{source}#{part.pointer}" if part.pointer else source,))
-            for part in parts
-        ],
-        names,
-    )
+    commented = [Commented(part.pointer, part.desc, (place_of(source, part.pointer),)) for part in parts]
+    yield from commented_text(language, commented, names)
 
 
 class Commented(NamedTuple):
@@ -208,8 +203,8 @@ def _named(steps: Sequence[LoweringStep]) -> Iterator[tuple[str, LoweringStep]]:
 def _comments(tile: LoweringResult, lowering: Lowering, i: int) -> Iterator[str]:
     """Yield a step's line of comment; before the first step, also the lowering's cost, notes and scratch buffers."""
     if i == 0:
-        where = f"{tile.source}#{tile.pointer}" if tile.pointer else tile.source
-        yield "; ".join([f"{where} at {tile.target.label}", cost_of(lowering), *lowering.notes])
+        where = f"{place_of(tile.source, tile.pointer)} at {tile.target.label}"
+        yield "; ".join([where, cost_of(lowering), *lowering.notes])
         for number, size in enumerate(lowering.scratch_sizes):
             yield f"{place_name(number)} has {size} bytes"
     step = lowering.steps[i]

@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 
 from dml_tile.checks.result import Result
 from dml_tile.directml.targets import Target
+from dml_tile.errors import place_of
 from dml_tile.reports.grouped import GroupedFinding, grouped_findings
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import VERDICTS, Tally, cost_of, inference_of, place_name, remarks, run_from_level
@@ -59,7 +60,7 @@ class TileRow:
     @property
     def name(self) -> str:
         """The source, and the tile's place in it."""
-        return f"{self.source}#{self.pointer}" if self.pointer else self.source
+        return place_of(self.source, self.pointer)
 
 
 def clipped(text: str) -> str:
