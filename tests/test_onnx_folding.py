@@ -16,8 +16,10 @@ from dml_tile.readers.onnx import folding
 from tests.helpers.onnx_graphs import (
     BOOL,
     INT64,
+    call,
     computed,
     constant,
+    function,
     graph,
     model,
     node,
@@ -537,6 +539,26 @@ def test_each_unknown_repeat_and_size_is_blamed_on_what_computes_it() -> None:
         "InputTensor.Sizes[1] (batch)",
         "InputTensor.Sizes[2]: computed by Gather 'Gather->q' from the input 'v'",
     )
+
+
+def test_rows_of_a_vector_that_has_become_a_matrix_are_blamed_as_a_whole() -> None:
+    text = "s = Shape(x); z = [0]; m = Unsqueeze(s, z); g = Gather(m, z); one = [-1]; r = Reshape(g, one)"
+    *_, of_repeats = tile_in(model(text, tile_node(), inputs=[typed("x", ["N", "M"])])).unknown
+    assert of_repeats == "Repeats: computed by Shape 'Shape->s' from the input 'x'"
+
+
+def test_indices_that_are_no_integers_cost_nothing_else() -> None:
+    text = "s = Shape(x); i = [1.0, 0.0]; g = Gather(s, i); r = [1, 2]"
+    assert tile_in(model(text, tile_node(), inputs=[DYNAMIC])).repeats == (1, 2)
+
+
+def test_what_is_known_without_single_elements_stays_known_where_no_value_for_the_others_fits() -> None:
+    """15 elements fit no rows of 2."""
+    reshaped = function("F", ["x", "a"], ["z"], *computed("m = [-1]; c = Concat<axis=0>(a, m); z = Reshape(x, c)"))
+    parts = call("F", ["x", "a"], ["z"]), "r = [2, 1]", tile_node("z")
+    inputs = [typed("x", [3, 5]), typed("a", [1], INT64)]
+    made = model(*parts, inputs=inputs, opset=18, functions=[reshaped], domains={"own": 1})
+    assert str(tile_in(made)) == "FLOAT32 {?,?} x {2,1} -> {?,?}"
 
 
 def test_the_sizes_of_a_tiled_table_of_positions_are_known_and_blamed_one_by_one() -> None:

@@ -58,7 +58,7 @@ def inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value
         for unknown in (1, 2)
     )
     shared = {name: common(type_, others.get(name)) for name, type_ in types.items()}
-    return {name: type_ for name, type_ in shared.items() if type_}
+    return {name: type_ for name, type_ in shared.items() if type_} or _inferred(node, operator, values)
 
 
 def _filled(value: Value, unknown: int) -> Value:

@@ -252,7 +252,9 @@ def _origins(
         return tuple(origin if origin.node else own._replace(source=origin.source) for origin in found)
     if operator.type in _PASSED_ON:
         return data.origins
-    if operator.type == "Gather" and data.origins and arguments and (indices := arguments[0].constant) is not None:
+    indices = arguments[0].constant if arguments else None
+    is_of_elements = operator.type == "Gather" and data.origins and len(data.shape or ()) == 1
+    if is_of_elements and indices is not None and indices.dtype.kind == "i":
         return tuple(data.origins[i % len(data.origins)] for i in indices.ravel().tolist())
     lengths = [given.shape[0] if given.shape and len(given.shape) == 1 else None for given in inputs]
     known_lengths = [length for length in lengths if isinstance(length, int)]
