@@ -25,8 +25,10 @@ from dml_tile.readers.model_tile import DIALECTS, TileNode
 from dml_tile.reports import markdown
 from dml_tile.reports.markup import hash_source
 from dml_tile.reports.page import MAX_LISTED
+from dml_tile.reports.tile_row import tile_row
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
+from tests.helpers.descriptors import row
 from tests.helpers.report_pages import (
     HOSTILE,
     LONG,
@@ -263,6 +265,12 @@ def test_so_many_results_are_counted_and_the_first_listed() -> None:
     assert "Counted above but not listed: 4 refused, 4 accepted." in section(html, "tiles").text
     assert "not listed" not in page([accepted])
     assert len(html) < 10 * 2**20
+
+
+def test_a_row_keeps_of_each_tile_no_other_findings_than_its_own() -> None:
+    made = tile_row(checked(JsonDescriptor("", row("INT64", [2, 3], [1, 1], RepeatsCount=3)), OLD), "refused")
+    assert len(made.findings) > 1
+    assert all(group.result.findings == (group.finding,) for group in made.findings)
 
 
 def test_models_and_problems_are_bounded_too() -> None:
