@@ -84,7 +84,7 @@ _REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
 
 CREATION_RULES: Final = Rules[Creation](url=CREATE_DEVICE_PAGE)
 FEATURE_RULES: Final = Rules[FeatureQuery](url=FEATURE_PAGE, hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
-REMOVAL_RULES: Final = Rules[Removal | None](url=REMOVED_PAGE, hresult=HRESULT.DXGI_ERROR_DEVICE_REMOVED)
+REMOVAL_RULES: Final = Rules[Removal | None](url=REMOVED_PAGE, hresult=_REMOVED)
 COMPILATION_RULES: Final = Rules[Compilation](url=COMPILE_PAGE)
 INITIALIZER_RULES: Final = Rules[InitializerOperators](url=CREATE_INITIALIZER_PAGE)
 
