@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import array
 import re
-import subprocess
-import sys
 from typing import Any, Final
 
 import ml_dtypes
@@ -80,65 +78,6 @@ def test_a_type_that_lacks_something_is_found_out() -> None:
     assert missing(TensorDataType.UINT4) == [
         *("whole bytes", "a dtype of its size", "its dtype's name", "its level", "a column of the matrix")
     ]
-
-
-MADE_UP: Final = """
-import importlib.util
-import sys
-from pathlib import Path
-
-def load(name, *edits):
-    spec = importlib.util.find_spec(name)
-    text = Path(spec.origin).read_text(encoding="utf-8")
-    for old, new in edits:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    exec(compile(text, spec.origin, "exec"), module.__dict__)
-
-row = '    INT4 = 13, "int4", 4, "i4"\\n'
-load(
-    "dml_tile.directml.data_types",
-    (row, row + '    COMPLEX64 = 14, "complex", 64, "c64"\\n'),
-    ('    ElementType("complex64", None, 64, None),\\n', ""),
-)
-load(
-    "dml_tile.directml.targets",
-    ('types_of("float", "int", "int64"), TILE_PAGE', 'types_of("float", "int", "int64", "complex"), TILE_PAGE'),
-    ('types_of("float64", "int64")', 'types_of("float64", "int64", "complex")'),
-)
-"""
-
-
-def test_a_made_up_type_takes_a_row_of_its_own_and_one_of_its_level() -> None:
-    """DirectML takes complex64, in a child process."""
-    code = f"""{MADE_UP}
-import numpy as np
-from tests.test_data_types import missing
-from dml_tile import *
-from dml_tile.arrays import tile
-from dml_tile.dialects import directml
-from dml_tile.dialects.tiles import ONNX_TILE_13
-from dml_tile.reports.tables import matrix_markdown
-
-assert missing(TensorDataType.COMPLEX64) == []
-array = np.array([1 + 2j, 3], np.complex64)
-desc = TileOperatorDesc.from_array(array, [2])
-assert str(desc) == "COMPLEX64 {{2}} x {{2}} -> {{4}}"
-assert check(desc) == ()
-assert [finding.rule for finding in check(desc, "4_0")] == ["DML-TILE-DataType-level"] * 2
-output = np.zeros(4, np.complex64)
-execute(desc, array, output)
-assert (output == np.tile(array, 2)).all()
-assert (tile(array, 2) == output).all()
-lowered = np.zeros(4, np.complex64)
-run_lowering(lower(desc, "2_1"), array, lowered)
-assert (lowered == output).all()
-assert directml.tile_desc(ONNX_TILE_13.request("complex64", [2], [2])) == desc
-assert "COMPLEX64" in matrix_markdown()
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_only_known_kinds_are_kinds() -> None:

@@ -26,18 +26,10 @@ from tests.helpers.devices import (
     execute,
     floats,
     initialise,
-    initialised,
     output,
     source,
     written,
 )
-
-
-def test_a_tile_lives_its_life() -> None:
-    (device, operator), out = initialised(GOOD, target="windows-11-21h2", raise_on_removal=True), output()
-    execute(device, operator, source(), out)
-    np.testing.assert_array_equal(written(out), TILED)
-    assert device.get_device_removed_reason() == HRESULT.S_OK
 
 
 def test_an_owned_input_is_read_once_at_initialisation() -> None:
@@ -49,26 +41,6 @@ def test_an_owned_input_is_read_once_at_initialisation() -> None:
     for _ in range(2):
         execute(device, operator, given, out, persistent)
     np.testing.assert_array_equal(written(out), TILED)
-
-
-def test_several_operators_are_initialised_at_once() -> None:
-    device, out = Device(raise_on_removal=True), output()
-    operators = [compiled(device, desc) for desc in (GOOD, OWNED, GOOD)]
-    persistent = initialise(device, operators, [None, source(), None])
-    execute(device, operators[1], source(), out, persistent[1])
-    np.testing.assert_array_equal(written(out), TILED)
-    execute(device, operators[2], source(), out)
-
-
-def test_a_range_within_a_buffer_is_read_and_written_there() -> None:
-    device, memory = Device(raise_on_removal=True), Buffer(1024)
-    floats(memory)[4:10] = NUMBERS
-    operator = compiled(device, GOOD)
-    initialise(device, [operator])
-    execute(device, operator, BufferBinding(memory, 16, 24), BufferBinding(memory, 512, 216))
-    np.testing.assert_array_equal(floats(memory)[128:182].reshape(6, 9), TILED)
-    assert not memory.memory[40:512].any()
-    assert not memory.memory[728:].any()
 
 
 def test_the_simulated_target_is_the_default() -> None:
@@ -103,17 +75,6 @@ def test_unknown_words_are_refused_at_once() -> None:
             Device(**arguments)
 
 
-def test_features_are_queried() -> None:
-    device = Device("windows-11-21h2")
-    assert device.check_feature_support(Feature.FEATURE_LEVELS, ["3_1", "5_0", 0x4000]) is FeatureLevel.parse("4_0")
-    with pytest.raises(DmlError, match="CheckFeatureSupport: DXGI_ERROR_UNSUPPORTED"):
-        device.check_feature_support(Feature.FEATURE_LEVELS, ["5_0"])
-    with pytest.raises(TypeError, match="several feature levels"):
-        device.check_feature_support(Feature.FEATURE_LEVELS, "5_0")
-    with pytest.raises(TypeError, match="a data type"):
-        device.check_feature_support(Feature.TENSOR_DATA_TYPE_SUPPORT, ["INT8"])
-
-
 @pytest.mark.parametrize(
     ("target", "types"),
     [
@@ -142,21 +103,6 @@ def test_what_the_runtime_accepts_by_wrapping_writes_nothing() -> None:
     execute(device, good, BufferBinding(memory, 0), BufferBinding(memory, 2**64 - 16, 512))
     assert device.removal is None
     np.testing.assert_array_equal(memory.memory, before)
-
-
-def test_padding_is_preserved_or_poisoned() -> None:
-    padded = row("FLOAT32", [2, 1], [1, 2], OutputTensor__Strides=[4, 1], OutputTensor__TotalTensorSizeInBytes=28)
-    for padding, byte in (("preserve", 0), ("poison", 0xCD)):
-        device = Device(padding=padding, raise_on_removal=True)  # type: ignore[arg-type]
-        operator, out = compiled(device, padded), Buffer(64)
-        initialise(device, [operator])
-        given = BufferBinding(Buffer.wrap(np.array([1, 2], np.float32)))
-        execute(device, operator, given, BufferBinding(out, 16))
-        assert floats(out)[4:6].tolist() == [1, 1]
-        assert floats(out)[8:10].tolist() == [2, 2]
-        assert set(out.memory[24:32]) == set(out.memory[40:44]) == {byte}
-        assert not out.memory[:16].any()
-        assert not out.memory[44:].any()
 
 
 @pytest.mark.parametrize("desc", [GOOD, OWNED], ids=["bound", "owned"])

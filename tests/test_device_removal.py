@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device import BindingDesc, BindingTableDesc, Buffer, BufferBinding, Device, Direct3DDevice
-from dml_tile.directml.enums import HRESULT
+from dml_tile.device import BindingDesc, BindingTableDesc, Buffer, BufferBinding, Device
+from dml_tile.directml.enums import HRESULT, Feature
 from dml_tile.errors import DmlError
 from tests.helpers.descriptors import GOOD
 from tests.helpers.devices import OWNED, TILED, compiled, initialised, output, removing_rules, source, table, written
@@ -71,14 +71,6 @@ def test_each_error_names_the_call() -> None:
     assert device.removal is not None
 
 
-def test_removal_is_raised_where_it_is_asked_for() -> None:
-    device = Device(raise_on_removal=True)
-    with pytest.raises(DmlError, match="BindInputs: DXGI_ERROR_DEVICE_REMOVED") as error:
-        table(device, compiled(device, GOOD)).bind_inputs([BufferBinding(Buffer(20))])
-    assert [finding.rule for finding in error.value.findings] == ["DML-BINDING-SizeInBytes"]
-    assert device.get_device_removed_reason() == HRESULT.DXGI_ERROR_DEVICE_REMOVED
-
-
 @pytest.mark.parametrize(("new", "removed_by"), [(GOOD, set()), (OWNED, {"DML-BINDING-missing"})])
 def test_a_reset_initializer_s_old_table_lacks_only_what_the_new_operators_need(
     new: TileOperatorDesc, removed_by: set[str]
@@ -89,23 +81,6 @@ def test_a_reset_initializer_s_old_table_lacks_only_what_the_new_operators_need(
     made.reset([compiled(device, new)])
     device.create_command_recorder().record_dispatch(made, bindings)
     assert (removing_rules(device) if device.removal else set()) == removed_by
-
-
-def test_the_reason_of_the_direct3d_device_removes_the_device_once_it_is_asked_for() -> None:
-    host = Direct3DDevice()
-    device, other = Device(direct3d_device=host), Device(direct3d_device=host)
-    made = device.create_operator_initializer()
-    host.remove(HRESULT.DXGI_ERROR_DEVICE_HUNG)
-    device.create_operator(GOOD)
-    assert device.get_device_removed_reason() == HRESULT.DXGI_ERROR_DEVICE_HUNG
-    host.remove(HRESULT.DXGI_ERROR_DEVICE_RESET)
-    assert device.get_device_removed_reason() == HRESULT.DXGI_ERROR_DEVICE_HUNG, "the first reason stays"
-    with pytest.raises(DmlError, match="CreateOperator: DXGI_ERROR_DEVICE_REMOVED") as error:
-        device.create_operator(GOOD)
-    assert error.value.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED
-    made.reset()
-    other.create_operator(GOOD)
-    assert str(device.removal).startswith("ID3D12Device: [DML-DEVICE-Direct3D-removed]")
 
 
 def test_a_refused_reset_of_an_initializer_leaves_its_tables() -> None:
@@ -135,6 +110,8 @@ def test_other_objects_are_type_errors() -> None:
     other = device.compile_operator(operator)
     bindings, recorder = table(device, other), device.create_command_recorder()
     calls: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
+        (device.check_feature_support, (Feature.FEATURE_LEVELS, "5_0"), "several feature levels"),
+        (device.check_feature_support, (Feature.TENSOR_DATA_TYPE_SUPPORT, ["INT8"]), "a data type"),
         (device.compile_operator, ("tile",), "an Operator was expected, not a str"),
         (device.create_operator_initializer, (["tile"],), "a CompiledOperator was expected, not a str"),
         (device.create_operator_initializer, (other,), "a sequence of operators was expected, not a CompiledOperator"),
@@ -142,6 +119,7 @@ def test_other_objects_are_type_errors() -> None:
         (BindingTableDesc, ("tile",), "a dispatchable was expected, not a str"),
         (recorder.record_dispatch, (operator, bindings), "not an Operator; compile it first"),
         (recorder.record_dispatch, (bindings, other), "a dispatchable was expected, not a BindingTable"),
+        (recorder.record_dispatch, (other, bindings, 3), "a CommandList was expected, not a int"),
         (recorder.record_dispatch, (other, other), "a BindingTable was expected, not a CompiledOperator"),
         (bindings.bind_inputs, (source(),), "a sequence of bindings was expected, not a BufferBinding"),
         (bindings.bind_inputs, ([np.zeros(6)],), "a BindingDesc, a BufferBinding or a BufferArrayBinding"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import json
 import re
 import shutil
 from collections import Counter
@@ -16,26 +15,20 @@ import pytest
 import dml_tile
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.catalogue import RULES
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
-from dml_tile.directml.targets import TILE_SUPPORT, Target
-from dml_tile.errors import DmlError
-from dml_tile.findings import Finding
-from dml_tile.lowering.lower import lower
+from dml_tile.directml.targets import TILE_SUPPORT
 from dml_tile.readers.sandbox import parent
-from dml_tile.rules.check import check
 from dml_tile.simulation.calls import record_calls
 from docs.generate import DOCS, GENERATED
 from docs.generator import rules_page
 from docs.generator.api_page import TASKS
-from docs.generator.call_examples import PREPARED
-from docs.generator.examples import document_findings, example_pairs, findings_of
+from docs.generator.examples import example_pairs
 from docs.generator.images import DRAWN, drawn
 from docs.generator.plan_picture import plan_picture
 from docs.generator.speed_plot import speed_plot
 from docs.generator.terse import terse_json
 from tests.helpers.model_process import ModelProcess
 from tests.helpers.packages import skip_without_reader
-from tests.helpers.pages import Block, blocks_of, executed, run_python
+from tests.helpers.pages import blocks_of, executed, run_python
 from tests.helpers.paths import ROOT
 from tests.helpers.rule_cases import CASES
 
@@ -142,52 +135,6 @@ def test_links_lead_somewhere(page: str) -> None:
 
 
 # Rules
-
-
-@cache
-def rule_sections() -> dict[str, str]:
-    """The sections of the rules, by their ids, with which they begin."""
-    sections = re.split(r"^##+ ", text_of("rules.md"), flags=re.MULTILINE)
-    return {section.partition("\n")[0]: section for section in sections if section.startswith("DML-")}
-
-
-def test_each_rule_has_a_section() -> None:
-    assert sorted(rule_sections()) == sorted(RULES)
-
-
-def tried(rule: str, block: Block) -> tuple[Finding, ...]:
-    """Tries an example of the page as the line above it says, and returns the findings."""
-    if block.language == "python":
-        return findings_of(PREPARED[rule.split("-")[1]], block.text)
-    if rule.startswith(("DML-DXDISPATCH-", "DML-CAPTURE-")):
-        return document_findings(block.text)
-    *_, lead, _, _, _ = rule_sections()[rule][: block.span[0]].split("\n")
-    data: Any = json.loads(block.text)
-    model = OperatorDesc if data and "Type" in data else TileOperatorDesc
-    desc = None if data is None else model.model_validate(data)
-    words = re.findall(r"[-\w]+", lead)
-    target = Target.parse(words[words.index("at") + 1])
-    if "without" in words:
-        target = Target.parse(target, **{words[words.index("without") + 1]: False})
-    if "lowered" not in lead.lower():
-        return check(desc, target)
-    try:
-        lower(desc, target, allow_float_reinterpretation="--no-float-carriers" not in words)
-    except DmlError as error:
-        return error.findings
-    return ()
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_the_first_example_breaks_the_rule_and_the_second_breaks_none(rule: str) -> None:
-    bad, told, good = blocks_of(rule_sections()[rule])
-    broken = [finding for finding in tried(rule, bad) if finding.rule == rule]
-    assert broken
-    assert told.text.split("]")[0].endswith(f"[{rule}")
-    for finding in broken:
-        assert finding.path in told.text
-        assert finding.message in told.text
-    assert not tried(rule, good)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from dml_tile.bindings.memory import POISON, Padding
 from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.device import Device
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.enums import HRESULT
 from dml_tile.errors import DmlError
@@ -193,9 +195,10 @@ def test_what_only_the_documentation_refuses_can_be_executed_by_the_runtime() ->
 @pytest.mark.parametrize(("padding", "byte"), [("preserve", 1), ("poison", POISON)])
 def test_the_bytes_between_the_elements_are_preserved_or_poisoned(padding: Padding, byte: int) -> None:
     padded = row("UINT8", [2, 2], [1, 2], OutputTensor__Strides=[6, 1], OutputTensor__TotalTensorSizeInBytes=14)
-    output = bytearray(b"\1" * 16)
-    execute(padded, bytes([2, 3, 4, 5]), output, padding=padding)
-    assert list(output) == [2, 3, 2, 3, byte, byte, 4, 5, 4, 5, byte, byte, byte, byte, 1, 1]
+    for run in (partial(execute, padding=padding), Device(padding=padding).execute):
+        output = bytearray(b"\1" * 16)
+        run(padded, bytes([2, 3, 4, 5]), output)
+        assert list(output) == [2, 3, 2, 3, byte, byte, 4, 5, 4, 5, byte, byte, byte, byte, 1, 1]
 
 
 def test_nothing_is_poisoned_where_something_is_wrong(example: TileOperatorDesc) -> None:

@@ -27,6 +27,7 @@ from tests.helpers.descriptors import at, page_tile
 
 WEAK = at("5_2", double_precision=False, typed_uav_loads=False)
 TARGETS = [*map(Target, FeatureLevel), at("windows-10-22h2"), at("onnxruntime-directml-1.16.3"), WEAK]
+GUARD = 0xA5
 any_target = st.sampled_from(TARGETS)
 
 
@@ -60,17 +61,19 @@ def elements(memory: NDArray[np.uint8], buffer: BufferTensorDesc) -> NDArray[Any
 
 
 @given(any_target, st.data())
-def test_a_tile_passes_and_is_executed_as_numpy_s(target: Target, data: st.DataObject) -> None:
+def test_a_tile_passes_and_is_executed_as_numpy_s_and_touches_nothing_else(target: Target, data: st.DataObject) -> None:
     desc = data.draw(tiles(target))
     assert not check(desc, target)
     source, output = data.draw(tile_buffers(desc))
     read, written = described(desc)
     assert [source.nbytes, output.nbytes] == [buffer.total_tensor_size_in_bytes for buffer in (read, written)]
     assert source.flags.writeable
-    expected = output.copy()
-    elements(expected, written)[...] = np.tile(elements(source, read), desc.repeats or ())
-    execute(desc, source, output, target)
-    assert output.tobytes() == expected.tobytes()
+    memory = np.pad(output, 16, constant_values=GUARD)
+    expected, given_input = memory.copy(), source.tobytes()
+    elements(expected[16:], written)[...] = np.tile(elements(source, read), desc.repeats or ())
+    execute(desc, source, memory[16:], target)
+    assert memory.tobytes() == expected.tobytes()
+    assert source.tobytes() == given_input
 
 
 @given(st.integers(1, 40), st.data())
