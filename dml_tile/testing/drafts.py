@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import mul
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from hypothesis import strategies as st
 
@@ -24,86 +24,76 @@ Draft: TypeAlias = dict[str, Any]
 Fault: TypeAlias = Callable[[st.DrawFn, Draft, Target], Draft | None]
 
 _ALIGNMENTS: Final = (0, 16, 32, 256, 2**16, 2**31)
+_WRONG_ALIGNMENTS: Final = st.integers(1, 15) | st.integers(8, UINT_MAX // 2).map(lambda n: 2 * n + 1)
 _GAPS: Final = (0, 0, 1, 3)
 """The elements left free between one dimension and the next; 0 twice, so that half of them have none."""
-_OPERANDS: Final = st.sampled_from(["InputTensor", "OutputTensor"])
+_OPERANDS: Final = ("InputTensor", "OutputTensor")
 _MAX_OVERLAPPING_STRIDE: Final = 12
 _MAX_SLACK: Final = 32
 """The most by which a tensor's total is drawn larger than need be, in bytes."""
 
+# Strategies are made once for each range and size: to make one takes longer than to draw from it.
 _between: Final = lru_cache(maxsize=1024)(st.integers)
-"""A strategy of integers, made once for each range: to make one takes longer than to draw from it."""
-
-
-class Limits(NamedTuple):
-    """The data types and dimension counts to draw; none stands for all that the target supports."""
-
-    data_types: tuple[int, ...] = ()
-    dimension_counts: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        types = " or ".join(TensorDataType(kind).name for kind in self.data_types) or "any data type"
-        return f"{types} with {' or '.join(map(str, self.dimension_counts)) or 'any number of'} dimensions"
+_bytes: Final = lru_cache(maxsize=64)(st.binary)
 
 
 @st.composite
-def drafts(draw: st.DrawFn, target: Target | None, max_elements: int, limits: Limits = Limits()) -> Draft:  # noqa: B008
+def drafts(
+    draw: st.DrawFn,
+    target: Target | None,
+    max_elements: int,
+    data_types: tuple[int, ...] = (),
+    dimension_counts: tuple[int, ...] = (),
+) -> Draft:
     """A tile that passes at the target; its output has at most ``max_elements`` elements.
 
+    Without data types or dimension counts, those are drawn that the target supports.
     What tests seldom depend on is chosen by the bytes of few draws, since each draw takes time.
     """
     target = resolve(target)
-    ranks, types = _ranks_and_types(target, limits)
+    ranks, types = _ranks_and_types(target, data_types, dimension_counts)
     rank, data_type = draw(ranks), draw(types)
     sizes, repeats = _shapes(draw, rank, max_elements)
     products = list(map(mul, sizes, repeats))
-    details = draw(_choices(8))
-    strided, overlapping, owned = details.take(2), details.take(2), details.take(2)
+    choose = _choices(draw, 8)
+    strided, overlapping, owned = choose(2), choose(2), choose(2)
     input_strides = output_strides = None
     if strided:
         input_strides = _any_strides(draw, rank) if overlapping else _spread_strides(draw, sizes)
-    if details.take(2):
+    if choose(2):
         output_strides = _spread_strides(draw, products)
     return {
-        "InputTensor": _tensor(data_type, sizes, input_strides, TensorFlags(owned), details),
-        "OutputTensor": _tensor(data_type, products, output_strides, TensorFlags.NONE, details),
+        "InputTensor": _tensor(data_type, sizes, input_strides, TensorFlags(owned), choose),
+        "OutputTensor": _tensor(data_type, products, output_strides, TensorFlags.NONE, choose),
         "RepeatsCount": rank,
         "Repeats": repeats,
     }
 
 
-class _Choices:
-    """Drawn bytes, each of which makes one choice; the simplest byte, 0, chooses 0.
+def _choices(draw: st.DrawFn, count: int) -> Callable[[int], int]:
+    """Draw bytes, and return a function that chooses 0 to one less than its argument by each; the byte 0 chooses 0.
 
     The bytes of a draw are all equally likely; of integers, hypothesis draws mostly small ones.
     """
-
-    def __init__(self, drawn: bytes) -> None:
-        self._bytes = iter(drawn)
-
-    def take(self, count: int) -> int:
-        """Return the next choice of 0 to ``count`` - 1."""
-        return next(self._bytes) * count >> 8
-
-
-@lru_cache(maxsize=64)
-def _choices(count: int) -> st.SearchStrategy[_Choices]:
-    return st.binary(min_size=count, max_size=count).map(_Choices)
+    drawn = iter(draw(_bytes(min_size=count, max_size=count)))
+    return lambda options: next(drawn) * options >> 8
 
 
 @lru_cache(maxsize=64)
 def _ranks_and_types(
-    target: Target, limits: Limits
+    target: Target, data_types: tuple[int, ...], dimension_counts: tuple[int, ...]
 ) -> tuple[st.SearchStrategy[int], st.SearchStrategy[TensorDataType]]:
-    """Return strategies of what a target supports within limits. Raises ValueError if there is nothing."""
-    counts = [count for count in target.tile_support.dimension_counts if count in (limits.dimension_counts or [count])]
-    types = [kind for kind in data_types(target) if kind in (limits.data_types or [kind])]
+    """Return strategies of what a target supports of these. Raises ValueError if there is nothing."""
+    counts = [count for count in target.tile_support.dimension_counts if count in (dimension_counts or [count])]
+    types = [kind for kind in supported_types(target) if kind in (data_types or [kind])]
     if not counts or not types:
-        raise ValueError(f"no tile of {limits} passes at {target.label}")
+        named = " or ".join(TensorDataType(kind).name for kind in data_types) or "any data type"
+        ranks = " or ".join(map(str, dimension_counts)) or "any number of"
+        raise ValueError(f"no tile of {named} with {ranks} dimensions passes at {target.label}")
     return st.sampled_from(counts), st.sampled_from(types)
 
 
-def data_types(target: Target) -> list[TensorDataType]:
+def supported_types(target: Target) -> list[TensorDataType]:
     """Return the data types in the target's row of the support table that its adapter takes."""
     return sorted(filter(target.supports_data_type, target.tile_support.data_types))
 
@@ -120,20 +110,20 @@ def _shapes(draw: st.DrawFn, rank: int, max_elements: int) -> tuple[list[int], l
 
 def _any_strides(draw: st.DrawFn, rank: int) -> list[int]:
     """Return strides of an input, whose elements may overlap."""
-    choices = draw(_choices(rank))
-    return [choices.take(_MAX_OVERLAPPING_STRIDE + 1) for _ in range(rank)]
+    choose = _choices(draw, rank)
+    return [choose(_MAX_OVERLAPPING_STRIDE + 1) for _ in range(rank)]
 
 
 def _spread_strides(draw: st.DrawFn, sizes: Sequence[int]) -> list[int]:
     """Return strides for any order of the dimensions, each with some padding: elements never share an address."""
-    choices = draw(_choices(1 + 2 * len(sizes)))
+    choose = _choices(draw, 1 + 2 * len(sizes))
     strides = [0] * len(sizes)
-    stride = 1 + choices.take(3)
+    stride = 1 + choose(3)
     left = list(range(len(sizes)))
     while left:
-        i = left.pop(choices.take(len(left)))
+        i = left.pop(choose(len(left)))
         strides[i] = stride
-        stride = stride * sizes[i] + _GAPS[choices.take(len(_GAPS))]
+        stride = stride * sizes[i] + _GAPS[choose(len(_GAPS))]
     return strides
 
 
@@ -142,7 +132,7 @@ def _tensor(
     sizes: Sequence[int],
     strides: Sequence[int] | None,
     flags: TensorFlags,
-    details: _Choices,
+    choose: Callable[[int], int],
 ) -> Draft:
     minimum = minimum_size_in_bytes(ELEMENT_SIZES[data_type], sizes, strides)
     return {
@@ -151,8 +141,8 @@ def _tensor(
         "DimensionCount": len(sizes),
         "Sizes": sizes,
         "Strides": strides,
-        "TotalTensorSizeInBytes": minimum + details.take(_MAX_SLACK + 1),
-        "GuaranteedBaseOffsetAlignment": _ALIGNMENTS[details.take(len(_ALIGNMENTS))],
+        "TotalTensorSizeInBytes": minimum + choose(_MAX_SLACK + 1),
+        "GuaranteedBaseOffsetAlignment": _ALIGNMENTS[choose(len(_ALIGNMENTS))],
     }
 
 
@@ -169,24 +159,25 @@ def faulty_drafts(draw: st.DrawFn, target: Target | None, max_elements: int) -> 
     }
 
 
-def _field(name: str, wrong: st.SearchStrategy[Any]) -> Fault:
-    """A value that is wrong in any draft, for a field of either tensor."""
+def _field(name: str, wrong: Callable[[st.DrawFn, Draft], Any]) -> Fault:
+    """A wrong value of a field of either tensor."""
 
     def fault(draw: st.DrawFn, draft: Draft, target: Target) -> Draft:
-        return {draw(_OPERANDS): {name: draw(wrong)}}
+        operand = draw(st.sampled_from(_OPERANDS))
+        return {operand: {name: wrong(draw, draft[operand])}}
 
     return fault
 
 
 def unsupported_data_type(draw: st.DrawFn, draft: Draft, target: Target) -> Draft:
-    supported = {TensorDataType.UNKNOWN, *data_types(target)}
+    supported = {TensorDataType.UNKNOWN, *supported_types(target)}
     data_type = draw(st.sampled_from([data_type for data_type in TensorDataType if data_type not in supported]))
-    return {operand: _with_total(draft[operand], DataType=data_type) for operand in ("InputTensor", "OutputTensor")}
+    return {operand: _with_total(draft[operand], DataType=data_type) for operand in _OPERANDS}
 
 
 def mismatched_data_type(draw: st.DrawFn, draft: Draft, target: Target) -> Draft:
     given = draft["InputTensor"]["DataType"]
-    other = draw(st.sampled_from([data_type for data_type in data_types(target) if data_type != given]))
+    other = draw(st.sampled_from([data_type for data_type in supported_types(target) if data_type != given]))
     return {"OutputTensor": _with_total(draft["OutputTensor"], DataType=other)}
 
 
@@ -194,12 +185,8 @@ def unsupported_dimension_count(draw: st.DrawFn, draft: Draft, target: Target) -
     counts = range(1, DML_TENSOR_DIMENSION_COUNT_MAX1 + 2)
     supported = target.tile_support.dimension_counts
     count = draw(st.sampled_from([count for count in counts if count not in supported]))
-    return {
-        "InputTensor": _packed(draft["InputTensor"], _fitted(draft["InputTensor"]["Sizes"], count)),
-        "OutputTensor": _packed(draft["OutputTensor"], _fitted(draft["OutputTensor"]["Sizes"], count)),
-        "RepeatsCount": count,
-        "Repeats": _fitted(draft["Repeats"], count),
-    }
+    tensors = {operand: _packed(draft[operand], _fitted(draft[operand]["Sizes"], count)) for operand in _OPERANDS}
+    return tensors | {"RepeatsCount": count, "Repeats": _fitted(draft["Repeats"], count)}
 
 
 def mismatched_dimension_count(draw: st.DrawFn, draft: Draft, target: Target) -> Draft:
@@ -207,25 +194,15 @@ def mismatched_dimension_count(draw: st.DrawFn, draft: Draft, target: Target) ->
     return {"OutputTensor": _packed(output, [1, *output["Sizes"]])}
 
 
-def short_sizes(draw: st.DrawFn, draft: Draft, target: Target) -> Draft:
-    operand = draw(_OPERANDS)
-    return {operand: {"Sizes": draft[operand]["Sizes"][:-1]}}
-
-
 def short_strides(draw: st.DrawFn, draft: Draft, target: Target) -> Draft | None:
     if draft["RepeatsCount"] < 2:
         return None  # empty strides are read as null
-    operand = draw(_OPERANDS)
+    operand = draw(st.sampled_from(_OPERANDS))
     return {operand: {"Strides": _strides(draft[operand])[:-1]}}
 
 
-def zero_size(draw: st.DrawFn, draft: Draft, target: Target) -> Draft:
-    operand = draw(_OPERANDS)
-    return {operand: {"Sizes": _replaced(draft[operand]["Sizes"], draw(_dimensions(draft)), 0)}}
-
-
 def mismatched_size(draw: st.DrawFn, draft: Draft, target: Target) -> Draft:
-    output, i = draft["OutputTensor"], draw(_dimensions(draft))
+    output, i = draft["OutputTensor"], draw(_dimensions(draft["Repeats"]))
     size = output["Sizes"][i] + draw(st.integers(1, 9))
     return {"OutputTensor": _packed(output, _replaced(output["Sizes"], i, size))}
 
@@ -249,46 +226,26 @@ def unaddressable_extent(draw: st.DrawFn, draft: Draft, target: Target) -> Draft
     return {"InputTensor": _with_total(source, Strides=strides)}
 
 
-def zero_output_stride(draw: st.DrawFn, draft: Draft, target: Target) -> Draft | None:
-    walked = _walked(draft["OutputTensor"])
-    if not walked:
-        return None
-    return {"OutputTensor": {"Strides": _replaced(_strides(draft["OutputTensor"]), draw(st.sampled_from(walked)), 0)}}
-
-
 def colliding_output_strides(draw: st.DrawFn, draft: Draft, target: Target) -> Draft | None:
-    """A step along one dimension reaches as far as some along another; the runtime notices only if these are one."""
+    """A step along a dimension reaches as far as some along another, or nowhere."""
     output = draft["OutputTensor"]
     walked, strides = _walked(output), _strides(output)
-    if len(walked) < 2:
+    if not walked:
         return None
-    one, other = draw(st.permutations(walked))[:2]
-    steps = draw(st.integers(1, output["Sizes"][other] - 1))
+    one, other = draw(st.sampled_from(walked)), draw(st.sampled_from(walked))
+    steps = draw(st.integers(0, output["Sizes"][other] - 1)) if one != other else 0
     return {"OutputTensor": _with_total(output, Strides=_replaced(strides, one, steps * strides[other]))}
 
 
-def small_total(draw: st.DrawFn, draft: Draft, target: Target) -> Draft:
-    operand = draw(_OPERANDS)
-    return {operand: {"TotalTensorSizeInBytes": draw(st.integers(0, _minimum(draft[operand]) - 1))}}
-
-
-def large_total(draw: st.DrawFn, draft: Draft, target: Target) -> Draft:
-    operand = draw(_OPERANDS)
-    limit = 2**32 * ELEMENT_SIZES[draft[operand]["DataType"]]
-    return {operand: {"TotalTensorSizeInBytes": draw(st.integers(limit, UINT64_MAX))}}
-
-
 FAULTS: Final[tuple[Fault, ...]] = (
-    _field("DataType", st.just(0) | st.integers(14, UINT_MAX)),
-    _field("Flags", st.integers(2, UINT_MAX)),
-    _field("DimensionCount", st.just(0) | st.integers(9, UINT_MAX)),
-    _field("Sizes", st.none()),
-    _field(
-        "GuaranteedBaseOffsetAlignment", st.integers(1, 15) | st.integers(8, UINT_MAX // 2).map(lambda n: 2 * n + 1)
-    ),
-    _field("Type", st.sampled_from([0, 2**31]) | st.integers(2, UINT_MAX)),
-    _field("NullDesc", st.just(value=True)),
-    lambda draw, draft, target: {draw(_OPERANDS): None},
+    _field("DataType", lambda draw, tensor: draw(st.just(0) | st.integers(14, UINT_MAX))),
+    _field("Flags", lambda draw, tensor: draw(st.integers(2, UINT_MAX))),
+    _field("DimensionCount", lambda draw, tensor: draw(st.just(0) | st.integers(9, UINT_MAX))),
+    _field("Sizes", lambda draw, tensor: None),
+    _field("GuaranteedBaseOffsetAlignment", lambda draw, tensor: draw(_WRONG_ALIGNMENTS)),
+    _field("Type", lambda draw, tensor: draw(st.sampled_from([0, 2**31]) | st.integers(2, UINT_MAX))),
+    _field("NullDesc", lambda draw, tensor: True),
+    lambda draw, draft, target: {draw(st.sampled_from(_OPERANDS)): None},
     lambda draw, draft, target: {"OutputTensor": {"Flags": TensorFlags.OWNED_BY_DML}},
     unsupported_data_type,
     mismatched_data_type,
@@ -296,23 +253,22 @@ FAULTS: Final[tuple[Fault, ...]] = (
     mismatched_dimension_count,
     unaddressable_extent,
     colliding_output_strides,
-    zero_output_stride,
     short_strides,
-    short_sizes,
+    _field("Sizes", lambda draw, tensor: tensor["Sizes"][:-1]),
     lambda draw, draft, target: {"Repeats": draft["Repeats"][:-1]},
-    zero_size,
+    _field("Sizes", lambda draw, tensor: _replaced(tensor["Sizes"], draw(_dimensions(tensor["Sizes"])), 0)),
     mismatched_size,
     too_many_elements,
-    small_total,
-    large_total,
+    _field("TotalTensorSizeInBytes", lambda draw, tensor: draw(st.integers(0, _minimum(tensor) - 1))),
+    _field("TotalTensorSizeInBytes", lambda draw, tensor: draw(st.integers(2**32 * 8, UINT64_MAX))),
     lambda draw, draft, target: {"RepeatsCount": (draft["RepeatsCount"] + draw(st.integers(1, UINT_MAX))) % 2**32},
     lambda draw, draft, target: {"Repeats": None},
-    lambda draw, draft, target: {"Repeats": _replaced(draft["Repeats"], draw(_dimensions(draft)), 0)},
+    lambda draw, draft, target: {"Repeats": _replaced(draft["Repeats"], draw(_dimensions(draft["Repeats"])), 0)},
 )
 
 
-def _dimensions(draft: Draft) -> st.SearchStrategy[int]:
-    return st.integers(0, draft["RepeatsCount"] - 1)
+def _dimensions(values: Sequence[int]) -> st.SearchStrategy[int]:
+    return st.integers(0, len(values) - 1)
 
 
 def _walked(tensor: Draft) -> list[int]:

@@ -26,7 +26,7 @@ from dml_tile.directml.enums import UINT64_MAX, UINT_MAX
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.rules.check import findings_of
 from dml_tile.simulation.target import resolve
-from dml_tile.testing.drafts import Draft, Limits, drafts, faulty_drafts
+from dml_tile.testing.drafts import Draft, drafts, faulty_drafts
 
 MAX_ELEMENTS: Final = 1024
 _MAX_BYTES: Final = 2**26
@@ -72,7 +72,7 @@ def tiles(
     if max_elements < 1:
         raise ValueError(f"max_elements is {max_elements}; it must be at least 1")
     types = (BufferTensorDesc(data_type=data_type, sizes=()).data_type for data_type in data_types)
-    return _made(drafts(_parsed(target), max_elements, Limits(tuple(types), tuple(dimension_counts))))
+    return _made(drafts(_parsed(target), max_elements, tuple(types), tuple(dimension_counts)))
 
 
 def nearly_valid_tiles(target: TargetLike | None = None) -> st.SearchStrategy[TileOperatorDesc]:
