@@ -17,6 +17,7 @@ from dml_tile.bindings.slots import (
     INITIALIZER_PERSISTENT,
     PERSISTENT,
     TEMPORARY,
+    TENSOR,
     BindingCount,
     BindingPair,
     BindingStage,
@@ -62,7 +63,8 @@ LATE: Final = BufferBinding(Buffer(64), 2**64 - 16, 32)
 
 
 def point(stage: BindingStage, *, owned: bool = False, bound: bool) -> BindPoint:
-    return BindPoint("InputTensor", owned, stage, bound)
+    kind = TENSOR if stage == "execution" else INITIALIZER_INPUT
+    return BindPoint(Slot.tensor("InputTensor", OWNED if owned else PLAIN, kind), bound)
 
 
 def tensor(binding: Any, kind: int = BindingType.BUFFER) -> SlotBinding:
@@ -149,12 +151,7 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     "DML-BINDING-missing": [
         (point("execution", bound=False), point("execution", bound=True), INPUT),
         (point("initialisation", owned=True, bound=False), point("initialisation", bound=False), INPUT),
-        (
-            BindPoint(INPUT, False, "execution", False, "why"),
-            BindPoint(INPUT, False, "execution", True, "why"),
-            INPUT,
-            D,
-        ),
+        (BindPoint(ALIGNED, False, "why"), BindPoint(ALIGNED, True, "why"), INPUT, D),
     ],
     "DML-BINDING-owned": [
         (point("execution", owned=True, bound=True), point("execution", owned=True, bound=False), INPUT),

@@ -101,10 +101,6 @@ class BoundRange(NamedTuple):
     noticed: bool = True
     """False where DirectML does not compare its size with what is accessed."""
 
-    @property
-    def name(self) -> str:
-        return self.slot.name
-
 
 class SlotBinding(NamedTuple):
     """The binding that a program gives for a slot; ``desc`` is None for a null pointer.
@@ -146,19 +142,12 @@ class BindingCount(NamedTuple):
 
 
 class BindPoint(NamedTuple):
-    """A tensor of an operator, and whether a buffer is bound to it at a stage."""
+    """A slot, and whether anything is bound to it. One that needs no binding has the size 0."""
 
-    name: str
-    owned_by_dml: bool
-    stage: BindingStage
+    slot: Slot
     bound: bool
     unnoticed: str = ""
     """The reason why DirectML does not notice a missing binding; empty if it does."""
-    unused: bool = False
-
-    @property
-    def needed(self) -> bool:
-        return self.owned_by_dml == (self.stage == "initialisation")
 
 
 class BindingPair(NamedTuple):

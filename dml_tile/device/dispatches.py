@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from dml_tile.bindings.memory import POISON, Bytes
 from dml_tile.bindings.resources import BufferBinding, Span
-from dml_tile.bindings.slots import BindingPair, BindingStage, BindPoint, BoundRange, Slot
+from dml_tile.bindings.slots import BindingPair, BindPoint, BoundRange, Slot
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import IMMEDIATE, CommandList, Lifetime
@@ -43,11 +43,10 @@ class _Access(NamedTuple):
     unnoticed: str = ""
     """The reason why DirectML does not notice a missing binding; empty if it does."""
 
-    def findings(self, lifetime: Lifetime, stage: BindingStage) -> list[Finding]:
+    def findings(self, lifetime: Lifetime) -> list[Finding]:
         """Return the findings of a binding that is missing, or was made for a smaller slot."""
         if self.binding is None:
-            point = BindPoint(self.slot.name, stage == "initialisation", stage, False, self.unnoticed)
-            return lifetime.findings(BIND_POINT_RULES, point)
+            return lifetime.findings(BIND_POINT_RULES, BindPoint(self.slot, False, self.unnoticed))
         if self.binding.size_in_bytes < self.slot.size_in_bytes:
             bound = BoundRange(self.slot, self.binding.size_in_bytes, self.binding.offset, noticed=False)
             return lifetime.findings(RANGE_RULES, bound)
@@ -127,7 +126,7 @@ class Execution:
 
     def _missing(self, reads: Sequence[_Access], writes: Sequence[_Access]) -> list[Finding]:
         lacking = [access for access in (*reads, *writes) if access.span is None]
-        return [found for access in lacking for found in access.findings(self._lifetime, "execution")]
+        return [found for access in lacking for found in access.findings(self._lifetime)]
 
 
 def _pairs(slots: Sequence[Slot], bound: Sequence[BufferBinding | None]) -> Iterator[tuple[Slot, BufferBinding | None]]:
@@ -158,7 +157,7 @@ class OperatorsInitialization:
     def missing(self) -> list[Finding]:
         """Return the findings of missing bindings."""
         accesses = (access for _, sources, persistent in self._owned for access in (*sources, persistent))
-        return [found for access in accesses for found in access.findings(self._lifetime, "initialisation")]
+        return [found for access in accesses for found in access.findings(self._lifetime)]
 
     def execute(self, call: str) -> None:
         """Write the persistent resources; findings remove the device, in the name of a call.

@@ -16,7 +16,6 @@ from dml_tile.bindings.memory import Bytes
 from dml_tile.bindings.slots import INITIALIZER_INPUT, TENSOR, BindingStage, BindPoint, BoundRange, Slot
 from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.directml.dtypes import DTYPES
-from dml_tile.directml.enums import TensorFlags
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.dxdispatch.model import (
     IMAGE_SUFFIXES,
@@ -184,12 +183,11 @@ class _BoundTiles:
 
     def _findings(self, tile: TileOperatorDesc, stage: BindingStage, bindings: BoundSources) -> Iterator[Finding]:
         for name, buffer in zip(("InputTensor", "OutputTensor"), described(tile), strict=True):
-            point = BindPoint(name, bool(buffer.flags & TensorFlags.OWNED_BY_DML), stage, name in bindings)
-            yield from found_by(BIND_POINT_RULES, point, self._target)
-            if point.needed and point.bound:
+            slot = Slot.tensor(name, buffer, TENSOR if stage == "execution" else INITIALIZER_INPUT)
+            yield from found_by(BIND_POINT_RULES, BindPoint(slot, name in bindings), self._target)
+            if slot.size_in_bytes and name in bindings:
                 (source,) = bindings[name]
                 offset = self._offset(source)
-                slot = Slot.tensor(name, buffer, TENSOR if stage == "execution" else INITIALIZER_INPUT)
                 binding = BoundRange(slot, self._memory[source.name].bytes.nbytes - offset, offset)
                 yield from found_by(RANGE_RULES, binding, self._target)
 

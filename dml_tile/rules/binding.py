@@ -55,11 +55,12 @@ SLOT_RULES: Final = Rules[SlotBinding](hresult=_REMOVED)
     "compiled with DESCRIPTORS_VOLATILE, the runtime does not check this at dispatch.",
 )
 def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
-    if point.needed and not point.bound:
-        owned = " (the input's Flags say OWNED_BY_DML)" if point.owned_by_dml else ""
+    if point.slot.size_in_bytes and not point.bound:
+        stage = point.slot.kind.stage
+        owned = " (the input's Flags say OWNED_BY_DML)" if stage == "initialisation" else ""
         unnoticed = f" ({point.unnoticed})" if point.unnoticed else ""
         basis = Basis.DOCUMENTED if point.unnoticed else None
-        yield Violation(point.name, f"nothing is bound at {point.stage}{owned}{unnoticed}", basis=basis)
+        yield Violation(point.slot.name, f"nothing is bound at {stage}{owned}{unnoticed}", basis=basis)
 
 
 @BIND_POINT_RULES.add(
@@ -68,9 +69,10 @@ def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
     "input or output of a graph that no node uses.",
 )
 def tensor_is_bound_once(point: BindPoint, target: Target) -> Iterator[Violation]:
-    if point.bound and not point.needed:
-        why = f"its Flags {'say' if point.owned_by_dml else 'do not say'} OWNED_BY_DML"
-        yield Violation(point.name, f"is bound at {point.stage}, though {'no node uses it' if point.unused else why}")
+    slot = point.slot
+    if point.bound and not slot.size_in_bytes:
+        why = f"its Flags {'say' if slot.kind.stage == 'execution' else 'do not say'} OWNED_BY_DML"
+        yield Violation(slot.name, f"is bound at {slot.kind.stage}, though {'no node uses it' if slot.unused else why}")
 
 
 @RANGE_RULES.add(
@@ -83,7 +85,7 @@ def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Viola
     if binding.size_in_bytes < expected:
         noticed = binding.noticed and binding.slot.kind.compared
         yield Violation(
-            binding.name,
+            binding.slot.name,
             f"the value of SizeInBytes is too small. {max(binding.size_in_bytes, 0)} was provided, but at least "
             f"{expected} was expected ({binding.slot.kind.size_is}){'' if noticed else ' (DirectML does not notice)'}",
             basis=None if noticed else Basis.DOCUMENTED,
@@ -99,7 +101,7 @@ def offset_is_aligned(binding: BoundRange, target: Target) -> Iterator[Violation
     if binding.offset % binding.slot.alignment:
         noticed = binding.slot.kind is not GRAPH_TENSOR or binding.offset % DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
         yield Violation(
-            binding.name,
+            binding.slot.name,
             f"the value of Offset is misaligned. {binding.offset} is not a multiple of {binding.slot.alignment}"
             f"{'' if noticed else ' (DirectML does not notice)'}",
             basis=None if noticed else Basis.DOCUMENTED,
