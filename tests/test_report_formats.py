@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft4Validator
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.directml.pages import TILE_PAGE
+from dml_tile.directml import pages
 from dml_tile.files.repository import SERVERS_VARIABLES
 from dml_tile.reports import sarif as sarif_module
 from dml_tile.reports.annotations import MAX_SHOWN
@@ -227,7 +227,7 @@ def test_a_file_elsewhere_has_a_whole_uri(check: Call, tmp_path_factory: pytest.
 def test_a_log_has_each_rule_once_with_its_help(check: Call) -> None:
     run = sarif(check, write("a.json", [BAD, BAD | {"RepeatsCount": 7}]))
     driver = run["tool"]["driver"]
-    assert (driver["name"], driver["informationUri"]) == ("dml-tile", TILE_PAGE)
+    assert (driver["name"], driver["informationUri"]) == ("dml-tile", pages.TILE)
     assert driver["fullName"] == f"dml-tile {driver['version']}"
     assert run["automationDetails"] == {"id": "dml-tile/6_4/"}
     ids = [rule["id"] for rule in driver["rules"]]

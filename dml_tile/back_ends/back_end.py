@@ -9,8 +9,8 @@ from typing import Final
 
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.dialects.tiles import Dialect, Request
+from dml_tile.directml import pages
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.pages import TILE_PAGE
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.findings import Basis, Rules, Severity, Violation
 from dml_tile.simulation.target import resolve
@@ -77,7 +77,7 @@ class BackEnd:
         return self.convert(request, target)
 
 
-BACK_END_RULES: Final = Rules[BackEndResult](basis=Basis.INFERRED, url=TILE_PAGE, hresult=None)
+BACK_END_RULES: Final = Rules[BackEndResult](basis=Basis.INFERRED, url=pages.TILE, hresult=None)
 
 
 @BACK_END_RULES.add("DML-VIA-refused", says="The back end must accept the tile.")

@@ -8,8 +8,8 @@ from typing import Final
 
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.dialects.tiles import Request, Specification
+from dml_tile.directml import pages
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, UINT_MAX
-from dml_tile.directml.pages import BUFFER_PAGE, ONNX_PAGE, OPENVINO_PAGE, TILE_PAGE
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Basis, Finding, Rule, Rules, Severity, Violation, found_by
@@ -49,7 +49,7 @@ DIALECT_RULES: Final = Rules[Request](basis=Basis.DOCUMENTED, hresult=None, seve
 
 
 @DIALECT_RULES.add(
-    "DML-DIALECT-data-type", url=BUFFER_PAGE, says="A DirectML data type can carry the bits of an element."
+    "DML-DIALECT-data-type", url=pages.BUFFER, says="A DirectML data type can carry the bits of an element."
 )
 def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation]:
     if request.carrier is None:
@@ -59,7 +59,7 @@ def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation
 
 @DIALECT_RULES.add(
     "DML-DIALECT-empty",
-    url=TILE_PAGE,
+    url=pages.TILE,
     says="Every size and every repeat is larger than 0: DirectML has no empty tensors.",
 )
 def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
@@ -75,7 +75,7 @@ def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
 
 @DIALECT_RULES.add(
     "DML-DIALECT-rank",
-    url=BUFFER_PAGE,
+    url=pages.BUFFER,
     says="The tile has at most 8 dimensions after all that can be merged are merged.",
 )
 def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Violation]:
@@ -91,7 +91,7 @@ def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Viol
 
 @DIALECT_RULES.add(
     "DML-DIALECT-size",
-    url=BUFFER_PAGE,
+    url=pages.BUFFER,
     says="Every size of the input and of the output, and every repeat, fits a UINT.",
 )
 def sizes_fit(request: Request, target: Target) -> Iterator[Violation]:
@@ -117,8 +117,8 @@ def _specification_rule(specification: Specification, url: str) -> Rule[str]:
 
 
 SPECIFICATION_RULES: Final[dict[Specification, Rule[str]]] = {
-    "ONNX": _specification_rule("ONNX", ONNX_PAGE),
-    "OpenVINO": _specification_rule("OpenVINO", OPENVINO_PAGE),
+    "ONNX": _specification_rule("ONNX", pages.ONNX),
+    "OpenVINO": _specification_rule("OpenVINO", pages.OPENVINO),
 }
 """Rules for the tiles in model files. The subject is the specification's error; the empty string means none."""
 

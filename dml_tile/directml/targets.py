@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
+from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType, types_of
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.pages import LEVELS_PAGE, RELEASES_PAGE, TILE_PAGE, VERSION_PAGE
 from dml_tile.text import did_you_mean
 
 _L = FeatureLevel.parse
@@ -32,18 +32,18 @@ class TileSupport(NamedTuple):
 
 
 TILE_SUPPORT: Final = (
-    TileSupport(_L("1_0"), range(4, 5), types_of("float"), TILE_PAGE),
-    TileSupport(_L("2_1"), range(4, 5), types_of("float", "int"), TILE_PAGE),
-    TileSupport(_L("3_1"), range(1, 9), types_of("float", "int"), TILE_PAGE),
-    TileSupport(_L("4_1"), range(1, 9), types_of("float", "int", "int64"), TILE_PAGE),
+    TileSupport(_L("1_0"), range(4, 5), types_of("float"), pages.TILE),
+    TileSupport(_L("2_1"), range(4, 5), types_of("float", "int"), pages.TILE),
+    TileSupport(_L("3_1"), range(1, 9), types_of("float", "int"), pages.TILE),
+    TileSupport(_L("4_1"), range(1, 9), types_of("float", "int", "int64"), pages.TILE),
 )
 
 
 DATA_TYPES: Final = (
     # the feature level that introduced them, for whichever operators
-    (_L("1_0"), types_of("float", "int"), LEVELS_PAGE),
-    (_L("3_0"), types_of("float64", "int64"), LEVELS_PAGE),
-    (_L("6_3"), types_of("int4"), LEVELS_PAGE),
+    (_L("1_0"), types_of("float", "int"), pages.LEVELS),
+    (_L("3_0"), types_of("float64", "int64"), pages.LEVELS),
+    (_L("6_3"), types_of("int4"), pages.LEVELS),
 )
 
 
@@ -68,21 +68,21 @@ _UNLISTED_1_14: Final = (
 )
 
 DIRECTML_VERSIONS: Final = (
-    DirectMLVersion("1.0", (0,), _L("1_0"), VERSION_PAGE),
-    DirectMLVersion("1.1", (0,), _L("2_0"), VERSION_PAGE),
-    DirectMLVersion("1.2", (0,), _L("2_1"), VERSION_PAGE, "not widespread"),
-    DirectMLVersion("1.4", (0, 1, 2, 3), _L("3_0"), VERSION_PAGE),
-    DirectMLVersion("1.5", (0, 1), _L("3_1"), VERSION_PAGE),
-    DirectMLVersion("1.6", (0,), _L("4_0"), VERSION_PAGE),
-    DirectMLVersion("1.7", (0,), _L("4_1"), VERSION_PAGE),
-    DirectMLVersion("1.8", (0, 1, 2), _L("5_0"), VERSION_PAGE),
-    DirectMLVersion("1.9", (0, 1), _L("5_1"), VERSION_PAGE),
-    DirectMLVersion("1.10", (0, 1), _L("5_2"), VERSION_PAGE),
-    DirectMLVersion("1.11", (0,), _L("6_0"), VERSION_PAGE),
-    DirectMLVersion("1.12", (0, 1), _L("6_1"), VERSION_PAGE),
-    DirectMLVersion("1.13", (0, 1), _L("6_2"), VERSION_PAGE),
-    DirectMLVersion("1.14", None, _L("6_2"), RELEASES_PAGE, "in no table", _UNLISTED_1_14),
-    DirectMLVersion("1.15", (0, 1, 2, 3, 4), _L("6_4"), VERSION_PAGE),
+    DirectMLVersion("1.0", (0,), _L("1_0"), pages.VERSION),
+    DirectMLVersion("1.1", (0,), _L("2_0"), pages.VERSION),
+    DirectMLVersion("1.2", (0,), _L("2_1"), pages.VERSION, "not widespread"),
+    DirectMLVersion("1.4", (0, 1, 2, 3), _L("3_0"), pages.VERSION),
+    DirectMLVersion("1.5", (0, 1), _L("3_1"), pages.VERSION),
+    DirectMLVersion("1.6", (0,), _L("4_0"), pages.VERSION),
+    DirectMLVersion("1.7", (0,), _L("4_1"), pages.VERSION),
+    DirectMLVersion("1.8", (0, 1, 2), _L("5_0"), pages.VERSION),
+    DirectMLVersion("1.9", (0, 1), _L("5_1"), pages.VERSION),
+    DirectMLVersion("1.10", (0, 1), _L("5_2"), pages.VERSION),
+    DirectMLVersion("1.11", (0,), _L("6_0"), pages.VERSION),
+    DirectMLVersion("1.12", (0, 1), _L("6_1"), pages.VERSION),
+    DirectMLVersion("1.13", (0, 1), _L("6_2"), pages.VERSION),
+    DirectMLVersion("1.14", None, _L("6_2"), pages.RELEASES, "in no table", _UNLISTED_1_14),
+    DirectMLVersion("1.15", (0, 1, 2, 3, 4), _L("6_4"), pages.VERSION),
 )
 
 
@@ -98,18 +98,18 @@ class WindowsRelease(NamedTuple):
 _BASE: Final = "shares the servicing base of {}: the DirectML version is inferred"
 
 WINDOWS_RELEASES: Final = (
-    WindowsRelease("windows-10-1903", "1.0.0", VERSION_PAGE),
-    WindowsRelease("windows-10-1909", "1.0.0", VERSION_PAGE, _BASE.format("windows-10-1903")),
-    WindowsRelease("windows-10-2004", "1.1.0", VERSION_PAGE),
-    WindowsRelease("windows-10-20h2", "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
-    WindowsRelease("windows-10-21h1", "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
-    WindowsRelease("windows-10-21h2", "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
-    WindowsRelease("windows-10-22h2", "1.1.0", VERSION_PAGE, _BASE.format("windows-10-2004")),
-    WindowsRelease("windows-11-21h2", "1.6.0", VERSION_PAGE),
-    WindowsRelease("windows-11-22h2", "1.8.0", VERSION_PAGE),
-    WindowsRelease("windows-11-23h2", "1.8.0", VERSION_PAGE, _BASE.format("windows-11-22h2")),
-    WindowsRelease("windows-11-24h2", "1.13.1", RELEASES_PAGE),
-    WindowsRelease("windows-11-25h2", "1.13.1", RELEASES_PAGE, _BASE.format("windows-11-24h2")),
+    WindowsRelease("windows-10-1903", "1.0.0", pages.VERSION),
+    WindowsRelease("windows-10-1909", "1.0.0", pages.VERSION, _BASE.format("windows-10-1903")),
+    WindowsRelease("windows-10-2004", "1.1.0", pages.VERSION),
+    WindowsRelease("windows-10-20h2", "1.1.0", pages.VERSION, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-10-21h1", "1.1.0", pages.VERSION, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-10-21h2", "1.1.0", pages.VERSION, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-10-22h2", "1.1.0", pages.VERSION, _BASE.format("windows-10-2004")),
+    WindowsRelease("windows-11-21h2", "1.6.0", pages.VERSION),
+    WindowsRelease("windows-11-22h2", "1.8.0", pages.VERSION),
+    WindowsRelease("windows-11-23h2", "1.8.0", pages.VERSION, _BASE.format("windows-11-22h2")),
+    WindowsRelease("windows-11-24h2", "1.13.1", pages.RELEASES),
+    WindowsRelease("windows-11-25h2", "1.13.1", pages.RELEASES, _BASE.format("windows-11-24h2")),
 )
 
 ONNXRUNTIME_DIRECTML: Final = {

@@ -9,8 +9,8 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any, Final
 
+from dml_tile.directml import pages
 from dml_tile.directml.enums import is_operator
-from dml_tile.directml.pages import DXDISPATCH_PAGE, DXDISPATCH_PARSER
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.findings import Basis, Finding, Rule, Rules, Severity, Violation
 from dml_tile.formats.json_text import Document
@@ -126,7 +126,7 @@ def model_parts(document: Document) -> Iterator[tuple[str, ModelPart]]:
             yield json_pointer(["commands", i]), part
 
 
-DXDISPATCH_RULES: Final = Rules[ModelPart](basis=Basis.INFERRED, url=DXDISPATCH_PARSER, hresult=None)
+DXDISPATCH_RULES: Final = Rules[ModelPart](basis=Basis.INFERRED, url=pages.DXDISPATCH_PARSER, hresult=None)
 """Rules for what DxDispatch makes of a model; no HRESULT says that one is broken."""
 
 
@@ -253,7 +253,7 @@ def trailing_text_is_absent(part: ModelPart, target: Target) -> Iterator[Violati
 
 @DXDISPATCH_RULES.add(
     "DML-DXDISPATCH-bind-point",
-    url=DXDISPATCH_PAGE,
+    url=pages.DXDISPATCH,
     says="A bind point is one of the operator's; DxDispatch ignores others.",
     severity=Severity.NOTE,
 )
@@ -270,7 +270,7 @@ def bind_points_belong_to_tile(part: ModelPart, target: Target) -> Iterator[Viol
 
 @DXDISPATCH_RULES.add(
     "DML-DXDISPATCH-offset",
-    url=DXDISPATCH_PAGE,
+    url=pages.DXDISPATCH,
     says="initialValuesOffsetInBytes is 0; DxDispatch checks it, then puts the values at the beginning all the same.",
     severity=Severity.NOTE,
 )

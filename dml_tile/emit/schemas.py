@@ -21,9 +21,9 @@ from dml_tile.descriptors.graph import (
     OutputGraphEdge,
 )
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import OperatorType, TensorFlags, TensorType
-from dml_tile.directml.pages import TILE_PAGE
 from dml_tile.directml.targets import TILE_SUPPORT, TileSupport
 from dml_tile.dxdispatch.model import Model
 from dml_tile.dxdispatch.rules import TILE_NAMES
@@ -118,7 +118,7 @@ def narrowed_tile_schema(row: TileSupport) -> Schema:
     schema["$defs"]["Positive"] = {"type": "integer", "minimum": 1, "maximum": 2**32 - 1}
     _allow_flat_tensors(schema["$defs"])
     schema["description"] = (
-        f"DML_TILE_OPERATOR_DESC as documented since DML_FEATURE_LEVEL_{row.since.short}; see {TILE_PAGE}"
+        f"DML_TILE_OPERATOR_DESC as documented since DML_FEATURE_LEVEL_{row.since.short}; see {pages.TILE}"
     )
     return schema
 

@@ -10,9 +10,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.dialects.tiles import Request
+from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import UINT_MAX, TensorFlags
-from dml_tile.directml.pages import BUFFER_PAGE, STRIDES_PAGE, TILE_PAGE
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Basis, Rule, Rules, Violation
@@ -65,7 +65,7 @@ CHAIN_RULES: Final = Rules[Any](basis=_BASIS, hresult=None)
 
 @MOVEMENT_RULES.add(
     "DML-LOWER-DataType",
-    url=TILE_PAGE,
+    url=pages.TILE,
     says="At the feature level, Tile takes a data type that may carry the bits; floats may only where their "
     "reinterpretation is allowed.",
 )
@@ -80,7 +80,7 @@ def carrier_exists(movement: Movement, target: Target) -> Iterator[Violation]:
 
 @MOVEMENT_RULES.add(
     "DML-LOWER-elements",
-    url=TILE_PAGE,
+    url=pages.TILE,
     says="The bytes move in whole elements of the smallest data type that may carry them: runs and strides are "
     "multiples of its size. A tile copies elements, so no chain of tiles moves half of one.",
 )
@@ -101,7 +101,7 @@ def elements_stay_whole(movement: Movement, target: Target) -> Iterator[Violatio
 
 @CHAIN_RULES.add(
     "DML-LOWER-steps",
-    url=STRIDES_PAGE,
+    url=pages.STRIDES,
     says=f"A chain has at most as many tiles as --max-steps allows, by default {MAX_STEPS}. Strides rule out no chain: "
     "a tile of two elements copies the first one and any other, so one tile for each element always does it.",
 )
@@ -127,7 +127,7 @@ def steps_are_few_enough(steps: Steps, target: Target) -> Iterator[Violation]:
 
 @CHAIN_RULES.add(
     "DML-LOWER-limits",
-    url=BUFFER_PAGE,
+    url=pages.BUFFER,
     says="Counted in elements of the data type that carries the bits, each tensor has at most 2^32-1 elements, and its "
     "strides, its extent and its TotalTensorSizeInBytes are at most as large.",
 )

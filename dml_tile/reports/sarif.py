@@ -17,7 +17,7 @@ from urllib.parse import quote
 from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result
-from dml_tile.directml.pages import TILE_PAGE
+from dml_tile.directml import pages
 from dml_tile.errors import Position, Problem
 from dml_tile.files.repository import path_within
 from dml_tile.files.urls import Url
@@ -81,7 +81,7 @@ class SarifReport(Report):
             "name": "dml-tile",
             "fullName": f"dml-tile {version('dml-tile')}",
             "version": version("dml-tile"),
-            "informationUri": TILE_PAGE,
+            "informationUri": pages.TILE,
             "rules": [_rule(rule_id) for rule_id in self._rules],
         }
         root = Path(self.options.root).resolve().as_uri()
@@ -143,7 +143,7 @@ _RULES: Final = RULES | {
         RUN_TIME,
         "The tile is known before it runs; --dim and --input-shape fix sizes that a model leaves open.",
         Basis.INFERRED,
-        TILE_PAGE,
+        pages.TILE,
         violations=lambda subject, target: (),
         hresult=None,
         severity=Severity.NOTE,

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 from rich import box
 from rich.table import Table
 
+from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType, types_of
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.pages import TILE_PAGE
 from dml_tile.directml.targets import DIRECTML_VERSIONS, TILE_SUPPORT, WINDOWS_RELEASES, Target, TileSupport
 from dml_tile.reports.markup import Markup, element, html_page, region
 
@@ -127,7 +127,7 @@ def _body() -> Iterator[str]:
     yield "<main>\n"
     yield element("h1", _TITLE)
     yield from region(_TITLE, [table])
-    source = element("a", "Tile's tensor support", href=TILE_PAGE)
+    source = element("a", "Tile's tensor support", href=pages.TILE)
     yield element("p", f"{NOT_TAKEN}: not taken. The dimensions and data types are in ", source, ".")
     yield "\n</main>\n"
 

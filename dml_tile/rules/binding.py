@@ -18,6 +18,7 @@ from dml_tile.bindings.slots import (
     Slot,
     SlotBinding,
 )
+from dml_tile.directml import pages
 from dml_tile.directml.enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     HRESULT,
@@ -27,25 +28,15 @@ from dml_tile.directml.enums import (
     ResourceDimension,
     ResourceFlags,
 )
-from dml_tile.directml.pages import (
-    BIND_INPUTS_PAGE,
-    BIND_OUTPUTS_PAGE,
-    BIND_PERSISTENT_PAGE,
-    BINDING_DESC_PAGE,
-    BINDING_PAGE,
-    BUFFER_BINDING_PAGE,
-    ERRORS_PAGE,
-    INITIALIZER_PAGE,
-)
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Rules, Violation
 
 _REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
 
-BIND_POINT_RULES: Final = Rules[BindPoint](url=BINDING_PAGE, hresult=_REMOVED)
-RANGE_RULES: Final = Rules[BoundRange](url=BUFFER_BINDING_PAGE, hresult=_REMOVED)
-BINDING_PAIR_RULES: Final = Rules[BindingPair](url=BIND_OUTPUTS_PAGE, hresult=_REMOVED)
-BINDING_COUNT_RULES: Final = Rules[BindingCount](url=BIND_INPUTS_PAGE, hresult=_REMOVED)
+BIND_POINT_RULES: Final = Rules[BindPoint](url=pages.BINDING, hresult=_REMOVED)
+RANGE_RULES: Final = Rules[BoundRange](url=pages.BUFFER_BINDING, hresult=_REMOVED)
+BINDING_PAIR_RULES: Final = Rules[BindingPair](url=pages.BIND_OUTPUTS, hresult=_REMOVED)
+BINDING_COUNT_RULES: Final = Rules[BindingCount](url=pages.BIND_INPUTS, hresult=_REMOVED)
 SLOT_RULES: Final = Rules[SlotBinding](hresult=_REMOVED)
 
 
@@ -120,7 +111,7 @@ def count_is_right(count: BindingCount, target: Target) -> Iterator[Violation]:
 
 @SLOT_RULES.add(
     "DML-BINDING-null",
-    url=BIND_PERSISTENT_PAGE,
+    url=pages.BIND_PERSISTENT,
     says="The binding of a persistent or temporary resource is not null. The documentation allows it where nothing is "
     "needed; the runtime crashes.",
     crash=True,
@@ -139,7 +130,7 @@ def binding_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
 
 @SLOT_RULES.add(
     "DML-BINDING-initializer-persistent",
-    url=INITIALIZER_PAGE,
+    url=pages.INITIALIZER,
     says="An initializer has no persistent resource of its own: those of its operators are its outputs. The runtime "
     "refuses even an empty binding.",
 )
@@ -157,7 +148,7 @@ def initializer_has_no_persistent_resource(bound: SlotBinding, target: Target) -
 @SLOT_RULES.add(
     "DML-BINDING-initializer-NONE",
     basis=Basis.RUNTIME,
-    url=INITIALIZER_PAGE,
+    url=pages.INITIALIZER,
     says="An input of an initializer is not of type NONE with a null Desc. The documentation allows it; the runtime "
     "crashes.",
     crash=True,
@@ -173,7 +164,7 @@ def initializer_input_is_not_none(bound: SlotBinding, target: Target) -> Iterato
 
 @SLOT_RULES.add(
     "DML-BINDING-initializer-NONE-Desc",
-    url=BINDING_DESC_PAGE,
+    url=pages.BINDING_DESC,
     says="An input of an initializer of type NONE has no Desc.",
 )
 def initializer_input_of_no_type_has_no_desc(bound: SlotBinding, target: Target) -> Iterator[Violation]:
@@ -188,7 +179,7 @@ def initializer_input_of_no_type_has_no_desc(bound: SlotBinding, target: Target)
 
 @SLOT_RULES.add(
     "DML-BINDING-Type",
-    url=BINDING_DESC_PAGE,
+    url=pages.BINDING_DESC,
     says="A tensor and a resource are bound as DML_BINDING_TYPE_BUFFER, the inputs of an operator that is initialised "
     "as DML_BINDING_TYPE_BUFFER_ARRAY. The runtime takes an array of 0 bindings for nothing where nothing is needed.",
 )
@@ -212,7 +203,7 @@ def binding_type_fits(bound: SlotBinding, target: Target) -> Iterator[Violation]
 
 @SLOT_RULES.add(
     "DML-BINDING-Desc-null",
-    url=BINDING_DESC_PAGE,
+    url=pages.BINDING_DESC,
     says="A binding of type BUFFER has a Desc, one of type BUFFER_ARRAY also an array.",
 )
 def binding_is_described(bound: SlotBinding, target: Target) -> Iterator[Violation]:
@@ -227,7 +218,7 @@ def binding_is_described(bound: SlotBinding, target: Target) -> Iterator[Violati
 
 @SLOT_RULES.add(
     "DML-BINDING-BindingCount",
-    url=BIND_INPUTS_PAGE,
+    url=pages.BIND_INPUTS,
     says="For each operator, an initializer takes an array of as many bindings as the operator has inputs. The runtime "
     "requires it even where there is nothing to bind.",
 )
@@ -248,7 +239,7 @@ def array_has_one_binding(bound: SlotBinding, target: Target) -> Iterator[Violat
 
 
 @SLOT_RULES.add(
-    "DML-BINDING-Buffer-null", url=BUFFER_BINDING_PAGE, says="A binding names a buffer where one is needed."
+    "DML-BINDING-Buffer-null", url=pages.BUFFER_BINDING, says="A binding names a buffer where one is needed."
 )
 def buffer_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.slot.size_in_bytes and bound.given is not None and bound.given.buffer is None:
@@ -260,7 +251,7 @@ def buffer_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
 
 @SLOT_RULES.add(
     "DML-BINDING-unneeded",
-    url=BIND_PERSISTENT_PAGE,
+    url=pages.BIND_PERSISTENT,
     says="A persistent or temporary resource is bound only where more than 0 bytes of it are needed.",
 )
 def resource_is_needed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
@@ -283,7 +274,7 @@ def output_is_apart(pair: BindingPair, target: Target) -> Iterator[Violation]:
 
 @SLOT_RULES.add(
     "DML-BINDING-range",
-    url=BUFFER_BINDING_PAGE,
+    url=pages.BUFFER_BINDING,
     says="A bound range ends within its buffer. The runtime adds Offset and SizeInBytes modulo 2^64.",
 )
 def range_is_within_its_buffer(bound: SlotBinding, target: Target) -> Iterator[Violation]:
@@ -302,7 +293,7 @@ def range_is_within_its_buffer(bound: SlotBinding, target: Target) -> Iterator[V
         )
 
 
-@SLOT_RULES.add("DML-BINDING-Dimension", url=BUFFER_BINDING_PAGE, says="A bound resource is a buffer.")
+@SLOT_RULES.add("DML-BINDING-Dimension", url=pages.BUFFER_BINDING, says="A bound resource is a buffer.")
 def resource_is_a_buffer(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     if bound.range is not None and (given := bound.range[1].dimension) != ResourceDimension.BUFFER:
         known = given in ResourceDimension._value2member_map_
@@ -312,7 +303,7 @@ def resource_is_a_buffer(bound: SlotBinding, target: Target) -> Iterator[Violati
 
 @SLOT_RULES.add(
     "DML-BINDING-device",
-    url=ERRORS_PAGE,
+    url=pages.ERRORS,
     says="A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on.",
 )
 def resource_belongs_to_device(bound: SlotBinding, target: Target) -> Iterator[Violation]:
@@ -323,7 +314,7 @@ def resource_belongs_to_device(bound: SlotBinding, target: Target) -> Iterator[V
 
 @SLOT_RULES.add(
     "DML-BINDING-unordered-access",
-    url=BINDING_PAGE,
+    url=pages.BINDING,
     says="A bound buffer has D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, unless it is an input of an initializer.",
 )
 def buffer_allows_unordered_access(bound: SlotBinding, target: Target) -> Iterator[Violation]:
@@ -339,7 +330,7 @@ def buffer_allows_unordered_access(bound: SlotBinding, target: Target) -> Iterat
 
 @SLOT_RULES.add(
     "DML-BINDING-heap",
-    url=BIND_INPUTS_PAGE,
+    url=pages.BIND_INPUTS,
     says="A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD too. The runtime "
     "accepts CUSTOM too, except for the outputs of an initializer.",
 )

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field
 
 from dml_tile.descriptors.tile import OperatorDesc
+from dml_tile.directml import pages
 from dml_tile.directml.enums import HRESULT, UINT_MAX, FeatureLevel
-from dml_tile.directml.pages import CREATE_OPERATOR_PAGE
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Severity, Violation
 from dml_tile.input_errors import Record
@@ -70,7 +70,7 @@ class Capture:
     feature_level: FeatureLevel | None
 
 
-CAPTURE_RULES: Final = Rules[Capture](url=CREATE_OPERATOR_PAGE, basis=Basis.RUNTIME, hresult=None)
+CAPTURE_RULES: Final = Rules[Capture](url=pages.CREATE_OPERATOR, basis=Basis.RUNTIME, hresult=None)
 
 
 @CAPTURE_RULES.add(

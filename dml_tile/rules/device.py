@@ -6,14 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
+from dml_tile.directml import pages
 from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
-from dml_tile.directml.pages import (
-    COMPILE_PAGE,
-    CREATE_DEVICE_PAGE,
-    CREATE_INITIALIZER_PAGE,
-    FEATURE_PAGE,
-    REMOVED_PAGE,
-)
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Rules, Violation
 
@@ -82,11 +76,11 @@ InitializerOperators: TypeAlias = Sequence[InitializerObject | None] | None
 
 _REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
 
-CREATION_RULES: Final = Rules[Creation](url=CREATE_DEVICE_PAGE)
-FEATURE_RULES: Final = Rules[FeatureQuery](url=FEATURE_PAGE, hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
-REMOVAL_RULES: Final = Rules[Removal | None](url=REMOVED_PAGE, hresult=_REMOVED)
-COMPILATION_RULES: Final = Rules[Compilation](url=COMPILE_PAGE)
-INITIALIZER_RULES: Final = Rules[InitializerOperators](url=CREATE_INITIALIZER_PAGE)
+CREATION_RULES: Final = Rules[Creation](url=pages.CREATE_DEVICE)
+FEATURE_RULES: Final = Rules[FeatureQuery](url=pages.FEATURE, hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
+REMOVAL_RULES: Final = Rules[Removal | None](url=pages.REMOVED, hresult=_REMOVED)
+COMPILATION_RULES: Final = Rules[Compilation](url=pages.COMPILE)
+INITIALIZER_RULES: Final = Rules[InitializerOperators](url=pages.CREATE_INITIALIZER)
 
 
 @CREATION_RULES.add(
@@ -139,7 +133,7 @@ def minimum_feature_level_is_supported(creation: Creation, target: Target) -> It
 
 @CREATION_RULES.add(
     "DML-DEVICE-Direct3D-removed",
-    url=REMOVED_PAGE,
+    url=pages.REMOVED,
     says="The device of Direct3D 12 that a device is made on has not been removed.",
     hresult=_REMOVED,
 )

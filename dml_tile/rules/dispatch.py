@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple
 
+from dml_tile.directml import pages
 from dml_tile.directml.enums import HRESULT, CommandListType
-from dml_tile.directml.pages import (
-    BIND_PERSISTENT_PAGE,
-    CREATE_INITIALIZER_PAGE,
-    CREATE_TABLE_PAGE,
-    DISPATCH_PAGE,
-    ERRORS_PAGE,
-    TABLE_PAGE,
-)
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Violation
 
@@ -74,13 +67,13 @@ ORDINARY_DISPATCH: Final = Dispatch()
 
 _REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
 
-TABLE_RULES: Final = Rules[TableRequest](url=TABLE_PAGE)
+TABLE_RULES: Final = Rules[TableRequest](url=pages.TABLE)
 # On a call that binds to a table that was made for nothing: by what is wrong with a binding by itself, if anything is.
-TABLE_USE_RULES: Final = Rules[Any](url=CREATE_TABLE_PAGE, hresult=_REMOVED)
-DISPATCH_RULES: Final = Rules[Any](url=DISPATCH_PAGE, hresult=_REMOVED)
-PERSISTENCE_RULES: Final = Rules[bool](url=BIND_PERSISTENT_PAGE, hresult=_REMOVED, basis=Basis.DOCUMENTED)
+TABLE_USE_RULES: Final = Rules[Any](url=pages.CREATE_TABLE, hresult=_REMOVED)
+DISPATCH_RULES: Final = Rules[Any](url=pages.DISPATCH, hresult=_REMOVED)
+PERSISTENCE_RULES: Final = Rules[bool](url=pages.BIND_PERSISTENT, hresult=_REMOVED, basis=Basis.DOCUMENTED)
 INITIALIZATION_RULES: Final = Rules[Initialization](
-    url=CREATE_INITIALIZER_PAGE, hresult=_REMOVED, basis=Basis.DOCUMENTED
+    url=pages.CREATE_INITIALIZER, hresult=_REMOVED, basis=Basis.DOCUMENTED
 )
 
 
@@ -128,7 +121,7 @@ def handles_are_given(request: TableRequest, target: Target) -> Iterator[Violati
 @TABLE_RULES.add(
     "DML-TABLE-Dispatchable-device",
     basis=Basis.DOCUMENTED,
-    url=ERRORS_PAGE,
+    url=pages.ERRORS,
     says="A binding table and its dispatchable belong to the same device.",
 )
 def dispatchable_belongs_to_device(request: TableRequest, target: Target) -> Iterator[Violation]:

@@ -20,9 +20,9 @@ from dml_tile.descriptors.graph import (
     OutputGraphEdge,
 )
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import HRESULT, FeatureLevel, GraphEdgeType, GraphNodeType, OperatorType, TensorFlags
-from dml_tile.directml.pages import COMPILE_GRAPH_PAGE, GRAPH_PAGE
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Severity, Violation
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides, round_up_4
@@ -136,8 +136,8 @@ def _packed_sizes(tensor: BufferTensorDesc) -> tuple[int, ...] | None:
     return tuple(dropwhile(lambda size: size == 1, sizes))
 
 
-GRAPH_RULES: Final = Rules[GraphView](url=GRAPH_PAGE)
-GRAPH_CALL_RULES: Final = Rules[GraphDesc | None](url=GRAPH_PAGE)
+GRAPH_RULES: Final = Rules[GraphView](url=pages.GRAPH)
+GRAPH_CALL_RULES: Final = Rules[GraphDesc | None](url=pages.GRAPH)
 
 
 @GRAPH_RULES.add("DML-GRAPH-NodeCount", basis=Basis.RUNTIME, says="A graph has at least one node.")
@@ -364,7 +364,7 @@ def outputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation
 @GRAPH_CALL_RULES.add(
     "DML-GRAPH-IDMLDevice1",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
-    url=COMPILE_GRAPH_PAGE,
+    url=pages.COMPILE_GRAPH,
     says="CompileGraph is called from feature level 2_1 on; before it, there is no IDMLDevice1.",
     hresult=HRESULT.E_NOINTERFACE,
 )

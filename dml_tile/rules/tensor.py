@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, TensorDesc
+from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
@@ -15,7 +16,6 @@ from dml_tile.directml.enums import (
     TensorFlags,
     TensorType,
 )
-from dml_tile.directml.pages import BUFFER_PAGE, FLAGS_PAGE, HELPER_PAGE, STRIDES_PAGE, TENSOR_PAGE
 from dml_tile.directml.targets import Target
 from dml_tile.findings import CONTRACT, Basis, Rules, Violation
 from dml_tile.geometry.layout import extent, minimum_size_in_bytes, packed_strides, round_up_4, shares_addresses
@@ -74,8 +74,8 @@ def runtime_extent(sizes: tuple[int, ...], strides: tuple[int, ...] | None, targ
     return exact & UINT_MAX if strides is not None and target.runtime_wraps_extents else exact
 
 
-TENSOR_RULES: Final = Rules[Operand](url=TENSOR_PAGE)
-BUFFER_RULES: Final = Rules[TensorView](url=BUFFER_PAGE)
+TENSOR_RULES: Final = Rules[Operand](url=pages.TENSOR)
+BUFFER_RULES: Final = Rules[TensorView](url=pages.BUFFER)
 
 
 @TENSOR_RULES.add("DML-TENSOR-null", says="The operator's tensors are not null.")
@@ -128,7 +128,7 @@ def data_type_is_known(view: TensorView, target: Target) -> Iterator[Violation]:
         yield Violation(view.path("DataType"), f"{DATA_TYPE.write(data_type)} is not the type of any tensor")
 
 
-@BUFFER_RULES.add("DML-BUFFER-Flags", url=FLAGS_PAGE, says="Flags has only bits of DML_TENSOR_FLAGS.")
+@BUFFER_RULES.add("DML-BUFFER-Flags", url=pages.FLAGS, says="Flags has only bits of DML_TENSOR_FLAGS.")
 def flags_are_known(view: TensorView, target: Target) -> Iterator[Violation]:
     flags = int(view.desc.flags)  # the inverse of an IntFlag has known bits only
     if unknown := flags & ~int(TensorFlags.OWNED_BY_DML):
@@ -139,7 +139,7 @@ def flags_are_known(view: TensorView, target: Target) -> Iterator[Violation]:
         )
 
 
-@BUFFER_RULES.add("DML-BUFFER-Flags-output", url=FLAGS_PAGE, says="DML_TENSOR_FLAG_OWNED_BY_DML is for inputs only.")
+@BUFFER_RULES.add("DML-BUFFER-Flags-output", url=pages.FLAGS, says="DML_TENSOR_FLAG_OWNED_BY_DML is for inputs only.")
 def output_is_not_owned(view: TensorView, target: Target) -> Iterator[Violation]:
     if view.operand.is_output and view.desc.flags & TensorFlags.OWNED_BY_DML:
         yield Violation(
@@ -205,7 +205,7 @@ def elements_are_countable(view: TensorView, target: Target) -> Iterator[Violati
 @BUFFER_RULES.add(
     "DML-BUFFER-Strides-extent",
     basis=Basis.RUNTIME,
-    url=STRIDES_PAGE,
+    url=pages.STRIDES,
     says="No element lies beyond index 2^32-2; up to level 5_2 the runtime takes the extent modulo 2^32 and refuses 0.",
 )
 def extent_is_addressable(view: TensorView, target: Target) -> Iterator[Violation]:
@@ -223,7 +223,7 @@ def extent_is_addressable(view: TensorView, target: Target) -> Iterator[Violatio
 
 @BUFFER_RULES.add(
     "DML-BUFFER-Strides-overlap",
-    url=STRIDES_PAGE,
+    url=pages.STRIDES,
     says="No two elements of an output share an address. The runtime looks only for a zero stride and for two equal "
     "strides, in dimensions of more than one element, and for more elements than addresses.",
 )
@@ -253,7 +253,7 @@ def _runtime_sees_overlap(sizes: tuple[int, ...], strides: tuple[int, ...], targ
 
 @BUFFER_RULES.add(
     "DML-BUFFER-TotalTensorSizeInBytes-minimum",
-    url=HELPER_PAGE,
+    url=pages.HELPER,
     says="TotalTensorSizeInBytes is at least the size that Sizes, Strides and DataType imply, rounded up to 4 bytes.",
 )
 def total_is_large_enough(view: TensorView, target: Target) -> Iterator[Violation]:

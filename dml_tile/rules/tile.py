@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from dml_tile.descriptors.tile import DATA_TYPE, OperatorDesc, TileOperatorDesc, type_name
+from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import (
     DML_TENSOR_DIMENSION_COUNT_MAX1,
@@ -16,7 +17,6 @@ from dml_tile.directml.enums import (
     OperatorType,
     operator_name,
 )
-from dml_tile.directml.pages import OPERATOR_PAGE, TILE_PAGE
 from dml_tile.directml.targets import DIRECTML_VERSIONS, TILE_SUPPORT, Target
 from dml_tile.findings import CONTRACT, Basis, Rules, Severity, Violation
 from dml_tile.rules.tensor import TensorView
@@ -36,10 +36,10 @@ class TileView(NamedTuple):
     output: TensorView | None
 
 
-OPERATOR_RULES: Final = Rules[OperatorDesc | None](url=OPERATOR_PAGE)
-TILE_BUFFER_RULES: Final = Rules[TensorView](url=TILE_PAGE)
-INPUT_OUTPUT_RULES: Final = Rules[TileView](url=TILE_PAGE)
-REPEATS_RULES: Final = Rules[TileView](url=TILE_PAGE)
+OPERATOR_RULES: Final = Rules[OperatorDesc | None](url=pages.OPERATOR)
+TILE_BUFFER_RULES: Final = Rules[TensorView](url=pages.TILE)
+INPUT_OUTPUT_RULES: Final = Rules[TileView](url=pages.TILE)
+REPEATS_RULES: Final = Rules[TileView](url=pages.TILE)
 
 
 @OPERATOR_RULES.add("DML-OPERATOR-null", says="The DML_OPERATOR_DESC is not null.")
