@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from enum import Enum, IntEnum, IntFlag
 from functools import reduce
 from operator import index, or_
@@ -254,12 +253,7 @@ class DataTypes(Enumerator):
     def _key_of_object(self, value: Any) -> Any:
         numpy = sys.modules.get("numpy")  # without it, there are no dtypes
         if numpy and (isinstance(value, numpy.dtype) or (isinstance(value, type) and issubclass(value, numpy.generic))):
-            from dml_tile.directml.dtypes import data_type_of
-
-            try:
-                return data_type_of(value)
-            except TypeError as error:
-                return _NoEnumerator(value, str(error))
+            return value
         return super()._key_of_object(value)
 
 
@@ -282,33 +276,31 @@ class Flags(Enumerator):
         return {"anyOf": [*one["anyOf"], {"type": "array", "items": one}]}
 
 
-@dataclass(frozen=True, slots=True)
-class _NoEnumerator:
-    """The reason why a value has no enumerator; it is looked up as a key, which raises the error."""
-
-    value: object
-    reason: str
-
-    def __repr__(self) -> str:
-        return repr(self.value)  # which pydantic shows
-
-
 class _Spellings(dict[Any, int]):
     """The enumerators of an enumeration by spelling; ``complaint`` ends the message for any other key."""
 
     complaint = ""
 
-    def __missing__(self, key: str | int | _NoEnumerator) -> int:
+    def __missing__(self, key: Any) -> int:
         if isinstance(key, int):
             return key
-        if isinstance(key, _NoEnumerator):
-            raise PydanticCustomError("enumerator", "{reason}", {"reason": key.reason})
+        if not isinstance(key, str):
+            return _data_type(key)
         meant = did_you_mean(key.upper(), [name for name in self if isinstance(name, str)])
         raise PydanticCustomError(
             "enumerator",
             "No enumerator has this name{hint}",
             {"hint": f" ({meant})" if meant else f"; {self.complaint}"},
         )
+
+
+def _data_type(dtype: Any) -> int:
+    from dml_tile.directml.dtypes import data_type_of
+
+    try:
+        return data_type_of(dtype)
+    except TypeError as error:
+        raise PydanticCustomError("enumerator", "{reason}", {"reason": str(error)}) from None
 
 
 def _unsigned(value: Any, maximum: int) -> int:

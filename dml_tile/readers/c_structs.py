@@ -11,21 +11,9 @@ Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four s
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
-from ctypes import (
-    POINTER,
-    Structure,
-    Union,
-    addressof,
-    byref,
-    c_char_p,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-    cast,
-    pointer,
-    sizeof,
-)
+from ctypes import POINTER, Structure, Union, addressof, c_char_p, c_uint32, c_uint64, c_void_p, pointer, sizeof
 from ctypes import _Pointer as Pointer
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -47,7 +35,7 @@ if TYPE_CHECKING:
     CSource = int | c_void_p | Structure | Union | Pointer[Any] | ByReference | None
     """An address, a ctypes structure or union, or a pointer to one, also from ``byref``."""
 else:
-    ByReference = type(byref(c_uint32()))  # ctypes has no name for it
+    ByReference = type(ctypes.byref(c_uint32()))  # ctypes has no name for it
 
 
 class DML_BUFFER_TENSOR_DESC(Structure):  # noqa: N801 - C's name
@@ -276,7 +264,7 @@ def _address(source: object, struct: type[Structure]) -> int:
             return _address_within(source.contents, addressof(source.contents), struct) if bool(source) else 0
         case ByReference():
             held: Structure = source._obj  # type: ignore[attr-defined]
-            return _address_within(held, cast(source, c_void_p).value or 0, struct)
+            return _address_within(held, ctypes.cast(source, c_void_p).value or 0, struct)
         case _:
             raise TypeError(
                 f"the address of a {struct.__name__}, a ctypes structure or a pointer to one was expected, not "

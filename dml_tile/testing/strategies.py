@@ -111,13 +111,9 @@ def _made(draw: st.DrawFn, fields: st.SearchStrategy[Draft]) -> TileOperatorDesc
 
 
 @lru_cache(maxsize=_MAX_SHRUNK_BYTES)
-def _few_bytes(size: int) -> st.SearchStrategy[Bytes]:
-    return st.binary(min_size=size, max_size=size).map(lambda data: np.frombuffer(data, np.uint8))
-
-
 def _bytes(size: int) -> st.SearchStrategy[Bytes]:
     if size <= _MAX_SHRUNK_BYTES:
-        return _few_bytes(size)
+        return st.binary(min_size=size, max_size=size).map(lambda data: np.frombuffer(data, np.uint8))
     return _SEEDS.map(lambda seed: np.random.default_rng(seed).integers(0, 256, size, np.uint8))
 
 
