@@ -7,12 +7,11 @@ another goes on with the next.
 from __future__ import annotations
 
 import faulthandler
-import json
-import os
-import select
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import Any, Final, NamedTuple, TypeVar
 
 SECONDS_FOR_ONE: Final = 60
@@ -29,14 +28,15 @@ class Crash(NamedTuple):
     note: Any = None
 
 
-_notes: Final[list[int]] = []
-"""In a worker: the pipe that it writes to."""
+_FORK: Final = get_context("fork")
+_pipes: Final[list[Connection]] = []
+"""In a worker: what it writes to."""
 
 
 def note(value: Any) -> None:
-    """Tell, in a worker, a JSON value about the question at hand, in case that it crashes; each replaces the last."""
-    if _notes:
-        os.write(_notes[-1], json.dumps({"note": value}).encode() + b"\n")
+    """Tell, in a worker, a value about the question at hand, in case that it crashes; each replaces the last."""
+    if _pipes:
+        _pipes[-1].send(("note", value))
 
 
 def ask_each(
@@ -47,7 +47,7 @@ def ask_each(
 ) -> Iterator[Any | Crash]:
     """The answer to each question, in order: what ``answer`` returns for it in a worker, or a Crash.
 
-    Answers are JSON values; an exception in a worker is raised here as RuntimeError.
+    An exception in a worker is raised here as RuntimeError.
     """
     done = 0
     while done < len(questions):
@@ -58,52 +58,44 @@ def ask_each(
 
 def _worker(questions: Sequence[Question], answer: Callable[[Question], Any], seconds: float) -> Iterator[Any | Crash]:
     """The answers of one worker; the last is a Crash if it died."""
-    reading, writing = os.pipe()
-    process = os.fork()
-    if process == 0:
-        os.close(reading)
-        _answer(questions, answer, writing)
-    os.close(writing)
+    receiving, sending = _FORK.Pipe(duplex=False)
+    process = _FORK.Process(target=_answer, args=(questions, answer, receiving, sending))
+    process.start()
+    sending.close()
     answered, timed_out, last_note = 0, False, None
-    buffered = b""
     try:
-        while True:
-            ready, _, _ = select.select([reading], [], [], seconds)
-            if not ready:
-                timed_out = True
-                os.kill(process, signal.SIGKILL)
-                break
-            read = os.read(reading, 1 << 16)
-            if not read:
-                break
-            *lines, buffered = (buffered + read).split(b"\n")
-            for line in lines:
-                message = json.loads(line)
-                if "error" in message:
-                    raise RuntimeError(message["error"])
-                last_note = message.get("note")
-                if "answer" in message:
-                    answered += 1
-                    yield message["answer"]
+        with receiving, suppress(EOFError):
+            while answered < len(questions):
+                if timed_out := not receiving.poll(seconds):
+                    process.kill()
+                    break
+                match receiving.recv():
+                    case ("error", message):
+                        raise RuntimeError(message)
+                    case ("note", last_note):
+                        pass
+                    case (_, given):
+                        answered, last_note = answered + 1, None
+                        yield given
     finally:
-        os.close(reading)
-        _, status = os.waitpid(process, 0)
-    if answered == len(questions):
-        return
-    if not os.WIFSIGNALED(status):
-        raise RuntimeError(f"a worker ended with exit status {os.WEXITSTATUS(status)}")
-    yield Crash("TIMEOUT" if timed_out else signal.Signals(os.WTERMSIG(status)).name, last_note)
+        process.join()
+    status = process.exitcode or 0
+    if answered < len(questions) and status >= 0:
+        raise RuntimeError(f"a worker ended with exit status {status}")
+    if answered < len(questions):
+        yield Crash("TIMEOUT" if timed_out else signal.Signals(-status).name, last_note)
 
 
-def _answer(questions: Sequence[Question], answer: Callable[[Question], Any], writing: int) -> None:
-    """Answer in a worker, which ends with it: what it runs must not return into a copy of the caller."""
-    _notes.append(writing)
-    try:
-        faulthandler.disable()  # a crash is told by its signal
-        for question in questions:
-            os.write(writing, json.dumps({"answer": answer(question)}).encode() + b"\n")
-    except Exception as error:
-        with suppress(BrokenPipeError):
-            os.write(writing, json.dumps({"error": f"{type(error).__name__}: {error}"}).encode() + b"\n")
-    finally:
-        os._exit(0)
+def _answer(
+    questions: Sequence[Question], answer: Callable[[Question], Any], receiving: Connection, sending: Connection
+) -> None:
+    """Answer in a worker."""
+    receiving.close()  # so that it ends where nobody reads its answers
+    _pipes.append(sending)
+    faulthandler.disable()  # a crash is told by its signal
+    with suppress(BrokenPipeError):
+        try:
+            for question in questions:
+                sending.send(("answer", answer(question)))
+        except Exception as error:
+            sending.send(("error", f"{type(error).__name__}: {error}"))
