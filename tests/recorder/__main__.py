@@ -23,7 +23,7 @@ sys.path[:] = [str(ROOT), *(entry for entry in sys.path if Path(entry).resolve()
 
 from tests.recorder.commands import ask, compare, fetch, lives, record  # noqa: E402 - the root is on the path only now
 from tests.recorder.record import RECORDED  # noqa: E402
-from tests.recorder.releases import LEVELS, Release, missing, release_of  # noqa: E402
+from tests.recorder.releases import RELEASES_OF_LEVELS, Release  # noqa: E402
 from tests.recorder.stand_in import BuildError  # noqa: E402
 from tests.recorder.wheels import FetchError  # noqa: E402
 
@@ -31,7 +31,7 @@ from tests.recorder.wheels import FetchError  # noqa: E402
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     options = _parser().parse_args(arguments)
-    releases = [release_of(level) for level in options.level or LEVELS]
+    releases = [RELEASES_OF_LEVELS[level] for level in options.level or RELEASES_OF_LEVELS]
     if options.command != "fetch" and (why := _why_not(releases)):
         print(why, file=sys.stderr)
         return 2
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _why_not(releases: Sequence[Release]) -> str | None:
-    absent = [release.level for release in missing() if release in releases]
+    absent = [release.level for release in releases if not release.library.is_file()]
     return f"{', '.join(absent)}: not fetched; run `python tests/recorder fetch` first" if absent else None
 
 
@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     recording = commands.add_parser("record", help="write the recorded answers anew")
     recording.add_argument("file", nargs="*", type=_recorded_file, help="files of tests/data (default: all)")
     for command in (fetching, comparing, living, graphing, asking):
-        command.add_argument("--level", action="append", choices=LEVELS, help="a release; may be given several times")
+        command.add_argument("--level", action="append", choices=RELEASES_OF_LEVELS, help="a release, or several")
     recording.set_defaults(level=None)
     return parser
 

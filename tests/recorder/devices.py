@@ -48,6 +48,13 @@ def raise_failure(hresult: int) -> None:
         raise error
 
 
+def made_by(maker: Object, method: int, interface: str, *arguments: Any) -> int:
+    """Call a method that makes something; returns its address."""
+    hresult, address = maker.make(method, interface, *arguments)
+    raise_failure(hresult)
+    return address or 0
+
+
 class RealDirect3DDevice(Direct3DDevice):
     """A device of Direct3D 12, as the stand-in makes it."""
 
@@ -141,11 +148,10 @@ class RealDevice:
     def compile_graph(self, graph: GraphDesc | None, flags: int = 0) -> RealCompiledOperator:
         device1 = Object(self.object.make(interfaces.QUERY_INTERFACE, "IDMLDevice1")[1] or 0)
         written = graph and WrittenGraph(graph, [self._operator(node) for node in graph.nodes or ()])
-        hresult, address = device1.make(
-            interfaces.COMPILE_GRAPH, "IDMLCompiledOperator", written and written.desc, c_uint32(flags)
+        desc = written and written.desc
+        return RealCompiledOperator(
+            made_by(device1, interfaces.COMPILE_GRAPH, "IDMLCompiledOperator", desc, c_uint32(flags)), None
         )
-        raise_failure(hresult)
-        return RealCompiledOperator(address or 0, None)
 
     def _operator(self, node: OperatorGraphNodeDesc | None) -> int | None:
         tile = node.operator.desc if node is not None and node.operator is not None else None
@@ -167,11 +173,9 @@ class RealDevice:
             self.make(interfaces.CREATE_COMMAND_RECORDER, "IDMLCommandRecorder"), self.direct3d_device
         )
 
-    def make(self, method: int, interface: str | None, *arguments: Any, with_result: bool = True) -> int:
+    def make(self, method: int, interface: str, *arguments: Any) -> int:
         """Call a method that makes something; returns its address."""
-        hresult, address = self.object.make(method, interface, *arguments, with_result=with_result)
-        raise_failure(hresult)
-        return address or 0
+        return made_by(self.object, method, interface, *arguments)
 
 
 class WrittenGraph:

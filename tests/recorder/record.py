@@ -18,7 +18,7 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from tests.helpers.recorded_answers import rows_of
 from tests.recorder import calls, random_lives
 from tests.recorder.compare import ask_runtime
-from tests.recorder.releases import RELEASES, release_of
+from tests.recorder.releases import RELEASES, RELEASES_OF_LEVELS
 from tests.recorder.runtime import Adapter, Answer
 from tests.recorder.workers import Crash, ask_each
 
@@ -57,7 +57,8 @@ def answered_calls(rows: Sequence[Row]) -> Iterator[Row]:
     """What the release that each row names answers to its call; ``crash`` where the process died."""
     for level, of_level in groupby(rows, key=itemgetter("runtime")):
         cases = list(of_level)
-        for row, result in zip(cases, ask_each(cases, partial(calls.answer, release_of(level))), strict=True):
+        answer = partial(calls.answer, RELEASES_OF_LEVELS[level])
+        for row, result in zip(cases, ask_each(cases, answer), strict=True):
             question = {key: row[key] for key in ("runtime", "group", "id")}
             yield question | ({"crash": result.signal} if isinstance(result, Crash) else result)
 

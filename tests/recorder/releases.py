@@ -33,17 +33,4 @@ RELEASES: Final = (
     Release("5_2", "0.2.0.dev230426", "3.8", "d717b5da5d37ae6016dff98ea2632380222d4dfbf6aafd76d7cb02e4e2bd8eec"),
     Release("6_2", "0.2.5.dev240914", "3.10", "fd54a8c578630f62a31d6d971d1f7e758e8497df8afccefe5efb1517d791692c"),
 )
-LEVELS: Final = tuple(release.level for release in RELEASES)
-
-
-def release_of(level: str) -> Release:
-    """The release with a feature level as its highest. Raises ValueError for a level that none has."""
-    found = next((release for release in RELEASES if release.level == level), None)
-    if found is None:
-        raise ValueError(f"no release has the feature level {level!r}; expected one of {', '.join(LEVELS)}")
-    return found
-
-
-def missing() -> list[Release]:
-    """The releases that are not fetched."""
-    return [release for release in RELEASES if not release.library.is_file()]
+RELEASES_OF_LEVELS: Final = {release.level: release for release in RELEASES}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.recorder import __main__ as command_line
-from tests.recorder.releases import RELEASES, Release, release_of
+from tests.recorder.releases import Release
 from tests.recorder.wheels import LIBRARY, MIT_GRANT, FetchError, LicenceError, unpack
 
 MIT_TEXT = f"MIT License\n\n    Copyright (c) Somebody\n\n    {MIT_GRANT.capitalize()}"
@@ -69,12 +69,6 @@ def test_another_library_than_the_recorded_answers_are_of_is_refused(tmp_path: P
     assert not release.library.exists()
 
 
-def test_a_release_is_found_by_its_level() -> None:
-    assert [release_of(release.level) for release in RELEASES] == list(RELEASES)
-    with pytest.raises(ValueError, match="no release has the feature level '6_4'; expected one of 5_0, 5_2, 6_2"):
-        release_of("6_4")
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -91,9 +85,7 @@ def test_wrong_arguments_are_told(arguments: list[str], told: str, capsys: pytes
     assert told in capsys.readouterr().err
 
 
-def test_releases_that_are_not_fetched_are_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(command_line, "missing", lambda: [release_of("5_2")])
-    assert command_line.main(["compare"]) == 2
+@pytest.mark.usefixtures("release")
+def test_releases_that_are_not_fetched_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["compare", "--level", "5_2"]) == 2
     assert capsys.readouterr().err == "5_2: not fetched; run `python tests/recorder fetch` first\n"
