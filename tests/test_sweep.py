@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from io import BytesIO, TextIOWrapper
+from threading import Event
 from typing import Any, Final
 
 import pytest
@@ -17,8 +18,10 @@ from dml_tile.checks import sweep as sweep_module
 from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
 from dml_tile.checks.sweep import FILES_OF_A_CHUNK, Workers
 from dml_tile.errors import Problem
+from dml_tile.readers.sandbox import parent
 from tests.helpers.check_files import BAD, TILE, write
 from tests.helpers.command_line import Call
+from tests.helpers.model_process import ModelProcess
 
 TARGETS: Final = ["2_0", "6_4"]
 CHECK: Final = FileCheck((Target.parse("2_0"), Target.parse("6_4")), "both")
@@ -141,15 +144,16 @@ def test_what_workers_cannot_read_is_checked_in_its_turn(zoo: list[str], monkeyp
 
 
 def test_a_worker_ends_what_reads_models_once_it_idles(zoo: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep_module, "SECONDS_IDLE", 0.05)
+    monkeypatch.setattr(parent, "SECONDS_IDLE", 0.05)
+    is_ended = Event()
+    monkeypatch.setattr(ModelProcess, "kill", lambda self: is_ended.set())
     models = [name for name in zoo if name.endswith("onnx")]
     with ThreadPoolExecutor(1) as executor:
         for _ in range(2):
-            assert list(sweep(models, executor=executor)) == list(sweep(models))
-            sources, idle = executor.submit(lambda: (sweep_module._THREAD.sources, sweep_module._THREAD.idle)).result()
-            idle.join()
-            assert sources._models is not None
-            assert sources._models._process is None
+            expected = list(sweep(models))
+            is_ended.clear()
+            assert list(sweep(models, executor=executor)) == expected
+            assert is_ended.wait(60)
 
 
 def test_lines_are_results_then_what_is_unread(call: Call) -> None:

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain, groupby, islice
 from multiprocessing import active_children, get_context, parent_process
 from stat import S_ISREG
-from threading import Thread, Timer, local
+from threading import Thread, local
 from typing import Final, TypeAlias
 
 from dml_tile.checks.file_check import Event, FileCheck, SourceSummary, checked_here, file_check, portable
@@ -36,8 +36,6 @@ MAX_BYTES_OF_DESCRIPTORS: Final = 2**21
 MAX_CHUNKS_SENT: Final = 256
 """The chunks that an executor has at a time; nobody can ask it how many workers it has."""
 CHUNKS_OF_A_PROCESS: Final = 4
-SECONDS_IDLE: Final = 5
-"""Seconds that a worker waits for the next chunk before it ends the process that reads its models."""
 _SECONDS_BETWEEN_LOOKS: Final = 0.2
 
 FileEvents: TypeAlias = Iterator[tuple[str, Event]]
@@ -225,16 +223,8 @@ def _way(file: str) -> tuple[bool, int]:
     return is_here, FILES_OF_A_CHUNK if status.st_size <= MAX_BYTES_OF_A_SMALL_FILE else 1
 
 
-class _Thread(local):
-    """What a thread of a worker keeps from one chunk to the next: the process that reads models starts slowly."""
-
-    setup = b""
-    check: FileCheck
-    sources: Sources
-    idle: Timer
-
-
-_THREAD: Final = _Thread()
+_KEPT: Final = local()
+"""What a thread of a worker keeps from one chunk to the next: the process that reads models starts slowly."""
 
 
 def check_chunk(setup: bytes, files: list[str]) -> bytes:
@@ -242,19 +232,9 @@ def check_chunk(setup: bytes, files: list[str]) -> bytes:
 
     ``setup`` is what ``Workers`` has pickled.
     """
-    if _THREAD.setup == setup:
-        _THREAD.idle.cancel()
-        _THREAD.idle.join()
-    else:
-        _THREAD.check, shared_by, _ = pickle.loads(setup)  # noqa: S301  # it was made in this module
-        _THREAD.sources = Sources(_THREAD.check.known_shapes, shared_by)
-        _THREAD.setup = setup
-    check, sources = _THREAD.check, _THREAD.sources
-    try:
-        with address_budget(MAX_ADDRESSES_OF_A_RUN):
-            events = [(file, portable(event)) for file in files for event in check.events(file, sources)]
-    finally:
-        _THREAD.idle = Timer(SECONDS_IDLE, sources.close)
-        _THREAD.idle.daemon = True
-        _THREAD.idle.start()
+    if getattr(_KEPT, "setup", b"") != setup:
+        check, shared_by, _ = pickle.loads(setup)  # noqa: S301  # it was made in this module
+        _KEPT.setup, _KEPT.check, _KEPT.sources = setup, check, Sources(check.known_shapes, shared_by)
+    with address_budget(MAX_ADDRESSES_OF_A_RUN):
+        events = [(file, portable(event)) for file in files for event in _KEPT.check.events(file, _KEPT.sources)]
     return zlib.compress(pickle.dumps(events), level=1)

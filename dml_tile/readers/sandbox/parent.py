@@ -38,6 +38,9 @@ An IR's weights are mapped. A frozen TensorFlow graph was measured to take 5 tim
 MAX_ANSWER_BYTES: Final = 2**24
 """Bytes of the child's answer about one file; a Tile takes about 200."""
 
+SECONDS_IDLE: Final = 5
+"""Seconds that the child waits for the next file before it is ended; a worker of an executor may live long."""
+
 # -P: a package in the current folder must not pass for onnx or OpenVINO
 _COMMAND: Final = (sys.executable, "-P", "-m", "dml_tile.readers.sandbox.child")
 _SECONDS_BETWEEN_LOOKS: Final = 0.1
@@ -45,7 +48,7 @@ _NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signa
 
 
 class ModelReader:
-    """Reads models one after the other in a child process, which is started for the first and ends with the block.
+    """Reads models one after the other in a child process, which is started when needed and ends with the block.
 
     ``seconds`` and ``memory``, in bytes, bound the reading of each file. Once ``seconds_lost`` went by with files whose
     reading failed, the others are left unread. ``command`` starts the child.
@@ -108,13 +111,14 @@ class ModelReader:
         failure: str | None = "interrupted"
         started = time.monotonic()
         try:
+            self._kill_at(inf)
             process = self._running()
             self._kill_at(time.monotonic() + seconds)
             failure = _read(process, order, parts, self._dimension_names)
         except OSError as error:
             failure = f"no process can be started to read it: {error.strerror}"
         finally:
-            self._kill_at(inf)
+            self._kill_at(time.monotonic() + SECONDS_IDLE)
             if self._was_killed:
                 failure = f"reading took longer than {seconds:.3g} s"
             if failure is not None:
@@ -130,7 +134,7 @@ class ModelReader:
         return names
 
     def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None or self._was_killed or self._process.poll() is not None:
             self.close()
             self._process = started(self._command)
             Thread(target=self._watch, args=[self._process], daemon=True).start()
