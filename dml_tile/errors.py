@@ -15,6 +15,7 @@ Arguments that Python itself has words for, such as an unknown target or a wrong
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copyreg import __newobj__  # type: ignore[attr-defined]  # pickle's own name for it
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any
@@ -34,14 +35,7 @@ class DmlTileError(Exception):
     """The base of every exception that dml_tile defines."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.args, self.__dict__)
-
-
-def _restored(kind: type[DmlTileError], args: tuple[Any, ...], attributes: dict[str, Any]) -> DmlTileError:
-    """Return the exception with these arguments and attributes, without calling its constructor."""
-    error = kind.__new__(kind, *args)
-    error.__dict__.update(attributes)
-    return error
+        return __newobj__, (type(self), *self.args), self.__dict__  # without calling the constructor
 
 
 class DmlError(DmlTileError, ValueError):

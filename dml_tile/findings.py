@@ -134,8 +134,7 @@ class Rule(Generic[Subject]):
 def found_by(rules: Iterable[Rule[Subject]], subject: Subject, target: Target) -> Iterator[Finding]:
     """Yield the findings of several rules on their subject at a target, in the order of the rules."""
     for each in rules:
-        for violation in each.violations(subject, target):
-            yield each.finding(violation)
+        yield from each.findings(subject, target)
 
 
 class Rules(list[Rule[Subject]]):

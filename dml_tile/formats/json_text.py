@@ -122,23 +122,6 @@ MAX_COMMENTS: Final = 100
 _CONTAINERS_REMEMBERED: Final = 32
 
 
-class Children:
-    """The offsets of a container's values, by name or index; the container is scanned only as far as is asked for."""
-
-    def __init__(self, entries: Iterator[tuple[str, int]]) -> None:
-        self._entries = entries
-        self._found: dict[str, int] = {}
-
-    def get(self, name: str) -> int | None:
-        """Return the offset of the value with this name or index; None if there is none."""
-        if name not in self._found:
-            for found, offset in self._entries:
-                self._found[found] = offset
-                if found == name:
-                    break
-        return self._found.get(name)
-
-
 class SourceText:
     """The UTF-8 text of one JSON value. It is scanned when a position is first asked for.
 
@@ -183,9 +166,9 @@ class SourceText:
         return next((token.start() for token in _TOKEN.finditer(self._text) if not token[0].startswith("/")), None)
 
     @cached_property
-    def _children(self) -> Callable[[int], Children]:
-        """Returns the values of the container at an offset; none for anything else."""
-        return lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: Children(self._scanned(offset)))
+    def _children(self) -> Callable[[int], dict[str, int]]:
+        """Returns the offsets of the values of the container at an offset, by name or index; none of anything else."""
+        return lru_cache(_CONTAINERS_REMEMBERED)(lambda offset: dict(self._scanned(offset)))
 
     def _comments(self) -> Iterator[IgnoreComment]:
         for token in _TOKEN.finditer(self._text):
