@@ -190,7 +190,9 @@ def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFo
             raise unreadable(here, f"{name!r} holds {file.dtype}, which is no tensor data type")
         if data_type not in (TensorDataType.UNKNOWN, held):
             raise unreadable(here, f"{name!r} holds {held.name}, but initialValuesDataType is {_type_name(data_type)}")
-        values = _CheckedValues(held, file.nbytes, _file_reader(file.read_into, name, here))
+        values = _CheckedValues(
+            held, file.nbytes, _file_reader(partial(read_into, path, offset=file.offset), name, here)
+        )
     else:
         _dtype(data_type, f"{pointer}/initialValuesDataType")
         try:
@@ -260,24 +262,15 @@ def _round_to_halves(singles: NDArray[np.float32]) -> NDArray[np.float16]:
 def _fill_halves(steps: NDArray[Any], start: NDArray[Any], delta: NDArray[Any]) -> None:
     """Fill an array of FLOAT16 with ``start``, ``start + delta`` and so on, each step rounded.
 
-    A step depends on the one before alone, of which there are 65536: after as many at most, the steps repeat.
+    Steps only grow, or only fall: after 65536 at most comes one that ``delta`` no longer changes.
     """
     every = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
     with np.errstate(all="ignore"):
         following = _round_to_halves(every + np.float32(delta[0]))
     after = following.view(np.uint16).tolist()
-    places: dict[int, int] = {}
-    path: list[int] = []
-    step = int(start.view(np.uint16)[0])
-    while step not in places and len(path) < len(steps):
-        places[step] = len(path)
-        path.append(step)
-        step = after[step]
+    path = start.view(np.uint16).tolist()
+    while after[path[-1]] != path[-1] and len(path) < len(steps):
+        path.append(after[path[-1]])
     bits = steps.view(np.uint16)
     bits[: len(path)] = path
-    if len(path) < len(steps):
-        cycle = np.array(path[places[step] :], np.uint16)
-        rest = bits[len(path) :]
-        whole = len(rest) // len(cycle) * len(cycle)
-        rest[:whole].reshape(-1, len(cycle))[:] = cycle
-        rest[whole:] = cycle[: len(rest) - whole]
+    bits[len(path) :] = path[-1]

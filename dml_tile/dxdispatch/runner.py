@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, Final
@@ -32,7 +32,7 @@ from dml_tile.dxdispatch.model import (
 from dml_tile.dxdispatch.resources import Contents, allocate, require_memory
 from dml_tile.dxdispatch.rules import INITIALIZED
 from dml_tile.errors import DmlError, InputError, Problem, RefusedModelError
-from dml_tile.execution.executor import CompiledTile, compile_tile
+from dml_tile.execution.executor import compile_tile
 from dml_tile.execution.mover import BoundTile
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import replacement
@@ -135,26 +135,21 @@ class _BoundTiles:
         self.results: dict[str, tuple[Finding, ...]] = {}
         self._memory = memory
         self._target = target
-        self._against: Against = against
         self._tiles: dict[str, TileOperatorDesc] = {}
-        self._compiled: dict[str, CompiledTile] = {}
+        self._compiled = cache(lambda name: compile_tile(self._tiles[name], target, against))
         owned: dict[str, Bytes] = {}
         for name, dispatchable in model.dispatchables.items():
             if isinstance(dispatchable, TileDispatchable) and dispatchable.desc is not None:
-                self._initialize(name, dispatchable.desc, dispatchable.bindings, owned)
+                self._tiles[name] = tile = dispatchable.desc
+                # checked before the first command, and never again; other bindings are ignored
+                bound = {point: dispatchable.bindings[point] for point in INITIALIZED if point in dispatchable.bindings}
+                if findings := tuple(self._findings(tile, "initialisation", bound)):
+                    self.results[json_pointer(["dispatchables", name])] = findings
+                elif bound:
+                    owned[name] = self._range(bound["InputTensor"])[: described(tile)[0].total_tensor_size_in_bytes]
         needed = sum(resource.bytes.nbytes for resource in memory.values())
         require_memory(needed + sum(each.nbytes for each in owned.values()), "/dispatchables")
         self._persistent = {name: each.copy() for name, each in owned.items()}
-
-    def _initialize(self, name: str, tile: TileOperatorDesc, bindings: BoundSources, owned: dict[str, Bytes]) -> None:
-        """Check what a tile is initialised with: that happens before the first command, and never again."""
-        self._tiles[name] = tile
-        bound = {point: bindings[point] for point in INITIALIZED if point in bindings}  # others are ignored
-        findings = tuple(self._findings(tile, "initialisation", bound))
-        if findings:
-            self.results[json_pointer(["dispatchables", name])] = findings
-        elif bound:
-            owned[name] = self._range(bound["InputTensor"])[: described(tile)[0].total_tensor_size_in_bytes]
 
     def dispatch(self, command: DispatchCommand, pointer: str) -> Callable[[], BoundTile] | None:
         """Return a function that binds the tile of a command when it is to run; None if its bindings break a rule."""
@@ -166,8 +161,10 @@ class _BoundTiles:
             source = self._persistent.get(command.dispatchable)
             if source is None:
                 source = self._range(command.bindings["InputTensor"])
-            bind = partial(self._bind, command.dispatchable, source, self._range(command.bindings["OutputTensor"]))
             try:
+                bind = partial(
+                    self._compiled(command.dispatchable).bind, source, self._range(command.bindings["OutputTensor"])
+                )
                 bind()  # for its findings; what it takes would add up over all commands
             except DmlError as error:
                 findings = error.findings
@@ -175,11 +172,6 @@ class _BoundTiles:
                 return bind
         self.results[pointer] = findings
         return None
-
-    def _bind(self, name: str, source: Bytes, destination: Bytes) -> BoundTile:
-        if name not in self._compiled:
-            self._compiled[name] = compile_tile(self._tiles[name], self._target, self._against)
-        return self._compiled[name].bind(source, destination)
 
     def _findings(self, tile: TileOperatorDesc, stage: BindingStage, bindings: BoundSources) -> Iterator[Finding]:
         for name, buffer in zip(("InputTensor", "OutputTensor"), described(tile), strict=True):

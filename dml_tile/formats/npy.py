@@ -15,9 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
-from dml_tile.files.whole import open_without_waiting, read_into
+from dml_tile.files.whole import open_without_waiting
 
 _HEADER_BYTES: Final = 2**16
 """The most that is read of a file for its header: NumPy makes room for whatever length a header promises."""
@@ -33,22 +32,10 @@ _READERS: Final[dict[tuple[int, int], Callable[[io.BytesIO], Any]]] = {
 class NpyFile:
     """A .npy file that holds the values its header promises, in C order and native byte order, and no more."""
 
-    path: Path
     dtype: np.dtype[Any]
-    shape: tuple[int, ...]
     offset: int
-
-    @property
-    def nbytes(self) -> int:
-        """The size of the values."""
-        return math.prod(self.shape) * self.dtype.itemsize
-
-    def read_into(self, place: NDArray[np.uint8]) -> None:
-        """Read the values to ``nbytes`` bytes.
-
-        Raises OSError, and ValueError if the file has changed since its header was read.
-        """
-        read_into(self.path, place, self.offset)
+    nbytes: int
+    """The place and the size of the values."""
 
 
 def open_npy(path: Path) -> NpyFile:
@@ -71,8 +58,7 @@ def open_npy(path: Path) -> NpyFile:
         raise ValueError(
             f"it holds {dtype.str}, in the other byte order; save array.astype(array.dtype.newbyteorder('='))"
         )
-    file = NpyFile(path, dtype, shape, start.tell())
-    held = path.stat().st_size - file.offset
-    if file.nbytes != held:
-        raise ValueError(f"its header promises {file.nbytes} bytes of values, but it has {held}")
-    return file
+    promised, held = math.prod(shape) * dtype.itemsize, path.stat().st_size - start.tell()
+    if promised != held:
+        raise ValueError(f"its header promises {promised} bytes of values, but it has {held}")
+    return NpyFile(dtype, start.tell(), promised)
