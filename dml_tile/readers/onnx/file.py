@@ -41,22 +41,10 @@ _FIXED: Final = {1: 8, 5: 4}
 _Bytes: TypeAlias = bytes | mmap.mmap
 
 
-class _MalformedError(Exception):
-    """Bytes are not a protobuf message."""
-
-
-def without_large_tensors(data: _Bytes) -> bytes | None:
-    """Return a model without the data of its large tensors; None where the bytes are not a protobuf message."""
-    try:
-        return _stripped(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, _MAX_DEPTH)
-    except _MalformedError:
-        return None
-
-
 def _stripped(data: _Bytes, start: int, end: int, message: Descriptor, depth: int) -> bytes:
-    """Return the message at ``start`` without large data in it, at any depth."""
+    """Return the message at ``start`` without large data in it, at any depth. Raises DecodeError if it is none."""
     if not depth:
-        raise _MalformedError
+        raise DecodeError
     parts = []
     position = copied = start
     while position < end:
@@ -71,10 +59,10 @@ def _stripped(data: _Bytes, start: int, end: int, message: Descriptor, depth: in
             length, begin = _varint(data, position, end)
             position = begin + length
         else:
-            raise _MalformedError
+            raise DecodeError
         number = tag >> 3
         if position > end or not number:
-            raise _MalformedError
+            raise DecodeError
         if wire != _DELIMITED or length <= LARGE or (field := message.fields_by_number.get(number)) is None:
             continue
         if field.message_type:
@@ -95,7 +83,7 @@ def _varint(data: _Bytes, position: int, end: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, place + 1
-    raise _MalformedError
+    raise DecodeError
 
 
 def _encoded(value: int) -> bytes:
@@ -195,13 +183,9 @@ def load(path: Path) -> onnx.ModelProto:
     """Load a model without its external data. Raises InputError for a file that is not a readable ONNX model."""
     try:
         require_no_pointer(path)
-        data = _light(path)
+        model = onnx.load_model_from_string(_light(path))
     except OSError as error:
         raise unreadable("", f"cannot be read: {error.strerror}") from None
-    if data is None:
-        raise _no_model("it is truncated, or another format")
-    try:
-        model = onnx.load_model_from_string(data)
     except DecodeError:
         raise _no_model("it is truncated, or another format") from None
     if not model.ir_version:
@@ -229,8 +213,8 @@ def _texts(message: Message) -> Iterator[object]:
             yield from (value,) if isinstance(value, str | bytes) else value
 
 
-def _light(path: Path) -> bytes | None:
-    """Read the file's bytes, without large data; None where they are no model's."""
+def _light(path: Path) -> bytes:
+    """Read the file's bytes, without large data."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise unreadable("", "is not a regular file")
@@ -239,4 +223,4 @@ def _light(path: Path) -> bytes | None:
     if status.st_size > MAX_MODEL_BYTES:
         raise unreadable("", f"has {status.st_size} bytes; protobuf reads at most {MAX_MODEL_BYTES}")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return without_large_tensors(data)
+        return _stripped(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, _MAX_DEPTH)

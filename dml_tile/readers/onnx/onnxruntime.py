@@ -148,17 +148,14 @@ def onnxruntime_inference() -> Inference:
 
 
 def _is_asked(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Value]) -> bool:
+    ranks = [len(value.shape or ()) for value in values.values()]
     return (
         operator.domain == MICROSOFT
-        and not _is_mistaken(operator, values)
+        and operator.type not in _MISTAKEN
+        and not (operator.type == "MultiHeadAttention" and _SPLIT_INTO_HEADS in ranks)
         and all(attribute.type in _PLAIN for attribute in node.attribute)
         and all(value.data_type is not None for value in values.values())
     )
-
-
-def _is_mistaken(operator: OnnxOperator, values: Mapping[str, Value]) -> bool:
-    ranks = (len(value.shape or ()) for value in values.values())
-    return operator.type in _MISTAKEN or (operator.type == "MultiHeadAttention" and _SPLIT_INTO_HEADS in ranks)
 
 
 def _single_node_model(node: NodeProto, opset: int, values: Mapping[str, Value]) -> ModelProto:

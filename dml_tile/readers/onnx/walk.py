@@ -84,10 +84,7 @@ class Walk:
 
     def tiles(self, graph: GraphProto) -> list[Found]:
         """Return the Tiles of the model's graph, at any depth, in the order in which they run."""
-        inputs = {}
-        for value in graph.input:
-            origin = input_origin(value.name)
-            inputs[value.name] = replace(_typed(value.type), elements_origin=origin, sizes_origin=origin)
+        inputs = {value.name: _typed(value.type, input_origin(value.name)) for value in graph.input}
         return self._graph(graph, Scope(), inputs, "", "")[0]
 
     def _graph(
@@ -234,15 +231,13 @@ class Walk:
         return {name: self._tensor_value(tensor) for name, tensor in zip(node.output, tensors, strict=False)}
 
 
-def _typed(type_: TypeProto) -> Value:
-    return Value(type_) if type_.WhichOneof("value") else _UNKNOWN
+def _typed(type_: TypeProto, origin: ValueOrigin = _UNKNOWN.elements_origin) -> Value:
+    return Value(type_ if type_.WhichOneof("value") else None, elements_origin=origin, sizes_origin=origin)
 
 
 def _subgraph_inputs(graph: GraphProto, origin: ValueOrigin) -> dict[str, Value]:
     """Return the inputs of a graph inside a node, whose values are unknown."""
-    return {
-        value.name: replace(_typed(value.type), elements_origin=origin, sizes_origin=origin) for value in graph.input
-    }
+    return {value.name: _typed(value.type, origin) for value in graph.input}
 
 
 def _retyped(values: Mapping[str, Value], types: Mapping[str, TypeProto]) -> dict[str, Value]:
