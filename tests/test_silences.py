@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dml_tile.checks.catalogue import RULES, Selection
+from dml_tile.checks.catalogue import RULES, Selection, known_rules
 from tests.helpers.check_files import BAD, TILE, model, write
 from tests.helpers.command_line import Call
 
@@ -110,6 +110,5 @@ def test_what_names_a_rule_with_more_words_decides(
     ],
 )
 def test_what_names_no_rule_is_an_error_with_the_nearest(words: str, hint: str) -> None:
-    for choice in ({"select": (words,)}, {"ignore": ("DML-TILE", words)}):
-        with pytest.raises(ValueError, match=hint):
-            Selection(**choice)
+    with pytest.raises(ValueError, match=hint):
+        known_rules(["DML-TILE", words])

@@ -70,12 +70,9 @@ class Baseline:
         """Yield the entries that this run would have found, and did not: of what was checked, or is no longer there."""
         checked = {_place(source.name, self._folder): source.is_whole for source in sources}
         for entry in sorted(self.entries - self._occurring, key=_ORDER):
-            is_missed = checked.get(entry.source, entry.source not in checked and not self._exists(entry.source))
-            if is_missed and entry.target in targets and selection.takes(entry.rule):
+            is_there = entry.source == _STANDARD_INPUT or os.path.lexists(Path(self._folder, entry.source))
+            if checked.get(entry.source, not is_there) and entry.target in targets and selection.takes(entry.rule):
                 yield entry
-
-    def _exists(self, source: str) -> bool:
-        return source == _STANDARD_INPUT or os.path.lexists(Path(self._folder, source))
 
 
 def entries_of(results: Sequence[Result], file: str) -> set[Entry]:
@@ -87,7 +84,8 @@ def entries_of(results: Sequence[Result], file: str) -> set[Entry]:
 def baseline_text(entries: Iterable[Entry]) -> str:
     """Return a baseline as JSON, an entry a line, in an order that does not change."""
     lines = ",\n".join(json.dumps(dict(entry)) for entry in sorted(entries, key=_ORDER))
-    return printable_json(f'{{"version": 1, "findings": [\n{lines}\n]}}\n' if lines else _EMPTY)
+    listed = f"[\n{lines}\n]" if lines else "[]"
+    return printable_json(f'{{"version": 1, "findings": {listed}}}\n')
 
 
 class _BaselineRecord(Record):
@@ -97,7 +95,6 @@ class _BaselineRecord(Record):
 
 _KEYS: Final = tuple(Entry.model_fields)
 _ORDER: Final = attrgetter(*_KEYS)
-_EMPTY: Final = '{"version": 1, "findings": []}\n'
 
 
 def _entry(result: Result, finding: Finding, folder: str) -> Entry:

@@ -53,15 +53,11 @@ class Selection:
     """The rules that are selected, all where none is named, and those that are ignored.
 
     Each is an id, or the first words of several, such as ``DML-BUFFER``. The longer name wins where a
-    rule is both; ``ignore`` wins where they are equal. Raises ValueError, with the nearest, for an unknown name.
+    rule is both; ``ignore`` wins where they are equal.
     """
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for words in (*self.select, *self.ignore):
-            require_known(words)
 
     def takes(self, rule_id: str) -> bool:
         """Return True if findings of the rule count."""
@@ -79,13 +75,16 @@ def is_named(rule_id: str, choice: str) -> bool:
     return f"{rule_id}-".startswith(f"{choice}-")
 
 
-def require_known(words: str) -> None:
-    """Raise ValueError, with the nearest, for words that no rule's id begins with."""
-    if any(is_named(rule_id, words) for rule_id in RULES):
-        return
-    beginnings = {
-        known.casefold(): known for rule_id in RULES for known in accumulate(rule_id.split("-"), "{}-{}".format)
-    }
-    near = [beginnings[match] for match in nearest(words.casefold(), beginnings, count=3)]
-    hint = f"did you mean {', '.join(near)}?" if near else "`dml-tile explain` lists all rules"
-    raise ValueError(f"no rule is named {words!r}; {hint}")
+def known_rules(names: Iterable[str]) -> tuple[str, ...]:
+    """Return ids, or the first words of ids, of rules. Raises ValueError, with the nearest, for an unknown one."""
+    names = tuple(names)
+    for words in names:
+        if any(is_named(rule_id, words) for rule_id in RULES):
+            continue
+        beginnings = {
+            known.casefold(): known for rule_id in RULES for known in accumulate(rule_id.split("-"), "{}-{}".format)
+        }
+        near = [beginnings[match] for match in nearest(words.casefold(), beginnings, count=3)]
+        hint = f"did you mean {', '.join(near)}?" if near else "`dml-tile explain` lists all rules"
+        raise ValueError(f"no rule is named {words!r}; {hint}")
+    return names

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
@@ -124,19 +123,15 @@ def _with_suggestion(finding: Finding, first: str) -> Finding:
 
 
 def _command(result: Result, known_shapes: KnownShapes, is_alone: bool) -> str:
-    command = as_typed(["dml-tile", "lower", *_arguments(result, known_shapes, is_alone)])
-    return f"{command} < FILE" if result.source == "-" else command  # standard input cannot be read again
-
-
-def _arguments(result: Result, known_shapes: KnownShapes, is_alone: bool) -> Iterator[str]:
     is_an_option = result.source.startswith("-") and result.source != "-"
-    yield f"./{result.source}" if is_an_option else result.source
-    yield from ("--target", result.target.name)
+    arguments = [f"./{result.source}" if is_an_option else result.source, "--target", result.target.name]
     for name, size in known_shapes.dims.items():
-        yield from ("--dim", f"{name}={size}")
+        arguments += ["--dim", f"{name}={size}"]
     for name, shape in known_shapes.input_shapes.items():
-        yield from ("--input-shape", f"{name}={','.join('?' if size is None else str(size) for size in shape)}")
+        arguments += ["--input-shape", f"{name}={','.join('?' if size is None else str(size) for size in shape)}"]
     if known_shapes.infer:
-        yield from ("--infer", known_shapes.infer)
+        arguments += ["--infer", known_shapes.infer]
     if result.pointer and not is_alone:
-        yield from ("--pointer", result.pointer)
+        arguments += ["--pointer", result.pointer]
+    command = as_typed(["dml-tile", "lower", *arguments])
+    return f"{command} < FILE" if result.source == "-" else command  # standard input cannot be read again

@@ -26,7 +26,6 @@ from dml_tile.cli.options import (
     TargetsOption,
     chosen,
     chosen_targets,
-    known_rules,
     known_shapes,
     named_back_end,
     named_back_ends,
@@ -182,7 +181,7 @@ def check(
     per-file-ignores has rules by patterns of files.
     """
     from dml_tile.checks.baseline import Baseline, Entry, baseline_text, entries_of
-    from dml_tile.checks.catalogue import Selection
+    from dml_tile.checks.catalogue import Selection, known_rules
     from dml_tile.checks.file_check import FileCheck, SourceSummary, checked_here
     from dml_tile.checks.files import Exclusion, files_named, unknown_dimension
     from dml_tile.cli.config import nearest_config

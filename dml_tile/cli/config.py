@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from dml_tile.checks.catalogue import require_known
+from dml_tile.checks.catalogue import known_rules
 from dml_tile.checks.file_check import FileIgnore
 from dml_tile.checks.files import Exclusion
 from dml_tile.cli.options import FailOn
@@ -104,8 +104,7 @@ class Config:
         """Return what the settings ignore in some files. Raises ConfigError for an unknown rule."""
         ignores = self.settings.per_file_ignores
         try:
-            for rule in chain.from_iterable(ignores.values()):
-                require_known(rule)
+            known_rules(chain.from_iterable(ignores.values()))
         except ValueError as error:
             raise self.error("per-file-ignores", str(error)) from None
         return tuple(FileIgnore(pattern, rules, self._matching((pattern,))) for pattern, rules in ignores.items())

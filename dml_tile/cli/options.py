@@ -60,6 +60,9 @@ TargetsOption = Annotated[
         autocompletion=named_targets,
     ),
 ]
+FileArgument = Annotated[
+    str, typer.Argument(metavar="FILE", help="What check takes, one file or folder; - is standard input.")
+]
 NameOption = Annotated[
     str | None,
     typer.Option(
@@ -153,27 +156,25 @@ def known_shapes(
 
 def named_sizes(values: Sequence[str]) -> dict[str, int]:
     """Return the sizes of dimensions by their names, from NAME=SIZE. Raises ValueError for another form."""
-    return {name: size for name, (size,) in _named_sizes(values, 1) if size is not None}
+    return {name: int(size) for name, size in _named(values, "[0-9]{1,18}", "NAME=SIZE")}
 
 
 def named_shapes(values: Sequence[str]) -> dict[str, tuple[int | None, ...]]:
     """Return the shapes of inputs by their names, from INPUT=SIZE,?,…. Raises ValueError for another form."""
-    return dict(_named_sizes(values))
+    size = r"([0-9]{1,18}|\?)"
+    return {
+        name: tuple(None if size == "?" else int(size) for size in sizes.split(",") if size)
+        for name, sizes in _named(values, f"({size}(,{size})*)?", "INPUT=SIZE,SIZE,…")
+    }
 
 
-def _named_sizes(values: Sequence[str], count: int | None = None) -> Iterator[tuple[str, tuple[int | None, ...]]]:
-    """Yield the name and sizes of each value NAME=SIZE,SIZE,…; each must have ``count`` sizes, if given.
-
-    Where no count is given, a question mark is a size that stays unknown, None.
-    """
-    form = "[0-9]{1,18}" if count else r"[0-9]{1,18}|\?"
+def _named(values: Sequence[str], form: str, expected: str) -> Iterator[tuple[str, str]]:
+    """Yield the two sides of each value NAME=SIZES, of which the right one must match ``form``."""
     for value in values:
-        name, _, text = value.rpartition("=")
-        sizes = text.split(",") if text else []
-        if not name or len(sizes) != (count or len(sizes)) or not all(re.fullmatch(form, size) for size in sizes):
-            expected = "NAME=SIZE" if count == 1 else "INPUT=SIZE,SIZE,…"
+        name, _, sizes = value.rpartition("=")
+        if not name or not re.fullmatch(form, sizes):
             raise ValueError(f"{value!r} is not of the form {expected}")
-        yield name, tuple(None if size == "?" else int(size) for size in sizes)
+        yield name, sizes
 
 
 def named_back_end(names: Sequence[str]) -> BackEnd | None:
@@ -197,15 +198,6 @@ def chosen(
         if given:
             raise typer.BadParameter(str(error), param_hint=f"--{option}") from None
         raise config.error(option, str(error)) from None
-
-
-def known_rules(names: Sequence[str]) -> tuple[str, ...]:
-    """Return ids, or the first words of ids, of rules. Raises ValueError for an unknown one."""
-    from dml_tile.checks.catalogue import require_known
-
-    for name in names:
-        require_known(name)
-    return tuple(names)
 
 
 _PARAMETERS: Final = {"paths": "files", "dim": "dims", "input-shape": "input_shapes"}
