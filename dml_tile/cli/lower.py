@@ -11,6 +11,7 @@ from dml_tile.cli.console import CLEAN, FINDINGS, UNREADABLE, ExitStatus, compla
 from dml_tile.cli.formats import print_text
 from dml_tile.cli.options import (
     DimsOption,
+    FileArgument,
     InferOption,
     InputShapesOption,
     NameOption,
@@ -26,13 +27,11 @@ from dml_tile.lowering.search import MAX_STEPS
 
 if TYPE_CHECKING:
     from dml_tile.checks.lowerings import LoweringResult
-    from dml_tile.emit.source import Names
+    from dml_tile.emit.source import LanguageName, Names
 
 
 def lower(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="What check takes, one file or folder; - is standard input.")
-    ],
+    file: FileArgument,
     targets: TargetsOption = None,
     output_format: Annotated[
         Literal["text", "json", "cpp", "python"],
@@ -95,18 +94,11 @@ def _print_model(name: str, tiles: list[LoweringResult], status: ExitStatus) -> 
         print_text(f"{json.dumps(lowering_model(tile.lowering), indent=2)}\n")
 
 
-def _print_steps(
-    language: Literal["cpp", "json", "python"], tiles: list[LoweringResult], status: ExitStatus, names: Names
-) -> None:
+def _print_steps(language: LanguageName, tiles: list[LoweringResult], status: ExitStatus, names: Names) -> None:
     """Print source text, or JSON, that builds the steps of all tiles that have a lowering."""
-    from dml_tile.emit.source import json_text, lowering_source
+    from dml_tile.emit.source import lowering_source
 
-    lowerings = _lowered_tiles(tiles, status)
-    if language == "json":
-        descs = [step.desc for tile in lowerings if tile.lowering for step in tile.lowering.steps]
-        if descs:
-            print_text(json_text(descs))
-    elif lowerings:
+    if lowerings := _lowered_tiles(tiles, status):
         for text in lowering_source(language, lowerings, names):
             print_text(text)
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from dml_tile.cli.console import UNREADABLE, ExitStatus, complain, console_of, exit_on_file_errors
 from dml_tile.cli.formats import replaced
-from dml_tile.cli.options import DimsOption, InferOption, InputShapesOption, TargetsOption, known_shapes, one_target
+from dml_tile.cli.options import (
+    DimsOption,
+    FileArgument,
+    InferOption,
+    InputShapesOption,
+    TargetsOption,
+    known_shapes,
+    one_target,
+)
 from dml_tile.errors import DmlError, Problem
 
 if TYPE_CHECKING:
@@ -32,9 +40,7 @@ IMAGES: Final = (".svg", ".html")
 
 
 def show(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="What check takes, one file or folder; - is standard input.")
-    ],
+    file: FileArgument,
     pointer: Annotated[
         str | None,
         typer.Option(metavar="POINTER", help="The tile to draw: the text after # in the output of check."),
@@ -63,10 +69,6 @@ def show(
     else:
         _write_drawing(file, chosen, target, output, status)
     raise typer.Exit(status.code)
-
-
-_Drawing: TypeAlias = "tuple[Result, TilePicture, Iterator[Line]]"
-"""A tile's result, its picture, and what ``check`` prints of it."""
 
 
 def _print_drawings(name: str, chosen: ChosenTiles, target: Target, status: ExitStatus) -> None:
@@ -118,7 +120,10 @@ def _write_drawing(name: str, chosen: ChosenTiles, target: Target, image: str, s
             file.write(draw(picture, lines))
 
 
-def _drawings(chosen: ChosenTiles, target: Target, status: ExitStatus) -> Iterator[_Drawing]:
+def _drawings(
+    chosen: ChosenTiles, target: Target, status: ExitStatus
+) -> Iterator[tuple[Result, TilePicture, Iterator[Line]]]:
+    """Yield each tile's result, its picture, and what ``check`` prints of it."""
     from dml_tile.checks.result import results
     from dml_tile.reports.text import result_lines
 

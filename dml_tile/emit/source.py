@@ -76,9 +76,6 @@ def source_text(
     In C++ each has variables ``NAME_desc`` (a DML_TILE_OPERATOR_DESC) and ``NAME_operator`` (a DML_OPERATOR_DESC), in
     Python ``NAME_desc``; the names come from the JSON pointers. JSON is one value, or an array of several.
     """
-    if language == "json":
-        yield json_text([part.desc for part in parts])
-        return
     commented = [Commented(part.pointer, part.desc, (place_of(source, part.pointer),)) for part in parts]
     yield from commented_text(language, commented, names)
 
@@ -91,10 +88,11 @@ class Commented(NamedTuple):
     comments: tuple[str, ...]
 
 
-def commented_text(
-    language: Literal["cpp", "python"], parts: Sequence[Commented], names: Names = NO_NAMES
-) -> Iterator[str]:
+def commented_text(language: LanguageName, parts: Sequence[Commented], names: Names = NO_NAMES) -> Iterator[str]:
     """Yield a file that builds each descriptor, in parts."""
+    if language == "json":
+        yield json_text([part.desc for part in parts])
+        return
     prelude, mark, text_of = _LANGUAGES[language]
     namespaces = names.namespace.split("::") if names.namespace else []
     yield f"{prelude}\n"
@@ -180,9 +178,7 @@ def lowering_model(lowering: Lowering) -> dict[str, Any]:
     return {"resources": resources, "dispatchables": dispatchables, "commands": commands}
 
 
-def lowering_source(
-    language: Literal["cpp", "python"], tiles: Iterable[LoweringResult], names: Names = NO_NAMES
-) -> Iterator[str]:
+def lowering_source(language: LanguageName, tiles: Iterable[LoweringResult], names: Names = NO_NAMES) -> Iterator[str]:
     """Yield source text that builds each step of each tile that has a lowering, in parts.
 
     Comments say which buffers each step reads and writes, and how much scratch memory the steps take.

@@ -168,21 +168,17 @@ _MAX_ROWS: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """Neighbouring cells of memory, from ``offset`` on (in elements); None is a cell where no element lies."""
+    """Neighbouring cells of memory, from ``offset`` on (in elements); None is a cell where no element lies.
+
+    In place of cells without elements that are too many to draw, there is their number, ``gap``.
+    """
 
     offset: int
     cells: tuple[MemoryCell | None, ...]
+    gap: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Cells without elements that are too many to draw, from ``offset`` on."""
-
-    offset: int
-    length: int
-
-
-def rows_of(tensor: TensorPicture, most: int) -> Iterator[MemoryRow | Gap]:
+def rows_of(tensor: TensorPicture, most: int) -> Iterator[MemoryRow]:
     """Yield the rows of a tensor, each of at most ``most`` cells; one without elements only where it is alone.
 
     Longer rows are cut into pieces, as even as can be.
@@ -196,11 +192,11 @@ def rows_of(tensor: TensorPicture, most: int) -> Iterator[MemoryRow | Gap]:
         start = offset - in_its_row % piece
         return start, min(start + piece, offset - in_its_row + length)
 
-    def between(start: int, end: int) -> Iterator[MemoryRow | Gap]:
+    def between(start: int, end: int) -> Iterator[MemoryRow]:
         if start < end <= bounds(start)[1]:
             yield MemoryRow(start, (None,) * (end - start))
         elif start < end:
-            yield Gap(start, end - start)
+            yield MemoryRow(start, (), end - start)
 
     cells = {cell.offset: cell for cell in tensor.cells}
     end = 0

@@ -22,7 +22,7 @@ from dml_tile.pictures.marks import (
     TilePicture,
     cut,
 )
-from dml_tile.pictures.memory import Gap, Index, MemoryRow, TensorPicture, row_length, rows_of
+from dml_tile.pictures.memory import Index, MemoryRow, TensorPicture, row_length, rows_of
 from dml_tile.reports.text import Line
 from dml_tile.text import braced
 
@@ -69,14 +69,11 @@ def table_of(picture: TilePicture, tensor: TensorPicture, width: int, *, spaces:
     margin = max(len(BYTE), len(str(tensor.byte(last))))
     wide, most = _columns(marks, max(width - margin - 1, _MIN_WIDTH), spaces)
     shown = list(rows_of(tensor, most))
-    marks = marks.coloured(row for row in shown if isinstance(row, MemoryRow))
+    marks = marks.coloured(row for row in shown if row.cells)
     rows = []
     for row in shown:
-        address = str(tensor.byte(row.offset))
-        if isinstance(row, Gap):
-            rows.append(MemoryTableRow(address, (), _gap_text(tensor, row)))
-        else:
-            rows.append(MemoryTableRow(address, tuple(_cut(mark, wide) for mark in marks.row_marks(row)), ""))
+        fitting = tuple(mark._replace(text=cut(mark.text, wide - 1)) for mark in marks.row_marks(row))
+        rows.append(MemoryTableRow(str(tensor.byte(row.offset)), fitting, _gap_text(tensor, row)))
     longest = max(len(row.marks) for row in rows)
     return MemoryTable(
         tensor, margin, wide, tuple(_distance(tensor, i) for i in range(longest)), tuple(rows), marks.copies()
@@ -92,16 +89,14 @@ def _columns(marks: Marks, width: int, spaces: int) -> tuple[int, int]:
     return wide, width // wide
 
 
-def _cut(mark: Mark, wide: int) -> Mark:
-    return mark._replace(text=cut(mark.text, wide - 1))
-
-
 def _distance(tensor: TensorPicture, cells: int) -> str:
     return f"+{tensor.byte(cells)}"
 
 
-def _gap_text(tensor: TensorPicture, row: Gap) -> str:
-    first, end = tensor.byte(row.offset), tensor.byte(row.offset + row.length)
+def _gap_text(tensor: TensorPicture, row: MemoryRow) -> str:
+    first, end = tensor.byte(row.offset), tensor.byte(row.offset + row.gap)
+    if first == end:
+        return ""
     if first >= tensor.total:
         return f"{end - first} bytes beyond the tensor"
     return f"{min(end, tensor.total) - first} bytes of padding"

@@ -28,12 +28,10 @@ class AnnotationReport(Report):
     """Writes annotations for tiles, rules and fields, what is known at run time only, and problems, as they come."""
 
     def add(self, results: Sequence[Result]) -> None:
-        """Take the results of the next tile."""
         for annotation in annotations_of(results):
             self._take(annotation)
 
     def add_problem(self, source: str, problem: Problem) -> None:
-        """Take a part of a source that cannot be read."""
         self._take(annotation_of_problem(source, problem))
 
     @abstractmethod
@@ -89,12 +87,10 @@ class LimitedReport(AnnotationReport):
         self._tally = Tally()
 
     def add(self, results: Sequence[Result]) -> None:
-        """Take the results of the next tile."""
         self._tally.add(results)
         super().add(results)
 
     def add_problem(self, source: str, problem: Problem) -> None:
-        """Take a part of a source that cannot be read."""
         Report.add_problem(self, source, problem)
         self._counts[Severity.ERROR] += 1
 

@@ -41,7 +41,6 @@ class JunitReport(Report):
         self._began = time.monotonic()
 
     def add(self, results: Sequence[Result]) -> None:
-        """Take the results of the next tile."""
         for result in results:
             lines = result_lines(result, with_lowest_level=self.options.with_lowest_level)
             text = "".join(f"{' ' * line.indent}{line.text.plain}\n" for line in lines)
@@ -57,7 +56,6 @@ class JunitReport(Report):
             self._add_case(result.source, name, result.first_position, outcome, kind)
 
     def add_problem(self, source: str, problem: Problem) -> None:
-        """Take a part of a source that cannot be read."""
         error = _element("error", printable(str(problem)), type=UNREADABLE, message=problem.message)
         self._add_case(source, problem.pointer or "reading", problem.position, error, "errors")
 

@@ -37,9 +37,7 @@ def print_lowered(console: Console, tiles: Iterable[LoweringResult]) -> bool:
     """Print each tile's lowering as it comes, then the counts; return True if one has none."""
     counts = Counter[str]()
     for tile in tiles:
-        word = _verdict_word(tile)
-        counts[word] += 1
-        print_lines(console, [Line(0, _verdict(tile, word)), *detail_lines(tile.target, tile.findings, tile.unknown)])
+        counts[_print_verdict(console, tile)] += 1
         if tile.lowering and not tile.lowering.is_original:
             if len(tile.lowering.steps) <= MAX_COLUMNS:
                 console.print(Padding(lowering_table(tile.lowering), (0, 0, 0, 2), expand=False))
@@ -55,8 +53,7 @@ def print_lowered(console: Console, tiles: Iterable[LoweringResult]) -> bool:
 def print_not_lowered(console: Console, tiles: Iterable[LoweringResult]) -> None:
     """Print why tiles have no lowering."""
     for tile in tiles:
-        print_lines(console, [Line(0, _verdict(tile, _verdict_word(tile)))])
-        print_lines(console, detail_lines(tile.target, tile.findings, tile.unknown))
+        _print_verdict(console, tile)
     console.file.flush()
 
 
@@ -98,17 +95,16 @@ def lowering_table(lowering: Lowering) -> Table:
     return table
 
 
-def _verdict_word(tile: LoweringResult) -> str:
+def _print_verdict(console: Console, tile: LoweringResult) -> str:
+    """Print a tile's verdict and what is to be said of it; return the verdict's word."""
+    word = "not lowered" if tile.findings else Verdict.ACCEPTED_SO_FAR
     if tile.lowering:
-        return "accepted" if tile.lowering.is_original else "lowered"
-    return "not lowered" if tile.findings else Verdict.ACCEPTED_SO_FAR
-
-
-def _verdict(tile: LoweringResult, word: str) -> Text:
+        word = "accepted" if tile.lowering.is_original else "lowered"
     shown = verdict(tile.source, tile.pointer, word, tile.target.label)
     if word == "accepted":
         shown.append("; there is nothing to lower")
-    return shown
+    print_lines(console, [Line(0, shown), *detail_lines(tile.target, tile.findings, tile.unknown)])
+    return word
 
 
 def _fields(tile: TileOperatorDesc | Request) -> Mapping[str, str]:

@@ -25,9 +25,6 @@ if TYPE_CHECKING:  # the command line needs the names of formats only
 Problems: TypeAlias = Sequence[tuple[str, Problem]]
 """The reasons why parts of sources cannot be read, each with the name of its source."""
 
-Write: TypeAlias = Callable[[str], object]
-"""Writes a part of a report."""
-
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
@@ -38,7 +35,7 @@ class ReportOptions:
     from which machines are given the paths of files.
     """
 
-    write: Write
+    write: Callable[[str], object]
     open_console: Callable[[], Console]
     against: Against = "both"
     with_statistics: bool = False

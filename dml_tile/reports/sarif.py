@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import astuple
 from importlib.metadata import version
 from itertools import starmap
 from pathlib import Path, PurePath
@@ -121,12 +122,7 @@ class SarifReport(Report):
 
 
 def _region(position: Position) -> Json:
-    return {
-        "startLine": position.line,
-        "startColumn": position.column,
-        "endLine": position.end_line,
-        "endColumn": position.end_column,
-    }
+    return dict(zip(("startLine", "startColumn", "endLine", "endColumn"), astuple(position), strict=True))
 
 
 def _artifact(path: str, source: str) -> Json:
