@@ -105,6 +105,18 @@ def test_volatile_bindings_are_there_when_the_list_is_executed() -> None:
     assert reset.device.removal
 
 
+def test_volatile_bindings_of_another_operator_are_not_those_of_the_recorded_one() -> None:
+    life = Life(volatile=True)
+    commands = life.record()
+    life.table.reset(BindingTableDesc(life.device.compile_operator(life.device.create_operator(TILE))))
+    life.bind()
+    commands.execute()
+    assert life.device.removal
+    missing = [(finding.rule, finding.path) for finding in life.device.removal.findings]
+    assert missing == [("DML-BINDING-missing", "InputTensor"), ("DML-BINDING-missing", "OutputTensor")]
+    assert life.written == NOTHING
+
+
 def test_other_bindings_are_those_of_the_recording() -> None:
     life = Life()
     commands = life.record()

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.structs import JSON_DOCUMENT
 from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc, c_path
 from dml_tile.directml.data_types import TensorDataType
@@ -203,6 +204,8 @@ def test_what_is_no_sequence_is_an_error_that_says_what_was_expected(wrong: Any)
     if wrong is not None:
         with pytest.raises(ValidationError, match=f"Strides\n  Input should be {expected}"):
             buffer(Strides=wrong)
+        with pytest.raises(ValidationError, match="Nodes\n  Input should be a list or a tuple \\["):
+            GraphDesc.model_validate({"InputCount": 1, "OutputCount": 1, "Nodes": wrong})
 
 
 def test_units_stand_where_editors_show_them() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -136,6 +138,16 @@ def test_a_crash_at_one_operator_is_one_whatever_comes_after(by: dml_tile.Agains
         [short, BindingDesc()]
     )
     assert removing_rules(device) >= {"DML-BINDING-SizeInBytes"}
+
+
+@pytest.mark.parametrize("against", ["runtime", "both"])
+def test_an_owned_input_of_type_none_is_missing_too_by_the_documentation_alone(against: Any) -> None:
+    device = Device(against=against)
+    made = device.create_operator_initializer([compiled(device, OWNED)])
+    with pytest.raises(DmlError) as error:
+        table(device, made).bind_inputs([BindingDesc()])
+    missing = ["DML-BINDING-missing"] * (against == "both")
+    assert [finding.rule for finding in error.value.findings] == ["DML-BINDING-initializer-NONE", *missing]
 
 
 def test_what_only_the_documentation_allows_passes_against_it() -> None:

@@ -101,6 +101,21 @@ def test_an_error_is_told_in_the_dialect_s_own_terms(
 
 
 @pytest.mark.parametrize(
+    ("dialect", "arguments", "message"),
+    [
+        (ONNX_TILE_1, (2,), "ONNX Tile-1 takes tiles and axis; 1 arguments were given"),
+        (WEBNN_TILE, (), "WebNN tile takes repetitions; 0 arguments were given"),
+        (NUMPY_TILE, (2, 3), "numpy.tile takes reps; 2 arguments were given"),
+    ],
+)
+def test_another_number_of_arguments_is_refused_by_their_names(
+    dialect: Dialect, arguments: tuple[Any, ...], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        tile_as(dialect, np.ones(2, np.float32), *arguments)
+
+
+@pytest.mark.parametrize(
     ("tiles", "axis", "expected"),
     [
         (2, 0, (4, 3)),

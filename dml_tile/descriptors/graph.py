@@ -13,6 +13,7 @@ from dml_tile.directml.enums import GraphEdgeType, GraphNodeType, OperatorType
 
 NODE_TYPE: Final = Enumerator(GraphNodeType, "DML_GRAPH_NODE_TYPE_")
 EDGE_TYPE: Final = Enumerator(GraphEdgeType, "DML_GRAPH_EDGE_TYPE_")
+_ENTRIES: Final = Ordered("a list or a tuple")
 
 
 class _GraphPart(Struct):
@@ -115,15 +116,13 @@ class GraphDesc(Struct):
     input_count: UINT = Field(description="The number of inputs of the graph.")
     output_count: UINT = Field(description="The number of outputs of the graph.")
     node_count: UINT = left_out("The number of Nodes.")
-    nodes: Annotated[tuple[OperatorGraphNodeDesc | None, ...], Field(fail_fast=True), Ordered()] | None
+    nodes: Annotated[tuple[OperatorGraphNodeDesc | None, ...], Field(fail_fast=True), _ENTRIES] | None
     input_edge_count: UINT = left_out("The number of InputEdges.")
-    input_edges: Annotated[tuple[InputGraphEdge | None, ...], Field(fail_fast=True), Ordered()] | None = ()
+    input_edges: Annotated[tuple[InputGraphEdge | None, ...], Field(fail_fast=True), _ENTRIES] | None = ()
     output_edge_count: UINT = left_out("The number of OutputEdges.")
-    output_edges: Annotated[tuple[OutputGraphEdge | None, ...], Field(fail_fast=True), Ordered()] | None = ()
+    output_edges: Annotated[tuple[OutputGraphEdge | None, ...], Field(fail_fast=True), _ENTRIES] | None = ()
     intermediate_edge_count: UINT = left_out("The number of IntermediateEdges.")
-    intermediate_edges: (
-        Annotated[tuple[IntermediateGraphEdge | None, ...], Field(fail_fast=True), Ordered()] | None
-    ) = ()
+    intermediate_edges: Annotated[tuple[IntermediateGraphEdge | None, ...], Field(fail_fast=True), _ENTRIES] | None = ()
 
     @model_validator(mode="after")
     def _work_out_what_is_left_out(self) -> Self:

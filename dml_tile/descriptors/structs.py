@@ -175,6 +175,9 @@ def is_sequence(values: object) -> bool:
 class Ordered:
     """Annotation of an array's field: a sequence is required, where pydantic itself takes sets too."""
 
+    def __init__(self, expected: str = SEQUENCE) -> None:
+        self.expected = expected
+
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         array = handler(source)
         return core_schema.json_or_python_schema(
@@ -184,7 +187,7 @@ class Ordered:
     def _require(self, values: Any) -> Any:
         if type(values) is list or type(values) is tuple or is_sequence(values):
             return values
-        raise PydanticCustomError("tuple_type", f"Input should be {SEQUENCE}")
+        raise PydanticCustomError("tuple_type", f"Input should be {self.expected}")
 
 
 class Enumerator:

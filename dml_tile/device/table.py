@@ -223,5 +223,5 @@ def _bind_point(bound: SlotBinding) -> BindPoint:
         is_bound = bound.desc is None or bound.desc.type != BindingType.NONE  # null has a rule of its own
     else:
         is_bound = slot.kind.size_is == "TotalTensorSizeInBytes" and given is not None and not given.is_empty
-    unnoticed = "DirectML crashes before it notices" if slot.kind == INITIALIZER_INPUT else ""
+    unnoticed = "DirectML fails before it notices" if slot.kind == INITIALIZER_INPUT else ""
     return BindPoint(slot, is_bound, unnoticed)

@@ -65,8 +65,11 @@ class Dialect:
         """Return the request of a tile: a data type by the dialect's name, a shape, and the dialect's ``arguments``.
 
         Raises DialectError where the specification rejects the tile: for a data type that it does not list, arguments
-        of another type, rank or length, values out of range, and an output size that exceeds the largest.
+        of another type, rank or length, values out of range, and an output size that exceeds the largest. Raises
+        TypeError for another number of arguments.
         """
+        if len(arguments) != len(self.arguments):
+            raise TypeError(f"{self.name} takes {' and '.join(self.arguments)}; {len(arguments)} arguments were given")
         if self.data_types and data_type not in self.data_types:
             raise self.error("data type", f"{data_type} is not one of {', '.join(sorted(self.data_types))}")
         request = Request(self, data_type, *self.normalise(self, shape, *arguments))
