@@ -393,6 +393,8 @@ def test_through_chromium_a_tile_that_is_accepted_so_far_names_the_option_that_f
     assert "    try: --dim batch=SIZE\n" in check(MODEL, "--via", "chromium").stdout
     save("b.onnx", inputs=[typed("x", [None, "past + 1"])], value_info=[typed("y", [None, "past + 1"])])
     assert "    try: --input-shape x=SIZES\n" in check("b.onnx", "--via", "chromium").stdout
+    repeats_as_input = str(MODELS / "onnx_test_tile_acaa175e7.onnx")
+    assert "try:" not in check(repeats_as_input, "--via", "chromium").stdout
     assert "try:" not in check("a.onnx", "--via", "ort").stdout
     assert "try:" not in check("a.onnx", "--via", "chromium", "--input-shape", "x=2,3,4").stdout
 

@@ -22,9 +22,11 @@ AT_LEAST: Final = "at least "
 UNNOTICED: Final = "documented only: DirectML does not notice"
 
 _FIXED_BY: Final = re.compile(
-    r"(^InputTensor\.Sizes\[\d+\] \(|the dimension ')(?P<name>[^*()'\s]+)['\)]$|the input '(?P<input>[^']+)'$"
+    r"(^InputTensor\.Sizes\[\d+\] \(|the dimension ')(?P<name>[^*()'\s]+)['\)]$"
+    r"|(^InputTensor.*: |from )the input '(?P<input>[^']+)'$"
 )
-"""The dimension or the input in the text of a field that is known at run time only."""
+"""The dimension or the input in the text of a field that is known at run time only; no shape fixes repeats that are an
+input themselves."""
 
 _RULES_OF_LOWERING: Final = frozenset(rule.id for rule in LOWERING_RULES)
 
