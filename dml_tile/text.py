@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
+import subprocess
 from collections.abc import Iterable
 from typing import Final
 
 _LOG_COMMAND: Final = re.compile(r"##(?=vso\[|\[)", re.IGNORECASE)
+
+as_typed: Final = subprocess.list2cmdline if os.name == "nt" else shlex.join
+"""A command's arguments as its user types them."""
 
 MAX_COMPARED: Final = 80
 """The characters of a name that are compared; no known name is nearly as long."""

@@ -28,19 +28,21 @@ def dml_tile(*arguments: str, **options: Any) -> subprocess.CompletedProcess[byt
     return subprocess.run([sys.executable, "-m", "dml_tile", *arguments], capture_output=True, check=False, **options)
 
 
-HELP_IMPORTS_NOTHING = """
+IMPORTS_LITTLE = """
 import sys
 from typer.testing import CliRunner
 from dml_tile.cli.app import app
-result = CliRunner().invoke(app, ["--help"])
-assert result.exit_code == 0, result.output
-print(sorted({"numpy", "pydantic"} & set(sys.modules)))
+for arguments in ["--help"], ["check", "good.json"]:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    print(sorted({"numpy", "pydantic"} & set(sys.modules)))
 """
 
 
-def test_help_imports_neither_numpy_nor_pydantic() -> None:
-    done = subprocess.run([sys.executable, "-c", HELP_IMPORTS_NOTHING], capture_output=True, check=True, text=True)
-    assert done.stdout == "[]\n"
+def test_help_imports_neither_numpy_nor_pydantic_and_a_check_no_numpy(tmp_path: Path) -> None:
+    (tmp_path / "good.json").write_text(GOOD_LINE)
+    code = [sys.executable, "-c", IMPORTS_LITTLE]
+    assert subprocess.run(code, capture_output=True, check=True, cwd=tmp_path).stdout == b"[]\n['pydantic']\n"
 
 
 def test_piped_output_is_plain_and_not_wrapped(tmp_path: Path) -> None:

@@ -7,9 +7,6 @@ with_back_end()       suggests the back end to check a tile through
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
@@ -24,10 +21,7 @@ from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.rules.check import not_a_tile
 from dml_tile.rules.tile import dimension_count_is_supported_at_level
-from dml_tile.text import printable
-
-as_typed: Final = subprocess.list2cmdline if os.name == "nt" else shlex.join
-"""A command's arguments as its user types them."""
+from dml_tile.text import as_typed, printable
 
 _RANK: Final = dimension_count_is_supported_at_level.id
 _ANOTHER_DIRECTML: Final = (

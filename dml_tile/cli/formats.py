@@ -188,8 +188,8 @@ def invocation_of(context: typer.Context, targets: Sequence[Target]) -> dict[str
     """Return the options of reports that name this run; no command where another program calls this function."""
     from datetime import UTC, datetime
 
-    from dml_tile.checks.lowerings import as_typed
     from dml_tile.files.urls import source_named
+    from dml_tile.text import as_typed
 
     return {
         "command": as_typed(["dml-tile", *map(source_named, context.obj)]) if context.obj else "",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import pytest
@@ -56,10 +58,15 @@ def compiled(compiler: str, *options: str | Path) -> None:
     assert not ran.stderr
 
 
-def require_sanitizers(compiler: str, sanitizers: str, folder: Path) -> None:
+def require_sanitizers(compiler: str, sanitizers: str) -> None:
     """Skip the test where a compiler's sanitizers are not installed."""
-    (folder / "empty.cpp").write_text("int main() {}\n")
-    command: list[str | Path] = [compiler, *sanitizers.split(), folder / "empty.cpp", "-o", folder / "empty"]
-    built = subprocess.run(command, capture_output=True, text=True, check=False)
-    if built.returncode:
-        pytest.skip(f"{compiler} lacks {sanitizers}: {built.stderr[-200:]}")
+    if complaint := _complaint(compiler, sanitizers):
+        pytest.skip(f"{compiler} lacks {sanitizers}: {complaint}")
+
+
+@cache
+def _complaint(compiler: str, sanitizers: str) -> str:
+    with TemporaryDirectory() as folder:
+        command = [compiler, *sanitizers.split(), "-x", "c++", "-", "-o", f"{folder}/empty"]
+        built = subprocess.run(command, input="int main() {}\n", capture_output=True, text=True, check=False)
+    return built.stderr[-200:] if built.returncode else ""
