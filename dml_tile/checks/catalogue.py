@@ -23,7 +23,7 @@ from dml_tile.rules.dispatch import (
     TABLE_RULES,
     TABLE_USE_RULES,
 )
-from dml_tile.rules.graph import GRAPH_CALL_RULES, GRAPH_RULES
+from dml_tile.rules.graph import CONNECTION_RULES, GRAPH_CALL_RULES, GRAPH_RULES
 from dml_tile.text import did_you_mean, nearest
 
 _RULES: Final[tuple[tuple[Rule[Any], ...], ...]] = (
@@ -32,7 +32,7 @@ _RULES: Final[tuple[tuple[Rule[Any], ...], ...]] = (
     (*DXDISPATCH_RULES, *CAPTURE_RULES, *LOWERING_RULES),
     (*BINDING_COUNT_RULES, *SLOT_RULES, *BIND_POINT_RULES, *RANGE_RULES, *BINDING_PAIR_RULES),
     (*CREATION_RULES, *FEATURE_RULES, *REMOVAL_RULES, *COMPILATION_RULES, *INITIALIZER_RULES),
-    (*GRAPH_CALL_RULES, *GRAPH_RULES),
+    (*GRAPH_CALL_RULES, *GRAPH_RULES, *CONNECTION_RULES),
     (*TABLE_RULES, *TABLE_USE_RULES, *DISPATCH_RULES, *INITIALIZATION_RULES, *PERSISTENCE_RULES),
 )
 

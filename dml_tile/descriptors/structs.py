@@ -72,12 +72,9 @@ class Struct(BaseModel):
 
     def _own_values(self) -> dict[str, Any]:
         """Return the values that the constructor would not supply."""
-        supplied = self._defaults() | self._worked_out()
+        fields = type(self).model_fields.items()
+        supplied = {name: field.default for name, field in fields if not field.is_required()} | self._worked_out()
         return {name: value for name, value in self.__dict__.items() if name not in supplied or value != supplied[name]}
-
-    @classmethod
-    def _defaults(cls) -> dict[str, Any]:
-        return {name: field.default for name, field in cls.model_fields.items() if not field.is_required()}
 
     @classmethod
     def _named_by_attributes(cls, changes: Mapping[str, Any]) -> dict[str, Any]:

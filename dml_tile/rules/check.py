@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 from operator import mul
+from types import NoneType
 from typing import Any, Final
 
 from dml_tile.descriptors.graph import Descriptor, GraphDesc
@@ -29,7 +30,7 @@ from dml_tile.directml.targets import Target, TargetLike, tile_support
 from dml_tile.errors import DmlError, require_instance
 from dml_tile.findings import BASES, Against, Basis, Finding, Rule, Severity, Violation, bases_of, found_by
 from dml_tile.geometry.layout import round_up_4
-from dml_tile.rules.graph import GRAPH_CALL_RULES, GRAPH_RULES, entries_of
+from dml_tile.rules.graph import CONNECTION_RULES, GRAPH_CALL_RULES, GRAPH_RULES, entries_of
 from dml_tile.rules.graph import view_of as view_of_graph
 from dml_tile.rules.tensor import (
     BUFFER_RULES,
@@ -129,24 +130,14 @@ def is_counted(finding: Finding) -> bool:
 
 
 def _findings(desc: Descriptor | None, target: Target) -> Iterable[Finding]:
-    if isinstance(desc, TileOperatorDesc):
-        return _tile_findings(desc, target)
-    if isinstance(desc, GraphDesc):
-        return _graph_findings(desc, target)
-    tile = _tile_of(desc)
-    return found_by(OPERATOR_RULES, desc, target) if tile is None else _tile_findings(tile, target)
-
-
-def _tile_of(operator: OperatorDesc | None) -> TileOperatorDesc | None:
-    """Return the tile of an operator that breaks none of OPERATOR_RULES; None for any other."""
-    if operator is None:
-        return None
-    require_instance(operator, TileOperatorDesc, OperatorDesc)
-    return operator.desc if operator.type == OperatorType.TILE else None
-
-
-def _tile_findings(tile: TileOperatorDesc, target: Target) -> Iterable[Finding]:
-    return () if is_ordinary_tile(tile, target) else _found_by_rules(tile, target)
+    if not isinstance(desc, TileOperatorDesc):
+        if isinstance(desc, GraphDesc):
+            return _graph_findings(desc, target)
+        require_instance(desc, TileOperatorDesc, OperatorDesc, NoneType)
+        if desc is None or desc.type != OperatorType.TILE or desc.desc is None:
+            return found_by(OPERATOR_RULES, desc, target)
+        desc = desc.desc
+    return () if is_ordinary_tile(desc, target) else _found_by_rules(desc, target)
 
 
 def _graph_findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
@@ -159,7 +150,7 @@ def _graph_findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
         for finding in found:
             yield replace(finding, path=f"{path}.Operator.{finding.path}".rstrip("."))
     is_measured = target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_5_0
-    for finding in found_by(GRAPH_RULES, view_of_graph(graph, refused), target):
+    for finding in found_by((*GRAPH_RULES, *CONNECTION_RULES), view_of_graph(graph, refused), target):
         basis = finding.basis if is_measured else finding.basis & ~Basis.RUNTIME | Basis.INFERRED
         yield replace(finding, basis=basis)
 

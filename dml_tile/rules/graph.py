@@ -137,6 +137,7 @@ def _packed_sizes(tensor: BufferTensorDesc) -> tuple[int, ...] | None:
 
 
 GRAPH_RULES: Final = Rules[GraphView](url=pages.GRAPH)
+CONNECTION_RULES: Final = Rules[GraphView](url=pages.GRAPH, basis=Basis.RUNTIME)
 GRAPH_CALL_RULES: Final = Rules[GraphDesc | None](url=pages.GRAPH)
 
 
@@ -208,9 +209,8 @@ def _tile_nodes(view: GraphView) -> Iterator[tuple[str, int]]:
             yield path, i
 
 
-@GRAPH_RULES.add(
+@CONNECTION_RULES.add(
     "DML-GRAPH-node-input",
-    basis=Basis.RUNTIME,
     says="Exactly one edge leads to each input of a node, from an input of the graph or from another node.",
 )
 def node_inputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation]:
@@ -221,9 +221,8 @@ def node_inputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Viola
             yield Violation(path, f"{edges[node]} edges lead to its input, but 1 was expected")
 
 
-@GRAPH_RULES.add(
+@CONNECTION_RULES.add(
     "DML-GRAPH-node-output",
-    basis=Basis.RUNTIME,
     says="An edge leads from each output of a node, to an output of the graph or to another node.",
 )
 def node_outputs_are_used(view: GraphView, target: Target) -> Iterator[Violation]:
@@ -234,7 +233,7 @@ def node_outputs_are_used(view: GraphView, target: Target) -> Iterator[Violation
             yield Violation(path, "no edge leads from its output")
 
 
-@GRAPH_RULES.add("DML-GRAPH-cycle", basis=Basis.RUNTIME, says="The edges between nodes make no cycle.")
+@CONNECTION_RULES.add("DML-GRAPH-cycle", says="The edges between nodes make no cycle.")
 def graph_has_no_cycle(view: GraphView, target: Target) -> Iterator[Violation]:
     unordered = set(range(len(view.tiles))) - set(order_of_nodes(view))
     for path, edge in view.intermediates:
@@ -275,18 +274,15 @@ def _ends(view: GraphView) -> Iterator[_Ends]:
             yield _Ends(path, produced, consumed, edge.from_node_index in outputs)
 
 
-@GRAPH_RULES.add(
-    "DML-GRAPH-intermediate-owned", basis=Basis.RUNTIME, says="A tensor that another node writes is not OWNED_BY_DML."
-)
+@CONNECTION_RULES.add("DML-GRAPH-intermediate-owned", says="A tensor that another node writes is not OWNED_BY_DML.")
 def intermediates_are_not_owned(view: GraphView, target: Target) -> Iterator[Violation]:
     for path, _, consumed, _ in _ends(view):
         if consumed.flags & _OWNED_BY_DML:
             yield Violation(path, "the Flags of the input that it leads to say OWNED_BY_DML")
 
 
-@GRAPH_RULES.add(
+@CONNECTION_RULES.add(
     "DML-GRAPH-TotalTensorSizeInBytes",
-    basis=Basis.RUNTIME,
     says="Both ends of an intermediate edge have the same TotalTensorSizeInBytes.",
 )
 def totals_agree(view: GraphView, target: Target) -> Iterator[Violation]:
@@ -296,9 +292,8 @@ def totals_agree(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the output has a TotalTensorSizeInBytes of {totals[0]}, the input of {totals[1]}")
 
 
-@GRAPH_RULES.add(
+@CONNECTION_RULES.add(
     "DML-GRAPH-extent",
-    basis=Basis.RUNTIME,
     says="What the input of an intermediate edge reaches fits into the whole elements of the output. Up to 5_0, packed "
     "tensors of the same Sizes, but for ones at the beginning, are compared by their elements, rounded up to 4.",
 )
@@ -314,9 +309,8 @@ def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the input reaches {reached} bytes, but the output has {room}")
 
 
-@GRAPH_RULES.add(
+@CONNECTION_RULES.add(
     "DML-GRAPH-shared-input",
-    basis=Basis.RUNTIME,
     says="Nodes that share an input of the graph agree in OWNED_BY_DML, and none reaches beyond what the first has.",
 )
 def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
@@ -332,9 +326,8 @@ def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the node reaches {_extent(tensor)} bytes, but the first has {room}")
 
 
-@GRAPH_RULES.add(
+@CONNECTION_RULES.add(
     "DML-GRAPH-edge-layout",
-    basis=Basis.RUNTIME,
     says="Both ends of an intermediate edge describe the tensor alike. DirectML does not compare data types, sizes, "
     "strides and alignments: the bytes are taken as they are.",
     severity=Severity.NOTE,
@@ -347,9 +340,8 @@ def ends_are_alike(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the output and the input that it connects differ in {', '.join(names)}")
 
 
-@GRAPH_RULES.add(
+@CONNECTION_RULES.add(
     "DML-GRAPH-output-twice",
-    basis=Basis.RUNTIME,
     says="One edge leads to an output of the graph. The documentation allows several; DirectML takes the last, and "
     "drops what then feeds nothing.",
     severity=Severity.NOTE,
