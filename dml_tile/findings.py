@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import Flag, IntEnum
 from typing import Any, Final, Generic, Literal, TypeVar
@@ -153,29 +150,16 @@ class Rules(list[Rule[Subject]]):
     def add(
         self, rule_id: str, **options: Any
     ) -> Callable[[Callable[[Subject, Target], Iterable[Violation]]], Rule[Subject]]:
-        """Make a rule of the function that finds its violations, whose docstring is the rule's sentence, and append it.
-
-        A crash returns no HRESULT.
-        """
+        """Make a rule of the function that finds its violations, and append it. A crash returns no HRESULT."""
 
         def make(violations: Callable[[Subject, Target], Iterable[Violation]]) -> Rule[Subject]:
             fields = self._usual | options
             if fields.get("crash"):
                 fields["hresult"] = None
-            self.append(Rule(rule_id, _docstring_of(violations), violations=violations, **fields))
+            self.append(Rule(rule_id, violations=violations, **fields))
             return self[-1]
 
         return make
-
-
-def _docstring_of(function: Callable[..., Any]) -> str:
-    """Return a function's docstring as one line; that of its source where python -OO has dropped it."""
-    text = function.__doc__ or ""
-    if not text:
-        with suppress(OSError):
-            (definition,) = ast.parse(inspect.getsource(function)).body
-            text = ast.get_docstring(definition) or ""  # type: ignore[arg-type]
-    return " ".join(text.split())
 
 
 @dataclass(frozen=True, slots=True)

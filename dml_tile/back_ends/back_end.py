@@ -80,15 +80,13 @@ class BackEnd:
 BACK_END_RULES: Final = Rules[BackEndResult](basis=Basis.INFERRED, url=pages.TILE, hresult=None)
 
 
-@BACK_END_RULES.add("DML-VIA-refused")
+@BACK_END_RULES.add("DML-VIA-refused", says="The back end must accept the tile.")
 def back_end_accepts_the_tile(result: BackEndResult, target: Target) -> Iterator[Violation]:
-    """The back end must accept the tile."""
     if result.outcome is Outcome.REFUSED:
         yield Violation(result.path, result.reason, result.suggestion)
 
 
-@BACK_END_RULES.add("DML-VIA-elsewhere", severity=Severity.NOTE)
+@BACK_END_RULES.add("DML-VIA-elsewhere", says="The back end must hand the tile to DirectML.", severity=Severity.NOTE)
 def tile_reaches_directml(result: BackEndResult, target: Target) -> Iterator[Violation]:
-    """The back end must hand the tile to DirectML."""
     if result.outcome in (Outcome.ELSEWHERE, Outcome.NOTHING):
         yield Violation(result.path, result.reason, result.suggestion)

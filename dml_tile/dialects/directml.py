@@ -48,17 +48,21 @@ DIALECT_RULES: Final = Rules[Request](basis=Basis.DOCUMENTED, hresult=None, seve
 """Rules for what no descriptor expresses; DirectML is not called, so it returns no HRESULT."""
 
 
-@DIALECT_RULES.add("DML-DIALECT-data-type", url=pages.BUFFER)
+@DIALECT_RULES.add(
+    "DML-DIALECT-data-type", url=pages.BUFFER, says="A DirectML data type can carry the bits of an element."
+)
 def elements_can_be_held(request: Request, target: Target) -> Iterator[Violation]:
-    """A DirectML data type can carry the bits of an element."""
     if request.carrier is None:
         message = f"no DirectML data type can carry {request.data_type}, which {request.dialect} accepts"
         yield Violation("InputTensor.DataType", message, _ADVICE.get(request.data_type))
 
 
-@DIALECT_RULES.add("DML-DIALECT-empty", url=pages.TILE)
+@DIALECT_RULES.add(
+    "DML-DIALECT-empty",
+    url=pages.TILE,
+    says="Every size and every repeat is larger than 0: DirectML has no empty tensors.",
+)
 def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
-    """Every size and every repeat is larger than 0: DirectML has no empty tensors."""
     for field, values in (("InputTensor.Sizes", request.shape), ("Repeats", request.repeats)):
         for i, value in enumerate(values):
             if value == 0:
@@ -69,9 +73,12 @@ def tile_is_not_empty(request: Request, target: Target) -> Iterator[Violation]:
                 )
 
 
-@DIALECT_RULES.add("DML-DIALECT-rank", url=pages.BUFFER)
+@DIALECT_RULES.add(
+    "DML-DIALECT-rank",
+    url=pages.BUFFER,
+    says="The tile has at most 8 dimensions after all that can be merged are merged.",
+)
 def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Violation]:
-    """The tile has at most 8 dimensions after all that can be merged are merged."""
     shape, _ = expressed(request)
     if len(shape) > DML_TENSOR_DIMENSION_COUNT_MAX1:
         yield Violation(
@@ -82,9 +89,12 @@ def dimensions_are_few_enough(request: Request, target: Target) -> Iterator[Viol
         )
 
 
-@DIALECT_RULES.add("DML-DIALECT-size", url=pages.BUFFER)
+@DIALECT_RULES.add(
+    "DML-DIALECT-size",
+    url=pages.BUFFER,
+    says="Every size of the input and of the output, and every repeat, fits a UINT.",
+)
 def sizes_fit(request: Request, target: Target) -> Iterator[Violation]:
-    """Every size of the input and of the output, and every repeat, fits a UINT."""
     shape, repeats = expressed(request)
     for i, (size, repeat, product) in enumerate(zip(shape, repeats, map(mul, shape, repeats), strict=True)):
         if product > UINT_MAX:

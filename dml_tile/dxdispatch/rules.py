@@ -130,9 +130,8 @@ DXDISPATCH_RULES: Final = Rules[ModelPart](basis=Basis.INFERRED, url=pages.DXDIS
 """Rules for what DxDispatch makes of a model; no HRESULT says that one is broken."""
 
 
-@DXDISPATCH_RULES.add("DML-DXDISPATCH-null")
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-null", says="A key that may be left out is not null.")
 def keys_are_not_null(part: ModelPart, target: Target) -> Iterator[Violation]:
-    """A key that may be left out is not null."""
     yield from _nulls(part.fields_with_sizes, _SIZES_OF_RESOURCES)
     if part.kind is PartKind.DISPATCHABLE:
         yield from _nulls(part.fields, ("Desc", "desc"))
@@ -149,9 +148,8 @@ def _nulls(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> It
             yield Violation(_joined(path, key), "is null, which DxDispatch's parser refuses", advice)
 
 
-@DXDISPATCH_RULES.add("DML-DXDISPATCH-names")
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-names", says="Enumerators and flags are written as names.")
 def enumerators_are_named(part: ModelPart, target: Target) -> Iterator[Violation]:
-    """Enumerators and flags are written as names."""
     if part.kind is PartKind.RESOURCE:
         yield from _unnamed(part.fields, ("initialValuesDataType",))
         values = part.fields.get("initialValues")
@@ -170,9 +168,10 @@ def _unnamed(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> 
             yield Violation(_joined(path, key), f"is {shown(value)}; DxDispatch's parser takes names only")
 
 
-@DXDISPATCH_RULES.add("DML-DXDISPATCH-typed-value")
+@DXDISPATCH_RULES.add(
+    "DML-DXDISPATCH-typed-value", says="Values that each have a type are of a type other than FLOAT16."
+)
 def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Violation]:
-    """Values that each have a type are of a type other than FLOAT16."""
     values = part.fields.get("initialValues") if part.kind is PartKind.RESOURCE else None
     for i, value in enumerate(values if isinstance(values, list) else ()):
         if str(_object(value).get("type")).removeprefix("DML_TENSOR_DATA_TYPE_") == "FLOAT16":
@@ -180,9 +179,11 @@ def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Vio
             yield Violation(f"initialValues[{i}].type", message, "write its bits as a UINT16")
 
 
-@DXDISPATCH_RULES.add("DML-DXDISPATCH-number")
+@DXDISPATCH_RULES.add(
+    "DML-DXDISPATCH-number",
+    says="An integer among floating-point values is one that a FLOAT64 holds exactly; no number is beyond a FLOAT64.",
+)
 def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
-    """An integer among floating-point values is one that a FLOAT64 holds exactly; no number is beyond a FLOAT64."""
     if part.kind is not PartKind.RESOURCE:
         return
     values = part.fields.get("initialValues")
@@ -215,16 +216,17 @@ def as_float64(number: float) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-@DXDISPATCH_RULES.add("DML-DXDISPATCH-type")
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-type", says="A dispatchable names its operator under `type`.")
 def operator_is_under_type(part: ModelPart, target: Target) -> Iterator[Violation]:
-    """A dispatchable names its operator under `type`."""
     if part.kind is PartKind.DISPATCHABLE and "type" not in part.fields and "Type" in part.fields:
         yield Violation("Type", "is written with a capital; DxDispatch's parser wants type", "write type")
 
 
-@DXDISPATCH_RULES.add("DML-DXDISPATCH-operator")
+@DXDISPATCH_RULES.add(
+    "DML-DXDISPATCH-operator",
+    says="The type of a dispatchable is an operator of DirectML's, hlsl, onnx or dmlSerializedGraph.",
+)
 def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
-    """The type of a dispatchable is an operator of DirectML's, hlsl, onnx or dmlSerializedGraph."""
     if part.kind is not PartKind.DISPATCHABLE or str(part.fields.get("type")).lower() in NO_OPERATORS:
         return
     key = "Type" if "Type" in part.fields else "type"
@@ -233,23 +235,29 @@ def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
         yield Violation(key, f"{shown(name)} is no operator of DirectML's", "write a tile as DML_OPERATOR_TILE or TILE")
 
 
-@DXDISPATCH_RULES.add("DML-DXDISPATCH-byte-order-mark")
+@DXDISPATCH_RULES.add("DML-DXDISPATCH-byte-order-mark", says="The file begins without a byte order mark.")
 def byte_order_mark_is_absent(part: ModelPart, target: Target) -> Iterator[Violation]:
-    """The file begins without a byte order mark."""
     if part.kind is PartKind.MODEL and part.has_mark:
         yield Violation("", "begins with a byte order mark", "save it as UTF-8 without one")
 
 
-@DXDISPATCH_RULES.add("DML-DXDISPATCH-trailing-text", severity=Severity.NOTE)
+@DXDISPATCH_RULES.add(
+    "DML-DXDISPATCH-trailing-text",
+    says="Nothing follows the model; DxDispatch ignores what does.",
+    severity=Severity.NOTE,
+)
 def trailing_text_is_absent(part: ModelPart, target: Target) -> Iterator[Violation]:
-    """Nothing follows the model; DxDispatch ignores what does."""
     if part.rest:
         yield Violation("", f"{shown(part.rest)} follows the model, and is ignored")
 
 
-@DXDISPATCH_RULES.add("DML-DXDISPATCH-bind-point", url=pages.DXDISPATCH, severity=Severity.NOTE)
+@DXDISPATCH_RULES.add(
+    "DML-DXDISPATCH-bind-point",
+    url=pages.DXDISPATCH,
+    says="A bind point is one of the operator's; DxDispatch ignores others.",
+    severity=Severity.NOTE,
+)
 def bind_points_belong_to_tile(part: ModelPart, target: Target) -> Iterator[Violation]:
-    """A bind point is one of the operator's; DxDispatch ignores others."""
     if part.kind is PartKind.DISPATCHABLE and not part.is_tile:
         return
     known = TENSORS if part.kind is PartKind.COMMAND else INITIALIZED
@@ -260,9 +268,13 @@ def bind_points_belong_to_tile(part: ModelPart, target: Target) -> Iterator[Viol
             yield Violation("bindings", message)
 
 
-@DXDISPATCH_RULES.add("DML-DXDISPATCH-offset", url=pages.DXDISPATCH, severity=Severity.NOTE)
+@DXDISPATCH_RULES.add(
+    "DML-DXDISPATCH-offset",
+    url=pages.DXDISPATCH,
+    says="initialValuesOffsetInBytes is 0; DxDispatch checks it, then puts the values at the beginning all the same.",
+    severity=Severity.NOTE,
+)
 def values_have_no_offset(part: ModelPart, target: Target) -> Iterator[Violation]:
-    """initialValuesOffsetInBytes is 0; DxDispatch checks it, then puts the values at the beginning all the same."""
     if offset := part.fields_with_sizes.get("initialValuesOffsetInBytes"):
         yield Violation("initialValuesOffsetInBytes", f"is {shown(offset)}, which moves nothing")
 

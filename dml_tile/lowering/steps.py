@@ -18,7 +18,7 @@ from dml_tile.errors import DmlError
 from dml_tile.findings import Basis, Rule, Rules, Violation
 from dml_tile.geometry.axes import Axis, ByteWalk, Dimension, axes_in_units, indivisible_length, packing, unpacking
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides
-from dml_tile.lowering.search import ChainTile
+from dml_tile.lowering.search import MAX_STEPS, ChainTile
 from dml_tile.rules.check import findings_of
 
 
@@ -63,11 +63,13 @@ MOVEMENT_RULES: Final = Rules[Movement](basis=_BASIS, hresult=None)
 CHAIN_RULES: Final = Rules[Any](basis=_BASIS, hresult=None)
 
 
-@MOVEMENT_RULES.add("DML-LOWER-DataType", url=pages.TILE)
+@MOVEMENT_RULES.add(
+    "DML-LOWER-DataType",
+    url=pages.TILE,
+    says="At the feature level, Tile takes a data type that may carry the bits; floats may only where their "
+    "reinterpretation is allowed.",
+)
 def carrier_exists(movement: Movement, target: Target) -> Iterator[Violation]:
-    """At the feature level, Tile takes a data type that may carry the bits; floats may only where their
-    reinterpretation is allowed.
-    """
     if not movement.carriers:
         yield Violation(
             "InputTensor.DataType",
@@ -76,11 +78,13 @@ def carrier_exists(movement: Movement, target: Target) -> Iterator[Violation]:
         )
 
 
-@MOVEMENT_RULES.add("DML-LOWER-elements", url=pages.TILE)
+@MOVEMENT_RULES.add(
+    "DML-LOWER-elements",
+    url=pages.TILE,
+    says="The bytes move in whole elements of the smallest data type that may carry them: runs and strides are "
+    "multiples of its size. A tile copies elements, so no chain of tiles moves half of one.",
+)
 def elements_stay_whole(movement: Movement, target: Target) -> Iterator[Violation]:
-    """The bytes move in whole elements of the smallest data type that may carry them: runs and strides are multiples of
-    its size. A tile copies elements, so no chain of tiles moves half of one.
-    """
     if not movement.carriers:
         return
     carrier = min(movement.carriers, key=ELEMENT_SIZES.__getitem__)
@@ -95,11 +99,13 @@ def elements_stay_whole(movement: Movement, target: Target) -> Iterator[Violatio
         )
 
 
-@CHAIN_RULES.add("DML-LOWER-steps", url=pages.STRIDES)
+@CHAIN_RULES.add(
+    "DML-LOWER-steps",
+    url=pages.STRIDES,
+    says=f"A chain has at most as many tiles as --max-steps allows, by default {MAX_STEPS}. Strides rule out no chain: "
+    "a tile of two elements copies the first one and any other, so one tile for each element always does it.",
+)
 def steps_are_few_enough(steps: Steps, target: Target) -> Iterator[Violation]:
-    """A chain has at most as many tiles as --max-steps allows, by default 256. Strides rule out no chain: a tile of two
-    elements copies the first one and any other, so one tile for each element always does it.
-    """
     if steps.shortest is not None and steps.shortest <= steps.allowed:
         return
     takes = f"more than {steps.allowed}" if steps.shortest is None else f"{steps.shortest}"
@@ -119,11 +125,13 @@ def steps_are_few_enough(steps: Steps, target: Target) -> Iterator[Violation]:
     )
 
 
-@CHAIN_RULES.add("DML-LOWER-limits", url=pages.BUFFER)
+@CHAIN_RULES.add(
+    "DML-LOWER-limits",
+    url=pages.BUFFER,
+    says="Counted in elements of the data type that carries the bits, each tensor has at most 2^32-1 elements, and its "
+    "strides, its extent and its TotalTensorSizeInBytes are at most as large.",
+)
 def limits_are_met(tensor: StepTensor, target: Target) -> Iterator[Violation]:
-    """Counted in elements of the data type that carries the bits, each tensor has at most 2^32-1 elements, and its
-    strides, its extent and its TotalTensorSizeInBytes are at most as large.
-    """
     counted = {
         "Sizes": math.prod(tensor.sizes),
         "Strides": max(extent(tensor.sizes, tensor.strides), *(tensor.strides or (0,))),

@@ -40,11 +40,12 @@ BINDING_COUNT_RULES: Final = Rules[BindingCount](url=pages.BIND_INPUTS, hresult=
 SLOT_RULES: Final = Rules[SlotBinding](hresult=_REMOVED)
 
 
-@BIND_POINT_RULES.add("DML-BINDING-missing")
+@BIND_POINT_RULES.add(
+    "DML-BINDING-missing",
+    says="A tensor that is owned by DirectML is bound at initialisation, any other at execution. If the operator was "
+    "compiled with DESCRIPTORS_VOLATILE, the runtime does not check this at dispatch.",
+)
 def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
-    """A tensor that is owned by DirectML is bound at initialisation, any other at execution. If the operator was
-    compiled with DESCRIPTORS_VOLATILE, the runtime does not check this at dispatch.
-    """
     if point.slot.size_in_bytes and not point.bound:
         stage = point.slot.kind.stage
         owned = " (the input's Flags say OWNED_BY_DML)" if stage == "initialisation" else ""
@@ -53,22 +54,24 @@ def tensor_is_bound(point: BindPoint, target: Target) -> Iterator[Violation]:
         yield Violation(point.slot.name, f"nothing is bound at {stage}{owned}{unnoticed}", basis=basis)
 
 
-@BIND_POINT_RULES.add("DML-BINDING-owned")
+@BIND_POINT_RULES.add(
+    "DML-BINDING-owned",
+    says="A tensor that is owned by DirectML is not bound at execution, any other not at initialisation; nor is an "
+    "input or output of a graph that no node uses.",
+)
 def tensor_is_bound_once(point: BindPoint, target: Target) -> Iterator[Violation]:
-    """A tensor that is owned by DirectML is not bound at execution, any other not at initialisation; nor is an input or
-    output of a graph that no node uses.
-    """
     slot = point.slot
     if point.bound and not slot.size_in_bytes:
         why = f"its Flags {'say' if slot.kind.stage == 'execution' else 'do not say'} OWNED_BY_DML"
         yield Violation(slot.name, f"is bound at {slot.kind.stage}, though {'no node uses it' if slot.unused else why}")
 
 
-@RANGE_RULES.add("DML-BINDING-SizeInBytes")
+@RANGE_RULES.add(
+    "DML-BINDING-SizeInBytes",
+    says="A bound range has at least TotalTensorSizeInBytes, or PersistentResourceSize, bytes. The runtime compares "
+    "neither those of a compiled graph, nor what was bound before an initializer's Reset.",
+)
 def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Violation]:
-    """A bound range has at least TotalTensorSizeInBytes, or PersistentResourceSize, bytes. The runtime compares neither
-    those of a compiled graph, nor what was bound before an initializer's Reset.
-    """
     expected = binding.slot.size_in_bytes
     if binding.size_in_bytes < expected:
         noticed = binding.noticed and binding.slot.kind.compared
@@ -80,11 +83,12 @@ def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Viola
         )
 
 
-@RANGE_RULES.add("DML-BINDING-Offset")
+@RANGE_RULES.add(
+    "DML-BINDING-Offset",
+    says="The offset of a bound range is a multiple of 16 and of GuaranteedBaseOffsetAlignment, which the runtime does "
+    "not compare for a compiled graph; that of a persistent or temporary resource, of 256.",
+)
 def offset_is_aligned(binding: BoundRange, target: Target) -> Iterator[Violation]:
-    """The offset of a bound range is a multiple of 16 and of GuaranteedBaseOffsetAlignment, which the runtime does not
-    compare for a compiled graph; that of a persistent or temporary resource, of 256.
-    """
     if binding.offset % binding.slot.alignment:
         noticed = binding.slot.kind is not GRAPH_TENSOR or binding.offset % DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
         yield Violation(
@@ -95,20 +99,24 @@ def offset_is_aligned(binding: BoundRange, target: Target) -> Iterator[Violation
         )
 
 
-@BINDING_COUNT_RULES.add("DML-BINDING-count")
+@BINDING_COUNT_RULES.add(
+    "DML-BINDING-count", says="There are as many bindings as tensors, or as operators of an initializer; 0 unbind."
+)
 def count_is_right(count: BindingCount, target: Target) -> Iterator[Violation]:
-    """There are as many bindings as tensors, or as operators of an initializer; 0 unbind."""
     if count.given is None and count.expected:
         yield Violation("bindings", f"null was provided, but an array of {count.expected} was expected")
     elif count.given and count.given != count.expected:
         yield Violation("bindingCount", f"{count.given} was provided, but {count.expected} was expected")
 
 
-@SLOT_RULES.add("DML-BINDING-null", url=pages.BIND_PERSISTENT, crash=True)
+@SLOT_RULES.add(
+    "DML-BINDING-null",
+    url=pages.BIND_PERSISTENT,
+    says="The binding of a persistent or temporary resource is not null. The documentation allows it where nothing is "
+    "needed; the runtime crashes.",
+    crash=True,
+)
 def binding_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    """The binding of a persistent or temporary resource is not null. The documentation allows it where nothing is
-    needed; the runtime crashes.
-    """
     if bound.desc is None:
         needed = bound.slot.size_in_bytes
         allowed = "" if needed else ", which the documentation allows"
@@ -120,11 +128,13 @@ def binding_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
         )
 
 
-@SLOT_RULES.add("DML-BINDING-initializer-persistent", url=pages.INITIALIZER)
+@SLOT_RULES.add(
+    "DML-BINDING-initializer-persistent",
+    url=pages.INITIALIZER,
+    says="An initializer has no persistent resource of its own: those of its operators are its outputs. The runtime "
+    "refuses even an empty binding.",
+)
 def initializer_has_no_persistent_resource(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    """An initializer has no persistent resource of its own: those of its operators are its outputs. The runtime refuses
-    even an empty binding.
-    """
     if bound.slot.kind == INITIALIZER_PERSISTENT and bound.desc is not None:
         nothing = bound.desc.type == BindingType.NONE or (bound.given is not None and bound.given.is_empty)
         yield Violation(
@@ -135,11 +145,15 @@ def initializer_has_no_persistent_resource(bound: SlotBinding, target: Target) -
         )
 
 
-@SLOT_RULES.add("DML-BINDING-initializer-NONE", basis=Basis.RUNTIME, url=pages.INITIALIZER, crash=True)
+@SLOT_RULES.add(
+    "DML-BINDING-initializer-NONE",
+    basis=Basis.RUNTIME,
+    url=pages.INITIALIZER,
+    says="An input of an initializer is not of type NONE with a null Desc. The documentation allows it; the runtime "
+    "crashes.",
+    crash=True,
+)
 def initializer_input_is_not_none(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    """An input of an initializer is not of type NONE with a null Desc. The documentation allows it; the runtime
-    crashes.
-    """
     if bound.slot.kind == INITIALIZER_INPUT and bound.desc == BindingDesc():
         yield Violation(
             f"{bound.name}.Type",
@@ -148,9 +162,12 @@ def initializer_input_is_not_none(bound: SlotBinding, target: Target) -> Iterato
         )
 
 
-@SLOT_RULES.add("DML-BINDING-initializer-NONE-Desc", url=pages.BINDING_DESC)
+@SLOT_RULES.add(
+    "DML-BINDING-initializer-NONE-Desc",
+    url=pages.BINDING_DESC,
+    says="An input of an initializer of type NONE has no Desc.",
+)
 def initializer_input_of_no_type_has_no_desc(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    """An input of an initializer of type NONE has no Desc."""
     desc = bound.desc
     if bound.slot.kind == INITIALIZER_INPUT and desc is not None and desc.type == BindingType.NONE and desc.desc:
         yield Violation(
@@ -160,11 +177,13 @@ def initializer_input_of_no_type_has_no_desc(bound: SlotBinding, target: Target)
         )
 
 
-@SLOT_RULES.add("DML-BINDING-Type", url=pages.BINDING_DESC)
+@SLOT_RULES.add(
+    "DML-BINDING-Type",
+    url=pages.BINDING_DESC,
+    says="A tensor and a resource are bound as DML_BINDING_TYPE_BUFFER, the inputs of an operator that is initialised "
+    "as DML_BINDING_TYPE_BUFFER_ARRAY. The runtime takes an array of 0 bindings for nothing where nothing is needed.",
+)
 def binding_type_fits(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    """A tensor and a resource are bound as DML_BINDING_TYPE_BUFFER, the inputs of an operator that is initialised as
-    DML_BINDING_TYPE_BUFFER_ARRAY. The runtime takes an array of 0 bindings for nothing where nothing is needed.
-    """
     expected = bound.slot.kind.binding
     if bound.desc is not None and bound.desc.type not in (BindingType.NONE, expected):
         given = bound.desc.type
@@ -182,9 +201,12 @@ def binding_type_fits(bound: SlotBinding, target: Target) -> Iterator[Violation]
         )
 
 
-@SLOT_RULES.add("DML-BINDING-Desc-null", url=pages.BINDING_DESC)
+@SLOT_RULES.add(
+    "DML-BINDING-Desc-null",
+    url=pages.BINDING_DESC,
+    says="A binding of type BUFFER has a Desc, one of type BUFFER_ARRAY also an array.",
+)
 def binding_is_described(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    """A binding of type BUFFER has a Desc, one of type BUFFER_ARRAY also an array."""
     if bound.desc is None or bound.desc.type != bound.slot.kind.binding:
         return
     if bound.desc.desc is None:
@@ -194,11 +216,13 @@ def binding_is_described(bound: SlotBinding, target: Target) -> Iterator[Violati
         yield Violation(f"{bound.name}.Bindings", "null was provided, but an array of buffer bindings was expected")
 
 
-@SLOT_RULES.add("DML-BINDING-BindingCount", url=pages.BIND_INPUTS)
+@SLOT_RULES.add(
+    "DML-BINDING-BindingCount",
+    url=pages.BIND_INPUTS,
+    says="For each operator, an initializer takes an array of as many bindings as the operator has inputs. The runtime "
+    "requires it even where there is nothing to bind.",
+)
 def array_has_one_binding(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    """For each operator, an initializer takes an array of as many bindings as the operator has inputs. The runtime
-    requires it even where there is nothing to bind.
-    """
     array = bound.desc.desc if bound.desc is not None else None
     if not isinstance(array, BufferArrayBinding) or array.bindings is None or len(array.bindings) == bound.of:
         return
@@ -214,9 +238,10 @@ def array_has_one_binding(bound: SlotBinding, target: Target) -> Iterator[Violat
         )
 
 
-@SLOT_RULES.add("DML-BINDING-Buffer-null", url=pages.BUFFER_BINDING)
+@SLOT_RULES.add(
+    "DML-BINDING-Buffer-null", url=pages.BUFFER_BINDING, says="A binding names a buffer where one is needed."
+)
 def buffer_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    """A binding names a buffer where one is needed."""
     if bound.slot.size_in_bytes and bound.given is not None and bound.given.buffer is None:
         yield Violation(
             f"{bound.name}.Buffer",
@@ -224,9 +249,12 @@ def buffer_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
         )
 
 
-@SLOT_RULES.add("DML-BINDING-unneeded", url=pages.BIND_PERSISTENT)
+@SLOT_RULES.add(
+    "DML-BINDING-unneeded",
+    url=pages.BIND_PERSISTENT,
+    says="A persistent or temporary resource is bound only where more than 0 bytes of it are needed.",
+)
 def resource_is_needed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    """A persistent or temporary resource is bound only where more than 0 bytes of it are needed."""
     kind, given = bound.slot.kind, bound.given
     if kind.size_is == "TotalTensorSizeInBytes" or kind == INITIALIZER_PERSISTENT or bound.slot.size_in_bytes:
         return
@@ -234,16 +262,22 @@ def resource_is_needed(bound: SlotBinding, target: Target) -> Iterator[Violation
         yield Violation(bound.name, f"a buffer was provided, but nothing was expected: {kind.size_is} is 0")
 
 
-@BINDING_PAIR_RULES.add("DML-BINDING-overlap", basis=Basis.DOCUMENTED)
+@BINDING_PAIR_RULES.add(
+    "DML-BINDING-overlap",
+    basis=Basis.DOCUMENTED,
+    says="An output shares no memory with any other bound buffer: Tile has no in-place form.",
+)
 def output_is_apart(pair: BindingPair, target: Target) -> Iterator[Violation]:
-    """An output shares no memory with any other bound buffer: Tile has no in-place form."""
     if pair.overlap:
         yield Violation(pair.name, f"the bound range overlaps that of {pair.other} (DirectML does not notice)")
 
 
-@SLOT_RULES.add("DML-BINDING-range", url=pages.BUFFER_BINDING)
+@SLOT_RULES.add(
+    "DML-BINDING-range",
+    url=pages.BUFFER_BINDING,
+    says="A bound range ends within its buffer. The runtime adds Offset and SizeInBytes modulo 2^64.",
+)
 def range_is_within_its_buffer(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    """A bound range ends within its buffer. The runtime adds Offset and SizeInBytes modulo 2^64."""
     if bound.range is None:
         return
     binding, buffer = bound.range
@@ -259,26 +293,31 @@ def range_is_within_its_buffer(bound: SlotBinding, target: Target) -> Iterator[V
         )
 
 
-@SLOT_RULES.add("DML-BINDING-Dimension", url=pages.BUFFER_BINDING)
+@SLOT_RULES.add("DML-BINDING-Dimension", url=pages.BUFFER_BINDING, says="A bound resource is a buffer.")
 def resource_is_a_buffer(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    """A bound resource is a buffer."""
     if bound.range is not None and (given := bound.range[1].dimension) != ResourceDimension.BUFFER:
         known = given in ResourceDimension._value2member_map_
         dimension = f"D3D12_RESOURCE_DIMENSION_{ResourceDimension(given).name}" if known else f"dimension {given}"
         yield Violation(bound.name, f"the resource has {dimension}, but D3D12_RESOURCE_DIMENSION_BUFFER was expected")
 
 
-@SLOT_RULES.add("DML-BINDING-device", url=pages.ERRORS)
+@SLOT_RULES.add(
+    "DML-BINDING-device",
+    url=pages.ERRORS,
+    says="A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on.",
+)
 def resource_belongs_to_device(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    """A bound resource belongs to the device of Direct3D 12 that the IDMLDevice was made on."""
     owner = bound.range[1].direct3d_device if bound.range is not None else None
     if owner is not None and owner is not bound.direct3d_device:
         yield Violation(bound.name, "the resource belongs to another device of Direct3D 12 than the IDMLDevice")
 
 
-@SLOT_RULES.add("DML-BINDING-unordered-access", url=pages.BINDING)
+@SLOT_RULES.add(
+    "DML-BINDING-unordered-access",
+    url=pages.BINDING,
+    says="A bound buffer has D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, unless it is an input of an initializer.",
+)
 def buffer_allows_unordered_access(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    """A bound buffer has D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, unless it is an input of an initializer."""
     if bound.range is None or not bound.slot.kind.unordered_access:
         return
     _, buffer = bound.range
@@ -289,11 +328,13 @@ def buffer_allows_unordered_access(bound: SlotBinding, target: Target) -> Iterat
         )
 
 
-@SLOT_RULES.add("DML-BINDING-heap", url=pages.BIND_INPUTS)
+@SLOT_RULES.add(
+    "DML-BINDING-heap",
+    url=pages.BIND_INPUTS,
+    says="A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD too. The runtime "
+    "accepts CUSTOM too, except for the outputs of an initializer.",
+)
 def heap_is_allowed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
-    """A bound buffer is on a heap of type DEFAULT; an input of an initializer may be on UPLOAD too. The runtime accepts
-    CUSTOM too, except for the outputs of an initializer.
-    """
     if bound.range is None:
         return
     kind, (_, buffer) = bound.slot.kind, bound.range

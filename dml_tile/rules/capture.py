@@ -73,9 +73,12 @@ class Capture:
 CAPTURE_RULES: Final = Rules[Capture](url=pages.CREATE_OPERATOR, basis=Basis.RUNTIME, hresult=None)
 
 
-@CAPTURE_RULES.add("DML-CAPTURE-HRESULT", severity=Severity.NOTE)
+@CAPTURE_RULES.add(
+    "DML-CAPTURE-HRESULT",
+    says="CreateOperator returned what the emulator gives at the device's feature level.",
+    severity=Severity.NOTE,
+)
 def result_is_as_emulated(capture: Capture, target: Target) -> Iterator[Violation]:
-    """CreateOperator returned what the emulator gives at the device's feature level."""
     level = capture.feature_level
     if level is None or capture.hresult is None or capture.hresult in _OF_THE_MACHINE:
         return

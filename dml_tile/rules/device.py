@@ -83,11 +83,12 @@ COMPILATION_RULES: Final = Rules[Compilation](url=pages.COMPILE)
 INITIALIZER_RULES: Final = Rules[InitializerOperators](url=pages.CREATE_INITIALIZER)
 
 
-@CREATION_RULES.add("DML-DEVICE-flags")
+@CREATION_RULES.add(
+    "DML-DEVICE-flags",
+    says="The flags of DMLCreateDevice have only bits of DML_CREATE_DEVICE_FLAGS. The runtime of 5_0 accepts "
+    "0x80000000 alone, too.",
+)
 def creation_flags_are_known(creation: Creation, target: Target) -> Iterator[Violation]:
-    """The flags of DMLCreateDevice have only bits of DML_CREATE_DEVICE_FLAGS. The runtime of 5_0 accepts 0x80000000
-    alone, too.
-    """
     if unknown := creation.flags & ~_DEBUG:
         accepted = creation.flags == _HIGHEST_BIT and target.feature_level <= _LEVEL_5_0
         yield Violation(
@@ -97,12 +98,14 @@ def creation_flags_are_known(creation: Creation, target: Target) -> Iterator[Vio
         )
 
 
-@CREATION_RULES.add("DML-DEVICE-debug-layer", hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
+@CREATION_RULES.add(
+    "DML-DEVICE-debug-layer",
+    says="DML_CREATE_DEVICE_FLAG_DEBUG is set only where the debug layers are installed; no simulated machine has "
+    "them. The documentation promises DXGI_ERROR_SDK_COMPONENT_MISSING; the runtime returns E_INVALIDARG up to 5_0, "
+    "later DXGI_ERROR_UNSUPPORTED.",
+    hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
+)
 def debug_layers_are_installed(creation: Creation, target: Target) -> Iterator[Violation]:
-    """DML_CREATE_DEVICE_FLAG_DEBUG is set only where the debug layers are installed; no simulated machine has them. The
-    documentation promises DXGI_ERROR_SDK_COMPONENT_MISSING; the runtime returns E_INVALIDARG up to 5_0, later
-    DXGI_ERROR_UNSUPPORTED.
-    """
     if creation.flags & _DEBUG:
         message = "DML_CREATE_DEVICE_FLAG_DEBUG was provided, but the debug layers are not installed"
         result = HRESULT.E_INVALIDARG if target.feature_level <= _LEVEL_5_0 else HRESULT.DXGI_ERROR_UNSUPPORTED
@@ -111,9 +114,12 @@ def debug_layers_are_installed(creation: Creation, target: Target) -> Iterator[V
         yield Violation("flags", f"{message} ({missing})", basis=Basis.DOCUMENTED, hresult=missing)
 
 
-@CREATION_RULES.add("DML-DEVICE-minimumFeatureLevel", hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
+@CREATION_RULES.add(
+    "DML-DEVICE-minimumFeatureLevel",
+    says="DirectML has at least the minimum feature level; the runtime compares them as signed integers.",
+    hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
+)
 def minimum_feature_level_is_supported(creation: Creation, target: Target) -> Iterator[Violation]:
-    """DirectML has at least the minimum feature level; the runtime compares them as signed integers."""
     minimum = creation.minimum_feature_level
     if minimum is not None and minimum > target.feature_level:
         noticed = minimum < _HIGHEST_BIT
@@ -125,53 +131,57 @@ def minimum_feature_level_is_supported(creation: Creation, target: Target) -> It
         )
 
 
-@CREATION_RULES.add("DML-DEVICE-Direct3D-removed", url=pages.REMOVED, hresult=_REMOVED)
+@CREATION_RULES.add(
+    "DML-DEVICE-Direct3D-removed",
+    url=pages.REMOVED,
+    says="The device of Direct3D 12 that a device is made on has not been removed.",
+    hresult=_REMOVED,
+)
 def direct3d_device_is_present(creation: Creation, target: Target) -> Iterator[Violation]:
-    """The device of Direct3D 12 that a device is made on has not been removed."""
     if creation.removed_reason:
         yield Violation("d3d12Device", f"it was removed: {creation.removed_reason}", "make a new one")
 
 
-@FEATURE_RULES.add("DML-DEVICE-feature")
+@FEATURE_RULES.add(
+    "DML-DEVICE-feature",
+    says="CheckFeatureSupport is asked for TENSOR_DATA_TYPE_SUPPORT or FEATURE_LEVELS.",
+)
 def feature_is_known(query: FeatureQuery, target: Target) -> Iterator[Violation]:
-    """CheckFeatureSupport is asked for TENSOR_DATA_TYPE_SUPPORT or FEATURE_LEVELS."""
     if query.feature not in (Feature.TENSOR_DATA_TYPE_SUPPORT, Feature.FEATURE_LEVELS):
         yield Violation("feature", f"{query.feature} is no DML_FEATURE")
 
 
-@FEATURE_RULES.add("DML-DEVICE-feature-levels")
+@FEATURE_RULES.add(
+    "DML-DEVICE-feature-levels",
+    says="At least one of the requested feature levels is supported.",
+)
 def some_level_is_supported(query: FeatureQuery, target: Target) -> Iterator[Violation]:
-    """At least one of the requested feature levels is supported."""
     if query.feature == Feature.FEATURE_LEVELS and not query.supported_level:
         yield Violation(
             "RequestedFeatureLevels", f"none of them is supported: {target.name} has {target.feature_level.name}"
         )
 
 
-@REMOVAL_RULES.add("DML-DEVICE-removed")
+@REMOVAL_RULES.add("DML-DEVICE-removed", says="The device has not been removed; once it is, only a new device helps.")
 def device_is_present(removal: Removal | None, target: Target) -> Iterator[Violation]:
-    """The device has not been removed; once it is, only a new device helps."""
     if removal is not None:
         yield Violation("", f"the device was removed by {removal}", "make a new device")
 
 
-@COMPILATION_RULES.add("DML-COMPILE-op-null")
+@COMPILATION_RULES.add("DML-COMPILE-op-null", says="The operator to compile is not null.")
 def operator_is_given(compilation: Compilation, target: Target) -> Iterator[Violation]:
-    """The operator to compile is not null."""
     if not compilation.given:
         yield Violation("op", "null was provided, but an operator was expected")
 
 
-@COMPILATION_RULES.add("DML-COMPILE-op-device")
+@COMPILATION_RULES.add("DML-COMPILE-op-device", says="The operator to compile was made by the same device.")
 def operator_belongs_to_device(compilation: Compilation, target: Target) -> Iterator[Violation]:
-    """The operator to compile was made by the same device."""
     if compilation.given and not compilation.own:
         yield Violation("op", "the operator was made by another device")
 
 
-@COMPILATION_RULES.add("DML-COMPILE-flags")
+@COMPILATION_RULES.add("DML-COMPILE-flags", says="The flags of CompileOperator have only bits of DML_EXECUTION_FLAGS.")
 def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterator[Violation]:
-    """The flags of CompileOperator have only bits of DML_EXECUTION_FLAGS."""
     if unknown := compilation.flags & ~_ALL_EXECUTION_FLAGS:
         known = " | ".join(f"{flag.name} ({int(flag)})" for flag in ExecutionFlags)
         yield Violation(
@@ -179,9 +189,11 @@ def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterato
         )
 
 
-@INITIALIZER_RULES.add("DML-INITIALIZER-operators-null")
+@INITIALIZER_RULES.add(
+    "DML-INITIALIZER-operators-null",
+    says="The array of an initializer's operators is null only where there are none, and none of them is null.",
+)
 def operators_are_given(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
-    """The array of an initializer's operators is null only where there are none, and none of them is null."""
     if operators is None:
         yield Violation("operators", "null was provided, but an array of operators was expected")
     for i, operator in enumerate(operators or ()):
@@ -189,17 +201,19 @@ def operators_are_given(operators: InitializerOperators, target: Target) -> Iter
             yield Violation(f"operators[{i}]", "null was provided, but a compiled operator was expected")
 
 
-@INITIALIZER_RULES.add("DML-INITIALIZER-operators-device")
+@INITIALIZER_RULES.add(
+    "DML-INITIALIZER-operators-device", says="The operators of an initializer were compiled by the same device."
+)
 def operators_belong_to_device(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
-    """The operators of an initializer were compiled by the same device."""
     for i, operator in enumerate(operators or ()):
         if operator is not None and not operator.own:
             yield Violation(f"operators[{i}]", "the operator was compiled by another device")
 
 
-@INITIALIZER_RULES.add("DML-INITIALIZER-operators", hresult=HRESULT.E_NOINTERFACE)
+@INITIALIZER_RULES.add(
+    "DML-INITIALIZER-operators", says="The operators of an initializer are compiled.", hresult=HRESULT.E_NOINTERFACE
+)
 def operators_are_compiled(operators: InitializerOperators, target: Target) -> Iterator[Violation]:
-    """The operators of an initializer are compiled."""
     for i, operator in enumerate(operators or ()):
         if operator is not None and not operator.compiled:
             yield Violation(f"operators[{i}]", "an IDMLCompiledOperator was expected", "compile the operator first")

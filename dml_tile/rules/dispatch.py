@@ -77,25 +77,30 @@ INITIALIZATION_RULES: Final = Rules[Initialization](
 )
 
 
-@TABLE_RULES.add("DML-TABLE-Dispatchable-null", crash=True)
+@TABLE_RULES.add(
+    "DML-TABLE-Dispatchable-null", says="A binding table's Dispatchable is not null; the runtime crashes.", crash=True
+)
 def dispatchable_is_given(request: TableRequest, target: Target) -> Iterator[Violation]:
-    """A binding table's Dispatchable is not null; the runtime crashes."""
     if not request.given:
         yield Violation("Dispatchable", "null was provided; DirectML would crash")
 
 
-@TABLE_RULES.add("DML-TABLE-Dispatchable", hresult=HRESULT.E_NOINTERFACE)
+@TABLE_RULES.add(
+    "DML-TABLE-Dispatchable",
+    says="A binding table is made for a compiled operator or an initializer.",
+    hresult=HRESULT.E_NOINTERFACE,
+)
 def dispatchable_can_be_dispatched(request: TableRequest, target: Target) -> Iterator[Violation]:
-    """A binding table is made for a compiled operator or an initializer."""
     if request.given and request.required_descriptor_count is None:
         yield Violation(
             "Dispatchable", "an IDMLOperator was provided, but an IDMLDispatchable was expected", "compile it first"
         )
 
 
-@TABLE_RULES.add("DML-TABLE-SizeInDescriptors")
+@TABLE_RULES.add(
+    "DML-TABLE-SizeInDescriptors", says="A binding table has at least RequiredDescriptorCount descriptors."
+)
 def descriptors_are_enough(request: TableRequest, target: Target) -> Iterator[Violation]:
-    """A binding table has at least RequiredDescriptorCount descriptors."""
     required = request.required_descriptor_count
     if required is not None and request.size_in_descriptors < required:
         yield Violation(
@@ -103,9 +108,8 @@ def descriptors_are_enough(request: TableRequest, target: Target) -> Iterator[Vi
         )
 
 
-@TABLE_RULES.add("DML-TABLE-handle")
+@TABLE_RULES.add("DML-TABLE-handle", says="The descriptor handles of a binding table that has descriptors are not 0.")
 def handles_are_given(request: TableRequest, target: Target) -> Iterator[Violation]:
-    """The descriptor handles of a binding table that has descriptors are not 0."""
     for field, handle in (
         ("CPUDescriptorHandle", request.cpu_descriptor_handle),
         ("GPUDescriptorHandle", request.gpu_descriptor_handle),
@@ -114,50 +118,61 @@ def handles_are_given(request: TableRequest, target: Target) -> Iterator[Violati
             yield Violation(field, "0 was provided, but the handle of a descriptor was expected")
 
 
-@TABLE_RULES.add("DML-TABLE-Dispatchable-device", basis=Basis.DOCUMENTED, url=pages.ERRORS)
+@TABLE_RULES.add(
+    "DML-TABLE-Dispatchable-device",
+    basis=Basis.DOCUMENTED,
+    url=pages.ERRORS,
+    says="A binding table and its dispatchable belong to the same device.",
+)
 def dispatchable_belongs_to_device(request: TableRequest, target: Target) -> Iterator[Violation]:
-    """A binding table and its dispatchable belong to the same device."""
     if request.given and not request.own:
         yield Violation("Dispatchable", "the object was made by another device (DirectML does not notice)")
 
 
-@TABLE_USE_RULES.add("DML-TABLE-empty", crash=True)
+@TABLE_USE_RULES.add(
+    "DML-TABLE-empty",
+    says="A binding table is used only if it was made, or last reset, with a description; else the runtime crashes.",
+    crash=True,
+)
 def table_is_made_for_something(use: str | Dispatch, target: Target) -> Iterator[Violation]:
-    """A binding table is used only if it was made, or last reset, with a description; else the runtime crashes."""
     if not (use if isinstance(use, str) else use.filled):
         yield Violation("", "the table is empty; DirectML would crash", "Reset it with a DML_BINDING_TABLE_DESC")
 
 
-@TABLE_USE_RULES.add("DML-TABLE-empty-binding")
+@TABLE_USE_RULES.add(
+    "DML-TABLE-empty-binding",
+    says="Nothing is bound to an empty table. The runtime crashes, unless a binding is wrong by itself, such as a null "
+    "buffer with an Offset: it removes the device.",
+)
 def binding_to_an_empty_table_is_well_formed(use: str, target: Target) -> Iterator[Violation]:
-    """Nothing is bound to an empty table. The runtime crashes, unless a binding is wrong by itself, such as a null
-    buffer with an Offset: it removes the device.
-    """
     if use:
         yield Violation("", f"the table is empty, and {use}", "Reset it with a DML_BINDING_TABLE_DESC")
 
 
-@DISPATCH_RULES.add("DML-DISPATCH-null", crash=True)
+@DISPATCH_RULES.add(
+    "DML-DISPATCH-null",
+    says="RecordDispatch is called with a command list, a dispatchable and a binding table; the runtime crashes at a "
+    "null pointer. It compares the devices of the objects before it looks for the other two.",
+    crash=True,
+)
 def dispatch_is_complete(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
-    """RecordDispatch is called with a command list, a dispatchable and a binding table; the runtime crashes at a null
-    pointer. It compares the devices of the objects before it looks for the other two.
-    """
     given_pointers = (dispatch.command_list, dispatch.dispatchable, dispatch.table)
     for name, given in zip(("commandList", "dispatchable", "bindings"), given_pointers, strict=True):
         if not given and (name == "dispatchable" or dispatch.own):
             yield Violation(name, "null was provided; DirectML would crash")
 
 
-@DISPATCH_RULES.add("DML-DISPATCH-device")
+@DISPATCH_RULES.add(
+    "DML-DISPATCH-device",
+    says="A recorder, its dispatchable and its binding table belong to one device; else the recorder's is removed.",
+)
 def objects_belong_to_one_device(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
-    """A recorder, its dispatchable and its binding table belong to one device; else the recorder's is removed."""
     if not dispatch.own:
         yield Violation("dispatchable", "it, or its binding table, was made by another device than the recorder")
 
 
-@DISPATCH_RULES.add("DML-DISPATCH-command-list")
+@DISPATCH_RULES.add("DML-DISPATCH-command-list", says="The command list is of type DIRECT or COMPUTE.")
 def command_list_has_a_type_for_dispatches(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
-    """The command list is of type DIRECT or COMPUTE."""
     if dispatch.list_type not in (CommandListType.DIRECT, CommandListType.COMPUTE):
         known = dispatch.list_type in CommandListType._value2member_map_
         given = CommandListType(dispatch.list_type).name if known else str(dispatch.list_type)
@@ -167,23 +182,23 @@ def command_list_has_a_type_for_dispatches(dispatch: Dispatch, target: Target) -
 DISPATCH_RULES.append(table_is_made_for_something)
 
 
-@DISPATCH_RULES.add("DML-DISPATCH-graphics-list")
+@DISPATCH_RULES.add("DML-DISPATCH-graphics-list", says="The command list is an ID3D12GraphicsCommandList.")
 def command_list_is_graphics(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
-    """The command list is an ID3D12GraphicsCommandList."""
     if not dispatch.is_graphics:
         yield Violation("commandList", "it is no ID3D12GraphicsCommandList")
 
 
-@DISPATCH_RULES.add("DML-DISPATCH-table")
+@DISPATCH_RULES.add("DML-DISPATCH-table", says="The binding table was made for the dispatched object.")
 def table_belongs_to_dispatchable(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
-    """The binding table was made for the dispatched object."""
     if not dispatch.same:
         yield Violation("bindings", "the table was made for another object")
 
 
-@PERSISTENCE_RULES.add("DML-BINDING-persistent")
+@PERSISTENCE_RULES.add(
+    "DML-BINDING-persistent",
+    says="An operator is executed with the persistent resource that its initialisation wrote, at the same place.",
+)
 def persistent_resource_is_the_initialised_one(is_same: bool, target: Target) -> Iterator[Violation]:
-    """An operator is executed with the persistent resource that its initialisation wrote, at the same place."""
     if not is_same:
         yield Violation(
             "PersistentResource",
@@ -192,15 +207,13 @@ def persistent_resource_is_the_initialised_one(is_same: bool, target: Target) ->
         )
 
 
-@INITIALIZATION_RULES.add("DML-BINDING-uninitialised")
+@INITIALIZATION_RULES.add("DML-BINDING-uninitialised", says="An operator is initialised before it is executed.")
 def operator_is_initialised(initialization: Initialization, target: Target) -> Iterator[Violation]:
-    """An operator is initialised before it is executed."""
     if initialization.stage == "execution" and not initialization.times:
         yield Violation(initialization.name, "the operator was never initialised (DirectML does not notice)")
 
 
-@INITIALIZATION_RULES.add("DML-BINDING-initialised-twice")
+@INITIALIZATION_RULES.add("DML-BINDING-initialised-twice", says="An operator is initialised exactly once.")
 def operator_is_initialised_once(initialization: Initialization, target: Target) -> Iterator[Violation]:
-    """An operator is initialised exactly once."""
     if initialization.stage == "initialisation" and initialization.times:
         yield Violation(initialization.name, "the operator is initialised already (DirectML does not notice)")

@@ -141,16 +141,17 @@ CONNECTION_RULES: Final = Rules[GraphView](url=pages.GRAPH, basis=Basis.RUNTIME)
 GRAPH_CALL_RULES: Final = Rules[GraphDesc | None](url=pages.GRAPH)
 
 
-@GRAPH_RULES.add("DML-GRAPH-NodeCount", basis=Basis.RUNTIME)
+@GRAPH_RULES.add("DML-GRAPH-NodeCount", basis=Basis.RUNTIME, says="A graph has at least one node.")
 def graph_has_nodes(view: GraphView, target: Target) -> Iterator[Violation]:
-    """A graph has at least one node."""
     if not view.graph.node_count:
         yield Violation("NodeCount", "0 was provided, but at least 1 was expected")
 
 
-@GRAPH_RULES.add("DML-GRAPH-array")
+@GRAPH_RULES.add(
+    "DML-GRAPH-array",
+    says="An array has as many entries as its count says: null has none. DirectML reads on past the end of another.",
+)
 def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violation]:
-    """An array has as many entries as its count says: null has none. DirectML reads on past the end of another."""
     for array, count in ARRAYS.items():
         given, expected = getattr(view.graph, array), getattr(view.graph, count)
         if len(given or ()) < expected:
@@ -158,9 +159,10 @@ def arrays_have_their_counts(view: GraphView, target: Target) -> Iterator[Violat
             yield Violation(_ARRAY_NAMES[array], f"{shown}, but {expected} were expected")
 
 
-@GRAPH_RULES.add("DML-GRAPH-Desc-null")
+@GRAPH_RULES.add(
+    "DML-GRAPH-Desc-null", says="The Desc of each node and edge, and the operator of each node, is not null."
+)
 def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
-    """The Desc of each node and edge, and the operator of each node, is not null."""
     for array in ARRAYS:
         for path, entry in entries_of(view.graph, array):
             if entry is None:
@@ -169,11 +171,12 @@ def parts_are_described(view: GraphView, target: Target) -> Iterator[Violation]:
                 yield Violation(f"{path}.Operator", "null was provided, but an operator was expected")
 
 
-@GRAPH_RULES.add("DML-GRAPH-Type")
+@GRAPH_RULES.add(
+    "DML-GRAPH-Type",
+    says="A node is of type OPERATOR, an edge of the type of its array. From 6_0 on, the runtime returns E_NOTIMPL for "
+    "a node of type CONSTANT.",
+)
 def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
-    """A node is of type OPERATOR, an edge of the type of its array. From 6_0 on, the runtime returns E_NOTIMPL for a
-    node of type CONSTANT.
-    """
     for array in ARRAYS:
         expected = _EDGE_TYPES.get(array, GraphNodeType.OPERATOR)
         for path, entry in entries_of(view.graph, array):
@@ -188,9 +191,11 @@ def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
                 )
 
 
-@GRAPH_RULES.add("DML-GRAPH-index")
+@GRAPH_RULES.add(
+    "DML-GRAPH-index",
+    says="The indices of an edge are those of an input or output of the graph, of a node, and of a node's tensor.",
+)
 def indices_are_in_range(view: GraphView, target: Target) -> Iterator[Violation]:
-    """The indices of an edge are those of an input or output of the graph, of a node, and of a node's tensor."""
     nodes = [node for _, node in entries_of(view.graph, "nodes")]
     for array in _EDGE_TYPES:
         for path, edge in entries_of(view.graph, array):
@@ -204,9 +209,11 @@ def _tile_nodes(view: GraphView) -> Iterator[tuple[str, int]]:
             yield path, i
 
 
-@CONNECTION_RULES.add("DML-GRAPH-node-input")
+@CONNECTION_RULES.add(
+    "DML-GRAPH-node-input",
+    says="Exactly one edge leads to each input of a node, from an input of the graph or from another node.",
+)
 def node_inputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation]:
-    """Exactly one edge leads to each input of a node, from an input of the graph or from another node."""
     edges = Counter(edge.to_node_index for _, edge in view.inputs)
     edges.update(edge.to_node_index for _, edge in view.intermediates)
     for path, node in _tile_nodes(view):
@@ -214,9 +221,11 @@ def node_inputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Viola
             yield Violation(path, f"{edges[node]} edges lead to its input, but 1 was expected")
 
 
-@CONNECTION_RULES.add("DML-GRAPH-node-output")
+@CONNECTION_RULES.add(
+    "DML-GRAPH-node-output",
+    says="An edge leads from each output of a node, to an output of the graph or to another node.",
+)
 def node_outputs_are_used(view: GraphView, target: Target) -> Iterator[Violation]:
-    """An edge leads from each output of a node, to an output of the graph or to another node."""
     used = {edge.from_node_index for _, edge in view.outputs}
     used |= {edge.from_node_index for _, edge in view.intermediates}
     for path, node in _tile_nodes(view):
@@ -224,9 +233,8 @@ def node_outputs_are_used(view: GraphView, target: Target) -> Iterator[Violation
             yield Violation(path, "no edge leads from its output")
 
 
-@CONNECTION_RULES.add("DML-GRAPH-cycle")
+@CONNECTION_RULES.add("DML-GRAPH-cycle", says="The edges between nodes make no cycle.")
 def graph_has_no_cycle(view: GraphView, target: Target) -> Iterator[Violation]:
-    """The edges between nodes make no cycle."""
     unordered = set(range(len(view.tiles))) - set(order_of_nodes(view))
     for path, edge in view.intermediates:
         if {edge.from_node_index, edge.to_node_index} <= unordered:
@@ -266,28 +274,30 @@ def _ends(view: GraphView) -> Iterator[_Ends]:
             yield _Ends(path, produced, consumed, edge.from_node_index in outputs)
 
 
-@CONNECTION_RULES.add("DML-GRAPH-intermediate-owned")
+@CONNECTION_RULES.add("DML-GRAPH-intermediate-owned", says="A tensor that another node writes is not OWNED_BY_DML.")
 def intermediates_are_not_owned(view: GraphView, target: Target) -> Iterator[Violation]:
-    """A tensor that another node writes is not OWNED_BY_DML."""
     for path, _, consumed, _ in _ends(view):
         if consumed.flags & _OWNED_BY_DML:
             yield Violation(path, "the Flags of the input that it leads to say OWNED_BY_DML")
 
 
-@CONNECTION_RULES.add("DML-GRAPH-TotalTensorSizeInBytes")
+@CONNECTION_RULES.add(
+    "DML-GRAPH-TotalTensorSizeInBytes",
+    says="Both ends of an intermediate edge have the same TotalTensorSizeInBytes.",
+)
 def totals_agree(view: GraphView, target: Target) -> Iterator[Violation]:
-    """Both ends of an intermediate edge have the same TotalTensorSizeInBytes."""
     for path, produced, consumed, _ in _ends(view):
         totals = produced.total_tensor_size_in_bytes, consumed.total_tensor_size_in_bytes
         if totals[0] != totals[1]:
             yield Violation(path, f"the output has a TotalTensorSizeInBytes of {totals[0]}, the input of {totals[1]}")
 
 
-@CONNECTION_RULES.add("DML-GRAPH-extent")
+@CONNECTION_RULES.add(
+    "DML-GRAPH-extent",
+    says="What the input of an intermediate edge reaches fits into the whole elements of the output. Up to 5_0, packed "
+    "tensors of the same Sizes, but for ones at the beginning, are compared by their elements, rounded up to 4.",
+)
 def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
-    """What the input of an intermediate edge reaches fits into the whole elements of the output. Up to 5_0, packed
-    tensors of the same Sizes, but for ones at the beginning, are compared by their elements, rounded up to 4.
-    """
     for path, produced, consumed, is_output in _ends(view):
         reached, room = _extent(consumed), _room(produced)
         is_alike = (sizes := _packed_sizes(produced)) is not None and sizes == _packed_sizes(consumed)
@@ -299,9 +309,11 @@ def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the input reaches {reached} bytes, but the output has {room}")
 
 
-@CONNECTION_RULES.add("DML-GRAPH-shared-input")
+@CONNECTION_RULES.add(
+    "DML-GRAPH-shared-input",
+    says="Nodes that share an input of the graph agree in OWNED_BY_DML, and none reaches beyond what the first has.",
+)
 def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
-    """Nodes that share an input of the graph agree in OWNED_BY_DML, and none reaches beyond what the first has."""
     first, live = dict[int, BufferTensorDesc](), view.live_nodes()
     for path, edge in view.inputs:
         tensor, _ = view.tensors(edge.to_node_index)
@@ -314,11 +326,13 @@ def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the node reaches {_extent(tensor)} bytes, but the first has {room}")
 
 
-@CONNECTION_RULES.add("DML-GRAPH-edge-layout", severity=Severity.NOTE)
+@CONNECTION_RULES.add(
+    "DML-GRAPH-edge-layout",
+    says="Both ends of an intermediate edge describe the tensor alike. DirectML does not compare data types, sizes, "
+    "strides and alignments: the bytes are taken as they are.",
+    severity=Severity.NOTE,
+)
 def ends_are_alike(view: GraphView, target: Target) -> Iterator[Violation]:
-    """Both ends of an intermediate edge describe the tensor alike. DirectML does not compare data types, sizes, strides
-    and alignments: the bytes are taken as they are.
-    """
     for path, produced, consumed, _ in _ends(view):
         fields = ("data_type", "sizes", "strides", "guaranteed_base_offset_alignment")
         different = [name for name in fields if getattr(produced, name) != getattr(consumed, name)]
@@ -326,11 +340,13 @@ def ends_are_alike(view: GraphView, target: Target) -> Iterator[Violation]:
             yield Violation(path, f"the output and the input that it connects differ in {', '.join(names)}")
 
 
-@CONNECTION_RULES.add("DML-GRAPH-output-twice", severity=Severity.NOTE)
+@CONNECTION_RULES.add(
+    "DML-GRAPH-output-twice",
+    says="One edge leads to an output of the graph. The documentation allows several; DirectML takes the last, and "
+    "drops what then feeds nothing.",
+    severity=Severity.NOTE,
+)
 def outputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation]:
-    """One edge leads to an output of the graph. The documentation allows several; DirectML takes the last, and drops
-    what then feeds nothing.
-    """
     last = {edge.graph_output_index: path for path, edge in view.outputs}
     for path, edge in view.outputs:
         if (counting := last[edge.graph_output_index]) != path:
@@ -341,16 +357,15 @@ def outputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation
     "DML-GRAPH-IDMLDevice1",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
     url=pages.COMPILE_GRAPH,
+    says="CompileGraph is called from feature level 2_1 on; before it, there is no IDMLDevice1.",
     hresult=HRESULT.E_NOINTERFACE,
 )
 def device_has_the_interface(graph: GraphDesc | None, target: Target) -> Iterator[Violation]:
-    """CompileGraph is called from feature level 2_1 on; before it, there is no IDMLDevice1."""
     if target.feature_level < FeatureLevel.DML_FEATURE_LEVEL_2_1:
         yield Violation("", f"{target.name} has no IDMLDevice1, which came with DML_FEATURE_LEVEL_2_1")
 
 
-@GRAPH_CALL_RULES.add("DML-GRAPH-null")
+@GRAPH_CALL_RULES.add("DML-GRAPH-null", says="The DML_GRAPH_DESC is not null.")
 def graph_is_given(graph: GraphDesc | None, target: Target) -> Iterator[Violation]:
-    """The DML_GRAPH_DESC is not null."""
     if graph is None:
         yield Violation("", "null was provided, but a DML_GRAPH_DESC was expected")

@@ -42,42 +42,45 @@ INPUT_OUTPUT_RULES: Final = Rules[TileView](url=pages.TILE)
 REPEATS_RULES: Final = Rules[TileView](url=pages.TILE)
 
 
-@OPERATOR_RULES.add("DML-OPERATOR-null")
+@OPERATOR_RULES.add("DML-OPERATOR-null", says="The DML_OPERATOR_DESC is not null.")
 def operator_is_given(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
-    """The DML_OPERATOR_DESC is not null."""
     if operator is None:
         yield Violation("", "null was provided, but a DML_OPERATOR_DESC was expected")
 
 
-@OPERATOR_RULES.add("DML-OPERATOR-Type")
+@OPERATOR_RULES.add("DML-OPERATOR-Type", says="Type is an enumerator of DML_OPERATOR_TYPE.")
 def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
-    """Type is an enumerator of DML_OPERATOR_TYPE."""
     if not operator or operator.type in _PRIVATE_TYPES:
         return
     if operator.type == OperatorType.INVALID or len(OPERATORS) <= operator.type < _FIRST_UNSUPPORTED_TYPE:
         yield Violation("Type", f"{int(operator.type)} is no operator; DML_OPERATOR_TILE (70) was expected")
 
 
-@OPERATOR_RULES.add("DML-OPERATOR-Type-unsupported", hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
+@OPERATOR_RULES.add(
+    "DML-OPERATOR-Type-unsupported",
+    says="Type is below 0xc0000000; from there on, the runtime returns DXGI_ERROR_UNSUPPORTED.",
+    hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
+)
 def operator_type_is_not_too_large(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
-    """Type is below 0xc0000000; from there on, the runtime returns DXGI_ERROR_UNSUPPORTED."""
     if operator and operator.type >= _FIRST_UNSUPPORTED_TYPE:
         yield Violation("Type", f"{int(operator.type)} is no operator; DML_OPERATOR_TILE (70) was expected")
 
 
 @OPERATOR_RULES.add(
-    "DML-OPERATOR-not-a-tile", basis=Basis.DOCUMENTED | Basis.INFERRED, hresult=None, severity=Severity.NOTE
+    "DML-OPERATOR-not-a-tile",
+    basis=Basis.DOCUMENTED | Basis.INFERRED,
+    says="The operator is a tile. DirectML may accept others; only tiles are emulated here.",
+    hresult=None,
+    severity=Severity.NOTE,
 )
 def operator_is_a_tile(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
-    """The operator is a tile. DirectML may accept others; only tiles are emulated here."""
     is_public = operator is not None and 0 < operator.type < len(OPERATORS)
     if operator and operator.type != OperatorType.TILE and (is_public or operator.type in _PRIVATE_TYPES):
         yield Violation("Type", f"{operator_name(int(operator.type))} is not a tile; only tiles are checked")
 
 
-@OPERATOR_RULES.add("DML-OPERATOR-Desc-null")
+@OPERATOR_RULES.add("DML-OPERATOR-Desc-null", says="An operator's Desc is not null.")
 def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
-    """An operator's Desc is not null."""
     if operator and operator.type == OperatorType.TILE and operator.desc is None:
         yield Violation("Desc", "null was provided, but a DML_TILE_OPERATOR_DESC was expected")
 
@@ -85,9 +88,11 @@ def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iter
 _RUNTIME_ALONE: Final = 'go by the runtime alone (against="runtime", --against runtime)'
 
 
-@TILE_BUFFER_RULES.add("DML-TILE-DataType")
+@TILE_BUFFER_RULES.add(
+    "DML-TILE-DataType",
+    says="Tile takes FLOAT16, FLOAT32 and integers of 8, 16, 32 and 64 bits. The runtime takes FLOAT64 too, from 5_0.",
+)
 def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Violation]:
-    """Tile takes FLOAT16, FLOAT32 and integers of 8, 16, 32 and 64 bits. The runtime takes FLOAT64 too, from 5_0."""
     data_type = view.desc.data_type
     if not isinstance(data_type, TensorDataType) or data_type in (_EVER_SUPPORTED | {TensorDataType.UNKNOWN}):
         return
@@ -107,9 +112,12 @@ def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Vi
     )
 
 
-@TILE_BUFFER_RULES.add("DML-TILE-DataType-level", basis=Basis.DOCUMENTED | Basis.INFERRED)
+@TILE_BUFFER_RULES.add(
+    "DML-TILE-DataType-level",
+    basis=Basis.DOCUMENTED | Basis.INFERRED,
+    says="The data type is in Tile's documented row for the feature level.",
+)
 def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterator[Violation]:
-    """The data type is in Tile's documented row for the feature level."""
     data_type = view.desc.data_type
     if data_type in target.tile_support.data_types or data_type not in _EVER_SUPPORTED:
         return
@@ -117,11 +125,13 @@ def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterato
     yield Violation(view.path("DataType"), f"{type_name(data_type)} needs {since.name}; {_has(target)}", _ship(since))
 
 
-@TILE_BUFFER_RULES.add("DML-TILE-DataType-adapter", basis=Basis.RUNTIME)
+@TILE_BUFFER_RULES.add(
+    "DML-TILE-DataType-adapter",
+    basis=Basis.RUNTIME,
+    says="FLOAT64 needs an adapter with DoublePrecisionFloatShaderOps; UINT8 and INT8 need, up to level 5_2, one with "
+    "TypedUAVLoadAdditionalFormats; types of 16 bits need one with that or Native16BitShaderOpsSupported.",
+)
 def data_type_is_supported_by_adapter(view: TensorView, target: Target) -> Iterator[Violation]:
-    """FLOAT64 needs an adapter with DoublePrecisionFloatShaderOps; UINT8 and INT8 need, up to level 5_2, one with
-    TypedUAVLoadAdditionalFormats; types of 16 bits need one with that or Native16BitShaderOpsSupported.
-    """
     data_type = view.desc.data_type
     needed = target.missing_capability(data_type)
     if needed:
@@ -133,9 +143,12 @@ def data_type_is_supported_by_adapter(view: TensorView, target: Target) -> Itera
         )
 
 
-@TILE_BUFFER_RULES.add("DML-TILE-DimensionCount-level", basis=Basis.DOCUMENTED | Basis.INFERRED)
+@TILE_BUFFER_RULES.add(
+    "DML-TILE-DimensionCount-level",
+    basis=Basis.DOCUMENTED | Basis.INFERRED,
+    says="The dimension count is in Tile's documented row for the feature level.",
+)
 def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> Iterator[Violation]:
-    """The dimension count is in Tile's documented row for the feature level."""
     count = view.desc.dimension_count
     if count in target.tile_support.dimension_counts or count not in TILE_SUPPORT[-1].dimension_counts:
         return
@@ -148,9 +161,8 @@ def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> I
     )
 
 
-@INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-DataType")
+@INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-DataType", says="InputTensor and OutputTensor have the same DataType.")
 def data_types_agree(tile: TileView, target: Target) -> Iterator[Violation]:
-    """InputTensor and OutputTensor have the same DataType."""
     if tile.input and tile.output and tile.input.desc.data_type != tile.output.desc.data_type:
         yield Violation(
             "OutputTensor.DataType",
@@ -159,9 +171,10 @@ def data_types_agree(tile: TileView, target: Target) -> Iterator[Violation]:
         )
 
 
-@INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-DimensionCount")
+@INPUT_OUTPUT_RULES.add(
+    "DML-TILE-OutputTensor-DimensionCount", says="InputTensor and OutputTensor have the same DimensionCount."
+)
 def dimension_counts_agree(tile: TileView, target: Target) -> Iterator[Violation]:
-    """InputTensor and OutputTensor have the same DimensionCount."""
     if tile.input and tile.output and tile.input.desc.dimension_count != tile.output.desc.dimension_count:
         yield Violation(
             "OutputTensor.DimensionCount",
@@ -170,9 +183,11 @@ def dimension_counts_agree(tile: TileView, target: Target) -> Iterator[Violation
         )
 
 
-@INPUT_OUTPUT_RULES.add("DML-TILE-OutputTensor-Sizes")
+@INPUT_OUTPUT_RULES.add(
+    "DML-TILE-OutputTensor-Sizes",
+    says="OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]. The runtime multiplies modulo 2^32.",
+)
 def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Violation]:
-    """OutputTensor.Sizes[i] = InputTensor.Sizes[i] * Repeats[i]. The runtime multiplies modulo 2^32."""
     if not (tile.input and tile.output and tile.input.sizes and tile.output.sizes and tile.desc.repeats):
         return
     repeats = tile.desc.repeats[: tile.desc.repeats_count]
@@ -192,9 +207,8 @@ def output_sizes_are_the_products(tile: TileView, target: Target) -> Iterator[Vi
         )
 
 
-@REPEATS_RULES.add("DML-TILE-RepeatsCount")
+@REPEATS_RULES.add("DML-TILE-RepeatsCount", says="RepeatsCount is InputTensor.DimensionCount.")
 def repeats_count_is_the_dimension_count(tile: TileView, target: Target) -> Iterator[Violation]:
-    """RepeatsCount is InputTensor.DimensionCount."""
     if tile.input and tile.desc.repeats_count != tile.input.desc.dimension_count:
         yield Violation(
             "RepeatsCount",
@@ -219,9 +233,10 @@ def _count_suggested(tile: TileView) -> str | None:
     return f"set it to {count} and Repeats to {wanted}, which OutputTensor.Sizes implies"
 
 
-@REPEATS_RULES.add("DML-TILE-Repeats-null", crash=True)
+@REPEATS_RULES.add(
+    "DML-TILE-Repeats-null", says="Repeats is not null. The runtime reads it last, and crashes.", crash=True
+)
 def repeats_are_given(tile: TileView, target: Target) -> Iterator[Violation]:
-    """Repeats is not null. The runtime reads it last, and crashes."""
     if tile.desc.repeats is None:
         yield Violation(
             "Repeats",
@@ -230,9 +245,10 @@ def repeats_are_given(tile: TileView, target: Target) -> Iterator[Violation]:
         )
 
 
-@REPEATS_RULES.add("DML-TILE-Repeats-length")
+@REPEATS_RULES.add(
+    "DML-TILE-Repeats-length", says="Repeats has at least RepeatsCount entries; the runtime reads past its end."
+)
 def repeats_are_long_enough(tile: TileView, target: Target) -> Iterator[Violation]:
-    """Repeats has at least RepeatsCount entries; the runtime reads past its end."""
     if tile.desc.repeats_count > DML_TENSOR_DIMENSION_COUNT_MAX1:
         return  # refused before the array is read
     if tile.desc.repeats is not None and len(tile.desc.repeats) < tile.desc.repeats_count:
@@ -242,9 +258,8 @@ def repeats_are_long_enough(tile: TileView, target: Target) -> Iterator[Violatio
         )
 
 
-@REPEATS_RULES.add("DML-TILE-Repeats-zero")
+@REPEATS_RULES.add("DML-TILE-Repeats-zero", says="Every value of Repeats is larger than 0.")
 def repeats_are_positive(tile: TileView, target: Target) -> Iterator[Violation]:
-    """Every value of Repeats is larger than 0."""
     count = min(tile.desc.repeats_count, DML_TENSOR_DIMENSION_COUNT_MAX1)
     for i, repeat in enumerate((tile.desc.repeats or ())[:count]):
         if repeat == 0:
