@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from enum import Enum, IntEnum, IntFlag
 from functools import reduce
-from operator import index, or_
+from operator import index, methodcaller, or_
 from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -26,11 +26,7 @@ from dml_tile.text import did_you_mean
 
 def left_out(description: str) -> Any:
     """Return the field of a count or a total: -1 stands for one that the input leaves out, until it is worked out."""
-    return Field(default=-1, json_schema_extra=_drop_default, description=description)
-
-
-def _drop_default(schema: dict[str, Any]) -> None:
-    schema.pop("default")
+    return Field(default=-1, json_schema_extra=methodcaller("pop", "default"), description=description)
 
 
 class Struct(BaseModel):

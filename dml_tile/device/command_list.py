@@ -6,6 +6,7 @@ Page: https://learn.microsoft.com/en-us/windows/win32/api/d3d12/nn-d3d12-id3d12g
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from threading import Lock
 from typing import Final, NoReturn, Protocol, TypeVar
 
@@ -68,28 +69,22 @@ IMMEDIATE: Final = CommandList()
 Subject = TypeVar("Subject")
 
 
+@dataclass(eq=False)
 class Lifetime:
     """A device from its creation to its removal; safe to use from many threads."""
 
-    def __init__(
-        self,
-        target: Target,
-        direct3d_device: Direct3DDevice,
-        against: Against,
-        padding: Padding,
-        *,
-        raise_on_removal: bool,
-        made_at: str,
-    ) -> None:
-        self.target = target
-        self.direct3d_device = direct3d_device
-        self.against: Against = against
-        self.padding: Padding = padding
+    target: Target
+    direct3d_device: Direct3DDevice
+    against: Against
+    padding: Padding
+    raise_on_removal: bool
+    made_at: str
+    """The place where a device was made without a named target, else empty."""
+
+    def __post_init__(self) -> None:
         self.lock = Lock()  # never held while bytes are copied
-        self._bases = bases_of(against)
-        self._raise_on_removal = raise_on_removal
+        self._bases = bases_of(self.against)
         self._removal: Removal | None = None
-        self._made_at = made_at
         self._test = PROCESS.test.number
 
     def __reduce__(self) -> NoReturn:
@@ -97,12 +92,12 @@ class Lifetime:
 
     def require_test(self) -> None:
         """Raise TargetError for a device whose target was not named, in another test, and one at another target."""
-        if not self._made_at or PROCESS.test.number in (0, self._test):
+        if not self.made_at or PROCESS.test.number in (0, self._test):
             return
         current = resolve(None)
         if not current.simulates_as(self.target):
             raise complaint(
-                f"a device for {self.target.label}, made at {self._made_at} in another test or before all, is used "
+                f"a device for {self.target.label}, made at {self.made_at} in another test or before all, is used "
                 f"in a test for {current.label}: make it in the test, or name its target"
             )
 
@@ -161,7 +156,7 @@ class Lifetime:
         self.require_test()
         if self._removal is not None:
             self._report()
-            if self._raise_on_removal:
+            if self.raise_on_removal:
                 self.require(call, REMOVAL_RULES, self._removal)
         return self._removal is not None
 
@@ -179,7 +174,7 @@ class Lifetime:
             if self._removal is None:
                 self._removal = Removal(call, tuple(findings))
         self._report()
-        if self._raise_on_removal:
+        if self.raise_on_removal:
             raise DmlError(findings, call)
 
     def raise_if_removed(self) -> None:

@@ -76,14 +76,8 @@ class Device:
         require_padding(padding)
         direct3d_device = direct3d_device or Direct3DDevice()
         require_instance(direct3d_device, Direct3DDevice)
-        self._lifetime = Lifetime(
-            resolve(target),
-            direct3d_device,
-            against,
-            padding,
-            raise_on_removal=raise_on_removal,
-            made_at=caller() if target is None else "",
-        )
+        made_at = caller() if target is None else ""
+        self._lifetime = Lifetime(resolve(target), direct3d_device, against, padding, raise_on_removal, made_at)
         minimum = None if minimum_feature_level is None else _level(minimum_feature_level)
         creation = Creation(uint("flags", flags), minimum, direct3d_device.removed_reason)
         self._lifetime.require("DMLCreateDevice1", CREATION_RULES, creation)

@@ -5,7 +5,7 @@ Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/nf-directml-i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from types import NoneType
 from typing import Final, NamedTuple
@@ -83,7 +83,7 @@ class Execution:
 
     def missing(self) -> list[Finding]:
         """Return the findings of bindings that are missing although they are required for recording."""
-        return self._missing(*self._recorded) if self._recorded is not None else []
+        return _missing(self._lifetime, chain(*self._recorded)) if self._recorded is not None else []
 
     def execute(self, call: str) -> None:
         """Write the outputs; findings remove the device, in the name of a call. Does nothing on a removed device."""
@@ -91,7 +91,7 @@ class Execution:
             return
         compiled, lifetime = self._compiled, self._lifetime
         reads, writes = self._recorded or self._accesses()
-        findings = self._missing(reads, writes)
+        findings = _missing(lifetime, (*reads, *writes))
         if not compiled.initialisations:
             state = Initialization("dispatchable", 0, "execution")
             findings += lifetime.findings(INITIALIZATION_RULES, state)
@@ -124,9 +124,9 @@ class Execution:
             writes.append(_Access(layout.temporary_slot, table.temporary if is_own_table else None, unnoticed))
         return reads, writes
 
-    def _missing(self, reads: Sequence[_Access], writes: Sequence[_Access]) -> list[Finding]:
-        lacking = [access for access in (*reads, *writes) if access.span is None]
-        return [found for access in lacking for found in access.findings(self._lifetime)]
+
+def _missing(lifetime: Lifetime, accesses: Iterable[_Access]) -> list[Finding]:
+    return [found for access in accesses for found in access.findings(lifetime)]
 
 
 def _pairs(slots: Sequence[Slot], bound: Sequence[BufferBinding | None]) -> Iterator[tuple[Slot, BufferBinding | None]]:
@@ -157,7 +157,7 @@ class OperatorsInitialization:
     def missing(self) -> list[Finding]:
         """Return the findings of missing bindings."""
         accesses = (access for _, sources, persistent in self._owned for access in (*sources, persistent))
-        return [found for access in accesses for found in access.findings(self._lifetime)]
+        return _missing(self._lifetime, accesses)
 
     def execute(self, call: str) -> None:
         """Write the persistent resources; findings remove the device, in the name of a call.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Final, TypeAlias
 
+from dml_tile.bindings.memory import require_data_type
 from dml_tile.bindings.resources import (
     BindingDesc,
     BindingLike,
@@ -211,8 +212,6 @@ def _require_matching_elements(bound: SlotBinding) -> None:
     """Raise TypeError for a buffer that wraps an array of another data type than the tensor's."""
     buffer = bound.given.buffer if bound.given is not None else None
     if buffer is not None and buffer.dtype is not None and bound.slot.data_type is not None:
-        from dml_tile.bindings.memory import require_data_type
-
         require_data_type(buffer.dtype, bound.slot.data_type, bound.slot.name)
 
 

@@ -50,15 +50,9 @@ class Initialization(NamedTuple):
 
 def is_ordinary_table(request: TableRequest) -> bool:
     """Return True for the description of a binding table that breaks no rule: applying the rules takes longer."""
-    required = request.required_descriptor_count
-    return (
-        request.given
-        and request.own
-        and required is not None
-        and request.size_in_descriptors >= required
-        and request.cpu_descriptor_handle != 0
-        and request.gpu_descriptor_handle != 0
-    )
+    is_own, required = request.given and request.own, request.required_descriptor_count
+    handles = request.cpu_descriptor_handle, request.gpu_descriptor_handle
+    return is_own and required is not None and request.size_in_descriptors >= required and 0 not in handles
 
 
 ORDINARY_DISPATCH: Final = Dispatch()
