@@ -25,6 +25,7 @@ CHANGING: Final = {
     # what counts, or holds what changes, while something runs
     "dml_tile.checks.file_check.SourceSummary",
     "dml_tile.checks.sweep.Workers",
+    "dml_tile.device.command_list.Lifetime",
     "dml_tile.simulation.process.Entered",
 }
 
