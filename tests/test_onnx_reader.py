@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -240,13 +239,6 @@ def test_a_tile_deep_in_subgraphs_is_found() -> None:
     found = tile_in(made)
     assert found.pointer == "I/then_branch/" * 7 + "I/…" + ("/I/then_branch" * 8)[-97:] + "/T"
     assert (found.shape, found.repeats) == ((2, 3), (2, 2))
-
-
-def test_without_onnx_the_reader_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    monkeypatch.delitem(sys.modules, "dml_tile.readers.onnx.tiles")
-    with pytest.raises(ImportError, match=r"needs onnx: pip install 'onnx>=1\.19'"):
-        __import__("dml_tile.readers.onnx.tiles")
 
 
 # Model-local functions: each call has its own tiles

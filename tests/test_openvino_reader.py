@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import struct
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +18,6 @@ from tests.helpers.ir_models import MODELS, burn_tile, many_repeats, op, ov, par
 
 # Below what skips this file where OpenVINO is not installed:
 # isort: split
-from dml_tile.readers import openvino as openvino_reader
 from dml_tile.readers.openvino import MAX_POINTER_LENGTH, read_nodes
 
 
@@ -385,9 +383,3 @@ def test_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
 def test_more_repeats_than_there_is_memory_for_are_a_memory_error(tmp_path: Path) -> None:
     with pytest.raises(MemoryError):
         read(many_repeats(tmp_path / "m.xml", 2**57))
-
-
-def test_the_package_is_named_where_openvino_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "openvino", None)
-    with pytest.raises(ImportError, match=r"needs openvino: pip install openvino$"):
-        exec(Path(openvino_reader.__file__).read_text(), {"__name__": "openvino_reader"})

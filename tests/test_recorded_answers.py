@@ -120,4 +120,6 @@ def test_another_level_lives_as_its_neighbour(level: str, recorded_at: str) -> N
     """But for the levels that it says it supports, and the types of tiles that it has."""
     for life in LIVES:
         calls = [call for call in life["calls"] if call[0] != "CheckFeatureSupport"]
-        assert emulated({**life, "calls": calls}, level) == emulated({**life, "calls": calls}, recorded_at), life["id"]
+        results = zip(life["calls"], recorded(life, recorded_at), strict=False)  # a crash is the last
+        expected = [result for call, result in results if call[0] != "CheckFeatureSupport"]
+        assert emulated({**life, "calls": calls}, level) == expected, life["id"]
