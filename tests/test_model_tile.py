@@ -94,11 +94,6 @@ def test_unknown_parts_are_assumed_to_break_no_rule(made: TileNode, expected: An
     assert made.request == Request(made.dialect, *expected)
 
 
-def test_the_number_of_repeats_is_the_rank_where_there_is_one_for_each_dimension() -> None:
-    assert node(None, [1, 2]).shape == (None, None)
-    assert node(None, [1, 2], dialect=OPENVINO).shape is None
-
-
 def test_shapes_are_promoted_as_the_dialect_says() -> None:
     promoted = node(["n", 3], [5, 1, 2], dialect=OPENVINO)
     assert (promoted.shape, promoted.repeats) == ((1, "n", 3), (5, 1, 2))

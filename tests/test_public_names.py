@@ -87,15 +87,11 @@ def classes() -> Iterator[tuple[str, Any]]:
                     yield f"{module.name}.{value.__qualname__}", value
 
 
-DATACLASSES: dict[str, Any] = {name: value for name, value in classes() if is_dataclass(value)}
-MODELS = {name: value for name, value in classes() if issubclass(value, BaseModel)}
+CLASSES: Final = {name: value for name, value in classes() if is_dataclass(value) or issubclass(value, BaseModel)}
 
 
-@pytest.mark.parametrize("name", DATACLASSES)
-def test_a_dataclass_is_frozen_unless_it_is_made_to_change(name: str) -> None:
-    assert DATACLASSES[name].__dataclass_params__.frozen == (name not in CHANGING)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_model_is_frozen(name: str) -> None:
-    assert MODELS[name].model_config["frozen"]
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_dataclass_and_a_model_are_frozen_unless_they_are_made_to_change(name: str) -> None:
+    parameters = getattr(CLASSES[name], "__dataclass_params__", None)
+    is_frozen = parameters.frozen if parameters else CLASSES[name].model_config["frozen"]
+    assert is_frozen == (name not in CHANGING)

@@ -45,7 +45,7 @@ def fetch(releases: Sequence[Release]) -> int:
 def compare(releases: Sequence[Release], options: Namespace) -> int:
     """Compare the answers to random descriptors, and show the first disagreements, shrunk."""
     made, work = batches(options.count, options.seed), partial(_compared, releases)
-    return _compare("descriptors", work, made, lambda found: described(smallest(found)), releases, options)
+    return _compare("descriptors", work, made, lambda found: str(smallest(found)), releases, options)
 
 
 def _compared(releases: Sequence[Release], batch: Batch) -> list[Disagreement]:
@@ -96,25 +96,6 @@ def _compare(
         print(f"{release.level}: {options.count} {noun}, {total} disagreements")
     print(f"seed {options.seed}, {time.monotonic() - begun:.0f} s")
     return 1 if found else 0
-
-
-def described(found: Disagreement) -> str:
-    """Describe a disagreement in a few lines, its descriptor as JSON."""
-    return "\n".join(
-        (
-            f"{found.release.level}, {found.adapter}:",
-            f"  DirectML: {_answers(found)}",
-            f"  emulator: {found.emulated}",
-            f"  {found.desc.model_dump_json(by_alias=True)}",
-        )
-    )
-
-
-def _answers(found: Disagreement) -> str:
-    """What DirectML said, and what it said when it was asked again, where that is not the same."""
-    if set(found.again) <= {found.real}:
-        return str(found.real)
-    return f"{found.real}; asked again: {'; '.join(map(str, found.again))}"
 
 
 def ask(releases: Sequence[Release], files: Sequence[str]) -> int:

@@ -51,6 +51,14 @@ class Disagreement:
         """What the emulator simulates here."""
         return self.adapter.target(self.release)
 
+    def __str__(self) -> str:
+        answers = f"{self.real}"
+        if set(self.again) - {self.real}:
+            answers += f"; asked again: {'; '.join(map(str, self.again))}"
+        desc = self.desc.model_dump_json(by_alias=True)
+        where = f"{self.release.level}, {self.adapter}"
+        return f"{where}:\n  DirectML: {answers}\n  emulator: {self.emulated}\n  {desc}"
+
 
 def ask_runtime(descs: Sequence[Descriptor], release: Release, adapter: Adapter) -> Iterator[Answer]:
     """What a release answers to each descriptor, in workers."""

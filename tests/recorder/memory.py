@@ -61,19 +61,19 @@ def _tensor(tensor: TensorDesc | None, ends: Iterator[int]) -> Any:
     """A pointer to a tensor; null for None."""
     if tensor is None:
         return None
-    buffer = tensor.desc
-    if buffer is None:
-        return _pointer(DML_TENSOR_DESC(tensor.type, None), ends)
-    desc = DML_BUFFER_TENSOR_DESC(
-        buffer.data_type,
-        buffer.flags,
-        buffer.dimension_count,
-        _array(buffer.sizes, ends),
-        _array(buffer.strides, ends),
-        buffer.total_tensor_size_in_bytes,
-        buffer.guaranteed_base_offset_alignment,
-    )
-    return _pointer(DML_TENSOR_DESC(tensor.type, _copy(desc, ends)), ends)
+    address = None
+    if buffer := tensor.desc:
+        desc = DML_BUFFER_TENSOR_DESC(
+            buffer.data_type,
+            buffer.flags,
+            buffer.dimension_count,
+            _array(buffer.sizes, ends),
+            _array(buffer.strides, ends),
+            buffer.total_tensor_size_in_bytes,
+            buffer.guaranteed_base_offset_alignment,
+        )
+        address = _copy(desc, ends)
+    return cast(_copy(DML_TENSOR_DESC(tensor.type, address), ends), POINTER(DML_TENSOR_DESC))
 
 
 def _array(values: Sequence[int] | None, ends: Iterator[int]) -> Any:
@@ -83,10 +83,6 @@ def _array(values: Sequence[int] | None, ends: Iterator[int]) -> Any:
     if len(values) > MAX_ENTRIES:
         raise ValueError(f"an array has {len(values)} entries; at most {MAX_ENTRIES} fit")
     return cast(_copy((c_uint32 * len(values))(*values), ends), POINTER(c_uint32))
-
-
-def _pointer(tensor: DML_TENSOR_DESC, ends: Iterator[int]) -> Any:
-    return cast(_copy(tensor, ends), POINTER(DML_TENSOR_DESC))
 
 
 def _copy(value: Structure | Array[c_uint32], ends: Iterator[int]) -> int:

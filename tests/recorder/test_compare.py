@@ -13,7 +13,6 @@ from dml_tile.directml.targets import Target
 from dml_tile.rules.check import check
 from tests.helpers.descriptors import GOOD, changed, page_tile, row
 from tests.helpers.recorded_answers import CRASH, OVER_READS, S_OK
-from tests.recorder.commands import described
 from tests.recorder.compare import BATCH, Batch, Disagreement, batches, disagreements, smallest, why_not
 from tests.recorder.draws import draw
 from tests.recorder.releases import RELEASES, RELEASES_OF_LEVELS, Release
@@ -113,7 +112,7 @@ def test_answers_that_vary_are_told_and_nothing_is_shrunk() -> None:
     assert found.desc == WIDE
     assert found.real == Answer(E_INVALIDARG)
     assert found.again == (Answer(S_OK, 0), Answer(E_INVALIDARG), Answer(S_OK, 0))
-    assert f"DirectML: {E_INVALIDARG}; asked again: {S_OK}, with a PersistentResourceSize of 0; " in described(found)
+    assert f"DirectML: {E_INVALIDARG}; asked again: {S_OK}, with a PersistentResourceSize of 0; " in str(found)
 
 
 def test_a_plainer_descriptor_that_agrees_when_it_is_alone_is_not_told() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.readers.c_structs import DML_TILE_OPERATOR_DESC, read_operator_desc
-from tests.helpers.descriptors import GOOD, OPERATOR, page_tile, strided
+from tests.helpers.descriptors import GOOD, page_tile, strided
 from tests.recorder.memory import MAX_ENTRIES, GuardedMemory
 from tests.recorder.workers import Crash, ask_each
 
@@ -24,16 +24,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="DirectML withou
         page_tile(Repeats=None),
         page_tile(InputTensor=None),
         page_tile(OutputTensor__Desc=None),
+        OperatorDesc(type=70, desc=GOOD),
+        OperatorDesc(type=1000, desc=None),
     ],
 )
-def test_a_descriptor_reads_back(desc: TileOperatorDesc) -> None:
-    assert read_operator_desc(GuardedMemory().write(desc)) == OperatorDesc(type=70, desc=desc)
-
-
-def test_an_operator_without_a_description_reads_back() -> None:
-    bare = OperatorDesc(type=1000, desc=None)
-    assert read_operator_desc(GuardedMemory().write(bare)) == bare
-    assert read_operator_desc(GuardedMemory().write(OPERATOR)) == OPERATOR
+def test_a_descriptor_reads_back(desc: TileOperatorDesc | OperatorDesc) -> None:
+    expected = OperatorDesc(type=70, desc=desc) if isinstance(desc, TileOperatorDesc) else desc
+    assert read_operator_desc(GuardedMemory().write(desc)) == expected
 
 
 def test_an_entry_past_the_end_cannot_be_read() -> None:
