@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from ctypes import POINTER, Structure, Union, addressof, byref, c_int32, c_uint32, c_uint64, c_void_p, cast, pointer
+from ctypes import POINTER, Structure, Union, addressof, byref, c_uint32, c_uint64, c_void_p, cast, pointer
 from pathlib import Path
 from typing import Any
 
@@ -39,40 +39,15 @@ STRUCTS: list[type[Structure]] = [*(DML_BUFFER_TENSOR_DESC, DML_TENSOR_DESC, DML
 BILLIONS = 4_000_000_000
 
 
-# The structs as somebody else would declare them: signed enumerations, pointers to what is meant, once a union.
-
-
-class Buffer(Structure):
-    _fields_ = (
-        ("DataType", c_int32),
-        ("Flags", c_int32),
-        ("DimensionCount", c_uint32),
-        ("Sizes", POINTER(c_uint32)),
-        ("Strides", POINTER(c_uint32)),
-        ("TotalTensorSizeInBytes", c_uint64),
-        ("GuaranteedBaseOffsetAlignment", c_uint32),
-    )
-
-
-class Tensor(Structure):
-    _fields_ = (("Type", c_int32), ("Desc", POINTER(Buffer)))
+# The structs as somebody else would declare them, once in a union
 
 
 class Tile(Structure):
-    _fields_ = (
-        ("InputTensor", POINTER(Tensor)),
-        ("OutputTensor", POINTER(Tensor)),
-        ("RepeatsCount", c_uint32),
-        ("Repeats", POINTER(c_uint32)),
-    )
-
-
-class AnyDesc(Union):
-    _fields_ = (("Tile", POINTER(Tile)), ("Raw", c_void_p))
+    _fields_ = DML_TILE_OPERATOR_DESC._fields_
 
 
 class Operator(Structure):
-    _fields_ = (("Type", c_int32), ("Desc", AnyDesc))
+    _fields_ = DML_OPERATOR_DESC._fields_
 
 
 class AnyOperator(Union):
@@ -83,14 +58,11 @@ def uints(*values: int) -> ctypes.Array[c_uint32]:
     return (c_uint32 * len(values))(*values)
 
 
-def their_tensor(sizes: list[int], total: int) -> Any:
-    return pointer(Tensor(1, pointer(Buffer(1, 0, len(sizes), uints(*sizes), None, total, 0))))
+OURS = write_operator_desc(OPERATOR)
 
 
 def their_operator() -> Operator:
-    """Return the reference page's example."""
-    tile = Tile(their_tensor([1, 1, 2, 3], 24), their_tensor([1, 1, 6, 9], 216), 4, uints(1, 1, 3, 3))
-    return Operator(70, AnyDesc(pointer(tile)))
+    return Operator.from_buffer_copy(OURS)
 
 
 LAYOUT = """
@@ -139,7 +111,7 @@ SOURCES: dict[str, Callable[[Any], Any]] = {
 def test_somebody_else_s_structs_are_read_from_whatever_points_to_them(source: Callable[[Any], Any]) -> None:
     theirs = their_operator()
     assert read_operator_desc(source(theirs)) == OPERATOR
-    assert read_tile_operator_desc(source(theirs.Desc.Tile.contents)) == GOOD
+    assert read_tile_operator_desc(source(Tile.from_address(theirs.Desc))) == GOOD
 
 
 def test_a_larger_union_and_an_entry_of_an_array_are_read() -> None:

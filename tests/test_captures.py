@@ -34,14 +34,6 @@ def line(tile: Any, hresult: str | None = "0x00000000", level: str | None = "0x0
     return json.dumps(captured | changes) + "\n"
 
 
-def test_a_capture_is_checked_at_each_target(check: Call) -> None:
-    result = check("-", "--target", "windows-10-22h2,6_4", stdin=line(TILE) + line(INT64))
-    assert "-#/0/operator: accepted at 6_4" in result.stdout
-    assert "#/1/operator: refused at windows-10-22h2" in result.stdout
-    assert "DML-CAPTURE" not in result.stdout
-    assert result.exit_code == 1
-
-
 @pytest.mark.parametrize(
     ("captured", "message"),
     [

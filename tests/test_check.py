@@ -12,35 +12,10 @@ from dml_tile.directml.enums import HRESULT, FeatureLevel
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import execute
 from dml_tile.findings import Basis, Severity
-from dml_tile.rules.check import check, lowest_level, not_a_tile, require
+from dml_tile.rules.check import check, not_a_tile, require
 from tests.helpers.descriptors import GOOD, OPERATOR, at, changed, page_tile, row
 
 D, R, I = Basis.DOCUMENTED, Basis.RUNTIME, Basis.INFERRED  # noqa: E741
-
-
-def test_all_findings_come_at_once_in_the_order_of_the_fields() -> None:
-    desc = page_tile(
-        InputTensor__Flags=2,
-        InputTensor__TotalTensorSizeInBytes=1,
-        OutputTensor__GuaranteedBaseOffsetAlignment=3,
-        OutputTensor__Sizes=[1, 1, 6, 10],
-        RepeatsCount=5,
-    )
-    assert [finding.path for finding in check(desc)] == [
-        "InputTensor.Flags",
-        "InputTensor.TotalTensorSizeInBytes",
-        "OutputTensor.TotalTensorSizeInBytes",
-        "OutputTensor.GuaranteedBaseOffsetAlignment",
-        "OutputTensor.Sizes[3]",
-        "RepeatsCount",
-        "Repeats",
-    ]
-
-
-def test_a_level_rule_names_the_level_and_the_release_that_would_do() -> None:
-    finding = check(row("INT64", [1, 1, 2, 3], [1, 1, 3, 3]), "windows-11-21h2")[0]
-    assert finding.message == "INT64 needs DML_FEATURE_LEVEL_4_1; windows-11-21h2 has 4_0"
-    assert finding.suggestion == "ship DirectML 1.7.0 or later with the application"
 
 
 IMPLIED = "set it to 4 and Repeats to {1, 1, 3, 3}, which OutputTensor.Sizes implies"
@@ -114,22 +89,6 @@ def test_an_operator_of_another_kind_is_not_judged() -> None:
     assert not_a_tile("DML_OPERATOR_GEMM").hresult is None
     assert not_a_tile("DML_OPERATOR_GEMM").message == "DML_OPERATOR_GEMM is not a tile; only tiles are checked"
     assert [finding.rule for finding in check(OperatorDesc(type=1, desc=GOOD))] == ["DML-OPERATOR-not-a-tile"]
-
-
-@pytest.mark.parametrize(
-    ("desc", "level"),
-    [
-        (GOOD, "1_0"),
-        (row("INT8", [1] * 4, [1] * 4), "2_1"),
-        (row("FLOAT32", [2, 3], [1, 2]), "3_1"),
-        (row("INT64", [1] * 4, [1] * 4), "4_1"),
-        (row("FLOAT64", [1] * 4, [1] * 4), None),
-        (page_tile(RepeatsCount=1), None),
-    ],
-)
-def test_the_lowest_level(desc: TileOperatorDesc, level: str | None) -> None:
-    found = lowest_level(desc)
-    assert (found.short if found else None) == level
 
 
 def test_acceptance_is_not_monotone_in_the_level() -> None:

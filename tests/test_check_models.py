@@ -33,7 +33,6 @@ from tests.helpers.ir_models import MODELS
 from tests.helpers.onnx_graphs import (
     BOOL,
     FLOAT,
-    INT64,
     call,
     computed,
     constant,
@@ -62,17 +61,6 @@ def rules(result: dict[str, Any]) -> list[str]:
 def save(name: str, repeats: Any = (1, 2), **fields: Any) -> str:
     onnx.save(model(constant("r", repeats), tile_node(name="widen"), **fields), name)
     return name
-
-
-def test_a_model_has_a_line_in_the_summary(check: Call) -> None:
-    result = check(save("a.onnx"), save("long.onnx", inputs=[typed("x", [2, 3], INT64)]))
-    assert result.stdout.startswith("a.onnx#widen: accepted at 6_4; lowest level 3_1, in the box from windows-11-21h2")
-    rows = [line.split() for line in result.stdout.splitlines() if line.startswith("│")]
-    assert rows == [
-        ["│", "a.onnx", "│", "1", "│", "0", "│", "3_1", "│", "windows-11-21h2", "│"],
-        ["│", "long.onnx", "│", "1", "│", "0", "│", "4_1", "│", "windows-11-22h2", "│"],
-    ]
-    assert "oldest Windows" not in check(str(EXAMPLES / "tile.json")).stdout
 
 
 def test_how_to_fix_what_is_known_at_run_time_only_is_told_once(check: Call) -> None:
@@ -121,11 +109,6 @@ def test_a_dynamic_tile_is_checked_as_far_as_it_is_known(check: Call) -> None:
     assert "at least 4_1" in told.stdout
 
 
-def test_dim_and_input_shape_fix_what_is_dynamic(check: Call) -> None:
-    for fixed in (["--dim", "batch=4"], ["--input-shape", "tokens=4,16"]):
-        assert [result["unknown"] for result in results(check(MODEL, "--format", "json", *fixed))] == [[], []]
-
-
 @pytest.mark.parametrize(
     ("option", "values"),
     [
@@ -146,16 +129,6 @@ def test_an_input_shape_that_contradicts_the_model_is_an_error_on_that_model(che
     assert result.exit_code == 2
     assert "two_tiles.onnx" in result.stderr
     assert "tokens" in result.stderr
-
-
-def test_a_back_end_is_asked_what_it_makes_of_the_tiles(check: Call) -> None:
-    result = check(MODEL, "--via", "chromium", "--dim", "batch=4", "-t", "windows-11-21h2", "--format", "json")
-    enlarge, number = results(result)
-    assert (enlarge["ok"], enlarge["via"], enlarge["lowest_level"]) == (True, "chromium", "4_0")
-    assert rules(number) == ["DML-TILE-DataType-level"] * 2
-    ort = check(MODEL, "--via", "ort", "--dim", "batch=4", "-t", "windows-10-2004", "-t", "5_0")
-    assert "#enlarge: refused at windows-10-2004 (2_0) through ort; lowest level 5_0" in ort.stdout
-    assert "#number: elsewhere at 5_0 through ort" in ort.stdout
 
 
 @pytest.mark.parametrize("on_a_terminal", [True, False])
@@ -179,11 +152,6 @@ def test_a_folder_without_models_is_an_error(check: Call, tmp_path: Path) -> Non
     assert result.exit_code == 2
     assert "dml-tile: empty: the folder holds no models and no descriptors" in result.stderr
     assert "a.onnx#widen: accepted" in result.stdout
-
-
-def test_names_from_a_model_move_no_cursor(check: Call) -> None:
-    onnx.save(model(constant("r", [1, 2]), tile_node(name="\x1b[31mred\n")), "a.onnx")
-    assert "a.onnx#\\x1b[31mred\\n: accepted" in check("a.onnx").stdout
 
 
 def test_the_example_s_models_are_what_their_script_writes(tmp_path: Path) -> None:

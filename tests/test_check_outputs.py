@@ -16,7 +16,6 @@ from dml_tile.emit.schemas import schemas
 from dml_tile.reports.report import FORMATS
 from tests.helpers.check_files import BAD, INT64, TILE, model, write
 from tests.helpers.command_line import Call, bash
-from tests.helpers.outputs import without_times
 
 FULL = b"dml-tile: standard output: No space left on device\n"
 
@@ -42,17 +41,6 @@ def test_text_may_have_a_file_which_no_colour_gets_into(check: Call, monkeypatch
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert check("a.json", "--output", "out.txt").stdout == ""
     assert Path("out.txt").read_text() == printed
-
-
-def test_several_formats_are_written_at_once(check: Call) -> None:
-    write("a.json", BAD)
-    options = [option for name in ("json", "github", "sarif", "junit") for option in ("--format", f"{name}:out/{name}")]
-    Path("out").mkdir()
-    result = check("a.json", "--format", "text", *options)
-    assert result.stdout == check("a.json").stdout
-    for name in ("json", "github", "sarif", "junit"):
-        again = check("a.json", "--format", name).stdout
-        assert without_times(Path("out", name).read_text()) == without_times(again)
 
 
 def test_a_file_s_name_may_have_a_colon(check: Call) -> None:

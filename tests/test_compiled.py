@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import mmap
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -77,15 +76,6 @@ def test_unfit_buffers_are_refused_before_anything_is_written(
             call(source, output)
     after = bytes(output) if isinstance(output, bytearray) else output.tobytes()
     assert before == after
-
-
-@pytest.mark.parametrize(
-    "make", [bytearray, lambda size: memoryview(bytearray(size)), lambda size: mmap.mmap(-1, size)]
-)
-def test_any_writable_buffer_is_an_output(make: Any) -> None:
-    output = make(216)
-    compile_tile(GOOD).execute(INPUT.tobytes(), output)
-    assert bytes(output[:216]) == TILED.tobytes()
 
 
 def test_a_file_that_is_mapped_is_an_output(tmp_path: Path) -> None:

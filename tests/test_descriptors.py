@@ -41,13 +41,6 @@ def packed(data_type: Any, sizes: Any, repeats: Any, **options: Any) -> TileOper
     return TileOperatorDesc.from_input(data_type=data_type, sizes=sizes, repeats=repeats, **options)
 
 
-def test_what_is_left_out_is_worked_out() -> None:
-    desc = buffer()
-    assert desc.dimension_count == 2
-    assert desc.total_tensor_size_in_bytes == 24
-    assert (desc.flags, desc.strides, desc.guaranteed_base_offset_alignment) == (TensorFlags.NONE, None, 0)
-
-
 def test_an_explicit_0_is_kept() -> None:
     desc = buffer(TotalTensorSizeInBytes=0, DimensionCount=0)
     assert (desc.total_tensor_size_in_bytes, desc.dimension_count) == (0, 0)
@@ -153,17 +146,6 @@ def test_json_has_c_names_and_leaves_unknown_values_as_they_are() -> None:
     assert odd.model_dump(mode="json", by_alias=True) == {"Type": 7, "Desc": expected}
 
 
-def test_attributes_and_c_names_are_both_accepted() -> None:
-    by_attribute = BufferTensorDesc(data_type=TensorDataType.FLOAT32, sizes=(2, 3))
-    assert by_attribute == buffer()
-    tensor = TensorDesc(desc=by_attribute)
-    assert tensor == TensorDesc.model_validate(FLOATS) == TensorDesc.model_validate({"Type": "BUFFER", "Desc": FLOATS})
-    both = TileOperatorDesc(input_tensor=tensor, output_tensor=tensor, repeats=(1, 1))
-    assert both == TileOperatorDesc.model_validate(
-        {"InputTensor": FLOATS, "OutputTensor": by_attribute, "Repeats": [1, 1]}
-    )
-
-
 def test_null_pointers_are_none() -> None:
     assert TensorDesc.model_validate({"NullDesc": True} | FLOATS | {"Type": 2}) == TensorDesc(type=2, desc=None)
     assert TensorDesc.model_validate({"NullDesc": False} | FLOATS).desc == buffer()
@@ -179,20 +161,6 @@ def test_the_output_is_inferred_from_the_input() -> None:
     source = BufferTensorDesc(data_type="FLOAT16", sizes=(2, 3), strides=(8, 1), flags=TensorFlags.OWNED_BY_DML)
     output = BufferTensorDesc(data_type="FLOAT16", sizes=(4, 3), strides=(4, 1), total_tensor_size_in_bytes=32)
     assert desc == TileOperatorDesc(input_tensor=source, output_tensor=output, repeats=(2, 1), repeats_count=2)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "repeats", "error", "message"),
-    [
-        ([2**31], [2], ValidationError, r"OutputTensor\.Desc\.Sizes\.0"),
-        ([1, 2, 3], [2, 2], ValueError, "3 sizes take as many repeats; 2 were provided"),
-    ],
-)
-def test_what_cannot_be_tiled_is_an_error(
-    sizes: list[int], repeats: list[int], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        TileOperatorDesc.from_input(data_type="UINT8", sizes=sizes, repeats=repeats)
 
 
 @pytest.mark.parametrize("wrong", [3, {2, 3}, {2: 1}, b"23", "23", np.array(3), None])
@@ -221,15 +189,6 @@ def test_what_equals_a_number_that_is_known_is_no_number(two: Any) -> None:
     for sizes, repeats in (([2], [two]), ([two], [2])):
         with pytest.raises(ValidationError):
             packed("INT8", sizes, repeats)
-
-
-def test_an_operator_is_read_nested_or_flat() -> None:
-    tile = {"InputTensor": FLOATS, "OutputTensor": FLOATS, "Repeats": [1, 1]}
-    nested = OperatorDesc.model_validate({"Type": "DML_OPERATOR_TILE", "Desc": tile})
-    assert nested == OperatorDesc.model_validate({"type": "TILE", "desc": tile})
-    assert nested == OperatorDesc.model_validate({"Type": 70} | tile)
-    assert nested.type is OperatorType.TILE
-    assert nested.model_dump(mode="json", by_alias=True)["Type"] == "DML_OPERATOR_TILE"
 
 
 def test_descriptors_are_frozen() -> None:

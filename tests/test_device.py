@@ -11,11 +11,10 @@ import pytest
 
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device import BindingTableDesc, Buffer, BufferBinding, CompiledOperator, Device, dispatches
-from dml_tile.directml.enums import HRESULT, Feature, FeatureLevel
+from dml_tile.directml.enums import Feature
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.execution.mover import Mover
-from dml_tile.simulation.target import simulate
 from dml_tile.testing import record_calls
 from tests.helpers.descriptors import GOOD, at, page_tile, row
 from tests.helpers.devices import (
@@ -41,24 +40,6 @@ def test_an_owned_input_is_read_once_at_initialisation() -> None:
     for _ in range(2):
         execute(device, operator, given, out, persistent)
     np.testing.assert_array_equal(written(out), TILED)
-
-
-def test_the_simulated_target_is_the_default() -> None:
-    with simulate("windows-10-2004"):
-        device = Device()
-    assert device.target == at("windows-10-2004")
-    with pytest.raises(DmlError) as error:
-        device.create_operator(row("INT32", [1] * 4, [1] * 4))
-    assert error.value.hresult == HRESULT.E_INVALIDARG
-    assert str(error.value).startswith("CreateOperator: E_INVALIDARG 0x80070057\n  [DML-TILE-DataType-level]")
-
-
-def test_a_floor_limits_creation_and_nothing_else() -> None:
-    with pytest.raises(DmlError, match="windows-11-21h2 has DML_FEATURE_LEVEL_4_0") as error:
-        Device("windows-11-21h2", "4_1")
-    assert error.value.hresult == HRESULT.DXGI_ERROR_UNSUPPORTED
-    device = Device("6_4", FeatureLevel.DML_FEATURE_LEVEL_1_0)
-    device.create_operator(row("INT64", [1] * 8, [2] * 8))
 
 
 def test_unknown_words_are_refused_at_once() -> None:

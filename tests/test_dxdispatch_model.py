@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -110,27 +110,6 @@ def _tensor(tensor: TensorDesc | None) -> list[Any]:
 
 
 DESC = tile_json([2], [2])
-
-
-@pytest.mark.parametrize(
-    "dispatchable",
-    [
-        {"type": "TILE", "desc": DESC},
-        {"type": "DML_OPERATOR_TILE", "Desc": DESC},
-        {"Type": "TILE", "Desc": DESC},
-        {"type": "TILE"} | DESC,
-        {"type": "TILE", "desc": DESC, "dmlCompileType": "DmlCompileGraph", "bindings": {}},
-        {"type": "TILE", "desc": DESC, "executionFlags": ["DESCRIPTORS_VOLATILE", "DISABLE_META_COMMANDS"]},
-        {"type": "TILE", "desc": tile_json([2], [2], input={"TotalTensorSizeInBytes": 0, "Strides": []})},
-        {"type": "TILE", "comment": 1, "desc": tile_json([2], [2], comment=2, input={"comment": 3})},
-        {
-            "type": "TILE",
-            "desc": DESC | {"InputTensor": {"Type": "BUFFER", "Desc": {"DataType": 1, "Sizes": [2], "Foo": 1}}},
-        },
-    ],
-)
-def test_a_tile_is_read_in_each_spelling(run: Callable[..., str], dispatchable: Json) -> None:
-    assert run(model(dispatchables={"tile": dispatchable})) == "Resource 'Out': 1, 2, 1, 2\n"
 
 
 @pytest.mark.parametrize("changes", [{}, {"Repeats": []}], ids=["as it is", "an empty Repeats is a null pointer"])

@@ -225,12 +225,6 @@ def test_the_tiles_of_a_model_are_printed(monkeypatch: pytest.MonkeyPatch, langu
     assert result.stdout == "".join(source_text(language, "tile.json", described))
 
 
-def test_a_file_of_cpp_says_where_each_comes_from() -> None:
-    lines = emit("--format", "cpp", "-", stdin=[TILE, TILE]).stdout.splitlines()
-    assert lines[:3] == ["#include <DirectML.h>", "", "// -#/0:"]
-    assert [line for line in lines if line.startswith("//")] == ["// -#/0:", "// -#/1:"]
-
-
 @pytest.mark.parametrize(
     ("stdin", "name", "names"),
     [

@@ -65,12 +65,6 @@ def refused(desc: TileOperatorDesc, source: Any, output: Any, **where: Any) -> D
     return caught.value
 
 
-def test_a_descriptor_with_findings_is_not_executed(example: TileOperatorDesc) -> None:
-    error = refused(changed(example, RepeatsCount=3), bytes(24), bytearray(216))
-    assert [finding.rule for finding in error.findings] == ["DML-TILE-RepeatsCount"]
-    assert error.hresult == HRESULT.E_INVALIDARG
-
-
 @pytest.mark.parametrize(("source", "output"), [(23, 216), (24, 215), (0, 216), (24, 0)])
 def test_a_buffer_one_byte_short_is_refused(example: TileOperatorDesc, source: int, output: int) -> None:
     error = refused(example, bytes(source), bytearray(output))
