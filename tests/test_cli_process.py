@@ -1,4 +1,4 @@
-"""The command line in a process of its own: terminals, pipes, closed streams, little memory."""
+"""The command line in a process of its own: terminals, pipes, closed streams, and completion by a shell."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import itertools
 import json
 import os
 import pty
-import resource
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
-from tests.helpers.check_files import BAD, FLAT, TILE
+from tests.helpers.check_files import BAD, TILE
 from tests.helpers.command_line import bash
+from tests.helpers.paths import ROOT
 
 pytestmark = pytest.mark.long
 
@@ -112,44 +112,6 @@ def test_a_progress_bar_of_many_files_leaves_piped_output_alone(tmp_path: Path) 
     assert b"\x1b" not in done.stdout
     assert done.stdout.count(b": accepted") == 30
     assert done.stdout.endswith(b"30 tiles: 30 accepted\n")
-
-
-def limited_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
-
-
-ASTRONOMIC = {"DataType": "FLOAT32", "Sizes": [2**32 - 1] * 8}
-
-
-HOSTILE: Final[dict[str, tuple[Callable[[], bytes], int, bytes]]] = {
-    "brackets": (lambda: b"[" * 10**7, 2, b"recursion limit exceeded"),
-    "objects": (lambda: b'{"InputTensor":' * 10**6, 2, b"recursion limit exceeded"),
-    "cut": (lambda: json.dumps(TILE).encode()[:-9], 2, b"unreadable JSON: EOF"),
-    "no UTF-8": (lambda: b"\xff\xfe\x00", 2, b"unreadable JSON"),
-    "nothing": (lambda: b"", 2, b"unreadable JSON: EOF"),
-    "sizes": (lambda: json.dumps(TILE | {"InputTensor": FLAT | {"Sizes": ["x"] * 10**6}}).encode(), 2, b""),
-    "flags": (lambda: json.dumps(TILE | {"InputTensor": FLAT | {"Flags": ["x"] * 10**6}}).encode(), 2, b""),
-    "keys": (lambda: json.dumps(TILE | {f"k{i}": 1 for i in range(400_000)}).encode(), 2, b""),
-    "astronomic": (
-        lambda: json.dumps(dict.fromkeys(TILE, ASTRONOMIC) | {"Repeats": [2**32 - 1] * 8}).encode(), 1, b""
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_input_takes_no_memory_and_gives_no_traceback(tmp_path: Path, name: str) -> None:
-    contents, status, message = HOSTILE[name]
-    path = tmp_path / "hostile.json"
-    path.write_bytes(contents())
-    for command in ("check", "run"):
-        one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # NumPy reserves memory for each
-        done = dml_tile(command, str(path), preexec_fn=limited_memory, cwd=tmp_path, env=one_thread)
-        assert done.returncode == (status if command == "check" else 2)
-        assert b"Traceback" not in done.stderr
-        assert message in done.stderr
-        if status == 2:
-            assert str(path).encode() in done.stderr
-    assert [entry.name for entry in tmp_path.iterdir()] == ["hostile.json"]
 
 
 @pytest.mark.parametrize(
@@ -252,3 +214,71 @@ def test_odd_streams_and_names_give_no_traceback(tmp_path: Path, command: str, s
     assert b"Traceback" not in done.stderr
     assert message in done.stderr
     assert b"\x1b" not in done.stdout
+
+
+# The words that a shell offers when Tab is pressed, asked for as bash does
+
+COMMAND_LINE = """
+import sys
+from dml_tile.cli.app import main
+sys.argv[0] = "dml-tile"
+try:
+    main()
+finally:
+    print(sorted({"numpy", "dml_tile.descriptors.tile"} & set(sys.modules)), file=sys.stderr)
+"""
+
+
+def completed(words: str) -> tuple[list[str], str]:
+    """Complete the last of the words; return what is offered, and what was imported for it."""
+    environment = os.environ | {
+        "_DML_TILE_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+    }
+    command = [sys.executable, "-c", COMMAND_LINE]
+    done = subprocess.run(command, capture_output=True, check=True, env=environment, text=True)
+    return done.stdout.split(), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (
+            "dml-tile ",
+            ["check", "cmake-dir", "emit", "explain", "include-dir", "levels", "lower", "run", "schema", "show"],
+        ),
+        ("dml-tile check --ag", ["--against"]),
+        ("dml-tile lower examples/tile.json --no-f", ["--no-float-carriers"]),
+        ("dml-tile check --against ", ["documentation", "runtime", "both"]),
+        ("dml-tile emit --lang ", ["cpp", "json", "python"]),
+        ("dml-tile check -t 4", ["4_0", "4_1"]),
+        ("dml-tile lower a.json --target windows-10-21", ["windows-10-21h1", "windows-10-21h2"]),
+        ("dml-tile explain DML-OPERATOR-Type", ["DML-OPERATOR-Type", "DML-OPERATOR-Type-unsupported"]),
+        ("dml-tile check --via o", ["ort"]),
+        ("dml-tile check --ignore DML-OPERATOR-n", ["DML-OPERATOR-null", "DML-OPERATOR-not-a-tile"]),
+        ("dml-tile zzz", []),
+        ("dml-tile check examples/ti", []),  # files are completed by the shell itself
+    ],
+)
+def test_a_word_is_completed(words: str, expected: list[str]) -> None:
+    offered, _ = completed(words)
+    assert sorted(offered) == sorted(expected)
+
+
+def test_completing_imports_neither_numpy_nor_the_descriptors() -> None:
+    _, imported = completed("dml-tile run --against ")
+    assert imported == "[]\n"
+
+
+def test_the_line_that_the_page_gives_makes_bash_complete(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "completion.md").read_text()
+    (line,) = (line.strip() for line in page.splitlines() if line.strip().startswith("eval "))
+    shell = shutil.which("bash")
+    assert shell is not None
+    (tmp_path / "dml-tile").write_text(f"#!{sys.executable}\n{COMMAND_LINE}")
+    (tmp_path / "dml-tile").chmod(0o755)
+    pressed = 'COMP_WORDS=(dml-tile ch) COMP_CWORD=1; _dml_tile_completion dml-tile; echo "${COMPREPLY[@]}"'
+    command = [shell, "--norc", "-c", f"{line}\n{pressed}"]
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert subprocess.run(command, capture_output=True, check=True, env=environment, text=True).stdout == "check\n"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dml_tile.directml.enums import UINT_MAX
 from dml_tile.dxdispatch.model import MAX_BOUND, read_model
 from dml_tile.errors import InputError, Problem
 from dml_tile.input_errors import MAX_PROBLEMS_COUNTED
@@ -24,6 +25,7 @@ BYTES, BYTES_PER_BYTE = 160 * 2**20, 60
 """What starting a command takes at most, and what each byte of a document may add; docs/limits.md gives the latter."""
 
 MANY = 100_000
+ASTRONOMIC = {"DataType": "FLOAT32", "Sizes": [UINT_MAX] * 8}
 NUMBERED = dict.fromkeys(map(str, range(MANY)), 1)
 
 
@@ -61,7 +63,14 @@ DOCUMENTS = {
     "blanks before brackets": b"[1," + b" " * MANY * 4 + b"}",
     "quotation marks": b'"\\' * MANY,
     "brackets": b"[" * MANY,
+    "objects": b'{"InputTensor":' * MANY,
+    "words as flags": TILE | {"InputTensor": FLAT | {"Flags": ["x"] * MANY}},
+    "astronomic sizes": dict.fromkeys(TILE, ASTRONOMIC) | {"Repeats": [UINT_MAX] * 8},
+    "a cut object": json.dumps(TILE).encode()[:-9],
+    "no UTF-8": b"\xff\xfe\x00",
+    "nothing": b"",
 }
+NO_MODELS = ("brackets", "objects", "words as sizes", "words as flags", "unknown keys", *[*DOCUMENTS][-4:])
 
 
 ENTRY = {"source": "a.json", "tile": "", "target": "6_4", "rule": "r", "field": ""}
@@ -85,9 +94,13 @@ def printed_at_bounded_cost(folder: Path, document: Any, *arguments: str) -> byt
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_the_cost_of_a_check_grows_with_the_bytes_of_its_document(tmp_path: Path, name: str) -> None:
-    printed_at_bounded_cost(tmp_path, DOCUMENTS[name], "check", "much.json")
+@pytest.mark.parametrize(
+    ("command", "name"), [*(("check", name) for name in DOCUMENTS), *(("run", name) for name in NO_MODELS)]
+)
+def test_the_cost_of_a_command_grows_with_the_bytes_of_its_document(tmp_path: Path, command: str, name: str) -> None:
+    printed = printed_at_bounded_cost(tmp_path, DOCUMENTS[name], command, "much.json")
+    assert command == "check" or printed.startswith(b"dml-tile: much.json")
+    assert {path.name for path in tmp_path.iterdir()} == {"much.json", "cost"}
 
 
 @pytest.mark.long

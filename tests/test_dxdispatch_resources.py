@@ -45,38 +45,8 @@ def test_a_resource_is_made_as_dxdispatch_makes_it(case: Json, tmp_path: Path) -
     assert memory.shown_bytes == case["expect"].get("unpadded", 16)
 
 
-@pytest.mark.parametrize(
-    ("resource", "shown"),
-    [
-        (values(65504, -65504, 4, 3, -4, -6, "nan", "inf", "-inf", data_type="FLOAT16"),
-         "65504, -65504, 4, 3, -4, -6, nan, inf, -inf"),
-        (values("NaN", "INF", "-Inf", 1e-7, 1234567, 0.1, 1e300), "nan, inf, -inf, 1e-07, 1.23457e+06, 0.1, inf"),
-        (values(0.1, 1e300, 10**400, data_type="FLOAT64"), "0.1, 1e+300, inf"),
-        (sequence("FLOAT32", 4, 1, 2.5), "1, 3.5, 6, 8.5"),
-        (sequence("UINT8", 4, 250, 3), "250, 253, 0, 3"),
-        ({"initialValuesDataType": "INT16", "initialValues": {"valueCount": 3, "value": -7}}, "-7, -7, -7"),
-        (values(2**64 - 1, data_type="UINT64"), "18446744073709551615"),
-        (values(1, 2, 3, data_type="UINT8", sizeInBytes=100), "1, 2, 3"),
-        (values(-(2**63), data_type="DML_TENSOR_DATA_TYPE_INT64"), "-9223372036854775808"),
-    ],
-)  # fmt: skip
-def test_initial_values_are_printed_as_cpp_streams_do(run: Callable[..., str], resource: Json, shown: str) -> None:
-    assert run(printing(resource, type="PRINT")) == f"Resource 'R': {shown}\n"
-
-
 def test_a_long_resource_is_printed_in_parts(run: Callable[..., str]) -> None:
     assert run(printing(sequence("UINT32", 10_000, 0, 1))) == f"Resource 'R': {', '.join(map(str, range(10_000)))}\n"
-
-
-def test_halves_are_rounded_toward_zero_at_each_step(tmp_path: Path) -> None:
-    """The bits that DxDispatch's own parser gives."""
-    listed = values(1.2, 3.4, 5.6, 0.3, 65520, 2051, 0.7, -1e6, 5.9e-8, data_type="FLOAT16")
-    data = model(resources={"L": listed, "S": sequence("FLOAT16", 5, 0, 0.1)}, commands=[])
-    made = allocate(read_model(data).resources, AllowedFolders(()))
-    shown = {name: memory.bytes[: memory.shown_bytes].view(np.uint16) for name, memory in made.items()}
-    bits = {name: [f"{each:04x}" for each in array] for name, array in shown.items()}
-    assert bits["L"] == ["3ccc", "42cc", "4599", "34cc", "7bff", "6801", "3999", "fc00", "0000"]
-    assert bits["S"] == ["0000", "2e66", "3266", "34cc", "3665"]
 
 
 @pytest.mark.parametrize("count", [1, 3, 2**16 + 5])

@@ -123,25 +123,6 @@ def test_cpp_reads_as_a_person_would_write_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("desc", "line"),
-    [
-        (page_tile(InputTensor__DataType=99), "static_cast<DML_TENSOR_DATA_TYPE>(99), DML_TENSOR_FLAG_NONE, 4,"),
-        (page_tile(InputTensor__Flags=6), "DML_TENSOR_DATA_TYPE_FLOAT32, static_cast<DML_TENSOR_FLAGS>(6), 4,"),
-        (page_tile(InputTensor__Type=7), "tile_input_tensor = {static_cast<DML_TENSOR_TYPE>(7), &tile_input_buffer};"),
-        (OperatorDesc(type=5, desc=None), "tile_operator = {static_cast<DML_OPERATOR_TYPE>(5), nullptr};"),
-        (page_tile(InputTensor=None), "tile_desc = {nullptr, &tile_output_tensor, 4, tile_repeats};"),
-        (page_tile(Repeats=None), "tile_desc = {&tile_input_tensor, &tile_output_tensor, 4, nullptr};"),
-        (page_tile(Repeats=[], RepeatsCount=0), "const UINT tile_repeats[1] = {};"),
-        (page_tile(Repeats=[2, 1]), "const UINT tile_repeats[4] = {2, 1};"),
-        (page_tile(RepeatsCount=UINT_MAX), "const UINT tile_repeats[] = {1, 1, 3, 3};"),
-        (None, "const DML_OPERATOR_DESC* const tile_operator = nullptr;"),
-    ],
-)
-def test_cpp_has_any_value_that_a_field_can_hold(desc: Descriptor, line: str) -> None:
-    assert line in cpp_text(desc, "tile")
-
-
 @pytest.mark.parametrize("name", ["1x", "", "a b", "naïve", "a::b"])
 def test_a_name_that_is_no_identifier_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"^'{name}' is no identifier; write letters, digits and _"):
