@@ -15,7 +15,6 @@ from typing import Any, Final
 import pytest
 from hypothesis import HealthCheck, settings
 
-from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.dxdispatch.model import read_model
 from dml_tile.dxdispatch.runner import run_model
 from dml_tile.files.paths import AllowedFolders
@@ -62,12 +61,6 @@ def pytest_sessionfinish() -> None:
 
         if measured := Coverage.current():
             measured.save()
-
-
-@pytest.fixture
-def example() -> TileOperatorDesc:
-    """The reference page's example."""
-    return TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1, 1, 2, 3], repeats=[1, 1, 3, 3])
 
 
 @pytest.fixture

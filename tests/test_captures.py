@@ -61,16 +61,16 @@ def test_an_answer_that_the_emulator_does_not_give_is_reported(check: Call, capt
 
 def test_equal_lines_are_reported_once_with_their_number(check: Call) -> None:
     text = (line(TILE) + line(INT64)) * 1200 + line(INT64, "0x80070057")
-    result = check("-", "-t", "4_0", stdin=text)
+    files = "--format", "json:out.json", "--format", "sarif:out.sarif"
+    result = check("-", "-t", "4_0", "--format", "text", *files, stdin=text)
     assert [one for one in result.stdout.splitlines() if one.startswith("-")] == [
         "-#/0/operator: accepted at 4_0; lowest level 3_1, in the box from windows-11-21h2; 1,200 times",
         *(f"-:{i + 1}:{column}#/{i}/operator: refused at 4_0; lowest level 4_1, in the box from windows-11-22h2{times}"
           for i, column, times in ((1, 163, "; 1,200 times"), (2400, 93, ""))),
     ]  # fmt: skip
     assert result.stdout.endswith("3 tiles: 2 refused, 1 accepted\n")
-    records = json.loads(check("-", "--format", "json", stdin=text).stdout)["results"]
-    assert [record["times"] for record in records] == [1200, 1200, 1]
-    assert "INT64 {2} x {2} -> {4}, 1,200 times" in check("-", "-t", "4_0", "--format", "sarif", stdin=text).stdout
+    assert [record["times"] for record in json.loads(Path("out.json").read_text())["results"]] == [1200, 1200, 1]
+    assert "INT64 {2} x {2} -> {4}, 1,200 times" in Path("out.sarif").read_text()
 
 
 def test_other_operators_are_counted_and_not_checked(check: Call) -> None:

@@ -124,7 +124,7 @@ def test_nothing_is_left_when_it_is_interrupted(tmp_path: Path) -> None:
     ("lines", "command", "status", "errors"),
     [
         (100, "--format json:out.json --format text | head -n 1", 1, b""),
-        *((1, f"--format json:out.json --format {form} > /dev/full", 2, FULL) for form in ("github", "sarif", "junit")),
+        *((1, f"--format json:out.json --format {form} > /dev/full", 2, FULL) for form in ("github", "sarif")),
         (1, "--format json:/dev/stdout > out.json", 1, b""),
     ],
 )

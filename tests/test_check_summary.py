@@ -114,12 +114,6 @@ def test_a_long_name_loses_its_middle_and_stays_on_its_line() -> None:
     assert headings(lines) == ["model", "tiles", "lowest level", "oldest Windows"]
 
 
-def test_names_that_fit_are_shown_whole_with_the_number_of_dynamic_tiles() -> None:
-    lines = summary([source("short.onnx", tiles=3, unknown=2)])
-    assert headings(lines) == ["model", "tiles", "dynamic", "lowest level", "oldest Windows"]
-    assert rows(lines) == [["short.onnx", "3", "2", "at least 3_1", "at least windows-11-21h2"]]
-
-
 # On the command line
 
 

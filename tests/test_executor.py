@@ -34,10 +34,10 @@ GUARD = 0xA5
 DOCS = json.loads((Path(__file__).parent / "data" / "ms_docs_dml_tile.json").read_text())["cases"][0]
 
 
-def test_the_reference_page_s_example(example: TileOperatorDesc) -> None:
+def test_the_reference_page_s_example() -> None:
     source = np.array(DOCS["input"], np.float32)
     output = bytearray(216)
-    execute(example, source, output, "1_0")
+    execute(GOOD, source, output, "1_0")
     values = np.frombuffer(output, np.float32)
     assert values.tolist()[: len(DOCS["expect"]["output_prefix"])] == DOCS["expect"]["output_prefix"]
     assert (values.reshape(DOCS["expect"]["shape"]) == np.tile(source.reshape(1, 1, 2, 3), (1, 1, 3, 3))).all()
@@ -53,9 +53,9 @@ def test_every_type_is_moved_bit_by_bit(data_type: int) -> None:
     assert output.tobytes() == np.tile(items, (2, 2)).tobytes()
 
 
-def test_arrays_that_go_on_behind_their_counts_are_read_up_to_them(example: TileOperatorDesc) -> None:
+def test_arrays_that_go_on_behind_their_counts_are_read_up_to_them() -> None:
     longer = changed(
-        example, InputTensor__Sizes=[1, 1, 2, 3, 7], OutputTensor__Strides=[54, 54, 9, 1, 0, 0], Repeats=[1, 1, 3, 3, 5]
+        GOOD, InputTensor__Sizes=[1, 1, 2, 3, 7], OutputTensor__Strides=[54, 54, 9, 1, 0, 0], Repeats=[1, 1, 3, 3, 5]
     )
     source, output = np.arange(6, dtype=np.float32), bytearray(216)
     execute(longer, source, output)
@@ -72,8 +72,8 @@ def refused(desc: TileOperatorDesc, source: Any, output: Any, **where: Any) -> D
 
 
 @pytest.mark.parametrize(("source", "output"), [(23, 216), (24, 215), (0, 216), (24, 0)])
-def test_a_buffer_one_byte_short_is_refused(example: TileOperatorDesc, source: int, output: int) -> None:
-    error = refused(example, bytes(source), bytearray(output))
+def test_a_buffer_one_byte_short_is_refused(source: int, output: int) -> None:
+    error = refused(GOOD, bytes(source), bytearray(output))
     (finding,) = error.findings
     assert finding.rule == "DML-BINDING-SizeInBytes"
     assert finding.path == ("OutputTensor" if source == 24 else "InputTensor")
@@ -96,18 +96,16 @@ def test_a_buffer_one_byte_short_is_refused(example: TileOperatorDesc, source: i
         (slice(None), slice(24, None), False),
     ],
 )
-def test_only_tensors_that_share_memory_overlap(
-    example: TileOperatorDesc, source: slice, output: slice, overlap: bool
-) -> None:
+def test_only_tensors_that_share_memory_overlap(source: slice, output: slice, overlap: bool) -> None:
     memory = np.ones(75, np.float32).view(np.uint8)
     given, written = (memory if part == slice(None) else memory[part] for part in (source, output))
     if overlap:
-        (finding,) = refused(example, given, written).findings
+        (finding,) = refused(GOOD, given, written).findings
         assert finding.rule == "DML-BINDING-overlap"
         return
     at = source.start or 0
     memory[at : at + 24] = np.arange(6, dtype=np.float32).view(np.uint8)
-    execute(example, given, written)
+    execute(GOOD, given, written)
     expected = np.tile(np.arange(6).reshape(2, 3), (3, 3))
     assert written[:216].view(np.float32).reshape(6, 9).tolist() == expected.tolist()
 
@@ -124,20 +122,20 @@ def test_arrays_have_any_shape_that_holds_the_tensors(dtype: type, behind: int) 
     assert (output[144:] == 7).all()
 
 
-def test_a_refused_buffer_can_be_closed_while_the_error_is_handled(example: TileOperatorDesc) -> None:
+def test_a_refused_buffer_can_be_closed_while_the_error_is_handled() -> None:
     mapped = mmap.mmap(-1, 4096)
     try:
-        execute(example, b"", mapped)
+        execute(GOOD, b"", mapped)
     except DmlError:
         mapped.close()
     assert mapped.closed
 
 
-def test_what_is_no_buffer_is_refused_by_its_argument_s_name(example: TileOperatorDesc) -> None:
+def test_what_is_no_buffer_is_refused_by_its_argument_s_name() -> None:
     wrong: Any = [0.0] * 54
     for name, source, output in (("input", wrong, bytearray(216)), ("output", bytes(24), wrong)):
         with pytest.raises(TypeError, match=f"^{name} is of type list; an object with the buffer protocol was"):
-            execute(example, source, output)
+            execute(GOOD, source, output)
 
 
 def test_astronomic_sizes_take_no_memory() -> None:
@@ -178,8 +176,8 @@ def test_what_the_runtime_accepts_by_mistake_is_never_executed(desc: TileOperato
     assert [finding.rule for finding in error.findings] == [rule]
 
 
-def test_what_only_the_runtime_refuses_can_be_executed_by_the_documentation(example: TileOperatorDesc) -> None:
-    aligned = changed(example, InputTensor__GuaranteedBaseOffsetAlignment=4)
+def test_what_only_the_runtime_refuses_can_be_executed_by_the_documentation() -> None:
+    aligned = changed(GOOD, InputTensor__GuaranteedBaseOffsetAlignment=4)
     refused(aligned, bytes(24), bytearray(216))
     execute(aligned, bytes(24), bytearray(216), against="documentation")
 
@@ -201,13 +199,13 @@ def test_the_bytes_between_the_elements_are_preserved_or_poisoned(padding: Paddi
         assert list(output) == [2, 3, 2, 3, byte, byte, 4, 5, 4, 5, byte, byte, byte, byte, 1, 1]
 
 
-def test_nothing_is_poisoned_where_something_is_wrong(example: TileOperatorDesc) -> None:
+def test_nothing_is_poisoned_where_something_is_wrong() -> None:
     output = bytearray(215)
     with pytest.raises(DmlError):
-        execute(example, bytes(24), output, padding="poison")
+        execute(GOOD, bytes(24), output, padding="poison")
     assert not any(output)
     with pytest.raises(ValueError, match="padding is 'zeros'; it must be one of 'preserve', 'poison'"):
-        execute(example, bytes(24), bytearray(216), padding="zeros")  # type: ignore[arg-type]
+        execute(GOOD, bytes(24), bytearray(216), padding="zeros")  # type: ignore[arg-type]
 
 
 def test_many_descriptors_are_executed_one_after_the_other() -> None:

@@ -211,7 +211,6 @@ WRITING = {
         ("check closed.json", b"closed.json: Permission denied"),
         ("check closed.onnx", b"closed.onnx: cannot be read: Permission denied"),
         ("check folder", b"folder: Permission denied"),
-        ("check a.json --format json:a.json/out.json", b"a.json/out.json: "),
         ("check a.json --report a.json/out.html", b"a.json/out.html: "),
     ],
 )
