@@ -153,22 +153,10 @@ def test_run_refuses_what_the_target_refuses(call: Call) -> None:
     assert "INT64 needs DML_FEATURE_LEVEL_4_1" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("contents", "message"),
-    [
-        ("[", "unreadable JSON: EOF"),
-        ("[]", "an array of 0 was provided, but a DxDispatch model (with"),
-        (
-            '{"resources": {}, "dispatchables": {}, "commands": [{"type": "print"}]}',
-            "#/commands/0: commands[0].resource",
-        ),
-    ],
-)
-def test_run_refuses_what_is_no_model(call: Call, contents: str, message: str) -> None:
-    result = call("run", write("m.json", contents))
+def test_run_refuses_what_is_no_model(call: Call) -> None:
+    result = call("run", write("m.json", "[]"))
     assert result.exit_code == 2
-    assert result.stderr.startswith("dml-tile: m.json")
-    assert message in result.stderr
+    assert result.stderr.startswith("dml-tile: m.json: an array of 0 was provided, but a DxDispatch model (with")
 
 
 def writing(*paths: str) -> dict[str, Any]:

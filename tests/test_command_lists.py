@@ -7,20 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dml_tile.device import (
-    BindingDesc,
-    BindingTableDesc,
-    Buffer,
-    BufferBinding,
-    CommandList,
-    Device,
-    Direct3DDevice,
-)
+from dml_tile.device import BindingDesc, BindingTableDesc, Buffer, BufferBinding, CommandList, Device, Direct3DDevice
 from dml_tile.directml.enums import HRESULT, ExecutionFlags
 from dml_tile.errors import DmlError
 from dml_tile.testing import record_calls
 from tests.helpers.descriptors import row
-from tests.helpers.devices import removing_rules
+from tests.helpers.devices import compiled, removing_rules, table
 
 TILE = row("UINT8", [4], [2])
 SOURCE = np.array([1, 2, 3, 4], np.uint8)
@@ -32,9 +24,8 @@ class Life:
     def __init__(self, *, volatile: bool = False, initialised: bool = True, bound: bool = True, **options: Any) -> None:
         self.device = Device(**options)
         self.recorder = self.device.create_command_recorder()
-        flags = ExecutionFlags.DESCRIPTORS_VOLATILE if volatile else ExecutionFlags.NONE
-        self.compiled = self.device.compile_operator(self.device.create_operator(TILE), flags)
-        self.table = self.device.create_binding_table(BindingTableDesc(self.compiled))
+        self.compiled = compiled(self.device, TILE, ExecutionFlags.DESCRIPTORS_VOLATILE if volatile else 0)
+        self.table = table(self.device, self.compiled)
         self.output = Buffer(8)
         if initialised:
             self.initialise(CommandList()).execute()
@@ -43,7 +34,7 @@ class Life:
 
     def initialise(self, commands: CommandList) -> CommandList:
         made = self.device.create_operator_initializer([self.compiled])
-        self.recorder.record_dispatch(made, self.device.create_binding_table(BindingTableDesc(made)), commands)
+        self.recorder.record_dispatch(made, table(self.device, made), commands)
         return commands
 
     def bind(self) -> None:

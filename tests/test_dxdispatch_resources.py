@@ -169,17 +169,6 @@ def header_of(shape: str, descr: str = "'<f4'") -> str:
     return f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}"
 
 
-@pytest.mark.parametrize("dtype", ["<f4", "<i2", "|u1", "|b1", "<f8"])
-def test_values_are_read_as_they_lie(tmp_path: Path, dtype: str) -> None:
-    array = np.arange(24).reshape(2, 3, 4).astype(dtype)
-    np.save(tmp_path / "a.npy", array)
-    file = open_npy(tmp_path / "a.npy")
-    assert file.nbytes == array.nbytes
-    place = np.empty(file.nbytes, np.uint8)
-    read_into(tmp_path / "a.npy", place, file.offset)
-    assert place.view(dtype).tolist() == array.ravel().tolist()
-
-
 def test_dimensions_of_one_may_be_many(tmp_path: Path) -> None:
     file = open_npy(with_header(tmp_path / "a.npy", header_of(f"({'1, ' * 100}2)")))
     place = np.ones(file.nbytes, np.uint8)
