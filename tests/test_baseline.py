@@ -190,16 +190,3 @@ def test_a_baseline_that_cannot_be_read_is_an_error(check: Call, text: str | Non
     assert result.exit_code == 2
     assert result.stderr.startswith("dml-tile: base.json: ")
     assert message in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--baseline a --write-baseline b", "--write-baseline"),
-        ("--write-baseline missing/base.json", "dml-tile: missing/base.json: "),
-    ],
-)
-def test_a_baseline_that_cannot_be_written_is_an_error(check: Call, options: str, message: str) -> None:
-    result = check(write("a.json", BAD), *options.split())
-    assert result.exit_code == 2
-    assert message in result.stderr

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import UINT_MAX, OperatorType, TensorType
-from dml_tile.emit.source import json_text, source_text
 from dml_tile.readers.c_structs import (
     DML_BUFFER_TENSOR_DESC,
     DML_OPERATOR_DESC,
@@ -29,7 +28,6 @@ from dml_tile.readers.c_structs import (
     write_operator_desc,
     write_tile_operator_desc,
 )
-from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.rules.check import check
 from tests.helpers.descriptors import GOOD, OPERATOR
 from tests.helpers.tile_fields import TILE_FIELDS, UINTS
@@ -295,15 +293,3 @@ def test_an_operator_written_for_c_reads_back_as_c_keeps_it(operator: OperatorDe
     if tile:
         assert read_tile_operator_desc(write_tile_operator_desc(tile)) == read.desc
         assert read_operator_desc(write_operator_desc(tile)) == read
-
-
-@given(TILES | OPERATORS)
-def test_python_source_builds_an_equal_descriptor(desc: TileOperatorDesc | OperatorDesc) -> None:
-    names: dict[str, Any] = {}
-    exec("".join(source_text("python", "-", [JsonDescriptor("", desc)])), names)
-    assert names["tile_desc"] == desc
-
-
-@given(TILES)
-def test_json_reads_back_equal(desc: TileOperatorDesc) -> None:
-    assert list(read_document(json_text([desc]).encode())) == [JsonDescriptor("", desc)]

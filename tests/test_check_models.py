@@ -434,4 +434,7 @@ def test_of_many_contradictions_some_are_reported_and_of_branches_those_whose_na
 
 @pytest.mark.parametrize("declared", [[2, 6], ["N", None]])
 def test_a_declared_shape_that_contradicts_nothing_is_no_warning(check: Call, declared: list[Any]) -> None:
-    assert check(save("a.onnx", value_info=[typed("y", declared)])).stderr == ""
+    built = model(constant("r", (1, 2)), tile_node(name="widen"))
+    built.graph.output[0].CopyFrom(typed("y", declared))
+    onnx.save(built, "a.onnx")
+    assert check("a.onnx").stderr == ""

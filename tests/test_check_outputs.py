@@ -67,6 +67,8 @@ def test_a_report_beside_checked_files_is_not_checked_the_next_time(check: Call)
         (["--format", "json", "--format", "sarif:x", "--output", "y"], "is the file of a single --format"),
         (["--output", ""], "is the file of a single --format"),
         (["--format", "sarif", "--statistics"], "they are part of text and json"),
+        (["--baseline", "a", "--write-baseline", "b"], "--write-baseline"),
+        (["--write-baseline", "missing/base.json"], "dml-tile: missing/base.json: "),
         (["--select", "DML-BUFER"], "did you mean DML-BUFFER"),
         (["--ignore", "DML-BUFER"], "did you mean DML-BUFFER"),
     ],

@@ -37,7 +37,6 @@ from dml_tile.directml.data_types import (
     ONNX_NAMES,
     OPENVINO_NAMES,
     ElementType,
-    types_of,
 )
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.directml.targets import TILE_SUPPORT
@@ -78,12 +77,6 @@ def test_a_type_that_lacks_something_is_found_out() -> None:
     assert missing(TensorDataType.UINT4) == [
         *("whole bytes", "a dtype of its size", "its dtype's name", "its level", "a column of the matrix")
     ]
-
-
-def test_only_known_kinds_are_kinds() -> None:
-    assert types_of("float64", "int4") == {TensorDataType.FLOAT64, TensorDataType.UINT4, TensorDataType.INT4}
-    with pytest.raises(ValueError, match="complex: no data type is of this kind"):
-        types_of("float", "complex")
 
 
 def bits(name: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -177,15 +176,6 @@ PARTS: Final = 8
 def test_models_are_read_as_the_parser_reads_them(part: int) -> None:
     found = [(text, list(differences(text, answer))) for text, answer in ANSWERS[part::PARTS]]
     assert not [(text, different) for text, different in found if different]
-
-
-def test_the_record_has_models_of_each_kind() -> None:
-    counts = Counter("refused" if "refused" in answer else "read" for _, answer in ANSWERS)
-    assert counts["refused"] > 800
-    assert counts["read"] > 1000
-    assert sum(counts.values()) > 2000
-    for name in ("FLOAT16", "valueDelta", "TILE", "bindings", "verbose"):
-        assert sum(name in text for text, answer in ANSWERS if "refused" not in answer) > 10
 
 
 def test_a_difference_would_be_noticed() -> None:

@@ -29,7 +29,6 @@ from dml_tile.simulation.calls import record_calls
 from dml_tile.simulation.target import simulate
 from tests.helpers.descriptors import GOOD, changed, row
 
-GUARD = 0xA5
 DOCS = json.loads((Path(__file__).parent / "data" / "ms_docs_dml_tile.json").read_text())["cases"][0]
 
 

@@ -20,7 +20,7 @@ from typing import Final, NoReturn
 
 import atheris
 
-from tests.fuzz.seeds import ROOT
+from tests.helpers.paths import ROOT
 
 with redirect_stderr(StringIO()), atheris.instrument_imports(include=["dml_tile"]):  # in seconds, and so once
     from tests.fuzz.targets import TARGETS

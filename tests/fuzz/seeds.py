@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Final
 
 from tests.helpers.dxdispatch_models import dispatch, model, show, source, write_file
 from tests.helpers.hostile_names import HOSTILE_NAMES
+from tests.helpers.paths import EXAMPLES, ROOT
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 DATA: Final = ROOT / "tests" / "data"
-EXAMPLES: Final = ROOT / "examples"
-
 _LARGEST: Final = 2**13
 _EVERY: Final = 64  # of the recorded descriptors, of which most differ little
 

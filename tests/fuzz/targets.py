@@ -54,11 +54,12 @@ from tests.fuzz.api_calls import call_api
 from tests.fuzz.json_mutator import mutated
 from tests.helpers.command_line import invoke
 from tests.helpers.outputs import require_safe_log, require_well_formed
+from tests.helpers.paths import EXAMPLES
 from tests.helpers.report_pages import parsed
 
 _TARGETS: Final = (Target.parse("6_4"), Target.parse("4_0"))
-_TILE: Final = (seeds.EXAMPLES / "tile.json").read_bytes()
-_BAD_TILE: Final = (seeds.EXAMPLES / "int64.json").read_bytes()
+_TILE: Final = (EXAMPLES / "tile.json").read_bytes()
+_BAD_TILE: Final = (EXAMPLES / "int64.json").read_bytes()
 _FORMATS: Final = (*FORMATS,)
 _LANGUAGES: Final[tuple[LanguageName, ...]] = get_args(LanguageName)
 _MAX_RESOURCE_BYTES: Final = 2**24

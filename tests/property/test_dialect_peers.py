@@ -22,8 +22,9 @@ from dml_tile.dialects.tiles import INT64_MAX, OPENVINO_TILE_1, onnx_tile
 from dml_tile.errors import DialectError
 from tests.helpers.packages import needed
 
-ort = needed("onnxruntime")
+needed("onnxruntime")
 ov = needed("openvino")
+from tests.helpers.onnx_chains import session  # noqa: E402  # the package is there
 
 Array = NDArray[Any]
 
@@ -67,12 +68,8 @@ def reference(version: int, kinds: tuple[tuple[np.dtype[Any], int], ...]) -> Ref
 
 
 @cache
-def session(version: int, kinds: tuple[tuple[np.dtype[Any], int], ...]) -> Any:
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    model = onnx_model(version, kinds).SerializeToString()
-    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+def runtime(version: int, kinds: tuple[tuple[np.dtype[Any], int], ...]) -> Any:
+    return session(onnx_model(version, kinds), "ORT_ENABLE_ALL")
 
 
 def run_onnx(make: Callable[..., Any], case: Case) -> Array:
@@ -114,7 +111,7 @@ class Peer(NamedTuple):
 
 PEERS: Final = {
     "onnx's reference": Peer(lambda case: run_onnx(reference, case), "onnx", (1, 23)),
-    "onnxruntime": Peer(lambda case: run_onnx(session, case), "onnxruntime", (1, 31)),
+    "onnxruntime": Peer(lambda case: run_onnx(runtime, case), "onnxruntime", (1, 31)),
     "OpenVINO's core": Peer(run_openvino_core, "openvino", (2026, 4)),
 }
 
