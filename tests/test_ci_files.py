@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dml_tile.cli.config import Settings, nearest_config
+from dml_tile.cli.config import Settings
 from dml_tile.reports.report import FORMATS
 from tests.helpers.check_files import INT64, TILE, write
 from tests.helpers.command_line import invoke
@@ -259,16 +259,6 @@ def test_the_shown_pipeline_of_azure_tells_what_it_finds_and_ends_with_its_statu
     for step in pipeline["steps"][-2:]:
         assert step["condition"] == "succeededOrFailed()"
         assert Path(step.get("publish") or step["inputs"]["testResultsFiles"]).exists()
-
-
-def test_the_shown_pyproject_is_understood() -> None:
-    (shown,) = files_in(PAGE, "toml")
-    write("pyproject.toml", shown)
-    write("models/a.json", TILE)
-    assert nearest_config().settings.targets == ("windows-10-2004", "windows-11-21h2")
-    result = invoke("check")
-    assert "models/a.json:2:17: refused at windows-10-2004 (2_0)" in result.stdout
-    assert "models/a.json: accepted at windows-11-21h2 (4_0)" in result.stdout
 
 
 WORKFLOWS = {path.name: path.read_text() for path in (ROOT / ".github" / "workflows").iterdir()}

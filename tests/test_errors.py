@@ -80,11 +80,6 @@ def test_a_dml_error_has_the_result_and_the_call_first() -> None:
     assert str(DmlError(FINDINGS, "CreateOperator")).startswith("CreateOperator: E_INVALIDARG")
 
 
-def test_errors_of_several_parts_have_the_findings_and_problems_of_all() -> None:
-    assert RefusedModelError({"/a": FINDINGS, "/b": FINDINGS}).findings == FINDINGS * 2
-    assert str(InputError([Problem("/a", "b"), Problem("", "c")])) == "/a: b\nc"
-
-
 @pytest.mark.parametrize("value", [1, "x", object()])
 @pytest.mark.parametrize(
     ("call", "expected"),

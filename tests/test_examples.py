@@ -79,8 +79,8 @@ CMAKE: Final = shutil.which("cmake")
 CTEST: Final = shutil.which("ctest")
 
 
-def ran(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+def ran(*command: str | Path, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
 
 
 @needs_compiler
@@ -111,8 +111,7 @@ BENCHMARKS: Final = ROOT / "benchmarks"
 
 
 def measured(script: str, *arguments: str) -> str:
-    command = [sys.executable, str(BENCHMARKS / script), *arguments]
-    done = subprocess.run(command, capture_output=True, cwd=ROOT, text=True, timeout=300)
+    done = ran(sys.executable, BENCHMARKS / script, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -130,33 +129,29 @@ def test_tiling_is_measured_against_what_is_installed(tmp_path: Path) -> None:
     assert set(figures) == {"date", "machine", "versions", "rows"}
 
 
-def test_a_missed_goal_exits_1(tmp_path: Path) -> None:
-    code = f"""
-import sys
-sys.path.insert(0, {str(BENCHMARKS)!r})
+def test_a_missed_goal_exits_1() -> None:
+    code = """
 import bench_tile
 bench_tile.EXAMPLE_GOALS["bound"] = 1e9
 bench_tile.main(["200 bytes"], goals=True, samples=1, seconds=0)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=ROOT, text=True, timeout=300)
+    done = ran(sys.executable, "-c", code, folder=BENCHMARKS)
     assert "1000000000.00" in done.stdout
     assert "not reached" in done.stdout
     assert done.returncode != 0
 
 
 def test_random_shapes_are_the_same_for_a_seed_and_within_their_bounds() -> None:
-    code = f"""
-import sys
-sys.path.insert(0, {str(BENCHMARKS)!r})
+    code = """
 from shapes import LAYOUTS, MAX_BYTES, MIN_BYTES, random_shapes
 shapes = random_shapes(300, 5)
 assert shapes == random_shapes(300, 5) != random_shapes(300, 6)
 assert all(MIN_BYTES <= shape.written <= MAX_BYTES for shape in shapes)
-assert {{shape.size for shape in shapes}} == {{1, 2, 4, 8}}
-assert {{len(shape.sizes) for shape in shapes}} == set(range(1, 9))
-assert {{shape.name.split(", ")[-1] for shape in shapes}} == set(LAYOUTS)
+assert {shape.size for shape in shapes} == {1, 2, 4, 8}
+assert {len(shape.sizes) for shape in shapes} == set(range(1, 9))
+assert {shape.name.split(", ")[-1] for shape in shapes} == set(LAYOUTS)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=ROOT, text=True, timeout=300)
+    done = ran(sys.executable, "-c", code, folder=BENCHMARKS)
     assert done.returncode == 0, done.stderr
 
 

@@ -163,14 +163,6 @@ def test_what_only_the_runtime_refuses_can_be_executed_by_the_documentation() ->
     execute(aligned, bytes(24), bytearray(216), against="documentation")
 
 
-def test_what_only_the_documentation_refuses_can_be_executed_by_the_runtime() -> None:
-    doubles = TileOperatorDesc.from_input(data_type="FLOAT64", sizes=[2], repeats=[2])
-    output = bytearray(32)
-    refused(doubles, bytes(16), output)
-    execute(doubles, np.array([1.5, 2.5]), output, against="runtime")
-    assert np.frombuffer(output).tolist() == [1.5, 2.5, 1.5, 2.5]
-
-
 @pytest.mark.parametrize(("padding", "byte"), [("preserve", 1), ("poison", POISON)])
 def test_the_bytes_between_the_elements_are_preserved_or_poisoned(padding: Padding, byte: int) -> None:
     padded = row("UINT8", [2, 2], [1, 2], OutputTensor__Strides=[6, 1], OutputTensor__TotalTensorSizeInBytes=14)
