@@ -200,7 +200,6 @@ def test_the_target_decides_in_each_call() -> None:
 # A tile that is checked and planned once: bound to buffers, and executed many times
 
 INPUT = np.arange(6, dtype=np.float32)
-TILED = np.tile(INPUT.reshape(2, 3), (3, 3)).ravel()
 LARGE = row("FLOAT32", [1000, 1200], [2, 4])
 
 
