@@ -13,13 +13,11 @@ import pytest
 from dml_tile.checks.catalogue import RULES
 from dml_tile.cli.options import named_back_ends, named_targets, rules_named
 from dml_tile.emit.schemas import schemas
-from tests.helpers.check_files import BAD, FLAT, TILE, write
+from tests.helpers.check_files import ALIGNED, BAD, DOUBLES, TILE, write
 from tests.helpers.command_line import COMMAND, Call, invoke
 from tests.helpers.paths import EXAMPLES
 
 CRASHING = TILE | {"Repeats": None, "RepeatsCount": 1}
-DOUBLES = {tensor: FLAT | {"DataType": "FLOAT64"} for tensor in ("InputTensor", "OutputTensor")}
-ALIGNED = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
 INFERRED = "note: windows-10-22h2: shares the servicing base of windows-10-2004: the DirectML version is inferred\n"
 PASSES = "accepted at 6_4; lowest level 3_1, in the box from windows-11-21h2"
 NO_LEVEL = "refused at 6_4; no feature level passes both documentation and runtime\n"
@@ -44,12 +42,10 @@ NO_LEVEL = "refused at 6_4; no feature level passes both documentation and runti
         ([7], "", 2, ["^$"]),
         (ALIGNED, "--against documentation", 0, ["^a.json: accepted at 6_4\n  FLOAT32 {2} x {1} -> {2}\n$"]),
         (ALIGNED, "--against runtime", 1, []),
-        (ALIGNED, "--against both", 1, []),
-        (TILE | DOUBLES, "", 1, [
+        (DOUBLES, "", 1, [
             "^a.json:3:15: undocumented at 6_4; ",
             "warning[DML-TILE-DataType] documented only: DirectML does not notice",
         ]),
-        (TILE | DOUBLES, "--fail-on error", 0, []),
         (CRASHING, "", 1, ["crash[DML-TILE-Repeats-null] no HRESULT, the process dies"]),
         ("", "", 2, ["^$"]),
         ("[]", "", 0, ["^no tiles\n$"]),

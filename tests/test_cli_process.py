@@ -9,6 +9,7 @@ import pty
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,28 +65,16 @@ def test_piped_output_is_plain_and_not_wrapped(tmp_path: Path) -> None:
 def on_a_terminal(*arguments: str, **environment: str) -> str:
     """Returns what the command line writes to a terminal; its standard error is one too."""
     main, side = pty.openpty()
-    try:
-        clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dml_tile", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=side,
-            stderr=side,
-            env=clean | {"TERM": "xterm-256color"} | environment,
-        )
-        os.close(side)
-        shown = b""
-        while True:
-            try:
-                part = os.read(main, 65536)
-            except OSError:  # on Linux, the end
-                break
-            if not part:
-                break
+    clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
+    command = [sys.executable, "-m", "dml_tile", *arguments]
+    environment = clean | {"TERM": "xterm-256color"} | environment
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=side, stderr=side, env=environment)
+    os.close(side)
+    shown = b""
+    with os.fdopen(main, "rb", 0) as terminal, suppress(OSError):  # which on Linux is the end
+        while part := terminal.read(65536):
             shown += part
-        process.wait(60)
-    finally:
-        os.close(main)
+    process.wait(60)
     return shown.decode()
 
 

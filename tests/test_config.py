@@ -11,11 +11,9 @@ import pytest
 
 from dml_tile.cli.config import MAX_BYTES, Config, Settings, nearest_config
 from dml_tile.errors import ConfigError
-from tests.helpers.check_files import BAD, FLAT, INT64, TILE, write
+from tests.helpers.check_files import ALIGNED, BAD, DOUBLES, INT64, TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.paths import EXAMPLES
-
-DOUBLE = FLAT | {"DataType": "FLOAT64"}
 
 
 def configure(text: str, folder: str = ".") -> None:
@@ -89,10 +87,6 @@ def test_the_nearest_file_alone_counts(check: Call, monkeypatch: pytest.MonkeyPa
     assert targets(check, "a.json") == ["windows-11-21h2", "4_1"]
     write("../pyproject.toml", "[project]\n")
     assert targets(check, "a.json") == ["6_4"]
-
-
-ALIGNED = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
-DOUBLES = TILE | {"InputTensor": DOUBLE, "OutputTensor": DOUBLE}
 
 
 @pytest.mark.parametrize(

@@ -264,11 +264,8 @@ def test_elements_without_a_type_of_their_own_are_those_of_the_type_that_carries
 
 def test_a_lowering_takes_arrays_of_the_original_s_type() -> None:
     desc = TileOperatorDesc.from_input(data_type="int64", sizes=[4], repeats=[2])
-    lowering, output = lower(desc, "3_1"), np.zeros(8, np.int64)
-    run_lowering(lowering, np.arange(4), output)
-    assert output.tolist() == [0, 1, 2, 3] * 2
     with pytest.raises(TypeError, match="input holds float64, but the tensor's DataType is INT64"):
-        run_lowering(lowering, np.zeros(4), output)
+        run_lowering(lower(desc, "3_1"), np.zeros(4), np.zeros(8, np.int64))
 
 
 def test_a_buffer_over_an_array_is_bound_as_a_tensor_of_its_type_only() -> None:

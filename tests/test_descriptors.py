@@ -155,14 +155,6 @@ def test_null_pointers_are_none() -> None:
     assert buffer(Strides=[]).strides is None
 
 
-def test_the_output_is_inferred_from_the_input() -> None:
-    options: dict[str, Any] = {"strides": [8, 1], "flags": TensorFlags.OWNED_BY_DML, "output_strides": [4, 1]}
-    desc = packed(np.int64(2), np.array([2, 3]), (np.int64(2), 1), **options)
-    source = BufferTensorDesc(data_type="FLOAT16", sizes=(2, 3), strides=(8, 1), flags=TensorFlags.OWNED_BY_DML)
-    output = BufferTensorDesc(data_type="FLOAT16", sizes=(4, 3), strides=(4, 1), total_tensor_size_in_bytes=32)
-    assert desc == TileOperatorDesc(input_tensor=source, output_tensor=output, repeats=(2, 1), repeats_count=2)
-
-
 @pytest.mark.parametrize("wrong", [3, {2, 3}, {2: 1}, b"23", "23", np.array(3), None])
 def test_what_is_no_sequence_is_an_error_that_says_what_was_expected(wrong: Any) -> None:
     expected = "a list or a tuple of integers, or an array of one dimension"

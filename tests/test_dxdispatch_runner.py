@@ -34,6 +34,10 @@ def refused(run: Callable[..., str], data: Json) -> dict[str, list[tuple[str, st
     return {pointer: [(each.rule, each.path) for each in found] for pointer, found in caught.value.results.items()}
 
 
+def at(offset: int, name: str = "In") -> Json:
+    return {"name": name, "elementOffset": offset}
+
+
 def peak(run: Callable[..., str], data: Json, message: str = "") -> int:
     """The most bytes that a run takes, which ends in an error of that message, if there is one."""
     tracemalloc.start()
@@ -86,16 +90,8 @@ def test_an_owned_input_is_bound_at_initialisation_and_kept(run: Callable[..., s
         (dispatch(InputTensor="In"), "DML-BINDING-missing", "OutputTensor"),
         (dispatch(InputTensor="In", OutputTensor="Small"), "DML-BINDING-SizeInBytes", "OutputTensor"),
         (dispatch(InputTensor="Out", OutputTensor="Out"), "DML-BINDING-overlap", "OutputTensor"),
-        (
-            dispatch(InputTensor={"name": "Long", "elementOffset": 1}, OutputTensor="Out"),
-            "DML-BINDING-Offset",
-            "InputTensor",
-        ),
-        (
-            dispatch(InputTensor={"name": "In", "elementOffset": 2**60}, OutputTensor="Out"),
-            "DML-BINDING-SizeInBytes",
-            "InputTensor",
-        ),
+        (dispatch(InputTensor=at(1, "Long"), OutputTensor="Out"), "DML-BINDING-Offset", "InputTensor"),
+        (dispatch(InputTensor=at(2**60), OutputTensor="Out"), "DML-BINDING-SizeInBytes", "InputTensor"),
         (dispatch("owned", InputTensor="In", OutputTensor="Out"), "DML-BINDING-owned", "InputTensor"),
     ],
 )
@@ -114,8 +110,8 @@ def test_a_wrong_binding_is_a_finding_of_its_command(
     [
         (OWNED | {"bindings": {}}, "DML-BINDING-missing"),
         (OWNED | {"bindings": None}, "DML-BINDING-missing"),
-        (OWNED | {"bindings": {"InputTensor": {"name": "In", "elementOffset": 1}}}, "DML-BINDING-Offset"),
-        (OWNED | {"bindings": {"InputTensor": {"name": "In", "elementOffset": 4}}}, "DML-BINDING-SizeInBytes"),
+        (OWNED | {"bindings": {"InputTensor": at(1)}}, "DML-BINDING-Offset"),
+        (OWNED | {"bindings": {"InputTensor": at(4)}}, "DML-BINDING-SizeInBytes"),
         ({"type": "TILE", "desc": tile_json([2], [2]), "bindings": {"InputTensor": "In"}}, "DML-BINDING-owned"),
     ],
 )

@@ -211,7 +211,6 @@ WRITING = {
         ("check closed.json", b"closed.json: Permission denied"),
         ("check closed.onnx", b"closed.onnx: cannot be read: Permission denied"),
         ("check folder", b"folder: Permission denied"),
-        ("check a.json --report a.json/out.html", b"a.json/out.html: "),
     ],
 )
 def test_what_may_not_be_read_or_written_is_told_and_leaves_nothing(

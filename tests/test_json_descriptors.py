@@ -50,19 +50,6 @@ def test_descriptors_are_found_with_their_pointers(value: Any, expected: list[do
     assert parts(value) == expected
 
 
-def test_a_model_s_tiles_are_found_and_its_other_dispatchables_named() -> None:
-    dispatchables = {
-        "a/b~c": {"type": "TILE", "desc": TILE | {"RepeatsCount": 1}},
-        "gemm": {"type": "DML_OPERATOR_GEMM", "desc": {}},
-        "shader": {"type": "hlsl"},
-    }
-    assert parts(MODEL | {"dispatchables": dispatchables}) == [
-        JsonDescriptor("/dispatchables/a~1b~0c", OPERATOR),
-        JsonDescriptor("/dispatchables/gemm", other="DML_OPERATOR_GEMM"),
-        JsonDescriptor("/dispatchables/shader", other="hlsl"),
-    ]
-
-
 def test_what_can_be_read_of_a_broken_model_is() -> None:
     dispatchables = {"good": {"type": "TILE", "desc": TILE | {"RepeatsCount": 1}}, "bad": {"type": "TILE", "desc": 3}}
     assert parts({"resources": {}, "dispatchables": dispatchables}) == [

@@ -13,6 +13,8 @@ FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1]}
 BAD = TILE | {"Repeats": [2]}
 INT64 = {"InputTensor": FLAT | {"DataType": "INT64"}, "OutputTensor": FLAT | {"DataType": "INT64"}, "Repeats": [1]}
+DOUBLES = TILE | dict.fromkeys(("InputTensor", "OutputTensor"), FLAT | {"DataType": "FLOAT64"})
+ALIGNED = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
 
 
 def write(name: str, value: Any) -> str:
