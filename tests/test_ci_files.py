@@ -22,7 +22,7 @@ from tests.helpers.command_line import invoke
 from tests.helpers.pages import blocks_of
 from tests.helpers.paths import ROOT
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("call")]
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 (HOOK,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
@@ -30,11 +30,6 @@ README = (ROOT / "README.md").read_text().partition("## CI\n")[2].partition("\n#
 PAGE = (ROOT / "docs" / "ci.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 STEPS = {step.get("name", step.get("uses")): step for step in ACTION["runs"]["steps"]}
-
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def executable(path: Path, script: str) -> None:

@@ -26,12 +26,7 @@ def targets(check: Call, *arguments: str) -> list[str]:
     return [result["target"] for result in output["results"]]
 
 
-@pytest.fixture
-def in_a_folder(check: Call) -> None:
-    """The current folder is an empty one."""
-
-
-def test_without_a_file_or_its_table_nothing_is_said(in_a_folder: None) -> None:
+def test_without_a_file_or_its_table_nothing_is_said(check: Call) -> None:
     assert nearest_config() == Config()
     for text in ("", "[tool.other]\nx = 1\n", "tool = 1\n"):
         write("pyproject.toml", text)
@@ -223,7 +218,7 @@ def test_files_may_be_excluded_by_patterns(check: Call, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("key", [".".join("a" * 50_000), ".".join(['"a b"'] * 40_000), " . ".join("b" * 50_000)])
 @pytest.mark.parametrize("form", ["{} = 1", "[{}]", "x = {{{} = 1}}"])
-def test_a_key_of_very_many_parts_is_refused_at_once(in_a_folder: None, key: str, form: str) -> None:
+def test_a_key_of_very_many_parts_is_refused_at_once(check: Call, key: str, form: str) -> None:
     write("pyproject.toml", form.format(key))
     with pytest.raises(ConfigError, match="a key has more than 100 parts"):
         nearest_config()
@@ -238,6 +233,6 @@ def test_a_key_of_very_many_parts_is_refused_at_once(in_a_folder: None, key: str
         (f"{'.'.join('a' * 100)} = 1\n[tool.dml-tile]\ntargets = ['4_0']\n", ("4_0",)),
     ],
 )
-def test_long_words_and_keys_of_many_parts_are_read_once(in_a_folder: None, text: str, found: tuple[str, ...]) -> None:
+def test_long_words_and_keys_of_many_parts_are_read_once(check: Call, text: str, found: tuple[str, ...]) -> None:
     write("pyproject.toml", text)
     assert nearest_config().settings == Settings(targets=found)

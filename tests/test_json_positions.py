@@ -93,6 +93,7 @@ def test_a_value_ends_behind_its_last_character() -> None:
         ('{"Type": "TILE", "Desc":\n null}', "", "Desc", (2, 2)),
         ('{"input_tensor": {"data_type":\n 9}}', "", "InputTensor.DataType", (2, 2)),
         ('// "Repeats": [1]\n{/*}*/ "Repeats": /* [ */ [1, 2,],}', "", "Repeats[1]", (2, 31)),
+        ('{"a": "}]{[,:\\\\\\"", "Repeats": 1}', "", "Repeats", (1, 32)),
         ('{"Re\\u0070eats":\n 1}', "", "Repeats", (2, 2)),
         ('\ufeff{"Repeats": 1}', "", "Repeats", (1, 13)),
         ('{"a": 0,\r\n"Repeats": 1}', "", "Repeats", (2, 12)),
