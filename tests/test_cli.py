@@ -107,7 +107,6 @@ def test_one_unreadable_file_does_not_keep_the_others_from_being_checked(call: C
     [
         (["check", "a.json", "--target", "windows-12"], "is no known target"),
         (["check", "a.json", "--against", "docs"], "docs"),
-        (["check", "a.json", "--format", "xml"], "xml"),
         (["check"], "FILE"),
         (["explode"], "explode"),
         (["explain", "DML-TILE-Repeats-zer"], "DML-TILE-Repeats-zero"),

@@ -22,7 +22,6 @@ from dml_tile import (
     TensorDataType,
     TileOperatorDesc,
     check,
-    compile_tile,
     data_type_of,
     dtype_of,
     execute,
@@ -230,29 +229,6 @@ def raw(size: int) -> list[Any]:
 def test_arrays_of_the_tensors_type_and_raw_memory_are_executed(given: Any, output: Any) -> None:
     execute(FLOATS, given, output)
     assert bytes(memoryview(output).cast("B")) == RESULT.tobytes()
-
-
-@pytest.mark.parametrize(
-    ("typed", "dtype"),
-    [
-        (np.zeros(8), "float64"),
-        (np.zeros(8, np.int32), "int32"),
-        (np.zeros(32, np.int8), "int8"),
-        (np.zeros(16, ml_dtypes.bfloat16), "bfloat16"),
-        (np.zeros(4, "M8[s]"), "datetime64"),
-        (array.array("i", [0] * 8), "int32"),
-        (np.zeros(8).data, "float64"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
-)
-def test_an_array_of_another_type_is_refused_before_anything_is_written(typed: Any, dtype: str) -> None:
-    message = rf"holds {dtype}.*DataType is FLOAT32; pass \w+\.astype\(np\.float32\), or the bytes .*view\(np\.uint8\)"
-    output = np.zeros(8, np.float32)
-    with pytest.raises(TypeError, match=f"input {message}"):
-        execute(FLOATS, typed, output)
-    with pytest.raises(TypeError, match=f"output {message}"):
-        compile_tile(FLOATS).bind(VALUES, typed)
-    assert not output.any()
 
 
 @pytest.mark.parametrize(("dtype", "carrier"), [(np.bool_, "UINT8"), (ml_dtypes.bfloat16, "UINT16")])

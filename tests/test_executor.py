@@ -6,11 +6,13 @@ import io
 import json
 import mmap
 import sys
+from array import array
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -233,7 +235,15 @@ FLOATS = np.zeros(60, np.float32)
 TOO_SMALL = "DXGI_ERROR_DEVICE_REMOVED .*\n .*DML-BINDING-SizeInBytes.* {}Tensor: .*SizeInBytes is too small"
 NO_BUFFER = "{} is of type {}; an object with the buffer protocol"
 ORDER, MASK = r"use input\.astype\(input\.dtype\.newbyteorder\('='\)\)", r"input is masked, .*filled\(\)"
-UNFIT = {
+HOLDS = r"{0} holds {1}.*DataType is FLOAT32; pass {0}\.astype\(np\.float32\), or the bytes .*view\(np\.uint8\)"
+TYPED: dict[str, Any] = {
+    "float64": np.zeros(54).data,
+    "int32": array("i", [0] * 54),
+    "int8": np.zeros(216, np.int8),
+    "bfloat16": np.zeros(108, ml_dtypes.bfloat16),
+    "datetime64": np.zeros(54, "M8[s]"),
+}
+UNFIT: dict[str, tuple[Any, Any, type[Exception], str]] = {
     # the input, the output, and what is said
     "an input that is too small": (bytes(23), bytearray(216), DmlError, TOO_SMALL.format("Input")),
     "an input without bytes": (b"", bytearray(216), DmlError, TOO_SMALL.format("Input")),
@@ -249,6 +259,8 @@ UNFIT = {
     "an input of text": ("text", bytearray(216), TypeError, NO_BUFFER.format("input", "str")),
     "a list as an output": (INPUT, [0.0] * 54, TypeError, NO_BUFFER.format("output", "list")),
     "an output that overlaps": (FLOATS[:6], FLOATS[5:], DmlError, "DML-BINDING-overlap"),
+    **{f"an input of {name}": (TYPED[name], bytearray(216), TypeError, HOLDS.format("input", name)) for name in TYPED},
+    **{f"an output of {name}": (INPUT, TYPED[name], TypeError, HOLDS.format("output", name)) for name in TYPED},
 }
 
 

@@ -51,7 +51,6 @@ from dml_tile.reports.text import result_lines
 from dml_tile.rules.check import check
 from tests.fuzz import seeds
 from tests.fuzz.api_calls import call_api
-from tests.fuzz.json_mutator import mutated
 from tests.helpers.command_line import invoke
 from tests.helpers.outputs import require_safe_log, require_well_formed
 from tests.helpers.paths import EXAMPLES
@@ -82,7 +81,7 @@ class FuzzTarget:
 
     def mutate(self, data: bytes, max_size: int, seed: int) -> bytes:
         """Another input made from this one; most of those made from JSON are JSON."""
-        changed = mutated(data, seed) if self.is_json and seed % 4 else None
+        changed = seeds.mutated(data, seed) if self.is_json and seed % 4 else None
         return changed if changed is not None and len(changed) <= max_size else bytes(atheris.Mutate(data, max_size))
 
 
