@@ -52,10 +52,6 @@ class AnyOperator(Union):
     _fields_ = (("Tile", Operator), ("Room", c_uint64 * 8))
 
 
-def uints(*values: int) -> ctypes.Array[c_uint32]:
-    return (c_uint32 * len(values))(*values)
-
-
 OURS = write_operator_desc(OPERATOR)
 
 
@@ -125,7 +121,8 @@ def test_a_null_pointer_is_read_as_none(null: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", [True, 1.0, "0x1000", b"0123456789abcdef", c_uint64(4096), DML_OPERATOR_DESC, OPERATOR, [1], uints(1, 2)]
+    "source",
+    [True, 1.0, "0x1000", b"0123456789abcdef", c_uint64(4096), DML_OPERATOR_DESC, OPERATOR, [1], (c_uint32 * 2)()],
 )
 def test_an_object_that_points_nowhere_is_a_type_error(source: Any) -> None:
     with pytest.raises(TypeError, match="the address of a DML_OPERATOR_DESC, a ctypes structure or a pointer to one"):

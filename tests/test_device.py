@@ -230,21 +230,16 @@ class Life:
         self.table = table(self.device, self.compiled)
         self.output = Buffer(8)
         if initialised:
-            self.initialise(CommandList()).execute()
+            initialise(self.device, [self.compiled])
         if bound:
             self.bind()
-
-    def initialise(self, commands: CommandList) -> CommandList:
-        made = self.device.create_operator_initializer([self.compiled])
-        self.recorder.record_dispatch(made, table(self.device, made), commands)
-        return commands
 
     def bind(self) -> None:
         self.table.bind_inputs([BufferBinding(Buffer.wrap(SOURCE.copy()))])
         self.table.bind_outputs([BufferBinding(self.output)])
 
-    def record(self, commands: CommandList | None = None) -> CommandList:
-        commands = commands or CommandList()
+    def record(self) -> CommandList:
+        commands = CommandList()
         self.recorder.record_dispatch(self.compiled, self.table, commands)
         return commands
 
