@@ -119,16 +119,6 @@ def test_a_model_s_tile_is_the_bare_descriptor(changes: Json) -> None:
     assert read.desc == (tile.replace(repeats=None, repeats_count=1) if changes else tile)
 
 
-def test_a_bind_point_of_a_tile_takes_one_resource_those_of_other_operators_several() -> None:
-    data = model()
-    data["dispatchables"]["join"] = {"type": "JOIN", "desc": {}, "bindings": {"InputTensors": ["In", "In"]}}
-    data["commands"].append(dispatch("join", InputTensors=["In", "Out"]))
-    assert len(read_model(data).commands) == 3
-    data["commands"].append(dispatch(InputTensor=["In", "In"]))
-    with pytest.raises(InputError, match="/commands/3/bindings/InputTensor: 2 resources are bound; a tensor takes one"):
-        read_model(data)
-
-
 @pytest.mark.parametrize("name", [*MODEL_KEYS, *DESC])
 def test_all_parts_of_a_model_and_all_fields_of_a_tile_are_required(name: str) -> None:
     data = model()

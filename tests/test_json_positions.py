@@ -78,12 +78,6 @@ def test_a_field_is_where_its_value_begins(path: str, place: tuple[int, int]) ->
     assert begins(TILE, "", path) == place
 
 
-def test_a_value_ends_behind_its_last_character() -> None:
-    assert position(TILE, "", "InputTensor.DataType") == Position(2, 31, 2, 40)
-    assert position(TILE, "", "OutputTensor.Sizes") == Position(6, 23, 7, 26)
-    assert position(TILE, "") == Position(1, 1, 10, 2)
-
-
 @pytest.mark.parametrize(
     ("text", "pointer", "path", "place"),
     [

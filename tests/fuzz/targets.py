@@ -33,6 +33,7 @@ from dml_tile.dxdispatch.runner import run_model
 from dml_tile.emit.source import LanguageName, lowering_model, lowering_source, other_operator, source_text
 from dml_tile.errors import DmlError, InputError, Problem
 from dml_tile.files.paths import AllowedFolders
+from dml_tile.files.whole import read_into
 from dml_tile.findings import Severity
 from dml_tile.formats.json_text import parse_json
 from dml_tile.formats.npy import open_npy
@@ -293,7 +294,7 @@ def _read_npy(data: bytes) -> None:
     path.write_bytes(data)
     try:
         file = open_npy(path)
-        file.read_into(np.zeros(file.nbytes, np.uint8))
+        read_into(path, np.zeros(file.nbytes, np.uint8), file.offset)
     except (OSError, ValueError):
         pass
 
