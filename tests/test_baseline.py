@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dml_tile.checks.baseline import MAX_BYTES
-from tests.helpers.check_files import BAD, INT64, TILE, model, write
+from tests.helpers.check_files import BAD, INT64, TILE, captured, model, write
 from tests.helpers.command_line import Call
 
 RULE = "DML-TILE-OutputTensor-Sizes"
@@ -31,11 +31,6 @@ def written(check: Call, *arguments: str) -> None:
 
 def lines(*descs: Any) -> str:
     return "".join(f"{json.dumps(desc)}\n" for desc in descs)
-
-
-def captured(desc: Any) -> dict[str, Any]:
-    mark = {"dml_tile_capture": 1, "hresult": "0x80070057", "feature_level": "0x00006200"}
-    return mark | {"operator": {"Type": 70, "Desc": desc}}
 
 
 def test_a_baseline_has_an_entry_for_each_finding_without_its_line(check: Call) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dml_tile.emit.cpp import get_include
+from tests.helpers.check_files import captured
 from tests.helpers.command_line import Call
 from tests.helpers.paths import ROOT
 
@@ -29,9 +30,7 @@ WRONG = TILE | {"Repeats": [3]}
 
 
 def line(tile: Any, hresult: str | None = "0x00000000", level: str | None = "0x00006200", **changes: Any) -> str:
-    operator = {"Type": 70, "Desc": tile}
-    captured = {"dml_tile_capture": 1, "hresult": hresult, "feature_level": level, "operator": operator}
-    return json.dumps(captured | changes) + "\n"
+    return json.dumps(captured(tile, hresult, level) | changes) + "\n"
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,6 @@ def test_an_option_replaces_its_setting(
         ),
         ('targets = "6_4"', "tool.dml-tile.targets is '6_4'; an array was expected"),
         ("select = [1]", "tool.dml-tile.select[0] is 1; a string was expected"),
-        ("ignore = {}", "tool.dml-tile.ignore is an object; an array was expected"),
         ("against = []", "tool.dml-tile.against is an array of 0; 'documentation', 'runtime' or 'both' was expected"),
         ('against = "docs"', "tool.dml-tile.against is 'docs'; 'documentation', 'runtime' or"),
         ('targets = ["vista"]', "tool.dml-tile.targets: 'vista' is no known target"),

@@ -17,6 +17,12 @@ DOUBLES = TILE | dict.fromkeys(("InputTensor", "OutputTensor"), FLAT | {"DataTyp
 ALIGNED = TILE | {"InputTensor": FLAT | {"GuaranteedBaseOffsetAlignment": 4}}
 
 
+def captured(desc: Any, hresult: str | None = "0x80070057", level: str | None = "0x00006200") -> dict[str, Any]:
+    """A line of dml_tile/capture.h."""
+    operator = {"Type": 70, "Desc": desc}
+    return {"dml_tile_capture": 1, "hresult": hresult, "feature_level": level, "operator": operator}
+
+
 def write(name: str, value: Any) -> str:
     """A file of JSON, one field a line, or of text; its folder is made."""
     path = Path(name)
