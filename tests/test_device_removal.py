@@ -79,6 +79,7 @@ def test_each_error_names_the_call() -> None:
         table(device, operator).bind_inputs([BindingDesc()])
     with pytest.raises(DmlError, match=r"CreateCommandRecorder: DXGI_ERROR_DEVICE_REMOVED.*\n.*DML-DEVICE-removed"):
         device.create_command_recorder()
+    assert device.removal is not None
 
 
 @pytest.mark.parametrize(("new", "removed_by"), [(GOOD, set()), (OWNED, {"DML-BINDING-missing"})])
