@@ -8,18 +8,14 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
 from dml_tile.errors import InputError, Problem
 from dml_tile.text import did_you_mean, json_pointer, nearest, shown
 
 _Part = TypeVar("_Part")
 
-_C_NAMES: Final = [
-    str(field.alias)
-    for model in (TileOperatorDesc, TensorDesc, BufferTensorDesc)
-    for field in model.model_fields.values()
-]
-
+_C_NAMES: Final = list(c_names(TileOperatorDesc, TensorDesc, BufferTensorDesc).values())
 
 MAX_PROBLEMS: Final = 10
 MAX_PROBLEMS_COUNTED: Final = 10_000

@@ -75,7 +75,7 @@ class Struct(BaseModel):
     @classmethod
     def _named_by_attributes(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Return the changes by the names of attributes."""
-        attributes = {str(field.alias): name for name, field in cls.model_fields.items()}
+        attributes = {c_name: name for name, c_name in c_names(cls).items()}
         found: dict[str, Any] = {}
         for name, value in changes.items():
             attribute = attributes.get(name, name)
@@ -92,6 +92,11 @@ class Struct(BaseModel):
         """Yield the values of its own as the constructor takes them, with enumerators by name."""
         for name, value in self._own_values().items():
             yield name, _written(value)
+
+
+def c_names(*structs: type[Struct]) -> dict[str, str]:
+    """Return the C names of the fields of some structs, by their names in Python."""
+    return {name: str(field.alias) for struct in structs for name, field in struct.model_fields.items()}
 
 
 class OtherSpellings:

@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from dml_tile.descriptors.structs import JSON_DOCUMENT, Flags
+from dml_tile.descriptors.structs import JSON_DOCUMENT, Flags, c_names
 from dml_tile.descriptors.tile import (
     DATA_TYPE,
     UINT,
@@ -207,9 +207,9 @@ BoundSources = Annotated[
 ]
 
 
-_TILE_FIELDS: Final = tuple(str(field.alias) for field in TileOperatorDesc.model_fields.values())
-_TENSOR_FIELDS: Final = tuple(str(field.alias) for field in TensorDesc.model_fields.values())
-_BUFFER_FIELDS: Final = tuple(str(field.alias) for field in BufferTensorDesc.model_fields.values())
+_TILE_FIELDS, _TENSOR_FIELDS, _BUFFER_FIELDS = (
+    tuple(c_names(struct).values()) for struct in (TileOperatorDesc, TensorDesc, BufferTensorDesc)
+)
 _TYPES_OF_4_BITS: Final = ("UINT4", "INT4", "DML_TENSOR_DATA_TYPE_UINT4", "DML_TENSOR_DATA_TYPE_INT4")
 
 

@@ -20,6 +20,7 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
+from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import DATA_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
@@ -31,14 +32,10 @@ from dml_tile.reports.json import CheckOutput
 
 Schema = dict[str, Any]
 
-_C_NAMES: Final = {
-    name: str(field.alias)
-    for model in (
-        *(TileOperatorDesc, TensorDesc, BufferTensorDesc),
-        *(GraphDesc, OperatorGraphNodeDesc, InputGraphEdge, OutputGraphEdge, IntermediateGraphEdge),
-    )
-    for name, field in model.model_fields.items()
-}
+_C_NAMES: Final = c_names(
+    *(TileOperatorDesc, TensorDesc, BufferTensorDesc),
+    *(GraphDesc, OperatorGraphNodeDesc, InputGraphEdge, OutputGraphEdge, IntermediateGraphEdge),
+)
 
 
 def _said_of(data_type: TensorDataType) -> str:

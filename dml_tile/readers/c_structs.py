@@ -24,7 +24,7 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
-from dml_tile.descriptors.structs import Struct
+from dml_tile.descriptors.structs import Struct, c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, GraphNodeType, OperatorType, TensorType
 from dml_tile.errors import require_instance
@@ -100,7 +100,7 @@ class DML_GRAPH_DESC(Structure):  # noqa: N801
 
 def _described(part: type[Struct], **fields: Any) -> type[Structure]:
     """Return the structure of a node or an edge: the mirror's indices, or other fields, and a name."""
-    indices = {str(field.alias): c_uint32 for name, field in part.model_fields.items() if name not in ("name", "type")}
+    indices = {c_name: c_uint32 for name, c_name in c_names(part).items() if name not in ("name", "type")}
     return type(part.__name__, (Structure,), {"_fields_": [*(fields or indices).items(), ("Name", c_char_p)]})
 
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final
 from pydantic import ValidationError
 
 from dml_tile.descriptors.graph import Descriptor, GraphDesc
-from dml_tile.descriptors.structs import JSON_DOCUMENT
+from dml_tile.descriptors.structs import JSON_DOCUMENT, c_names
 from dml_tile.descriptors.tile import OPERATOR_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType, is_operator
 from dml_tile.dxdispatch.rules import ModelPart, PartKind, is_dxdispatch_model, model_parts, part_findings
@@ -29,13 +29,9 @@ MAX_DOCUMENT_BYTES: Final = 2**28
 """The largest document that is read as a whole; JSON lines may be longer together, but not each."""
 
 _SKIPPED_AT_ONCE: Final = 2**20
-_TILE_FIELDS: Final = {name: str(field.alias) for name, field in TileOperatorDesc.model_fields.items()}
-_KNOWN_KEYS: Final = {
-    key
-    for model in (OperatorDesc, TileOperatorDesc, TensorDesc, BufferTensorDesc, GraphDesc)
-    for name, field in model.model_fields.items()
-    for key in (name, str(field.alias))
-} | {"NullDesc"}
+_TILE_FIELDS: Final = c_names(TileOperatorDesc)
+_FIELDS: Final = c_names(OperatorDesc, TileOperatorDesc, TensorDesc, BufferTensorDesc, GraphDesc)
+_KNOWN_KEYS: Final = {*_FIELDS, *_FIELDS.values(), "NullDesc"}
 LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
 
 
@@ -65,11 +61,6 @@ class JsonDescriptor:
     def content(self) -> str:
         """The fields of the descriptor, however they were spelled; the name of another operator."""
         return self.other or (self.desc.model_dump_json(by_alias=True) if self.desc else "null")
-
-    @property
-    def is_null(self) -> bool:
-        """True if the descriptor is null, and is all that was read."""
-        return self.desc is None and self.other is None and self.part is None and self.capture is None
 
 
 DescriptorOrProblem = JsonDescriptor | Problem
@@ -169,7 +160,7 @@ def _count_nulls(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrP
     """Yield the first of the descriptors that are null, and at the end how many more there are."""
     nulls = 0
     for part in parts:
-        is_null = isinstance(part, JsonDescriptor) and part.is_null
+        is_null = isinstance(part, JsonDescriptor) and not (part.desc or part.other or part.part or part.capture)
         nulls += is_null
         if nulls <= 1 or not is_null:
             yield part
