@@ -157,13 +157,10 @@ class FileCheck:
                 of_part = [self._counted(replace(result, content=content), silences, on) for result in of_part]
             summary.add(of_part, self.fail_on)
             if any(result.findings for result in of_part):
-                from dml_tile.checks.lowerings import with_back_end, with_lower_command  # with all that lowers tiles
+                from dml_tile.checks.lowerings import with_suggestions  # with all that lowers tiles
 
                 is_alone = len(first_parts) == 1
-                of_part = [
-                    with_lower_command(with_back_end(result, part), part, self.known_shapes, is_alone=is_alone)
-                    for result in of_part
-                ]
+                of_part = [with_suggestions(each, part, self.known_shapes, is_alone=is_alone) for each in of_part]
             yield tuple(of_part)
         for first, *others in problems.values():
             also = f"; also at {listed([other.pointer for other in others])}" if others else ""
@@ -230,11 +227,6 @@ def file_check(
 
         back_end = back_end_named(via)
     return FileCheck(tuple(map(resolve, targets)), against, KnownShapes(dims or {}, shapes, infer or ""), back_end)
-
-
-def portable(event: Event) -> Event:
-    """Return the event without the text of its file, which may be large, for another process."""
-    return tuple(result.without_text() for result in event) if isinstance(event, tuple) else event
 
 
 def checked_here(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, Event]]:

@@ -145,7 +145,7 @@ def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, comp
         for file in files:
             for part in sources.parts(file):
                 if isinstance(part, Problem):
-                    if _concerns(part, pointer):
+                    if pointer is None or part.pointer in ("", pointer) or part.pointer.startswith(f"{pointer}/"):
                         complain(file, part)
                         is_readable = False
                 elif isinstance(part, JsonDescriptor) and not part.is_operator:
@@ -182,7 +182,3 @@ def listed(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
     more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
     return f"{', '.join(names[:MAX_LISTED])}{more}"
-
-
-def _concerns(problem: Problem, pointer: str | None) -> bool:
-    return pointer is None or problem.pointer in ("", pointer) or problem.pointer.startswith(f"{pointer}/")

@@ -1,8 +1,7 @@
 """Lowerings of checked tiles, and the suggestions for those that a target refuses.
 
-LoweringResult        the lowering of a tile, or the reason why there is none
-with_lower_command()  suggests the command that lowers a tile
-with_back_end()       suggests the back end to check a tile through
+LoweringResult      the lowering of a tile, or the reason why there is none
+with_suggestions()  suggests the command that lowers a tile, and another DirectML
 """
 
 from __future__ import annotations
@@ -75,14 +74,21 @@ def lowering_of(
     return lower(part.request, target, **asdict(options))
 
 
-def with_lower_command(
+def with_suggestions(
     result: Result, part: JsonDescriptor | TileNode, known_shapes: KnownShapes, *, is_alone: bool
 ) -> Result:
     """Return the result with the lowering of its tile, if there is one that helps; its findings suggest the command.
 
-    A tile that ``is_alone`` in its source needs no pointer.
+    A tile that ``is_alone`` in its source needs no pointer. If only the rank of an ONNX model's tile is refused, its
+    findings suggest another DirectML: that happens at levels below those at which onnxruntime makes a device.
     """
-    if result.unknown or result.via or not any(finding.rule in MENDED_RULES for finding in result.findings):
+    if result.via:
+        return result
+    is_onnx = isinstance(part, TileNode) and part.dialect.specification == "ONNX"
+    if is_onnx and {finding.rule for finding in result.findings} == {_RANK}:
+        another = (_with_suggestion(finding, _ANOTHER_DIRECTML) for finding in result.findings)
+        result = replace(result, findings=tuple(another))
+    if result.unknown or not any(finding.rule in MENDED_RULES for finding in result.findings):
         return result
     command = _command(result, known_shapes, is_alone)
     if command != printable(command):  # nobody could type it
@@ -96,19 +102,6 @@ def with_lower_command(
         for finding in result.findings
     )
     return replace(result, findings=tuple(findings), lowering=lowering, command=command)
-
-
-def with_back_end(result: Result, part: JsonDescriptor | TileNode) -> Result:
-    """Return the result; if only the rank of an ONNX model's tile is refused, its findings suggest another DirectML.
-
-    The levels at which that happens are below those at which onnxruntime makes a device.
-    """
-    if result.via or not isinstance(part, TileNode) or part.dialect.specification != "ONNX":
-        return result
-    if not result.findings or any(finding.rule != _RANK for finding in result.findings):
-        return result
-    findings = (_with_suggestion(finding, _ANOTHER_DIRECTML) for finding in result.findings)
-    return replace(result, findings=tuple(findings))
 
 
 def _with_suggestion(finding: Finding, first: str) -> Finding:

@@ -65,7 +65,10 @@ def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Again
         return _own_findings(BackEndResult(Outcome.NOTHING, reason=node.folded), back_end, target)
     request = node.request
     findings = _findings(request, back_end.describe(request, target), back_end, target, against)
-    return _known_findings(findings) if node.unknown else findings
+    if not node.unknown:
+        return findings
+    rules = {sizes_fit.id, *(rule.id for rule in BACK_END_RULES)}
+    return tuple(finding for finding in findings if finding.rule in rules or finding.path.endswith(".DataType"))
 
 
 def lowest_level_through(node: TileNode, back_end: BackEnd) -> FeatureLevel | None:
@@ -94,12 +97,6 @@ def _findings(
 def _own_findings(result: BackEndResult, back_end: BackEnd, target: Target) -> tuple[Finding, ...]:
     found = found_by(BACK_END_RULES, result, target)
     return tuple(replace(finding, url=back_end.source) for finding in found)
-
-
-def _known_findings(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return those of the findings that do not depend on what is known at run time only."""
-    rules = {sizes_fit.id, *(rule.id for rule in BACK_END_RULES)}
-    return tuple(finding for finding in findings if finding.rule in rules or finding.path.endswith(".DataType"))
 
 
 def check_model(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -110,12 +110,8 @@ class Result:
     part: str = ""
     times: int = 1
     content: str = ""
-    locate: Callable[[str], Position | None] | None = field(default=None, compare=False, repr=False)
-    """Finds a field of the part in the source's text."""
-
-    def position(self, path: str) -> Position | None:
-        """Return the position of a finding's field in the source's text; None where the source is no JSON."""
-        return self.locate(path) if self.locate else None
+    positions: Mapping[str, Position | None] = field(default_factory=dict, compare=False, repr=False)
+    """The positions, in the source's text, of the fields that have findings; empty where the source is no JSON."""
 
     @property
     def identity(self) -> str:
@@ -125,15 +121,8 @@ class Result:
     @property
     def first_position(self) -> Position | None:
         """The position of the first finding that has one; None without findings, or where the source is no JSON."""
-        positions = (self.position(finding.path) for finding in (*self.findings, *self.known))
+        positions = (self.positions.get(finding.path) for finding in (*self.findings, *self.known))
         return next(filter(None, positions), None)
-
-    def without_text(self) -> Result:
-        """Return the result with the positions of its findings in place of the text, which may be large."""
-        if self.locate is None:
-            return self
-        positions = {finding.path: self.position(finding.path) for finding in (*self.findings, *self.known)}
-        return replace(self, locate=positions.get if positions else None)
 
     @property
     def is_a_tile(self) -> bool:
@@ -208,7 +197,7 @@ def _document_results(
     found = part_findings(part.part) if part.part else ()
     if part.capture:
         found += tuple(result_is_as_emulated.findings(part.capture, DEFAULT_TARGET))
-    locate = partial(part.text.position, part.pointer) if part.text else None
+    positions: dict[str, Position | None] = {}
     is_read = part.other is None and part.is_operator
     no_tile = part.part.kind.value if part.part and not is_read else ""
     if part.other is not None:
@@ -217,6 +206,9 @@ def _document_results(
     tile = part.other or no_tile or ("null" if part.desc is None else str(part.desc))
     for target in targets:
         findings = found + check(part.desc, target, against) if is_read else found
+        for finding in findings:
+            if part.text and finding.path not in positions:
+                positions[finding.path] = part.text.position(part.pointer, finding.path)
         verdict = verdict_of(findings)
-        shared: dict[str, Any] = {"part": no_tile, "times": part.times, "locate": locate}
+        shared: dict[str, Any] = {"part": no_tile, "times": part.times, "positions": positions}
         yield Result(source, part.pointer, tile, target, verdict, findings, lowest, **shared)

@@ -18,7 +18,7 @@ from stat import S_ISREG
 from threading import Thread, local
 from typing import Final, TypeAlias
 
-from dml_tile.checks.file_check import Event, FileCheck, SourceSummary, checked_here, file_check, portable
+from dml_tile.checks.file_check import Event, FileCheck, SourceSummary, checked_here, file_check
 from dml_tile.checks.files import files_named
 from dml_tile.checks.result import Result
 from dml_tile.directml.targets import TargetLike
@@ -236,5 +236,5 @@ def check_chunk(setup: bytes, files: list[str]) -> bytes:
         check, shared_by, _ = pickle.loads(setup)  # noqa: S301  # it was made in this module
         _KEPT.setup, _KEPT.check, _KEPT.sources = setup, check, Sources(check.known_shapes, shared_by)
     with address_budget(MAX_ADDRESSES_OF_A_RUN):
-        events = [(file, portable(event)) for file in files for event in _KEPT.check.events(file, _KEPT.sources)]
+        events = [(file, event) for file in files for event in _KEPT.check.events(file, _KEPT.sources)]
     return zlib.compress(pickle.dumps(events), level=1)

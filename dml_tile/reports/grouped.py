@@ -80,7 +80,7 @@ class GroupedFinding:
     @property
     def position(self) -> Position | None:
         """The position of the first field in a source of JSON."""
-        return self.result.position(self.finding.path)
+        return self.result.positions.get(self.finding.path)
 
     def annotation(self) -> Annotation:
         """Return the annotation: the fields and their error, the tile, the targets, and what to try."""

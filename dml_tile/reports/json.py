@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import Result, Verdict
@@ -20,6 +21,7 @@ from dml_tile.text import encodable
 
 Level = Annotated[str, Field(pattern=r"^[1-9]_[0-9]$", examples=[level.short for level in FeatureLevel][:3])]
 Line = Annotated[int, Field(ge=1)] | None
+_Hexadecimal = Annotated[str, Field(pattern="^0x[0-9A-F]{8}$")]
 
 
 class _Record(BaseModel):
@@ -32,12 +34,14 @@ class FindingRecord(_Record):
     rule: str = Field(description="The rule's stable id; `dml-tile explain` tells more.")
     path: str = Field(description="The field in C names; empty for the whole descriptor.")
     message: str
-    severity: Literal["error", "warning", "note"] = Field(
+    severity: Annotated[Literal["error", "warning", "note"], BeforeValidator(str)] = Field(
         description="error: DirectML refuses it or crashes, or a specification or a back end raises; warning: only the "
         "documentation rules it out; note: DirectML is not called for it."
     )
-    basis: tuple[Literal["documented", "runtime", "inferred"], ...] = Field(description="What the finding rests on.")
-    hresult: Annotated[str, Field(pattern="^0x[0-9A-F]{8}$")] | None = Field(
+    basis: Annotated[tuple[Literal["documented", "runtime", "inferred"], ...], BeforeValidator(attrgetter("names"))] = (
+        Field(description="What the finding rests on.")
+    )
+    hresult: Annotated[_Hexadecimal | None, BeforeValidator(lambda code: code if code is None else code.hex)] = Field(
         description="What DirectML returns; null if it does not notice, if it crashes, or if that is unknown."
     )
     crash: bool = Field(description="Whether the process would die.")
@@ -192,22 +196,9 @@ def error_record(source: str, problem: Problem) -> ErrorRecord:
 
 
 def _finding_record(result: Result, finding: Finding) -> FindingRecord:
-    position = result.position(finding.path)
-    return FindingRecord.model_validate(
-        {
-            "rule": finding.rule,
-            "path": finding.path,
-            "message": finding.message,
-            "severity": str(finding.severity),
-            "basis": finding.basis.names,
-            "hresult": finding.hresult.hex if finding.hresult is not None else None,
-            "crash": finding.crash,
-            "url": finding.url,
-            "suggestion": finding.suggestion,
-            "line": position and position.line,
-            "column": position and position.column,
-        }
-    )
+    record = FindingRecord.model_validate(finding, from_attributes=True)
+    position = result.positions.get(finding.path)
+    return record.model_copy(update={"line": position.line, "column": position.column}) if position else record
 
 
 class JsonLinesReport(Report):

@@ -99,7 +99,7 @@ def _notes(result: Result) -> Iterator[str]:
 
 
 def _short(group: GroupedFinding, target_count: int, commands: Sequence[str]) -> GroupedFinding:
-    """Return the finding with short texts, without its source's text and other findings, nor targets that are all."""
+    """Return the finding with short texts, without other findings, nor targets that are all."""
     suggestions = []
     for suggestion in group.suggestions:
         for command in commands:  # which stands beside the lowering
@@ -107,7 +107,9 @@ def _short(group: GroupedFinding, target_count: int, commands: Sequence[str]) ->
         suggestions.append(clipped(suggestion))
     return replace(
         group,
-        result=replace(group.result, findings=(group.finding,), known=()).without_text(),
+        result=replace(
+            group.result, findings=(group.finding,), known=(), positions={group.finding.path: group.position}
+        ),
         targets=group.targets if len(group.targets) < target_count else (),
         messages=tuple(map(clipped, group.messages)),
         suggestions=tuple(dict.fromkeys(suggestions)),

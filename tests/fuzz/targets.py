@@ -23,7 +23,7 @@ import numpy as np
 from rich.console import Console
 
 from dml_tile.checks.file_check import SourceSummary
-from dml_tile.checks.lowerings import lower_part, with_lower_command
+from dml_tile.checks.lowerings import lower_part, with_suggestions
 from dml_tile.checks.result import results
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.directml.targets import Target
@@ -106,7 +106,7 @@ def _reported(form: str, source: str, parts: Iterable[JsonDescriptor | TileNode 
             continue
         found = [*results(source, part, _TARGETS, "both")]
         summary.add(found, Severity.WARNING)
-        report.add([with_lower_command(result, part, KnownShapes(), is_alone=False) for result in found])
+        report.add([with_suggestions(result, part, KnownShapes(), is_alone=False) for result in found])
     report.end([summary])
     return written.getvalue()
 

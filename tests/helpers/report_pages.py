@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from dml_tile.checks.file_check import SourceSummary
-from dml_tile.checks.lowerings import with_lower_command
+from dml_tile.checks.lowerings import with_suggestions
 from dml_tile.checks.result import Result, results
 from dml_tile.directml.targets import Target
 from dml_tile.errors import Problem
@@ -35,7 +35,7 @@ _VOID = ("meta", "input", "wbr")
 def checked(part: JsonDescriptor | TileNode, *targets: Target, source: str = "a.json") -> list[Result]:
     """Return the result of ``check`` for a tile."""
     return [
-        with_lower_command(result, part, KnownShapes(), is_alone=False)
+        with_suggestions(result, part, KnownShapes(), is_alone=False)
         for result in results(source, part, targets or (NEW,), "both")
     ]
 
