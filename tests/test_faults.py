@@ -122,10 +122,11 @@ def test_a_hangup_that_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
 def test_the_reading_child_ends_with_its_parent(tmp_path: Path, number: signal.Signals) -> None:
     program = f"""
 import os, signal, sys
+from contextlib import closing
 from pathlib import Path
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sandbox.parent import ModelReader
-with ModelReader(KnownShapes()) as reader:
+with closing(ModelReader(KnownShapes())) as reader:
     reader.parts(Path({str(MODELS / "burn_tile.ir.xml")!r}))
     print(reader._process.pid, flush=True)
     signal.pause()

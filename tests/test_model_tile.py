@@ -66,7 +66,6 @@ def partly(*repeats: int | None) -> Any:
 )
 def test_repeats_may_be_known_singly(made: TileNode, repeats: Any, unknown: tuple[str, ...]) -> None:
     assert (made.repeats, made.unknown) == (repeats, unknown)
-    assert made.has_computed_repeats == bool(unknown)
     assert made.request.repeats == tuple(repeat or 1 for repeat in repeats or made.request.repeats)
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from itertools import takewhile
 from pathlib import Path
 from threading import Timer
@@ -32,7 +33,7 @@ LONG = 300  # seconds, on a machine that has much else to do
 
 def read(path: Path, *paths: Path, known_shapes: KnownShapes | None = None, **bounds: Any) -> list[list[Any]]:
     """Return what a reader gives for each file."""
-    with ModelReader(known_shapes or KnownShapes(), **{"seconds": LONG, **bounds}) as reader:
+    with closing(ModelReader(known_shapes or KnownShapes(), **{"seconds": LONG, **bounds})) as reader:
         return [list(reader.parts(each)) for each in (path, *paths)]
 
 
@@ -130,11 +131,12 @@ def test_the_extra_is_named_where_a_package_is_not_installed(
 
 IMPORTS_NEITHER = """
 import sys
+from contextlib import closing
 from pathlib import Path
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sandbox.parent import ModelReader
 
-with ModelReader(KnownShapes()) as reader:
+with closing(ModelReader(KnownShapes())) as reader:
     print([len(reader.parts(Path(name))) for name in sys.argv[1:]])
 print({"onnx", "openvino"} & {*sys.modules})
 """
@@ -289,7 +291,7 @@ def test_files_that_fail_soon_cost_the_others_nothing(tmp_path: Path) -> None:
 
 def test_a_process_that_died_between_files_costs_none(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(f"{SAY_PID}; os._exit(0)")
-    with ModelReader(KnownShapes(), seconds=LONG, command=STAND_IN) as reader:
+    with closing(ModelReader(KnownShapes(), seconds=LONG, command=STAND_IN)) as reader:
         first: Any = reader.parts(tmp_path / "a.xml")[0]
         os.waitid(os.P_PID, int(first.message), os.WEXITED | os.WNOWAIT)
         second: Any = reader.parts(tmp_path / "a.xml")[0]
@@ -309,7 +311,7 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
 
     timer = Timer(0, interrupt)
     timer.start()
-    with pytest.raises(KeyboardInterrupt), reader:
+    with pytest.raises(KeyboardInterrupt), closing(reader):
         reader.parts(tmp_path / "a.xml")
     timer.join()
     assert is_gone([Problem("", pid.read_text())])

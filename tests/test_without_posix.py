@@ -90,11 +90,12 @@ def test_a_command_does_the_same(arguments: list[str], call: Call) -> None:
 
 SLOW: Final = """
 import sys, time
+from contextlib import closing
 from pathlib import Path
 from dml_tile.readers.model_tile import KnownShapes
 from dml_tile.readers.sandbox.parent import ModelReader
 command = (sys.executable, "-c", "import time; time.sleep(60)")
-with ModelReader(KnownShapes(), seconds=0.5, command=command) as reader:
+with closing(ModelReader(KnownShapes(), seconds=0.5, command=command)) as reader:
     print(*reader.parts(Path(sys.argv[1])))
 """
 

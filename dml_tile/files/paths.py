@@ -13,6 +13,7 @@ import re
 import stat
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import translate
 from glob import has_magic
@@ -191,7 +192,8 @@ class Matches:
             is_match = len(self._parts) in (reached if is_folder else further | self._with_skipped(deeper))
             if not is_folder and (self._are_folders or not is_match):
                 continue
-            if self._leads_outside(path, name):
+            may_leave = name == os.pardir or islink(path)
+            if self._project and may_leave and not Path(realpath(path)).is_relative_to(self._project):
                 self.outside += [path] * bool(further)
                 continue
             if is_match:
@@ -217,7 +219,10 @@ class Matches:
         for place, part in parts.items():
             if not has_magic(part) and lexists(join(folder, part)):
                 further.setdefault(part, set()).add(place + 1)
-        names = _names_in(folder) if any(map(has_magic, parts.values())) else []
+        names: list[str] = []
+        if any(map(has_magic, parts.values())):
+            with suppress(OSError, ValueError):
+                names = os.listdir(folder or os.curdir)
         for name in names:
             for place, part in parts.items():
                 is_hidden = name.startswith(".") and not part.startswith(".")
@@ -225,15 +230,3 @@ class Matches:
                     further.setdefault(name, set()).add(place + 1)
         for name in sorted({*further, *names} if deeper else further):
             yield name, set() if name.startswith(".") else deeper, further.get(name, set())
-
-    def _leads_outside(self, path: str, name: str) -> bool:
-        if self._project is None or not (name == os.pardir or islink(path)):
-            return False
-        return not Path(realpath(path)).is_relative_to(self._project)
-
-
-def _names_in(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder or os.curdir)
-    except (OSError, ValueError):
-        return []

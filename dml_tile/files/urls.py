@@ -95,15 +95,11 @@ def opened_store(typed: str) -> tuple[Any, str]:
             system, path = url_to_fs("::".join(links[first:]))
         except ImportError as error:  # which package is missing
             raise unreadable("", str(error)) from None
-        _require_flat(getattr(system, "fs", system))
+        inner = getattr(system, "fs", system)
+        names = inner.zip.namelist() if inner.protocol == "zip" else inner.index if inner.protocol == "tar" else ()
+        if sum(name.count("/") ** 2 for name in names) > MAX_NESTING:
+            raise unreadable("", "has too many members in folders that are nested too deep")
     return system, path
-
-
-def _require_flat(system: Any) -> None:
-    """Raise InputError for an archive whose folders fsspec would take too long to list."""
-    names = system.zip.namelist() if system.protocol == "zip" else system.index if system.protocol == "tar" else ()
-    if sum(name.count("/") ** 2 for name in names) > MAX_NESTING:
-        raise unreadable("", "has too many members in folders that are nested too deep")
 
 
 @contextmanager

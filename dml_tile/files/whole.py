@@ -25,7 +25,8 @@ def read_into(path: Path, place: NDArray[np.uint8], offset: int = 0) -> None:
 
     Raises OSError, and ValueError if the file has become shorter than that, or anything but a regular file.
     """
-    with open(path, "rb", opener=_open_nonblocking) as file:  # Path.open takes no opener
+    unfollowed = _NONBLOCK | getattr(os, "O_NOFOLLOW", 0)  # it may have become a pipe or a link
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | unfollowed)) as file:
         file.seek(offset)
         read = file.readinto(place.data)
     if read < place.nbytes:
@@ -46,11 +47,6 @@ def open_without_waiting(path: Path) -> BinaryIO:
     if _NONBLOCK:
         os.set_blocking(file.fileno(), True)
     return file
-
-
-def _open_nonblocking(path: str, flags: int) -> int:
-    """Open a file without waiting for the other end, should it have become a pipe, and without following a link."""
-    return os.open(path, flags | _NONBLOCK | getattr(os, "O_NOFOLLOW", 0))
 
 
 @contextmanager

@@ -122,6 +122,7 @@ MAX_COMMENTS: Final = 100
 _CONTAINERS_REMEMBERED: Final = 32
 
 
+@dataclass(frozen=True, eq=False)
 class SourceText:
     """The UTF-8 text of one JSON value. It is scanned when a position is first asked for.
 
@@ -129,9 +130,8 @@ class SourceText:
     count code points from the text's beginning.
     """
 
-    def __init__(self, content: bytes, line_number: int | None = None) -> None:
-        self._content = content
-        self._line_number = line_number
+    content: bytes
+    line_number: int | None = None
 
     def position(self, pointer: str, path: str = "") -> Position | None:
         """Return the position of a field of the descriptor at a JSON pointer; ``path`` has C names, as in findings.
@@ -139,26 +139,26 @@ class SourceText:
         A missing field has the position of the object that lacks it. A pointer that leads nowhere has none.
         """
         steps = pointer_steps(pointer)
-        if self._line_number is None:
+        if self.line_number is None:
             return self._position(steps, path)
         position = self._position(steps[1:], path) if steps else None
-        return position and replace(position, line=self._line_number, end_line=self._line_number)
+        return position and replace(position, line=self.line_number, end_line=self.line_number)
 
     @cached_property
     def comments(self) -> tuple[IgnoreComment, ...]:
         """The comments ``dml-tile: ignore[RULE, RULE]``."""
-        return tuple(islice(self._comments(), MAX_COMMENTS)) if b"dml-tile" in self._content else ()
+        return tuple(islice(self._comments(), MAX_COMMENTS)) if b"dml-tile" in self.content else ()
 
     def comments_on(self, pointer: str) -> tuple[IgnoreComment, ...]:
         """Return the comments in the lines of the value at a JSON pointer; all, if it is the whole text."""
-        if not (self.comments and pointer) or self._line_number is not None:
+        if not (self.comments and pointer) or self.line_number is not None:
             return self.comments
         place = self.position(pointer)
         return tuple(one for one in self.comments if place and place.line <= one.position.line <= place.end_line)
 
     @cached_property
     def _text(self) -> str:
-        return self._content.decode("utf-8-sig", errors="replace")
+        return self.content.decode("utf-8-sig", errors="replace")
 
     @cached_property
     def _root(self) -> int | None:
@@ -175,7 +175,7 @@ class SourceText:
             if token[0].startswith("/") and (found := _IGNORE.search(token[0])):
                 line, column = self._line_and_column(token.start())
                 rules = filter(None, re.split(r"[\s,]+", found[1]))
-                yield IgnoreComment(tuple(rules), Position(*(line + (self._line_number or 1) - 1, column) * 2))
+                yield IgnoreComment(tuple(rules), Position(*(line + (self.line_number or 1) - 1, column) * 2))
 
     def _position(self, steps: list[str], path: str) -> Position | None:
         offset = self._root
@@ -184,32 +184,24 @@ class SourceText:
         if offset is None:
             return None
         for field in _STEP.findall(path):
-            struct = self._struct_offset(offset, field)
-            children = self._children(struct)
-            offset = children.get(field) or children.get(to_snake(field))
-            if offset is None:
-                return self._position_of_value(struct)
+            children = self._children(offset)
+            if field not in _BESIDE_DESC:  # a struct's fields may be under Desc
+                offset = children.get("Desc") or children.get("desc") or offset
+                children = self._children(offset)
+            found = children.get(field) or children.get(to_snake(field))
+            if found is None:
+                break
+            offset = found
         return self._position_of_value(offset)
 
-    def _struct_offset(self, offset: int, name: str) -> int:
-        """Return the offset of the object with a struct's fields, which may be under ``Desc``."""
-        if name in _BESIDE_DESC:
-            return offset
-        children = self._children(offset)
-        return children.get("Desc") or children.get("desc") or offset
-
     def _position_of_value(self, offset: int) -> Position:
-        end = self._end_offset(offset) or len(self._text)
-        return Position(*self._line_and_column(offset), *self._line_and_column(end))
-
-    def _end_offset(self, offset: int) -> int | None:
-        """Return the offset after the value at ``offset``; None if it never ends."""
-        depth = 0
+        depth, end = 0, len(self._text)  # of a value that never ends
         for token in _TOKEN.finditer(self._text, offset):
             depth += (token[0] in "[{") - (token[0] in "]}")
             if depth == 0:
-                return token.end()
-        return None
+                end = token.end()
+                break
+        return Position(*self._line_and_column(offset), *self._line_and_column(end))
 
     def _scanned(self, offset: int) -> Iterator[tuple[str, int]]:
         """Yield the names or indices of a container's values, and their offsets."""

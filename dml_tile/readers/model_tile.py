@@ -139,11 +139,6 @@ class TileNode:
         return tuple(fields)
 
     @property
-    def has_computed_repeats(self) -> bool:
-        """True if a repeat is known at run time only."""
-        return self.repeats is None or None in self.repeats
-
-    @property
     def request(self) -> Request:
         """The tile; unknown parts are assumed to be float32, sizes of 1 and repeats of 1, which break no rule."""
         sizes = _assumed(self.shape)

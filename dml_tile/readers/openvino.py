@@ -211,7 +211,7 @@ def _tile_node(place: str, node: Any) -> TileNode:
     return replace(
         found,
         input_origins=() if shape.is_static and found.data_type else (_origin(node.input_value(0)),),
-        repeats_origins=_origins(node.input_value(1)) if found.has_computed_repeats else (),
+        repeats_origins=_origins(node.input_value(1)) if found.repeats is None or None in found.repeats else (),
     )
 
 

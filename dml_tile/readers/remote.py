@@ -40,8 +40,7 @@ class RemoteFiles:
         if not url.can_list and (url.endswith("/") or any(char in url.file.partition("/")[2] for char in "*[")):
             raise unreadable("", "web servers list no files: name each file, not a folder or a pattern")
 
-        def found() -> tuple[list[Url], bool]:
-            system, path = self._located(url)
+        def found(system: Any, path: str) -> tuple[list[Url], bool]:
             is_pattern = any(char in url.file for char in "*?[")
             if not url.can_list or system.isfile(path) or not (is_pattern or system.isdir(path)):
                 return [url], False
@@ -54,8 +53,7 @@ class RemoteFiles:
     def beginning(self, url: Url, size: int) -> bytes:
         """Return a file's first bytes. Raises InputError."""
 
-        def read() -> bytes:
-            system, path = self._located(url)
+        def read(system: Any, path: str) -> bytes:
             with _opened(system, path) as file:
                 return bytes(file.read(size))
 
@@ -67,20 +65,19 @@ class RemoteFiles:
         with TemporaryDirectory(prefix="dml-tile-", ignore_cleanup_errors=True) as folder:
             copy = Path(folder, PureWindowsPath(url.file).name[-_MAX_NAME_LENGTH:] or "file")  # safe on any system
 
-            def fetched() -> Path:
-                system, path = self._located(url)
+            def fetched(system: Any, path: str) -> Path:
                 _fetch(system, _copies(system, path, copy, can_list=url.can_list))
                 return copy
 
             yield self._in_time(url, MAX_SECONDS, fetched)
 
-    def _in_time(self, url: Url, seconds: float, read: Callable[[], _Read]) -> _Read:
-        """Return what ``read`` returns in so many seconds. Raises InputError."""
+    def _in_time(self, url: Url, seconds: float, read: Callable[[Any, str], _Read]) -> _Read:
+        """Return what ``read`` returns in so many seconds of a file system and a path in it. Raises InputError."""
         done: Future[_Read] = Future()
 
         def run() -> None:
             try:
-                done.set_result(read())
+                done.set_result(read(*self._located(url)))
             except BaseException as error:
                 done.set_exception(error)
 

@@ -33,7 +33,9 @@ def with_types(model: ModelProto) -> ModelProto:
     """Return the model with the types that onnx infers, or without where it fails."""
     opset = default_opset(model.opset_import)
     for node in nodes(model.graph):
-        _spell_out_defaults(node, operator(node, opset))
+        is_stft = operator(node, opset)[:2] == ("", "STFT")
+        if is_stft and all(attribute.name != "onesided" for attribute in node.attribute):
+            node.attribute.append(helper.make_attribute("onesided", 1))  # else onnx's inference takes 0
     imported = {entry.domain for entry in model.opset_import}
     for domain in sorted({node.domain for node in nodes(model.graph)} - imported - {"", "ai.onnx"}):
         model.opset_import.add(domain=domain, version=1)  # else onnx gives up on the whole model
@@ -86,13 +88,6 @@ def nodes(graph: GraphProto) -> Iterator[NodeProto]:
         yield node
         for _, inner in subgraphs(node):
             yield from nodes(inner)
-
-
-def _spell_out_defaults(node: NodeProto, operator: OnnxOperator) -> None:
-    """Write out the default that onnx's inference takes for another: STFT's onesided is 1."""
-    is_stft = not operator.domain and operator.type == "STFT"
-    if is_stft and all(attribute.name != "onesided" for attribute in node.attribute):
-        node.attribute.append(helper.make_attribute("onesided", 1))
 
 
 def fix(graph: GraphProto, known_shapes: KnownShapes) -> None:

@@ -93,17 +93,6 @@ def _settle_initialisers(model: ModelProto) -> None:
         graph.initializer.extend(constants)
 
 
-def _origins_of_sizes(value: Value, known: Mapping[str, ValueOrigin]) -> Iterator[str]:
-    """Yield the origin of each size, and of the whole, where there is no size."""
-    sizes = (value.type and dimensions(value.type)) or ("",)
-    yield from (str(known.get(str(size), value.sizes_origin)) for size in sizes)
-
-
-def _origins_of_elements(value: Value) -> tuple[str, ...]:
-    origins = tuple(map(str, value.origins or (value.elements_origin,)))
-    return origins if any(origins) else ()
-
-
 def _tile(found: Found, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iterator[TileNode | Problem]:
     pointer, node, kind, inputs, folded = found
     if kind.opset is None or kind.opset < 1:
@@ -118,11 +107,13 @@ def _tile(found: Found, origins_of_sizes: Mapping[str, ValueOrigin]) -> Iterator
         yield TileNode(pointer, dialect, value.data_type, shape, None, message)
         return
     unknown = [other for other in others if other.constant is None]
+    origins = next((tuple(map(str, other.origins or (other.elements_origin,))) for other in unknown), ())
+    sizes = () if value.is_typed else (value.type and dimensions(value.type)) or ("",)  # of the whole, if there is none
     yield replace(
         tile_node(pointer, dialect, value.data_type, shape, [other.argument for other in others]),
         folded=folded,
-        input_origins=() if value.is_typed else tuple(_origins_of_sizes(value, origins_of_sizes)),
-        repeats_origins=next((_origins_of_elements(other) for other in unknown), ()),
+        input_origins=tuple(str(origins_of_sizes.get(str(size), value.sizes_origin)) for size in sizes),
+        repeats_origins=origins if any(origins) else (),
         inferred_by=next((each.inferred_by for each in (value, *others) if each.inferred_by), ""),
     )
     reasons = [each.unread for each in [*unknown, *[value] * (not value.is_static)]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -55,6 +55,7 @@ class Found(NamedTuple):
     folded: str
 
 
+@dataclass(frozen=True)
 class Walk:
     """Remembers what is known of a model's values.
 
@@ -62,25 +63,17 @@ class Walk:
     elsewhere. ``inference`` infers what onnx does not, if it was asked for.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        opset: int | None,
-        declared: Mapping[str, Declared],
-        stated: Stated,
-        inference: Inference | None,
-    ) -> None:
-        self._folder = folder
-        self._opset = opset
-        self._declared = declared
-        self._stated = stated
-        self._inference = inference
-        self._folding = ConstantFolding()
-        self._requantised = dict[str, list[str]]()
-        self.origins_of_sizes = dict[str, ValueOrigin]()
-        """The origins of sizes, by the names that the model or onnx's inference gives them."""
-        self.contradictions = dict[str, str]()
-        """What is wrong with the sizes that the file states of values, by the values' names."""
+    folder: Path
+    opset: int | None
+    declared: Mapping[str, Declared]
+    stated: Stated
+    inference: Inference | None
+    origins_of_sizes: dict[str, ValueOrigin] = field(default_factory=dict, init=False)
+    """The origins of sizes, by the names that the model or onnx's inference gives them."""
+    contradictions: dict[str, str] = field(default_factory=dict, init=False)
+    """What is wrong with the sizes that the file states of values, by the values' names."""
+    _folding: ConstantFolding = field(default_factory=ConstantFolding, init=False)
+    _requantised: dict[str, list[str]] = field(default_factory=dict, init=False)
 
     def tiles(self, graph: GraphProto) -> list[Found]:
         """Return the Tiles of the model's graph, at any depth, in the order in which they run."""
@@ -111,7 +104,7 @@ class Walk:
         self._requantised.update(requantised(graph))
         found: list[tuple[int, Found]] = []
         for i, node in enumerate(graph.node):
-            kind = operator(node, self._opset)
+            kind = operator(node, self.opset)
             given = [scope.get(name, _UNKNOWN) for name in node.input]
             inside, values = self._inside(node, kind, given, scope, where, skipped)
             scope.update(self._outputs(node, kind, given, values, scope))
@@ -168,7 +161,7 @@ class Walk:
         body = body_of(node)
         if body is None:
             return [], {}
-        where, declared = place(where, "body"), self._declared[body.name]
+        where, declared = place(where, "body"), self.declared[body.name]
         names = loop_carried(node, body)
         types = {
             each.inner: merged(scope.get(each.initial, _UNKNOWN).type, declared[each.inner]) or TypeProto()
@@ -191,17 +184,17 @@ class Walk:
         constants = self._constant_values(node, kind)
         values = constants or values or self._folding.folded(node, kind, inputs, types)
         folds = bool(constants) or is_folded(node, kind, self._folded_from(node, given, scope), types)
-        more = self._inference(node, kind, given) if self._inference else {}
+        more = self.inference(node, kind, given) if self.inference else {}
         origins = self.origins_of_sizes
         for name in filter(None, node.output):
             value = values.get(name, _UNKNOWN)
             inferred_type = value.type or types.get(name)
-            if wrong := contradiction(node, name, inferred_type, self._stated):
+            if wrong := contradiction(node, name, inferred_type, self.stated):
                 self.contradictions.setdefault(name, wrong)
             type_ = merged(inferred_type, scope.get(name, _UNKNOWN).type)
             value = replace(value, type=type_, is_folded=folds or value.is_folded)
             value = _explained(_extended(value, more.get(name), inputs), inputs)
-            value = with_origins(value, node, kind, inputs, origins, advises=self._inference is None)
+            value = with_origins(value, node, kind, inputs, origins, advises=self.inference is None)
             for i, size in enumerate((value.type and dimensions(value.type)) or ()):
                 if is_made_up(size):
                     origins.setdefault(str(size), origin_of_size(value, i, inputs, origins))
@@ -215,7 +208,7 @@ class Walk:
     def _tensor_value(self, tensor: TensorProto) -> Value:
         type_ = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
         try:
-            values = small(tensor, self._folder)
+            values = small(tensor, self.folder)
         except InputError as error:
             return Value(type_, unread=str(error), is_folded=True)
         origin = ValueOrigin(source=f"the tensor {place(tensor.name)!r}")

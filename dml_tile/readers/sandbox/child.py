@@ -93,14 +93,6 @@ def read_answer(line: bytes) -> Part | End:
     return form.validate_json(line, strict=True)
 
 
-def end_with_parent() -> None:
-    """Have Linux kill this process when its parent ends, however that ends."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-
-
 def own_streams() -> tuple[BinaryIO, BinaryIO]:
     """Take over standard input and output; whatever libraries print is discarded."""
     streams = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -134,7 +126,10 @@ def _limit(kind: int, most: int) -> None:
 def main() -> None:
     """Answer orders until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-    end_with_parent()
+    if sys.platform == "linux":  # which is to kill this process when its parent ends, however that ends
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # OpenVINO would send telemetry
     orders, answers = own_streams()
     with orders, answers:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from math import inf
 from pathlib import Path
 from threading import Lock, Thread
-from typing import IO, Final, Self, cast
+from typing import IO, Final, cast
 
 from dml_tile.errors import Problem
 from dml_tile.input_errors import limited_problems
@@ -48,7 +48,7 @@ _NAMES_OF_STATUS: Final = {-number.value: number.name for number in signal.Signa
 
 
 class ModelReader:
-    """Reads models one after the other in a child process, which is started when needed and ends with the block.
+    """Reads models one after the other in a child process, which is started when needed and ends with ``close``.
 
     ``seconds`` and ``memory``, in bytes, bound the reading of each file. Once ``seconds_lost`` went by with files whose
     reading failed, the others are left unread. ``command`` starts the child.
@@ -75,12 +75,6 @@ class ModelReader:
         """The time, of ``time.monotonic``, at which the process is killed."""
         self._was_killed = False
         self._deadline_lock = Lock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the process; the next file would start another one."""
