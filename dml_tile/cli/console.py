@@ -113,11 +113,7 @@ _ALARM: Final = next(getattr(signal, name) for name in ("SIGALRM", "SIGBREAK", "
 
 
 class _EndedError(BaseException):
-    """A signal asks the process to end."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+    """A signal, whose number is the argument, asks the process to end."""
 
 
 @contextmanager
@@ -133,8 +129,8 @@ def ending_by_exceptions() -> Iterator[None]:
     try:
         yield
     except _EndedError as error:
-        signal.signal(error.number, signal.SIG_DFL)
-        os.kill(os.getpid(), error.number)
+        signal.signal(error.args[0], signal.SIG_DFL)
+        os.kill(os.getpid(), error.args[0])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 import typer
 
-from dml_tile.directml.targets import DEFAULT_TARGET
+from dml_tile.directml.targets import DEFAULT_TARGET, target_names
 from dml_tile.findings import Against
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from dml_tile.back_ends import BackEnd
     from dml_tile.cli.config import Config
@@ -28,26 +29,14 @@ Parsed = TypeVar("Parsed")
 FailOn = Literal["error", "warning", "note", "never"]
 
 
-def named_targets(incomplete: str) -> list[str]:
-    """Complete the name of a target."""
-    from dml_tile.directml.targets import target_names
-
-    return [name for name in target_names() if name.startswith(incomplete)]
+def _completion(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return the function that completes the beginning of a known name."""
+    return lambda incomplete: [name for name in known() if name.startswith(incomplete)]
 
 
-def rules_named(incomplete: str) -> list[str]:
-    """Complete the id of a rule."""
-    from dml_tile.checks.catalogue import RULES
-
-    return [rule for rule in RULES if rule.startswith(incomplete)]
-
-
-def named_back_ends(incomplete: str) -> list[str]:
-    """Complete the name of a back end."""
-    from dml_tile.back_ends import BACK_ENDS
-
-    return [name for name in BACK_ENDS if name.startswith(incomplete)]
-
+named_targets = _completion(target_names)
+rules_named = _completion(lambda: import_module("dml_tile.checks.catalogue").RULES)
+named_back_ends = _completion(lambda: import_module("dml_tile.back_ends").BACK_ENDS)
 
 TargetsOption = Annotated[
     list[str] | None,

@@ -145,7 +145,7 @@ def _nulls(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> It
     for key in keys:
         if key in data and data[key] is None:
             advice = "write [], or leave it out" if key == "Strides" else "write []" if key == "Repeats" else None
-            yield Violation(_joined(path, key), "is null, which DxDispatch's parser refuses", advice)
+            yield Violation(".".join(filter(None, (path, key))), "is null, which DxDispatch's parser refuses", advice)
 
 
 @DXDISPATCH_RULES.add("DML-DXDISPATCH-names", says="Enumerators and flags are written as names.")
@@ -165,7 +165,9 @@ def _unnamed(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> 
     for key in keys:
         value = data.get(key)
         if any(isinstance(each, int) for each in (value if isinstance(value, list) else [value])):
-            yield Violation(_joined(path, key), f"is {shown(value)}; DxDispatch's parser takes names only")
+            yield Violation(
+                ".".join(filter(None, (path, key))), f"is {shown(value)}; DxDispatch's parser takes names only"
+            )
 
 
 @DXDISPATCH_RULES.add(
@@ -298,7 +300,3 @@ def _few_findings(each: Rule[ModelPart], part: ModelPart) -> Iterator[Finding]:
     for violation in violations:
         more = 1 + sum(1 for _ in violations)
         yield each.finding(Violation(violation.path.partition("[")[0], f"{more} more are like these"))
-
-
-def _joined(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key

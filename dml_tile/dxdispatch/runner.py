@@ -85,7 +85,8 @@ def run_model(
     """
     target = resolve(target)
     _require_tiles(model, target, against, found)
-    _require_resources(model)
+    if empty := [pointer for pointer, count in resource_counts(model) if count == 0]:  # empty lists can be read
+        raise InputError([Problem(pointer, "no resource is bound; a tensor takes one") for pointer in empty])
     memory = allocate(model.resources, folders)
     bound = _BoundTiles(model, memory, target, against)
     bounds = RunBounds(write)
@@ -116,13 +117,6 @@ def _require_tiles(model: Model, target: Target, against: Against, found: Mappin
             results[pointer] = results.get(pointer, ()) + findings
     if results:
         raise RefusedModelError(results)
-
-
-def _require_resources(model: Model) -> None:
-    """Raise InputError for bindings that are empty lists, which can be read."""
-    empty = [pointer for pointer, count in resource_counts(model) if count == 0]
-    if empty:
-        raise InputError([Problem(pointer, "no resource is bound; a tensor takes one") for pointer in empty])
 
 
 class _BoundTiles:

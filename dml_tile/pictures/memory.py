@@ -23,17 +23,6 @@ Counts: TypeAlias = Mapping[int, int]
 """The lowest offsets of a tensor, in their order, with the number of elements at each."""
 
 
-def lowest_offsets(sizes: Sequence[int], strides: Sequence[int], limit: int) -> list[Counts]:
-    """Return the ``limit`` lowest offsets of a tensor, or all if it has fewer; no size may be 0.
-
-    Those of the tensor come first, then those that all dimensions but the first reach, and so on.
-    """
-    counts: list[Counts] = [{0: 1}]
-    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
-        counts.append(_lowest(counts[-1], size, stride, limit))
-    return counts[::-1]
-
-
 def _indices(offset: int, sizes: Sequence[int], strides: Sequence[int], counts: Sequence[Counts]) -> Iterator[Index]:
     """Yield the indices of the elements at one of the lowest offsets, in row-major order."""
     if not sizes:
@@ -97,7 +86,9 @@ class TensorPicture:
     @cached_property
     def cells(self) -> tuple[MemoryCell, ...]:
         """The cells that hold elements, by their addresses; computed when the tensor is drawn."""
-        counts = lowest_offsets(self.sizes, self.strides, MAX_CELLS)
+        counts: list[Counts] = [{0: 1}]  # of the tensor first, then those that all dimensions but the first reach, …
+        for size, stride in zip(reversed(self.sizes), reversed(self.strides), strict=True):
+            counts.insert(0, _lowest(counts[0], size, stride, MAX_CELLS))
         return tuple(
             MemoryCell(offset, count, tuple(islice(_indices(offset, self.sizes, self.strides, counts), _MAX_INDICES)))
             for offset, count in counts[0].items()

@@ -62,7 +62,9 @@ def _body(picture: TilePicture, verdict: str, details: Sequence[Line]) -> Iterat
     if details:
         yield element("h2", "Findings")
     for indent, text, _ in details:
-        yield element("p", _linked(text.plain), class_=f"said indent{indent}")
+        is_link = text.plain.startswith("https://")
+        shown = element("a", text.plain, href=text.plain, rel="noreferrer") if is_link else text.plain
+        yield element("p", shown, class_=f"said indent{indent}")
     yield "\n</main>\n"
 
 
@@ -106,11 +108,6 @@ def _copy(entry: LegendEntry) -> Markup:
     if entry.colour is None:
         return element("li", f"{entry.symbol} {entry.means}")
     return element("li", element("span", entry.symbol, class_=f"symbol copy{entry.colour}"), entry.means)
-
-
-def _linked(text: str) -> str:
-    """Return a line of a report, as a link if it is a URL."""
-    return element("a", text, href=text, rel="noreferrer") if text.startswith("https://") else text
 
 
 _SVG_COLUMNS: Final = 112

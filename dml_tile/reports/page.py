@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
-from itertools import islice
+from itertools import islice, starmap
 from typing import Final
 
 from dml_tile.checks.catalogue import RULES
@@ -70,7 +70,7 @@ class _Section:
 
 def _page(report: OverviewReport, models: Sequence[SourceSummary]) -> Iterator[str]:
     """Yield the body of the page, in pieces."""
-    rows = report.rows
+    rows, rules = report.rows, greatest_first(report.rules)
     detailed = sum(map(_has_details, rows))
     every = (
         _Section("Not read", len(report.problems), _problem_list(report.problems)),
@@ -78,7 +78,7 @@ def _page(report: OverviewReport, models: Sequence[SourceSummary]) -> Iterator[s
         _Section("Findings", detailed, _tile_details(rows, are_open=detailed <= _MAX_OPEN)),
         _Section("Targets", len(report.verdicts), _target_table(report)),
         _Section("Models", len(models), _model_table(models)),
-        _Section("Rules broken", len(report.rules), _rule_table(report)),
+        _Section("Rules broken", len(report.rules), table(_RULE_COLUMNS, starmap(_rule, rules.items()))),
     )
     sections = [section for section in every if section.count]
     yield from _header(report, sections)
@@ -124,7 +124,9 @@ def _tiles(report: OverviewReport, rows: Sequence[TileRow]) -> Iterator[str]:
             " lists all.",
         )
     yield from _filters(report, rows)
-    yield from _matrix(rows, report.targets)
+    columns = ("Tile", *report.targets, "Lowest level", "Oldest Windows")
+    bodies = (_row(row, i, report.targets, columns) for i, row in enumerate(rows, start=1))
+    yield from region("Tiles by target", table(columns, bodies))
 
 
 def _filters(report: OverviewReport, rows: Sequence[TileRow]) -> Iterator[str]:
@@ -223,26 +225,21 @@ def _lowering(lowering: RowLowering) -> Iterator[Markup]:
     yield element("p", element("strong", "Lowering"), f" for {', '.join(lowering.targets)}")
     steps = ((f"Step {i}", *step) for i, step in enumerate(lowering.steps, start=1))
     lines = (("Before", lowering.before, "input", "output"), *steps)
-    yield element("ol", *(_line(*line) for line in lines))
+    yield element(
+        "ol",
+        *(
+            element("li", element("b", heading), " ", element("code", tile), f" {reads} → {writes}")
+            for heading, tile, reads, writes in lines
+        ),
+    )
     for line in lowering.costs:
         yield element("p", line)
     for command in lowering.commands:
         yield element("pre", element("code", command))
 
 
-def _line(heading: str, tile: str, reads: str, writes: str) -> Markup:
-    return element("li", element("b", heading), " ", element("code", tile), f" {reads} → {writes}")
-
-
 _RANKS: Final = {word: str(rank) for rank, word in enumerate(VERDICTS)}
 _ABOVE_ALL_LEVELS: Final = "9"
-
-
-def _matrix(rows: Sequence[TileRow], targets: Sequence[str]) -> Iterator[Markup]:
-    """Yield the table: a tile a row, a target a column."""
-    columns = ("Tile", *targets, "Lowest level", "Oldest Windows")
-    bodies = (_row(row, i, targets, columns) for i, row in enumerate(rows, start=1))
-    yield from region("Tiles by target", table(columns, bodies))
 
 
 def _tile_id(number: int) -> str:
@@ -283,13 +280,10 @@ def _row(row: TileRow, number: int, targets: Iterable[str], columns: Sequence[st
         cells.append(Cell(_verdict(word), _RANKS[word]) if word else Cell(""))
     cells.append(Cell(row.lowest_level, _level_key(row.lowest_level)))
     cells.append(Cell(row.oldest_windows, _level_key(row.lowest_level)))
-    return body(columns, cells, data_tile=_tile_id(number), **_filtered_by(row))
-
-
-def _filtered_by(row: TileRow) -> dict[str, str]:
-    """Return the attributes by which the page's script chooses tiles: verdicts with their targets, and rules."""
-    verdicts = [*row.verdicts.values(), *(f"{word} at {target}" for target, word in row.verdicts.items())]
-    return {"data_verdicts": "|".join(dict.fromkeys(verdicts)), "data_rules": " ".join(row.rules)}
+    # the page's script chooses tiles by their verdicts, with targets or without, and by rules
+    words = [*row.verdicts.values(), *(f"{word} at {target}" for target, word in row.verdicts.items())]
+    chosen_by = {"data_verdicts": "|".join(dict.fromkeys(words)), "data_rules": " ".join(row.rules)}
+    return body(columns, cells, data_tile=_tile_id(number), **chosen_by)
 
 
 _MODEL_COLUMNS: Final = ("Model", "Tiles", "Dynamic", "Lowest level", "Oldest Windows")
@@ -322,11 +316,6 @@ def _model_table(models: Sequence[SourceSummary]) -> Iterator[Markup]:
     """Yield the models, and where all of their tiles run."""
     yield from table(_MODEL_COLUMNS, map(_model, islice(models, MAX_LISTED)))
     yield from _left_out("models", len(models))
-
-
-def _rule_table(report: OverviewReport) -> Iterator[Markup]:
-    """Yield the rules that are broken, those first that most tiles break."""
-    yield from table(_RULE_COLUMNS, (_rule(*counted) for counted in greatest_first(report.rules).items()))
 
 
 def _problem(source: str, problem: Problem) -> Markup:

@@ -40,6 +40,7 @@ _ROOT: Final = "SRCROOT"
 
 _IN_THE_BASELINE: Final = {"kind": "external", "justification": "in the baseline"}
 
+_REGION: Final = ("startLine", "startColumn", "endLine", "endColumn")
 _BEGINNING: Final = Position(1, 1, 1, 1)
 """The region of a source without lines, such as a model: readers of SARIF require one."""
 
@@ -114,15 +115,11 @@ class SarifReport(Report):
         location: Json = {}
         if annotation.source != "-":
             artifact = _artifact(path_within(self.options.root, annotation.source), annotation.source)
-            region = _region(annotation.position or _BEGINNING)
+            region = dict(zip(_REGION, astuple(annotation.position or _BEGINNING), strict=True))
             location["physicalLocation"] = {"artifactLocation": artifact, "region": region}
         if annotation.pointer:
             location["logicalLocations"] = [{"fullyQualifiedName": printable(annotation.pointer)}]
         return [location] if location else []
-
-
-def _region(position: Position) -> Json:
-    return dict(zip(("startLine", "startColumn", "endLine", "endColumn"), astuple(position), strict=True))
 
 
 def _artifact(path: str, source: str) -> Json:

@@ -137,10 +137,5 @@ def _cells(row: MatrixRow) -> Iterator[Markup]:
     yield element("td", element("a", row.directml, href=row.page))
     yield element("td", row.level)
     for dimensions in row.dimensions.values():
-        yield element("td", dimensions, class_=_kind(dimensions))
-
-
-def _kind(dimensions: str) -> str:
-    if dimensions == NOT_TAKEN:
-        return "none"
-    return "all" if dimensions == dimension_counts(TILE_SUPPORT[-1]) else "some"
+        kinds = {NOT_TAKEN: "none", dimension_counts(TILE_SUPPORT[-1]): "all"}
+        yield element("td", dimensions, class_=kinds.get(dimensions, "some"))
