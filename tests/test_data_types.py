@@ -146,6 +146,12 @@ def test_a_dtype_without_a_data_type_is_an_error_that_says_what_to_write(dtype: 
         BufferTensorDesc(data_type=dtype, sizes=[2])
 
 
+def test_none_is_no_dtype_though_numpy_reads_it_as_float64() -> None:
+    none: Any = None
+    with pytest.raises(TypeError, match="a dtype was expected, not None"):
+        data_type_of(none)
+
+
 def test_numpy_s_integers_are_taken_wherever_python_s_are() -> None:
     two = np.uint8(2)
     buffer = BufferTensorDesc(

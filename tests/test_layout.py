@@ -75,6 +75,8 @@ def test_a_long_product_wraps_as_it_grows() -> None:
         ((1, [2.5], None), TypeError, r"Sizes\[0\]: 2.5 is no integer; write an integer from 0 to 4294967295"),
         ((1, [-1], None), ValueError, r"Sizes\[0\]: -1 was provided; write an integer from 0 to 4294967295"),
         ((1, "23", None), TypeError, "Sizes: '23' was provided; write a list of integers"),
+        ((1, {2, 3}, None), TypeError, "Sizes: {2, 3} was provided; write a list of integers"),
+        ((1, [2, 3], [1]), ValueError, "Strides: 1 were provided for 2 Sizes; write as many"),
         ((1, [2, 3], [3, "1"]), TypeError, r"Strides\[1\]: '1' is no integer; write an integer from 0 to"),
         ((1, [2, 3], [2**32, 1]), ValueError, r"Strides\[0\]: 4294967296 was provided; write an integer from 0 to"),
     ],

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.dtypes import DTYPES, carrier_of, require_native, require_unmasked
-from dml_tile.geometry.layout import extent, packed_strides, require_data_type_value, require_uints
+from dml_tile.geometry.layout import extent, packed_strides, require_data_type_value, require_sizes_and_strides
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -136,10 +136,8 @@ def tensor_view(
     dtype = DTYPES.get(require_data_type_value(data_type))
     if dtype is None:
         raise ValueError(f"DataType: {data_type!r} has no NumPy type")
-    sizes = require_uints("Sizes", sizes)
-    strides = packed_strides(sizes) if strides is None else require_uints("Strides", strides)
-    if len(strides) != len(sizes):
-        raise ValueError(f"Strides: {len(strides)} were provided for {len(sizes)} Sizes; write as many")
+    sizes, strides = require_sizes_and_strides(sizes, strides)
+    strides = packed_strides(sizes) if strides is None else strides
     view = byte_view(buffer)
     needed = extent(sizes, strides) * dtype.itemsize if 0 not in sizes else 0
     if needed > view.nbytes:

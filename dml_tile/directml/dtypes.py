@@ -30,6 +30,8 @@ def data_type_of(dtype: DTypeLike) -> TensorDataType:
     Raises TypeError for a dtype without a DirectML type, and for one in the other byte order. bool and bfloat16 have
     none; the message names the type that holds their bits.
     """
+    if dtype is None:
+        raise TypeError("a dtype was expected, not None, which NumPy reads as float64")
     found = np.dtype(dtype)
     require_native(found, "the dtype", "dtype")
     data_type = DATA_TYPES.get(found.name)

@@ -9,7 +9,7 @@ https://learn.microsoft.com/en-us/windows/ai/directml/dml-helper-functions
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, reduce
@@ -61,12 +61,11 @@ def calc_buffer_tensor_size(data_type: int, sizes: Sequence[int], strides: Seque
     """Return what Microsoft's DMLCalcBufferTensorSize does, its unsigned overflow included; in bytes.
 
     The strided index is summed in 32 bits, a packed product in 64; an unknown data type gives 0. Raises TypeError for
-    what is no integer, and ValueError for an integer that no UINT holds.
+    what is no integer, and ValueError for an integer that no UINT holds, and where there are not as many strides as
+    sizes.
     """
     element_size = ELEMENT_SIZES.get(require_data_type_value(data_type), 0)
-    sizes = require_uints("Sizes", sizes)
-    strides = None if strides is None else require_uints("Strides", strides)
-    return wrapping_size_in_bytes(element_size, sizes, strides)
+    return wrapping_size_in_bytes(element_size, *require_sizes_and_strides(sizes, strides))
 
 
 def wrapping_size_in_bytes(element_size: int, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
@@ -90,9 +89,21 @@ def require_data_type_value(data_type: int) -> int:
     return require_uint("DataType", data_type)
 
 
-def require_uints(field: str, values: Iterable[Any]) -> tuple[int, ...]:
-    """Return the values of an array of UINTs as Python's integers. Raises what ``require_uint`` raises."""
-    if isinstance(values, str | bytes):
+def require_sizes_and_strides(
+    sizes: Iterable[Any], strides: Iterable[Any] | None
+) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """Return both as Python's integers. Raises what ``require_uint`` does, and ValueError where the numbers differ."""
+    sizes = _require_uints("Sizes", sizes)
+    if strides is None:
+        return sizes, None
+    strides = _require_uints("Strides", strides)
+    if len(strides) != len(sizes):
+        raise ValueError(f"Strides: {len(strides)} were provided for {len(sizes)} Sizes; write as many")
+    return sizes, strides
+
+
+def _require_uints(field: str, values: Iterable[Any]) -> tuple[int, ...]:
+    if isinstance(values, str | bytes | bytearray | Set | Mapping):
         raise TypeError(f"{field}: {values!r} was provided; write a list of integers")
     return tuple(require_uint(f"{field}[{i}]", value) for i, value in enumerate(values))
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import UINT_MAX
-from dml_tile.geometry.layout import calc_buffer_tensor_size
+from dml_tile.geometry.layout import wrapping_size_in_bytes
 from tests.helpers.descriptors import changed
 
 Values = dict[str, Any]
@@ -68,7 +69,8 @@ def _with(array: tuple[int, ...], i: int, value: int) -> tuple[int, ...]:
 
 def _with_implied_total(values: Values, tensor: str) -> Values:
     sizes = (values[f"{tensor}__Sizes"] or ())[: values[f"{tensor}__DimensionCount"]]
-    total = calc_buffer_tensor_size(values[f"{tensor}__DataType"], sizes, values[f"{tensor}__Strides"]) if sizes else 0
+    element_size = ELEMENT_SIZES.get(values[f"{tensor}__DataType"], 0)
+    total = wrapping_size_in_bytes(element_size, sizes, values[f"{tensor}__Strides"]) if sizes else 0
     return {f"{tensor}__TotalTensorSizeInBytes": total}
 
 
