@@ -42,12 +42,8 @@ _UPLOAD = frozenset({HeapType.UPLOAD})
 _ONE, _MANY = BindingType.BUFFER, BindingType.BUFFER_ARRAY
 
 TENSOR: Final = SlotKind("a tensor", "execution", _ONE, "TotalTensorSizeInBytes", _DEFAULT, _DEFAULT | _CUSTOM)
-PERSISTENT: Final = SlotKind(
-    "a persistent resource", "execution", _ONE, "PersistentResourceSize", _DEFAULT, _DEFAULT | _CUSTOM
-)
-TEMPORARY: Final = SlotKind(
-    "a temporary resource", "execution", _ONE, "TemporaryResourceSize", _DEFAULT, _DEFAULT | _CUSTOM
-)
+PERSISTENT: Final = TENSOR._replace(name="a persistent resource", size_is="PersistentResourceSize")
+TEMPORARY: Final = TENSOR._replace(name="a temporary resource", size_is="TemporaryResourceSize")
 GRAPH_TENSOR: Final = TENSOR._replace(name="a graph's input or output", compared=False)
 GRAPH_TEMPORARY: Final = TEMPORARY._replace(name="a graph's temporary resource", compared=False)
 INITIALIZER_INPUT: Final = SlotKind(
@@ -62,9 +58,7 @@ INITIALIZER_INPUT: Final = SlotKind(
 INITIALIZER_OUTPUT: Final = SlotKind(
     "an initializer's output", "initialisation", _ONE, "PersistentResourceSize", _DEFAULT, _DEFAULT
 )
-INITIALIZER_PERSISTENT: Final = SlotKind(
-    "an initializer's persistent resource", "initialisation", _ONE, "PersistentResourceSize", _DEFAULT, _DEFAULT
-)
+INITIALIZER_PERSISTENT: Final = INITIALIZER_OUTPUT._replace(name="an initializer's persistent resource")
 
 
 class Slot(NamedTuple):

@@ -104,8 +104,10 @@ def sizes_fit(request: Request, target: Target) -> Iterator[Violation]:
             )
 
 
-def _specification_rule(specification: Specification, url: str) -> Rule[str]:
-    return Rule(
+_SPECIFICATION_PAGES: Final[dict[Specification, str]] = {"ONNX": pages.ONNX, "OpenVINO": pages.OPENVINO}
+
+SPECIFICATION_RULES: Final[dict[Specification, Rule[str]]] = {
+    specification: Rule(
         f"DML-DIALECT-{specification}",
         f"The tile must be one that {specification}'s specification allows.",
         Basis.DOCUMENTED,
@@ -114,11 +116,7 @@ def _specification_rule(specification: Specification, url: str) -> Rule[str]:
         hresult=None,
         severity=Severity.ERROR,
     )
-
-
-SPECIFICATION_RULES: Final[dict[Specification, Rule[str]]] = {
-    "ONNX": _specification_rule("ONNX", pages.ONNX),
-    "OpenVINO": _specification_rule("OpenVINO", pages.OPENVINO),
+    for specification, url in _SPECIFICATION_PAGES.items()
 }
 """Rules for the tiles in model files. The subject is the specification's error; the empty string means none."""
 

@@ -310,42 +310,30 @@ def _parsed(text: str) -> Target:
 
 @lru_cache(maxsize=256)
 def _named(name: str) -> Target:
-    if name.startswith("onnxruntime-directml-"):
-        target = _onnxruntime_target(name)
-    elif name.startswith("directml-"):
-        target = _directml_target(name.removeprefix("directml-"))
-    elif name.startswith("windows-"):
-        target = _windows_target(name)
-    else:
-        try:
-            target = Target(FeatureLevel.parse(name))
-        except ValueError:
-            target = None
-    if target is None:
+    try:
+        target = _directml_target(name) or _windows_target(name) or _onnxruntime_target(name)
+        return target or Target(FeatureLevel.parse(name))
+    except ValueError:
         names = target_names()
         meant = [known for known in names if known.endswith(f"-{name.removeprefix('ort-')}")]
         hint = did_you_mean(name, meant or names, "see `dml-tile levels`", count=4, cutoff=0 if meant else 0.5)
         raise ValueError(
             f"{name!r} is no known target; expected a feature level such as 4_1, directml-VERSION, windows-RELEASE "
             f"or onnxruntime-directml-VERSION: {hint}"
-        )
-    return target
+        ) from None
 
 
-def _directml_target(version: str) -> Target | None:
-    parts = re.fullmatch(r"([0-9]+\.[0-9]+)(?:\.(0|[1-9][0-9]?))?", version)
+def _directml_target(name: str) -> Target | None:
+    parts = re.fullmatch(r"directml-([0-9]+\.[0-9]+)(?:\.(0|[1-9][0-9]?))?", name)
     row = parts and next((row for row in DIRECTML_VERSIONS if row.version == parts[1]), None)
     if not parts or not row or (parts[2] and row.patches is not None and int(parts[2]) not in row.patches):
         return None
-    return Target(row.level, f"directml-{version}", note=row.note)
+    return Target(row.level, name, note=row.note)
 
 
 def _windows_target(name: str) -> Target | None:
     release = next((release for release in WINDOWS_RELEASES if release.name == name), None)
-    library = release and _directml_target(release.directml)
-    if not release or not library:
-        return None
-    return Target(library.feature_level, name, note=release.note)
+    return release and Target(_named(f"directml-{release.directml}").feature_level, name, note=release.note)
 
 
 def _onnxruntime_target(name: str) -> Target | None:
@@ -357,8 +345,7 @@ def _onnxruntime_target(name: str) -> Target | None:
         return None
     asked = int(parts[2]) if parts[2] else max(patches)
     nearest = f"{parts[1]}.{min(patches, key=lambda patch: abs(patch - asked))}"
-    library = _directml_target(ONNXRUNTIME_DIRECTML[nearest])
-    assert library is not None, "every DirectML version in ONNXRUNTIME_DIRECTML is in DIRECTML_VERSIONS"
+    library = _named(f"directml-{ONNXRUNTIME_DIRECTML[nearest]}")
     notes = [library.note] if library.note else []
     if not name.endswith(f"-{nearest}"):
         notes.append(f"{name} was not read; taken to carry what {nearest} carries")

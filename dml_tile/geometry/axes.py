@@ -153,11 +153,15 @@ def dimensions_of(axes: Sequence[Axis]) -> tuple[Dimension, ...]:
     return tuple(dimensions)
 
 
+def packed_copy(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """Return the copy that packs what the axes walk, repeats included."""
+    strides = packed_strides([axis.length for axis in axes])
+    return coalesce(Axis(axis.length, axis.source, stride) for axis, stride in zip(axes, strides, strict=True))
+
+
 def packing(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     """Return the copy that packs what the axes read, without its repeats."""
-    walked = [axis for axis in axes if axis.source]
-    strides = packed_strides([axis.length for axis in walked])
-    return coalesce(Axis(axis.length, axis.source, stride) for axis, stride in zip(walked, strides, strict=True))
+    return packed_copy([axis for axis in axes if axis.source])
 
 
 def unpacking(axes: Sequence[Axis]) -> tuple[Axis, ...]:

@@ -9,8 +9,7 @@ from typing import Final
 
 from dml_tile.directml.data_types import ELEMENT_SIZES, FLOATS, TensorDataType
 from dml_tile.directml.targets import Target
-from dml_tile.geometry.axes import Axis, axes_in_units, coalesce, dimensions_of, unpacking
-from dml_tile.geometry.layout import packed_strides
+from dml_tile.geometry.axes import Axis, axes_in_units, coalesce, dimensions_of, indices, packed_copy, unpacking
 from dml_tile.lowering.search import Chain, ChainTile, search_chain, single_tile, uniform_chain
 
 _CARRIERS: Final = tuple(sorted(map(TensorDataType, ELEMENT_SIZES), key=FLOATS.__contains__))
@@ -124,13 +123,11 @@ def _chains_in_parts(
     """Return chains whose last tiles each write a part of the output, from the input or from a packed copy of it."""
     direct = covering_tiles(axes, types, most, max_steps)
     chains = [Chain(direct, ())] if direct else []
-    lengths = [axis.length for axis in axes]
-    strides = packed_strides(lengths)
-    to_packed = coalesce(Axis(axis.length, axis.source, stride) for axis, stride in zip(axes, strides, strict=True))
+    to_packed = packed_copy(axes)
     parts = covering_tiles(unpacking(axes), types, most, max_steps) if to_packed != axes else None
     if parts:
         chains += (
-            Chain((*packing.tiles, *parts), (*packing.scratch_sizes, math.prod(lengths)))
+            Chain((*packing.tiles, *parts), (*packing.scratch_sizes, indices(axes)))
             for packing in chains_of(to_packed, types, most, max_steps)
         )
     return tuple(sorted(chains, key=lambda chain: chain.expense))

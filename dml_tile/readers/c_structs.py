@@ -171,9 +171,8 @@ def _read_entry(
     desc = _structure(entry.Desc, part)
     if desc is None:
         return None
-    is_read = entry.Type == (
-        list(GRAPH_PARTS).index(array) or GraphNodeType.OPERATOR
-    )  # in the order of the edges' types
+    # the arrays of edges are in the order of the edges' types
+    is_read = entry.Type == (list(GRAPH_PARTS).index(array) or GraphNodeType.OPERATOR)
     values: dict[str, Any] = {field[0]: getattr(desc, field[0]) if is_read else 0 for field in part._fields_}
     values["Name"] = values["Name"].decode() if values["Name"] else None
     if "Operator" in values:

@@ -169,16 +169,12 @@ class Simulation:
             for entered in (here or own)[-1:]:  # none, if the test that left it open has ended
                 later = [other.owner for other in PROCESS.open[PROCESS.open.index(entered) + 1 :]]
                 PROCESS.change(entered, is_open=False)
-                self._require_last([other for other in later if self.scope == other.scope == "process"])
-
-    def _require_last(self, later: list[Simulation]) -> None:
-        """Raise TargetError if a simulation of another target began later, and is open: the two run at once."""
-        for other in later:
-            if not self.target.simulates_as(other.target):
-                raise TargetError(
-                    f"{self!r} ends while {other!r}, which began later, is open: code that runs at once, in threads or "
-                    "tasks, and at several targets, needs simulate(..., scope='context')"
-                )
+                for other in later:
+                    if self.scope == other.scope == "process" and not self.target.simulates_as(other.target):
+                        raise TargetError(
+                            f"{self!r} ends while {other!r}, which began later, is open: code that runs at once, in "
+                            "threads or tasks, and at several targets, needs simulate(..., scope='context')"
+                        )
 
     def mark(self, decorated: Any) -> None:
         """Let pytest's plugin take a function or a class for a marked one."""
