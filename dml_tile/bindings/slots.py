@@ -21,7 +21,7 @@ class SlotKind(NamedTuple):
     """A kind of slot: the type of its binding, the stage at which it is bound, and the heaps of its buffer.
 
     ``unordered_access`` is whether the buffer is reached through an unordered access view, ``compared`` whether the
-    runtime compares SizeInBytes. ``name`` stands in messages.
+    runtime compares SizeInBytes. ``name`` tells kinds apart.
     """
 
     name: str

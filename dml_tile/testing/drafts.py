@@ -189,11 +189,6 @@ def unsupported_dimension_count(draw: st.DrawFn, draft: Draft, target: Target) -
     return tensors | {"RepeatsCount": count, "Repeats": _fitted(draft["Repeats"], count)}
 
 
-def mismatched_dimension_count(draw: st.DrawFn, draft: Draft, target: Target) -> Draft:
-    output = draft["OutputTensor"]
-    return {"OutputTensor": _packed(output, [1, *output["Sizes"]])}
-
-
 def short_strides(draw: st.DrawFn, draft: Draft, target: Target) -> Draft | None:
     if draft["RepeatsCount"] < 2:
         return None  # empty strides are read as null
@@ -250,7 +245,7 @@ FAULTS: Final[tuple[Fault, ...]] = (
     unsupported_data_type,
     mismatched_data_type,
     unsupported_dimension_count,
-    mismatched_dimension_count,
+    lambda draw, draft, target: {"OutputTensor": _packed(draft["OutputTensor"], [1, *draft["OutputTensor"]["Sizes"]])},
     unaddressable_extent,
     colliding_output_strides,
     short_strides,
