@@ -220,18 +220,14 @@ def known_fields_of_tile(desc: Any) -> Any:
     tile = pick(desc, _TILE_FIELDS)
     if "RepeatsCount" not in tile:
         raise PydanticCustomError("required", "RepeatsCount is missing; DxDispatch requires it")
-    for tensor in ("InputTensor", "OutputTensor"):
-        if isinstance(tile.get(tensor), dict):
-            tile[tensor] = _known_fields_of_tensor(tile[tensor])
+    for name in ("InputTensor", "OutputTensor"):
+        if isinstance(tensor := tile.get(name), dict):
+            is_nested = isinstance(tensor.get("Desc"), dict)
+            buffer = _known_fields_of_buffer(tensor["Desc"] if is_nested else tensor)
+            tile[name] = pick(tensor, _TENSOR_FIELDS) | ({"Desc": buffer} if is_nested else buffer)
     if tile.get("Repeats") == []:
         tile["Repeats"] = None
     return tile
-
-
-def _known_fields_of_tensor(tensor: dict[str, Any]) -> dict[str, Any]:
-    if isinstance(tensor.get("Desc"), dict):
-        return {**pick(tensor, _TENSOR_FIELDS), "Desc": _known_fields_of_buffer(tensor["Desc"])}
-    return {**pick(tensor, _TENSOR_FIELDS), **_known_fields_of_buffer(tensor)}
 
 
 def _known_fields_of_buffer(buffer: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from operator import floordiv, mod
+from operator import floordiv, lt, mod
 from typing import Final, NamedTuple
 
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
@@ -41,14 +41,9 @@ class TilePicture:
         sizes = self.tensors[0].sizes
         if len(sizes) != len(index):
             return None
-        copy = tuple(map(floordiv, index, sizes))
-        return ElementOrigin(tuple(map(mod, index, sizes)), copy, self._number(copy))
-
-    def _number(self, copy: Index) -> int | None:
-        repeats = self.repeats
-        if len(repeats) < len(copy) or any(i >= repeat for i, repeat in zip(copy, repeats, strict=False)):
-            return None
-        return row_major(copy, repeats[: len(copy)])
+        copy, repeats = tuple(map(floordiv, index, sizes)), self.repeats[: len(index)]
+        is_repeated = len(repeats) == len(copy) and all(map(lt, copy, repeats))
+        return ElementOrigin(tuple(map(mod, index, sizes)), copy, row_major(copy, repeats) if is_repeated else None)
 
 
 def row_major(index: Index, sizes: tuple[int, ...]) -> int:

@@ -147,6 +147,14 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
             yield f"{attribute.name}[{i}]", graph
 
 
+def graphs(graph: GraphProto) -> Iterator[GraphProto]:
+    """Yield a graph, and those inside its nodes, at any depth."""
+    yield graph
+    for node in graph.node:
+        for _, inner in subgraphs(node):
+            yield from graphs(inner)
+
+
 def _external(tensor: TensorProto, folder: Path) -> Array:
     """Read external data. Raises InputError where they are outside the folder, missing, or of another length."""
     entries = {entry.key: entry.value for entry in tensor.external_data}

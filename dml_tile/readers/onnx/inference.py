@@ -24,7 +24,7 @@ from onnx import (
 from dml_tile.dialects.tiles import INT64_MAX
 from dml_tile.input_errors import unreadable
 from dml_tile.readers.model_tile import Dimension, KnownShapes
-from dml_tile.readers.onnx.file import subgraphs
+from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.functions import OnnxOperator, default_opset, operator, place
 from dml_tile.readers.onnx.values import Value, common, dimensions, is_made_up
 
@@ -83,11 +83,8 @@ def _inferred(node: NodeProto, operator: OnnxOperator, values: Mapping[str, Valu
 
 
 def nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    """Yield the nodes of a graph, at any depth."""
-    for node in graph.node:
-        yield node
-        for _, inner in subgraphs(node):
-            yield from nodes(inner)
+    """Return the nodes of a graph, at any depth."""
+    return (node for each in graphs(graph) for node in each.node)
 
 
 def fix(graph: GraphProto, known_shapes: KnownShapes) -> None:
@@ -159,10 +156,7 @@ Stated: TypeAlias = Mapping[str, tuple[Dimension, ...] | None]
 
 
 def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
-    yield from chain(graph.input, graph.output, graph.value_info)
-    for node in graph.node:
-        for _, inner in subgraphs(node):
-            yield from _values(inner)
+    return (value for each in graphs(graph) for value in chain(each.input, each.output, each.value_info))
 
 
 def stated_sizes(graph: GraphProto) -> Stated:

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto, helper, numpy_helper
 
 from dml_tile.readers.model_tile import ONNXRUNTIME
-from dml_tile.readers.onnx.file import subgraphs
+from dml_tile.readers.onnx.file import graphs
 from dml_tile.readers.onnx.folding import may_fold
 from dml_tile.readers.onnx.functions import MICROSOFT, OnnxOperator
 from dml_tile.readers.onnx.values import Value, dimensions
@@ -85,13 +85,9 @@ def removed(graph: GraphProto, values: Mapping[str, Value]) -> set[int]:
 
 def _used_inside(graph: GraphProto) -> set[str]:
     """Return the names that the graphs inside the nodes use."""
-    names: set[str] = set()
-    for node in graph.node:
-        for _, inner in subgraphs(node):
-            names.update(value.name for value in inner.output)
-            names.update(name for each in inner.node for name in each.input)
-            names |= _used_inside(inner)
-    return names
+    inside = list(graphs(graph))[1:]
+    used = (name for inner in inside for node in inner.node for name in node.input)
+    return {*used, *(value.name for inner in inside for value in inner.output)}
 
 
 Inference: TypeAlias = Callable[[NodeProto, OnnxOperator, Mapping[str, Value]], Mapping[str, TypeProto]]

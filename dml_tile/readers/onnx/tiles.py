@@ -58,7 +58,10 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Pr
     inline(model)
     if any(node.op_type == "Tile" for node in nodes(model.graph)):
         declared = take_declared(model.graph)
-        inference = _inference_beyond_onnx(model, known_shapes)
+        inference: Inference | None = None
+        if known_shapes.infer:  # it is loaded only if the model has nodes for it
+            is_needed = any(node.domain == MICROSOFT for node in nodes(model.graph))
+            inference = onnxruntime_inference() if is_needed else lambda *_: {}
         walk = Walk(path.parent, default_opset(model.opset_import), declared, stated_sizes(model.graph), inference)
         tiles = walk.tiles(with_types(model).graph)
         contradictions = tuple(islice(walk.contradictions.values(), MAX_CONTRADICTIONS))
@@ -68,13 +71,6 @@ def read_nodes(path: Path, known_shapes: KnownShapes) -> Generator[TileNode | Pr
                     part, contradictions = replace(part, contradictions=contradictions), ()
                 yield part
     return names
-
-
-def _inference_beyond_onnx(model: ModelProto, known_shapes: KnownShapes) -> Inference | None:
-    """Return the inference that was asked for beyond onnx's; it is loaded only if the model has nodes for it."""
-    if not known_shapes.infer:
-        return None
-    return onnxruntime_inference() if any(node.domain == MICROSOFT for node in nodes(model.graph)) else lambda *_: {}
 
 
 def _settle_initialisers(model: ModelProto) -> None:

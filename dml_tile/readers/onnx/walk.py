@@ -183,7 +183,9 @@ class Walk:
         types = inferred(node, kind, given)
         constants = self._constant_values(node, kind)
         values = constants or values or self._folding.folded(node, kind, inputs, types)
-        folds = bool(constants) or is_folded(node, kind, self._folded_from(node, given, scope), types)
+        names = self._requantised.get(next(iter(node.output), ""))
+        folded_from = given if names is None else {name: scope.get(name, _UNKNOWN) for name in names if name}
+        folds = bool(constants) or is_folded(node, kind, folded_from, types)
         more = self.inference(node, kind, given) if self.inference else {}
         origins = self.origins_of_sizes
         for name in filter(None, node.output):
@@ -199,11 +201,6 @@ class Walk:
                 if is_made_up(size):
                     origins.setdefault(str(size), origin_of_size(value, i, inputs, origins))
             yield name, value
-
-    def _folded_from(self, node: NodeProto, given: Mapping[str, Value], scope: Scope) -> Mapping[str, Value]:
-        """Return the values that have to be constant for onnxruntime to fold the node."""
-        names = self._requantised.get(next(iter(node.output), ""))
-        return given if names is None else {name: scope.get(name, _UNKNOWN) for name in names if name}
 
     def _tensor_value(self, tensor: TensorProto) -> Value:
         type_ = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
