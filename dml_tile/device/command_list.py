@@ -22,8 +22,6 @@ from dml_tile.simulation.calls import record, report_question, report_removal
 from dml_tile.simulation.process import PROCESS
 from dml_tile.simulation.target import complaint, resolve
 
-_CALL: Final = "ExecuteCommandLists"
-
 
 class RecordedDispatch(Protocol):
     """A dispatch that was recorded."""
@@ -55,7 +53,7 @@ class CommandList:
         bound buffer is larger than memory.
         """
         for dispatch in self._recorded:
-            dispatch.execute(_CALL)
+            dispatch.execute("ExecuteCommandLists")
 
     def reset(self) -> None:
         """Forget what was recorded."""

@@ -167,8 +167,12 @@ class OperatorsInitialization:
         if self._lifetime.is_removed(call) or self._lifetime.direct3d_device.removed_reason:
             return
         findings = self.missing()
-        for state in self._initialisations():
-            findings += self._lifetime.findings(INITIALIZATION_RULES, state) if state.times else ()
+        with self._lifetime.lock:
+            for i, compiled in enumerate(self._operators):
+                if compiled.initialisations:
+                    state = Initialization(f"operators[{i}]", compiled.initialisations, "initialisation")
+                    findings += self._lifetime.findings(INITIALIZATION_RULES, state)
+                compiled.initialisations += 1
         reads = [source for _, sources, _ in self._owned for source in sources]
         if not _may_write(self._lifetime, call, findings, reads, [persistent for *_, persistent in self._owned]):
             return
@@ -179,15 +183,6 @@ class OperatorsInitialization:
                 copy_bytes(source.region, persistent.region[offset:])
             assert persistent.span is not None
             compiled.persistent_address = persistent.span.start
-
-    def _initialisations(self) -> list[Initialization]:
-        """Count an initialisation of each operator, and return the counts before it."""
-        states = []
-        with self._lifetime.lock:
-            for i, compiled in enumerate(self._operators):
-                states.append(Initialization(f"operators[{i}]", compiled.initialisations, "initialisation"))
-                compiled.initialisations += 1
-        return states
 
 
 def copy_bytes(source: Bytes, destination: Bytes) -> None:

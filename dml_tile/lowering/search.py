@@ -112,7 +112,7 @@ def shortest_chain(axes: Sequence[Axis], most: int) -> list[tuple[Axis, ...]]:
 def _repeats_of_steps(axes: Sequence[Axis], most: int) -> list[set[int]]:
     """Return the repeats that each of two or more steps does, by their indices among the axes."""
     repeats = [i for i, axis in enumerate(axes) if not axis.source]
-    free_in_last = {i for i in repeats if i == 0 or not _continues(axes[i - 1], axes[i])}
+    free_in_last = {i for i in repeats if i == 0 or axes[i - 1].destination != axes[i].length * axes[i].destination}
     costly = [i for i in repeats if i not in free_in_last]
     free_in_first = {i for i in costly if _input_has_a_gap(axes, i)}
     room_in_first = most - max(len(packing(axes)), 1)
@@ -134,11 +134,6 @@ def _repeats_of_steps(axes: Sequence[Axis], most: int) -> list[set[int]]:
         done += room
     steps[-1] |= free_in_last
     return [set(costly) - set(later), *steps]
-
-
-def _continues(outer: Axis, inner: Axis) -> bool:
-    """Return True if an axis continues, in the output, where the one inside it ends."""
-    return outer.destination == inner.length * inner.destination
 
 
 def _input_has_a_gap(axes: Sequence[Axis], repeat: int) -> bool:

@@ -30,12 +30,6 @@ class Movement:
     axes: tuple[Axis, ...]
     carriers: tuple[TensorDataType, ...]
 
-    @property
-    def coarsest_axes(self) -> tuple[Axis, ...]:
-        """The axes in the largest elements that they do not break up: no others take fewer dimensions."""
-        sizes = sorted((ELEMENT_SIZES[carrier] for carrier in self.carriers), reverse=True)
-        return next(axes for size in sizes if (axes := axes_in_units(self.axes, size)) is not None)
-
 
 @dataclass(frozen=True, slots=True)
 class Steps:
@@ -111,7 +105,9 @@ def steps_are_few_enough(steps: Steps, target: Target) -> Iterator[Violation]:
     takes = f"more than {steps.allowed}" if steps.shortest is None else f"{steps.shortest}"
     most = target.tile_support.dimension_counts[-1]
     gaps = "leave fewer gaps between its dimensions, and keep their order"
-    axes = steps.movement.coarsest_axes
+    sizes = sorted((ELEMENT_SIZES[carrier] for carrier in steps.movement.carriers), reverse=True)
+    coarsest = (axes_in_units(steps.movement.axes, size) for size in sizes)  # which take the fewest dimensions
+    axes = next(filter(None, coarsest), ())
     if len(unpacking(axes)) > most:
         field, advice = "OutputTensor.Strides", gaps
     elif len(packing(axes)) > most:
