@@ -90,6 +90,7 @@ NONE: Final = "0 accepted, 0 lowered\n"
         ([LONG] * 12, "--format json", 2, "", "--pointer: /0, /1, /2, /3, /4, /5, /6, /7, /8, /9 and 2 more\n"),
         (ODD, "--format json", 1, "", f"a.json: not lowered at {AT_OLD}\n  error[DML-LOWER-elements]"),
         (ODD, "--format cpp", 1, "", f"a.json: not lowered at {AT_OLD}\n  error[DML-LOWER-elements]"),
+        ([LONG, ODD, LONG], "--format cpp", 1, "tile_2_step1_operator = ", f"a.json#/1: not lowered at {AT_OLD}\n"),
         (ODD, "--format python", 1, "", f"a.json: not lowered at {AT_OLD}\n  error[DML-LOWER-elements]"),
         (LONG, "--format xml", 2, "", "xml"),
         (LONG, "--dim batch", 2, "", "NAME=SIZE"),
@@ -172,16 +173,6 @@ def test_the_model_of_a_tile_that_passes_and_of_a_node_runs_too(call: Call, lowe
 
 
 # Code
-
-
-def test_the_code_of_all_tiles_is_one_file(lower: Call) -> None:
-    write("two.json", [LONG, tile_json([2] * 5, [2] * 5), ODD])
-    result = lower("two.json", "--format", "cpp")
-    assert result.exit_code == 1
-    assert result.stdout.count("#include") == 1
-    for name in ("tile_0_step1", "tile_1_step1", "tile_1_step2"):
-        assert f"const DML_OPERATOR_DESC {name}_operator = " in result.stdout
-    assert "two.json#/2: not lowered" in result.stderr
 
 
 @pytest.mark.parametrize("language", ["cpp", "json", "python"])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
+import runpy
 import tomllib
 from typing import Any
 
@@ -18,38 +18,28 @@ LINKS = re.findall(r"\]\((?!https://)([^)\s#]+)", README)
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 
 
-@pytest.fixture(scope="module")
-def hook() -> Any:
-    """Return the build's module."""
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def description(**project: Any) -> str:
+    """Return what the build makes of README."""
+    metadata: dict[str, Any] = {"version": "1.2.3"} | project
+    hook = runpy.run_path(str(ROOT / "hatch_build.py"))["DescriptionHook"]
+    hook(str(ROOT), {}).update(metadata)
+    assert metadata["readme"]["content-type"] == "text/markdown"
+    return str(metadata["readme"]["text"])
 
 
-def test_links_of_the_description_lead_into_the_repository(hook: Any) -> None:
-    text = hook.described(README, "https://example.org/o/dml_tile/", "1.2.3")
+def test_links_of_the_description_lead_into_the_repository() -> None:
+    text = description(urls={"Source": "https://example.org/o/dml_tile"})
     assert "](https://example.org/o/dml_tile/blob/v1.2.3/docs/testing.md)" in text
     assert "](https://example.org/o/dml_tile/raw/v1.2.3/docs/images/strided.svg)" in text
     assert not re.search(r"\]\((?!https://)", text)
     assert text.count("](") == README.count("](")
 
 
-def test_without_an_address_no_link_is_left(hook: Any) -> None:
-    text = hook.described(README, "", "1.2.3")
+def test_without_an_address_no_link_is_left() -> None:
+    text = description()
     assert not re.search(r"\]\((?!https://)", text)
     assert "![" not in text
     assert "In your tests" in text
-
-
-@pytest.mark.parametrize("address", ["", "https://example.org/o/r"])
-def test_the_hook_takes_the_project_s_address(hook: Any, address: str) -> None:
-    metadata: dict[str, Any] = {"version": "1.2.3"} | ({"urls": {"Source": address}} if address else {})
-    hook.DescriptionHook(str(ROOT), {}).update(metadata)
-    assert metadata["readme"]["content-type"] == "text/markdown"
-    assert metadata["readme"]["text"] == hook.described(README, address and f"{address}/", "1.2.3")
 
 
 def test_the_sdist_has_what_the_readme_names() -> None:

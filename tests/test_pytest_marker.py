@@ -14,6 +14,7 @@ NARROWED = {
     "maximum=0x4100": ["windows-10-2004", "directml-1.6.0", "4_1"],
     "minimum='windows-11-21h2', maximum='directml-1.7.0'": ["directml-1.6.0", "4_1"],
     "targets=['windows-11-21h2', '6.4']": ["directml-1.6.0", "6_4"],
+    "simulate('4_0')": ["directml-1.6.0"],
 }
 WEAK = "Target('5_0', name='weak', typed_uav_loads=False)"
 WITHOUT_A_CHOICE = {
@@ -24,16 +25,18 @@ WITHOUT_A_CHOICE = {
     "targets=['windows-11-21h2', '2_0', '2.0']": ["windows-11-21h2", "2_0"],
     "targets=['windows-11-21h2', '2_0'], minimum='3_1'": ["windows-11-21h2"],
     f"targets=[{WEAK}, '5_0']": ["weak", "5_0"],
+    "simulate('4_0')": ["4_0"],
 }
 
 
 @pytest.mark.parametrize(("chosen", "markers"), [(CHOSEN, NARROWED), ([], WITHOUT_A_CHOICE)])
-def test_the_marker_narrows_and_needs_no_fixture(
+def test_a_marker_or_a_decorator_narrows_and_needs_no_fixture(
     pytester: pytest.Pytester, chosen: list[str], markers: dict[str, list[str]]
 ) -> None:
+    decorators = [marker if marker.startswith("simulate(") else f"pytest.mark.dml({marker})" for marker in markers]
     tests = [
-        f"@pytest.mark.dml({marker})\ndef test_{number}(request): assert is_right(request)\n"
-        for number, marker in enumerate(markers)
+        f"@{decorator}\ndef test_{number}(request): assert is_right(request)\n"
+        for number, decorator in enumerate(decorators)
     ]
     expected = [f"test_{number}[{name}]" for number, names in enumerate(markers.values()) for name in names]
     assert passed(run(pytester, "".join(tests), *chosen)) == expected
@@ -141,23 +144,6 @@ def test_what_the_chosen_targets_exclude_is_deselected_with_its_reason(pytester:
         "dml-tile: 2 tests deselected: simulate('4_0') excludes 4_1, 6_4 (from --dml-target)",
         "dml-tile: 1 test deselected: dml(minimum='5_0') excludes 4_1, 6_4 (from --dml-target)",
     )
-
-
-def test_a_decorated_test_is_selected_like_a_marked_one(pytester: pytest.Pytester) -> None:
-    source = """
-    @simulate("4_0")
-    def test_function(request): assert is_right(request)
-
-    @simulate("4_0")
-    class TestCase(unittest.TestCase):
-        def test_it(self): self.assertEqual(level(), "directml-1.6.0")
-
-    def test_after(request): assert level() == "6_4" or is_right(request)
-    """
-    names = ["test_function[directml-1.6.0]", "TestCase::test_it"]
-    assert passed(run(pytester, source, *CHOSEN)) == [*names, "test_after"]
-    every = passed(run(pytester, source, *CHOSEN, "--dml-every-test"))
-    assert every == names + [f"test_after[{name}]" for name in NARROWED[""]]
 
 
 def test_the_marker_suits_hypothesis(pytester: pytest.Pytester) -> None:
