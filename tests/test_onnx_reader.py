@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, helper
+from onnx import FunctionProto, ModelProto, TensorProto, helper
 
 from dml_tile.dialects.tiles import Request
 from dml_tile.errors import InputError, Problem
@@ -227,23 +227,16 @@ def test_any_attribute_with_graphs_is_looked_into() -> None:
 # Bounds
 
 
-def nested(depth: int) -> NodeProto:
-    inner = tile_node(output="w", name="T")
-    for _ in range(depth):
-        inner = if_node(inner, name="I")
-    return inner
-
-
 def test_a_tile_deep_in_subgraphs_is_found() -> None:
-    made = model(R, nested(20), inputs=[X, COND])
-    found = tile_in(made)
+    inner = tile_node(output="w", name="T")
+    for _ in range(20):
+        inner = if_node(inner, name="I")
+    found = tile_in(model(R, inner, inputs=[X, COND]))
     assert found.pointer == "I/then_branch/" * 7 + "I/…" + ("/I/then_branch" * 8)[-97:] + "/T"
     assert (found.shape, found.repeats) == ((2, 3), (2, 2))
 
 
 # Model-local functions: each call has its own tiles
-
-X_AND_COND: Final = [typed("x", [2, 3]), typed("c", [], BOOL)]
 
 TWICE: Final = function("Twice", ["a"], ["b"], constant("two", [2, 2]), tile_node("a", "two", "b", "Tile_1"))
 
@@ -262,20 +255,13 @@ def test_a_domain_that_looks_like_a_moved_node_s_is_another_domain(opset: str) -
     assert nodes_of(made) == []
 
 
-def test_a_function_that_is_not_called_is_none() -> None:
-    assert nodes_of(model("y = Relu(x)", functions=[TWICE])) == []
-
-
-def test_functions_call_functions_and_are_called_in_subgraphs() -> None:
+def test_functions_call_functions_in_their_subgraphs_and_one_that_is_not_called_is_none() -> None:
     outer = function("Outer", ["a"], ["b"], call("Twice", ["a"], ["b"], "inner"))
-    made = model(if_node(call("Outer", ["x"], ["t"], "F")), inputs=X_AND_COND, functions=[TWICE, outer])
-    assert places(made) == ["If_3/then_branch/F/inner/Tile_1"]
-
-
-def test_a_function_s_subgraphs_are_named_as_the_function_names_them() -> None:
-    body = function("Maybe", ["x", "c"], ["w"], R, if_node(tile_node(output="t")))
-    made = model(call("Maybe", ["x", "c"], ["y"], "M"), inputs=X_AND_COND, functions=[body])
-    assert nodes_of(made) == [TileNode("M/If_3/then_branch/Tile->t", TILE_13, "float32", (2, 3), (2, 2))]
+    maybe = function("Maybe", ["x", "c"], ["w"], if_node(call("Outer", ["x"], ["t"], "F")))
+    functions_ = [TWICE, outer, maybe, function("Uncalled", ["a"], ["b"], R, tile_node("a", output="b"))]
+    for called, way in (call("Maybe", ["x", "c"], ["y"], "M"), "M/"), (if_node(call("Outer", ["x"], ["t"], "F")), ""):
+        made = model(called, inputs=[X, COND], functions=functions_)
+        assert nodes_of(made) == [TileNode(f"{way}If_3/then_branch/F/inner/Tile_1", TILE_13, "float32", (2, 3), (2, 2))]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +313,7 @@ def test_a_function_s_other_operators_are_of_its_opset_too() -> None:
 def nested_ifs(count: int, *last: FunctionProto) -> ModelProto:
     """A model of as many functions, each of which calls the next one in an If."""
     bodies = [function(f"F{i}", ["x", "c"], ["w"], if_node(call(f"F{i + 1}", ["x", "c"], ["t"]))) for i in range(count)]
-    return model("y = own.F0(x, c)", inputs=X_AND_COND, functions=[*bodies, *last])
+    return model("y = own.F0(x, c)", inputs=[X, COND], functions=[*bodies, *last])
 
 
 RECURSIVE: Final = function("Loop", ["a"], ["b"], *computed("b = own.Loop(a)"))

@@ -134,18 +134,11 @@ def test_a_simulation_holds_in_every_thread_also_in_older_ones() -> None:
 
 
 def test_that_of_a_thread_holds_in_the_others() -> None:
-    meeting = threading.Barrier(2)
-
-    def thread() -> None:
-        with simulate("3_1"):
-            meeting.wait(30)
-            meeting.wait(30)
-
+    simulation = simulate("3_1")
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(thread)
-        meeting.wait(30)
+        pool.submit(simulation.__enter__).result()
         seen = level()
-        meeting.wait(30)
+        pool.submit(simulation.__exit__).result()
     assert (seen, level()) == ("3_1", "6_4")
 
 
