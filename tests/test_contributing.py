@@ -70,7 +70,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, root / name)  # with what Python compiled, which is read again
         else:
             shutil.copy(source, root / name)
     for step in steps():

@@ -21,7 +21,7 @@ from dml_tile.errors import InputError, Problem
 from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS_COUNTED, Record
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.rules.check import check
-from tests.helpers.costs import cost_of, pace
+from tests.helpers.costs import cost_of
 from tests.helpers.dxdispatch_models import dispatch, model
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
@@ -94,7 +94,7 @@ def printed_at_bounded_cost(folder: Path, document: Any, *arguments: str) -> byt
     cost = cost_of(*arguments, folder=folder)
     assert cost.status in (1, 2), cost.printed
     assert b"Traceback" not in cost.printed
-    assert cost.seconds < (SECONDS + SECONDS_PER_BYTE * len(text)) * pace()
+    assert cost.is_within(SECONDS + SECONDS_PER_BYTE * len(text))
     assert cost.peak_bytes < BYTES + BYTES_PER_BYTE * len(text)
     return cost.printed
 

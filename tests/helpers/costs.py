@@ -36,6 +36,10 @@ class Cost:
     seconds: float
     peak_bytes: int
 
+    def is_within(self, seconds: float) -> bool:
+        """Return True if it took less than so many seconds of the machine where the bounds were set."""
+        return self.seconds < seconds or self.seconds < seconds * _pace()
+
 
 def cost_of(*arguments: str, folder: Path) -> Cost:
     """Run the command line in a process of its own; elsewhere than on Linux, skip the test."""
@@ -47,10 +51,10 @@ def cost_of(*arguments: str, folder: Path) -> Cost:
     return Cost(done.returncode, done.stdout, float(seconds), int(peak_bytes))
 
 
-def pace() -> float:
-    """How many times as long as on the machine where the bounds were set a computation takes now; 1 at least."""
+def _pace() -> float:
+    """Return how many times as long as on the machine where the bounds were set a computation takes now."""
     done = subprocess.run([sys.executable, "-c", _PACE], stdout=subprocess.PIPE, check=True)
-    return max(1.0, float(done.stdout) / _PACE_SECONDS)
+    return float(done.stdout) / _PACE_SECONDS
 
 
 if __name__ == "__main__":
