@@ -17,7 +17,7 @@ from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import IMMEDIATE, CommandList, Lifetime
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
-from dml_tile.device.table import BindingTable
+from dml_tile.device.table import Bindings, BindingTable
 from dml_tile.directml.enums import CommandListType, ExecutionFlags
 from dml_tile.errors import require_instance
 from dml_tile.findings import Finding
@@ -110,30 +110,22 @@ class Execution:
 
     def _accesses(self) -> tuple[list[_Access], list[_Access]]:
         """Return what is read, at last the persistent resource, and what is written, at last the temporary one."""
-        compiled, table = self._compiled, self._table
-        is_own_table = table.dispatchable is compiled  # unless it was reset since
+        layout, table = self._compiled.layout, self._table
+        is_own_table = table.dispatchable is self._compiled  # unless it was reset since
         unnoticed = "DirectML does not notice: the descriptors are volatile" if self._is_volatile else ""
 
-        inputs, outputs = (table.inputs, table.outputs) if is_own_table else ((), ())
-        layout = compiled.layout
-        reads = [_Access(slot, bound, unnoticed) for slot, bound in _pairs(layout.input_slots, inputs)]
-        writes = [_Access(slot, bound, unnoticed) for slot, bound in _pairs(layout.output_slots, outputs)]
-        if layout.persistent_slot.size_in_bytes:
-            reads.append(_Access(layout.persistent_slot, table.persistent if is_own_table else None, unnoticed))
-        if layout.temporary_slot.size_in_bytes:
-            writes.append(_Access(layout.temporary_slot, table.temporary if is_own_table else None, unnoticed))
+        def accesses(slots: Iterable[Slot], bound: Bindings) -> Iterator[_Access]:
+            for slot, binding in zip(slots, chain(bound if is_own_table else (), repeat(None)), strict=False):
+                if slot.size_in_bytes:
+                    yield _Access(slot, binding, unnoticed)
+
+        reads = [*accesses(layout.input_slots, table.inputs), *accesses([layout.persistent_slot], [table.persistent])]
+        writes = [*accesses(layout.output_slots, table.outputs), *accesses([layout.temporary_slot], [table.temporary])]
         return reads, writes
 
 
 def _missing(lifetime: Lifetime, accesses: Iterable[_Access]) -> list[Finding]:
     return [found for access in accesses for found in access.findings(lifetime)]
-
-
-def _pairs(slots: Sequence[Slot], bound: Sequence[BufferBinding | None]) -> Iterator[tuple[Slot, BufferBinding | None]]:
-    """Yield the slots that take a binding, each with what is bound to it."""
-    for i, slot in enumerate(slots):
-        if slot.size_in_bytes:
-            yield slot, bound[i] if i < len(bound) else None
 
 
 class OperatorsInitialization:
