@@ -130,7 +130,6 @@ class JsonReport(Report):
         self._write_json('{"version": 3, "results": [')
 
     def add(self, results: Sequence[Result]) -> None:
-        """Write the results of the next tile."""
         self._rules.update(finding.rule for result in results for finding in result.findings)
         for result in results:
             self._write_one(result_record(result, self.options.fail_on))
@@ -205,12 +204,10 @@ class JsonLinesReport(Report):
     """Writes a ResultRecord a line, and an ErrorRecord for each part that cannot be read, which has no verdict."""
 
     def add(self, results: Sequence[Result]) -> None:
-        """Write the results of the next tile."""
         for result in results:
             self._write_one(result_record(result, self.options.fail_on))
 
     def add_problem(self, source: str, problem: Problem) -> None:
-        """Write a part of a source that cannot be read."""
         self._write_one(error_record(source, problem))
 
     def _write_one(self, record: ResultRecord | ErrorRecord) -> None:

@@ -28,7 +28,6 @@ class MarkdownReport(OverviewReport):
     max_listed = MAX_LISTED
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
-        """Write the summary."""
         for line in _lines(self):
             self._write(f"{line}\n")
 

@@ -170,7 +170,6 @@ class PageReport(OverviewReport):
     max_listed = MAX_LISTED
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
-        """Write the page."""
         script = files(__package__).joinpath("page.js").read_text("utf-8")
         title = f"{_TITLE}: {self.tally.headline(self.problems)}"
         for piece in html_page(title, _page(self, [source for source in sources if source.is_model]), script=script):
