@@ -19,7 +19,7 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
-from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import HRESULT, FeatureLevel, GraphEdgeType, GraphNodeType, OperatorType, TensorFlags
@@ -51,9 +51,7 @@ class GraphView(NamedTuple):
     def tensors(self, node: int) -> tuple[BufferTensorDesc | None, BufferTensorDesc | None]:
         """Return the input and the output tensor of a node, if it is a tile."""
         tile = self.tiles[node]
-        tensors = (tile.input_tensor, tile.output_tensor) if tile is not None else (None, None)
-        source, result = (None if tensor is None else tensor.desc for tensor in tensors)
-        return source, result
+        return described(tile) if tile is not None else (None, None)
 
     def live_nodes(self) -> frozenset[int]:
         """Return the nodes that lead to an output of the graph: of two edges to one, the last counts."""
