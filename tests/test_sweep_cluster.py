@@ -96,5 +96,8 @@ def test_a_scheduler_that_is_not_there_is_wrong_usage(call: Call, monkeypatch: p
     result = call("check", write("a.json", TILE), "--dask", "tcp://127.0.0.1:9")
     assert result.exit_code == 2
     assert "no scheduler answers at tcp://127.0.0.1:9" in " ".join(result.stderr.replace("│", "").split())
+    monkeypatch.setattr(distributed, "Client", None)  # a malformed address makes none
+    for address in ("nowhere", "tcp://nowhere:port", "carrier-pigeon://nowhere:9"):
+        assert "no scheduler answers at" in call("check", "a.json", "--dask", address).stderr
     both = call("check", "a.json", "--dask", "tcp://127.0.0.1:9", "--jobs", "2")
     assert both.exit_code == 2

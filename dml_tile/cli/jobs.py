@@ -63,9 +63,11 @@ def _cluster(address: str) -> Iterator[Workers]:
 
     try:
         from distributed import Client
+        from distributed.comm import get_address_host_port
     except ImportError:
         raise typer.BadParameter("needs dask.distributed: pip install distributed", param_hint="--dask") from None
     try:
+        get_address_host_port(address)  # a Client of a malformed one waits and prints a traceback when the process ends
         client = Client(address, timeout=MAX_SECONDS_TO_CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise typer.BadParameter(f"no scheduler answers at {address}: {error}", param_hint="--dask") from None
