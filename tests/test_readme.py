@@ -29,7 +29,8 @@ SET_UP = "python3 -m venv .venv && .venv/bin/pip install --quiet . && .venv/bin/
 
 def test_it_begins_with_the_two_commands() -> None:
     assert CONSOLES[0][0] == f"{SET_UP}dml-tile run examples/tile.json"
-    assert CONSOLES[1] == (SET_UP.replace(" . ", " '.[test]' ") + TESTS, "")
+    later_pip = SET_UP.replace("venv .", "venv --upgrade-deps .").replace("--quiet . ", "-q '.[test]' ")
+    assert CONSOLES[1] == (later_pip + TESTS, "")
     assert '"$bin/' + TESTS.replace("pytest", 'pytest"') in (ROOT / ".ci" / "run").read_text()
 
 
