@@ -56,8 +56,7 @@ class Disagreement:
         if set(self.again) - {self.real}:
             answers += f"; asked again: {'; '.join(map(str, self.again))}"
         desc = self.desc.model_dump_json(by_alias=True)
-        where = f"{self.release.level}, {self.adapter}"
-        return f"{where}:\n  DirectML: {answers}\n  emulator: {self.emulated}\n  {desc}"
+        return f"{self.release.level}, {self.adapter}:\n  DirectML: {answers}\n  emulator: {self.emulated}\n  {desc}"
 
 
 def ask_runtime(descs: Sequence[Descriptor], release: Release, adapter: Adapter) -> Iterator[Answer]:
