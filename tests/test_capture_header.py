@@ -36,7 +36,7 @@ from tests.helpers.compilers import (
 SOURCE: Final = CPP_TESTS / "capture_random.cpp"
 DESTINATIONS: Final = CPP_TESTS / "destinations.cpp"
 COUNT: Final = 4_000
-SANITIZERS: Final = ("", "-fsanitize=address,undefined", "-fsanitize=thread")
+SANITIZERS: Final = ("", "-fsanitize=address,undefined -fno-sanitize-recover=all", "-fsanitize=thread")
 TRAPS: Final = "-fsanitize=undefined -fsanitize-trap=all"
 UNDER_REAL_HEADERS: Final = pytest.param(True, marks=needs_real_headers, id="real headers")
 pytestmark = [pytest.mark.long, needs_compiler]
