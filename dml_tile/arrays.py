@@ -117,14 +117,16 @@ def tile_as(dialect: Dialect, array: ArrayLike, *arguments: Any) -> NDArray[Any]
     """Tile an array as a dialect does, with the dialect's own arguments: ``tile_as(ONNX_TILE_13, x, repeats)``.
 
     Strings are arrays of str, bytes or objects, and NumPy tiles them; bfloat16 is ml_dtypes' dtype of that name. Raises
-    DialectError where the specification rejects the tile.
+    DialectError where the specification rejects the tile, ValueError for a result that is too large for an array.
     """
     given = np.asarray(array)
     request = dialect.request(dialect.type_name(onnx_type(given)), given.shape, *arguments)
     source, dtype = given.reshape(request.shape), given.dtype
-    if dtype.hasobject or dtype.kind in _STRINGS or 0 in request.output_shape:
+    out = np.empty(request.output_shape, dtype)  # in C order; numpy.tile crashes where a result is too large for this
+    if not out.size:
+        return out
+    if dtype.hasobject or dtype.kind in _STRINGS:  # all others are moved as bits
         return np.tile(source, request.repeats)
-    out = np.empty(request.output_shape, dtype)  # in C order; all but strings and objects is moved as bits
     mover_of(dtype.itemsize, request.shape, request.repeats, source.strides, out.strides).tile(source, out)
     return out
 

@@ -149,6 +149,14 @@ def test_scalars_texts_and_arrays_of_any_strides_are_taken() -> None:
     assert tile_as(WEBNN_TILE, np.ones((2, 1), np.float32), [1, 3]).shape == (2, 3)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, str, object])
+@pytest.mark.parametrize("last", [0, 1], ids=["empty", "too large"])
+def test_results_that_no_array_can_hold_are_refused(dtype: type, last: int) -> None:
+    with pytest.raises(ValueError, match="array is too big"):
+        tile_as(ONNX_TILE_13, np.zeros((3, 3, 1), dtype), [4, 2**61, last])
+    assert tile_as(ONNX_TILE_13, np.zeros((3, 3, 1), dtype), [2, 2, 0]).shape == (6, 6, 0)
+
+
 def test_a_type_that_no_dialect_has_is_refused() -> None:
     with pytest.raises(DialectError, match=r"longdouble|float\d+ is not one of"):
         tile_as(ONNX_TILE_13, np.ones(2, np.longdouble), [2])
