@@ -69,9 +69,6 @@ TensorFlagsLike: TypeAlias = "SupportsIndex | str | Sequence[SupportsIndex | str
 IntegersLike: TypeAlias = "Sequence[SupportsIndex] | NDArray[np.integer[Any]]"
 """Several integers, Python's or NumPy's, or an array of them."""
 
-TensorLike: TypeAlias = "TensorDesc | BufferTensorDesc"
-"""A tensor, or its DML_BUFFER_TENSOR_DESC for short."""
-
 UINT = Annotated[int, Unsigned(UINT_MAX)]
 """An integer from 0 to 2^32-1."""
 UINT64 = Annotated[int, Unsigned(UINT64_MAX)]
@@ -224,8 +221,8 @@ class TileOperatorDesc(Struct):
         def __init__(
             self,
             *,
-            input_tensor: TensorLike | None,
-            output_tensor: TensorLike | None,
+            input_tensor: TensorDesc | BufferTensorDesc | None,
+            output_tensor: TensorDesc | BufferTensorDesc | None,
             repeats: IntegersLike | None,
             repeats_count: SupportsIndex = ...,
         ) -> None: ...
