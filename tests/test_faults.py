@@ -228,8 +228,9 @@ def test_what_may_not_be_read_or_written_is_told_and_leaves_nothing(
         limited(resource.RLIMIT_FSIZE, 1000)()
         without_a_superuser_s_rights()
 
-    uncached = ("-B",)  # else Python would leave modules that are cut off at the limit for the processes after it
-    process = started(*arguments.split(), cwd=tmp_path, python=uncached, preexec_fn=restricted)
+    # else Python, also that of the process which reads models, would leave modules that are cut off at the limit
+    uncached = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    process = started(*arguments.split(), cwd=tmp_path, env=uncached, preexec_fn=restricted)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 2
     assert told in errors
