@@ -160,6 +160,30 @@ def test_a_pool_that_starts_no_thread_leaves_the_work_to_the_caller(
         is_done.set()
 
 
+def test_a_process_ends_though_ctrl_c_came_while_a_thread_was_started() -> None:
+    code = """
+import threading
+from tests.helpers.tilings import assert_equal
+from tests.test_threads import BIG
+
+start = threading.Thread.start
+
+def interrupted(thread):
+    start(thread)
+    threading.Thread.start = start
+    raise KeyboardInterrupt
+
+threading.Thread.start = interrupted
+try:
+    assert_equal(BIG, 2)
+except KeyboardInterrupt:
+    assert_equal(BIG, 2)
+    print("interrupted")
+"""
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    assert subprocess.run(command, capture_output=True, check=True, text=True, timeout=60).stdout == "interrupted\n"
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
 def test_a_forked_child_has_a_pool_of_its_own() -> None:

@@ -71,6 +71,10 @@ def write_shared(plan: Plan, source: Array, output: Array, number: int, progress
             while len(helpers) < number - 1:
                 helpers.append(_pool().submit(write_blocks, plan, blocks, source, output))
         write_blocks(plan, blocks if progress is None else _reported(plan, blocks, progress), source, output)
+    except BaseException:
+        _pool().shutdown(wait=False)  # where Ctrl-C comes while a thread starts, Python waits for that thread at exit
+        _pool.cache_clear()
+        raise
     finally:
         deque(blocks, maxlen=0)  # nobody takes another block
         helpers = [helper for helper in helpers if not helper.cancel()]
