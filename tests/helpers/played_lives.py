@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ from dml_tile.device import (
     CommandList,
     Device,
     Direct3DDevice,
+    Operator,
     OperatorInitializer,
 )
 from dml_tile.device.command_list import IMMEDIATE
@@ -127,6 +128,18 @@ class SkipError(Exception):
     """A call's object does not exist."""
 
 
+@dataclass
+class Made:
+    """An object of a life, and its device of Direct3D 12.
+
+    ``use`` is a table's dispatchable, an initializer's operators, or a compiled operator's graph.
+    """
+
+    object: Any
+    host: Direct3DDevice
+    use: Any = None
+
+
 class Player:
     """The objects of a life, on the emulator unless other devices are given."""
 
@@ -137,40 +150,31 @@ class Player:
         note: Callable[[list[str]], None] = lambda results: None,
     ) -> None:
         self._make_host, self._make_device, self._note = make_host, make_device, note
-        self._objects: dict[str, list[Any]] = defaultdict(list)
-        self._hosts: dict[int, Direct3DDevice] = {}
-        self._made_for: dict[int, Any] = {}
-        """The dispatchable of a table, the operators of an initializer, by the identities of these."""
-        self._graphs: dict[int, dict[str, Any]] = {}
-        self.play_call("ID3D12Device")
-        self.play_call("DMLCreateDevice", "h0")
-        self.play_call("CreateCommandRecorder", "d0")
+        self._objects: dict[str, list[Made]] = defaultdict(list)
+        self.ID3D12Device()
+        self.DMLCreateDevice("h0")
+        self.CreateCommandRecorder("d0")
 
     def play(self, life: Life) -> list[str]:
         """Return what each call came to, until one crashes."""
         results: list[str] = []
         for name, *arguments in life["calls"]:
             try:
-                result = self.play_call(name, *arguments) or "ok"
+                result = getattr(self, name.replace(".", "_"))(*arguments) or "ok"
             except SkipError:
                 result = SKIPPED
             except DmlError as error:
                 result = CRASH if error.crash else hexadecimal(error.hresult)
-            reasons = self._reasons() if life["asks"] and result not in (CRASH, SKIPPED) else ()
+            asked = self._objects["d"] if life["asks"] and result not in (CRASH, SKIPPED) else ()
+            reasons = [hexadecimal(device.object.get_device_removed_reason()) for device in asked]
             results.append(" ".join((result, *reasons)))
             if result == CRASH:
                 break
             self._note(results)
         return results
 
-    def play_call(self, name: str, *arguments: Any) -> str | None:
-        method: Callable[..., str | None] = getattr(self, name.replace(".", "_"))
-        return method(*arguments)
-
-    def _reasons(self) -> list[str]:
-        return [hexadecimal(device.get_device_removed_reason()) for device in self._objects["d"]]
-
     def _get(self, name: str | None) -> Any:
+        """Return what was made under a name; None for null."""
         if name is None:
             return None
         objects = self._objects[name[0]]
@@ -178,151 +182,132 @@ class Player:
             raise SkipError
         return objects[int(name[1:]) % len(objects)]
 
-    def _add(self, kind: str, made: Any, host: Direct3DDevice) -> None:
-        self._objects[kind].append(made)
-        self._hosts[id(made)] = host
-
-    def _made(self, kind: str, device: str, method: str, *arguments: Any) -> None:
+    def _make(self, kind: str, device: str, method: str, *arguments: Any) -> Made:
         maker = self._get(device)
-        self._add(kind, getattr(maker, method)(*arguments), self._hosts[id(maker)])
+        made = Made(getattr(maker.object, method)(*arguments), maker.host)
+        self._objects[kind].append(made)
+        return made
 
     def ID3D12Device(self) -> None:  # noqa: N802 - the calls have the names of C
         host = self._make_host()
-        self._add("h", host, host)
+        self._objects["h"].append(Made(host, host))
 
     def Remove(self, host: str, reason: int) -> None:  # noqa: N802
-        self._get(host).remove(HRESULT(reason))
+        self._get(host).object.remove(HRESULT(reason))
 
     def CreateCommittedResource(self, host: str, width: int) -> None:  # noqa: N802
-        owner = self._get(host)
-        self._add("b", Buffer(width, direct3d_device=owner), owner)
+        owner = self._get(host).object
+        self._objects["b"].append(Made(Buffer(width, direct3d_device=owner), owner))
 
     def DMLCreateDevice(self, host: str, minimum: str | int | None = None, flags: int = 0) -> None:  # noqa: N802
-        direct3d_device = self._get(host)
-        self._add("d", self._make_device(minimum, flags, direct3d_device=direct3d_device), direct3d_device)
+        owner = self._get(host).object
+        self._objects["d"].append(Made(self._make_device(minimum, flags, direct3d_device=owner), owner))
 
     def GetDeviceRemovedReason(self, device: str) -> str:  # noqa: N802
-        return hexadecimal(self._get(device).get_device_removed_reason())
+        return hexadecimal(self._get(device).object.get_device_removed_reason())
 
     def CheckFeatureSupport(self, device: str, query: list[str | int] | int, feature: int | None = None) -> str:  # noqa: N802
         if feature is None:
             feature = Feature.FEATURE_LEVELS if isinstance(query, list) else Feature.TENSOR_DATA_TYPE_SUPPORT
-        return f"{int(self._get(device).check_feature_support(feature, query)):#x}"
+        return f"{int(self._get(device).object.check_feature_support(feature, query)):#x}"
 
     def CreateCommandRecorder(self, device: str) -> None:  # noqa: N802
-        self._made("r", device, "create_command_recorder")
+        self._make("r", device, "create_command_recorder")
 
     def CreateOperator(self, device: str, tile: Any) -> None:  # noqa: N802
-        self._made("o", device, "create_operator", _operator_of(tile))
+        self._make("o", device, "create_operator", _operator_of(tile))
 
     def CompileOperator(self, device: str, operator: str, flags: int) -> None:  # noqa: N802
-        self._made("c", device, "compile_operator", self._get(operator), flags)
+        made = self._make("c", device, "compile_operator", _plain(self._get(operator)), flags)
+        is_owned = made.object.get_binding_properties().persistent_resource_size > 0
+        made.use = _chain("A owned" if is_owned else "A")
 
     def CompileGraph(self, device: str, graph: dict[str, Any] | int | None, flags: int) -> None:  # noqa: N802
         drawn = GRAPHS[graph] if isinstance(graph, int) else graph
-        self._made("c", device, "compile_graph", None if drawn is None else graph_of(drawn), flags)
-        self._graphs[id(self._objects["c"][-1])] = drawn or {}
+        self._make("c", device, "compile_graph", drawn and graph_of(drawn), flags).use = drawn
 
     def GetBindingProperties(self, dispatchable: str) -> str:  # noqa: N802
-        return ",".join(map(str, astuple(self._get(dispatchable).get_binding_properties())))
+        return ",".join(map(str, astuple(self._get(dispatchable).object.get_binding_properties())))
 
     def CreateOperatorInitializer(self, device: str, operators: Sequence[str | None] | None) -> None:  # noqa: N802
         given = self._operators(operators)
-        self._made("i", device, "create_operator_initializer", given)
-        self._made_for[id(self._objects["i"][-1])] = given
+        self._make("i", device, "create_operator_initializer", _plain(given)).use = given
 
     def initializer_Reset(self, initializer: str, operators: Sequence[str | None] | None) -> None:  # noqa: N802
         made, given = self._get(initializer), self._operators(operators)
-        made.reset(given)
-        self._made_for[id(made)] = given
+        made.object.reset(_plain(given))
+        made.use = given
 
-    def _operators(self, operators: Sequence[str | None] | None) -> list[Any] | None:
-        return None if operators is None else list(map(self._get, operators))
+    def _operators(self, names: Sequence[str | None] | None) -> list[Made | None] | None:
+        return None if names is None else list(map(self._get, names))
 
     def CreateBindingTable(self, device: str, *desc: Any) -> None:  # noqa: N802
-        given = self._table_desc(*desc) if desc else None
-        self._made("t", device, "create_binding_table", given)
-        self._made_for[id(self._objects["t"][-1])] = given and given.dispatchable
+        dispatchable, given = self._table_desc(*desc)
+        self._make("t", device, "create_binding_table", given).use = dispatchable
 
     def table_Reset(self, table: str, *desc: Any) -> None:  # noqa: N802
-        made, given = self._get(table), self._table_desc(*desc) if desc else None
-        made.reset(given)
-        self._made_for[id(made)] = given and given.dispatchable
+        made, (dispatchable, given) = self._get(table), self._table_desc(*desc)
+        made.object.reset(given)
+        made.use = dispatchable
 
-    def _table_desc(self, name: str | None, size: int | None, cpu: int, gpu: int) -> BindingTableDesc:
+    def _table_desc(self, *desc: Any) -> tuple[Made | None, BindingTableDesc | None]:
+        if not desc:
+            return None, None
+        name, size, cpu, gpu = desc
         dispatchable = self._get(name)
-        if size is None and dispatchable is not None and name and name[0] != "o":
-            size = dispatchable.get_binding_properties().required_descriptor_count
-        return BindingTableDesc(dispatchable, cpu, gpu, 2 if size is None else size)
+        if size is None and name and name[0] != "o":
+            size = dispatchable.object.get_binding_properties().required_descriptor_count
+        return dispatchable, BindingTableDesc(_plain(dispatchable), cpu, gpu, 2 if size is None else size)
 
     def BindInputs(self, table: str, bindings: Any) -> None:  # noqa: N802
         made = self._get(table)
-        made.bind_inputs(self._bindings(made, bindings, self._fitting_inputs))
+        made.object.bind_inputs(self._bindings(made, bindings, self._fitting_inputs))
 
     def BindOutputs(self, table: str, bindings: Any) -> None:  # noqa: N802
         made = self._get(table)
-        made.bind_outputs(self._bindings(made, bindings, self._fitting_outputs))
+        made.object.bind_outputs(self._bindings(made, bindings, self._fitting_outputs))
 
     def BindTemporaryResource(self, table: str, binding: Any) -> None:  # noqa: N802
         made = self._get(table)
-        size = self._properties(made).temporary_resource_size
-        made.bind_temporary_resource(self._resource(made, binding, size))
+        made.object.bind_temporary_resource(self._resource(made, binding, "temporary_resource_size"))
 
     def BindPersistentResource(self, table: str, binding: Any) -> None:  # noqa: N802
         made = self._get(table)
-        size = self._properties(made).persistent_resource_size
-        made.bind_persistent_resource(self._resource(made, binding, size))
+        made.object.bind_persistent_resource(self._resource(made, binding, "persistent_resource_size"))
 
-    def _properties(self, table: Any) -> Any:
-        dispatchable = self._made_for[id(table)]
-        return dispatchable.get_binding_properties() if dispatchable is not None else NOTHING_NEEDED
-
-    def _resource(self, table: Any, binding: Any, size: int) -> BindingLike | None:
+    def _resource(self, table: Made, binding: Any, size: str) -> BindingLike | None:
         if binding == "fit":
-            return self._range(table, GOOD_RANGE) if size else BindingDesc()
+            is_needed = table.use and getattr(table.use.object.get_binding_properties(), size)
+            return self._range(table, GOOD_RANGE) if is_needed else BindingDesc()
         return None if binding is None else self._binding(table, binding)
 
-    def _bindings(self, table: Any, bindings: Any, fitting: Callable[[Any], list[BindingLike]]) -> Any:
-        dispatchable = self._made_for[id(table)]
+    def _bindings(self, table: Made, bindings: Any, fitting: Callable[[Made], list[BindingLike]]) -> Any:
         if bindings is None:
-            if isinstance(dispatchable, OperatorInitializer) and not self._made_for[id(dispatchable)]:
-                raise SkipError  # a null array of 0 bindings
+            if table.use and not table.use.use:
+                raise SkipError  # a null array of 0 bindings, of an initializer
             return None
         if bindings == "fit":
-            if dispatchable is None:
+            if table.use is None:
                 raise SkipError
             return fitting(table)
         return [self._binding(table, binding) for binding in bindings]
 
-    def _fitting_inputs(self, table: Any) -> list[BindingLike]:
-        dispatchable, good = self._made_for[id(table)], self._range(table, GOOD_RANGE)
-        if not isinstance(dispatchable, OperatorInitializer):
-            return [good if kind == "bound" else BindingDesc() for kind in self._inputs(dispatchable)]
-        operators = self._made_for[id(dispatchable)]
-        kinds = [self._inputs(operator) for operator in operators]
-        nothing = BufferBinding(None)
-        return [BufferArrayBinding([good if kind == "owned" else nothing for kind in each]) for each in kinds]
+    def _fitting_inputs(self, table: Made) -> list[BindingLike]:
+        good, nothing = self._range(table, GOOD_RANGE), BufferBinding(None)
+        if isinstance(table.use.object, OperatorInitializer):
+            kinds = [_inputs(operator.use) for operator in table.use.use]
+            return [BufferArrayBinding([good if kind == "owned" else nothing for kind in each]) for each in kinds]
+        return [good if kind == "bound" else BindingDesc() for kind in _inputs(table.use.use)]
 
-    def _inputs(self, compiled: Any) -> list[str]:
-        """Whether each input is bound at execution, or owned, or used by no node."""
-        graph = self._graphs.get(id(compiled))
-        if graph is None:
-            return ["owned" if compiled.owns_input else "bound"]
-        kinds = ["unused"] * graph["InputCount"]
-        for i, node, _ in graph["InputEdges"]:
-            kinds[i] = "owned" if graph["Nodes"][node][1].endswith("owned") else "bound"
-        return kinds
+    def _fitting_outputs(self, table: Made) -> list[BindingLike]:
+        good = self._range(table, GOOD_RANGE)
+        if isinstance(table.use.object, OperatorInitializer):
+            return [good if "owned" in _inputs(operator.use) else BindingDesc() for operator in table.use.use]
+        graph = table.use.use
+        used = {edge[-1] for edge in graph["OutputEdges"]}
+        return [good if i in used else BindingDesc() for i in range(graph["OutputCount"])]
 
-    def _fitting_outputs(self, table: Any) -> list[BindingLike]:
-        dispatchable, good = self._made_for[id(table)], self._range(table, GOOD_RANGE)
-        if not isinstance(dispatchable, OperatorInitializer):
-            graph = self._graphs.get(id(dispatchable), _chain("A"))
-            used = {edge[-1] for edge in graph["OutputEdges"]}
-            return [good if i in used else BindingDesc() for i in range(graph["OutputCount"])]
-        owns = ["owned" in self._inputs(operator) for operator in self._made_for[id(dispatchable)]]
-        return [good if each else BindingDesc() for each in owns]
-
-    def _binding(self, table: Any, binding: Any) -> BindingLike:
+    def _binding(self, table: Made, binding: Any) -> BindingLike:
         match binding:
             case int(kind):
                 return BindingDesc(kind)
@@ -333,26 +318,39 @@ class Player:
                 return BindingDesc(BindingType.NONE, described)
         return self._range(table, binding)
 
-    def _range(self, table: Any, placed: Any) -> BufferBinding:
+    def _range(self, table: Made, placed: Any) -> BufferBinding:
         """A range: its offset and size; then a buffer's name, or its width, flags, heap, dimension and device."""
         offset, size, *resource = placed
         if len(resource) < 2:
-            return BufferBinding(self._get(resource[0]) if resource else None, offset, size)
+            return BufferBinding(_plain(self._get(resource[0])) if resource else None, offset, size)
         width, flags, heap, dimension, host = resource
-        owner = self._get(host) if host else self._hosts[id(self._made_for[id(table)] or table)]
+        owner = (self._get(host) if host else table.use or table).host
         buffer = Buffer(width, flags=flags, heap=heap, dimension=dimension, direct3d_device=owner)
         return BufferBinding(buffer, offset, size)
 
     def RecordDispatch(self, recorder: str, dispatchable: str | None, table: str | None, commands: Any) -> None:  # noqa: N802
         bindings = self._get(table)
-        fitting = self._made_for.get(id(bindings)) or self._get("c0")
-        wanted = fitting if dispatchable == "fit" else self._get(dispatchable)
-        if hasattr(wanted, "desc") and not hasattr(wanted, "get_binding_properties"):
-            raise SkipError  # an operator cannot be dispatched
+        fitting = (bindings and bindings.use) or self._get("c0")
+        wanted = _plain(fitting if dispatchable == "fit" else self._get(dispatchable))
+        if isinstance(wanted, Operator):
+            raise SkipError  # it cannot be dispatched
         lists = None if commands is None else IMMEDIATE
         if isinstance(commands, int):
             lists = CommandList(abs(commands), is_graphics=commands >= 0)
-        self._get(recorder).record_dispatch(wanted, bindings, lists)
+        self._get(recorder).object.record_dispatch(wanted, _plain(bindings), lists)
+
+
+def _plain(made: Made | list[Made | None] | None) -> Any:
+    """Return objects without what is known of them."""
+    return [_plain(each) for each in made] if isinstance(made, list) else made and made.object
+
+
+def _inputs(graph: dict[str, Any]) -> list[str]:
+    """Return whether each input is bound at execution, or owned, or used by no node."""
+    kinds = ["unused"] * graph["InputCount"]
+    for i, node, _ in graph["InputEdges"]:
+        kinds[i] = "owned" if graph["Nodes"][node][1].endswith("owned") else "bound"
+    return kinds
 
 
 def _operator_of(written: Any) -> OperatorDesc | TileOperatorDesc | None:
@@ -387,7 +385,6 @@ def graph_of(drawn: dict[str, Any]) -> GraphDesc:
 
 
 GOOD_RANGE: Final = [0, 4096, 4096, 4, 1, 1, None]
-NOTHING_NEEDED: Final = OperatorInitializer.get_binding_properties(OperatorInitializer.__new__(OperatorInitializer))
 
 
 def hexadecimal(hresult: int | None) -> str:

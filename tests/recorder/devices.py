@@ -70,22 +70,15 @@ class RealDirect3DDevice(Direct3DDevice):
 class RealOperator(Operator):
     """An IDMLOperator."""
 
-    def __init__(self, address: int, desc: TileOperatorDesc) -> None:
+    def __init__(self, address: int) -> None:
         self.object = Object(address)
-        self.desc = desc
 
 
 class RealCompiledOperator(CompiledOperator):
     """An IDMLCompiledOperator."""
 
-    def __init__(self, address: int, desc: TileOperatorDesc | None) -> None:
+    def __init__(self, address: int) -> None:
         self.object = Object(address)
-        source = desc.input_tensor.desc if desc is not None and desc.input_tensor else None
-        self._owns_input = source is not None and bool(source.flags & 1)
-
-    @property
-    def owns_input(self) -> bool:
-        return self._owns_input
 
     def get_binding_properties(self) -> BindingProperties:
         return binding_properties(self.object)
@@ -135,22 +128,19 @@ class RealDevice:
         return int(answer[0])
 
     def create_operator(self, desc: OperatorDesc | TileOperatorDesc | None) -> RealOperator:
-        address = self.make(interfaces.CREATE_OPERATOR, "IDMLOperator", desc and self._memory.write(desc))
-        assert isinstance(desc, TileOperatorDesc)
-        return RealOperator(address, desc)
+        return RealOperator(self.make(interfaces.CREATE_OPERATOR, "IDMLOperator", desc and self._memory.write(desc)))
 
     def compile_operator(self, operator: RealOperator | None, flags: int = 0) -> RealCompiledOperator:
         given = operator and operator.object
         address = self.make(interfaces.COMPILE_OPERATOR, "IDMLCompiledOperator", given, c_uint32(flags))
-        assert operator is not None
-        return RealCompiledOperator(address, operator.desc)
+        return RealCompiledOperator(address)
 
     def compile_graph(self, graph: GraphDesc | None, flags: int = 0) -> RealCompiledOperator:
         device1 = Object(self.object.make(interfaces.QUERY_INTERFACE, "IDMLDevice1")[1] or 0)
         written = graph and WrittenGraph(graph, [self._operator(node) for node in graph.nodes or ()])
         desc = written and written.desc
         return RealCompiledOperator(
-            made_by(device1, interfaces.COMPILE_GRAPH, "IDMLCompiledOperator", desc, c_uint32(flags)), None
+            made_by(device1, interfaces.COMPILE_GRAPH, "IDMLCompiledOperator", desc, c_uint32(flags))
         )
 
     def _operator(self, node: OperatorGraphNodeDesc | None) -> int | None:
