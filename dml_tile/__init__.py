@@ -22,8 +22,8 @@ _NAMES = {
     "bindings.memory": "POISON BufferLike Bytes Padding SupportsDLPack tensor_view",
     "bindings.resources": "BindingDesc BindingLike Buffer BufferArrayBinding BufferBinding Direct3DDevice Span",
     "checks.catalogue": "RULES",
-    "checks.models": "check_model check_via",
-    "checks.result": "Result Verdict",
+    "checks.file_check": "check_model",
+    "checks.result": "Result Verdict check_via",
     "checks.sweep": "CheckedFile sweep",
     "descriptors.graph": (
         "Descriptor GraphDesc InputGraphEdge IntermediateGraphEdge NodeLike OperatorGraphNodeDesc OutputGraphEdge"

@@ -15,10 +15,10 @@ from dml_tile.bindings.resources import BufferBinding as BufferBinding
 from dml_tile.bindings.resources import Direct3DDevice as Direct3DDevice
 from dml_tile.bindings.resources import Span as Span
 from dml_tile.checks.catalogue import RULES as RULES
-from dml_tile.checks.models import check_model as check_model
-from dml_tile.checks.models import check_via as check_via
+from dml_tile.checks.file_check import check_model as check_model
 from dml_tile.checks.result import Result as Result
 from dml_tile.checks.result import Verdict as Verdict
+from dml_tile.checks.result import check_via as check_via
 from dml_tile.checks.sweep import CheckedFile as CheckedFile
 from dml_tile.checks.sweep import sweep as sweep
 from dml_tile.descriptors.graph import Descriptor as Descriptor

@@ -25,7 +25,7 @@ import fsspec
 import pytest
 from typer.testing import CliRunner
 
-from dml_tile.checks.models import check_model
+from dml_tile.checks.file_check import check_model
 from dml_tile.cli.app import app
 from dml_tile.errors import InputError
 from dml_tile.files.urls import Url, file_of, source_named

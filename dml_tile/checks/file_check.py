@@ -5,28 +5,37 @@ Comments in files, and patterns of pyproject.toml, silence findings of rules.
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from dml_tile.back_ends import BackEnd, back_end_named
 from dml_tile.checks.catalogue import Selection, is_named
-from dml_tile.checks.files import Exclusion, listed
+from dml_tile.checks.files import Exclusion, listed, unknown_dimension
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result, results, verdict_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, TargetLike
-from dml_tile.errors import Problem, require_instance
+from dml_tile.errors import InputError, Problem, place_of, require_instance
+from dml_tile.files.urls import Url, source_named
 from dml_tile.findings import Against, Severity, bases_of
 from dml_tile.formats.json_text import IgnoreComment, SourceText
 from dml_tile.readers.descriptors import JsonDescriptor
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.file_kinds import SAVED_MODEL
+from dml_tile.readers.model_tile import ONNXRUNTIME, KnownShapes, TileNode
 from dml_tile.readers.sources import Sources, is_model_file
 from dml_tile.simulation.target import resolve
 
 if TYPE_CHECKING:  # most checks need none
-    from dml_tile.back_ends import BackEnd
+    from onnx import ModelProto
+
     from dml_tile.checks.baseline import Baseline
 
 _ALL_RULES: Final = Selection()
@@ -221,11 +230,7 @@ def file_check(
     for known in (dims, input_shapes):
         require_instance({} if known is None else known, Mapping)
     shapes = {name: tuple(shape) for name, shape in (input_shapes or {}).items()}
-    back_end = None
-    if via is not None:
-        from dml_tile.back_ends import back_end_named
-
-        back_end = back_end_named(via)
+    back_end = None if via is None else back_end_named(via)
     return FileCheck(tuple(map(resolve, targets)), against, KnownShapes(dims or {}, shapes, infer or ""), back_end)
 
 
@@ -235,3 +240,58 @@ def checked_here(check: FileCheck, files: Iterable[str]) -> Iterator[tuple[str, 
         for file in files:
             for event in check.events(file, sources):
                 yield file, event
+
+
+def check_model(
+    model: str | os.PathLike[str] | ModelProto,
+    target: TargetLike | None = None,
+    *,
+    via: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, Sequence[int | None]] | None = None,
+    infer: str | None = None,
+    against: Against = "both",
+) -> tuple[Result, ...]:
+    """Return the result of each tile of a model: its verdict, its findings, and what is known at run time only.
+
+    ``model`` is a file of any kind that ``dml-tile check`` reads, a SavedModel's folder, or an onnx.ModelProto, of
+    which tensors in other files are not read. ``target`` None means the current target. ``via`` names the back end that
+    the tiles go through. ``dims`` are the sizes of named dimensions, ``input_shapes`` the shapes of inputs, in
+    elements; a size of None stays as it is. ``infer="onnxruntime"`` has onnxruntime infer what its own operators give;
+    it must be installed, and sympy.
+
+    Warns of declared shapes that contradict the inferred ones.
+
+    Raises InputError, which names the file, if a part of the model cannot be read, ValueError for an unknown target,
+    back end, inference or ``against``, and for a name in ``dims`` that the model does not have.
+    """
+    if infer not in (None, ONNXRUNTIME):
+        raise ValueError(f"infer is {infer!r}; {ONNXRUNTIME!r} or None was expected")
+    check = file_check([target], against, via=via, dims=dims, input_shapes=input_shapes, infer=infer)
+    with _named_file(model) as (name, file), Sources(check.known_shapes) as sources:
+        parts = list(sources.parts(file))
+        names = sources.new_dimension_names()
+    if problems := [part for part in parts if isinstance(part, Problem)]:
+        raise InputError([replace(each, pointer=place_of(name, each.pointer)) for each in problems])
+    if problem := unknown_dimension(dims or (), names, [file]):
+        raise ValueError(f"{name}: {problem}")
+    tiles = [part for part in parts if not isinstance(part, Problem)]
+    for text in chain.from_iterable(part.contradictions for part in tiles if isinstance(part, TileNode)):
+        warnings.warn(f"{name}: {text}", stacklevel=2)
+    return tuple(result for part in tiles for result in results(name, part, check.targets, against, check.via))
+
+
+@contextmanager
+def _named_file(model: str | os.PathLike[str] | ModelProto) -> Iterator[tuple[str, str]]:
+    """Yield the model's name in results, and its file."""
+    if isinstance(model, str | os.PathLike):
+        name = source_named(model)
+        saved_model = Path(name, SAVED_MODEL)
+        yield name, str(saved_model) if not isinstance(name, Url) and saved_model.is_file() else name
+        return
+    if not hasattr(model, "SerializeToString"):
+        raise TypeError(f"a path or an onnx.ModelProto was expected, not a {type(model).__name__}")
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "model.onnx")
+        file.write_bytes(model.SerializeToString())
+        yield model.graph.name or "model", str(file)

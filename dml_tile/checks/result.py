@@ -1,28 +1,31 @@
-"""The verdict on one tile at one target, and the result that holds it."""
+"""The verdict on one tile at one target, also through a back end, and the result that holds it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from dml_tile.back_ends.back_end import tile_reaches_directml
+from dml_tile.back_ends import BackEnd, BackEndResult, Outcome, back_end_named
+from dml_tile.back_ends.back_end import BACK_END_RULES, tile_reaches_directml
 from dml_tile.dialects import directml
+from dml_tile.dialects.directml import sizes_fit
+from dml_tile.dialects.tiles import Request
 from dml_tile.directml.enums import FeatureLevel
-from dml_tile.directml.targets import DEFAULT_TARGET, Target
+from dml_tile.directml.targets import DATA_TYPES, DEFAULT_TARGET, Target, TargetLike
 from dml_tile.dxdispatch.rules import part_findings
-from dml_tile.errors import Position
-from dml_tile.findings import Against, Finding, Severity
+from dml_tile.errors import Position, require_instance
+from dml_tile.findings import Against, Finding, Severity, bases_of, found_by
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.rules.capture import result_is_as_emulated
-from dml_tile.rules.check import check, lowest_level, not_a_tile
+from dml_tile.rules.check import DISTINCT_LEVELS, check, lowest_level, not_a_tile
 from dml_tile.rules.tile import operator_is_a_tile
+from dml_tile.simulation.target import resolve
 
-if TYPE_CHECKING:  # most checks need neither
-    from dml_tile.back_ends import BackEnd
+if TYPE_CHECKING:  # most checks need none
     from dml_tile.lowering.steps import Lowering
 
 
@@ -176,8 +179,6 @@ def _node_results(
 ) -> Iterator[Result]:
     check_at: Callable[[Target], tuple[Finding, ...]]
     if via:
-        from dml_tile.checks.models import check_node, lowest_level_through
-
         lowest, check_at = lowest_level_through(node, via), partial(check_node, node, back_end=via, against=against)
     elif refused := ruled_out(node) or directml.findings(node.request):
         lowest, check_at = None, lambda target: refused
@@ -212,3 +213,62 @@ def _document_results(
         verdict = verdict_of(findings)
         shared: dict[str, Any] = {"part": no_tile, "times": part.times, "positions": positions}
         yield Result(source, part.pointer, tile, target, verdict, findings, lowest, **shared)
+
+
+def check_via(
+    request: Request, target: TargetLike | None, back_end: str, against: Against = "both"
+) -> tuple[Finding, ...]:
+    """Return the findings of a tile that goes through the named back end: its own, else those of its descriptor.
+
+    ``target`` None means the current target. ``against`` applies to the descriptor, not to the back end's own findings.
+    A tile that does not reach DirectML has a finding that is a note. Raises ValueError for an unknown target, back end
+    or ``against``.
+    """
+    require_instance(request, Request)
+    bases_of(against)
+    chosen, target = back_end_named(back_end), resolve(target)
+    return _findings(request, chosen.describe(request, target), chosen, target, against)
+
+
+def check_node(node: TileNode, target: Target, back_end: BackEnd, against: Against = "both") -> tuple[Finding, ...]:
+    """Return the findings on a model's tile that its dialect accepts.
+
+    Of a tile that is known in part only, these are the back end's own findings, those on the data type, and those on
+    known sizes that fit no UINT. A tile that the back end folds away has a finding that says so.
+    """
+    if node.folded and back_end.folds_constants and target.feature_level >= back_end.minimum_level:
+        return _own_findings(BackEndResult(Outcome.NOTHING, reason=node.folded), back_end, target)
+    request = node.request
+    findings = _findings(request, back_end.describe(request, target), back_end, target, against)
+    if not node.unknown:
+        return findings
+    rules = {sizes_fit.id, *(rule.id for rule in BACK_END_RULES)}
+    return tuple(finding for finding in findings if finding.rule in rules or finding.path.endswith(".DataType"))
+
+
+def lowest_level_through(node: TileNode, back_end: BackEnd) -> FeatureLevel | None:
+    """Return the lowest feature level at which a model's tile has no findings but notes, against both; None if none.
+
+    A tile that something other than DirectML runs has that of the back end's device.
+    """
+    # a back end may ask which data types the device has
+    levels = sorted({*DISTINCT_LEVELS, *(since for since, _, _ in DATA_TYPES), back_end.minimum_level})
+    for level in levels:
+        if all(finding.severity is Severity.NOTE for finding in check_node(node, Target(level), back_end)):
+            return level
+    return None
+
+
+def _findings(
+    request: Request, result: BackEndResult, back_end: BackEnd, target: Target, against: Against
+) -> tuple[Finding, ...]:
+    own = _own_findings(result, back_end, target)
+    lost = tuple(sizes_fit.findings(request, target))  # a back end that converts to UINT describes another tile
+    if own and (result.outcome in (Outcome.ELSEWHERE, Outcome.REFUSED) or not lost):
+        return own
+    return lost + (check(result.desc, target, against) if result.desc else ())
+
+
+def _own_findings(result: BackEndResult, back_end: BackEnd, target: Target) -> tuple[Finding, ...]:
+    found = found_by(BACK_END_RULES, result, target)
+    return tuple(replace(finding, url=back_end.source) for finding in found)

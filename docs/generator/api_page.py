@@ -48,7 +48,7 @@ GROUPS: Final = {
     "Describe a tile": ("descriptors.tile", "directml.dtypes"),
     "Describe a graph of tiles": ("descriptors.graph",),
     "Check a descriptor": ("rules.check", "findings", "errors", "checks.catalogue"),
-    "Check models": ("checks.models", "checks.result", "checks.sweep"),
+    "Check models": ("checks.file_check", "checks.result", "checks.sweep"),
     "Choose a target": ("directml.targets", "simulation.target", "back_ends.chromium"),
     "Tile arrays": (
         "arrays",
