@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import dml_tile
-from dml_tile.cli.show import MAX_TILES
+from dml_tile.cli.tiles import MAX_TILES
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from tests.helpers.check_files import write
 from tests.helpers.command_line import Call

@@ -17,10 +17,9 @@ import typer
 from dml_tile.cli.check import check
 from dml_tile.cli.console import UNREADABLE, ending_by_exceptions, print_stderr
 from dml_tile.cli.formats import drop_errors_if_unwritable, drop_output, print_text, printed_output
-from dml_tile.cli.lower import emit, lower
 from dml_tile.cli.reference import cmake_dir, explain, include_dir, levels, schema
 from dml_tile.cli.run import run
-from dml_tile.cli.show import show
+from dml_tile.cli.tiles import emit, lower, show
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 
 app = typer.Typer(
