@@ -25,7 +25,7 @@ from dml_tile.cli.options import (
     one_target,
 )
 from dml_tile.errors import DmlError, Problem
-from dml_tile.lowering.search import MAX_STEPS
+from dml_tile.lowering.chains import MAX_STEPS
 
 if TYPE_CHECKING:
     from dml_tile.checks.files import ChosenTiles

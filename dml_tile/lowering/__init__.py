@@ -4,7 +4,7 @@ A lowering is a chain of tiles. The first reads the input, each later one reads 
 memory, and the last writes the output. Where one tile has too few dimensions for that, each of the last ones writes a
 part of it.
 
-``choice`` returns the chains of a tile, the cheapest first. ``search`` finds them by counting, for one data type and
-packed scratch memory, or by a search, for input that no single tile packs; ``covering_tiles`` finds those for an output
-that no single tile spreads. ``lower`` makes descriptors of the first chain that DirectML's limits allow.
+``chains`` finds the chains of a tile: by counting, for one data type and packed scratch memory, or by a search, for
+input that no single tile packs; ``covering_tiles`` finds those for an output that no single tile spreads. ``lower``
+makes descriptors of the cheapest chain that DirectML's limits allow.
 """

@@ -26,8 +26,7 @@ from dml_tile.execution.executor import compile_tile
 from dml_tile.findings import Finding, found_by
 from dml_tile.geometry.axes import ByteWalk
 from dml_tile.geometry.layout import packed_strides, round_up_4
-from dml_tile.lowering.choice import carriers, chains_of
-from dml_tile.lowering.search import MAX_STEPS, Chain
+from dml_tile.lowering.chains import MAX_STEPS, Chain, chains_of
 from dml_tile.lowering.steps import (
     MOVEMENT_RULES,
     Lowering,
@@ -189,6 +188,27 @@ def _memory_of(buffer: TensorView) -> TensorMemory:
     alignment = buffer.desc.guaranteed_base_offset_alignment
     kept = alignment if alignment >= DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT else 0
     return TensorMemory(buffer.desc.total_tensor_size_in_bytes, buffer.desc.flags, kept)
+
+
+_CARRIERS: Final = tuple(sorted(map(TensorDataType, ELEMENT_SIZES), key=FLOATS.__contains__))
+"""The first of each size that the target accepts is used; floats come last, since hardware may normalise them."""
+
+
+def carriers(
+    element_size: int, own: TensorDataType | None, target: Target, *, allow_floats: bool
+) -> tuple[TensorDataType, ...]:
+    """Return one data type of each element size that the target accepts, the best carrier first.
+
+    ``own`` or another type of ``element_size`` bytes comes first, then the other sizes, largest first; an element of a
+    larger type holds several. ``own`` is None where DirectML has no type for the elements.
+    """
+    by_size: dict[int, TensorDataType] = {}
+    for data_type in (own, *_CARRIERS) if own is not None else _CARRIERS:
+        taken = data_type in target.tile_support.data_types and target.supports_data_type(data_type)
+        if taken and (allow_floats or data_type == own or data_type not in FLOATS):
+            by_size.setdefault(ELEMENT_SIZES[data_type], data_type)
+    sizes = sorted(by_size, key=lambda size: (size != element_size, -size))
+    return tuple(by_size[size] for size in sizes)
 
 
 def _lowered(task: _Task, target: Target, notes: Sequence[str], options: LoweringOptions) -> Lowering:

@@ -18,7 +18,7 @@ from dml_tile.errors import DmlError
 from dml_tile.findings import Basis, Rule, Rules, Violation
 from dml_tile.geometry.axes import Axis, ByteWalk, Dimension, axes_in_units, indivisible_length, packing, unpacking
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides
-from dml_tile.lowering.search import MAX_STEPS, ChainTile
+from dml_tile.lowering.chains import MAX_STEPS, ChainTile
 from dml_tile.rules.check import findings_of
 
 

@@ -21,9 +21,8 @@ from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.geometry.axes import Axis, ByteWalk, axes_in_units, dimensions_of, unpacking
-from dml_tile.lowering.choice import carriers, chains_of
-from dml_tile.lowering.lower import lower
-from dml_tile.lowering.search import can_be_chained, shortest_chain
+from dml_tile.lowering.chains import can_be_chained, chains_of, shortest_chain
+from dml_tile.lowering.lower import carriers, lower
 from dml_tile.rules.check import check
 from dml_tile.testing.drafts import drafts
 from tests.helpers.descriptors import strided
