@@ -1,22 +1,114 @@
-"""Annotations of files, a line or an object each: for GitHub, Azure Pipelines, GitLab, and in one line for editors."""
+"""Annotations of files, and the reports that list them: for GitHub, Azure Pipelines, GitLab, and for editors."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import starmap
-from typing import Final
+from typing import Final, NamedTuple
 
 from dml_tile.checks.file_check import SourceSummary
-from dml_tile.checks.result import Result
-from dml_tile.errors import Problem, place_of
+from dml_tile.checks.result import Result, Verdict
+from dml_tile.errors import Position, Problem, place_of
 from dml_tile.findings import Severity
-from dml_tile.reports.grouped import Annotation, annotation_of_problem, annotations_of
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.wording import Tally
+from dml_tile.reports.tile_row import GroupedFinding, grouped_findings
+from dml_tile.reports.wording import Tally, inference_of, known_at_run_time_only
 from dml_tile.text import printable, printable_line_start
+
+UNREADABLE: Final = "unreadable"
+RUN_TIME: Final = "known-at-run-time"
+"""The ids of annotations that no rule of the catalogue has."""
+
+_FINGERPRINT_DIGITS: Final = 16
+
+
+class Annotation(NamedTuple):
+    """A message about a part of a source, and the rule that it is about.
+
+    ``text`` has the ``message`` and, in further lines, the tile, its targets and what to try. ``identity`` is what the
+    message is about, but for its source. ``is_known`` is True if it is in the baseline.
+    """
+
+    severity: Severity
+    rule: str
+    source: str
+    pointer: str
+    position: Position | None
+    message: str
+    text: str
+    identity: tuple[str, ...]
+    is_known: bool = False
+
+    def fingerprint(self, path: str) -> str:
+        """Return hexadecimal digits that stay when lines move; ``path`` is the source's."""
+        identity = "\n".join((self.rule, path, *self.identity))
+        return hashlib.sha256(identity.encode()).hexdigest()[:_FINGERPRINT_DIGITS]
+
+
+def annotations_of(results: Sequence[Result], *, with_known: bool = False) -> Iterator[Annotation]:
+    """Yield an annotation for each rule and field of a tile, and for what is known at run time only."""
+    yield from map(_annotation, grouped_findings(results))
+    if with_known:
+        known = [replace(result, findings=result.known) for result in results]
+        yield from (_annotation(group, is_known=True) for group in grouped_findings(known))
+    yield from _run_time_notes(results)
+
+
+def annotation_of_problem(source: str, problem: Problem) -> Annotation:
+    """Return the annotation for a part of a source that cannot be read."""
+    identity = problem.pointer, problem.message
+    message = text = printable(str(problem))
+    return Annotation(Severity.ERROR, UNREADABLE, source, problem.pointer, problem.position, message, text, identity)
+
+
+def _annotation(group: GroupedFinding, *, is_known: bool = False) -> Annotation:
+    """Return the annotation for findings: the fields and their error, the tile, the targets, and what to try."""
+    finding, result = group.finding, group.result
+    paths = f"{', '.join(group.paths)}: " if group.paths else ""
+    first, *others = group.messages
+    lines = [f"{paths}{first}", *others, *_places(result, group.targets)]
+    lines += [f"try: {suggestion}" for suggestion in group.suggestions]
+    return Annotation(
+        finding.severity,
+        finding.rule,
+        result.source,
+        result.pointer,
+        group.position,
+        printable("; ".join((f"{paths}{first}", *others))),
+        "\n".join(map(printable, lines)),
+        (result.identity, *group.paths),
+        is_known,
+    )
+
+
+def _run_time_notes(results: Sequence[Result]) -> Iterator[Annotation]:
+    """Yield a note for each verdict of a tile with fields known at run time only, with the targets that share it."""
+    shared: dict[Verdict, list[Result]] = {}
+    for result in results:
+        if result.unknown:
+            shared.setdefault(result.verdict, []).append(result)
+    for alike_results in shared.values():
+        first = alike_results[0]
+        message = printable(f"{first.verdict}; {known_at_run_time_only(first.unknown)}")
+        places = _places(first, [result.target.label for result in alike_results])
+        text = "\n".join((message, *map(printable, places)))
+        yield Annotation(Severity.NOTE, RUN_TIME, first.source, first.pointer, None, message, text, (first.identity,))
+
+
+def _places(result: Result, targets: Sequence[str]) -> Iterator[str]:
+    pointer = f"{result.pointer} " if result.pointer else ""
+    through = f" through {result.via}" if result.via else ""
+    yield f"{pointer}at {', '.join(targets)}{through}"
+    if result.verdict is not Verdict.NOT_CHECKED:
+        yield f"{result.tile}, {result.times:,} times" if result.times > 1 else result.tile
+    if result.inferred_by:
+        yield inference_of(result)
+
 
 MAX_SHOWN: Final = 10
 """The annotations of one severity that GitHub and Azure Pipelines show of a step."""

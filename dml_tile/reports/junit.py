@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.result import NOT_FOR_DIRECTML, Result
 from dml_tile.errors import Position, Problem
-from dml_tile.reports.grouped import RUN_TIME, UNREADABLE
+from dml_tile.reports.annotations import RUN_TIME, UNREADABLE
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.text import result_lines
 from dml_tile.reports.wording import kind_of, known_at_run_time_only

@@ -12,8 +12,7 @@ from typing import Final
 
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.errors import Problem, place_of
-from dml_tile.reports.grouped import GroupedFinding
-from dml_tile.reports.tile_row import SIGNS, OverviewReport, TileRow, clipped
+from dml_tile.reports.tile_row import SIGNS, GroupedFinding, OverviewReport, TileRow, clipped
 from dml_tile.reports.wording import counted, kind_of
 
 MAX_LISTED: Final = 50

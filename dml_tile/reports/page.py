@@ -12,7 +12,6 @@ from typing import Final
 from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.errors import Problem, place_of
-from dml_tile.reports.grouped import GroupedFinding
 from dml_tile.reports.markup import (
     Cell,
     Markup,
@@ -27,7 +26,7 @@ from dml_tile.reports.markup import (
     table,
 )
 from dml_tile.reports.report import Problems, ReportOptions
-from dml_tile.reports.tile_row import SIGNS, OverviewReport, RowLowering, TileRow, clipped
+from dml_tile.reports.tile_row import SIGNS, GroupedFinding, OverviewReport, RowLowering, TileRow, clipped
 from dml_tile.reports.wording import (
     AT_LEAST,
     NOWHERE,

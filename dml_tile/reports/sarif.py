@@ -23,7 +23,7 @@ from dml_tile.errors import Position, Problem
 from dml_tile.files.repository import path_within
 from dml_tile.files.urls import Url
 from dml_tile.findings import Basis, Rule, Severity
-from dml_tile.reports.grouped import RUN_TIME, Annotation, annotation_of_problem, annotations_of
+from dml_tile.reports.annotations import RUN_TIME, Annotation, annotation_of_problem, annotations_of
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import outcome_of_rule
 from dml_tile.text import printable

@@ -1,16 +1,18 @@
-"""A tile at all its targets as a row of the page and of Markdown, in short texts that are safe to show."""
+"""A tile at all its targets: its findings grouped, and its row of the page and of Markdown, in short and safe texts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from typing import ClassVar, Final
 
-from dml_tile.checks.result import Result
+from dml_tile.checks.result import Result, alike
 from dml_tile.directml.targets import Target
-from dml_tile.errors import place_of
-from dml_tile.reports.grouped import GroupedFinding, grouped_findings
+from dml_tile.errors import Position, place_of
+from dml_tile.findings import Basis, Finding, Severity
 from dml_tile.reports.report import Report, ReportOptions
 from dml_tile.reports.wording import VERDICTS, Tally, cost_of, inference_of, place_name, remarks, run_from_level
 from dml_tile.text import printable, shortened
@@ -20,6 +22,51 @@ SIGNS: Final = dict(zip(VERDICTS, "✕!!–→◐✓", strict=True))
 
 _MAX_TEXT: Final = 500
 _MAX_FINDINGS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedFinding:
+    """The findings of one rule on the same fields of a tile, at all targets where they hold.
+
+    ``finding`` and ``result`` are the first of them. ``paths`` are the fields in C names; ``messages`` and
+    ``suggestions`` differ only where they name a target. ``basis`` is that of all together.
+    """
+
+    finding: Finding
+    result: Result
+    paths: tuple[str, ...]
+    messages: tuple[str, ...]
+    suggestions: tuple[str, ...]
+    targets: tuple[str, ...]
+    basis: Basis
+
+    @property
+    def position(self) -> Position | None:
+        """The position of the first field in a source of JSON."""
+        return self.result.positions.get(self.finding.path)
+
+
+def grouped_findings(results: Sequence[Result]) -> list[GroupedFinding]:
+    """Return the findings of a tile: one for each rule and the fields that break it, at however many targets."""
+    groups: dict[tuple[str, tuple[str, ...], Severity], list[tuple[Finding, Result]]] = {}
+    for result in results:
+        for findings in alike(result.findings):
+            paths = tuple(finding.path for finding in findings if finding.path)
+            key = findings[0].rule, paths, findings[0].severity
+            groups.setdefault(key, []).append((findings[0], result))
+    return [_grouped(paths, found) for (_, paths, _), found in groups.items()]
+
+
+def _grouped(paths: tuple[str, ...], found: Sequence[tuple[Finding, Result]]) -> GroupedFinding:
+    findings = [finding for finding, _ in found]
+    return GroupedFinding(
+        *found[0],
+        paths=paths,
+        messages=tuple(dict.fromkeys(finding.message for finding in findings)),
+        suggestions=tuple(dict.fromkeys(finding.suggestion for finding in findings if finding.suggestion)),
+        targets=tuple(dict.fromkeys(result.target.label for _, result in found)),
+        basis=reduce(or_, (finding.basis for finding in findings)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
