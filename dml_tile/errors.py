@@ -15,7 +15,6 @@ Arguments that Python itself has words for, such as an unknown target or a wrong
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copyreg import __newobj__  # type: ignore[attr-defined]  # pickle's own name for it
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any
@@ -35,7 +34,7 @@ class DmlTileError(Exception):
     """The base of every exception that dml_tile defines."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return __newobj__, (type(self), *self.args), self.__dict__  # without calling the constructor
+        return Exception.__new__, (type(self), *self.args), self.__dict__  # without calling the constructor
 
 
 class DmlError(DmlTileError, ValueError):
