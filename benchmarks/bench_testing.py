@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.table import Table
 
-from dml_tile import TileOperatorDesc
-from dml_tile.device import Device
+from dml_tile import Device, TileOperatorDesc
 from dml_tile.testing import strategies
 
 SAMPLES: Final = 9

@@ -32,10 +32,11 @@ _NAMES = {
         "UINT UINT64 UINTS BufferTensorDesc DataTypeLike IntegersLike OperatorDesc TensorDesc TensorFlagsLike "
         "TileOperatorDesc"
     ),
-    "device": (
-        "BindingProperties Bindings BindingTable BindingTableDesc CommandList CommandRecorder "
-        "CompiledOperator Device Dispatchable LevelLike Operator OperatorInitializer RecordedDispatch"
-    ),
+    "device.command_list": "CommandList RecordedDispatch",
+    "device.device": "Device LevelLike",
+    "device.dispatchables": "BindingProperties CompiledOperator Dispatchable Operator OperatorInitializer",
+    "device.dispatches": "CommandRecorder",
+    "device.table": "Bindings BindingTable BindingTableDesc",
     "directml.data_types": "TensorDataType",
     "directml.dtypes": "data_type_of dtype_of",
     "directml.enums": (

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device import (
+from dml_tile import (
     BindingDesc,
     BindingTableDesc,
     Buffer,
@@ -19,8 +18,9 @@ from dml_tile.device import (
     CompiledOperator,
     Device,
     Direct3DDevice,
-    dispatches,
 )
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.device import dispatches
 from dml_tile.directml.enums import HRESULT, ExecutionFlags, Feature
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dml_tile import BindingDesc, BindingTableDesc, Buffer, BufferArrayBinding, BufferBinding, Device
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device import BindingDesc, BindingTableDesc, Buffer, BufferArrayBinding, BufferBinding, Device
 from dml_tile.directml.enums import HRESULT, Feature
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dml_tile import Device
 from dml_tile.bindings.memory import POISON, Padding
 from dml_tile.cli import console as terminal
 from dml_tile.cli.console import run_tile
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device import Device
 from dml_tile.directml.dtypes import DTYPES
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import compile_tile, execute

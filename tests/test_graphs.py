@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from numpy.typing import NDArray
 
+from dml_tile import BindingDesc, BindingTableDesc, Buffer, BufferArrayBinding, BufferBinding, Device
 from dml_tile.checks.catalogue import RULES
 from dml_tile.descriptors.graph import (
     GraphDesc,
@@ -21,7 +22,6 @@ from dml_tile.descriptors.graph import (
     OutputGraphEdge,
 )
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
-from dml_tile.device import BindingDesc, BindingTableDesc, Buffer, BufferArrayBinding, BufferBinding, Device
 from dml_tile.device.graphs import MAX_SLOTS
 from dml_tile.directml.enums import HRESULT
 from dml_tile.emit.cpp import cpp_text

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
+from dml_tile import Device
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device import Device
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target, tile_support
 from dml_tile.rules.check import check

@@ -236,28 +236,17 @@ class Target:
         return "+".join([name if known else self.feature_level.short, *lacks])
 
     @classmethod
-    def parse(
-        cls,
-        value: TargetLike,
-        *,
-        double_precision: bool | None = None,
-        typed_uav_loads: bool | None = None,
-        native_16_bit_ops: bool | None = None,
-    ) -> Target:
+    def parse(cls, value: TargetLike) -> Target:
         """Return the target named by a level, a DirectML version, a Windows release or an onnxruntime-directml release.
 
         ``"4_1"``, ``0x4100``, ``"directml-1.6.0"``, ``"windows-10-22h2"``, ``"onnxruntime-directml-1.16.3"``; behind it
         what the adapter lacks, as in ``"5_2+no-typed-uav-loads"`` and ``"6_4+no-double-precision"``; upper and lower
-        case are the same. A Target is returned as it is, but for the capabilities that are given. Raises ValueError,
-        with the nearest known names, for anything else.
+        case are the same. A Target is returned as it is. Raises ValueError, with the nearest known names, for anything
+        else.
         """
         if isinstance(value, Target):
-            target = value
-        else:
-            target = _parsed(value.strip().lower()) if isinstance(value, str) else cls(FeatureLevel.parse(value))
-        given = double_precision, typed_uav_loads, native_16_bit_ops
-        changes: dict[str, Any] = {field: has for field, has in zip(_LACKS, given, strict=True) if has is not None}
-        return replace(target, **changes) if changes else target
+            return value
+        return _parsed(value.strip().lower()) if isinstance(value, str) else cls(FeatureLevel.parse(value))
 
 
 DEFAULT_TARGET: Final = Target(FeatureLevel.DML_FEATURE_LEVEL_6_4)

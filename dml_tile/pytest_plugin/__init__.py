@@ -26,7 +26,7 @@ from dml_tile.pytest_plugin.running import RUN, TEST, PlannedTest, Run
 from dml_tile.simulation.process import PROCESS, VARIABLE
 
 if TYPE_CHECKING:
-    from dml_tile.device import Device
+    from dml_tile.device.device import Device
     from dml_tile.directml.targets import Target
     from dml_tile.simulation.calls import Call
 
@@ -196,7 +196,7 @@ def dml_target(request: pytest.FixtureRequest) -> Target:
 @pytest.fixture
 def dml_device(dml_target: Target) -> Device:
     """A device at ``dml_target``; a call that would remove it raises DmlError."""
-    from dml_tile.device import Device
+    from dml_tile.device.device import Device
 
     return Device(dml_target, raise_on_removal=True)
 

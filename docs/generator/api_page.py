@@ -60,7 +60,10 @@ GROUPS: Final = {
     "Lower a tile": ("lowering.lower", "lowering.steps"),
     "Exchange structs with C": ("readers.c_structs",),
     "Draw a tile, and write its code": ("pictures.picture", "emit.cpp"),
-    "Test against a device": ("device", "rules.device", "bindings.resources"),
+    "Test against a device": (
+        *("device.device", "device.dispatchables", "device.table", "device.dispatches", "device.command_list"),
+        *("rules.device", "bindings.resources"),
+    ),
     "Enumerations": ("directml.enums", "directml.data_types"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
@@ -39,8 +40,8 @@ def strided(data_type: str, sizes: list[int], strides: Any, repeats: list[int], 
     )
 
 
-def at(level: str, **capabilities: bool) -> Target:
-    return Target.parse(level, **capabilities)
+def at(level: str, **capabilities: Any) -> Target:
+    return replace(Target.parse(level), **capabilities)
 
 
 GOOD = page_tile()

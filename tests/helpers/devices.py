@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.device import (
+from dml_tile import (
     BindingDesc,
     BindingTable,
     BindingTableDesc,
@@ -20,6 +19,7 @@ from dml_tile.device import (
     Device,
     OperatorInitializer,
 )
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import ExecutionFlags
 from tests.helpers.descriptors import page_tile
 

@@ -13,16 +13,7 @@ from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any, Final
 
-from dml_tile.bindings.resources import BindingLike
-from dml_tile.descriptors.graph import (
-    GraphDesc,
-    InputGraphEdge,
-    IntermediateGraphEdge,
-    OperatorGraphNodeDesc,
-    OutputGraphEdge,
-)
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
-from dml_tile.device import (
+from dml_tile import (
     BindingDesc,
     BindingTableDesc,
     Buffer,
@@ -34,6 +25,15 @@ from dml_tile.device import (
     Operator,
     OperatorInitializer,
 )
+from dml_tile.bindings.resources import BindingLike
+from dml_tile.descriptors.graph import (
+    GraphDesc,
+    InputGraphEdge,
+    IntermediateGraphEdge,
+    OperatorGraphNodeDesc,
+    OutputGraphEdge,
+)
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.device.command_list import IMMEDIATE
 from dml_tile.directml.enums import HRESULT, BindingType, Feature
 from dml_tile.errors import DmlError

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dml_tile.device import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Device
+from dml_tile import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Device
 from tests.helpers.descriptors import row
 from tests.helpers.devices import compiled, table
 

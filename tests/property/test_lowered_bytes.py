@@ -25,7 +25,7 @@ from dml_tile.lowering.chains import can_be_chained, chains_of, shortest_chain
 from dml_tile.lowering.lower import carriers, lower
 from dml_tile.rules.check import check
 from dml_tile.testing.drafts import drafts
-from tests.helpers.descriptors import strided
+from tests.helpers.descriptors import at, strided
 from tests.helpers.strided_tiles import assert_same_bytes, compare, moves_whole_elements, random_tile, steps_to
 
 Addresses = NDArray[np.int64]
@@ -100,9 +100,9 @@ def _factorings(count: int, dimensions: int) -> list[tuple[tuple[int, ...], tupl
 
 TARGETS: Final = [
     *(Target.parse(level) for level in ("1_0", "2_1", "3_1", "4_0", "4_1", "6_4")),
-    Target.parse("2_1", typed_uav_loads=False),
-    Target.parse("5_2", typed_uav_loads=False, double_precision=False),
-    Target.parse("6_4", typed_uav_loads=False, native_16_bit_ops=False),
+    at("2_1", typed_uav_loads=False),
+    at("5_2", typed_uav_loads=False, double_precision=False),
+    at("6_4", typed_uav_loads=False, native_16_bit_ops=False),
 ]
 INT64, FLOAT64 = 11, 9
 GAPS_ARE_COPIED: Final = "gaps between the input's elements are copied to scratch memory too"

@@ -11,7 +11,7 @@ from ctypes import addressof, c_uint32, c_uint64, c_void_p, create_string_buffer
 from functools import cache
 from typing import Any, Final
 
-from dml_tile.device import BindingDesc, BindingTableDesc
+from dml_tile import BindingDesc, BindingTableDesc
 from dml_tile.directml.enums import Feature, FeatureLevel
 from tests.helpers.descriptors import GOOD, page_tile
 from tests.recorder.devices import RealDevice, RealDirect3DDevice

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from dml_tile import Device
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
-from dml_tile.device import Device
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target
 from dml_tile.rules.check import check

@@ -9,10 +9,7 @@ from collections.abc import Iterable, Sequence
 from ctypes import Structure, addressof, c_uint32, c_uint64, sizeof
 from typing import Any, Final
 
-from dml_tile.bindings.resources import BindingLike, binding_desc
-from dml_tile.descriptors.graph import ARRAYS, GraphDesc, OperatorGraphNodeDesc
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
-from dml_tile.device import (
+from dml_tile import (
     BindingDesc,
     BindingProperties,
     BindingTable,
@@ -26,6 +23,9 @@ from dml_tile.device import (
     Operator,
     OperatorInitializer,
 )
+from dml_tile.bindings.resources import BindingLike, binding_desc
+from dml_tile.descriptors.graph import ARRAYS, GraphDesc, OperatorGraphNodeDesc
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.device.command_list import IMMEDIATE
 from dml_tile.directml.enums import HRESULT, CommandListType, FeatureLevel
 from dml_tile.errors import DmlError

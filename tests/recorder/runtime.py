@@ -8,8 +8,8 @@ from ctypes import RTLD_GLOBAL, c_int, c_uint32, c_uint64, c_void_p
 from functools import cache
 from typing import Final, NamedTuple
 
+from dml_tile import BindingProperties
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
-from dml_tile.device import BindingProperties
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from tests.recorder.interfaces import (
