@@ -30,20 +30,7 @@ from tests.helpers.check_files import TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import page_tile
 from tests.helpers.ir_models import MODELS
-from tests.helpers.onnx_graphs import (
-    BOOL,
-    FLOAT,
-    call,
-    computed,
-    constant,
-    function,
-    graph,
-    if_node,
-    model,
-    node,
-    tile_node,
-    typed,
-)
+from tests.helpers.onnx_graphs import BOOL, FLOAT, constant, function, if_text, model, tile_node, typed
 from tests.helpers.packages import needed
 from tests.helpers.paths import EXAMPLES
 
@@ -380,18 +367,11 @@ WRONG: Final = "the file declares (2, 7) for {!r}; {} {!r} makes (2, 6)"
             WRONG.format("t", "Tile", "f"),
         ),
         (
-            model(
-                if_node(node("Tile", ["x", "r"], ["t"], name="f"), constant("r", [1, 2])),
-                inputs=[typed("x", [2, 3]), typed("c", [], BOOL)],
-            ),
+            model(if_text("r = [1, 2]; [f] t = Tile(x, r)"), inputs=[typed("x", [2, 3]), typed("c", [], BOOL)]),
             WRONG.format("t", "Tile", "f"),
         ),
         (
-            model(
-                call("F", ["x"], ["y"], "called"),
-                functions=[function("F", ["a"], ["b"], *computed("r = [1, 2]; [f] b = Tile(a, r)"))],
-                domains={"own": 1},
-            ),
+            model("[called] y = own.F(x)", functions=[function("F (a) => (b) { r = [1, 2]; [f] b = Tile(a, r) }")]),
             WRONG.format("y", "Tile", "called/f"),
         ),
     ],
@@ -424,11 +404,11 @@ def test_of_many_contradictions_some_are_reported_and_of_branches_those_whose_na
     text = "r = [1, 2]; v0 = Tile(x, r); " + "; ".join(f"{b} = Relu({a})" for a, b in pairwise(names))
     onnx.save(model(f"{text}; y = Relu({names[-1]})", value_info=[typed(name, [7]) for name in names]), "a.onnx")
     assert check("a.onnx").stderr.count("the file declares (7)") == MAX_CONTRADICTIONS
-    branches = {
-        f"{way}_branch": graph(computed(f"r = [1, {count}]; t = Tile(x, r)"), (), [typed("t", [2, 3 * count])])
+    branches = ", ".join(
+        f"{way}_branch = {way} () => (float[2, {3 * count}] t) {{ r = [1, {count}]; t = Tile(x, r) }}"
         for way, count in (("then", 2), ("else", 3))
-    }
-    onnx.save(model(node("If", ["c"], ["y"], **branches), inputs=[typed("x", [2, 3]), typed("c", [], BOOL)]), "b.onnx")
+    )
+    onnx.save(model(f"y = If(c)<{branches}>", inputs=[typed("x", [2, 3]), typed("c", [], BOOL)]), "b.onnx")
     assert check("b.onnx").stderr == ""
 
 

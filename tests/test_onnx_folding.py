@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import onnx
 import pytest
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from dml_tile.errors import InputError
 from dml_tile.readers.model_tile import KnownShapes, TileNode
@@ -16,11 +19,8 @@ from dml_tile.readers.onnx import folding
 from tests.helpers.onnx_graphs import (
     BOOL,
     INT64,
-    call,
-    computed,
     constant,
     function,
-    graph,
     model,
     node,
     nodes_of,
@@ -42,25 +42,16 @@ def read(*nodes: NodeProto | str, inputs: Sequence[Any] = (X,), opset: int = 21,
 
 # What is computed from constants and shapes
 
-EXPAND: Final = """
-    own = Shape(x)
-    rank = Shape(sizes)
-    ones = ConstantOfShape<value = int64[1] {1}>(rank)
-    minus = -1
-    kept = Mul(ones, minus)
-"""
-
-
-def test_the_repeats_of_pytorch_s_expand_are_known() -> None:
-    given = f"sizes = [-1, 4] {EXPAND} is_kept = Equal(sizes, kept); r = Where(is_kept, ones, sizes)"
-    assert read(given).repeats == (1, 4)
-    own = f"sizes = [4, 1] {EXPAND} is_kept = Equal(own, kept); r = Where(is_kept, ones, own)"
-    assert read(own).repeats == (2, 3)
-    assert read(own, inputs=[DYNAMIC]).repeats == (None, 3)
-
-
+EXPAND: Final = (
+    "own = Shape(x); rank = Shape(sizes); ones = ConstantOfShape<value = int64[1] {1}>(rank); minus = -1;"
+    "kept = Mul(ones, minus); is_kept = Equal(repeats, kept); r = Where(is_kept, ones, repeats)"
+)
 COMPUTED: Final = [
     # the shape of x, nodes, and the repeats; random chains of such nodes are held to onnxruntime below
+    # PyTorch's expand
+    ([2, 3], f"sizes = [-1, 4]; repeats = Identity(sizes); {EXPAND}", (1, 4)),
+    ([2, 3], f"sizes = [4, 1]; repeats = Shape(x); {EXPAND}", (2, 3)),
+    (["N", 3], f"sizes = [4, 1]; repeats = Shape(x); {EXPAND}", (None, 3)),
     ([2, 3], "f = [2.0, 3.0]; r = Cast<to=7>(f)", (2, 3)),
     ([2, 3], "s = 4; z = [0]; u = Unsqueeze(s, z); r = Concat<axis=0>(u, u)", (4, 4)),
     ([2, 3], "b = [1, 2, 3, 4]; l, r = Split<num_outputs=2>(b)", (3, 4)),
@@ -178,14 +169,16 @@ def test_no_more_folds_than_the_bounds_allow(name: str, monkeypatch: pytest.Monk
 # If
 
 
-def branch(value: int) -> Any:
-    return graph([constant("b", [value, value])], (), [typed("b", [2], INT64)])
+def choice(output: str, then: str, other: str) -> str:
+    """Return the text of an If on c, whose branches compute t and e."""
+    then_branch = f"then_branch = then () => (float[] t) {{ {then} }}"
+    return f"[I] {output} = If(c)<{then_branch}, else_branch = other () => (float[] e) {{ {other} }}>"
 
 
 @pytest.mark.parametrize(("known", "repeats"), [(3, (7, 7)), (4, (8, 8))])
 def test_an_if_of_a_known_condition_takes_its_branch(known: int, repeats: tuple[int, ...]) -> None:
     condition = f"i = 1; k = {known}; s = Shape(x); n = Gather(s, i); c = Equal(n, k)"
-    taken = node("If", ["c"], ["r"], name="I", then_branch=branch(7), else_branch=branch(8))
+    taken = choice("r", "t = [7, 7]", "e = [8, 8]").replace("float[]", "int64[2]")
     found = read(condition, taken)
     assert (found.repeats, found.folded) == (repeats, "")
     unknown = read(taken, inputs=[X, typed("c", [], BOOL)])
@@ -193,12 +186,7 @@ def test_an_if_of_a_known_condition_takes_its_branch(known: int, repeats: tuple[
 
 
 def test_a_tile_in_the_branch_that_is_not_taken_does_not_run() -> None:
-    def tiles(output: str) -> Any:
-        return graph([tile_node(output=output)], (), [typed(output)])
-
-    choice = node("If", ["c"], ["y"], name="I", then_branch=tiles("t"), else_branch=tiles("e"))
-    made = model(constant("r", [1, 2]), constant("c", False, "bool"), choice)
-    other, then = nodes_of(made)
+    then, other = nodes_of(model("r = [1, 2]; c = false", choice("y", "t = Tile(x, r)", "e = Tile(x, r)")))
     assert isinstance(then, TileNode)
     assert isinstance(other, TileNode)
     assert (then.pointer, then.folded) == (
@@ -218,47 +206,42 @@ def test_a_tile_in_the_branch_that_is_not_taken_does_not_run() -> None:
     ],
 )
 def test_what_both_branches_of_an_if_give_is_known(then: str, other: str, shape: Any) -> None:
-    then_branch = graph(computed(then), (), [typed("t")])
-    else_branch = graph(computed(other), (), [typed("e")])
-    choice = node("If", ["c"], ["v"], then_branch=then_branch, else_branch=else_branch)
     inputs = [X, typed("w", [2, 4]), typed("c", [], BOOL), typed("r", None, INT64)]
-    found = tile_in(model(choice, "y = Tile(v, r)", inputs=inputs, domains={"com.own": 1}))
+    found = tile_in(model(choice("v", then, other), "y = Tile(v, r)", inputs=inputs, domains={"com.own": 1}))
     assert (found.data_type, found.shape) == ("float32", shape)
 
 
 # Loop
 
 
-def loop(*body: NodeProto, declared: Any = (2, 3)) -> list[NodeProto]:
-    inputs = [typed("i", [], INT64), typed("b", [], BOOL), typed("s", declared)]
-    outputs = [typed("bo", [], BOOL), typed("grown", declared), typed("u", declared)]
-    made = graph([node("Identity", ["b"], ["bo"]), node("Relu", ["s"], ["u"]), *body], inputs, outputs)
-    return [constant("r", [1, 2]), node("Loop", ["n", "", "x"], ["last", "scanned"], name="L", body=made)]
+def loop(body: str, declared: str = "[2, 3]") -> str:
+    """Return the text of a Loop that gives its body x as s, and of repeats."""
+    values = f"(int64 i, bool b, float{declared} s) => (bool bo, float{declared} grown, float{declared} u)"
+    steps = f"bo = Identity(b) u = Relu(s) {body} t = Tile(s, r)"
+    return f"r = [1, 2]; [L] last, scanned = Loop(n, , x)<body = body {values} {{ {steps} }}>"
 
 
 GIVEN: Final = [X, typed("n", [], INT64)]
 
 
 def test_a_loop_s_input_that_grows_has_no_known_size() -> None:
-    grows = [node("Concat", ["s", "s"], ["grown"], axis=0), tile_node("s", output="t")]
-    tiles = [tile_node("last", output="p"), node("Relu", ["scanned"], ["q"]), constant("r3", [1, 1, 2])]
-    inside, last, scanned = nodes_of(model(*loop(*grows), *tiles, tile_node("q", "r3"), inputs=GIVEN))
+    tiles = "p = Tile(last, r); q = Relu(scanned); r3 = [1, 1, 2]; y = Tile(q, r3)"
+    inside, last, scanned = nodes_of(model(loop("grown = Concat<axis=0>(s, s)"), tiles, inputs=GIVEN))
     shapes = [(getattr(each, "data_type", each), getattr(each, "shape", each)) for each in (inside, last, scanned)]
     assert shapes == [("float32", (None,) * rank) for rank in (2, 2, 3)]
 
 
-def test_a_loop_s_input_that_the_body_keeps_has_the_size_that_it_is_given() -> None:
-    keeps = [node("Add", ["s", "s"], ["grown"]), tile_node("s", output="t")]
-    for declared in ((2, 3), None, ("a", "b")):
-        made = model(*loop(*keeps, declared=declared), tile_node("last"), inputs=GIVEN)
-        assert [getattr(each, "shape", each) for each in nodes_of(made)] == [(2, 3), (2, 3)]
+@pytest.mark.parametrize("declared", ["[2, 3]", "[]", "[a, b]"])
+def test_a_loop_s_input_that_the_body_keeps_has_the_size_that_it_is_given(declared: str) -> None:
+    made = model(loop("grown = Add(s, s)", declared), tile_node("last"), inputs=GIVEN)
+    assert [getattr(each, "shape", each) for each in nodes_of(made)] == [(2, 3), (2, 3)]
 
 
 def test_a_loop_s_input_of_an_unknown_type_stays_unknown_beside_one_that_grows() -> None:
-    steps = "bo = Identity(b); grown = Concat<axis=0>(s, s); mo = Identity(m); t = Tile(m, r)"
-    inputs = [typed("i", [], INT64), typed("b", [], BOOL), typed("s", [2, 3]), ValueInfoProto(name="m")]
-    body = graph(computed(steps), inputs, [typed("bo", [], BOOL), typed("grown"), ValueInfoProto(name="mo")])
-    made = model("r = [1, 2]; g = com.own.Magic(x)", node("Loop", ["n", "", "x", "g"], ["u", "v"], body=body))
+    values = "(int64 i, bool b, float[2, 3] s, m) => (bool bo, float[] grown, mo)"
+    steps = "bo = Identity(b) grown = Concat<axis=0>(s, s) mo = Identity(m) t = Tile(m, r)"
+    looped = f"u, v = Loop(n, , x, g)<body = body {values} {{ {steps} }}>"
+    made = model("r = [1, 2]; g = com.own.Magic(x)", looped)
     assert (tile_in(made).data_type, tile_in(made).shape) == (None, (None, None))
 
 
@@ -348,15 +331,54 @@ def test_a_pool_s_padding_is_unknown_since_onnx_s_reference_misplaces_it(
 
 
 @pytest.mark.long
-def test_whatever_onnxruntime_folds_is_known_and_nothing_is_contradicted() -> None:
+def test_whatever_onnxruntime_folds_is_known_and_nothing_is_contradicted(tmp_path: Path) -> None:
     needed("onnxruntime")
     from tests.helpers.onnx_chains import figures_of
 
-    figures = figures_of(seed=0, chains=100, share=0.1)
+    figures = figures_of(0, 100, 0.1, tmp_path)
     assert figures.missed == []
     assert figures.contradicted == []
     assert figures.built > 150
     assert figures.folded_by_onnxruntime > 100
+
+
+QUANTISED: Final = "c = [1.0, 2.0]; s = 0.5; i = 1; z = Cast<to=2>(i)"
+STEPS: Final = {
+    # operators of a vector v of floats, or of quantised elements, and what they give
+    "float": {
+        "QuantizeLinear(v, s, z)": "quantised",
+        **dict.fromkeys(("Relu(v)", "Neg(v)", "Abs(v)", "Add(v, c)", "Reshape(v, same)", "Transpose(v)"), "float"),
+    },
+    "quantised": {
+        "DequantizeLinear(v, s, z)": "float",
+        **dict.fromkeys(("Reshape(v, same)", "Transpose(v)"), "quantised"),
+    },
+}
+
+
+def quantised_chain(rng: random.Random) -> str:
+    """Return a chain from c to t of up to six steps, more than half of which quantise or dequantise."""
+    lines, kind = [f"{QUANTISED}; same = [-1]; v0 = Identity(c)"], "float"
+    for number in range(rng.randrange(1, 7)):
+        first, *others = STEPS[kind]
+        step = first if rng.random() < 0.6 else rng.choice(others)
+        lines.append(f"v{number + 1} = {step.replace('(v', f'(v{number}')}")
+        kind = STEPS[kind][step]
+    return "; ".join([*lines, f"t = Identity(v{number + 1})"])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tile_behind_quantised_constants_is_folded_where_onnxruntime_folds_it(seed: int, tmp_path: Path) -> None:
+    needed("onnxruntime")
+    from tests.helpers.onnx_chains import session
+
+    rng = random.Random(seed)
+    for _ in range(40):
+        text = f"{quantised_chain(rng)}; r = [2]; [T] u = Tile(t, r); y = Cast<to=1>(u)"
+        built = model(text, inputs=[typed("x", [2])])
+        session(built, "ORT_ENABLE_BASIC", tmp_path / "optimised.onnx")
+        is_run = any(node.op_type == "Tile" for node in onnx.load(tmp_path / "optimised.onnx").graph.node)
+        assert bool(tile_in(built).folded) != is_run, text
 
 
 # Literals, shapes, and what a caller fixes
@@ -416,9 +438,10 @@ def test_an_initialiser_s_shape_is_known() -> None:
     ids=["an initialiser", "a constant", "an outer value that it declares"],
 )
 def test_a_subgraph_knows_its_own_and_outer_repeats(outer: Any, inner: Any, fields: Any) -> None:
-    branch = graph([*inner, tile_node(output="t")], (), [typed("t")], **fields)
-    made_if = node("If", ["c"], ["y"], then_branch=branch, else_branch=graph([], (), [typed("x")]))
-    found = tile_in(model(*outer, made_if, inputs=[typed("x", [2, 3]), typed("c", [], BOOL)]))
+    branch = helper.make_graph([*inner, tile_node(output="t")], "then", (), [typed("t")], **fields)
+    other = helper.make_graph([], "other", (), [typed("x")])
+    made_if = node("If", ["c"], ["y"], then_branch=branch, else_branch=other)
+    found = tile_in(model(*outer, made_if, inputs=[X, typed("c", [], BOOL)]))
     assert found.repeats == (4, 4)
 
 
@@ -469,8 +492,8 @@ def test_a_named_dimension_is_fixed_everywhere() -> None:
 
 
 def test_a_named_dimension_is_fixed_in_subgraphs() -> None:
-    body = graph([tile_node("s", output="t")], [typed("s", ["k"])], [typed("t")])
-    made = model(constant("r", [2]), node("Own", ["x"], ["y"], domain="own", body=body), domains={"own": 1})
+    body = "body = body (float[k] s) => (float[] t) { t = Tile(s, r) }"
+    made = model(f"r = [2]; y = own.Own(x)<{body}>", domains={"own": 1})
     assert tile_in(made, KnownShapes({"k": 7})).shape == (7,)
 
 
@@ -536,10 +559,10 @@ def test_rows_of_a_vector_that_has_become_a_matrix_are_blamed_as_a_whole() -> No
 
 def test_what_is_known_without_single_elements_stays_known_where_no_value_for_the_others_fits() -> None:
     """15 elements fit no rows of 2."""
-    reshaped = function("F", ["x", "a"], ["z"], *computed("m = [-1]; c = Concat<axis=0>(a, m); z = Reshape(x, c)"))
-    parts = call("F", ["x", "a"], ["z"]), "r = [2, 1]", tile_node("z")
+    reshaped = function("F (x, a) => (z) { m = [-1]; c = Concat<axis=0>(a, m); z = Reshape(x, c) }")
     inputs = [typed("x", [3, 5]), typed("a", [1], INT64)]
-    made = model(*parts, inputs=inputs, opset=18, functions=[reshaped], domains={"own": 1})
+    text = "z = own.F(x, a); r = [2, 1]; y = Tile(z, r)"
+    made = model(text, inputs=inputs, opset=18, functions=[reshaped], domains={"own": 1})
     assert str(tile_in(made)) == "FLOAT32 {?,?} x {2,1} -> {?,?}"
 
 
@@ -568,16 +591,14 @@ def test_the_sizes_of_a_tiled_table_of_positions_are_known_and_blamed_one_by_one
     )
 
 
-QUANTISED: Final = (
-    "c = [1.0]; s = 0.5; i = 1; z = Cast<to=2>(i); k = QuantizeLinear(c, s, z); d = DequantizeLinear(k, s, z)"
-)
+DEQUANTISED: Final = f"{QUANTISED}; k = QuantizeLinear(c, s, z); d = DequantizeLinear(k, s, z)"
 
 
 @pytest.mark.parametrize(
     ("text", "malformed"),
     [
-        (QUANTISED, ("QuantizeLinear", ["d", "s", "z"], [])),
-        (QUANTISED, ("QuantizeLinear", [], ["q"])),
+        (DEQUANTISED, ("QuantizeLinear", ["d", "s", "z"], [])),
+        (DEQUANTISED, ("QuantizeLinear", [], ["q"])),
         ("s = Shape(x); i = [1.0, 0.0]", ("Gather", ["s", "i"], ["g"])),  # indices that are no integers
         ("s = Shape(x); one = [1, 1]", ("Add", ["s", "one"], [])),
     ],

@@ -1,33 +1,38 @@
-"""Tiles of ONNX models: where they are found, by which opset, and what is known of their inputs."""
+"""Tiles of ONNX models, by opset and place, and files as strangers give them: broken, large, with data outside."""
 
 from __future__ import annotations
 
+import os
+import random
+import tracemalloc
+from collections.abc import Callable
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from onnx import FunctionProto, ModelProto, TensorProto, helper
+from onnx.parser import parse_graph
 
 from dml_tile.dialects.tiles import Request
 from dml_tile.errors import InputError, Problem
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.onnx import functions
+from dml_tile.readers.onnx.file import LARGE, MAX_MODEL_BYTES, load
 from dml_tile.readers.onnx.tiles import read_nodes
 from tests.helpers.onnx_graphs import (
     BOOL,
     FLOAT,
     INT64,
-    call,
-    computed,
     constant,
     function,
-    graph,
-    if_node,
+    if_text,
     model,
     node,
     nodes_of,
     places,
+    tensor,
     tile_in,
     tile_node,
     typed,
@@ -172,15 +177,15 @@ def test_a_name_is_kept_as_it_is() -> None:
 
 
 def test_a_long_place_or_name_of_a_dimension_is_cut_in_the_middle() -> None:
-    branch = if_node(tile_node(name="b" * 300), R, name="a" * 300)
-    assert places(model(branch, inputs=[X, COND])) == ["a" * 100 + "…" + "b" * 99]
+    branch = if_text(f"[{'b' * 300}] t = Tile(x, r)", name="a" * 300)
+    assert places(model(R, branch, inputs=[X, COND])) == ["a" * 100 + "…" + "b" * 99]
     shape = tile_in(model(R, tile_node(), inputs=[typed("x", ["n" * 10_000, 2])])).shape
     assert shape is not None
     assert len(str(shape[0])) == 200
 
 
 def test_an_if_s_branches_see_the_outer_values() -> None:
-    made = model(R, if_node(tile_node(output="t", name="Tile_1")), tile_node("w"), inputs=[X, COND])
+    made = model(R, if_text("[Tile_1] t = Tile(x, r)"), tile_node("w"), inputs=[X, COND])
     inside, behind = nodes_of(made)
     assert inside == TileNode("If_3/then_branch/Tile_1", TILE_13, "float32", (2, 3), (2, 2))
     assert isinstance(behind, TileNode)
@@ -188,37 +193,32 @@ def test_an_if_s_branches_see_the_outer_values() -> None:
 
 
 def test_an_if_s_outputs_and_branches_may_differ_in_number() -> None:
-    first = graph([tile_node(output="t")], (), [typed("t")])
-    for outputs, count in product([["w"], ["w", "v"], ["w", "v", "u"]], [1, 2, 3]):
-        other = graph([tile_node(output=f"e{i}") for i in range(count)], (), [typed(f"e{i}") for i in range(count)])
-        unequal = node("If", ["c"], outputs, then_branch=first, else_branch=other)
+    for outputs, tiles in product(["w", "w, v", "w, v, u"], ["e", "ef", "efg"]):
+        text = " ".join(f"{name} = Tile(x, r)" for name in tiles)
+        other = f"else_branch = other () => ({', '.join(tiles)}) {{ {text} }}"
+        unequal = f"{outputs} = If(c)<then_branch = then () => (float[] t) {{ t = Tile(x, r) }}, {other}>"
         found = nodes_of(model(R, unequal, tile_node("w"), inputs=[X, COND]))
-        assert len(found) == 1 + count + 1
+        assert len(found) == 1 + len(tiles) + 1
         assert found[-1] == TileNode("Tile->y", TILE_13, "float32", (4, 6), (2, 2))
 
 
 def test_a_scan_s_body_has_slices() -> None:
-    body = graph([constant("r1", [5]), tile_node("s", "r1", "t")], [typed("s")], [typed("t")])
-    made = model(node("Scan", ["x"], ["w"], name="S", body=body, num_scan_inputs=1), tile_node("w", "r"))
-    inside, _ = nodes_of(made)
+    body = "body = body (float[] s) => (float[] t) { r1 = [5]; t = Tile(s, r1) }"
+    inside, _ = nodes_of(model(f"[S] w = Scan(x)<{body}, num_scan_inputs=1>; y = Tile(w, r)"))
     assert inside == TileNode("S/body/Tile->t", TILE_13, "float32", (3,), (5,))
 
 
 def test_a_loop_s_body_sees_the_outer_values_and_what_it_declares() -> None:
-    body = graph(
-        [node("Identity", ["b"], ["bo"]), tile_node("s", output="t"), tile_node("x", output="u")],
-        [typed("i", [], INT64), typed("b", [], BOOL), typed("s", ["k", 3])],
-        [typed("bo", [], BOOL), typed("s"), typed("t"), typed("u")],
-    )
-    loop = node("Loop", ["", "c", "x"], ["p", "q", "w"], name="L", body=body)
-    assert nodes_of(model(R, loop, inputs=[X, COND])) == [
+    declared = "(int64 i, bool b, float[k, 3] s) => (bool bo, float[] s, float[] t, float[] u)"
+    body = f"body = body {declared} {{ bo = Identity(b) t = Tile(s, r) u = Tile(x, r) }}"
+    assert nodes_of(model(R, f"[L] p, q, w = Loop(, c, x)<{body}>", inputs=[X, COND])) == [
         TileNode("L/body/Tile->t", TILE_13, "float32", (2, 3), (2, 2)),  # what the Loop is given: the body keeps it
         TileNode("L/body/Tile->u", TILE_13, "float32", (2, 3), (2, 2)),
     ]
 
 
 def test_any_attribute_with_graphs_is_looked_into() -> None:
-    inner = graph([tile_node(output="t")], (), [typed("t")])
+    inner = parse_graph("inner () => (float[] t) { t = Tile(x, r) }")
     outer = node("Fork", ["x"], ["y"], domain="com.stranger", bodies=[inner, inner])
     made = model(R, outer, domains={"com.stranger": 1})
     assert places(made) == ["Fork->y/bodies[0]/Tile->t", "Fork->y/bodies[1]/Tile->t"]
@@ -228,9 +228,9 @@ def test_any_attribute_with_graphs_is_looked_into() -> None:
 
 
 def test_a_tile_deep_in_subgraphs_is_found() -> None:
-    inner = tile_node(output="w", name="T")
+    inner = "[T] t = Tile(x, r)"
     for _ in range(20):
-        inner = if_node(inner, name="I")
+        inner = if_text(inner, name="I", output="t")
     found = tile_in(model(R, inner, inputs=[X, COND]))
     assert found.pointer == "I/then_branch/" * 7 + "I/…" + ("/I/then_branch" * 8)[-97:] + "/T"
     assert (found.shape, found.repeats) == ((2, 3), (2, 2))
@@ -238,7 +238,7 @@ def test_a_tile_deep_in_subgraphs_is_found() -> None:
 
 # Model-local functions: each call has its own tiles
 
-TWICE: Final = function("Twice", ["a"], ["b"], constant("two", [2, 2]), tile_node("a", "two", "b", "Tile_1"))
+TWICE: Final = function("Twice (a) => (b) { two = [2, 2]; [Tile_1] b = Tile(a, two) }")
 
 
 def test_a_function_s_tile_is_placed_in_each_call_with_the_caller_s_shapes() -> None:
@@ -256,34 +256,29 @@ def test_a_domain_that_looks_like_a_moved_node_s_is_another_domain(opset: str) -
 
 
 def test_functions_call_functions_in_their_subgraphs_and_one_that_is_not_called_is_none() -> None:
-    outer = function("Outer", ["a"], ["b"], call("Twice", ["a"], ["b"], "inner"))
-    maybe = function("Maybe", ["x", "c"], ["w"], if_node(call("Outer", ["x"], ["t"], "F")))
-    functions_ = [TWICE, outer, maybe, function("Uncalled", ["a"], ["b"], R, tile_node("a", output="b"))]
-    for called, way in (call("Maybe", ["x", "c"], ["y"], "M"), "M/"), (if_node(call("Outer", ["x"], ["t"], "F")), ""):
+    outer = function("Outer (a) => (b) { [inner] b = own.Twice(a) }")
+    in_if = if_text("[F] t = own.Outer(x)")
+    maybe = function(f"Maybe (x, c) => (w) {{ {in_if} }}")
+    functions_ = [TWICE, outer, maybe, function("Uncalled (a) => (b) { r = [2, 2]; b = Tile(a, r) }")]
+    for called, way in ("[M] y = own.Maybe(x, c)", "M/"), (in_if, ""):
         made = model(called, inputs=[X, COND], functions=functions_)
         assert nodes_of(made) == [TileNode(f"{way}If_3/then_branch/F/inner/Tile_1", TILE_13, "float32", (2, 3), (2, 2))]
 
 
 @pytest.mark.parametrize(
-    ("given", "fields", "repeats"),
-    [
-        ({"counts": [3, 1]}, {"attribute_protos": [helper.make_attribute("counts", [1, 5])]}, (3, 1)),
-        ({}, {"attribute_protos": [helper.make_attribute("counts", [1, 5])]}, (1, 5)),
-        ({}, {"attributes": ["counts"]}, None),
-    ],
+    ("given", "attribute", "repeats"),
+    [("<counts=[3, 1]>", "counts: ints=[1, 5]", (3, 1)), ("", "counts: ints=[1, 5]", (1, 5)), ("", "counts", None)],
     ids=["the call's", "the default", "nobody's"],
 )
 def test_a_function_s_attribute_is_the_call_s_or_the_default(
-    given: dict[str, Any], fields: dict[str, Any], repeats: tuple[int, ...] | None
+    given: str, attribute: str, repeats: tuple[int, ...] | None
 ) -> None:
-    counts = node("Constant", [], ["r"])
-    counts.attribute.add(name="value_ints", ref_attr_name="counts", type=7)
-    body = function("Some", ["a"], ["b"], counts, tile_node("a", "r", "b"), **fields)
-    assert tile_in(model(call("Some", ["x"], ["y"], **given), functions=[body])).repeats == repeats
+    body = function(f"Some <{attribute}> (a) => (b) {{ r = Constant<value_ints: ints=@counts>() b = Tile(a, r) }}")
+    assert tile_in(model(f"y = own.Some{given}(x)", functions=[body])).repeats == repeats
 
 
 def test_an_input_that_a_function_passes_on_is_the_caller_s() -> None:
-    body = function("Pass", ["a", "left_out"], ["a"], R)
+    body = function("Pass (a, left_out) => (a) { r = [2, 2] }")
     assert tile_in(model(R, "m = own.Pass(x); y = Tile(m, r)", functions=[body])).shape == (2, 3)
 
 
@@ -295,7 +290,7 @@ def test_an_input_that_a_function_passes_on_is_the_caller_s() -> None:
     ],
 )
 def test_a_function_has_its_own_values_and_opset(opset: int, dialect: str, own_opset: int, own_dialect: str) -> None:
-    body = function("Own", ["a"], ["b"], *computed("r = [7, 7]; b = Tile(a, r)"), opset=own_opset)
+    body = function("Own (a) => (b) { r = [7, 7]; b = Tile(a, r) }", opset=own_opset)
     made = model(R, "[A] m = own.Own(x); y = Tile(m, r)", opset=opset, functions=[body], domains={"own": 1})
     assert nodes_of(made) == [
         TileNode("A/Tile->b", DIALECTS[own_dialect], "float32", (2, 3), (7, 7)),
@@ -304,19 +299,18 @@ def test_a_function_has_its_own_values_and_opset(opset: int, dialect: str, own_o
 
 
 def test_a_function_s_other_operators_are_of_its_opset_too() -> None:
-    nodes = computed("s = Squeeze<axes=[0]>(a); b = Tile(s, r)")  # the axes are an input since opset 13
-    body = function("Old", ["a"], ["b"], R, *nodes, opset=11)
-    made = model("y = own.Old(x)", inputs=[typed("x", [1, 2, 3])], functions=[body])
-    assert tile_in(made).shape == (2, 3)
+    # the axes are an input since opset 13
+    body = function("Old (a) => (b) { r = [2, 2]; s = Squeeze<axes=[0]>(a); b = Tile(s, r) }", opset=11)
+    assert tile_in(model("y = own.Old(x)", inputs=[typed("x", [1, 2, 3])], functions=[body])).shape == (2, 3)
 
 
 def nested_ifs(count: int, *last: FunctionProto) -> ModelProto:
     """A model of as many functions, each of which calls the next one in an If."""
-    bodies = [function(f"F{i}", ["x", "c"], ["w"], if_node(call(f"F{i + 1}", ["x", "c"], ["t"]))) for i in range(count)]
+    bodies = [function(f"F{i} (x, c) => (w) {{ {if_text(f't = own.F{i + 1}(x, c)')} }}") for i in range(count)]
     return model("y = own.F0(x, c)", inputs=[X, COND], functions=[*bodies, *last])
 
 
-RECURSIVE: Final = function("Loop", ["a"], ["b"], *computed("b = own.Loop(a)"))
+RECURSIVE: Final = function("Loop (a) => (b) { b = own.Loop(a) }")
 
 
 @pytest.mark.parametrize("made", [model("y = own.Loop(x)", functions=[RECURSIVE]), nested_ifs(40)])
@@ -327,13 +321,261 @@ def test_functions_that_nest_too_deep_are_refused(made: ModelProto) -> None:
 
 def test_functions_that_come_to_too_many_nodes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(functions, "MAX_NODES", 1000)
-    bodies = [
-        function(f"F{i}", ["a"], ["b"], *computed(f"m = own.F{i + 1}(a); b = own.F{i + 1}(m)")) for i in range(40)
-    ]
+    bodies = [function(f"F{i} (a) => (b) {{ m = own.F{i + 1}(a) b = own.F{i + 1}(m) }}") for i in range(40)]
     with pytest.raises(InputError, match="more than 1000 nodes"):
-        nodes_of(model("y = own.F0(x)", functions=[*bodies, function("F40", ["a"], ["b"])]))
+        nodes_of(model("y = own.F0(x)", functions=[*bodies, function("F40 (a) => (b) {}")]))
 
 
 def test_subgraphs_that_functions_nest_deeper_than_onnx_s_inference_takes_are_read() -> None:
-    found = tile_in(nested_ifs(31, function("F31", ["x", "c"], ["w"], R, tile_node(output="w"))))
+    found = tile_in(nested_ifs(31, function("F31 (x, c) => (w) { r = [2, 2]; w = Tile(x, r) }")))
     assert (found.shape, found.repeats) == ((2, 3), (2, 2))
+
+
+# Files
+
+CONSTANT: Final = "its inputs are constants; onnxruntime folds it"
+WHOLE: Final = model(constant("r", [2, 2]), tile_node(), initializer=[tensor("w", range(100))]).SerializeToString()
+
+
+def varint(value: int) -> bytes:
+    return bytes([*(value >> shift & 0x7F | 0x80 for shift in range(0, 28, 7)), value >> 28])
+
+
+def holed(made: ModelProto, weights: TensorProto, size: int, path: Path) -> Path:
+    """Return the model with an initialiser of as many zero bytes, which take no room on the disk."""
+    tensor_ = weights.SerializeToString() + b"\x4a" + varint(size)  # TensorProto.raw_data
+    graph_ = b"\x2a" + varint(len(tensor_) + size) + tensor_  # GraphProto.initializer
+    path.write_bytes(made.SerializeToString() + b"\x3a" + varint(len(graph_) + size) + graph_)  # ModelProto.graph
+    os.truncate(path, path.stat().st_size + size)
+    return path
+
+
+# What is no model
+
+
+def test_a_file_of_zeros_is_refused_at_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "unfinished.onnx"
+    path.touch()
+    os.truncate(path, 2**30)  # which takes no room on the disk, and minutes to go through
+    with pytest.raises(InputError, match="truncated, or another format"):
+        load(path)
+
+
+def without(field: str) -> bytes:
+    made = ModelProto.FromString(WHOLE)
+    made.ClearField(field)
+    return bytes(made.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        *((content, "")
+          for content in (b"", b"\0", b"a text, and no model\n", b"{}", b"\x08", b"\x0b\x0c", b"\xff" * 100)),
+        *((WHOLE[:size], "") for size in (1, 10, len(WHOLE) // 2, len(WHOLE) - 1)),
+        *((random.Random(seed).randbytes(10 ** (seed + 1)), "") for seed in (0, 4)),
+        *((b"\x3a" + varint(LARGE + 1) + byte * (LARGE + 1), "") for byte in (b"\xff", b"\x0b", b"\x09")),
+        (b"\x3a" + varint(2**31), ""),
+        (without("ir_version"), "no ir_version"),
+        (without("graph"), "no graph"),
+        (without("opset_import"), "imports no operator set"),
+    ],
+)  # fmt: skip
+def test_what_is_no_model_is_refused(content: bytes, reason: str) -> None:
+    with pytest.raises(InputError, match=f"^is not an ONNX model: .*{reason}"):
+        nodes_of(content)
+
+
+@pytest.mark.parametrize(("layer", "depth"), [(bytes(LARGE), 1000), (b"", 60)], ids=["large", "small"])
+def test_messages_nested_deeper_than_protobuf_reads_are_refused(layer: bytes, depth: int) -> None:
+    for _ in range(depth):
+        for field in (b"\x32", b"\x2a", b"\x0a"):  # AttributeProto.g, NodeProto.attribute, GraphProto.node
+            layer = field + varint(len(layer)) + layer
+    with pytest.raises(InputError, match="is not an ONNX model"):
+        nodes_of(WHOLE + b"\x3a" + varint(len(layer)) + layer)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (Path.mkdir, "is not a regular file"),
+        (lambda path: os.mkfifo(path), "is not a regular file"),
+        (Path.exists, "cannot be read: No such file"),
+    ],
+)
+def test_what_is_no_file_is_refused(make: Callable[[Path], object], reason: str, tmp_path: Path) -> None:
+    make(tmp_path / "model.onnx")
+    with pytest.raises(InputError, match=reason):
+        list(read_nodes(tmp_path / "model.onnx", KnownShapes()))
+
+
+@pytest.mark.parametrize("name", [b"Tile_1", b"repeats", b"x"])
+def test_names_that_are_not_utf_8_are_refused(name: bytes) -> None:
+    made = model(constant("repeats", [2, 2]), tile_node(repeats="repeats", name="Tile_1")).SerializeToString()
+    assert name in made
+    with pytest.raises(InputError, match="has a text that is not UTF-8"):
+        nodes_of(made.replace(name, b"\xff" * len(name)))
+
+
+def test_a_damaged_model_gives_tiles_or_problems() -> None:
+    for seed in range(100):
+        chance = random.Random(seed)
+        damaged = bytearray(WHOLE)
+        for _ in range(chance.randint(1, 4)):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        with suppress(InputError):
+            assert all(isinstance(each, TileNode | Problem) for each in nodes_of(bytes(damaged))), seed
+
+
+# Large files
+
+
+def test_a_file_larger_than_protobuf_reads_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(WHOLE)
+    os.truncate(path, MAX_MODEL_BYTES + 1)
+    with pytest.raises(InputError, match=f"has {MAX_MODEL_BYTES + 1} bytes; protobuf reads at most {MAX_MODEL_BYTES}"):
+        list(read_nodes(path, KnownShapes()))
+
+
+def test_weights_take_no_memory(tmp_path: Path) -> None:
+    made = model(constant("r", [1, 2]), tile_node("w"))
+    weights = TensorProto(name="w", data_type=FLOAT, dims=[2**18, 500])
+    path = holed(made, weights, 2**20 * 500, tmp_path / "model.onnx")
+    assert path.stat().st_size > 2**20 * 500
+    tracemalloc.start()
+    (found,) = read_nodes(path, KnownShapes())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == TileNode("Tile->y", TILE_13, "float32", (2**18, 500), (1, 2), folded=CONSTANT)
+    assert peak < 2**20 * 10
+    assert load(path).ByteSize() < 1000
+
+
+@pytest.mark.parametrize("count", [10, LARGE // 8, LARGE // 8 + 1, LARGE])
+def test_of_large_tensors_the_data_alone_are_dropped(count: int, tmp_path: Path) -> None:
+    own = model(
+        node(
+            "If", ["c"], ["y"], then_branch=helper.make_graph([constant("t", range(count))], "then", [], [typed("t")])
+        ),
+        constant("r", range(count)),
+        initializer=[tensor("w", range(count))],
+        doc_string="d" * 2 * LARGE,
+    )
+    path = tmp_path / "model.onnx"
+    path.write_bytes(own.SerializeToString())
+    light = load(path)
+    tensors = [light.graph.initializer[0], light.graph.node[1].attribute[0].t]
+    tensors.append(light.graph.node[0].attribute[0].g.node[0].attribute[0].t)
+    if count <= LARGE // 8:
+        assert light == own
+    assert [list(each.dims) for each in tensors] == [[count]] * 3
+    assert [bool(each.raw_data) for each in tensors] == [count <= LARGE // 8] * 3
+    assert light.graph.doc_string == own.graph.doc_string
+
+
+# External data
+
+
+def external(tensor_: TensorProto, **entries: str) -> TensorProto:
+    outside = TensorProto(name=tensor_.name, dims=tensor_.dims, data_type=tensor_.data_type)
+    outside.data_location = TensorProto.EXTERNAL
+    for key, value in entries.items():
+        outside.external_data.add(key=key, value=value)
+    return outside
+
+
+def with_external(**entries: str) -> ModelProto:
+    return model(tile_node(), initializer=[external(tensor("r", [2, 5]), **entries)])
+
+
+DATA: Final = bytes(8) + tensor("r", [2, 5]).raw_data + bytes(8)
+PART: Final = {"offset": "8", "length": "16"}
+
+
+@pytest.mark.parametrize("place", ["initialiser", "constant"])
+@pytest.mark.parametrize("location", ["w.bin", "below/w.bin", "./w.bin", "link.bin"])
+@pytest.mark.parametrize("part", [PART, {"offset": "8"}])
+def test_repeats_are_read_from_a_file_in_the_model_s_folder(
+    place: str, location: str, part: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "link.bin").symlink_to("real.bin")
+    (tmp_path / location).parent.mkdir(exist_ok=True)
+    (tmp_path / location).write_bytes(DATA)
+    made = with_external(location=location, **part)
+    if place == "constant":
+        made.graph.node.insert(0, node("Constant", [], ["r"], value=made.graph.initializer.pop()))
+    assert tile_in(made, folder=tmp_path).repeats == (2, 5)
+
+
+def test_external_repeats_are_seen_by_what_computes_with_them(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(DATA)
+    outside = external(tensor("s", [2, 5]), location="w.bin", **PART)
+    text = "w = Reshape(x, s); r = [1, 2]; y = Tile(w, r)"
+    assert tile_in(model(text, inputs=[typed("x", ["N"])], initializer=[outside]), folder=tmp_path).shape == (2, 5)
+
+
+@pytest.mark.parametrize(
+    ("entries", "reason"),
+    [
+        *(({"location": name}, f"{name!r} is no path below the model's folder")
+          for name in ("../w.bin", "below/../w.bin", "/etc/passwd")),
+        *(({"location": name}, f"{name!r} leads outside the model's folder") for name in ("link.bin", "link/w.bin")),
+        *(({"location": name}, f"{name!r} is not a regular file") for name in ("pipe.bin", ".", "")),
+        ({}, "'' is not a regular file"),
+        ({"location": "missing.bin"}, "'missing.bin' does not exist"),
+        ({"location": "loop.bin"}, "'loop.bin'"),
+        ({"location": "a\0b"}, "is no usable path"),
+        ({"location": "w.bin", "offset": "24"}, "'w.bin' ends before byte 40"),
+        ({"location": "w.bin", "offset": str(2**70)}, "'w.bin' cannot be read"),
+        *(({"location": "w.bin", "offset": number}, f"offset {number!r}")
+          for number in ("-8", "eight", "٨", "８", "+8", " 8", "0_8")),
+        *(({"location": "w.bin", "length": number}, f"length {number!r} in 'w.bin'; the tensor has 16 bytes")
+          for number in ("8", "１６")),
+        ({"location": "w.bin", "length": "9" * 5000}, "in 'w.bin'; the tensor has 16 bytes"),
+    ],
+)  # fmt: skip
+def test_repeats_outside_the_folder_or_unreadable_are_a_problem(
+    entries: dict[str, str], reason: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for path in (tmp_path / "w.bin", folder / "w.bin"):
+        path.write_bytes(DATA)
+    (folder / "link.bin").symlink_to("../w.bin")
+    (folder / "link").symlink_to("..")
+    (folder / "loop.bin").symlink_to("loop.bin")
+    os.mkfifo(folder / "pipe.bin")
+    found, problem = nodes_of(with_external(**entries), folder=folder)
+    assert found == TileNode("Tile->y", TILE_13, "float32", (2, 3), None)
+    assert isinstance(problem, Problem)
+    assert problem.pointer == "Tile->y"
+    assert problem.message.startswith("the data of 'r': ")
+    assert reason in problem.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["r = Identity(s); y = Tile(x, r)", "r = [1, 2]; w = Expand(x, s); y = Tile(w, r)"],
+    ids=["repeats", "shape"],
+)
+def test_what_is_computed_from_unread_data_is_a_problem_too(text: str) -> None:
+    outside = external(tensor("s", [2, 5]), location="../w.bin")
+    found, problem = nodes_of(model(text, inputs=[typed("x", [1, 1])], initializer=[outside]))
+    assert isinstance(found, TileNode)
+    assert None in (found.shape, found.repeats) or None in (found.shape or ())
+    assert problem == Problem("Tile->y", "the data of 's': '../w.bin' is no path below the model's folder")
+
+
+def test_weights_in_files_that_are_missing_are_no_problem() -> None:
+    weights = [
+        external(tensor("w", [[1.5] * 3] * 100, "float32"), location="/w.bin"),
+        external(TensorProto(name="v", dims=[2**20, 2**20], data_type=INT64), location="../v.bin"),
+        external(tensor("u", [0]), location="missing.bin"),
+    ]
+    text = "a = Add(x, w); g = Gather(a, u); r = [1, 2]; b = Tile(g, r); y = Tile(v, r)"
+    found = nodes_of(model(text, inputs=[typed("x", [100, 3])], initializer=weights))
+    assert found == [
+        TileNode("Tile->b", TILE_13, "float32", (1, 3), (1, 2)),
+        TileNode("Tile->y", TILE_13, "int64", (2**20, 2**20), (1, 2), folded=CONSTANT),
+    ]

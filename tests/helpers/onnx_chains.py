@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 import re
-import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -14,12 +14,12 @@ from typing import Any, Final
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx.folding import MAX_COMPUTED_ELEMENTS, is_disputed
-from tests.helpers.onnx_graphs import computed, graph, model, nodes_of, tile_node, typed
+from tests.helpers.onnx_graphs import computed, constant, model, nodes_of, tile_node, typed
 
 NEWEST_OPSET: Final = 24
 """The newest opset that onnxruntime is asked to read."""
@@ -59,8 +59,29 @@ _STEPS: Final = (
     "one = [1]; two = [2]; p = Slice(x, one, two); pads = [1, 0]; value = 2.0; y = Pad(p, pads, value)",
     "m = ReduceMax<keepdims=1>(x); two = [2]; y = Expand(m, two)",
     "wide = [1, -1]; w = Reshape(x, wide); t = Transpose(w); flat = [-1]; y = Reshape(t, flat)",
-    "If",
+    (
+        "m = ReduceMax<keepdims=0>(x); one = 1.0; b = Greater(m, one); y = If(b)<"
+        "then_branch = then () => (float[2] t) { t = Neg(x) }, else_branch = other () => (float[2] e) { e = Abs(x) }>"
+    ),
 )
+
+_ZEROS: Final = (
+    "s = Shape(x); d = Sub(s, s); one = 1; z = Gather(d, one)",
+    "s = Size(x); three = 3; z = Mod(s, three)",
+)
+"""Computations of a 0 from the shape {2, 3}."""
+
+_REPEATS: Final = (
+    "n = IsNaN(x); one = 1.0; k = Where(n, one, x); zero = 0.0; five = 5.0; b = Clip(k, zero, five);"
+    "shift = 0.2637; a = Add(b, shift); f = Floor(a); y = Cast<to=7>(f)"
+)
+"""Computes integers from 0 to 5 of floats, rounded far from where a small error would matter."""
+
+_VECTOR: Final = (
+    "f = Cast<to=1>(x); minus = [-1]; flat = Reshape(f, minus); more = [1.0, 2.0]; all = Concat<axis=0>(flat, more);"
+    "zero = [0]; two = [2]; y = Slice(all, zero, two)"
+)
+"""Computes RANK floats of a tensor of any type and shape."""
 
 
 @dataclass
@@ -81,103 +102,67 @@ class Chain:
         self.nodes: list[NodeProto] = []
         self.initialisers: list[TensorProto] = []
 
-    def name(self) -> str:
-        return f"v{len(self.nodes)}_{len(self.initialisers)}"
-
     def constant(self, array: Any, dtype: Any = None) -> str:
         """Add a constant, as an initialiser, as a node, or computed so that it depends on the shape of the input x."""
-        values, name = np.asarray(array, dtype), self.name()
-        tensor = numpy_helper.from_array(values, name)
+        values, name = np.asarray(array, dtype), self._name()
         way = self.rng.choice(["initialiser", "node", "shape"])
         if way == "initialiser":
-            self.initialisers.append(tensor)
+            self.initialisers.append(numpy_helper.from_array(values, name))
             return name
-        self.nodes.append(helper.make_node("Constant", [], [name], value=tensor))
+        self.nodes.append(constant(name, values, values.dtype))
         if way == "node" or values.dtype not in (np.float32, np.int64):
             return name
-        shape = self.add("Shape", "x")
-        if self.rng.random() < 0.5:
-            zero = self.add("Sub", shape, shape)
-            index = self.plain(np.array(1))
-            zero = self.add("Gather", zero, index)
-        else:
-            zero = self.add("Mod", self.add("Size", "x"), self.plain(np.array(3)))  # x has 6 elements
-        if values.dtype == np.float32:
-            zero = self.add("Cast", zero, to=TensorProto.FLOAT)
-        return self.add("Add", name, zero)
+        zero = f"{self.rng.choice(_ZEROS)}; k = Cast<to={1 if values.dtype == np.float32 else 7}>(z); y = Add(a, k)"
+        return self.add(zero, "x", a=name)
 
-    def plain(self, array: Any) -> str:
-        name = self.name()
-        self.initialisers.append(numpy_helper.from_array(np.asarray(array), name))
-        return name
+    def _name(self) -> str:
+        return f"v{len(self.nodes)}_{len(self.initialisers)}"
 
-    def add(self, operator: str, *inputs: str, outputs: int = 1, **attributes: Any) -> str:
-        """Add a node; return its first output."""
-        name = self.name()
-        names = [name, *(f"{name}_{i}" for i in range(1, outputs))]
-        self.nodes.append(helper.make_node(operator, inputs, names, **attributes))
-        return name
+    def add(self, text: str, x: str, *, is_step: bool = False, **values: str) -> str:
+        """Add the nodes of a text, which compute y of x and other values; return the name of y."""
+        names = {"x": x, **values}
+        for each in computed(text):
+            if is_step and each.op_type == "Constant":
+                names[each.output[0]] = self.constant(numpy_helper.to_array(each.attribute[0].t))
+                continue
+            names |= {output: f"{self._name()}_{output}" for output in each.output}
+            _rename(each, names)
+            self.nodes.append(each)
+        return names["y"]
 
     def step(self, value: str) -> str:
         """Add a random operator to a vector of floats of RANK elements; return a vector of as many."""
-        text = self.rng.choice(_STEPS)
-        if text == "If":
-            return self._if(value)
-        names = {"": "", "x": value}
+        text, constants = self.rng.choice(_STEPS), {}
         if re.search(r"\bc\b", text):
-            names["c"] = self.constant([self.rng.choice([0.5, 1.0, 2.0, 3.0, -1.5]) for _ in range(RANK)], np.float32)
+            constants["c"] = self.constant(self.rng.choices([0.5, 1.0, 2.0, 3.0, -1.5], k=RANK), np.float32)
         if re.search(r"\bi\b", text):
-            names["i"] = self.constant([self.rng.randrange(1, 5) for _ in range(RANK)], np.int64)
-        for node in computed(text):
-            if node.op_type == "Constant":
-                names[node.output[0]] = self.constant(numpy_helper.to_array(node.attribute[0].t))
-                continue
-            names |= {output: f"{self.name()}_{output}" for output in node.output}
-            node.input[:] = [names[name] for name in node.input]
-            node.output[:] = [names[name] for name in node.output]
-            self.nodes.append(node)
-        return names["y"]
+            constants["i"] = self.constant(self.rng.choices(range(1, 5), k=RANK), np.int64)
+        return self.add(text, value, is_step=True, **constants)
 
-    def _if(self, value: str) -> str:
-        condition = self.add("Greater", self.add("ReduceMax", value, keepdims=0), self.plain(np.float32(1)))
-        branches = {}
-        for branch, operator in (("then_branch", "Neg"), ("else_branch", "Abs")):
-            output = f"{self.name()}_{branch}"
-            branches[branch] = graph([helper.make_node(operator, [value], [output])], (), [typed(output, [RANK])])
-        return self.add("If", condition, **branches)
+    def model(self, value: str, opset: int) -> ModelProto:
+        """Return the model that tiles its input x, of the shape {2, 3}, by repeats made of a vector of floats."""
+        tile = tile_node("x", self.add(_REPEATS, value), name="T")
+        return model(*self.nodes, tile, opset=opset, initializer=self.initialisers)
 
-    def repeats(self, value: str) -> str:
-        """Make repeats from 0 to 5 of a vector of floats, rounded far from where a small error would matter."""
-        shifted = self.add("Add", self._bounded(value), self.plain(np.float32(0.2637)))
-        return self.add("Cast", self.add("Floor", shifted), to=TensorProto.INT64)
 
-    def vector(self, value: str) -> str:
-        """Make a vector of RANK floats of a tensor of any type and shape."""
-        flat = self.add("Reshape", self._float(value), self.plain(np.array([-1])))
-        twice = self.add("Concat", flat, self.plain(np.array([1, 2], np.float32)), axis=0)
-        return self.add("Slice", twice, self.plain(np.array([0])), self.plain(np.array([RANK])))
-
-    def _bounded(self, value: str) -> str:
-        known = self.add("Where", self.add("IsNaN", value), self.plain(np.float32(1)), value)
-        return self.add("Clip", known, self.plain(np.float32(0)), self.plain(np.float32(5)))
-
-    def _float(self, value: str) -> str:
-        return self.add("Cast", value, to=TensorProto.FLOAT)
-
-    def model(self, repeats: str, opset: int) -> ModelProto:
-        """Return the model that tiles its input x, of the shape {2, 3}, by the repeats."""
-        return model(*self.nodes, tile_node("x", repeats, name="T"), opset=opset, initializer=self.initialisers)
+def _rename(node: NodeProto, names: Mapping[str, str]) -> None:
+    """Rename values of a node and of its subgraphs."""
+    node.input[:] = [names.get(name, name) for name in node.input]
+    node.output[:] = [names.get(name, name) for name in node.output]
+    for attribute in node.attribute:
+        for inner in attribute.g.node:
+            _rename(inner, names)
 
 
 def random_chain(rng: random.Random) -> ModelProto:
     """Return a chain of up to six random operators of vectors."""
     chain = Chain(rng)
-    value = chain.constant([rng.choice([0.0, 0.25, 1.0, 2.0, 4.0]) for _ in range(RANK)], np.float32)
+    value = chain.constant(rng.choices([0.0, 0.25, 1.0, 2.0, 4.0], k=RANK), np.float32)
     if rng.random() < 0.5:
-        value = chain.add("Cast", chain.add("Shape", "x"), to=TensorProto.FLOAT)
+        value = chain.add("s = Shape(x); y = Cast<to=1>(s)", "x")
     for _ in range(rng.randrange(1, 7)):
         value = chain.step(value)
-    return chain.model(chain.repeats(value), 18)
+    return chain.model(value, 18)
 
 
 def operator_chains(rng: random.Random, share: float) -> Iterator[ModelProto]:
@@ -199,35 +184,33 @@ def operator_chains(rng: random.Random, share: float) -> Iterator[ModelProto]:
         if has_nans or max(sizes) > MAX_COMPUTED_ELEMENTS or np.asarray(outputs[index]).dtype.kind not in "biuf":
             continue
         chain = Chain(rng)
-        copied = NodeProto()
-        copied.CopyFrom(node)
+        copied = deepcopy(node)
         given = dict(zip((value.name for value in case.graph.input), inputs, strict=True))
         copied.input[:] = [chain.constant(given[name]) if name else "" for name in node.input]
         copied.output[:] = [f"out_{name}" if name else "" for name in node.output]
         chain.nodes.append(copied)
-        value = chain.vector(f"out_{case.graph.output[index].name}")
+        value = chain.add(_VECTOR, f"out_{case.graph.output[index].name}")
         if np.asarray(outputs[index]).dtype.kind != "f":  # a later step might make much of a small error
             for _ in range(rng.randrange(3)):
                 value = chain.step(value)
-        yield chain.model(chain.repeats(value), min(max(case.opset_import[0].version, 13), NEWEST_OPSET))
+        yield chain.model(value, min(max(case.opset_import[0].version, 13), NEWEST_OPSET))
 
 
 def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
     """Add a chain to the figures, unless onnxruntime cannot run it."""
     optimised = folder / "optimised.onnx"
     repeats = model.graph.node[-1].input[1]
-    tapped = ModelProto()
-    tapped.CopyFrom(model)
-    tapped.graph.output.append(helper.make_tensor_value_info(repeats, TensorProto.INT64, None))
+    tapped = deepcopy(model)
+    tapped.graph.output.append(typed(repeats, None, TensorProto.INT64))
     try:
         session(model, "ORT_ENABLE_BASIC", optimised)
         (run,) = session(tapped, "ORT_DISABLE_ALL").run([repeats], {"x": np.ones((2, 3), np.float32)})
     except Exception:  # of any class: of the chains some are none, or of operators that it lacks
         return
     figures.built += 1
-    tiles = [node for node in onnx.load(optimised).graph.node if node.op_type == "Tile" and node.name == "T"]
-    constants = {tensor.name for tensor in onnx.load(optimised).graph.initializer}
-    is_folded = all(tile.input[1] in constants for tile in tiles)
+    graph = onnx.load(optimised).graph
+    constants = {tensor.name for tensor in graph.initializer}
+    is_folded = all(node.input[1] in constants for node in graph.node if node.name == "T")
     found = next(part for part in nodes_of(model) if part.pointer == "T")
     known = found.repeats if isinstance(found, TileNode) and not found.error else ()
     figures.folded_by_onnxruntime += is_folded
@@ -238,14 +221,11 @@ def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
         figures.contradicted.append(report)
 
 
-def figures_of(seed: int, chains: int, share: float = 1) -> Figures:
+def figures_of(seed: int, chains: int, share: float, folder: Path) -> Figures:
     """Return the figures of as many random chains, and of one through each of a share of onnx's test cases."""
     rng, figures = random.Random(seed), Figures()
-    with tempfile.TemporaryDirectory() as folder:
-        for _ in range(chains):
-            compare(random_chain(rng), figures, Path(folder))
-        for model in operator_chains(rng, share):
-            compare(model, figures, Path(folder))
+    for chain in (*(random_chain(rng) for _ in range(chains)), *operator_chains(rng, share)):
+        compare(chain, figures, folder)
     return figures
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import onnx
 import onnx.parser
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import KnownShapes, TileNode
@@ -23,6 +23,8 @@ INT64: Final = TensorProto.INT64
 BOOL: Final = TensorProto.BOOL
 
 NOTHING_FIXED: Final = KnownShapes()
+
+_LITERAL: Final = re.compile(r"(\w+) = (-?\d[\d.]*|true|false|\[[^;<({]*\])")
 
 node = helper.make_node
 
@@ -36,18 +38,21 @@ def constant(name: str, value: Any, dtype: str = "int64") -> NodeProto:
 
 
 def computed(text: str) -> list[NodeProto]:
-    """Return the nodes of lines, or of parts between ``;``, in ONNX's textual syntax: ``[name] y = Neg(x)``.
-
-    ``a = [2, 3]`` is a Constant of int64, with a point float32, with true or false bool.
-    """
-    return [_computed(*line.partition(" = ")) for line in map(str.strip, re.split("[;\\n]", text)) if line]
+    """Return the nodes of a text in ONNX's syntax, with ``;`` between them: ``[name] y = Neg(x)``."""
+    return list(onnx.parser.parse_graph(f"graph () => () {{ {_with_constants(text)} }}").node)
 
 
-def _computed(name: str, _: str, value: str) -> NodeProto:
-    if not re.fullmatch(r"[-\[\]\d., ]+|true|false|\[(true|false|, )+\]", value):
-        return onnx.parser.parse_node(f"{name} = {value}")
-    dtype = "float32" if "." in value else "bool" if "e" in value else "int64"
-    return constant(name, json.loads(value), dtype)
+def _with_constants(text: str) -> str:
+    """``a = [2, 3]`` becomes a Constant of int64, with a point float32, with true or false bool."""
+    return _LITERAL.sub(_constant, text).replace(";", " ")
+
+
+def _constant(match: re.Match[str]) -> str:
+    name, literal = match.groups()
+    value = np.array(json.loads(literal))
+    kind = {"f": "float", "b": "bool", "i": "int64"}[value.dtype.kind]
+    elements = ", ".join(str(element) for element in value.astype(float if kind == "float" else int).flat)
+    return f"{name} = Constant<value = {kind}{[*value.shape] or ''} {{{elements}}}>()"
 
 
 def tile_node(x: str = "x", repeats: str = "r", output: str = "y", name: str = "") -> NodeProto:
@@ -56,15 +61,6 @@ def tile_node(x: str = "x", repeats: str = "r", output: str = "y", name: str = "
 
 def typed(name: str, shape: Any = None, element: int = FLOAT) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, element, shape)
-
-
-def graph(
-    nodes: Sequence[NodeProto],
-    inputs: Sequence[ValueInfoProto] = (),
-    outputs: Sequence[ValueInfoProto] = (),
-    **fields: Any,
-) -> GraphProto:
-    return helper.make_graph(nodes, "graph", inputs, outputs, **fields)
 
 
 def model(
@@ -80,19 +76,17 @@ def model(
     imports = [helper.make_opsetid(domain, version) for domain, version in {"": opset, **(domains or {})}.items()]
     made = [each for part in nodes for each in (computed(part) if isinstance(part, str) else [part])]
     return helper.make_model(
-        graph(made, inputs, [typed("y")], **fields), opset_imports=imports, ir_version=ir_version, functions=functions
+        helper.make_graph(made, "graph", inputs, [typed("y")], **fields),
+        opset_imports=imports,
+        ir_version=ir_version,
+        functions=functions,
     )
 
 
-def function(
-    name: str, inputs: Sequence[str], outputs: Sequence[str], *nodes: NodeProto, opset: int = 13, **fields: Any
-) -> onnx.FunctionProto:
-    imports = [helper.make_opsetid("", opset), helper.make_opsetid("own", 1)]
-    return helper.make_function("own", name, inputs, outputs, nodes, imports, **fields)
-
-
-def call(name: str, inputs: Sequence[str], outputs: Sequence[str], called: str = "", **attributes: Any) -> NodeProto:
-    return node(name, inputs, outputs, name=called, domain="own", **attributes)
+def function(text: str, opset: int = 13) -> onnx.FunctionProto:
+    """Return a function of the domain ``own``, as ``computed`` takes its nodes: ``Name (a) => (b) { b = Neg(a) }``."""
+    imports = f'<domain: "own", opset_import: ["": {opset}, "own": 1]>'
+    return onnx.parser.parse_function(f"{imports} {_with_constants(text)}")
 
 
 def nodes_of(
@@ -116,8 +110,7 @@ def places(made: ModelProto) -> list[str]:
     return [found.pointer for found in nodes_of(made)]
 
 
-def if_node(then: NodeProto, *nodes: NodeProto, name: str = "If_3") -> NodeProto:
-    """An If on c that does the given in its first branch."""
-    other = graph([node("Identity", ["x"], ["e"])], (), [typed("e")])
-    branch = graph([*nodes, then], (), [typed(then.output[0])])
-    return node("If", ["c"], ["w"], name=name, then_branch=branch, else_branch=other)
+def if_text(then: str, name: str = "If_3", output: str = "w") -> str:
+    """Return the text of an If on c whose first branch computes t."""
+    other = "else_branch = other () => (float[] e) { e = Identity(x) }"
+    return f"[{name}] {output} = If(c)<then_branch = then () => (float[] t) {{ {then} }}, {other}>"
