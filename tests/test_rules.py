@@ -1,7 +1,8 @@
-"""Every rule of descriptors, with what it refuses and what it accepts."""
+"""Checking descriptors: every rule, with what it refuses and what it accepts, findings, and the lowest level."""
 
 from __future__ import annotations
 
+import time
 from typing import Any, Final
 
 import pytest
@@ -9,23 +10,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TileOperatorDesc
-from dml_tile.directml.data_types import ELEMENT_SIZES
-from dml_tile.directml.enums import UINT_MAX, FeatureLevel, OperatorType
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
+from dml_tile.directml.enums import HRESULT, UINT_MAX, FeatureLevel, OperatorType
 from dml_tile.directml.targets import Target
 from dml_tile.dxdispatch.rules import DXDISPATCH_RULES, model_findings
-from dml_tile.findings import Against, Finding, found_by
+from dml_tile.errors import DmlError
+from dml_tile.execution.executor import execute
+from dml_tile.findings import Against, Finding, Severity, found_by
 from dml_tile.formats.json_text import parse_document
-from dml_tile.rules.check import DESCRIPTOR_RULES, check, lowest_level
+from dml_tile.rules.check import DESCRIPTOR_RULES, check, lowest_level, not_a_tile, require
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.rules.tile import INPUT_OUTPUT_RULES, OPERATOR_RULES, REPEATS_RULES, TILE_BUFFER_RULES, TileView
 from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tiles
-from tests.helpers.descriptors import changed, page_tile, row
+from tests.helpers.descriptors import GOOD, OPERATOR, at, changed, page_tile, row
 from tests.helpers.rule_cases import CASES, DXDISPATCH_CASES, Case
-
-
-def _tensor(sizes: list[int], **fields: Any) -> BufferTensorDesc:
-    return BufferTensorDesc(data_type="FLOAT32", sizes=sizes, **({"total_tensor_size_in_bytes": 8} | fields))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.target.name}-{case.path}")
@@ -37,25 +36,33 @@ def test_a_rule_refuses_and_accepts(case: Case) -> None:
     assert case.rule not in [finding.rule for finding in accepted]
 
 
-@pytest.mark.parametrize(
-    ("tensor", "rule", "suggestion"),
-    [
-        (_tensor([]), "DML-BUFFER-DimensionCount", "give a scalar the Sizes {1}"),
-        (_tensor([1] * 9), "DML-BUFFER-DimensionCount", None),
-        (_tensor([2], total_tensor_size_in_bytes=4), "DML-BUFFER-TotalTensorSizeInBytes-minimum", "set it to 8"),
-        (
-            _tensor([2, 1], strides=[UINT_MAX - 1, 1]),
-            "DML-BUFFER-TotalTensorSizeInBytes-minimum",
-            "set it to 17179869180",
-        ),
-        (_tensor([3, 1], strides=[UINT_MAX, 1]), "DML-BUFFER-TotalTensorSizeInBytes-minimum", None),
-    ],
-)
-def test_only_what_would_be_accepted_is_suggested(tensor: BufferTensorDesc, rule: str, suggestion: str | None) -> None:
-    repeats = [1] * len(tensor.sizes or ())
-    desc = TileOperatorDesc(input_tensor=tensor, output_tensor=tensor, repeats=repeats)
-    found = [finding for finding in check(desc) if finding.rule == rule and finding.path.startswith("InputTensor")]
-    assert [finding.suggestion for finding in found] == [suggestion]
+COUNT, MINIMUM = "DML-TILE-RepeatsCount", "DML-BUFFER-TotalTensorSizeInBytes-minimum"
+TWO: Final = {"RepeatsCount": 2, "Repeats": [3, 3]}
+
+SUGGESTED: Final = [
+    # a descriptor, a rule that it breaks, and what is suggested at a level, which must be accepted
+    (row("FLOAT32", [], []), "DML-BUFFER-DimensionCount", "6_4", "give a scalar the Sizes {1}"),
+    (row("FLOAT32", [1] * 9, [1] * 9), "DML-BUFFER-DimensionCount", "6_4", None),
+    (row("FLOAT32", [2], [1], InputTensor__TotalTensorSizeInBytes=4), MINIMUM, "6_4", "set it to 8"),
+    (row("FLOAT32", [2, 1], [1, 1], InputTensor__Strides=[UINT_MAX - 1, 1]), MINIMUM, "6_4", "set it to 17179869180"),
+    (row("FLOAT32", [3, 1], [1, 1], InputTensor__Strides=[UINT_MAX, 1]), MINIMUM, "6_4", None),
+    (page_tile(RepeatsCount=3), COUNT, "6_4", "set it to 4"),
+    (page_tile(**TWO), COUNT, "6_4", "set it to 4 and Repeats to {1, 1, 3, 3}, which OutputTensor.Sizes implies"),
+    (page_tile(**TWO, OutputTensor__Sizes=[1, 1, 6, 10]), COUNT, "6_4", None),
+    (page_tile(**TWO, OutputTensor__Sizes=[1, 1, 0, 9]), COUNT, "6_4", None),
+    (row("FLOAT64", [1] * 4, [1] * 4), "DML-TILE-DataType", "4_1", "tile the same bits as UINT64"),
+    (row("FLOAT64", [1] * 4, [1] * 4), "DML-TILE-DataType", "4_0", None),
+]
+
+
+@pytest.mark.parametrize(("desc", "rule", "level", "suggestion"), SUGGESTED)
+def test_only_what_would_be_accepted_is_suggested(
+    desc: TileOperatorDesc, rule: str, level: str, suggestion: str | None
+) -> None:
+    found = check(desc, level)
+    assert next(finding for finding in found if finding.rule == rule).suggestion == suggestion
+    # where leading repeats may be missing, no size is suggested
+    assert {finding.suggestion for finding in found if finding.rule == "DML-TILE-OutputTensor-Sizes"} <= {None}
 
 
 @pytest.mark.parametrize(("rule", "refused", "accepted"), DXDISPATCH_CASES)
@@ -79,6 +86,84 @@ def test_a_rule_says_what_it_rests_on(rule: Any) -> None:
         ("DML-CAPTURE-", "DML-DIALECT-", "DML-DXDISPATCH-", "DML-LOWER-", "DML-VIA-")
     )
     assert (rule.hresult is None) == (rule.crash or never_called)
+
+
+@pytest.mark.parametrize(
+    ("desc", "crashes", "hresult"),
+    [
+        (page_tile(Repeats=None), [True], None),
+        (page_tile(Repeats=None, RepeatsCount=3), [False, True], HRESULT.E_INVALIDARG),
+        (changed(row("FLOAT64", [2], [2]), Repeats=None), [False, False, True], None),
+        (row("FLOAT64", [2], [2]), [False, False], None),
+    ],
+    ids=["alone", "refused before it is read", "beside what only the documentation refuses", "a warning alone"],
+)
+def test_a_crash_has_no_hresult_unless_something_is_refused_before(
+    desc: TileOperatorDesc, crashes: list[bool], hresult: HRESULT | None
+) -> None:
+    with pytest.raises(DmlError) as caught:
+        require(desc, "6_2")
+    assert [finding.crash for finding in caught.value.findings] == crashes
+    assert caught.value.hresult == hresult
+    assert all(finding.hresult is None for finding in caught.value.findings if finding.crash)
+    kept = [finding.severity for finding in caught.value.findings if not finding.crash]
+    assert set(kept) <= {Severity.WARNING if hresult is None else Severity.ERROR}
+
+
+def test_require_raises_the_findings_and_nothing_for_a_good_descriptor() -> None:
+    require(GOOD, "1_0")
+    require(OPERATOR, "1_0")
+    with pytest.raises(DmlError, match=r"E_INVALIDARG 0x80070057\n  \[DML-TILE-RepeatsCount\] RepeatsCount: 3 was"):
+        require(page_tile(RepeatsCount=3))
+
+
+def test_messages_say_what_the_runtime_makes_of_32_bits() -> None:
+    wide = row("FLOAT32", [2, 1], [1, 1], InputTensor__Strides=[2**32 - 1, 0], InputTensor__TotalTensorSizeInBytes=4)
+    messages = {finding.rule: finding.message for finding in check(wide, "5_2")}
+    assert messages["DML-BUFFER-Strides-extent"] == "the extent is 4294967296 elements, which is 0 modulo 2^32"
+    assert messages["DML-BUFFER-TotalTensorSizeInBytes-minimum"].endswith(
+        "at least 17179869184 was expected (DirectML computes in 32 bits here, and expects 0)"
+    )
+    doubles = row("FLOAT64", [4], [1])
+    assert "(DirectML takes it)" in check(doubles)[0].message
+    assert "(DirectML takes it)" not in check(doubles, at("6_4", double_precision=False))[0].message
+
+
+def test_an_operator_of_another_kind_is_not_judged() -> None:
+    assert not_a_tile("DML_OPERATOR_GEMM").hresult is None
+    assert not_a_tile("DML_OPERATOR_GEMM").message == "DML_OPERATOR_GEMM is not a tile; only tiles are checked"
+    assert [finding.rule for finding in check(OperatorDesc(type=1, desc=GOOD))] == ["DML-OPERATOR-not-a-tile"]
+
+
+def test_wrong_arguments_are_errors_that_say_what_was_expected() -> None:
+    with pytest.raises(TypeError, match="a TileOperatorDesc or an OperatorDesc was expected, not a dict"):
+        check({})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a TileOperatorDesc was expected, not a OperatorDesc"):
+        execute(OPERATOR, b"", bytearray())  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="'documentation', 'runtime', 'both'"):
+        check(GOOD, against="docs")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"did you mean windows-11-21h2"):
+        check(GOOD, "windows-11-21h1")
+
+
+@pytest.mark.parametrize("data_type", list(TensorDataType)[1:], ids=lambda data_type: data_type.name)
+@pytest.mark.parametrize("level", list(FeatureLevel), ids=lambda level: level.short)
+def test_the_documented_row_decides_on_plain_tiles(data_type: TensorDataType, level: FeatureLevel) -> None:
+    floats, integers, longs = {1, 2}, {3, 4, 5, 6, 7, 8}, {10, 11}
+    listed = floats | (integers if level >= 0x2100 else set()) | (longs if level >= 0x4100 else set())
+    ranks = [4] if level < 0x3100 else list(range(1, 9))
+    for rank in range(1, 9):
+        desc = TileOperatorDesc.from_input(data_type=data_type, sizes=[2] * rank, repeats=[3] * rank)
+        findings = check(desc, level, "documentation")
+        assert (not findings) == (data_type in listed and rank in ranks)
+
+
+def test_a_tensor_of_very_many_dimensions_is_refused_without_a_product() -> None:
+    flat = {"DataType": "FLOAT32", "Sizes": [7] * 400_000, "TotalTensorSizeInBytes": 4}
+    tile = TileOperatorDesc.model_validate({"InputTensor": flat, "OutputTensor": flat, "Repeats": [1] * 400_000})
+    started = time.process_time()
+    assert {finding.rule for finding in check(tile)} == {"DML-BUFFER-DimensionCount"}
+    assert time.process_time() - started < 5
 
 
 # What leaves rules out against all rules, and the rules at all levels against one another

@@ -171,6 +171,8 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
          at("6_2", typed_uav_loads=False, native_16_bit_ops=False), at("6_2", typed_uav_loads=False)),
         (row("UINT16", [4], [1]), row("UINT16", [4], [1]), "OutputTensor.DataType", R,
          at("5_0", typed_uav_loads=False, native_16_bit_ops=False), at("5_0", native_16_bit_ops=False)),
+        (row("UINT8", [1] * 4, [1] * 4), row("UINT8", [1] * 4, [1] * 4), "InputTensor.DataType", I,
+         at("2_1", typed_uav_loads=False), at("2_1")),
     ],
     "DML-TILE-DimensionCount-level": [
         (row("FLOAT32", [4], [1]), row("FLOAT32", [1, 1, 1, 4], [1] * 4), "InputTensor.DimensionCount", D | I,
