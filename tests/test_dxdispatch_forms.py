@@ -13,7 +13,7 @@ import pytest
 from dml_tile.dxdispatch.model import read_model
 from dml_tile.dxdispatch.rules import model_findings
 from dml_tile.errors import InputError, RefusedModelError
-from dml_tile.formats.json_text import Document
+from dml_tile.json_text import Document
 from tests.helpers.command_line import Call
 from tests.helpers.dxdispatch_models import OWNED, Json, model, printing, source, tile_json, values, write_file
 

@@ -18,7 +18,7 @@ from dml_tile.dxdispatch.runner import printed
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.findings import Severity
-from dml_tile.formats.json_text import parse_document
+from dml_tile.json_text import parse_document
 from dml_tile.readers.descriptors import read_document
 from tests.helpers.dxdispatch_models import Json, dispatch, model, show, tile_json
 

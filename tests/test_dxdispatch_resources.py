@@ -15,11 +15,10 @@ import pytest
 
 from dml_tile.dxdispatch import resources
 from dml_tile.dxdispatch.model import read_model
-from dml_tile.dxdispatch.resources import allocate
+from dml_tile.dxdispatch.resources import allocate, open_npy
 from dml_tile.errors import InputError
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import read_into
-from dml_tile.formats.npy import open_npy
 from tests.helpers.dxdispatch_models import Json, model, printing, source, values
 
 

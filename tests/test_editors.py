@@ -11,7 +11,7 @@ import pytest
 
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.emit.schemas import schemas
-from dml_tile.formats.json_text import parse_json
+from dml_tile.json_text import parse_json
 from tests.helpers.check_files import FLAT as FLAT_TENSOR
 from tests.helpers.check_files import TILE, write
 from tests.helpers.command_line import Call

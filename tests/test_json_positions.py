@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dml_tile.errors import Position, Problem
-from dml_tile.formats.json_text import SourceText, parse_json
+from dml_tile.json_text import SourceText, parse_json
 from dml_tile.readers.descriptors import read_source
 from dml_tile.text import json_pointer
 from tests.helpers.hostile_names import CHARACTERS

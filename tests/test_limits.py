@@ -6,13 +6,12 @@ import re
 from inspect import signature
 from typing import Final
 
-from dml_tile import input_errors
+from dml_tile import input_errors, json_text
 from dml_tile.checks import baseline
 from dml_tile.cli import config
 from dml_tile.cli.run import run
 from dml_tile.dxdispatch import model, resources, runner
 from dml_tile.files import paths, repository, urls, whole
-from dml_tile.formats import json_text
 from dml_tile.geometry import layout
 from dml_tile.readers import descriptors, model_tile, remote
 from dml_tile.readers.onnx import file, folding, functions

@@ -24,7 +24,7 @@ ROOMS: Final = (
     "simulation",
     "input_errors",
     "files",
-    "formats",
+    "json_text",
     "bindings",
     "rules",
     "dialects",

@@ -18,7 +18,7 @@ from dml_tile.dxdispatch.rules import DXDISPATCH_RULES, model_findings
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import execute
 from dml_tile.findings import Against, Finding, Severity, found_by
-from dml_tile.formats.json_text import parse_document
+from dml_tile.json_text import parse_document
 from dml_tile.rules.check import DESCRIPTOR_RULES, check, lowest_level, not_a_tile, require
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.rules.tile import INPUT_OUTPUT_RULES, OPERATOR_RULES, REPEATS_RULES, TILE_BUFFER_RULES, TileView

@@ -16,7 +16,7 @@ from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.targets import TILE_SUPPORT
 from dml_tile.dxdispatch.model import read_model
 from dml_tile.emit.schemas import schemas
-from dml_tile.formats.json_text import parse_json
+from dml_tile.json_text import parse_json
 from tests.helpers.hostile_names import CHARACTERS
 from tests.helpers.paths import EXAMPLES, ROOT
 from tests.helpers.tile_fields import TILE_FIELDS

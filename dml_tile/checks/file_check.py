@@ -26,7 +26,7 @@ from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import InputError, Problem, place_of, require_instance
 from dml_tile.files.urls import Url, source_named
 from dml_tile.findings import Against, Severity, bases_of
-from dml_tile.formats.json_text import IgnoreComment, SourceText
+from dml_tile.json_text import IgnoreComment, SourceText
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.file_kinds import SAVED_MODEL
 from dml_tile.readers.model_tile import ONNXRUNTIME, KnownShapes, TileNode

@@ -13,8 +13,8 @@ from dml_tile.directml import pages
 from dml_tile.directml.enums import is_operator
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.findings import Basis, Finding, Rule, Rules, Severity, Violation
-from dml_tile.formats.json_text import Document
 from dml_tile.input_errors import MAX_PROBLEMS
+from dml_tile.json_text import Document
 from dml_tile.text import json_pointer, shown
 
 MODEL_KEYS: Final = ("resources", "dispatchables", "commands")

@@ -19,8 +19,8 @@ from dml_tile.directml.enums import OperatorType, is_operator
 from dml_tile.dxdispatch.rules import ModelPart, PartKind, is_dxdispatch_model, model_parts, part_findings
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.whole import open_without_waiting
-from dml_tile.formats.json_text import Document, SourceText, parse_document, parse_json, position_of_error
 from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS, ProblemList, limited_problems, problems_of, unreadable
+from dml_tile.json_text import Document, SourceText, parse_document, parse_json, position_of_error
 from dml_tile.readers.file_kinds import unread_kind
 from dml_tile.rules.capture import Capture, CapturedLine, is_capture
 from dml_tile.text import json_pointer, shown

@@ -29,15 +29,15 @@ from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.directml.targets import Target
 from dml_tile.dxdispatch import resources, runner
 from dml_tile.dxdispatch.model import read_model
+from dml_tile.dxdispatch.resources import open_npy
 from dml_tile.dxdispatch.runner import run_model
 from dml_tile.emit.source import LanguageName, lowering_model, lowering_source, other_operator, source_text
 from dml_tile.errors import DmlError, InputError, Problem
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import read_into
 from dml_tile.findings import Severity
-from dml_tile.formats.json_text import parse_json
-from dml_tile.formats.npy import open_npy
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
+from dml_tile.json_text import parse_json
 from dml_tile.lowering.lower import LoweringOptions
 from dml_tile.pictures.marks import picture_of
 from dml_tile.pictures.picture import picture_html, picture_svg

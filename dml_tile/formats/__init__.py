@@ -1,1 +1,0 @@
-"""Formats of files: JSON with positions, and NumPy's .npy."""
