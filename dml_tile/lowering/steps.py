@@ -143,7 +143,6 @@ def limits_are_met(tensor: StepTensor, target: Target) -> Iterator[Violation]:
 
 LOWERING_RULES: Final[tuple[Rule[Any], ...]] = (*MOVEMENT_RULES, *CHAIN_RULES)
 
-
 StepBuffer: TypeAlias = Literal["input", "output"] | int
 """The input, the output, or a scratch buffer by its number."""
 

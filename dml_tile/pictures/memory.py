@@ -18,7 +18,6 @@ from dml_tile.rules.tensor import Operand, view_of
 
 Index: TypeAlias = tuple[int, ...]
 
-
 Counts: TypeAlias = Mapping[int, int]
 """The lowest offsets of a tensor, in their order, with the number of elements at each."""
 

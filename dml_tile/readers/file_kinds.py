@@ -52,7 +52,6 @@ _ADVICE: Final = {
     ".h5": "convert it with tf2onnx and check the .onnx file, or save it as a SavedModel",
 }
 
-
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 
 

@@ -168,9 +168,7 @@ def tile_node(
     is_known = sizes is not None and all(argument is not None for argument in arguments)
     try:
         request = dialect.request(
-            _assumed_type(dialect, data_type),
-            assumed,
-            *(arguments if is_known else dialect.no_repeats(len(assumed))),
+            _assumed_type(dialect, data_type), assumed, *(arguments if is_known else dialect.no_repeats(len(assumed)))
         )
     except DialectError as error:
         return TileNode(pointer, dialect, data_type, sizes, None, f"{error.field}: {error.message}")

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from dml_tile.readers.sandbox.parent import ModelReader
 
 EMPTY_FOLDER: Final = Problem(
-    "",
-    "the folder holds no models and no descriptors; links that leave it, and what .gitignore names, are passed over",
+    "", "the folder holds no models and no descriptors; links that leave it, and what .gitignore names, are passed over"
 )
 """The problem of a folder for which ``expanded`` yields nothing."""
 

@@ -140,10 +140,7 @@ class ConciseReport(AnnotationReport):
 
 
 class GitlabReport(AnnotationReport):
-    """Code Quality: a JSON array, with an object for each annotation.
-
-    Page: https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
-    """
+    """Code Quality, a JSON array: https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format"""
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
@@ -162,7 +159,6 @@ class GitlabReport(AnnotationReport):
         self._separator = ",\n"
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
-        """Write the end of the array."""
         self._write("[]\n" if self._separator.startswith("[") else "\n]\n")
 
 
@@ -228,7 +224,6 @@ class AzureReport(LimitedReport):
     """A command for each error and warning that Azure Pipelines shows; notes are lines of the log."""
 
     def line(self, annotation: Annotation) -> str:
-        """Return a logging command, or the text of a note."""
         place = self._place(annotation, "sourcepath", "linenumber", "columnnumber")
         if annotation.severity not in _TYPES:
             where = f"{printable_line_start(place['sourcepath'])}: " if place else ""
@@ -248,7 +243,6 @@ class GithubReport(LimitedReport):
     """A command for each annotation that GitHub shows, written at the end."""
 
     def line(self, annotation: Annotation) -> str:
-        """Return a workflow command."""
         properties = {**self._place(annotation, "file", "line", "col"), "title": annotation.rule}
         listed = ",".join(
             f"{name}={printable(value.translate(_GITHUB_PROPERTY))}" for name, value in properties.items()

@@ -80,8 +80,7 @@ class ResultRecord(_Record):
     findings: tuple[FindingRecord, ...]
     via: str = Field(default="", description="The back end that a model's tile goes through, if one was asked for.")
     inferred_by: str = Field(
-        default="",
-        description="The inference asked for by --infer, if the tile's type or sizes rest on it.",
+        default="", description="The inference asked for by --infer, if the tile's type or sizes rest on it."
     )
     deselected: int = Field(default=0, ge=0, description="How many findings there are of rules that are not selected.")
     times: int = Field(default=1, ge=1, description="The number of equal lines of a capture that this one stands for.")
@@ -135,7 +134,6 @@ class JsonReport(Report):
             self._write_one(result_record(result, self.options.fail_on))
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
-        """Write the sources, and what cannot be read."""
         self._write_json("\n]")
         records = (
             SourceRecord(source=encodable(each.name), tiles=each.tiles, contradictions=each.contradictions)

@@ -60,7 +60,6 @@ class JunitReport(Report):
         self._add_case(source, problem.pointer or "reading", problem.position, error, "errors")
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
-        """Write the totals and the suites."""
         self._finish_suite()
         totals = {key: self._totals[key] for key in ("tests", "failures", "errors")}
         attributes = _attributes(name="dml-tile check", **totals, time=_seconds_since(self._began))

@@ -25,7 +25,6 @@ _TENSORS: Final = ("InputTensor", "OutputTensor")
 _USUAL: Final = {"Flags": TensorFlags.NONE.name, "Strides": "packed", "GuaranteedBaseOffsetAlignment": "0"}
 """Values that get no row where all tiles have them."""
 
-
 _WORDS: Final = ("accepted", Verdict.ACCEPTED_SO_FAR, "lowered", "not lowered")
 """In the order in which they are counted."""
 

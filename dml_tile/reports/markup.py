@@ -19,9 +19,7 @@ class Markup(str):
 
 
 def element(tag: str, *content: str, **attributes: str | None) -> Markup:
-    """Return an element; attributes that are None are left out, and their underscores are hyphens (``class_`` is
-    class).
-    """
+    """Return an element, without attributes that are None; ``data_tile`` stands for data-tile, ``class_`` for class."""
     shown = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for name, value in attributes.items()
@@ -36,9 +34,7 @@ def joined(*content: str) -> Markup:
 
 
 def name(text: str) -> Markup:
-    """Return a name from a file; its surroundings stay as they are if it runs from right to left, and it breaks at
-    slashes.
-    """
+    """Return a name from a file, which may break at slashes; one from right to left leaves what is around it alone."""
     steps = re.split("(?<=/)", text)
     return element("bdi", *(piece for step in steps for piece in (step, Markup("<wbr>")))) if text else Markup()
 

@@ -115,13 +115,9 @@ def _counts(report: OverviewReport) -> Iterator[Markup]:
 
 def _tiles(report: OverviewReport, rows: Sequence[TileRow]) -> Iterator[str]:
     if report.left_out:
-        yield element(
-            "p",
-            f"The page lists the first {MAX_LISTED} tiles with findings and the first {MAX_LISTED} without. "
-            f"Counted above but not listed: {counted(report.left_out)}. ",
-            element("code", "dml-tile check --format json"),
-            " lists all.",
-        )
+        listed = f"The page lists the first {MAX_LISTED} tiles with findings and the first {MAX_LISTED} without. "
+        others = f"Counted above but not listed: {counted(report.left_out)}. "
+        yield element("p", listed, others, element("code", "dml-tile check --format json"), " lists all.")
     yield from _filters(report, rows)
     columns = ("Tile", *report.targets, "Lowest level", "Oldest Windows")
     bodies = (_row(row, i, report.targets, columns) for i, row in enumerate(rows, start=1))
@@ -153,13 +149,8 @@ def _select(label: str, field: str, values: Sequence[str], otherwise: str) -> It
 def _footer(options: ReportOptions) -> Markup:
     made = " ".join(filter(None, ("dml-tile", version("dml-tile"), options.made)))
     command = [element("pre", element("code", clipped(options.command)))] if options.command else []
-    commands = element(
-        "p",
-        element("code", "dml-tile explain RULE"),
-        " tells more of a rule, ",
-        element("code", "dml-tile levels"),
-        " what takes which tile.",
-    )
+    explain, levels = element("code", "dml-tile explain RULE"), element("code", "dml-tile levels")
+    commands = element("p", explain, " tells more of a rule, ", levels, " what takes which tile.")
     return element("footer", element("p", made), *command, commands)
 
 
@@ -176,7 +167,6 @@ class PageReport(OverviewReport):
 
 
 def _tile_details(rows: Sequence[TileRow], *, are_open: bool) -> Iterator[Markup]:
-    """Yield the details of each tile beyond its verdicts."""
     for number, row in enumerate(rows, start=1):
         if _has_details(row):
             summary = element("summary", _verdict(row.verdict), " ", element("h3", _shown_name(row)))
@@ -223,13 +213,11 @@ def _lowering(lowering: RowLowering) -> Iterator[Markup]:
     yield element("p", element("strong", "Lowering"), f" for {', '.join(lowering.targets)}")
     steps = ((f"Step {i}", *step) for i, step in enumerate(lowering.steps, start=1))
     lines = (("Before", lowering.before, "input", "output"), *steps)
-    yield element(
-        "ol",
-        *(
-            element("li", element("b", heading), " ", element("code", tile), f" {reads} → {writes}")
-            for heading, tile, reads, writes in lines
-        ),
+    items = (
+        element("li", element("b", heading), " ", element("code", tile), f" {reads} → {writes}")
+        for heading, tile, reads, writes in lines
     )
+    yield element("ol", *items)
     for line in lowering.costs:
         yield element("p", line)
     for command in lowering.commands:
@@ -246,7 +234,6 @@ def _tile_id(number: int) -> str:
 
 
 def _shown_name(row: TileRow) -> Markup:
-    """Return the source of a tile, and its place there."""
     return joined(name(row.source), "#", name(row.pointer)) if row.pointer else name(row.source)
 
 
@@ -261,9 +248,10 @@ def _verdict(word: str) -> Markup:
     return element("span", sign, " ", word, class_=f"verdict {word.replace(' ', '-')}")
 
 
-def _level_key(level: str) -> str:
-    """Return the sort key of a level in words."""
-    return _ABOVE_ALL_LEVELS if level == NOWHERE else level.removeprefix(AT_LEAST)
+def _level_cells(level: str, windows: str) -> list[Cell]:
+    """Return the cells of a lowest level and of the oldest Windows release that has it, both sorted by the level."""
+    key = _ABOVE_ALL_LEVELS if level == NOWHERE else level.removeprefix(AT_LEAST)
+    return [Cell(level, key), Cell(windows, key)]
 
 
 def _row(row: TileRow, number: int, targets: Iterable[str], columns: Sequence[str]) -> Markup:
@@ -276,8 +264,7 @@ def _row(row: TileRow, number: int, targets: Iterable[str], columns: Sequence[st
     for target in targets:
         word = row.verdicts.get(target, "")
         cells.append(Cell(_verdict(word), _RANKS[word]) if word else Cell(""))
-    cells.append(Cell(row.lowest_level, _level_key(row.lowest_level)))
-    cells.append(Cell(row.oldest_windows, _level_key(row.lowest_level)))
+    cells += _level_cells(row.lowest_level, row.oldest_windows)
     # the page's script chooses tiles by their verdicts, with targets or without, and by rules
     words = [*row.verdicts.values(), *(f"{word} at {target}" for target, word in row.verdicts.items())]
     chosen_by = {"data_verdicts": "|".join(dict.fromkeys(words)), "data_rules": " ".join(row.rules)}
@@ -289,7 +276,6 @@ _RULE_COLUMNS: Final = ("Rule", "Tiles", "It says", "Page")
 
 
 def _problem_list(problems: Problems) -> Iterator[Markup]:
-    """Yield the list of problems."""
     yield element("ul", *(_problem(*problem) for problem in islice(problems, MAX_LISTED)))
     yield from _left_out("problems", len(problems))
 
@@ -298,13 +284,11 @@ def _target_table(report: OverviewReport) -> Iterator[Markup]:
     """Yield the targets, with how many tiles came to which verdict there, and what is inferred of them."""
     words = report.words
     columns = ("Target", *map(str.capitalize, words))
-    yield from table(
-        columns,
-        (
-            body(columns, [Cell(target.label), *(count_cell(counts[word]) for word in words)])
-            for target, counts in report.verdicts.items()
-        ),
+    bodies = (
+        body(columns, [Cell(target.label), *(count_cell(counts[word]) for word in words)])
+        for target, counts in report.verdicts.items()
     )
+    yield from table(columns, bodies)
     for target in report.verdicts:
         if target.note:
             yield element("p", f"{target.name}: {target.note}", class_="note")
@@ -322,15 +306,8 @@ def _problem(source: str, problem: Problem) -> Markup:
 
 
 def _model(model: SourceSummary) -> Markup:
-    level, windows = run_from(model)
-    cells = (
-        Cell(name(clipped(model.name))),
-        count_cell(model.tiles),
-        count_cell(model.unknown),
-        Cell(level, _level_key(level)),
-        Cell(windows, _level_key(level)),
-    )
-    return body(_MODEL_COLUMNS, cells)
+    counts = count_cell(model.tiles), count_cell(model.unknown)
+    return body(_MODEL_COLUMNS, [Cell(name(clipped(model.name))), *counts, *_level_cells(*run_from(model))])
 
 
 def _rule(rule: str, count: int) -> Markup:

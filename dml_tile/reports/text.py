@@ -53,13 +53,8 @@ _STYLES: Final = {
 }
 """The colours of verdicts."""
 
-_SEVERITY_STYLES: Final = {
-    Severity.ERROR: "bold red",
-    Severity.WARNING: "bold yellow",
-    Severity.NOTE: "bold cyan",
-}
+_SEVERITY_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
 _COMMAND: Final = "(dml-tile "
-
 
 _SO_FAR: Final = (Verdict.ACCEPTED_SO_FAR, Verdict.UNDOCUMENTED_SO_FAR)
 
@@ -140,12 +135,8 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     from dml_tile.checks.catalogue import RULES  # which is not needed where all is accepted
 
     first = findings[0]
-    yield Line(
-        2,
-        Text.assemble(
-            (kind_of(first), _SEVERITY_STYLES[first.severity]), (f"[{first.rule}]", "bold"), f" {outcome_of(first)}"
-        ),
-    )
+    kind = kind_of(first), _SEVERITY_STYLES[first.severity]
+    yield Line(2, Text.assemble(kind, (f"[{first.rule}]", "bold"), f" {outcome_of(first)}"))
     paths = ", ".join(finding.path for finding in findings if finding.path)
     yield Line(4, Text.assemble((paths, "cyan"), ": " if paths else "", printable(first.message)))
     yield Line(4, Text(f"{', '.join(first.basis.names)}: {RULES[first.rule].says}"))
@@ -213,10 +204,8 @@ class TextReport(Report):
             if self.options.is_quiet and result.passes(self.options.fail_on):
                 continue
             with_level = self.options.with_lowest_level
-            print_lines(
-                self._console,
-                result_lines(result, with_lowest_level=with_level, with_target_note=False, with_tile=with_tile),
-            )
+            lines = result_lines(result, with_lowest_level=with_level, with_target_note=False, with_tile=with_tile)
+            print_lines(self._console, lines)
             with_tile = False
 
     def end(self, sources: Sequence[SourceSummary]) -> None:
@@ -263,9 +252,7 @@ class TextReport(Report):
 
 
 def _model_table(summaries: Iterable[SourceSummary], width: int) -> Table:
-    """Return the models, one a row. Where the names are too long, the column of dynamic tiles goes, and then their
-    middle.
-    """
+    """Return the models, one a row. Where names are too long, the column of dynamic tiles goes, then their middle."""
     headings = ("model", "tiles", "dynamic", "lowest level", "oldest Windows")
     rows = [(printable(one.name), str(one.tiles), str(one.unknown), *run_from(one)) for one in summaries]
     columns = list(zip(headings, *rows, strict=True))

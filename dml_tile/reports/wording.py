@@ -61,9 +61,7 @@ def remarks(result: Result) -> str:
 
 
 def run_from(summary: SourceSummary) -> tuple[str, str]:
-    """Return the lowest level at which all of a model's tiles pass, and the oldest Windows release that has it, in
-    words.
-    """
+    """Return the lowest level at which all of a model's tiles pass, and the oldest Windows that has it, in words."""
     if not summary.is_whole:
         return "not all read", ""
     return run_from_level(summary.lowest_level, bool(summary.unknown)) if summary.tiles else ("", "")

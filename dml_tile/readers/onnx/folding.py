@@ -65,7 +65,6 @@ _RANDOM: Final = frozenset(
 _ROUNDING: Final = frozenset({"Cast", "CastLike", "DynamicQuantizeLinear", "QuantizeLinear"})
 """Operators that make integers of floats."""
 
-
 _DISPUTED: Final = {
     "Attention": lambda node: _attribute(node, "is_causal") == 1,
     "MaxPool": lambda node: _pads(node) or _attribute(node, "ceil_mode") == 1,
