@@ -28,10 +28,10 @@ class ElementOrigin:
 
 @dataclass(frozen=True, slots=True)
 class TilePicture:
-    """The tensors of a tile that can be drawn, and the reasons why others cannot, by their names."""
+    """The tensors of a tile that can be drawn, and a sentence for each that cannot, with the reason."""
 
     tensors: tuple[TensorPicture, ...]
-    undrawn: dict[str, str]
+    undrawn: tuple[str, ...]
     repeats: tuple[int, ...]
 
     def origin(self, tensor: TensorPicture, index: Index) -> ElementOrigin | None:
@@ -56,20 +56,19 @@ def picture_of(desc: OperatorDesc | TileOperatorDesc | None) -> TilePicture:
     tile = desc.desc if isinstance(desc, OperatorDesc) else desc
     if tile is None:
         return no_picture("it is no tile")
-    tensors = []
-    undrawn = {}
+    tensors, undrawn = [], []
     for name, tensor in (("InputTensor", tile.input_tensor), ("OutputTensor", tile.output_tensor)):
         drawn = tensor_picture(Operand(name, tensor))
         if isinstance(drawn, str):
-            undrawn[name] = drawn
+            undrawn.append(f"{name} cannot be drawn: {drawn}")
         else:
             tensors.append(drawn)
-    return TilePicture(tuple(tensors), undrawn, tile.repeats or ())
+    return TilePicture(tuple(tensors), tuple(undrawn), tile.repeats or ())
 
 
 def no_picture(why: str) -> TilePicture:
     """Return the picture of a tile of which nothing can be drawn."""
-    return TilePicture((), {"the tile": why}, ())
+    return TilePicture((), (f"the tile cannot be drawn: {why}",), ())
 
 
 Cells = Sequence[int | None]

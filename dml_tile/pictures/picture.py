@@ -28,7 +28,6 @@ from dml_tile.pictures.table import (
     legend,
     part,
     table_of,
-    undrawn,
 )
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.markup import Markup, element, html_page, joined
@@ -52,7 +51,7 @@ def _body(picture: TilePicture, verdict: str, details: Sequence[Line]) -> Iterat
     yield element("h1", verdict)
     for table in tables:
         yield element("section", *_section(table), aria_labelledby=table.tensor.name)
-    for why in undrawn(picture):
+    for why in picture.undrawn:
         yield element("p", why)
     yield element("h2", "Legend")
     yield _list(legend(tables))
@@ -71,7 +70,7 @@ def _body(picture: TilePicture, verdict: str, details: Sequence[Line]) -> Iterat
 def _section(table: MemoryTable) -> Iterator[Markup]:
     name = table.tensor.name
     yield element("h2", heading(table.tensor), id=name)
-    yield _list(LegendEntry(*fact) for fact in facts(table.tensor))
+    yield _list(facts(table.tensor))
     heads = (element("th", text, scope="col") for text in (BYTE, *table.distances))
     rows = (element("tr", *_row(row, len(table.distances))) for row in table.rows)
     grid = element("table", element("thead", element("tr", *heads)), "\n", element("tbody", *rows))
@@ -138,11 +137,11 @@ def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
     for table in tables:
         image.skip()
         image.text(heading(table.tensor), is_bold=True)
-        image.text(", ".join(f"{name} {value}" for name, value in facts(table.tensor)))
+        image.text(", ".join(f"{name} {value}" for name, value, _ in facts(table.tensor)))
         image.table(table)
         image.text(part(table.tensor))
     image.skip()
-    for why in undrawn(picture):
+    for why in picture.undrawn:
         image.text(why)
     for symbol, means, _ in legend(tables):
         image.text(f"{symbol}: {means}", _GREY)

@@ -131,11 +131,11 @@ def heading(tensor: TensorPicture) -> str:
     return f"{tensor.name}: {tensor.data_type}, {_counted(tensor.elements, 'element')} of {size}"
 
 
-def facts(tensor: TensorPicture) -> Iterator[tuple[str, str]]:
+def facts(tensor: TensorPicture) -> Iterator[LegendEntry]:
     """Yield a tensor's fields by their names; strides are those in force."""
-    yield "Sizes", braced(tensor.sizes)
-    yield "Strides", f"{braced(tensor.strides)}{' (packed)' if tensor.is_packed else ''}"
-    yield "TotalTensorSizeInBytes", str(tensor.total)
+    yield LegendEntry("Sizes", braced(tensor.sizes))
+    yield LegendEntry("Strides", f"{braced(tensor.strides)}{' (packed)' if tensor.is_packed else ''}")
+    yield LegendEntry("TotalTensorSizeInBytes", str(tensor.total))
 
 
 def part(tensor: TensorPicture) -> str:
@@ -158,19 +158,11 @@ def legend(tables: Sequence[MemoryTable]) -> Iterator[LegendEntry]:
 
 
 def copies(tables: Sequence[MemoryTable]) -> list[LegendEntry]:
-    """Return the first copies that are shown, by their letters, with their indices; the last entry may stand for the
-    rest.
-    """
+    """Return the first copies that are shown, by letters, with their indices; the last entry may stand for the rest."""
     named = [(name, *copy) for table in tables for name, copy in table.copies.items()]
     entries = [LegendEntry(name, braced(index), colour) for name, index, colour in named[:_MAX_COPIES]]
     more = len(named) - len(entries)
     return [*entries, LegendEntry(f"and {more} more", f"to {named[-1][0]}")] if more else entries
-
-
-def undrawn(picture: TilePicture) -> Iterator[str]:
-    """Yield the reason for each tensor that is not drawn."""
-    for name, why in picture.undrawn.items():
-        yield f"{name} cannot be drawn: {why}"
 
 
 def _counted(number: int, noun: str) -> str:
@@ -186,7 +178,7 @@ def picture_lines(picture: TilePicture, width: int) -> Iterator[Line]:
     tables = [table_of(picture, tensor, width - 2 * _INDENT, spaces=1) for tensor in picture.tensors]
     for table in tables:
         yield Line(_INDENT, Text(heading(table.tensor), "bold"))
-        for line in _flowed((LegendEntry(*fact) for fact in facts(table.tensor)), width - 2 * _INDENT):
+        for line in _flowed(facts(table.tensor), width - 2 * _INDENT):
             yield Line(2 * _INDENT, line)
         yield from _rows(table)
         if not table.tensor.is_whole:
@@ -203,7 +195,7 @@ def picture_lines(picture: TilePicture, width: int) -> Iterator[Line]:
 
 def undrawn_lines(picture: TilePicture) -> Iterator[Line]:
     """Return the reason for each tensor that is not drawn."""
-    return (Line(_INDENT, Text(why, "yellow")) for why in undrawn(picture))
+    return (Line(_INDENT, Text(why, "yellow")) for why in picture.undrawn)
 
 
 def _flowed(entries: Iterable[LegendEntry], width: int) -> Iterator[Text]:
