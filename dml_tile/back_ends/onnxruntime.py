@@ -30,7 +30,6 @@ DATA_TYPES: Final = frozenset(
 
 
 def _squeezed_tile(request: Request, target: Target) -> BackEndResult:
-    """Return the squeezed tile."""
     name = request.onnx_type
     if name not in DATA_TYPES:
         listed = ", ".join(sorted(DATA_TYPES))

@@ -148,10 +148,7 @@ def _comment_line(mark: str, text: str) -> str:
 
 
 def lowering_model(lowering: Lowering) -> dict[str, Any]:
-    """Return a DxDispatch model that counts up the input's elements, does the steps, and prints the output.
-
-    The input and the output have values of the original's data type, where DirectML has it, else of the steps'.
-    """
+    """Return a DxDispatch model that counts up the input's elements, does the steps, and prints the output."""
     first, last = lowering.steps[0], lowering.steps[-1]
     source, destination = described(first.desc)[0], described(last.desc)[1]
     shown = lowering.data_type or TensorDataType(source.data_type)
@@ -179,10 +176,7 @@ def lowering_model(lowering: Lowering) -> dict[str, Any]:
 
 
 def lowering_source(language: LanguageName, tiles: Iterable[LoweringResult], names: Names = NO_NAMES) -> Iterator[str]:
-    """Yield source text that builds each step of each tile that has a lowering, in parts.
-
-    Comments say which buffers each step reads and writes, and how much scratch memory the steps take.
-    """
+    """Yield source text that builds each step of each tile that has a lowering, in parts."""
     parts = [
         Commented(f"{tile.pointer} {name}", step.desc, tuple(_comments(tile, tile.lowering, i)))
         for tile in tiles

@@ -49,11 +49,7 @@ class AllowedFolders:
     _protected: set[tuple[int, int]] = field(default_factory=set)
 
     def readable(self, name: str, pointer: str) -> Path:
-        """Return the regular file called ``name`` in the first source folder that has one.
-
-        Raises InputError, with ``pointer``, if it is missing, hidden, outside the folders, behind a link or not a
-        regular file.
-        """
+        """Return the regular file called ``name`` in the first source folder that has one. Raises InputError."""
         has_one = len(self.sources) == 1
         for folder in self.sources:
             label = "the model's folder" if has_one else "the model's folder and the current one"
@@ -70,11 +66,7 @@ class AllowedFolders:
         raise unreadable(pointer, f"{name!r} does not exist{where}")
 
     def writable(self, name: str, pointer: str) -> Path:
-        """Return the path to write ``name`` to, relative to the folder for outputs.
-
-        Raises InputError, with ``pointer``, if it is hidden, outside the folder or behind a link, or if a file must not
-        or cannot be written there. All files have to be read before.
-        """
+        """Return the path to write ``name`` to, once all files have been read. Raises InputError."""
         path = self._path_below((self.outputs,), self.outputs, name, pointer, "the folder for outputs")
         try:
             if path.exists():

@@ -21,10 +21,7 @@ _BINARY: Final = getattr(os, "O_BINARY", 0)
 
 
 def read_into(path: Path, place: NDArray[np.uint8], offset: int = 0) -> None:
-    """Fill ``place`` with the file's bytes from ``offset`` on.
-
-    Raises OSError, and ValueError if the file has become shorter than that, or anything but a regular file.
-    """
+    """Fill ``place`` with the file's bytes from ``offset`` on; raise OSError or ValueError if it has changed."""
     unfollowed = _NONBLOCK | getattr(os, "O_NOFOLLOW", 0)  # it may have become a pipe or a link
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | unfollowed)) as file:
         file.seek(offset)
@@ -34,10 +31,7 @@ def read_into(path: Path, place: NDArray[np.uint8], offset: int = 0) -> None:
 
 
 def open_without_waiting(path: Path) -> BinaryIO:
-    """Open a file, or a pipe as soon as there is something to read from it.
-
-    Raises OSError, TimeoutError if nobody writes to the pipe for MAX_SECONDS_WITHOUT_WRITER.
-    """
+    """Open a file, or a pipe as soon as there is something to read; raise TimeoutError if that takes too long."""
     file = os.fdopen(os.open(path, os.O_RDONLY | _BINARY | _NONBLOCK), "rb")
     if _NONBLOCK and stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):  # else select takes sockets only
         ready, _, _ = select.select([file], [], [], MAX_SECONDS_WITHOUT_WRITER)

@@ -77,10 +77,7 @@ def single_tile(axes: Sequence[Axis], types: Sequence[TensorDataType], most: int
 
 
 def uniform_chain(axes: Sequence[Axis], carrier: TensorDataType, most: int) -> Chain | None:
-    """Return the fewest tiles of one data type with packed scratch memory between them; None without such a chain.
-
-    ``axes`` are in bytes.
-    """
+    """Return the fewest tiles of one data type that walk axes in bytes with packed scratch memory; None without any."""
     unit = ELEMENT_SIZES[carrier]
     in_elements = axes_in_units(axes, unit)
     if in_elements is None or not can_be_chained(in_elements, most):

@@ -228,10 +228,7 @@ def with_dimensions_of(walk: ByteWalk, tile: ChainTile, most: int) -> ChainTile:
 
 
 def step_desc(tile: ChainTile, source: TensorMemory, destination: TensorMemory, target: Target) -> TileOperatorDesc:
-    """Return the descriptor of a tile, with leading dimensions of size 1 where the target requires more.
-
-    Raises DmlError if it exceeds a limit of DirectML.
-    """
+    """Return a tile's descriptor, with leading 1s where the target requires them. Raises DmlError above the limits."""
     carrier, dimensions = tile
     missing = target.tile_support.dimension_counts[0] - len(dimensions)
     dimensions = (*[Dimension(1, 1, 0, 0)] * missing, *dimensions)

@@ -60,10 +60,7 @@ class MemoryTable:
 
 
 def table_of(picture: TilePicture, tensor: TensorPicture, width: int, *, spaces: int) -> MemoryTable:
-    """Return the table of one of the picture's tensors, with so many ``spaces`` beside each mark.
-
-    It fits in a width of so many characters unless that is tiny.
-    """
+    """Return the table of one of the picture's tensors, in a width of characters, with ``spaces`` beside each mark."""
     marks = Marks(picture, tensor)
     last = min(tensor.end, tensor.cells[-1].offset + width)
     margin = max(len(BYTE), len(str(tensor.byte(last))))

@@ -67,10 +67,7 @@ DescriptorOrProblem = JsonDescriptor | Problem
 
 
 def read_source(name: str) -> Iterator[DescriptorOrProblem]:
-    """Yield the descriptors of a file, or of standard input (``-``), and what of it cannot be read.
-
-    Lines of a .jsonl or .ndjson file are read one by one.
-    """
+    """Yield the descriptors of a file, or of standard input (``-``), and what of it cannot be read."""
     try:
         with _open(name) as stream:
             if name.lower().endswith(LINES_SUFFIXES):
@@ -143,10 +140,7 @@ def read_document(text: bytes, name: str = "-") -> Iterator[DescriptorOrProblem]
 
 
 def read_lines(lines: Iterable[bytes], first: int = 1) -> Iterator[DescriptorOrProblem]:
-    """Yield the descriptors of JSON lines, of which the ``first`` has this number in its file.
-
-    Their pointers begin with the index of the line, from 0.
-    """
+    """Yield the descriptors of JSON lines, with pointers from /0 on; ``first`` is the number of the first line."""
     parts = (
         part
         for i, line in enumerate(lines)
@@ -258,7 +252,6 @@ def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:
 
 
 def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
-    """Read a line of dml_tile/capture.h."""
     try:
         captured = CapturedLine.model_validate(data)
     except ValidationError as error:

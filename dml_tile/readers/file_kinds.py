@@ -56,10 +56,7 @@ _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 
 
 def require_no_pointer(path: Path, name: str = "") -> None:
-    """Raise InputError for a pointer of Git LFS in place of a file; ``name`` is that of weights beside the model.
-
-    Raises OSError for a file that cannot be opened.
-    """
+    """Raise InputError for a pointer of Git LFS in place of a file; ``name`` is that of weights beside the model."""
     if not path.is_file():
         return
     with path.open("rb") as file:
@@ -68,10 +65,7 @@ def require_no_pointer(path: Path, name: str = "") -> None:
 
 
 def unread_kind(name: str, beginning: bytes) -> str:
-    """Return a name for the kind of an unsupported file, and what to do instead; empty for an unknown kind.
-
-    ``name`` is the file's, or ``-`` for standard input, from which models are not read; ``beginning`` its first bytes.
-    """
+    """Return a name for the kind of an unsupported file, and what to do instead; empty for an unknown kind."""
     suffix = PurePath(name).suffix.lower()
     if suffix not in _BY_SUFFIX:
         found = (kind for start, magic, kind in _BY_BEGINNING if beginning[start:].startswith(magic))

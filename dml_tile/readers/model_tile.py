@@ -37,9 +37,8 @@ _ASSUMED_SHAPE: Final = (1, 1, 1, 1)  # every feature level accepts 4 dimensions
 class KnownShapes:
     """Sizes that a caller gives for a model's dynamic parts: of named dimensions, and of inputs by name.
 
-    A size of None in an input's shape stays as the model has it.
-
-    ``infer`` is the inference that is asked for beyond the reader's own, ONNXRUNTIME; empty for none.
+    A size of None in an input's shape stays as the model has it. ``infer`` is the inference that is asked for beyond
+    the reader's own, ONNXRUNTIME; empty for none.
     """
 
     dims: Mapping[str, int] = field(default_factory=dict)
@@ -88,10 +87,7 @@ class TileNode:
     contradictions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise InputError for too many dimensions: each may be a finding, and their product a number of any length.
-
-        Raise ValueError unless there are as many repeats as dimensions.
-        """
+        """Raise InputError for too many dimensions: each may be a finding, and their product a number of any length."""
         if self.shape is not None and len(self.shape) > MAX_DIMENSIONS:
             raise unreadable(
                 self.pointer, f"the input has {len(self.shape)} dimensions; at most {MAX_DIMENSIONS} are read"
@@ -111,10 +107,7 @@ class TileNode:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The fields, in C names, that are known at run time only, with what computes them if that is known.
-
-        Empty if the dialect rejects the tile.
-        """
+        """The fields, in C names, known at run time only, with what computes them; none of a tile with an error."""
         if self.error:
             return ()
         fields = []

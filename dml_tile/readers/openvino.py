@@ -142,13 +142,11 @@ def _require_its_weights(path: Path, weights: Path) -> None:
 
 
 def _weights(folder: Path, name: str) -> Path | None:
-    """Return the path of a model's weights; None without. Raises InputError for those that are not in its folder.
-
-    Raises it also for what is no regular file: OpenVINO would wait for a pipe.
-    """
+    """Return the path of a model's weights; None without. Raises InputError unless they are a file in its folder."""
     if not (folder / name).exists():
         return None
     try:
+        # only a regular file: OpenVINO would wait for a pipe
         weights = AllowedFolders((folder,), allow_hidden=True, follow_links=True).readable(name, "")
     except InputError as error:
         raise unreadable("", f"its weights: {error}") from None
@@ -157,7 +155,6 @@ def _weights(folder: Path, name: str) -> Path | None:
 
 
 def _shapes(model: ov.Model, known_shapes: KnownShapes) -> dict[Any, Any]:
-    """Return the known shapes, keyed by the inputs themselves."""
     inputs = {
         name: port for port in model.inputs for name in sorted({*port.get_names(), port.get_node().get_friendly_name()})
     }

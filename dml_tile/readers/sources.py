@@ -192,7 +192,6 @@ def _files_below(folder: Path, walked: set[PurePath], ignores_none: bool) -> Ite
 
 
 def _entries(folder: str) -> tuple[list[str], list[str]]:
-    """Return the names of the folders in a folder, and those of its files. Raises OSError."""
     folders: list[str] = []
     files: list[str] = []
     with os.scandir(folder) as entries:

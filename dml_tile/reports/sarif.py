@@ -46,10 +46,7 @@ _BEGINNING: Final = Position(1, 1, 1, 1)
 
 
 class SarifReport(Report):
-    """A log of one run: a result for each tile, rule and field, the rules, and notifications of what cannot be read.
-
-    Code scanning tells runs apart by ``automationDetails.id``, so that it names the targets.
-    """
+    """A log of one run: a result for each tile, rule and field, the rules, and notifications of what cannot be read."""
 
     def __init__(self, options: ReportOptions) -> None:
         super().__init__(options)
@@ -88,6 +85,7 @@ class SarifReport(Report):
         }
         root = Path(self.options.root).resolve().as_uri()
         rest = {
+            # the id names the targets: code scanning tells runs apart by it
             "automationDetails": {"id": f"dml-tile/{','.join(self.options.targets)}/"},
             "columnKind": "unicodeCodePoints",
             "invocations": [invocation],

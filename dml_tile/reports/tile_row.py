@@ -71,10 +71,7 @@ def _grouped(paths: tuple[str, ...], found: Sequence[tuple[Finding, Result]]) ->
 
 @dataclass(frozen=True, slots=True)
 class RowLowering:
-    """The tile, its steps as (tile, reads, writes), their cost, the targets that take them, and a command for each.
-
-    A command that is too long is left out: cut short, it would be another.
-    """
+    """The tile, its steps as (tile, reads, writes), their cost, the targets that take them, and a command for each."""
 
     before: str
     steps: tuple[tuple[str, str, str], ...]
@@ -174,7 +171,7 @@ def _row_lowerings(results: Sequence[Result]) -> list[RowLowering]:
             of_target = clipped(str(lowering.original)), tuple(steps), costs
             row = rows.setdefault(of_target, RowLowering(*of_target))
             row.targets.append(result.target.label)
-            if 0 < len(result.command) <= _MAX_TEXT:
+            if 0 < len(result.command) <= _MAX_TEXT:  # cut short, it would be another
                 row.commands.append(result.command)
     return [*rows.values()]
 

@@ -142,10 +142,7 @@ class Tally:
         self.has_known = self.has_new = False
 
     def add(self, results: Sequence[Result]) -> str:
-        """Count a tile by its results, one for each target, and return its worst verdict.
-
-        It is empty for a part of a model that is no tile, and of which there is nothing to report.
-        """
+        """Count a tile by its results; return its worst verdict, ``""`` for no tile and nothing to report."""
         verdict = min((result.verdict for result in results), key=VERDICTS.index)
         if results[0].part and verdict == Verdict.ACCEPTED:
             return ""

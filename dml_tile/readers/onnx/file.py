@@ -222,7 +222,6 @@ def _texts(message: Message) -> Iterator[object]:
 
 
 def _light(path: Path) -> bytes:
-    """Read the file's bytes, without large data."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise unreadable("", "is not a regular file")

@@ -161,7 +161,6 @@ def _pads(node: NodeProto) -> bool:
 
 
 def _measured(node: NodeProto, value: Value, type_: TypeProto) -> Value:
-    """Return the output of a Shape or Size."""
     if value.shape is None:
         return Value(type_)
     known = np.array([isinstance(size, int) for size in value.shape], bool)

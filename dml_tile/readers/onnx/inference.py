@@ -225,10 +225,8 @@ class LoopCarried(NamedTuple):
 
 
 def loop_carried(node: NodeProto, body: GraphProto) -> list[LoopCarried]:
-    """Return the loop-carried values; an output that is left out is empty.
-
-    The body's first output is the condition.
-    """
+    """Return the loop-carried values; an output that is left out is empty."""
+    # the body's first output is the condition
     given, results = node.input[FIRST_CARRIED:], body.output[FIRST_CARRIED - 1 :]
     inner = [value.name for value in body.input[FIRST_CARRIED:]]
     outputs = chain(node.output, repeat(""))
@@ -243,7 +241,6 @@ def is_kept(before: Iterable[TypeProto], after: Iterable[TypeProto | None]) -> b
 
 
 def without_shape(type_: TypeProto) -> TypeProto:
-    """Return the type of a tensor of any shape."""
     shapeless = deepcopy(type_)
     shapeless.tensor_type.ClearField("shape")
     return shapeless

@@ -28,10 +28,7 @@ _WHOLE: Final = frozenset({TensorProto.BOOL, TensorProto.INT32, TensorProto.INT6
 
 
 class ValueOrigin(NamedTuple):
-    """The cause of an unknown value: the node that computes it, and the source of its inputs; either may be empty.
-
-    ``advice`` says how more may be known.
-    """
+    """The cause of an unknown value: the node that computes it, the source of its inputs, and how to know more."""
 
     node: str = ""
     source: str = ""

@@ -86,10 +86,7 @@ class ModelReader:
                 pass
 
     def parts(self, path: Path) -> list[Part]:
-        """Return the Tiles and problems of a file; if reading fails, those before the failure, and a problem for it.
-
-        onnx reads files named .onnx, OpenVINO all others.
-        """
+        """Return the Tiles and problems of a file; if reading fails, those before the failure, and a problem for it."""
         try:
             if not stat.S_ISREG(path.stat().st_mode):
                 return [Problem("", "is not a regular file")]
@@ -160,10 +157,7 @@ def started(command: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part], dimensions: set[str]) -> str | None:
-    """Add the parts and the names of dimensions that the child answers.
-
-    Return why the answer is incomplete, None if it is whole; the child cannot be used again after an incomplete one.
-    """
+    """Add what the child answers; return why it is incomplete, and the child of no further use, or None."""
     orders, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
     left = MAX_ANSWER_BYTES
     with suppress(OSError):  # it has ended
