@@ -350,6 +350,10 @@ def test_through_chromium_a_tile_that_is_accepted_so_far_names_the_option_that_f
     assert "    try: --input-shape x=SIZES\n" in check("b.onnx", "--via", "chromium").stdout
     repeats_as_input = str(MODELS / "onnx_test_tile_acaa175e7.onnx")
     assert "try:" not in check(repeats_as_input, "--via", "chromium").stdout
+    onnx.save(model("[n] n = NonZero(x); r = [2, 1]; [t] y = Tile(n, r)"), "c.onnx")
+    printed = check("c.onnx", "--via", "chromium").stdout
+    assert "InputTensor.Sizes[1]: computed by NonZero 'n' from the elements of the input 'x'\n" in printed
+    assert "try:" not in printed
     assert "try:" not in check("a.onnx", "--via", "ort").stdout
     assert "try:" not in check("a.onnx", "--via", "chromium", "--input-shape", "x=2,3,4").stdout
 

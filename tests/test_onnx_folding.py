@@ -182,7 +182,10 @@ def test_an_if_of_a_known_condition_takes_its_branch(known: int, repeats: tuple[
     found = read(condition, taken)
     assert (found.repeats, found.folded) == (repeats, "")
     unknown = read(taken, inputs=[X, typed("c", [], BOOL)])
-    assert (unknown.repeats, unknown.repeats_origins) == (None, ("computed by If 'I' from the input 'c'",))
+    assert (unknown.repeats, unknown.repeats_origins) == (
+        None,
+        ("computed by If 'I' from the elements of the input 'c'",),
+    )
 
 
 def test_a_tile_in_the_branch_that_is_not_taken_does_not_run() -> None:
@@ -265,15 +268,18 @@ MASK: Final = typed("mask", [2, 3], BOOL)
 @pytest.mark.parametrize(
     ("origin", "text"),
     [
-        ("the input 'r'", ""),
-        ("computed by NonZero 'n12' from the input 'mask'", "[n12] i = NonZero(mask); m = [-1]; r = Reshape(i, m)"),
+        ("the elements of the input 'r'", ""),
         (
-            "computed by ArgMax 'a' from the input 'x'",
+            "computed by NonZero 'n12' from the elements of the input 'mask'",
+            "[n12] i = NonZero(mask); m = [-1]; r = Reshape(i, m)",
+        ),
+        (
+            "computed by ArgMax 'a' from the elements of the input 'x'",
             "[h] h = Relu(x); [a] g = ArgMax<keepdims=0>(h); k = [0, 1]; r = Gather(g, k)",
         ),
         ("computed by Shape 's' from the input 'x'", "[s] s = Shape(x); r = Neg(s)"),
         ("computed by RandomUniform 'u'", "[u] u = RandomUniform<shape=[2]>(); r = Cast<to=7>(u)"),
-        ("computed by com.own.Magic 'g' from the input 'x'", "[g] r = com.own.Magic(x)"),
+        ("computed by com.own.Magic 'g' from the elements of the input 'x'", "[g] r = com.own.Magic(x)"),
     ],
 )
 def test_the_node_is_named_that_makes_the_repeats_unknown(origin: str, text: str) -> None:
@@ -285,7 +291,9 @@ def test_the_node_is_named_that_makes_the_repeats_unknown(origin: str, text: str
 
 def test_the_node_is_named_that_makes_the_input_unknown() -> None:
     made = model("[n12] z = NonZero(mask); f = Cast<to=1>(z); r = [1, 2]; y = Tile(f, r)", inputs=[MASK])
-    assert tile_in(made).unknown == ("InputTensor.Sizes[1]: computed by NonZero 'n12' from the input 'mask'",)
+    assert tile_in(made).unknown == (
+        "InputTensor.Sizes[1]: computed by NonZero 'n12' from the elements of the input 'mask'",
+    )
     made = model("[g] m = com.own.Magic(x); n = Relu(m); r = [1, 2]; y = Tile(n, r)", domains={"com.own": 1})
     assert tile_in(made).unknown[0] == "InputTensor.DataType: computed by com.own.Magic 'g'"
     known = tile_in(model("r = [1, 2]; y = Tile(x, r)"))
@@ -542,12 +550,12 @@ def test_each_unknown_repeat_and_size_is_blamed_on_what_computes_it() -> None:
     assert of_repeats.repeats == (2, None, None)
     assert of_repeats.unknown == (
         "Repeats[1]: computed by Shape 'Shape->s' from the dimension 'batch'",
-        "Repeats[2]: computed by Gather 'Gather->q' from the input 'v'",
+        "Repeats[2]: computed by Gather 'Gather->q' from the elements of the input 'v'",
     )
     of_sizes = tile_in(model(f"{text}; e = Expand(w, r); o = [1, 1, 1]", tile_node("e", "o"), inputs=inputs))
     assert of_sizes.unknown == (
         "InputTensor.Sizes[1] (batch)",
-        "InputTensor.Sizes[2]: computed by Gather 'Gather->q' from the input 'v'",
+        "InputTensor.Sizes[2]: computed by Gather 'Gather->q' from the elements of the input 'v'",
     )
 
 

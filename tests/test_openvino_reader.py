@@ -113,7 +113,7 @@ def test_what_constants_give_is_known_and_the_rest_left_open(tmp_path: Path) -> 
         "bounded": ((None, 3), (2, 2)),
     }
     assert all(not node.error for node in nodes.values())
-    assert nodes["given"].unknown == ("InputTensor.Sizes[0]: the input 'x'", "Repeats: the input 'r'")
+    assert nodes["given"].unknown == ("InputTensor.Sizes[0]: the input 'x'", "Repeats: the elements of the input 'r'")
     assert nodes["size"].unknown[1].startswith("Repeats[0]: computed by Gather 'Gather_")
     assert nodes["size"].unknown[1].endswith("' from the input 'x'")
 

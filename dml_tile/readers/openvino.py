@@ -229,7 +229,8 @@ def _origin(output: Any) -> str:
     while left and len(seen) < MAX_OPERATORS_FOLLOWED:
         node = left.popleft()
         if node.get_type_name() == "Parameter":
-            source = f"the input {shortened(node.get_friendly_name(), MAX_NAME_LENGTH)!r}"
+            part = "the elements of " if node.get_output_partial_shape(0).is_static else ""  # no shape can be given
+            source = f"{part}the input {shortened(node.get_friendly_name(), MAX_NAME_LENGTH)!r}"
             return f"{origin} from {source}" if origin else source
         values = node.input_values()
         for value in [value for value in values if value.get_partial_shape().is_dynamic] or values:

@@ -168,9 +168,13 @@ UNSIZED: Final = frozenset({"Compress", "NonMaxSuppression", "NonZero", "StringS
 _ADVICE: Final = f"--infer {ONNXRUNTIME} may know it"
 
 
-def input_origin(name: str) -> ValueOrigin:
-    """Return the origin of an input of the model, or of a tensor that is too large to be looked at."""
-    return ValueOrigin(source=f"the input {place(name)!r}")
+def input_value(name: str, type_: TypeProto) -> Value:
+    """Return an input of the model, whose sizes may be given before it runs, but not its elements."""
+    source = f"the input {place(name)!r}"
+    known = type_ if type_.WhichOneof("value") else None
+    return Value(
+        known, elements_origin=ValueOrigin(source=f"the elements of {source}"), sizes_origin=ValueOrigin(source=source)
+    )
 
 
 def node_origin(node: NodeProto, operator: OnnxOperator) -> ValueOrigin:

@@ -32,7 +32,7 @@ from dml_tile.readers.onnx.values import (
     ValueOrigin,
     common,
     dimensions,
-    input_origin,
+    input_value,
     is_made_up,
     merged,
     node_origin,
@@ -77,7 +77,7 @@ class Walk:
 
     def tiles(self, graph: GraphProto) -> list[Found]:
         """Return the Tiles of the model's graph, at any depth, in the order in which they run."""
-        inputs = {value.name: _typed(value.type, input_origin(value.name)) for value in graph.input}
+        inputs = {value.name: input_value(value.name, value.type) for value in graph.input}
         return self._graph(graph, Scope(), inputs, "", "")[0]
 
     def _graph(
