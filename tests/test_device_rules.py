@@ -37,7 +37,7 @@ from dml_tile.directml.enums import HRESULT, BindingType, FeatureLevel, HeapType
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis
 from dml_tile.rules.binding import BIND_POINT_RULES, RANGE_RULES, SLOT_RULES, is_ordinary_binding
-from dml_tile.rules.device import Compilation, Creation, InitializerObject
+from dml_tile.rules.device import Creation, InitializerObject
 from dml_tile.rules.dispatch import (
     DISPATCH_RULES,
     ORDINARY_DISPATCH,
@@ -194,7 +194,7 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
     "DML-DISPATCH-command-list": [(Dispatch(list_type=9), Dispatch(list_type=0), "commandList")],
     "DML-TABLE-empty": [(Dispatch(filled=False), Dispatch(), "")],
     "DML-DISPATCH-null": [
-        (Dispatch(command_list=False), Dispatch(), "commandList"),
+        (Dispatch(list_type=None), Dispatch(), "commandList"),
         (Dispatch(dispatchable=False), Dispatch(), "dispatchable"),
     ],
     "DML-INITIALIZER-operators-null": [((None,), (COMPILED,), "operators[0]")],
@@ -213,11 +213,9 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
         (Creation(0, 0x5100), Creation(0, 0x5000), "minimumFeatureLevel", None, "5_0"),
         (Creation(0, 0xFFFFFFFF), Creation(0, None), "minimumFeatureLevel", D, "5_0"),
     ],
-    "DML-COMPILE-flags": [(Compilation(True, True, 8), Compilation(True, True, 7), "flags")],
+    "DML-COMPILE-flags": [(8, 7, "flags")],
     "DML-INITIALIZER-operators-device": [((COMPILED, InitializerObject(False, True)), (COMPILED,), "operators[1]")],
-    "DML-TABLE-handle": [
-        (TableRequest(True, True, 2, 0, 1, 2), TableRequest(True, True, 0, 0, 1, 0), "CPUDescriptorHandle")
-    ],
+    "DML-TABLE-handle": [(TableRequest(True, 2, 0, 1, 2), TableRequest(True, 0, 0, 1, 0), "CPUDescriptorHandle")],
 }
 CASES: Final = [Case(rule, *row) for rule, rows in ROWS.items() for row in rows]
 
@@ -242,12 +240,12 @@ def test_an_empty_binding_is_suggested_where_there_is_nothing_to_bind(
 
 
 def test_an_ordinary_table_breaks_no_rule() -> None:
-    flags, required_counts, handles, sizes = [True, False], [None, 0, 2], [0, 1], [0, 1, 2, 3]
-    requests = starmap(TableRequest, product(flags, flags, required_counts, handles, handles, sizes))
+    owners, required_counts, handles, sizes = [True, False, None], [None, 0, 2], [0, 1], [0, 1, 2, 3]
+    requests = starmap(TableRequest, product(owners, required_counts, handles, handles, sizes))
     for request in requests:
         findings = [f for rule in TABLE_RULES for f in rule.findings(request, at("6_4"))]
         ordinary = request.cpu_descriptor_handle and request.gpu_descriptor_handle
-        assert is_ordinary_table(request) == (not findings and bool(ordinary) and request.given), request
+        assert is_ordinary_table(request) == (not findings and bool(ordinary)), request
 
 
 @pytest.mark.parametrize("level", list(FeatureLevel))

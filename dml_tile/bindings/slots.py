@@ -9,9 +9,9 @@ from dml_tile.descriptors.tile import BufferTensorDesc
 from dml_tile.directml.enums import (
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     DML_PERSISTENT_BUFFER_ALIGNMENT,
+    OWNED_BY_DML,
     BindingType,
     HeapType,
-    TensorFlags,
 )
 
 BindingStage = Literal["initialisation", "execution"]
@@ -33,8 +33,6 @@ class SlotKind(NamedTuple):
     unordered_access: bool = True
     compared: bool = True
 
-
-_OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)  # of integers, "&" costs a tenth of what it does of enumerators
 
 _DEFAULT = frozenset({HeapType.DEFAULT})
 _CUSTOM = frozenset({HeapType.CUSTOM})
@@ -76,7 +74,7 @@ class Slot(NamedTuple):
     @classmethod
     def tensor(cls, name: str, desc: BufferTensorDesc, kind: SlotKind = TENSOR) -> Slot:
         """Return the slot of a tensor; its size is 0 if the tensor is bound at the other stage."""
-        wanted = bool(int(desc.flags) & _OWNED_BY_DML) == (kind.stage == "initialisation")
+        wanted = bool(int(desc.flags) & OWNED_BY_DML) == (kind.stage == "initialisation")
         alignment = max(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, desc.guaranteed_base_offset_alignment)
         return cls(name, kind, desc.total_tensor_size_in_bytes if wanted else 0, alignment, desc.data_type)
 

@@ -12,28 +12,22 @@ from dml_tile.dialects.directml import DIALECT_RULES, SPECIFICATION_RULES
 from dml_tile.dxdispatch.rules import DXDISPATCH_RULES
 from dml_tile.findings import Rule
 from dml_tile.lowering.steps import LOWERING_RULES
-from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_COUNT_RULES, BINDING_PAIR_RULES, RANGE_RULES, SLOT_RULES
+from dml_tile.rules import binding, device, dispatch, graph
 from dml_tile.rules.capture import CAPTURE_RULES
 from dml_tile.rules.check import DESCRIPTOR_RULES
-from dml_tile.rules.device import COMPILATION_RULES, CREATION_RULES, FEATURE_RULES, INITIALIZER_RULES, REMOVAL_RULES
-from dml_tile.rules.dispatch import (
-    DISPATCH_RULES,
-    INITIALIZATION_RULES,
-    PERSISTENCE_RULES,
-    TABLE_RULES,
-    TABLE_USE_RULES,
-)
-from dml_tile.rules.graph import CONNECTION_RULES, GRAPH_CALL_RULES, GRAPH_RULES
 from dml_tile.text import did_you_mean, nearest
 
 _RULES: Final[tuple[tuple[Rule[Any], ...], ...]] = (
     DESCRIPTOR_RULES,
     (*SPECIFICATION_RULES.values(), *DIALECT_RULES, *BACK_END_RULES),
     (*DXDISPATCH_RULES, *CAPTURE_RULES, *LOWERING_RULES),
-    (*BINDING_COUNT_RULES, *SLOT_RULES, *BIND_POINT_RULES, *RANGE_RULES, *BINDING_PAIR_RULES),
-    (*CREATION_RULES, *FEATURE_RULES, *REMOVAL_RULES, *COMPILATION_RULES, *INITIALIZER_RULES),
-    (*GRAPH_CALL_RULES, *GRAPH_RULES, *CONNECTION_RULES),
-    (*TABLE_RULES, *TABLE_USE_RULES, *DISPATCH_RULES, *INITIALIZATION_RULES, *PERSISTENCE_RULES),
+    (*binding.BINDING_COUNT_RULES, *binding.SLOT_RULES, *binding.BIND_POINT_RULES),
+    (*binding.RANGE_RULES, *binding.BINDING_PAIR_RULES),
+    (*device.CREATION_RULES, *device.FEATURE_RULES, *device.REQUESTED_LEVEL_RULES, *device.REMOVAL_RULES),
+    (*device.COMPILATION_RULES, *device.COMPILATION_FLAG_RULES, *device.INITIALIZER_RULES),
+    (*graph.GRAPH_CALL_RULES, *graph.GRAPH_RULES, *graph.CONNECTION_RULES),
+    (*dispatch.TABLE_RULES, *dispatch.TABLE_USE_RULES, *dispatch.DISPATCH_RULES),
+    (*dispatch.EXECUTION_RULES, *dispatch.INITIALIZATION_RULES, *dispatch.PERSISTENCE_RULES),
 )
 
 RULES: Final[dict[str, Rule[Any]]] = {rule.id: rule for rules in _RULES for rule in rules}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from operator import index
 from types import NoneType
-from typing import Final, Literal, SupportsIndex, overload
+from typing import Literal, SupportsIndex, overload
 
 from dml_tile.bindings.memory import BufferLike, Padding, byte_view, element_dtype, require_padding
 from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, uint
@@ -26,12 +26,12 @@ from dml_tile.errors import require_instance
 from dml_tile.findings import Against
 from dml_tile.rules.check import findings_of, is_counted
 from dml_tile.rules.device import (
+    COMPILATION_FLAG_RULES,
     COMPILATION_RULES,
     CREATION_RULES,
     FEATURE_RULES,
-    Compilation,
+    REQUESTED_LEVEL_RULES,
     Creation,
-    FeatureQuery,
     Removal,
 )
 from dml_tile.rules.graph import GRAPH_CALL_RULES
@@ -133,16 +133,16 @@ class Device:
         """
         call = "CheckFeatureSupport"
         self._lifetime.require_present(call)
-        highest = 0
+        self._lifetime.require(call, FEATURE_RULES, uint("feature", feature))
         if feature == Feature.FEATURE_LEVELS:
             if isinstance(query, str) or not isinstance(query, Iterable):
                 raise TypeError(f"query is {query!r}; several feature levels were expected")
             levels = [_level(level) for level in query]
             highest = max((level for level in levels if level <= self.target.feature_level), default=0)
-        self._lifetime.require(call, FEATURE_RULES, FeatureQuery(uint("feature", feature), highest))
+            self._lifetime.require(call, REQUESTED_LEVEL_RULES, highest)
+            self._lifetime.record(call)
+            return FeatureLevel(highest) if highest in {*FeatureLevel} else highest
         self._lifetime.record(call)
-        if feature == Feature.FEATURE_LEVELS:
-            return FeatureLevel(highest) if highest in _LEVELS else highest
         if not isinstance(query, SupportsIndex):
             raise TypeError(f"query is {query!r}; a data type was expected")
         return self.target.supports_data_type(index(query))
@@ -167,9 +167,10 @@ class Device:
         call = "CompileOperator"
         self._lifetime.require_present(call)
         require_instance(op, Operator, NoneType)
-        own = op is not None and op.lifetime is self._lifetime
-        compilation = Compilation(op is not None, own, uint("flags", flags))
-        self._lifetime.refuse(call, self._lifetime.findings(COMPILATION_RULES, compilation), op.desc if op else None)
+        is_own = None if op is None else op.lifetime is self._lifetime
+        findings = self._lifetime.findings(COMPILATION_RULES, is_own)
+        findings += self._lifetime.findings(COMPILATION_FLAG_RULES, uint("flags", flags))
+        self._lifetime.refuse(call, findings, op.desc if op else None)
         assert op is not None
         self._lifetime.record(call, op.desc)
         layout = layout_of(op.desc, self._lifetime.target)
@@ -187,10 +188,9 @@ class Device:
         call = "CompileGraph"
         self._lifetime.require_present(call)
         require_instance(graph, GraphDesc, NoneType)
-        compilation = Compilation(given=True, own=True, flags=uint("flags", flags))
         findings = self._lifetime.findings(GRAPH_CALL_RULES, graph) if graph is None else []
         findings += findings_of(graph, self.target, self._lifetime.against) if graph is not None else ()
-        findings += self._lifetime.findings(COMPILATION_RULES, compilation)
+        findings += self._lifetime.findings(COMPILATION_FLAG_RULES, uint("flags", flags))
         if any(map(is_counted, findings)):
             self._lifetime.refuse(call, findings, graph)
         assert graph is not None
@@ -269,9 +269,6 @@ def _buffer_of(memory: BufferLike | Buffer, name: str, *, writable: bool = False
     buffer = Buffer.wrap(view if view.flags.writeable else view.copy())
     buffer.dtype = dtype
     return buffer
-
-
-_LEVELS: Final = frozenset(map(int, FeatureLevel))
 
 
 def _level(level: LevelLike) -> int:

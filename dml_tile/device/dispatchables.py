@@ -29,7 +29,7 @@ from dml_tile.execution.executor import mover_of_tile
 from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import why_never_executed
-from dml_tile.rules.device import INITIALIZER_RULES, ORDINARY_OBJECT, InitializerObject
+from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject
 
 DESCRIPTORS_OF_A_TILE: Final = 2
 """One for its input or its persistent resource, one for its output."""
@@ -164,9 +164,8 @@ class OperatorInitializer:
         if not isinstance(operators, Iterable):
             raise TypeError(f"a sequence of operators was expected, not a {type(operators).__name__}")
         operators = tuple(operators)
-        objects = [self._object(operator) for operator in operators]
-        if any(each != ORDINARY_OBJECT for each in objects):
-            self.lifetime.require(call, INITIALIZER_RULES, objects)
+        if not all(type(each) is CompiledOperator and each.lifetime is self.lifetime for each in operators):
+            self.lifetime.require(call, INITIALIZER_RULES, [self._object(operator) for operator in operators])
         self.lifetime.record(call)
         self.operators = operators
         self.input_slots = tuple(
@@ -179,14 +178,12 @@ class OperatorInitializer:
             for i, size in enumerate(sizes)
         )
 
-    def _object(self, operator: CompiledOperator | None) -> InitializerObject | None:
-        if isinstance(operator, CompiledOperator):
-            return ORDINARY_OBJECT if operator.lifetime is self.lifetime else InitializerObject(False, True)
+    def _object(self, operator: object) -> InitializerObject | None:
         if operator is None:
             return None
-        if not isinstance(operator, Operator | OperatorInitializer):
+        if not isinstance(operator, CompiledOperator | Operator | OperatorInitializer):
             raise TypeError(f"a CompiledOperator was expected, not a {type(operator).__name__}")
-        return InitializerObject(operator.lifetime is self.lifetime, False)
+        return InitializerObject(operator.lifetime is self.lifetime, isinstance(operator, CompiledOperator))
 
 
 Dispatchable: TypeAlias = CompiledOperator | OperatorInitializer

@@ -18,17 +18,17 @@ from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import IMMEDIATE, CommandList, Lifetime
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.table import Bindings, BindingTable
-from dml_tile.directml.enums import CommandListType, ExecutionFlags
+from dml_tile.directml.enums import ExecutionFlags
 from dml_tile.errors import require_instance
 from dml_tile.findings import Finding
 from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_PAIR_RULES, RANGE_RULES
 from dml_tile.rules.dispatch import (
     DISPATCH_RULES,
+    EXECUTION_RULES,
     INITIALIZATION_RULES,
     ORDINARY_DISPATCH,
     PERSISTENCE_RULES,
     Dispatch,
-    Initialization,
 )
 
 _CALL: Final = "RecordDispatch"
@@ -93,8 +93,7 @@ class Execution:
         reads, writes = self._recorded or self._accesses()
         findings = _missing(lifetime, (*reads, *writes))
         if not compiled.initialisations:
-            state = Initialization("dispatchable", 0, "execution")
-            findings += lifetime.findings(INITIALIZATION_RULES, state)
+            findings += lifetime.findings(EXECUTION_RULES, 0)
         if compiled.owns_input and compiled.initialisations and (kept := reads[-1].span) is not None:
             is_same = kept.buffer is None and kept.start == compiled.persistent_address
             findings += lifetime.findings(PERSISTENCE_RULES, is_same)
@@ -158,13 +157,13 @@ class OperatorsInitialization:
         """
         if self._lifetime.is_removed(call) or self._lifetime.direct3d_device.removed_reason:
             return
-        findings = self.missing()
+        findings, times = self.missing(), []
         with self._lifetime.lock:
-            for i, compiled in enumerate(self._operators):
-                if compiled.initialisations:
-                    state = Initialization(f"operators[{i}]", compiled.initialisations, "initialisation")
-                    findings += self._lifetime.findings(INITIALIZATION_RULES, state)
+            for compiled in self._operators:
+                times.append(compiled.initialisations)
                 compiled.initialisations += 1
+        if any(times):
+            findings += self._lifetime.findings(INITIALIZATION_RULES, times)
         reads = [source for _, sources, _ in self._owned for source in sources]
         if not _may_write(self._lifetime, call, findings, reads, [persistent for *_, persistent in self._owned]):
             return
@@ -244,8 +243,7 @@ class CommandRecorder:
             and (bindings is None or bindings.lifetime is lifetime),
             same=bindings is None or bindings.dispatchable in (dispatchable, None),
             filled=bindings is None or bindings.dispatchable is not None,
-            command_list=command_list is not None,
-            list_type=command_list.type if command_list is not None else CommandListType.DIRECT,
+            list_type=command_list.type if command_list is not None else None,
             is_graphics=command_list is None or command_list.is_graphics,
         )
         desc = dispatchable.desc if isinstance(dispatchable, CompiledOperator) else None

@@ -14,7 +14,7 @@ from dml_tile.bindings.slots import GRAPH_TEMPORARY, GRAPH_TENSOR, INITIALIZER_I
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.device.dispatchables import DESCRIPTORS_OF_A_TILE, BindingProperties, Layout, Run
-from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, DML_PERSISTENT_BUFFER_ALIGNMENT, TensorFlags
+from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, DML_PERSISTENT_BUFFER_ALIGNMENT, OWNED_BY_DML
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import mover_of_tile
 from dml_tile.rules.check import why_never_executed
@@ -22,8 +22,6 @@ from dml_tile.rules.graph import order_of_nodes, view_of
 
 MAX_SLOTS: Final = 2**16
 """The most inputs, and the most outputs, of a graph that is compiled: each takes memory, used or not."""
-
-_OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
 
 
 class _Place(NamedTuple):
@@ -121,7 +119,7 @@ def _run(tiles: Sequence[_Tile], target: Target) -> Run | None:
 def _slot(name: str, tensors: Sequence[BufferTensorDesc], kind: SlotKind) -> Slot:
     """Return the slot of an input or output of the graph, which has the tensors of those nodes that use it."""
     is_initial = kind.stage == "initialisation"
-    bound = [tensor for tensor in tensors if bool(tensor.flags & _OWNED_BY_DML) == is_initial]
+    bound = [tensor for tensor in tensors if bool(tensor.flags & OWNED_BY_DML) == is_initial]
     alignments = [tensor.guaranteed_base_offset_alignment for tensor in bound]
     data_types = {int(tensor.data_type) for tensor in bound}
     return Slot(

@@ -124,8 +124,7 @@ class BindingTable:
             dispatchable = desc.dispatchable if isinstance(desc.dispatchable, Dispatchable) else None
             required = dispatchable.get_binding_properties().required_descriptor_count if dispatchable else None
             request = TableRequest(
-                given=desc.dispatchable is not None,
-                own=desc.dispatchable is not None and desc.dispatchable.lifetime is self.lifetime,
+                own=None if desc.dispatchable is None else desc.dispatchable.lifetime is self.lifetime,
                 required_descriptor_count=required,
                 cpu_descriptor_handle=desc.cpu_descriptor_handle,
                 gpu_descriptor_handle=desc.gpu_descriptor_handle,

@@ -32,6 +32,10 @@ class TensorFlags(IntFlag):
     OWNED_BY_DML = 1
 
 
+OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
+"""Of integers, ``&`` costs a tenth of what it does of enumerators."""
+
+
 class OperatorType(IntEnum):
     """The enumerators of DML_OPERATOR_TYPE that this package knows; spelled DML_OPERATOR_… in C."""
 
@@ -215,6 +219,8 @@ class HRESULT(IntEnum):
         """The code as it is usually searched for: ``"0x80070057"``."""
         return f"0x{self.value:08X}"
 
+
+DEVICE_REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
 
 OPERATOR_PREFIX: Final = "DML_OPERATOR_"
 

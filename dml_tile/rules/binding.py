@@ -20,8 +20,8 @@ from dml_tile.bindings.slots import (
 )
 from dml_tile.directml import pages
 from dml_tile.directml.enums import (
+    DEVICE_REMOVED,
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
-    HRESULT,
     UINT64_MAX,
     BindingType,
     HeapType,
@@ -31,13 +31,11 @@ from dml_tile.directml.enums import (
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Rules, Violation
 
-_REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
-
-BIND_POINT_RULES: Final = Rules[BindPoint](url=pages.BINDING, hresult=_REMOVED)
-RANGE_RULES: Final = Rules[BoundRange](url=pages.BUFFER_BINDING, hresult=_REMOVED)
-BINDING_PAIR_RULES: Final = Rules[BindingPair](url=pages.BIND_OUTPUTS, hresult=_REMOVED)
-BINDING_COUNT_RULES: Final = Rules[BindingCount](url=pages.BIND_INPUTS, hresult=_REMOVED)
-SLOT_RULES: Final = Rules[SlotBinding](hresult=_REMOVED)
+BIND_POINT_RULES: Final = Rules[BindPoint](url=pages.BINDING, hresult=DEVICE_REMOVED)
+RANGE_RULES: Final = Rules[BoundRange](url=pages.BUFFER_BINDING, hresult=DEVICE_REMOVED)
+BINDING_PAIR_RULES: Final = Rules[BindingPair](url=pages.BIND_OUTPUTS, hresult=DEVICE_REMOVED)
+BINDING_COUNT_RULES: Final = Rules[BindingCount](url=pages.BIND_INPUTS, hresult=DEVICE_REMOVED)
+SLOT_RULES: Final = Rules[SlotBinding](hresult=DEVICE_REMOVED)
 
 
 @BIND_POINT_RULES.add(

@@ -20,6 +20,7 @@ from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import (
     DML_TENSOR_DIMENSION_COUNT_MAX1,
+    OWNED_BY_DML,
     UINT_MAX,
     FeatureLevel,
     OperatorType,
@@ -121,7 +122,6 @@ DISTINCT_LEVELS: Final = tuple(next(levels) for _, levels in _LEVELS_CHECKED_ALI
 
 _BUFFER: Final = int(TensorType.BUFFER)  # looking up an enumerator costs more than comparing with it
 _NO_FLAGS: Final = int(TensorFlags.NONE)
-_OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
 
 
 def is_counted(finding: Finding) -> bool:
@@ -160,7 +160,7 @@ def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]
     operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor)
     whole = TileView(tile, view_of(operands[0]), view_of(operands[1]))
     for operand, view in zip(operands, (whole.input, whole.output), strict=True):
-        if _ordinary_buffer(operand.tensor, _NO_FLAGS if operand.is_output else _OWNED_BY_DML) is None:
+        if _ordinary_buffer(operand.tensor, _NO_FLAGS if operand.is_output else OWNED_BY_DML) is None:
             yield from found_by(TENSOR_RULES, operand, target)
             if view is not None:
                 yield from found_by(BUFFER_RULES, view, target)
@@ -176,7 +176,7 @@ def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
 
     A property test compares the findings with those of all rules.
     """
-    source = _ordinary_buffer(tile.input_tensor, _OWNED_BY_DML)
+    source = _ordinary_buffer(tile.input_tensor, OWNED_BY_DML)
     destination = _ordinary_buffer(tile.output_tensor, _NO_FLAGS)
     if source is None or destination is None:
         return False

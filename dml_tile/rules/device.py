@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.directml import pages
-from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
+from dml_tile.directml.enums import DEVICE_REMOVED, HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Rules, Violation
 
@@ -29,14 +29,6 @@ class Creation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FeatureQuery:
-    """A query of CheckFeatureSupport, and the highest supported level among the requested ones, or 0."""
-
-    feature: int
-    supported_level: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Removal:
     """The reason for a device's removal: the call that removed it and the findings of that call.
 
@@ -51,14 +43,6 @@ class Removal:
         return f"{self.call}: {'; '.join(map(str, self.findings))}"
 
 
-class Compilation(NamedTuple):
-    """A call of CompileOperator: ``given`` is False for a null operator, ``own`` for another device's."""
-
-    given: bool
-    own: bool
-    flags: int
-
-
 class InitializerObject(NamedTuple):
     """An element of an initializer's array: the device that it belongs to, and its kind."""
 
@@ -66,20 +50,17 @@ class InitializerObject(NamedTuple):
     compiled: bool
 
 
-ORDINARY_OBJECT: Final = InitializerObject(own=True, compiled=True)
-"""The element that breaks no rule."""
-
-
 InitializerOperators: TypeAlias = Sequence[InitializerObject | None] | None
 """The array of an initializer's operators, with None for a null element; None for a null array."""
 
 
-_REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
-
 CREATION_RULES: Final = Rules[Creation](url=pages.CREATE_DEVICE)
-FEATURE_RULES: Final = Rules[FeatureQuery](url=pages.FEATURE, hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
-REMOVAL_RULES: Final = Rules[Removal | None](url=pages.REMOVED, hresult=_REMOVED)
-COMPILATION_RULES: Final = Rules[Compilation](url=pages.COMPILE)
+FEATURE_RULES: Final = Rules[int](url=pages.FEATURE, hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
+REQUESTED_LEVEL_RULES: Final = Rules[int](url=pages.FEATURE, hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
+REMOVAL_RULES: Final = Rules[Removal | None](url=pages.REMOVED, hresult=DEVICE_REMOVED)
+COMPILATION_RULES: Final = Rules[bool | None](url=pages.COMPILE)
+"""Of whether the operator is the device's own; None for a null one."""
+COMPILATION_FLAG_RULES: Final = Rules[int](url=pages.COMPILE)
 INITIALIZER_RULES: Final = Rules[InitializerOperators](url=pages.CREATE_INITIALIZER)
 
 
@@ -135,7 +116,7 @@ def minimum_feature_level_is_supported(creation: Creation, target: Target) -> It
     "DML-DEVICE-Direct3D-removed",
     url=pages.REMOVED,
     says="The device of Direct3D 12 that a device is made on has not been removed.",
-    hresult=_REMOVED,
+    hresult=DEVICE_REMOVED,
 )
 def direct3d_device_is_present(creation: Creation, target: Target) -> Iterator[Violation]:
     if creation.removed_reason:
@@ -146,17 +127,17 @@ def direct3d_device_is_present(creation: Creation, target: Target) -> Iterator[V
     "DML-DEVICE-feature",
     says="CheckFeatureSupport is asked for TENSOR_DATA_TYPE_SUPPORT or FEATURE_LEVELS.",
 )
-def feature_is_known(query: FeatureQuery, target: Target) -> Iterator[Violation]:
-    if query.feature not in (Feature.TENSOR_DATA_TYPE_SUPPORT, Feature.FEATURE_LEVELS):
-        yield Violation("feature", f"{query.feature} is no DML_FEATURE")
+def feature_is_known(feature: int, target: Target) -> Iterator[Violation]:
+    if feature not in (Feature.TENSOR_DATA_TYPE_SUPPORT, Feature.FEATURE_LEVELS):
+        yield Violation("feature", f"{feature} is no DML_FEATURE")
 
 
-@FEATURE_RULES.add(
+@REQUESTED_LEVEL_RULES.add(
     "DML-DEVICE-feature-levels",
     says="At least one of the requested feature levels is supported.",
 )
-def some_level_is_supported(query: FeatureQuery, target: Target) -> Iterator[Violation]:
-    if query.feature == Feature.FEATURE_LEVELS and not query.supported_level:
+def some_level_is_supported(highest_supported: int, target: Target) -> Iterator[Violation]:
+    if not highest_supported:
         yield Violation(
             "RequestedFeatureLevels", f"none of them is supported: {target.name} has {target.feature_level.name}"
         )
@@ -169,24 +150,24 @@ def device_is_present(removal: Removal | None, target: Target) -> Iterator[Viola
 
 
 @COMPILATION_RULES.add("DML-COMPILE-op-null", says="The operator to compile is not null.")
-def operator_is_given(compilation: Compilation, target: Target) -> Iterator[Violation]:
-    if not compilation.given:
+def operator_is_given(is_own: bool | None, target: Target) -> Iterator[Violation]:
+    if is_own is None:
         yield Violation("op", "null was provided, but an operator was expected")
 
 
 @COMPILATION_RULES.add("DML-COMPILE-op-device", says="The operator to compile was made by the same device.")
-def operator_belongs_to_device(compilation: Compilation, target: Target) -> Iterator[Violation]:
-    if compilation.given and not compilation.own:
+def operator_belongs_to_device(is_own: bool | None, target: Target) -> Iterator[Violation]:
+    if is_own is False:
         yield Violation("op", "the operator was made by another device")
 
 
-@COMPILATION_RULES.add("DML-COMPILE-flags", says="The flags of CompileOperator have only bits of DML_EXECUTION_FLAGS.")
-def compile_flags_are_known(compilation: Compilation, target: Target) -> Iterator[Violation]:
-    if unknown := compilation.flags & ~_ALL_EXECUTION_FLAGS:
+@COMPILATION_FLAG_RULES.add(
+    "DML-COMPILE-flags", says="The flags of CompileOperator have only bits of DML_EXECUTION_FLAGS."
+)
+def compile_flags_are_known(flags: int, target: Target) -> Iterator[Violation]:
+    if unknown := flags & ~_ALL_EXECUTION_FLAGS:
         known = " | ".join(f"{flag.name} ({int(flag)})" for flag in ExecutionFlags)
-        yield Violation(
-            "flags", f"{compilation.flags:#x} has the unknown bits {unknown:#x}; DML_EXECUTION_FLAGS are {known}"
-        )
+        yield Violation("flags", f"{flags:#x} has the unknown bits {unknown:#x}; DML_EXECUTION_FLAGS are {known}")
 
 
 @INITIALIZER_RULES.add(

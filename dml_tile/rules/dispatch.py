@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from dml_tile.directml import pages
-from dml_tile.directml.enums import HRESULT, CommandListType
+from dml_tile.directml.enums import DEVICE_REMOVED, HRESULT, CommandListType
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Violation
 
 
 class TableRequest(NamedTuple):
-    """A DML_BINDING_TABLE_DESC; ``required_descriptor_count`` is None for what cannot be dispatched."""
+    """A DML_BINDING_TABLE_DESC; ``required_descriptor_count`` is None for what cannot be dispatched.
 
-    given: bool
-    own: bool
+    ``own`` is False for a dispatchable of another device, None for a null pointer.
+    """
+
+    own: bool | None
     required_descriptor_count: int | None
     cpu_descriptor_handle: int
     gpu_descriptor_handle: int
@@ -25,9 +27,9 @@ class TableRequest(NamedTuple):
 class Dispatch(NamedTuple):
     """A call of RecordDispatch.
 
-    ``dispatchable``, ``table`` and ``command_list`` are False for null pointers, ``own`` for objects of another device,
-    ``same`` for a table that was made for another object, ``filled`` for one that was made for none, ``is_graphics``
-    for a list that is no ID3D12GraphicsCommandList.
+    ``dispatchable`` and ``table`` are False for null pointers, ``own`` for objects of another device, ``same`` for a
+    table that was made for another object, ``filled`` for one that was made for none, ``is_graphics`` for a list that
+    is no ID3D12GraphicsCommandList. ``list_type`` is None for a null list.
     """
 
     dispatchable: bool = True
@@ -35,39 +37,30 @@ class Dispatch(NamedTuple):
     own: bool = True
     same: bool = True
     filled: bool = True
-    command_list: bool = True
-    list_type: int = CommandListType.DIRECT
+    list_type: int | None = CommandListType.DIRECT
     is_graphics: bool = True
-
-
-class Initialization(NamedTuple):
-    """The number of times that an operator was initialised before this initialisation or execution."""
-
-    name: str
-    times: int
-    stage: Literal["initialisation", "execution"]
 
 
 def is_ordinary_table(request: TableRequest) -> bool:
     """Return True for the description of a binding table that breaks no rule: applying the rules takes longer."""
-    is_own, required = request.given and request.own, request.required_descriptor_count
+    own, required = request.own, request.required_descriptor_count
     handles = request.cpu_descriptor_handle, request.gpu_descriptor_handle
-    return is_own and required is not None and request.size_in_descriptors >= required and 0 not in handles
+    return own is True and required is not None and request.size_in_descriptors >= required and 0 not in handles
 
 
 ORDINARY_DISPATCH: Final = Dispatch()
 """The dispatch that breaks no rule: comparing with it is faster than applying the rules."""
 
 
-_REMOVED: Final = HRESULT.DXGI_ERROR_DEVICE_REMOVED
-
 TABLE_RULES: Final = Rules[TableRequest](url=pages.TABLE)
 # On a call that binds to a table that was made for nothing: by what is wrong with a binding by itself, if anything is.
-TABLE_USE_RULES: Final = Rules[Any](url=pages.CREATE_TABLE, hresult=_REMOVED)
-DISPATCH_RULES: Final = Rules[Any](url=pages.DISPATCH, hresult=_REMOVED)
-PERSISTENCE_RULES: Final = Rules[bool](url=pages.BIND_PERSISTENT, hresult=_REMOVED, basis=Basis.DOCUMENTED)
-INITIALIZATION_RULES: Final = Rules[Initialization](
-    url=pages.CREATE_INITIALIZER, hresult=_REMOVED, basis=Basis.DOCUMENTED
+TABLE_USE_RULES: Final = Rules[Any](url=pages.CREATE_TABLE, hresult=DEVICE_REMOVED)
+DISPATCH_RULES: Final = Rules[Any](url=pages.DISPATCH, hresult=DEVICE_REMOVED)
+PERSISTENCE_RULES: Final = Rules[bool](url=pages.BIND_PERSISTENT, hresult=DEVICE_REMOVED, basis=Basis.DOCUMENTED)
+# On how often operators were initialised before: the one that is executed, or each that is initialised.
+EXECUTION_RULES: Final = Rules[int](url=pages.CREATE_INITIALIZER, hresult=DEVICE_REMOVED, basis=Basis.DOCUMENTED)
+INITIALIZATION_RULES: Final = Rules[Sequence[int]](
+    url=pages.CREATE_INITIALIZER, hresult=DEVICE_REMOVED, basis=Basis.DOCUMENTED
 )
 
 
@@ -75,7 +68,7 @@ INITIALIZATION_RULES: Final = Rules[Initialization](
     "DML-TABLE-Dispatchable-null", says="A binding table's Dispatchable is not null; the runtime crashes.", crash=True
 )
 def dispatchable_is_given(request: TableRequest, target: Target) -> Iterator[Violation]:
-    if not request.given:
+    if request.own is None:
         yield Violation("Dispatchable", "null was provided; DirectML would crash")
 
 
@@ -85,7 +78,7 @@ def dispatchable_is_given(request: TableRequest, target: Target) -> Iterator[Vio
     hresult=HRESULT.E_NOINTERFACE,
 )
 def dispatchable_can_be_dispatched(request: TableRequest, target: Target) -> Iterator[Violation]:
-    if request.given and request.required_descriptor_count is None:
+    if request.own is not None and request.required_descriptor_count is None:
         yield Violation(
             "Dispatchable", "an IDMLOperator was provided, but an IDMLDispatchable was expected", "compile it first"
         )
@@ -108,7 +101,7 @@ def handles_are_given(request: TableRequest, target: Target) -> Iterator[Violati
         ("CPUDescriptorHandle", request.cpu_descriptor_handle),
         ("GPUDescriptorHandle", request.gpu_descriptor_handle),
     ):
-        if request.given and request.size_in_descriptors and not handle:  # null is seen, and crashes, before
+        if request.own is not None and request.size_in_descriptors and not handle:  # null is seen, and crashes, before
             yield Violation(field, "0 was provided, but the handle of a descriptor was expected")
 
 
@@ -119,7 +112,7 @@ def handles_are_given(request: TableRequest, target: Target) -> Iterator[Violati
     says="A binding table and its dispatchable belong to the same device.",
 )
 def dispatchable_belongs_to_device(request: TableRequest, target: Target) -> Iterator[Violation]:
-    if request.given and not request.own:
+    if request.own is False:
         yield Violation("Dispatchable", "the object was made by another device (DirectML does not notice)")
 
 
@@ -150,7 +143,7 @@ def binding_to_an_empty_table_is_well_formed(use: str, target: Target) -> Iterat
     crash=True,
 )
 def dispatch_is_complete(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
-    given_pointers = (dispatch.command_list, dispatch.dispatchable, dispatch.table)
+    given_pointers = (dispatch.list_type is not None, dispatch.dispatchable, dispatch.table)
     for name, given in zip(("commandList", "dispatchable", "bindings"), given_pointers, strict=True):
         if not given and (name == "dispatchable" or dispatch.own):
             yield Violation(name, "null was provided; DirectML would crash")
@@ -167,7 +160,7 @@ def objects_belong_to_one_device(dispatch: Dispatch, target: Target) -> Iterator
 
 @DISPATCH_RULES.add("DML-DISPATCH-command-list", says="The command list is of type DIRECT or COMPUTE.")
 def command_list_has_a_type_for_dispatches(dispatch: Dispatch, target: Target) -> Iterator[Violation]:
-    if dispatch.list_type not in (CommandListType.DIRECT, CommandListType.COMPUTE):
+    if dispatch.list_type not in (None, CommandListType.DIRECT, CommandListType.COMPUTE):
         known = dispatch.list_type in CommandListType._value2member_map_
         given = CommandListType(dispatch.list_type).name if known else str(dispatch.list_type)
         yield Violation("commandList", f"its type is {given}, but DIRECT or COMPUTE was expected")
@@ -201,13 +194,14 @@ def persistent_resource_is_the_initialised_one(is_same: bool, target: Target) ->
         )
 
 
-@INITIALIZATION_RULES.add("DML-BINDING-uninitialised", says="An operator is initialised before it is executed.")
-def operator_is_initialised(initialization: Initialization, target: Target) -> Iterator[Violation]:
-    if initialization.stage == "execution" and not initialization.times:
-        yield Violation(initialization.name, "the operator was never initialised (DirectML does not notice)")
+@EXECUTION_RULES.add("DML-BINDING-uninitialised", says="An operator is initialised before it is executed.")
+def operator_is_initialised(times: int, target: Target) -> Iterator[Violation]:
+    if not times:
+        yield Violation("dispatchable", "the operator was never initialised (DirectML does not notice)")
 
 
 @INITIALIZATION_RULES.add("DML-BINDING-initialised-twice", says="An operator is initialised exactly once.")
-def operator_is_initialised_once(initialization: Initialization, target: Target) -> Iterator[Violation]:
-    if initialization.stage == "initialisation" and initialization.times:
-        yield Violation(initialization.name, "the operator is initialised already (DirectML does not notice)")
+def operators_are_initialised_once(times: Sequence[int], target: Target) -> Iterator[Violation]:
+    for i, before in enumerate(times):
+        if before:
+            yield Violation(f"operators[{i}]", "the operator is initialised already (DirectML does not notice)")

@@ -22,12 +22,11 @@ from dml_tile.descriptors.graph import (
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES
-from dml_tile.directml.enums import HRESULT, FeatureLevel, GraphEdgeType, GraphNodeType, OperatorType, TensorFlags
+from dml_tile.directml.enums import HRESULT, OWNED_BY_DML, FeatureLevel, GraphEdgeType, GraphNodeType, OperatorType
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Severity, Violation
 from dml_tile.geometry.layout import extent, lie_alike, packed_strides, round_up_4
 
-_OWNED_BY_DML: Final = int(TensorFlags.OWNED_BY_DML)
 _ARRAY_NAMES: Final = {array: str(GraphDesc.model_fields[array].alias) for array in ARRAYS}
 _EDGE_TYPES: Final = {
     "input_edges": GraphEdgeType.INPUT,
@@ -275,7 +274,7 @@ def _ends(view: GraphView) -> Iterator[_Ends]:
 @CONNECTION_RULES.add("DML-GRAPH-intermediate-owned", says="A tensor that another node writes is not OWNED_BY_DML.")
 def intermediates_are_not_owned(view: GraphView, target: Target) -> Iterator[Violation]:
     for path, _, consumed, _ in _ends(view):
-        if consumed.flags & _OWNED_BY_DML:
+        if consumed.flags & OWNED_BY_DML:
             yield Violation(path, "the Flags of the input that it leads to say OWNED_BY_DML")
 
 
@@ -318,7 +317,7 @@ def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
         if tensor is None:
             continue
         before = first.setdefault(edge.graph_input_index, tensor)
-        if (before.flags ^ tensor.flags) & _OWNED_BY_DML:
+        if (before.flags ^ tensor.flags) & OWNED_BY_DML:
             yield Violation(path, "only one of the nodes that share the input has it OWNED_BY_DML")
         elif edge.to_node_index in live and _extent(tensor) > (room := _room(before)):
             yield Violation(path, f"the node reaches {_extent(tensor)} bytes, but the first has {room}")
