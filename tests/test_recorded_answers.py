@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -28,7 +29,7 @@ def assert_answers(rows: list[dict[str, Any]], level: str, expected: Callable[[d
     """Check each row at a level, and on its adapter, against the runtime."""
     wrong = {}
     for row in rows:
-        target = Target.parse(level, **row.get("adapter", {}))
+        target = replace(Target.parse(level), **row.get("adapter", {}))
         findings = check(TileOperatorDesc.model_validate(row["desc"]), target, against="runtime")
         if answer(findings) != expected(row):
             wrong[row["id"]] = (expected(row), findings)
