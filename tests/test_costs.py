@@ -1,28 +1,41 @@
-"""Documents that are built to cost much: the time and memory of a command grow with their bytes, and no faster."""
+"""Documents and models that are built to cost much: time, memory and output are bounded, as docs/limits.md says."""
 
 from __future__ import annotations
 
 import json
 import pkgutil
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 import dml_tile
+from dml_tile import input_errors, json_text
+from dml_tile.checks import baseline
+from dml_tile.cli import config
+from dml_tile.cli.run import run
 from dml_tile.descriptors.structs import Struct
 from dml_tile.descriptors.tile import BufferTensorDesc
 from dml_tile.directml.enums import UINT_MAX
+from dml_tile.dxdispatch import resources, runner
 from dml_tile.dxdispatch.model import MAX_BOUND, read_model
 from dml_tile.errors import InputError, Problem
+from dml_tile.files import paths, repository, urls, whole
+from dml_tile.geometry import layout
 from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS_COUNTED, Record
+from dml_tile.readers import descriptors, model_tile, remote
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
+from dml_tile.readers.onnx import file, folding, functions
+from dml_tile.readers.sandbox import parent
 from dml_tile.rules.check import check
-from tests.helpers.costs import cost_of
-from tests.helpers.dxdispatch_models import dispatch, model
+from tests.helpers.costs import Cost, cost_of
+from tests.helpers.dxdispatch_models import Json, dispatch, model, show, tile_json, write_file, zeros
+from tests.helpers.paths import ROOT
 
 FLAT = {"DataType": "FLOAT32", "Sizes": [2]}
 TILE = {"InputTensor": FLAT, "OutputTensor": FLAT, "Repeats": [1], "RepeatsCount": 1}
@@ -248,3 +261,173 @@ def test_of_many_keys_none_is_reported(strict: bool) -> None:
         with pytest.raises(ValidationError) as caught:
             One.model_validate({f"{i}": 1 for i in range(count)})
         assert caught.value.error_count() == errors
+
+
+# Runs of DxDispatch models
+
+
+def only(resource: Json, *commands: Json) -> Json:
+    return model(resources={"R": resource}, dispatchables={}, commands=list(commands))
+
+
+@pytest.mark.parametrize(
+    ("size", "paths", "is_allowed"),
+    [
+        (2**14, ["a.bin"], True),
+        (2**14 + 4, ["a.bin"], False),
+        (2**13, ["a.bin", "b.bin"], True),
+        (2**13 + 4, ["a.bin", "a.bin"], False),
+        (1, ["a", "b", "c", "d"], True),
+        (1, ["a", "b", "c", "d", "e"], False),
+        (1, ["a/b/c/d"], True),
+        (1, ["a/b/c/d/e"], False),
+    ],
+)
+def test_files_and_folders_that_would_take_too_many_bytes_are_refused_before_the_run(
+    run: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    size: int,
+    paths: list[str],
+    is_allowed: bool,
+) -> None:
+    monkeypatch.setattr(runner, "MAX_WRITTEN_BYTES", 2**14)
+    data = only(zeros(size, "UINT8"), show("R"), *(write_file("R", path) for path in paths))
+    if is_allowed:
+        assert run(data).count(" written to ") == len(paths)
+    else:
+        with pytest.raises(
+            InputError, match=rf"^/commands/{len(paths)}/resource: the model would write more than 16384"
+        ):
+            run(data)
+        assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("options", [{}, {"verbose": True}], ids=["one line", "verbose"])
+@pytest.mark.parametrize("as_dxdispatch", [False, True])
+def test_what_is_printed_has_a_bound_and_the_rest_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., str], options: Json, as_dxdispatch: bool
+) -> None:
+    count, printed = 3 * 4096, show("R", **options)
+    text = run(only(zeros(count), printed), as_dxdispatch=as_dxdispatch)
+    room = len(text) + len(text) // 2
+    monkeypatch.setattr(runner, "MAX_PRINTED_BYTES", room)
+    assert run(only(zeros(count), printed), as_dxdispatch=as_dxdispatch) == text
+    data = only(zeros(count), printed, printed, write_file("R", "after.bin"), show("R"))
+    message = rf"^/commands/1: the model prints more than {room} bytes; {2 * 4096 + count} values were left out$"
+    with pytest.raises(InputError, match=message):
+        run(data, as_dxdispatch=as_dxdispatch)
+    assert (tmp_path / "after.bin").stat().st_size == 4 * count, "the commands after it are run"
+
+
+def cost(folder: Path, data: Json, *options: str) -> Cost:
+    """What a run costs whose model is refused, or cut off, in the end; it leaves no file."""
+    (folder / "m.json").write_text(json.dumps(data))
+    spent = cost_of("run", "m.json", *options, folder=folder)
+    assert spent.status == 2
+    assert sorted(path.name for path in folder.iterdir()) == ["cost", "m.json"]
+    return spent
+
+
+@pytest.mark.long
+def test_a_small_model_prints_64_mebibytes_and_writes_a_gibibyte_at_most(tmp_path: Path) -> None:
+    printing = cost(tmp_path, only(zeros(2**26), *[show("R")] * 3))
+    assert len(printing.printed) <= runner.MAX_PRINTED_BYTES + 200
+    assert b"values were left out" in printing.printed[-200:]
+    assert printing.is_within(30)
+    assert printing.peak_bytes < 2**28 + 2**29
+    writing = cost(tmp_path, only(zeros(2**29, "UINT8"), *[write_file("R", f"{i}.bin") for i in range(3)]))
+    assert b"m.json#/commands/2/resource: the model would write more than 1073741824 bytes" in writing.printed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", [write_file("Out", "out.bin"), dispatch(InputTensor="In", OutputTensor="Out")])
+def test_a_run_ends_in_time_and_leaves_no_part_of_a_file(tmp_path: Path, command: Any) -> None:
+    data = model(
+        resources={"In": zeros(2**24), "Out": zeros(2**26)},
+        dispatchables={"tile": {"type": "TILE", "desc": tile_json([2**24], [4])}},
+        commands=[*[dispatch(InputTensor="In", OutputTensor="Out")] * 3000, command],
+    )
+    spent = cost(tmp_path, data, "--max-time", "2")
+    assert spent.printed == b"dml-tile: m.json: the run took longer than 2 s; --max-time allows more\n"
+    assert spent.is_within(20)
+
+
+# The figures of docs/limits.md
+
+
+UNITS: Final = {"KiB": 10, "MiB": 20, "GiB": 30}
+
+BOUNDS: Final[dict[str, tuple[int, ...]]] = {
+    "a JSON document, or a line of JSON lines, and its nesting": (descriptors.MAX_DOCUMENT_BYTES,),
+    "the resources of a DxDispatch model, with the copies that tiles own": (resources.MAX_RESOURCE_BYTES,),
+    "problems told of one object, of one source": (
+        input_errors.MAX_PROBLEMS,
+        input_errors.MAX_PROBLEMS_OF_A_SOURCE,
+        MAX_PROBLEMS_COUNTED,
+    ),
+    "findings of one rule on one part of a DxDispatch model": (input_errors.MAX_PROBLEMS,),
+    "tensors that one `bindings` names, resources of one of them": (MAX_BOUND,),
+    "of an array, wrong values told": (),
+    "of a list of descriptors, those that are null told": (),
+    "keys of a baseline's entry or a captured line": (MAX_KEYS,),
+    "addresses looked at for whether an output's elements share one, of one tile, by one command": (
+        layout.MAX_ENUMERATED_ADDRESSES,
+        layout.MAX_ADDRESSES_OF_A_RUN,
+    ),
+    "pyproject.toml, the parts of a key in it, the entries of a list": (
+        config.MAX_BYTES,
+        config.MAX_KEY_PARTS,
+        config.MAX_ENTRIES,
+    ),
+    "the parts of a pattern, and of a path that a file names": (paths.MAX_PARTS,),
+    "folders looked at for a pattern": (),
+    "a baseline": (baseline.MAX_BYTES,),
+    "a .gitignore": (
+        repository.MAX_GITIGNORE_BYTES,
+        repository.MAX_PATTERNS,
+        repository.MAX_STARS,
+        repository.MAX_STARS,
+    ),
+    "comments of a JSON text, or of a JSON line, that silence findings": (json_text.MAX_COMMENTS,),
+    "for each byte of a JSON document, besides its tiles, or of a baseline": (
+        round(SECONDS_PER_BYTE * 1e6),
+        BYTES_PER_BYTE,
+    ),
+    "dimensions of a model's tile": (model_tile.MAX_DIMENSIONS,),
+    "reading one model": (parent.MAX_SECONDS, parent.MAX_MEMORY_BYTES),
+    "what is told of one model": (parent.MAX_ANSWER_BYTES,),
+    "an ONNX file without the data of its large tensors, the elements of a tensor that is read": (
+        file.MAX_MODEL_BYTES + 1,
+        file.MAX_ELEMENTS,
+    ),
+    "of an ONNX model, the nodes that its functions expand to, their nesting, nodes that are computed": (
+        functions.MAX_NODES,
+        functions.DEEPEST,
+        folding.MAX_FOLDED_NODES,
+    ),
+    "time lost to models that cannot be read": (parent.MAX_SECONDS_LOST,),
+    "fetching a file, or a model with its weights, from a URL": (remote.MAX_SECONDS, remote.MAX_BYTES + 1),
+    "looking for the files of a folder or a pattern of a URL": (remote.MAX_SECONDS_TO_LIST, remote.MAX_SECONDS),
+    "members of an archive that a URL names, and of those within it": (urls.MAX_NESTING // 16**2, 16),
+    "waiting for a pipe that is named as a file": (whole.MAX_SECONDS_WITHOUT_WRITER,),
+    "`run`: its files, of which each, like each of their folders, counts as 4 KiB at least": (
+        runner.MAX_WRITTEN_BYTES,
+    ),
+    "`run`: what it prints": (runner.MAX_PRINTED_BYTES,),
+    "`run`: its time": (signature(run).parameters["max_time"].default,),
+}
+"""Each row of the table, with the constants that its figures begin with."""
+
+
+def test_the_bounds_of_the_page_are_those_of_the_code() -> None:
+    _, _, page = (ROOT / "docs/limits.md").read_text(encoding="utf-8").partition("| what | at most |")
+    rows = re.findall(r"^ +\| ([^|]*) \| ([^|]*) \|$", page, re.MULTILINE)
+    assert [name for name, _ in rows] == list(BOUNDS)
+    for name, text in rows:
+        figures = [
+            int(figure.replace(",", "")) ** int(power or 1) * 2 ** UNITS.get(unit, 0)
+            for figure, power, unit in re.findall(r"([\d,]*\d)(?:\^(\d+))?(?: ([KMG]iB))?", text)
+        ]
+        constants = BOUNDS[name]
+        assert tuple(figures[: len(constants)]) == constants, name

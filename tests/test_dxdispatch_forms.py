@@ -178,7 +178,7 @@ FORMS: Final[dict[str, list[tuple[str | Json, tuple[str, ...], str]]]] = {
     ],
     "paths": [(model(commands=[write_file("In", "../x")]), RUN, "leads outside")],
     "memory": [(with_input(values(1, sizeInBytes=2**33)), RUN, "the resources of a model may take")],
-    "files, text, time": [],  # tests/test_run_bounds.py
+    "files, text, time": [],  # tests/test_costs.py
 }  # fmt: skip
 
 

@@ -1,26 +1,44 @@
-"""AllowedFolders, and which file is read by what."""
+"""Folders, patterns and names of files: each file is read once, as itself, whatever its name looks like."""
 
 from __future__ import annotations
 
 import errno
+import glob
+import json
 import os
+import random
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import fsspec.core
 import pytest
 
+from dml_tile.checks.files import Exclusion
+from dml_tile.errors import InputError
+from dml_tile.files.paths import MAX_PARTS, Matches, ProjectPath
 from dml_tile.readers.sources import expanded, is_model_file
+from tests.helpers.check_files import BAD, FLAT, TILE, write
+from tests.helpers.command_line import Call
 from tests.helpers.descriptors import page_tile
+from tests.helpers.dxdispatch_models import model, write_file, zeros
 
 DESCRIPTOR = page_tile().model_dump_json(by_alias=True)
 
 
-def files(folder: Path, **contents: str | bytes) -> list[str]:
-    for name, text in contents.items():
-        path = folder / name.replace("__", "/").replace("_", ".")
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def found(contents: Mapping[str, str | bytes], folder: str = ".", **options: Any) -> list[str]:
+    """Write files; return the paths of those that a folder stands for."""
+    for name, content in contents.items():
+        path = Path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return [str(Path(name).relative_to(folder)) for name in expanded(str(folder))]
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return [Path(name).relative_to(folder).as_posix() for name in expanded(folder, **options)]
 
 
 GRAPH = b"\n\x10\n\x01x\x12\x0bPlaceholder"
@@ -32,65 +50,53 @@ def test_a_name_that_is_no_folder_stands_for_itself(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("contents", "found"),
+    ("contents", "expected"),
     [
         (
-            {"b_onnx": b"", "a__c_tflite": b"", "a__b_json": DESCRIPTOR, "Z_ONNX": b"", "lines_jsonl": DESCRIPTOR},
+            {"b.onnx": "", "a/c.tflite": "", "a/b.json": DESCRIPTOR, "Z.ONNX": "", "lines.jsonl": DESCRIPTOR},
             ["Z.ONNX", "b.onnx", "lines.jsonl", "a/b.json", "a/c.tflite"],
         ),
-        ({"readme_md": "InputTensor", "weights_bin": b""}, []),
-        ({"config_json": '{"hidden_size": 8}', "truncated_json": DESCRIPTOR[:40]}, ["truncated.json"]),
+        ({"readme.md": "InputTensor", "weights.bin": ""}, []),
+        ({"config.json": '{"hidden_size": 8}', "truncated.json": DESCRIPTOR[:40]}, ["truncated.json"]),
         (
             {
-                "s_json": f'{{"$schema": "https://json-schema.org/draft/2020-12/schema", {DESCRIPTOR[1:]}',
-                "s7_json": f'{{"$schema" : "http://json-schema.org/draft-07/schema#", {DESCRIPTOR[1:]}',
-                "m_json": f'{{"$schema": "dml_operator_desc.schema.json", {DESCRIPTOR[1:]}',
+                "s.json": f'{{"$schema": "https://json-schema.org/draft/2020-12/schema", {DESCRIPTOR[1:]}',
+                "s7.json": f'{{"$schema" : "http://json-schema.org/draft-07/schema#", {DESCRIPTOR[1:]}',
+                "m.json": f'{{"$schema": "dml_operator_desc.schema.json", {DESCRIPTOR[1:]}',
             },
             ["m.json"],
         ),
-        ({"model_json": '{"resources": {"In": {"initialValues": []}}}'}, ["model.json"]),
-        ({"pom_xml": "<project/>", "net_xml": "<?xml version='1.0'?><net/>"}, ["net.xml"]),
-        ({"input_pb": b"\x08\x02\x10\x01J\x08" + bytes(8), "graph_pb": GRAPH}, ["graph.pb"]),
-        ({"assets__a_onnx": b"", "variables__v_json": DESCRIPTOR}, ["assets/a.onnx", "variables/v.json"]),
+        ({"model.json": '{"resources": {"In": {"initialValues": []}}}'}, ["model.json"]),
+        ({"pom.xml": "<project/>", "net.xml": "<?xml version='1.0'?><net/>"}, ["net.xml"]),
+        ({"input.pb": b"\x08\x02\x10\x01J\x08" + bytes(8), "graph.pb": GRAPH}, ["graph.pb"]),
+        ({"assets/a.onnx": "", "variables/v.json": DESCRIPTOR}, ["assets/a.onnx", "variables/v.json"]),
     ],
     ids=["at any depth, by name", "others", "JSON", "schemas", "a model", "XML", "graphs", "what is no saved model"],
 )
-def test_a_folder_stands_for_what_may_have_tiles(
-    tmp_path: Path, contents: dict[str, str | bytes], found: list[str]
-) -> None:
-    assert files(tmp_path, **contents) == found
+def test_a_folder_stands_for_what_may_have_tiles(contents: dict[str, str | bytes], expected: list[str]) -> None:
+    assert found(contents) == expected
 
 
-def test_hidden_folders_and_links_that_leave_are_passed_over(tmp_path: Path) -> None:
-    outside = tmp_path / "outside.onnx"
-    outside.write_bytes(b"")
-    folder = tmp_path / "models"
-    (folder / ".git").mkdir(parents=True)
-    (folder / ".git" / "a.onnx").write_bytes(b"")
-    (folder / "inside.onnx").write_bytes(b"")
-    (folder / "link.onnx").symlink_to(outside)
-    (folder / "again.onnx").symlink_to(folder / "inside.onnx")
-    (folder / "nowhere.onnx").symlink_to(folder / "missing.onnx")
-    (folder / "itself.onnx").symlink_to(folder / "itself.onnx")
-    (folder / "round").symlink_to(folder)
-    assert [Path(name).name for name in expanded(str(folder))] == ["again.onnx", "inside.onnx"]
+def test_hidden_folders_and_links_that_leave_are_passed_over() -> None:
+    for name in ("outside.onnx", "models/.git/a.onnx", "models/inside.onnx"):
+        write(name, "")
+    links = {"link": "../outside.onnx", "again": "inside.onnx", "nowhere": "missing.onnx", "itself": "itself.onnx"}
+    for link, target in links.items():
+        Path(f"models/{link}.onnx").symlink_to(target)
+    Path("models/round").symlink_to(".")
+    assert found({}, "models") == ["again.onnx", "inside.onnx"]
 
 
 IGNORED = (
-    "build/b.json",
-    "in/c.tmp.json",
-    "in/node_modules/d.json",
-    "in/env/e.json",
-    "in/.hidden/f.json",
-    "in/g/h.json",
+    *("build/b.json", "in/c.tmp.json", "in/node_modules/d.json", "in/env/e.json", "in/.hidden/f.json", "in/g/h.json"),
 )
 STARS = "*a" * 60
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "expected"),
     [
-        ("", ["a.json", "in/keep.tmp.json"]),
+        (".", ["a.json", "in/keep.tmp.json"]),
         ("in", ["keep.tmp.json"]),
         # what is named is walked
         ("build", ["b.json"]),
@@ -99,38 +105,31 @@ STARS = "*a" * 60
         ("in/.hidden", ["f.json"]),
     ],
 )
-def test_what_developers_do_not_expect_is_left_out_of_folders(tmp_path: Path, name: str, found: list[str]) -> None:
+def test_what_developers_do_not_expect_is_left_out_of_folders(name: str, expected: list[str]) -> None:
     contents = dict.fromkeys((*IGNORED, "a.json", "in/keep.tmp.json", ".git/x", "in/env/pyvenv.cfg"), DESCRIPTOR)
     contents[".gitignore"] = f"build/\n*.tmp.json\n!\n{STARS}\n\n# a comment\n"
     contents["in/.gitignore"] = "!keep.tmp.json\n/g\n"
-    for each, text in contents.items():
-        (tmp_path / each).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / each).write_text(text)
-    (tmp_path / f"{'a' * 250}.md").touch()  # which takes long to match with many stars
-    folder = tmp_path / name
-    assert [Path(each).relative_to(folder).as_posix() for each in expanded(str(folder))] == found
-    everything = {Path(each).relative_to(tmp_path).as_posix() for each in expanded(str(tmp_path), ignores_none=True)}
-    assert everything == {*IGNORED, "a.json", "in/keep.tmp.json"}
+    contents[f"{'a' * 250}.md"] = ""  # which takes long to match with many stars
+    assert found(contents, name) == expected
+    assert {*found({}, ignores_none=True)} == {*IGNORED, "a.json", "in/keep.tmp.json"}
 
 
-def test_a_saved_model_s_folder_is_one_source(tmp_path: Path) -> None:
-    saved = tmp_path / "models" / "saved"
-    for part in ("saved_model.pb", "fingerprint.pb", "keras_metadata.pb", "assets/a.onnx", "variables/v.json"):
-        (saved / part).parent.mkdir(parents=True, exist_ok=True)
-        (saved / part).write_bytes(GRAPH + DESCRIPTOR.encode())
-    assert list(expanded(str(saved))) == [str(saved / "saved_model.pb")]
-    (saved / "other.onnx").write_bytes(b"")
-    assert files(tmp_path, z_pb=GRAPH) == ["z.pb", "models/saved/other.onnx", "models/saved/saved_model.pb"]
+def test_a_saved_model_s_folder_is_one_source() -> None:
+    parts = ("saved_model.pb", "fingerprint.pb", "keras_metadata.pb", "assets/a.onnx", "variables/v.json")
+    saved = {f"models/saved/{part}": GRAPH + DESCRIPTOR.encode() for part in parts}
+    assert found(saved, "models/saved") == ["saved_model.pb"]
+    others = {"z.pb": GRAPH, "models/saved/other.onnx": b""}
+    assert found(others) == ["z.pb", "models/saved/other.onnx", "models/saved/saved_model.pb"]
 
 
-def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.json")
-    os.mkfifo(tmp_path / "pipe.onnx")
-    (tmp_path / "folder.onnx").mkdir()
-    assert files(tmp_path / "folder.onnx") == files(tmp_path) == []
+def test_what_is_no_file_is_passed_over() -> None:
+    os.mkfifo("pipe.json")
+    os.mkfifo("pipe.onnx")
+    Path("folder.onnx").mkdir()
+    assert found({}, "folder.onnx") == found({}) == []
 
 
-def test_what_cannot_be_opened_is_left_to_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_opened_is_left_to_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     scandir = os.scandir
 
     def refusing(path: Any, *_: object, **__: object) -> Any:
@@ -138,14 +137,297 @@ def test_what_cannot_be_opened_is_left_to_its_reader(tmp_path: Path, monkeypatch
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
         return scandir(path)
 
-    (tmp_path / "closed").mkdir()
-    assert files(tmp_path, a_json="{}", readme_md="", z__b_onnx="") == ["z/b.onnx"]
+    Path("closed").mkdir()
+    assert found({"a.json": "{}", "readme.md": "", "z/b.onnx": ""}) == ["z/b.onnx"]
     monkeypatch.setattr(os, "scandir", refusing)
     monkeypatch.setattr(Path, "open", refusing)
-    assert files(tmp_path) == ["a.json", "z/b.onnx", "closed"]
-    assert list(expanded(str(tmp_path / "closed"))) == [str(tmp_path / "closed")]
+    assert found({}) == ["a.json", "z/b.onnx", "closed"]
+    assert list(expanded("closed")) == ["closed"]
 
 
 @pytest.mark.parametrize(("name", "expected"), [("a.onnx", True), ("a.XML", True), ("a.json", False), ("-", False)])
 def test_the_name_tells_a_model(name: str, expected: bool) -> None:
     assert is_model_file(name) == expected
+
+
+# Names and patterns
+
+
+OTHER: Final = {"InputTensor": FLAT | {"DataType": "INT8"}, "OutputTensor": FLAT | {"DataType": "INT8"}, "Repeats": [1]}
+LIKE_URLS: Final = (
+    *("plain::y.json", "simplecache::x.json", "reference::x.json", "dask::x.json", "memory::x.json", "zip::x.json"),
+    *("file::x.json", "https:x.json", "simplecache::memory:x.json"),
+)
+
+
+def configure(text: str) -> None:
+    write("pyproject.toml", f"[tool.dml-tile]\n{text}\n")
+
+
+def sources(check: Call, *arguments: str) -> list[str]:
+    """The sources of a check that is free of findings and problems."""
+    result = check("--format", "json", *arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return [source["source"] for source in json.loads(result.stdout)["sources"]]
+
+
+@pytest.fixture
+def no_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file system of fsspec may be made."""
+    monkeypatch.setattr(fsspec.core, "url_to_fs", lambda *_: pytest.fail("a store is opened"))
+
+
+# A name is a path
+
+
+@pytest.mark.usefixtures("no_store")
+@pytest.mark.parametrize(
+    ("arguments", "settings"),
+    [
+        (["."], ""),
+        (["*.json"], ""),
+        (["--", *LIKE_URLS], ""),
+        ([], f"paths = {json.dumps(LIKE_URLS)}"),
+        ([], 'paths = ["*.json", "."]'),
+    ],
+    ids=["folder", "pattern", "arguments", "paths", "patterns in paths"],
+)
+def test_a_file_is_read_as_itself_whatever_its_name_looks_like(
+    check: Call, arguments: list[str], settings: str
+) -> None:
+    for name in LIKE_URLS:
+        write(name, TILE)
+    configure(settings)
+    if "." not in arguments and "*.json" not in f"{arguments}{settings}":
+        write("x.json", OTHER)  # which a chain would read
+    assert sorted(sources(check, *arguments)) == sorted(LIKE_URLS)
+    (source,) = json.loads(check("--format", "json", "--", LIKE_URLS[0]).stdout)["sources"]
+    assert source["source"] == LIKE_URLS[0]
+
+
+@pytest.mark.usefixtures("no_store")
+def test_reports_and_commands_name_such_a_file_as_itself(check: Call, call: Call) -> None:
+    for name in LIKE_URLS:
+        write(name, BAD)
+        assert f"{name}:11:4: refused" in check("--", name).stdout
+        uri = name.replace(":", "%3A")
+        assert f'"uri": "{uri}"' in check(name, "--format", "sarif").stdout
+        assert call("show", name).exit_code == call("lower", name).exit_code == 1
+
+
+@pytest.mark.usefixtures("no_store")
+@pytest.mark.parametrize("place", ["memory:", "zip:", "https:"])
+def test_what_a_pattern_or_paths_yield_is_a_path_also_with_slashes(check: Call, place: str) -> None:
+    write(f"{place}/a.json", TILE)
+    assert sources(check, f"./{place}//a.json") == [f"./{place}//a.json"]
+    assert sources(check, f"{place[:-1]}?//*.json") == [f"{place}/a.json"]
+    configure(f'paths = ["{place}//a.json"]')
+    assert sources(check) == [f"{place}/a.json"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings"),
+    [([], 'paths = ["-"]'), ([], 'paths = ["?"]'), ([], 'paths = ["./-"]'), (["[-]"], ""), (["[!p]"], "")],
+)
+def test_a_file_called_like_standard_input_is_that_file(call: Call, arguments: list[str], settings: str) -> None:
+    write("-", TILE)
+    configure(settings)
+    result = call("check", *arguments, stdin=json.dumps(BAD).encode())
+    assert (result.exit_code, result.stdout.partition(":")[0]) == (0, "./-")
+    assert call("check", "-", stdin=json.dumps(BAD).encode()).exit_code == 1
+
+
+@pytest.fixture
+def project(check: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project, which becomes the current folder, with links out of it and within it."""
+    write("outside/x.json", OTHER)
+    write("project/a.json", TILE)
+    write("project/in/x.json", TILE)
+    for link, target in (("lnk", "outside"), ("lnk.json", "outside/x.json"), ("same", "project/in")):
+        (tmp_path / "project" / link).symlink_to(tmp_path / target)
+    monkeypatch.chdir("project")
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("pattern", ["ln?/*.json", "l*/x.json", "*", "ln?", "**/ln?/x.json", "ln?.json"])
+def test_a_pattern_in_paths_finds_nothing_outside_of_the_project(check: Call, pattern: str) -> None:
+    configure(f'paths = ["{pattern}", "a.json"]')
+    result = check("--format", "json")
+    assert "INT8" not in result.stdout
+    found = {source["source"] for source in json.loads(result.stdout)["sources"]}
+    assert found <= {"a.json", "in/x.json", "same/x.json", "pyproject.toml"}
+    assert result.exit_code == 2
+    assert "leads out of the folder of pyproject.toml" in result.stderr
+    configure(f'paths = ["{pattern}", "a.json"]\nexclude = ["lnk*"]')
+    assert "leads out" not in check().stderr
+
+
+@pytest.mark.usefixtures("project")
+def test_any_depth_passes_over_links_out_of_the_project(check: Call) -> None:
+    configure('paths = ["**/x.json"]')
+    assert sources(check) == ["in/x.json"]
+    assert Matches(ProjectPath("**/x.json", Path())).outside == []
+    assert sources(check, "**/x.json") == ["in/x.json", "lnk/x.json"]  # as typed
+
+
+# Each file once
+
+
+def test_each_file_is_checked_once_whatever_names_it(check: Call) -> None:
+    for name in ("a/x.json", "a/b/x.json", "a/b/c/y.json"):
+        write(name, TILE)
+    names = ["a/b/x.json", "a/x.json", "a/b/c/y.json"]
+    absolute = str(Path("a/x.json").absolute())
+    found = sources(check, "a/b", "a", ".", "a/b/x.json", "./a//x.json", absolute, "a/b/../x.json", str(Path.cwd()))
+    assert found == [names[0], names[2], names[1]]
+    assert sources(check, absolute, "a/x.json") == [absolute]
+    assert sorted(sources(check, "**", "**/*.json", "**/**/x.json", "a/**")) == sorted(names)
+
+
+@pytest.mark.parametrize("pattern", ["**/" * 12 + "*.json", "**/d/**/d/**/d/**/*.json", "*/../" * 12 + "**/x.json"])
+def test_a_pattern_takes_one_walk(check: Call, monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
+    for depth in range(1, 14):
+        write(f"{'d/' * depth}x.json", TILE)
+    listed: list[str] = []
+    listdir = os.listdir
+
+    def counted(path: str) -> list[str]:
+        listed.append(path)
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", counted)
+    found = Matches(pattern).names
+    assert len(set(map(os.path.realpath, found))) == len(found) in (11, 13)
+    assert len(listed) <= 40
+    assert len(sources(check, pattern)) == len(found)
+
+
+def test_links_are_entered_once(tmp_path: Path) -> None:
+    write("real/x.json", TILE)
+    for name in ("all", "again", "real/up"):
+        Path(name).symlink_to(tmp_path)
+    Path("as.json").symlink_to("real/x.json")
+    assert Matches("**/*.json").names == ["as.json", "real/x.json"]
+    assert len(Matches("*/" * 20 + "*.json").names) == 2
+    assert Matches("all/*/x.json").names == ["all/real/x.json"]
+
+
+PARTS: Final = ("*", "**", "a", "?", "*.json", "[ab]", "x.json", ".*", "..", ".")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_pattern_matches_what_glob_does(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(seed)
+    folder = tmp_path / "1/2/3/4"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    folders = [Path()]
+    for _ in range(chance.randint(1, 8)):
+        folders.append(chance.choice(folders) / chance.choice(["a", "b", ".h", "c d"]))
+        folders[-1].mkdir(exist_ok=True)
+    for _ in range(12):
+        file = chance.choice(folders) / chance.choice(["x.json", "y.json", ".z.json", "a.json", "q[1].json"])
+        file.touch()
+    for _ in range(50):
+        pattern = "/".join(chance.choices(PARTS, k=chance.randint(1, 4)))
+        pattern = f"{chance.choice(['', './', f'{folder}/'])}{pattern}{chance.choice(['', '', '/'])}"
+        if glob.has_magic(pattern):
+            globbed = glob.iglob(pattern, recursive=True)  # noqa: PTH207  # which has another idea of **
+            expected = {os.path.realpath(path) for path in globbed if os.access(path, os.F_OK)}
+            assert set(map(os.path.realpath, Matches(pattern).names)) == expected, pattern
+
+
+# Long and deep
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*/" * 2000 + "x.json", "**/" * 2000 + "x.json", "[a]/" * 100_000, "a/" * 2000 + "*"]
+)
+def test_a_pattern_of_thousands_of_parts_is_refused(check: Call, pattern: str) -> None:
+    write("x.json", TILE)
+    with pytest.raises(InputError, match=rf"has \d+ parts; a pattern may have {MAX_PARTS}"):
+        Matches(pattern)
+    configure(f'paths = ["{pattern[:8000]}"]')
+    results = [check(pattern[:8000]), check()]
+    configure(f'paths = ["{"a/" * 2000}a.json"]')
+    for result in (*results, check()):
+        assert result.exit_code == 2
+        assert len(result.stderr.splitlines()) == 1
+        assert f" may have {MAX_PARTS}" in result.stderr
+
+
+@pytest.mark.parametrize("parts", [200, 2000])
+def test_a_run_writes_into_nested_folders_or_says_why_not(call: Call, parts: int) -> None:
+    target = "d/" * parts + "x.bin"
+    write("m.json", model(resources={"a": zeros(1)}, dispatchables={}, commands=[write_file("a", target)]))
+    result = call("run", "m.json")
+    if parts == 200:
+        assert result.exit_code == 0
+        assert Path(target).stat().st_size == 4
+    else:
+        assert result.exit_code == 2
+        assert len(result.stderr.splitlines()) == 1
+        assert "has 2001 parts; a path may have 256" in result.stderr
+
+
+@pytest.fixture
+def deep_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder that takes folders nested more deeply than Python recurses, or than a path can name."""
+    yield tmp_path
+    while (tmp_path / "d").exists():  # which pytest could not remove
+        (tmp_path / "d").rename(tmp_path / "old")
+        inner = tmp_path / "old" / "d"
+        if inner.exists():
+            inner.rename(tmp_path / "d")
+        for path in (tmp_path / "old").iterdir():
+            path.unlink()
+        (tmp_path / "old").rmdir()
+
+
+@pytest.mark.parametrize("depth", [1200, 3000])
+def test_deeply_nested_folders_give_a_result_or_a_sentence(
+    check: Call, deep_folder: Path, monkeypatch: pytest.MonkeyPatch, depth: int
+) -> None:
+    for _ in range(depth):
+        Path("d").mkdir()
+        os.chdir("d")
+    write("x.json", TILE)
+    monkeypatch.chdir(deep_folder)
+    configure('paths = ["**/*.json"]\nexclude = ["*.tmp.json", "other"]')
+    for result in (check("."), check("--exclude", "other", "**/x.json"), check()):
+        if depth == 1200:
+            assert result.exit_code == 0
+            assert result.stdout.count(": accepted") == 1
+        else:
+            assert result.exit_code == 2
+            assert "File name too long" in result.stderr or "no file matches" in result.stderr
+
+
+# Exclusions
+
+
+def test_a_named_file_is_checked_whatever_gitignore_says_and_an_excluded_one_is_reported(check: Call) -> None:
+    write(".git/x", "")
+    write(".gitignore", "a.json\n")
+    write("a.json", TILE)
+    write("in/b.json", TILE)
+    assert sources(check, "a.json", "in") == ["a.json", "in/b.json"]
+    assert sources(check, ".") == ["in/b.json"]
+    assert sources(check, ".", "--no-ignore") == ["a.json", "in/b.json"]
+    result = check("a.json", ".", "--exclude", "*.json")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("dml-tile: a.json: is not checked; --exclude leaves it out\n")
+    assert "in/b.json" not in result.stderr
+    configure('exclude = ["a.*"]')
+    assert "a.json: is not checked; exclude in pyproject.toml leaves it out\n" in check("a.json").stderr
+
+
+def test_a_thousand_exclusions_are_compiled_once() -> None:
+    patterns = ("build", *(f"old{i}/*.tmp{i}.onnx" for i in range(999)))
+    exclusion = Exclusion(patterns)
+    started = time.process_time()
+    left_out = [exclusion.leaves_out(f"a/b{i % 50}/c/m{i}.onnx") for i in range(1000)]
+    left_out += [exclusion.leaves_out(f"a/build/c{i}/m.onnx") for i in range(1000)]
+    assert left_out == [False] * 1000 + [True] * 1000
+    assert time.process_time() - started < 10
+    assert Exclusion(patterns).leaves_out("old7/" + "d/" * 1200 + "x.tmp7.onnx")

@@ -109,7 +109,7 @@ class Chain:
         if way == "initialiser":
             self.initialisers.append(numpy_helper.from_array(values, name))
             return name
-        self.nodes.append(constant(name, values, values.dtype))
+        self.nodes.append(constant(name, values, values.dtype.name))
         if way == "node" or values.dtype not in (np.float32, np.int64):
             return name
         zero = f"{self.rng.choice(_ZEROS)}; k = Cast<to={1 if values.dtype == np.float32 else 7}>(z); y = Add(a, k)"
