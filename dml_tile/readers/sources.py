@@ -6,9 +6,11 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.repository import GITIGNORE, ignores_above, ignores_within, is_ignored
@@ -53,7 +55,7 @@ def is_model_file(name: str) -> bool:
     return file_of(name).lower().endswith(MODEL_SUFFIXES)
 
 
-class Sources:
+class Sources(AbstractContextManager["Sources"]):
     """Reads the sources of one check; the child that reads models starts with the first one and ends with the block.
 
     ``shared_by`` so many processes, each has its part of the memory that reading a model may take.
@@ -65,13 +67,7 @@ class Sources:
         self._models: ModelReader | None = None
         self._remote: RemoteFiles | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
         """End the child that reads models; the next model would start another one."""
         if self._models is not None:
             self._models.close()
@@ -146,18 +142,10 @@ def _remote_files(url: Url) -> Iterator[Url]:
     for file, path in zip(found, paths, strict=True):
         is_hidden = any(part.startswith(".") for part in path.parent.parts)
         is_part = any(each.parent in saved_models and each.name in SAVED_MODEL_PARTS for each in (path, *path.parents))
-        if not is_hidden and not is_part and _remote_may_have_tiles(remote, file, path):
-            yield file
-
-
-def _remote_may_have_tiles(remote: RemoteFiles, url: Url, path: PurePosixPath) -> bool:
-    suffix = path.suffix.lower()
-    if suffix not in _KINDS or path.name == SAVED_MODEL:
-        return suffix in MODEL_SUFFIXES
-    try:
-        return _is_of_kind(suffix, remote.beginning(url, _BEGINNING))
-    except InputError:
-        return True
+        with suppress(InputError):  # reading it says why
+            if is_hidden or is_part or not _is_of_kind(path, partial(remote.beginning, file)):
+                continue
+        yield file
 
 
 def _files_below(folder: Path, walked: set[PurePath], ignores_none: bool) -> Iterator[str]:
@@ -208,14 +196,16 @@ def _may_have_tiles(file: Path, root: Path) -> bool:
     try:
         if not stat.S_ISREG(file.stat().st_mode) or (file.is_symlink() and not file.resolve().is_relative_to(root)):
             return False
-        if suffix not in _KINDS or file.name == SAVED_MODEL:
-            return True
         with file.open("rb") as opened:
-            beginning = opened.read(_BEGINNING)
+            return _is_of_kind(file, opened.read)
     except OSError as error:
         return error.errno not in _LEADS_NOWHERE
-    return _is_of_kind(suffix, beginning)
 
 
-def _is_of_kind(suffix: str, beginning: bytes) -> bool:
+def _is_of_kind(file: PurePath, read: Callable[[int], bytes]) -> bool:
+    """Return True for a model, and for what may hold tiles by its first bytes, which ``read`` returns."""
+    suffix = file.suffix.lower()
+    if suffix not in _KINDS or file.name == SAVED_MODEL:
+        return suffix in MODEL_SUFFIXES
+    beginning = read(_BEGINNING)
     return _KINDS[suffix].search(beginning) is not None and _JSON_SCHEMA.search(beginning) is None
