@@ -233,28 +233,22 @@ def step_desc(tile: ChainTile, source: TensorMemory, destination: TensorMemory, 
     missing = target.tile_support.dimension_counts[0] - len(dimensions)
     dimensions = (*[Dimension(1, 1, 0, 0)] * missing, *dimensions)
     sizes, repeats, *strides = map(tuple, zip(*dimensions, strict=True))
-    tensors = []
-    for name, held, shape, steps in zip(
-        ("InputTensor", "OutputTensor"),
-        (source, destination),
-        (sizes, tuple(map(mul, sizes, repeats))),
-        strides,
-        strict=True,
-    ):
+    shapes = sizes, tuple(map(mul, sizes, repeats))
+    memory = {"InputTensor": source, "OutputTensor": destination}
+    fields: dict[str, object] = {"Repeats": repeats}
+    for (name, held), shape, steps in zip(memory.items(), shapes, strides, strict=True):
         tensor = StepTensor(name, carrier, shape, _strides_if_needed(shape, steps), held.total_in_bytes)
         if findings := tuple(limits_are_met.findings(tensor, target)):
             raise DmlError(findings)
-        tensors.append(
-            {
-                "DataType": carrier,
-                "Flags": held.flags,
-                "Sizes": shape,
-                "Strides": tensor.strides,
-                "TotalTensorSizeInBytes": held.total_in_bytes,
-                "GuaranteedBaseOffsetAlignment": held.alignment,
-            }
-        )
-    desc = TileOperatorDesc.model_validate({"InputTensor": tensors[0], "OutputTensor": tensors[1], "Repeats": repeats})
+        fields[name] = {
+            "DataType": carrier,
+            "Flags": held.flags,
+            "Sizes": shape,
+            "Strides": tensor.strides,
+            "TotalTensorSizeInBytes": held.total_in_bytes,
+            "GuaranteedBaseOffsetAlignment": held.alignment,
+        }
+    desc = TileOperatorDesc.model_validate(fields)
     if refused := findings_of(desc, target):
         raise DmlError(refused)
     return desc

@@ -205,18 +205,17 @@ class _Image:
         height = round(self._y + _MARGIN)
         width = round(2 * _MARGIN + self._right * _CHARACTER)
         whole = f'width="{width}" height="{height}"'
-        return "\n".join(
-            (
-                f'<svg xmlns="http://www.w3.org/2000/svg" {whole} viewBox="0 0 {width} {height}" font-size="14"',
-                f'font-family="{_FONT}" role="img" aria-labelledby="title description">',
-                f'<title id="title">{escape(title)}</title>',
-                f'<desc id="description">{escape(description)}</desc>',
-                f"<style>@media (prefers-color-scheme: dark) {{ {_STYLE}}}</style>",
-                f"<rect {whole} {_filled(_WHITE)}/>",
-                *self._elements,
-                "</svg>\n",
-            )
+        lines = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" {whole} viewBox="0 0 {width} {height}" font-size="14"',
+            f'font-family="{_FONT}" role="img" aria-labelledby="title description">',
+            f'<title id="title">{escape(title)}</title>',
+            f'<desc id="description">{escape(description)}</desc>',
+            f"<style>@media (prefers-color-scheme: dark) {{ {_STYLE}}}</style>",
+            f"<rect {whole} {_filled(_WHITE)}/>",
+            *self._elements,
+            "</svg>\n",
         )
+        return "\n".join(lines)
 
     def _cell(self, mark: Mark, column: float, wide: int) -> None:
         if not mark.text:

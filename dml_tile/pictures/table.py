@@ -100,7 +100,6 @@ def _gap_text(tensor: TensorPicture, row: MemoryRow) -> str:
 
 
 COPIES: Final = "copies of the input, by their index:"
-"""The heading of the copies."""
 
 _MAX_COPIES: Final = 12
 _SYMBOLS: Final = (

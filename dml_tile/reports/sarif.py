@@ -95,7 +95,7 @@ class SarifReport(Report):
         self._write_json(f"\n], {json.dumps(rest)[1:]}]}}\n")
 
     def _result(self, annotation: Annotation) -> Json:
-        rule = annotation.rule
+        rule, fingerprint = annotation.rule, annotation.fingerprint(self.options.path(annotation.source))
         result = {
             "ruleId": rule,
             "ruleIndex": self._rules.setdefault(rule, len(self._rules)),
@@ -103,9 +103,7 @@ class SarifReport(Report):
             "message": {"text": annotation.text},
             "locations": self._locations(annotation),
             # of the tile and the field: code scanning's own would be of a line, and move with it
-            "partialFingerprints": {
-                "primaryLocationLineHash": f"{annotation.fingerprint(self.options.path(annotation.source))}:1"
-            },
+            "partialFingerprints": {"primaryLocationLineHash": f"{fingerprint}:1"},
         }
         return result | {"suppressions": [_IN_THE_BASELINE]} if annotation.is_known else result
 

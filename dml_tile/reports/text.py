@@ -51,7 +51,6 @@ _STYLES: Final = {
     Verdict.ELSEWHERE: "cyan",
     Verdict.NOT_CHECKED: "cyan",
 }
-"""The colours of verdicts."""
 
 _SEVERITY_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
 _COMMAND: Final = "(dml-tile "

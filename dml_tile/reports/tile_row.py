@@ -116,8 +116,7 @@ def tile_row(results: Sequence[Result], verdict: str) -> TileRow:
     """Return the results of a tile, one for each target, and the worst of its verdicts, as a row."""
     first = results[0]
     findings = grouped_findings(results)
-    of_level = run_from_level(first.lowest_level, bool(first.unknown)) if first.is_judged else ("", "")
-    lowest_level, oldest_windows = of_level
+    level, windows = run_from_level(first.lowest_level, bool(first.unknown)) if first.is_judged else ("", "")
     commands = [result.command for result in results if result.command]
     return TileRow(
         source=clipped(first.source),
@@ -125,8 +124,8 @@ def tile_row(results: Sequence[Result], verdict: str) -> TileRow:
         tile=clipped(first.tile) if first.is_a_tile else "",
         verdict=verdict,
         verdicts={result.target.label: result.verdict for result in results},
-        lowest_level=lowest_level,
-        oldest_windows=oldest_windows,
+        lowest_level=level,
+        oldest_windows=windows,
         unknown=clipped("; ".join(first.unknown)),
         notes=tuple(dict.fromkeys(note for result in results for note in _notes(result))),
         rules=tuple(dict.fromkeys(group.finding.rule for group in findings)),
@@ -149,11 +148,10 @@ def _short(group: GroupedFinding, target_count: int, commands: Sequence[str]) ->
         for command in commands:  # which stands beside the lowering
             suggestion = suggestion.replace(f" ({command})", "")
         suggestions.append(clipped(suggestion))
+    positions = {group.finding.path: group.position}
     return replace(
         group,
-        result=replace(
-            group.result, findings=(group.finding,), known=(), positions={group.finding.path: group.position}
-        ),
+        result=replace(group.result, findings=(group.finding,), known=(), positions=positions),
         targets=group.targets if len(group.targets) < target_count else (),
         messages=tuple(map(clipped, group.messages)),
         suggestions=tuple(dict.fromkeys(suggestions)),

@@ -93,14 +93,7 @@ def _used_inside(graph: GraphProto) -> set[str]:
 Inference: TypeAlias = Callable[[NodeProto, OnnxOperator, Mapping[str, Value]], Mapping[str, TypeProto]]
 """Returns the types of a node's outputs that it knows; the values are those of the node's inputs."""
 
-_PLAIN: Final = {
-    AttributeProto.FLOAT,
-    AttributeProto.FLOATS,
-    AttributeProto.INT,
-    AttributeProto.INTS,
-    AttributeProto.STRING,
-    AttributeProto.STRINGS,
-}
+_PLAIN: Final = {*map(AttributeProto.AttributeType.Value, ("FLOAT", "FLOATS", "INT", "INTS", "STRING", "STRINGS"))}
 """The kinds of attributes that cannot name files or hold nodes."""
 
 _MISTAKEN: Final = {
