@@ -12,6 +12,7 @@ from typing import Final
 from dml_tile.checks.catalogue import RULES
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.errors import Problem, place_of
+from dml_tile.reports import wording
 from dml_tile.reports.markup import (
     Cell,
     Markup,
@@ -27,17 +28,6 @@ from dml_tile.reports.markup import (
 )
 from dml_tile.reports.report import Problems, ReportOptions
 from dml_tile.reports.tile_row import SIGNS, GroupedFinding, OverviewReport, RowLowering, TileRow, clipped
-from dml_tile.reports.wording import (
-    AT_LEAST,
-    NOWHERE,
-    VERDICTS,
-    counted,
-    files_not_read,
-    greatest_first,
-    kind_of,
-    outcome_of,
-    run_from,
-)
 
 MAX_LISTED: Final = 1_000
 """The limit for listed tiles with findings, for those without, for models and for problems."""
@@ -69,7 +59,7 @@ class _Section:
 
 def _page(report: OverviewReport, models: Sequence[SourceSummary]) -> Iterator[str]:
     """Yield the body of the page, in pieces."""
-    rows, rules = report.rows, greatest_first(report.rules)
+    rows, rules = report.rows, wording.greatest_first(report.rules)
     detailed = sum(map(_has_details, rows))
     every = (
         _Section("Not read", len(report.problems), _problem_list(report.problems)),
@@ -106,9 +96,9 @@ def _header(report: OverviewReport, sections: Sequence[_Section]) -> Iterator[st
 
 def _counts(report: OverviewReport) -> Iterator[Markup]:
     if report.problems:
-        count, _, words = files_not_read(report.problems).partition(" ")
+        count, _, words = wording.files_not_read(report.problems).partition(" ")
         yield element("li", element("b", count), " ", element("span", f"⚠ {words}", class_="verdict refused"))
-    for word in VERDICTS:
+    for word in wording.VERDICTS:
         if number := report.tally.counts[word]:
             yield element("li", element("b", str(number)), " ", _verdict(word))
 
@@ -116,7 +106,7 @@ def _counts(report: OverviewReport) -> Iterator[Markup]:
 def _tiles(report: OverviewReport, rows: Sequence[TileRow]) -> Iterator[str]:
     if report.left_out:
         listed = f"The page lists the first {MAX_LISTED} tiles with findings and the first {MAX_LISTED} without. "
-        others = f"Counted above but not listed: {counted(report.left_out)}. "
+        others = f"Counted above but not listed: {wording.counted(report.left_out)}. "
         yield element("p", listed, others, element("code", "dml-tile check --format json"), " lists all.")
     yield from _filters(report, rows)
     columns = ("Tile", *report.targets, "Lowest level", "Oldest Windows")
@@ -184,7 +174,7 @@ def _content(row: TileRow) -> Iterator[Markup]:
     for note in row.notes:
         yield element("p", f"Note: {note}")
     for finding in row.findings:
-        yield element("div", *_finding(finding, row), class_=f"finding of-{kind_of(finding.finding)}")
+        yield element("div", *_finding(finding, row), class_=f"finding of-{wording.kind_of(finding.finding)}")
     if row.findings_left_out:
         yield element("p", f"and {row.findings_left_out} more findings")
     for lowering in row.lowerings:
@@ -193,8 +183,8 @@ def _content(row: TileRow) -> Iterator[Markup]:
 
 def _finding(group: GroupedFinding, row: TileRow) -> Iterator[Markup]:
     finding = group.finding
-    kind = element("b", kind_of(finding), class_=f"is-{kind_of(finding)}")
-    yield element("p", kind, " ", element("strong", finding.rule), f" {outcome_of(finding)}")
+    kind = element("b", wording.kind_of(finding), class_=f"is-{wording.kind_of(finding)}")
+    yield element("p", kind, " ", element("strong", finding.rule), f" {wording.outcome_of(finding)}")
     if len(row.verdicts) > 1:
         yield element("p", f"At {', '.join(group.targets) or 'all targets'}", class_="at")
     first, *others = group.messages
@@ -224,7 +214,7 @@ def _lowering(lowering: RowLowering) -> Iterator[Markup]:
         yield element("pre", element("code", command))
 
 
-_RANKS: Final = {word: str(rank) for rank, word in enumerate(VERDICTS)}
+_RANKS: Final = {word: str(rank) for rank, word in enumerate(wording.VERDICTS)}
 _ABOVE_ALL_LEVELS: Final = "9"
 
 
@@ -250,7 +240,7 @@ def _verdict(word: str) -> Markup:
 
 def _level_cells(level: str, windows: str) -> list[Cell]:
     """Return the cells of a lowest level and of the oldest Windows release that has it, both sorted by the level."""
-    key = _ABOVE_ALL_LEVELS if level == NOWHERE else level.removeprefix(AT_LEAST)
+    key = _ABOVE_ALL_LEVELS if level == wording.NOWHERE else level.removeprefix(wording.AT_LEAST)
     return [Cell(level, key), Cell(windows, key)]
 
 
@@ -307,7 +297,7 @@ def _problem(source: str, problem: Problem) -> Markup:
 
 def _model(model: SourceSummary) -> Markup:
     counts = count_cell(model.tiles), count_cell(model.unknown)
-    return body(_MODEL_COLUMNS, [Cell(name(clipped(model.name))), *counts, *_level_cells(*run_from(model))])
+    return body(_MODEL_COLUMNS, [Cell(name(clipped(model.name))), *counts, *_level_cells(*wording.run_from(model))])
 
 
 def _rule(rule: str, count: int) -> Markup:

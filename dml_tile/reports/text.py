@@ -20,21 +20,8 @@ from dml_tile.directml.targets import Target, oldest_windows
 from dml_tile.errors import Position, place_of
 from dml_tile.findings import Finding, Rule, Severity
 from dml_tile.readers.sources import is_model_file
+from dml_tile.reports import wording
 from dml_tile.reports.report import Report, ReportOptions
-from dml_tile.reports.wording import (
-    AT_LEAST,
-    Tally,
-    greatest_first,
-    how_to_fix,
-    inference_of,
-    kind_of,
-    known_at_run_time_only,
-    outcome_of,
-    outcome_of_rule,
-    remarks,
-    run_from,
-    target_of,
-)
 from dml_tile.text import printable, printable_line_start, shortened_within
 
 if TYPE_CHECKING:
@@ -90,18 +77,18 @@ def result_lines(
     result: Result, *, with_lowest_level: bool, with_target_note: bool = True, with_tile: bool = True
 ) -> Iterator[Line]:
     """Yield a result as lines of text; the tile and the target's note are left out if they are printed elsewhere."""
-    shown = verdict(result.source, result.pointer, result.verdict, target_of(result), result.first_position)
+    shown = verdict(result.source, result.pointer, result.verdict, wording.target_of(result), result.first_position)
     if with_lowest_level and (lowest := _lowest(result)):
         shown.append(f"; {lowest}")
-    if remarked := remarks(result):
+    if remarked := wording.remarks(result):
         shown.append(f"; {remarked}")
     yield Line(0, shown)
     if with_tile and result.verdict is not Verdict.NOT_CHECKED:
         yield Line(2, Text(printable_line_start(result.tile)))
         if result.inferred_by:
-            yield Line(2, Text(f"note: {inference_of(result)}", "dim"))
+            yield Line(2, Text(f"note: {wording.inference_of(result)}", "dim"))
     yield from detail_lines(result.target if with_target_note else None, result.findings, result.unknown)
-    if result.via == "chromium" and result.verdict in _SO_FAR and (options := how_to_fix(result.unknown)):
+    if result.via == "chromium" and result.verdict in _SO_FAR and (options := wording.how_to_fix(result.unknown)):
         yield Line(4, Text.assemble(("try: ", "green"), printable(options)))  # a graph is built of known sizes
 
 
@@ -114,7 +101,7 @@ def verdict(source: str, pointer: str, word: str, at: str, position: Position | 
 def detail_lines(target: Target | None, findings: tuple[Finding, ...], unknown: tuple[str, ...] = ()) -> Iterator[Line]:
     """Yield the lines below a verdict: fields that are known at run time only, a target's note, the findings."""
     if unknown:
-        yield Line(2, Text(known_at_run_time_only(map(printable, unknown)), "yellow"))
+        yield Line(2, Text(wording.known_at_run_time_only(map(printable, unknown)), "yellow"))
     if target and target.note:
         yield Line(2, Text(f"note: {target.name}: {target.note}", "dim"))
     for group in alike(findings):
@@ -125,7 +112,7 @@ def rule_lines(rule: Rule[object]) -> Iterator[Line]:
     """Yield a rule as lines of text, for ``explain``."""
     yield Line(0, Text(rule.id, "bold"))
     yield Line(2, Text(rule.says))
-    yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {outcome_of_rule(rule)}"))
+    yield Line(2, Text(f"basis: {', '.join(rule.basis.names)}; DirectML: {wording.outcome_of_rule(rule)}"))
     yield Line(2, Text(rule.url, "blue"), is_whole=True)
 
 
@@ -134,8 +121,8 @@ def _finding_lines(findings: list[Finding]) -> Iterator[Line]:
     from dml_tile.checks.catalogue import RULES  # which is not needed where all is accepted
 
     first = findings[0]
-    kind = kind_of(first), _SEVERITY_STYLES[first.severity]
-    yield Line(2, Text.assemble(kind, (f"[{first.rule}]", "bold"), f" {outcome_of(first)}"))
+    kind = wording.kind_of(first), _SEVERITY_STYLES[first.severity]
+    yield Line(2, Text.assemble(kind, (f"[{first.rule}]", "bold"), f" {wording.outcome_of(first)}"))
     paths = ", ".join(finding.path for finding in findings if finding.path)
     yield Line(4, Text.assemble((paths, "cyan"), ": " if paths else "", printable(first.message)))
     yield Line(4, Text(f"{', '.join(first.basis.names)}: {RULES[first.rule].says}"))
@@ -149,7 +136,7 @@ def _lowest(result: Result) -> str:
     if level is None:
         nowhere = f"through {result.via}" if result.via else "both documentation and runtime"
         return f"no feature level passes {nowhere}" if result.is_judged else ""
-    at_least, or_later = (AT_LEAST, " or later") if result.unknown else ("", "")
+    at_least, or_later = (wording.AT_LEAST, " or later") if result.unknown else ("", "")
     first = oldest_windows(level)
     return f"lowest level {at_least}{level.short}{f', in the box from {first}{or_later}' if first else ''}"
 
@@ -183,7 +170,7 @@ class TextReport(Report):
         super().__init__(options)
         self._console = options.open_console()
         self._rules = Counter[str]()
-        self._tally = Tally()
+        self._tally = wording.Tally()
         self._count = 0
         self._targets: dict[str, Target] = {}
         self._lacks_sizes = self._is_unchanged = False
@@ -210,7 +197,7 @@ class TextReport(Report):
     def end(self, sources: Sequence[SourceSummary]) -> None:
         """Print what is asked for and to be known, then the summary: the counts, and the models that have tiles."""
         if self.options.with_statistics:
-            counts = greatest_first(self._rules)
+            counts = wording.greatest_first(self._rules)
             width = max((len(str(count)) for count in counts.values()), default=0)
             lines = (Line(0, Text(f"{count:>{width}} {rule}")) for rule, count in counts.items())
             print_lines(self._console, lines)
@@ -253,7 +240,7 @@ class TextReport(Report):
 def _model_table(summaries: Iterable[SourceSummary], width: int) -> Table:
     """Return the models, one a row. Where names are too long, the column of dynamic tiles goes, then their middle."""
     headings = ("model", "tiles", "dynamic", "lowest level", "oldest Windows")
-    rows = [(printable(one.name), str(one.tiles), str(one.unknown), *run_from(one)) for one in summaries]
+    rows = [(printable(one.name), str(one.tiles), str(one.unknown), *wording.run_from(one)) for one in summaries]
     columns = list(zip(headings, *rows, strict=True))
     names, room = columns[0], _room_for_names(columns, width)
     if max(map(cell_len, names)) > room:
