@@ -93,10 +93,9 @@ class SourceSummary:
     """The tiles of one file; ``lowest_level`` is the lowest at which all pass, None if one passes at none.
 
     ``unknown`` is how many are known in part only before they are run, ``failing`` how many fail at a target;
-    ``is_whole`` is False if a part of the file could not be read.
-    ``dimension_names`` are those of an ONNX model's dimensions that no file before it has. ``silences`` are those of
-    the file, and whether they silenced something. ``contradictions`` are of an ONNX model's declared shapes, and fail
-    nothing.
+    ``is_whole`` is False if a part of the file could not be read. ``dimension_names`` are those of an ONNX model that
+    no file before it has, ``contradictions`` of its declared shapes fail nothing. ``silences`` are those of the file,
+    and whether they silenced something.
     """
 
     name: str

@@ -127,10 +127,7 @@ def _identity(name: str) -> Hashable:
 
 
 def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, complain: Complain) -> ChosenTiles:
-    """Yield each tile of a file or a folder, with its file; if there is a ``pointer``, only the tile that has it.
-
-    ``complain`` is called for what cannot be read, and where no tile has the pointer.
-    """
+    """Yield each tile of a file or a folder, with its file; if there is a ``pointer``, only the tile that has it."""
     try:
         files = list(expanded(name))
     except InputError as error:
@@ -164,10 +161,7 @@ def chosen_tiles(name: str, known_shapes: KnownShapes, pointer: str | None, comp
 
 
 def unknown_dimension(given: Iterable[str], names: Collection[str], files: Iterable[str]) -> str:
-    """Return what is wrong with the first name of a dimension that no model among the files that were read has.
-
-    ``names`` are those of the models' dimensions. Empty if nothing is wrong, or no file is a model.
-    """
+    """Return what is wrong with the first given name that is none of the models'; empty without one, or a model."""
     models = [file for file in files if is_model_file(file)]
     name = next((name for name in given if name not in names), None)
     if not models or name is None:

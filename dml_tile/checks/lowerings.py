@@ -61,10 +61,7 @@ def lower_part(
 def lowering_of(
     part: JsonDescriptor | TileNode, target: Target, options: LoweringOptions = DEFAULT_OPTIONS
 ) -> Lowering:
-    """Return the lowering of a descriptor, or of a model's tile of which all is known.
-
-    Raises DmlError as ``lower`` does.
-    """
+    """Return the lowering of a descriptor, or of a model's tile of which all is known. Raises DmlError."""
     if isinstance(part, JsonDescriptor):
         if part.other is not None or isinstance(part.desc, GraphDesc):
             raise DmlError([not_a_tile(part.other or "a graph")])

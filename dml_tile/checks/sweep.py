@@ -228,10 +228,7 @@ _KEPT: Final = local()
 
 
 def check_chunk(setup: bytes, files: list[str]) -> bytes:
-    """Return the events of files, packed: they may wait long for their turn. This runs in a worker.
-
-    ``setup`` is what ``Workers`` has pickled.
-    """
+    """In a worker, return the events of files, packed, since they may wait long; ``setup`` is what was pickled."""
     if getattr(_KEPT, "setup", b"") != setup:
         check, shared_by, _ = pickle.loads(setup)  # noqa: S301  # it was made in this module
         _KEPT.setup, _KEPT.check, _KEPT.sources = setup, check, Sources(check.known_shapes, shared_by)

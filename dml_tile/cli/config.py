@@ -124,10 +124,7 @@ class Config:
 
 
 def nearest_config() -> Config:
-    """Return the configuration of the current folder, or of the nearest folder above it that has a pyproject.toml.
-
-    Raises ConfigError.
-    """
+    """Return the configuration of the nearest pyproject.toml, from the current folder upwards. Raises ConfigError."""
     try:
         here = Path.cwd()
     except OSError:  # it was removed

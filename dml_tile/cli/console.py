@@ -118,13 +118,10 @@ class _EndedError(BaseException):
 
 @contextmanager
 def ending_by_exceptions() -> Iterator[None]:
-    """Unwind the block on SIGTERM and SIGHUP, so that it removes its files and children, then end by that signal.
-
-    A signal that the caller ignores, as nohup does, stays ignored.
-    """
+    """Unwind the block on SIGTERM and SIGHUP, so that it removes its files and children, then end by that signal."""
     before = {number: signal.getsignal(number) for number in _ENDING}
     for number, handler in before.items():
-        if handler == signal.SIG_DFL:
+        if handler == signal.SIG_DFL:  # what the caller ignores, as nohup does, stays ignored
             signal.signal(number, _end)
     try:
         yield
@@ -142,10 +139,7 @@ class _OutOfTimeError(BaseException):
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """End the block, which the main thread runs, once it has taken so many seconds. Raises TimeoutError.
-
-    Where there is no alarm, as on Windows, a block that waits for another program is not interrupted.
-    """
+    """End the block, which the main thread runs, once it has taken so many seconds. Raises TimeoutError."""
 
     def ring(number: int, frame: FrameType | None) -> NoReturn:
         raise _OutOfTimeError
@@ -155,7 +149,7 @@ def at_most(seconds: float) -> Iterator[None]:
     try:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, seconds)
-        else:
+        else:  # on Windows: a block that waits for another program is not interrupted
             timer = Timer(seconds, interrupt_main, [_ALARM])
             timer.daemon = True
             timer.start()

@@ -78,11 +78,8 @@ def print_text(text: str) -> None:
 
 
 def print_bytes(text: str) -> None:
-    """Write text in UTF-8 to standard output, lone surrogates as the bytes that they stand for.
-
-    A terminal gets escapes for what would move its cursor.
-    """
-    if sys.stdout.isatty():
+    """Write text in UTF-8 to standard output, lone surrogates as the bytes that they stand for."""
+    if sys.stdout.isatty():  # which gets escapes for what would move its cursor
         print_text("".join(f"{printable(line.rstrip(chr(10)))}{chr(10) * line.endswith(chr(10))}"
                            for line in text.splitlines(keepends=True)))  # fmt: skip
         return
@@ -200,10 +197,7 @@ def invocation_of(context: typer.Context, targets: Sequence[Target]) -> dict[str
 
 @contextmanager
 def reports_in(wanted: Sequence[Format], options: Callable[..., ReportOptions]) -> Iterator[list[Report]]:
-    """Yield the reports in the wanted formats; their files exist once the block ends. Raises OutputError.
-
-    ``options`` makes their options from ``write`` and ``open_console``.
-    """
+    """Yield the reports in the wanted formats; their files exist once the block ends. Raises OutputError."""
     from dml_tile.cli.console import console_of
 
     with ExitStack() as files:

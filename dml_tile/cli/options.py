@@ -94,10 +94,7 @@ def split(values: Sequence[str]) -> list[str]:
 
 
 def chosen_targets(names: Sequence[str] | None, config: Config | None = None) -> list[Target]:
-    """Return the targets of an option, else those of the variable DML_TILE_TARGET, of the settings, or the default.
-
-    In a test that calls the command line, the target that is simulated goes before the variable.
-    """
+    """Return the targets of an option, else the simulated one, or those of DML_TILE_TARGET, else of the settings."""
     from dml_tile.directml.targets import Target
     from dml_tile.errors import TargetError
     from dml_tile.simulation.process import VARIABLE

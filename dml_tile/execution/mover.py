@@ -61,10 +61,7 @@ def write_blocks(plan: Plan, blocks: Iterable[Block], source: Array, output: Arr
 
 
 def write_shared(plan: Plan, source: Array, output: Array, number: int, progress: Progress | None = None) -> None:
-    """Write all blocks of a plan, in so many threads; each of them takes the next block.
-
-    An exception, as from Ctrl-C, stops all of them within a block.
-    """
+    """Write all blocks of a plan in so many threads; an exception, as from Ctrl-C, stops all within a block."""
     blocks, helpers = iter(plan.blocks), list[Future[None]]()
     try:
         with suppress(RuntimeError):  # no thread can be started: this one writes all
