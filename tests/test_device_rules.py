@@ -22,7 +22,6 @@ from dml_tile.bindings.slots import (
     PERSISTENT,
     TEMPORARY,
     TENSOR,
-    BindingCount,
     BindingStage,
     BindPoint,
     BoundRange,
@@ -165,7 +164,7 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
         (resource(PERSISTENT, 8, on("CUSTOM")), resource(PERSISTENT, 8, GOOD), RESOURCE, D),
         (resource(INITIALIZER_OUTPUT, 8, on("CUSTOM")), resource(INITIALIZER_OUTPUT, 8, on("DEFAULT")), RESOURCE),
     ],
-    "DML-BINDING-count": [(BindingCount(None, 1), BindingCount(0, 1), "bindings")],
+    "DML-BINDING-count": [((None, 1), (0, 1), "bindings")],
     "DML-BINDING-Type": [
         (tensor(None, 3), initialised(OWNED, GOOD), "InputTensor.Type"),
         (resource(TEMPORARY, 0, NO_RANGES, ARRAY), resource(TEMPORARY, 0, EMPTY), "PersistentResource.Type", D),

@@ -126,13 +126,6 @@ class SlotBinding(NamedTuple):
         return (given, given.buffer) if self.slot.size_in_bytes and given and given.buffer is not None else None
 
 
-class BindingCount(NamedTuple):
-    """The numbers of bindings given and expected; ``given`` is None for a null array."""
-
-    given: int | None
-    expected: int
-
-
 class BindPoint(NamedTuple):
     """A slot, and whether anything is bound to it. One that needs no binding has the size 0."""
 
@@ -140,11 +133,3 @@ class BindPoint(NamedTuple):
     bound: bool
     unnoticed: str = ""
     """The reason why DirectML does not notice a missing binding; empty if it does."""
-
-
-class BindingPair(NamedTuple):
-    """An output and another binding, by name, and whether they share memory."""
-
-    name: str
-    other: str
-    overlap: bool

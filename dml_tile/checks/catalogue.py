@@ -22,7 +22,7 @@ _RULES: Final[tuple[tuple[Rule[Any], ...], ...]] = (
     (*SPECIFICATION_RULES.values(), *DIALECT_RULES, *BACK_END_RULES),
     (*DXDISPATCH_RULES, *CAPTURE_RULES, *LOWERING_RULES),
     (*binding.BINDING_COUNT_RULES, *binding.SLOT_RULES, *binding.BIND_POINT_RULES),
-    (*binding.RANGE_RULES, *binding.BINDING_PAIR_RULES),
+    (*binding.RANGE_RULES, *binding.OVERLAP_RULES),
     (*device.CREATION_RULES, *device.FEATURE_RULES, *device.REQUESTED_LEVEL_RULES, *device.REMOVAL_RULES),
     (*device.COMPILATION_RULES, *device.COMPILATION_FLAG_RULES, *device.INITIALIZER_RULES),
     (*graph.GRAPH_CALL_RULES, *graph.GRAPH_RULES, *graph.CONNECTION_RULES),

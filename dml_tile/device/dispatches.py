@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from dml_tile.bindings.memory import POISON, Bytes
 from dml_tile.bindings.resources import BufferBinding, Span
-from dml_tile.bindings.slots import BindingPair, BindPoint, BoundRange, Slot
+from dml_tile.bindings.slots import BindPoint, BoundRange, Slot
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import IMMEDIATE, CommandList, Lifetime
@@ -21,7 +21,7 @@ from dml_tile.device.table import Bindings, BindingTable
 from dml_tile.directml.enums import ExecutionFlags
 from dml_tile.errors import require_instance
 from dml_tile.findings import Finding
-from dml_tile.rules.binding import BIND_POINT_RULES, BINDING_PAIR_RULES, RANGE_RULES
+from dml_tile.rules.binding import BIND_POINT_RULES, OVERLAP_RULES, RANGE_RULES
 from dml_tile.rules.dispatch import (
     DISPATCH_RULES,
     EXECUTION_RULES,
@@ -190,17 +190,17 @@ def _may_write(
     desc: TileOperatorDesc | GraphDesc | None = None,
 ) -> bool:
     """Return True if there are no findings and no overlaps; findings remove the device."""
-    pairs = list(_overlaps(reads, writes))
-    for pair in pairs:
-        findings += lifetime.findings(BINDING_PAIR_RULES, pair)
+    overlaps = list(_overlaps(reads, writes))
+    for names in overlaps:
+        findings += lifetime.findings(OVERLAP_RULES, names)
     if findings:
         lifetime.remove(call, findings, desc)
     else:
         lifetime.record(call, desc)
-    return not findings and not pairs
+    return not findings and not overlaps
 
 
-def _overlaps(reads: Sequence[_Access], writes: Sequence[_Access]) -> Iterator[BindingPair]:
+def _overlaps(reads: Sequence[_Access], writes: Sequence[_Access]) -> Iterator[tuple[str, str]]:
     for i, write in enumerate(writes):
         written = write.span
         if written is None:
@@ -208,7 +208,7 @@ def _overlaps(reads: Sequence[_Access], writes: Sequence[_Access]) -> Iterator[B
         for other in (*reads, *writes[:i]):
             accessed = other.span
             if accessed is not None and written.overlaps(accessed):
-                yield BindingPair(write.slot.name, other.slot.name, overlap=True)
+                yield write.slot.name, other.slot.name
 
 
 class CommandRecorder:

@@ -21,7 +21,7 @@ from dml_tile.bindings.resources import (
     bindings_of,
     uint,
 )
-from dml_tile.bindings.slots import INITIALIZER_INPUT, BindingCount, BindPoint, BoundRange, Slot, SlotBinding
+from dml_tile.bindings.slots import INITIALIZER_INPUT, BindPoint, BoundRange, Slot, SlotBinding
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import Lifetime
@@ -153,9 +153,8 @@ class BindingTable:
             self.lifetime.remove(call, self.lifetime.findings(TABLE_USE_RULES, _malformed(given)))
             return before
         slots = slots_of(self.dispatchable)
-        findings = self.lifetime.findings(
-            BINDING_COUNT_RULES, BindingCount(None if given is None else len(given), len(slots))
-        )
+        counts = None if given is None else len(given), len(slots)
+        findings = self.lifetime.findings(BINDING_COUNT_RULES, counts)
         host = self.dispatchable.lifetime.direct3d_device
         bound = [
             SlotBinding(slot, desc, host, position, len(group))

@@ -11,8 +11,6 @@ from dml_tile.bindings.slots import (
     INITIALIZER_INPUT,
     INITIALIZER_PERSISTENT,
     TENSOR,
-    BindingCount,
-    BindingPair,
     BindPoint,
     BoundRange,
     Slot,
@@ -33,8 +31,10 @@ from dml_tile.findings import Basis, Finding, Rules, Violation
 
 BIND_POINT_RULES: Final = Rules[BindPoint](url=pages.BINDING, hresult=DEVICE_REMOVED)
 RANGE_RULES: Final = Rules[BoundRange](url=pages.BUFFER_BINDING, hresult=DEVICE_REMOVED)
-BINDING_PAIR_RULES: Final = Rules[BindingPair](url=pages.BIND_OUTPUTS, hresult=DEVICE_REMOVED)
-BINDING_COUNT_RULES: Final = Rules[BindingCount](url=pages.BIND_INPUTS, hresult=DEVICE_REMOVED)
+OVERLAP_RULES: Final = Rules[tuple[str, str]](url=pages.BIND_OUTPUTS, hresult=DEVICE_REMOVED)
+"""Of the names of an output and of a binding that shares memory with it, which is empty where none does."""
+BINDING_COUNT_RULES: Final = Rules[tuple[int | None, int]](url=pages.BIND_INPUTS, hresult=DEVICE_REMOVED)
+"""Of the numbers of bindings given and expected; the former is None for a null array."""
 SLOT_RULES: Final = Rules[SlotBinding](hresult=DEVICE_REMOVED)
 
 
@@ -100,11 +100,12 @@ def offset_is_aligned(binding: BoundRange, target: Target) -> Iterator[Violation
 @BINDING_COUNT_RULES.add(
     "DML-BINDING-count", says="There are as many bindings as tensors, or as operators of an initializer; 0 unbind."
 )
-def count_is_right(count: BindingCount, target: Target) -> Iterator[Violation]:
-    if count.given is None and count.expected:
-        yield Violation("bindings", f"null was provided, but an array of {count.expected} was expected")
-    elif count.given and count.given != count.expected:
-        yield Violation("bindingCount", f"{count.given} was provided, but {count.expected} was expected")
+def count_is_right(counts: tuple[int | None, int], target: Target) -> Iterator[Violation]:
+    given, expected = counts
+    if given is None and expected:
+        yield Violation("bindings", f"null was provided, but an array of {expected} was expected")
+    elif given and given != expected:
+        yield Violation("bindingCount", f"{given} was provided, but {expected} was expected")
 
 
 @SLOT_RULES.add(
@@ -260,14 +261,15 @@ def resource_is_needed(bound: SlotBinding, target: Target) -> Iterator[Violation
         yield Violation(bound.name, f"a buffer was provided, but nothing was expected: {kind.size_is} is 0")
 
 
-@BINDING_PAIR_RULES.add(
+@OVERLAP_RULES.add(
     "DML-BINDING-overlap",
     basis=Basis.DOCUMENTED,
     says="An output shares no memory with any other bound buffer: Tile has no in-place form.",
 )
-def output_is_apart(pair: BindingPair, target: Target) -> Iterator[Violation]:
-    if pair.overlap:
-        yield Violation(pair.name, f"the bound range overlaps that of {pair.other} (DirectML does not notice)")
+def output_is_apart(names: tuple[str, str], target: Target) -> Iterator[Violation]:
+    output, other = names
+    if other:
+        yield Violation(output, f"the bound range overlaps that of {other} (DirectML does not notice)")
 
 
 @SLOT_RULES.add(
@@ -383,4 +385,4 @@ def buffer_findings(needed: tuple[int, int], sizes: tuple[int, int], *, overlap:
     for name, least, size in zip(("InputTensor", "OutputTensor"), needed, sizes, strict=True):
         if size < least:
             findings += range_is_large_enough.findings(BoundRange(Slot(name, TENSOR, least, 1), size), target)
-    return [*findings, *output_is_apart.findings(BindingPair("OutputTensor", "InputTensor", overlap), target)]
+    return [*findings, *output_is_apart.findings(("OutputTensor", "InputTensor" if overlap else ""), target)]
