@@ -14,12 +14,12 @@ from pydantic import ValidationError
 
 from dml_tile.descriptors.graph import Descriptor, GraphDesc
 from dml_tile.descriptors.structs import JSON_DOCUMENT, c_names
-from dml_tile.descriptors.tile import OPERATOR_TYPE, BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import OPERATOR_TYPE, OperatorDesc, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType, is_operator
 from dml_tile.dxdispatch.rules import ModelPart, PartKind, is_dxdispatch_model, model_parts, part_findings
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.whole import open_without_waiting
-from dml_tile.input_errors import MAX_KEYS, MAX_PROBLEMS, ProblemList, limited_problems, problems_of, unreadable
+from dml_tile.input_errors import limited_problems, problems_of, unreadable
 from dml_tile.json_text import Document, SourceText, parse_document, parse_json, position_of_error
 from dml_tile.readers.file_kinds import unread_kind
 from dml_tile.rules.capture import Capture, CapturedLine, is_capture
@@ -30,8 +30,6 @@ MAX_DOCUMENT_BYTES: Final = 2**28
 
 _SKIPPED_AT_ONCE: Final = 2**20
 _TILE_FIELDS: Final = c_names(TileOperatorDesc)
-_FIELDS: Final = c_names(OperatorDesc, TileOperatorDesc, TensorDesc, BufferTensorDesc, GraphDesc)
-_KNOWN_KEYS: Final = {*_FIELDS, *_FIELDS.values(), "NullDesc"}
 LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
 
 
@@ -255,7 +253,7 @@ def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
     try:
         captured = CapturedLine.model_validate(data)
     except ValidationError as error:
-        return Problem(pointer, "; ".join(problem.message for problem in problems_of(error, data, pointer)))
+        return _refused(error, data, pointer)
     part = _read_descriptor(captured.operator, f"{pointer}/operator")
     if not isinstance(part, JsonDescriptor) or part.other is not None:
         return part
@@ -283,30 +281,14 @@ def _operator_type(spelling: Any) -> int | str | None:
 
 
 def _validated(model: type[Descriptor], data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
-    data, left_out = _drop_unknown_keys(data)
     try:
         return JsonDescriptor(pointer, model.model_validate(data, context=JSON_DOCUMENT))
     except ValidationError as error:
-        problems = ProblemList(data, pointer)
-        problems.add_error(error)
-        problems.leave_out(left_out)
-        return Problem(pointer, "; ".join(problem.message for problem in problems.reported()))
+        return _refused(error, data, pointer)
 
 
-def _drop_unknown_keys(data: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """Leave out most unknown keys if they are many, as each makes an error, and count those left out."""
-    left_out = 0
-    if len(data) > MAX_KEYS:
-        unknown = [key for key in data if key not in _KNOWN_KEYS]
-        left_out = len(unknown[MAX_PROBLEMS:])
-        trimmed = {*unknown[MAX_PROBLEMS:]}
-        data = {key: value for key, value in data.items() if key not in trimmed}
-    for key, value in data.items():
-        if isinstance(value, dict) and key in _KNOWN_KEYS:
-            inner, more = _drop_unknown_keys(value)
-            if more:
-                data, left_out = {**data, key: inner}, left_out + more
-    return data, left_out
+def _refused(error: ValidationError, data: Any, pointer: str) -> Problem:
+    return Problem(pointer, "; ".join(problem.message for problem in problems_of(error, data, pointer)))
 
 
 def _is_json(text: bytes) -> bool:
