@@ -38,6 +38,8 @@ _POSIX_ONLY: Final = re.compile(r"mkfifo|bash\b|/dev/|preexec_fn|\bfork\(|SIGALR
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a shell's background jobs, whose children ignore it too
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each process that imports NumPy would start threads for nothing
+
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # importing OpenVINO would tell Intel
 
 

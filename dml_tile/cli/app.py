@@ -76,6 +76,7 @@ _INTERRUPTED: Final = 130
 def main() -> None:
     """Run the command line."""
     os.environ["PYTHONSAFEPATH"] = "1"  # multiprocessing's processes would import from the current folder first
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # importing NumPy would start threads, which nothing here needs
     if sys.stdout is None:  # closed by the caller
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
