@@ -175,65 +175,14 @@ def test_a_test_case_runs_at_the_one_target_that_is_left(pytester: pytest.Pytest
     run(pytester, sources, "--dml-target=4_1").assert_outcomes(deselected=9)
 
 
-THREADS = """
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
-
-pool = ThreadPoolExecutor(1)
-pool.submit(int).result()  # its thread runs from now on
-old = {name: ProcessPoolExecutor(1, multiprocessing.get_context(name)) for name in ("fork", "spawn", "forkserver")}
-for workers in old.values(): workers.submit(int).result()
-loop = asyncio.Runner()
-loop.run(asyncio.sleep(0))  # its context is as it is now
-
-def teardown_module():
-    loop.close()
-    for opened in (pool, *old.values()): opened.shutdown()
-
-async def in_task():
-    async def task(): return level()
-    return await asyncio.create_task(task())
-
-def in_process(): return subprocess.check_output(
-    [sys.executable, "-c", "import dml_tile; print(dml_tile.current_target().name)"], text=True).strip()
-
-def follow(workers): return workers.submit(current_target).result().name  # nothing of this module, with its pools
-
-WAYS = {
-    "old_pool": lambda: pool.submit(level).result(),
-    "old_runner": lambda: loop.run(in_task()),
-    "process": in_process,
-    "old_fork": lambda: follow(old["fork"]),
-    "old_spawn": lambda: follow(old["spawn"]),
-    "old_forkserver": lambda: follow(old["forkserver"]),
-}
-
-@pytest.mark.dml
-@pytest.mark.parametrize("way", WAYS)
-def test_it(way, request): assert WAYS[way]() in request.node.name
-
-@pytest.fixture
-def simulating():
-    with simulate("3_1"): yield
-
-@pytest.mark.parametrize("way", WAYS)
-def test_fixture(way, simulating): assert WAYS[way]() == "3_1"
-
-@pytest.mark.parametrize("way", WAYS)
-def test_after(way): assert "DML_TILE_TARGET" not in os.environ and WAYS[way]() == "6_4"
-
-def test_command(dml_target, tmp_path):
-    (tmp_path / "longs.json").write_text(LONGS.model_dump_json(by_alias=True))
-    done = subprocess.run([sys.executable, "-m", "dml_tile", "check", str(tmp_path / "longs.json")])
-    assert done.returncode == (1 if dml_target.name == "windows-10-2004" else 0)
-"""
-
-
-@pytest.mark.long
-@pytest.mark.posix
-def test_threads_tasks_and_processes_simulate_the_test_s_target(pytester: pytest.Pytester) -> None:
-    result = run(pytester, THREADS, f"--dml-target={OLD},5_0", in_a_process=True)
-    assert len(passed(result)) == 4 * 6 + 2
+def test_a_command_that_a_test_starts_runs_at_its_target(pytester: pytest.Pytester) -> None:
+    source = """
+    def test_it(dml_target, tmp_path):
+        (tmp_path / "longs.json").write_text(LONGS.model_dump_json(by_alias=True))
+        done = subprocess.run([sys.executable, "-m", "dml_tile", "check", str(tmp_path / "longs.json")])
+        assert done.returncode == (1 if dml_target.name == "windows-10-2004" else 0)
+    """
+    assert len(passed(run(pytester, source, *BOTH))) == 2
 
 
 def test_every_test_can_run_at_each_target(pytester: pytest.Pytester) -> None:
