@@ -1,7 +1,8 @@
-"""Pictures of a tile's memory: the place of each element, the marks, and lines, SVG images and HTML pages of them."""
+"""Pictures of a tile's memory: the place of each element, the marks, and what ``show`` makes of them in each form."""
 
 from __future__ import annotations
 
+import ctypes
 import re
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -11,12 +12,15 @@ from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
 
+import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from dml_tile.descriptors.tile import TileOperatorDesc
+import dml_tile
+from dml_tile.cli.tiles import MAX_TILES
+from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.directml.enums import UINT_MAX
 from dml_tile.pictures.marks import COLOURS, Mark, TilePicture, letters, picture_of
 from dml_tile.pictures.memory import MAX_CELLS
@@ -25,9 +29,11 @@ from dml_tile.pictures.table import MemoryTable, copies, legend, part, picture_l
 from dml_tile.reports.text import Line, print_lines
 from tests.helpers.check_files import write
 from tests.helpers.command_line import Call
-from tests.helpers.descriptors import page_tile
+from tests.helpers.descriptors import GOOD, page_tile
 from tests.helpers.drawn_tiles import HUGE, SHARED, TILES, picture, said
 from tests.helpers.dxdispatch_models import model, tile_json
+from tests.helpers.onnx_graphs import constant, tile_node, typed
+from tests.helpers.onnx_graphs import model as onnx_model
 from tests.helpers.paths import EXAMPLES
 from tests.helpers.report_pages import Element, parsed
 
@@ -246,6 +252,13 @@ def test_the_largest_of_tensors_takes_little_memory(stride: int, output_stride: 
 # Images and pages
 
 STRIDED: Final = str(EXAMPLES / "strided.json")
+MODEL: Final = str(EXAMPLES / "models" / "two_tiles.onnx")
+PAIR: Final = tile_json([2], [2])
+LONG: Final = tile_json([1, 1, 2, 3], [1, 1, 1, 2], "INT64")
+INT64: Final = TileOperatorDesc.from_input(data_type="INT64", sizes=[2, 3], repeats=[1, 2])
+ONE_TENSOR: Final = PAIR | {"OutputTensor": None}
+NO_OUTPUT: Final = "OutputTensor cannot be drawn: it is null\n"
+NO_TILE: Final = "the tile cannot be drawn: it is no tile\n"
 SVG: Final = "{http://www.w3.org/2000/svg}"
 OUTSIDE_THE_FILE: Final = re.compile(r"<script|<link|<img|@import|url\(|\bsrc=", re.IGNORECASE)
 
@@ -313,12 +326,6 @@ def test_an_svg_has_all_of_the_picture_and_needs_no_other_file(show: Call) -> No
     names = {element.attrib["id"]: element for element in image if "id" in element.attrib}
     assert [names[name].tag for name in image.attrib["aria-labelledby"].split()] == [f"{SVG}title", f"{SVG}desc"]
     assert (names["title"].text or "").startswith(f"{STRIDED}#/dispatchables/tile: accepted at 6_4")
-    texts = [element.text for element in image.iter(f"{SVG}text")]
-    assert "Sizes {1, 1, 4, 6}, Strides {32, 32, 8, 1}, TotalTensorSizeInBytes 32" in texts
-    assert texts[texts.index("0A") - 1 : texts.index("0A") + 2] == ["0", "0A", "1A"]
-    titles = {group.findtext(f"{SVG}text"): group.findtext(f"{SVG}title") for group in image.iter(f"{SVG}g")}
-    assert titles["5D"] == "byte 29: OutputTensor[0, 0, 3, 5] shows InputTensor[0, 0, 1, 2], copy D"
-    assert titles["."] == "byte 31: padding"
 
 
 def test_cells_of_an_svg_have_the_colours_of_their_copies() -> None:
@@ -366,45 +373,53 @@ def test_an_html_page_has_all_of_the_picture_and_needs_no_other_file(show: Call)
     assert {f"symbol {kind}": letter for kind, letter in cells.items() if str(kind).startswith("copy")} == legend
 
 
-def test_findings_stand_in_the_files_too(show: Call) -> None:
-    write("shared.json", SHARED)
-    for name in "shared.svg", "shared.html":
-        result = show("shared.json", "--output", name)
-        assert result.exit_code == 1
-        assert "error[DML-BUFFER-Strides-overlap]" in result.stderr
-        assert "error[DML-BUFFER-Strides-overlap]" in Path(name).read_text()
+@pytest.mark.parametrize("name", ["a.svg", "a.html"])
+@pytest.mark.parametrize(
+    ("value", "text"), [(SHARED, "error[DML-BUFFER-Strides-overlap]"), (ONE_TENSOR, NO_OUTPUT.strip())]
+)
+def test_findings_and_reasons_stand_in_the_files_too(show: Call, value: Any, text: str, name: str) -> None:
+    result = show(write("a.json", value), "--output", name)
+    assert result.exit_code == 1
+    assert text in result.stderr
+    assert text in Path(name).read_text()
+
+
+def test_a_page_marks_what_is_wrong_and_links_to_the_rule(show: Call) -> None:
+    show(write("shared.json", SHARED), "--output", "shared.html")
     page = parsed(Path("shared.html").read_text())
     assert texts(page, "td", **{"class": "wrong"}) == ["0B=3A!", "1B=4A!", "2B=5A!"]
     (link,) = page.all("a")
     assert link.text == link.attributes["href"]
 
 
-@pytest.mark.parametrize("name", ["part.svg", "part.html"])
-def test_a_picture_of_one_tensor_is_written_too(show: Call, name: str) -> None:
-    result = show(write("part.json", tile_json([2], [2]) | {"OutputTensor": None}), "--output", name)
-    assert result.exit_code == 1
-    assert "OutputTensor cannot be drawn: it is null" in result.stderr
-    assert "OutputTensor cannot be drawn: it is null" in Path(name).read_text()
-
-
 @pytest.mark.parametrize(
-    ("value", "name", "status", "message"),
+    ("value", "options", "status", "stdout", "stderr"),
     [
-        ({"Type": "DML_OPERATOR_GEMM"}, "a.svg", 1, "the tile cannot be drawn: it is no tile"),
-        ([tile_json([2], [2]), SHARED], "a.svg", 2, "an image is of one tile; choose it with --pointer: /0, /1"),
-        ([], "a.svg", 2, "dml-tile: a.json: "),
-        ('"no descriptor"', "a.svg", 2, "dml-tile: a.json: "),
-        (tile_json([2], [2]), "a.png", 2, "does not end in .svg or .html"),
-        (tile_json([2], [2]), "svg", 2, "does not end in .svg or .html"),
-        (tile_json([2], [2]), "nowhere/a.svg", 2, "nowhere/a.svg: No such file or directory"),
+        (SHARED, "", 1, "  error[DML-BUFFER-Strides-overlap] E_INVALIDARG", ""),
+        (LONG, "", 0, "0B  1B  2B", ""),
+        (LONG, "--target windows-11-21h2", 1, "  error[DML-TILE-DataType-level]", ""),
+        (ONE_TENSOR, "", 1, f"  {NO_OUTPUT}", ""),
+        ({"Type": "DML_OPERATOR_GEMM"}, "", 1, f"  {NO_TILE}", ""),
+        (None, "", 1, f"  {NO_TILE}", ""),
+        ([], "", 0, "", "dml-tile: a.json: there is no tile to draw\n"),
+        ([PAIR, SHARED], "--pointer /0", 0, "a.json#/0: accepted", ""),
+        ([PAIR, SHARED], "--pointer /7", 2, "", "there is no such tile; there are /0, /1"),
+        ({"Type": "DML_OPERATOR_GEMM"}, "--output a.svg", 1, "", NO_TILE),
+        ([PAIR, SHARED], "--output a.svg", 2, "", "an image is of one tile; choose it with --pointer: /0, /1"),
+        ([], "--output a.svg", 2, "", "dml-tile: a.json: "),
+        ('"no descriptor"', "--output a.svg", 2, "", "dml-tile: a.json: "),
+        (PAIR, "--output a.png", 2, "", "does not end in .svg or .html"),
+        (PAIR, "--output svg", 2, "", "does not end in .svg or .html"),
+        (PAIR, "--output nowhere/a.svg", 2, "", "nowhere/a.svg: No such file or directory"),
     ],
 )
-def test_a_picture_that_cannot_be_drawn_or_written_leaves_no_file(
-    show: Call, value: Any, name: str, status: int, message: str
+def test_what_can_be_drawn_is_printed_and_what_cannot_has_a_reason_and_no_file(
+    show: Call, value: Any, options: str, status: int, stdout: str, stderr: str
 ) -> None:
-    result = show(write("a.json", value), "--output", name)
+    result = show(write("a.json", value), *options.split())
     assert result.exit_code == status
-    assert message in result.stderr
+    for text, expected in (result.stdout, stdout), (result.stderr, stderr):
+        assert expected in text if expected else not text
     assert list(Path().iterdir()) == [Path("a.json")]
 
 
@@ -416,6 +431,47 @@ def test_an_image_of_the_chosen_tile_replaces_an_old_file_and_no_folder(show: Ca
     Path("folder.svg").mkdir()
     assert show(STRIDED, "--output", "folder.svg").exit_code == 2
     assert not list(Path("folder.svg").iterdir())
+
+
+def test_all_tiles_of_a_file_are_drawn_up_to_a_number(show: Call) -> None:
+    few = show(write("few.json", [PAIR] * 2))
+    assert few.stdout.count("InputTensor: ") == 2
+    many = show(write("many.json", [*([PAIR] * (MAX_TILES + 1)), SHARED]))
+    assert many.stdout.count("InputTensor: ") == MAX_TILES
+    assert many.stdout.endswith(
+        f"2 more tiles are not drawn; choose one with --pointer: /{MAX_TILES}, /{MAX_TILES + 1}\n"
+    )
+    assert many.exit_code == 1
+
+
+def test_a_node_is_drawn_as_the_descriptor_that_does_the_same_if_all_of_it_is_known(show: Call) -> None:
+    result = show(MODEL, "--dim", "batch=4", "--pointer", "number")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert f"{MODEL}#number: accepted" in result.stdout
+    assert "OutputTensor: INT64, 64 elements of 8 bytes" in result.stdout
+    result = show(MODEL, "--pointer", "number")
+    assert result.exit_code == 1
+    assert (
+        "the tile cannot be drawn: not all of it is known before the model runs; try --dim batch=SIZE\n"
+        in result.stdout
+    )
+    assert "known at run time only: Repeats" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("shape", "data_type", "why"),
+    [
+        ([2, 3, 4], onnx.TensorProto.FLOAT, "its own specification rules it out"),
+        ([2, 0], onnx.TensorProto.FLOAT, "no descriptor does the same"),
+        ([2, 3], onnx.TensorProto.COMPLEX64, "no descriptor does the same"),
+    ],
+)
+def test_a_node_without_a_descriptor_cannot_be_drawn(show: Call, shape: list[int], data_type: int, why: str) -> None:
+    nodes = constant("r", (1, 2)), tile_node(name="wrong")
+    onnx.save(onnx_model(*nodes, inputs=[typed("x", shape, data_type)]), "wrong.onnx")
+    result = show("wrong.onnx")
+    assert result.exit_code == 1
+    assert f"the tile cannot be drawn: {why}\n" in result.stdout
 
 
 # Names from files
@@ -448,3 +504,50 @@ def test_a_long_name_takes_a_bounded_part_of_an_image() -> None:
 @pytest.mark.parametrize("draw", [picture_svg, picture_html])
 def test_the_largest_of_tensors_makes_no_large_file(draw: Callable[..., str]) -> None:
     assert len(draw(picture(HUGE), said("huge"))) < 500_000
+
+
+# In Python and in notebooks
+
+
+def test_a_notebook_draws_a_tile() -> None:
+    picture = dml_tile.show(GOOD)
+    assert isinstance(picture, dml_tile.Picture)
+    assert ElementTree.fromstring(picture.svg).tag.endswith("svg")
+    assert picture.svg in picture._repr_html_()
+    assert picture.html.startswith("<!DOCTYPE html>")
+
+
+def test_a_picture_is_what_the_command_line_draws(show: Call) -> None:
+    show("-", "--output", "image.svg", stdin=GOOD.model_dump_json(by_alias=True))
+    drawn = Path("image.svg").read_text(encoding="utf-8")
+    assert dml_tile.show(GOOD).svg.replace("descriptor: accepted", "-: accepted") == drawn
+
+
+def test_a_picture_has_the_findings_at_its_target() -> None:
+    assert "DML-TILE-DataType-level" not in dml_tile.show(INT64).svg
+    with dml_tile.simulate("windows-11-21h2"):
+        assert "DML-TILE-DataType-level" in dml_tile.show(INT64).html
+    with pytest.raises(ValueError, match="windows-12"):
+        dml_tile.show(INT64, "windows-12")
+
+
+@pytest.mark.parametrize("desc", [None, OperatorDesc(type=67, desc=None), page_tile(InputTensor=None)])
+def test_a_picture_has_the_reason_why_a_tile_cannot_be_drawn(desc: OperatorDesc | TileOperatorDesc | None) -> None:
+    assert "cannot be drawn" in dml_tile.show(desc).svg
+
+
+@pytest.mark.parametrize("source", [1, "tile", True, dml_tile.DML_OPERATOR_DESC(), ctypes.c_void_p(1)])
+def test_functions_of_descriptors_take_no_address(source: Any) -> None:
+    names = "show", "check", "require", "lowest_level", "lower", "execute", "cpp_text", "compile_tile"
+    others: dict[str, list[Any]] = {"lower": ["6_4"], "execute": [b"", bytearray()]}
+    for name in names:
+        with pytest.raises(TypeError):
+            getattr(dml_tile, name)(source, *others.get(name, []))
+
+
+def test_a_struct_is_drawn_lowered_and_written_as_code() -> None:
+    read = dml_tile.read_operator_desc(dml_tile.write_operator_desc(INT64))
+    assert read is not None
+    assert dml_tile.show(read) == dml_tile.show(OperatorDesc(type=70, desc=INT64))
+    assert dml_tile.lower(read, "windows-10-2004").steps
+    assert dml_tile.cpp_text(read, "tile").splitlines()[-1].startswith("const DML_OPERATOR_DESC tile_operator = ")
