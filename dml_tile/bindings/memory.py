@@ -67,10 +67,7 @@ def byte_view(buffer: BufferLike, name: str = "the buffer", *, writable: bool = 
 
 
 def contiguous(buffer: BufferLike, name: str, *, writable: bool = False) -> NDArray[Any]:
-    """Return a C-contiguous array over the bytes of a buffer: the buffer itself if it is one, else its ``byte_view``.
-
-    Raises what ``byte_view`` raises.
-    """
+    """Return a C-contiguous array over a buffer's bytes: the buffer itself if it is one, else its ``byte_view``."""
     if type(buffer) is np.ndarray and not buffer.dtype.hasobject:
         flags = buffer.flags
         if flags.c_contiguous and (not writable or flags.writeable):
@@ -79,10 +76,7 @@ def contiguous(buffer: BufferLike, name: str, *, writable: bool = False) -> NDAr
 
 
 def element_dtype(buffer: BufferLike, name: str = "array") -> np.dtype[Any] | None:
-    """Return the dtype of a buffer's elements; None for raw memory (bytes, memoryviews of bytes, arrays of uint8).
-
-    Raises TypeError, with the call that mends it, for a masked array, and for elements in the other byte order.
-    """
+    """Return the dtype of a buffer's elements; None for raw memory (bytes, memoryviews of bytes, arrays of uint8)."""
     if isinstance(buffer, np.ndarray):
         require_unmasked(buffer, name)
         dtype = buffer.dtype

@@ -359,10 +359,7 @@ class TileOperatorDesc(Struct):
 def _packed_tile(
     kind: type[TileOperatorDesc], data_type: DataTypeLike, flags: TensorFlagsLike, *lengths: SupportsIndex
 ) -> TileOperatorDesc:
-    """Return a tile of packed tensors; ``lengths`` are its sizes, then as many repeats.
-
-    Programs describe the same few tiles again and again. They get one object each, for which plans are kept too.
-    """
+    """Return a tile of packed tensors, whose plan is kept with it; ``lengths`` are its sizes, then as many repeats."""
     rank = len(lengths) // 2
     return kind._from_input(data_type, lengths[:rank], lengths[rank:], flags)
 
@@ -405,10 +402,7 @@ def type_name(data_type: int) -> str:
 
 
 def c_path(location: Sequence[str | int]) -> str:
-    """Return a field's path in C names, as in ``InputTensor.Sizes[2]``, from pydantic's location or a JSON path.
-
-    ``Desc`` is left out on the way to a field: no message needs it to be understood.
-    """
+    """Return a field's path in C names, as in ``InputTensor.Sizes[2]``: the steps of a location without ``Desc``."""
     path = ""
     for i, step in enumerate(location, start=1):
         if isinstance(step, int):

@@ -101,10 +101,7 @@ class Lifetime:
 
     @property
     def removal(self) -> Removal | None:
-        """The call that removed the device, with its findings; None if the device is present.
-
-        A test that reads it is taken to know of the removal.
-        """
+        """The call that removed the device, if any; a test that reads this is taken to know of the removal."""
         if self._removal is not None:
             report_question(self)
         return self._removal

@@ -55,10 +55,7 @@ Run: TypeAlias = Callable[[Sequence[Bytes], Sequence[Bytes]], None]
 
 @dataclass(frozen=True)
 class Layout:
-    """The properties of a compiled operator that follow from its descriptor and the target.
-
-    A slot of size 0 takes no binding.
-    """
+    """The properties of a compiled operator that follow from its descriptor and the target."""
 
     run: Run | None
     """None if its output is undefined: by 32-bit arithmetic, the runtime also accepts such tiles."""

@@ -151,10 +151,7 @@ class OperatorsInitialization:
         return _missing(self._lifetime, accesses)
 
     def execute(self, call: str) -> None:
-        """Write the persistent resources; findings remove the device, in the name of a call.
-
-        Does nothing on a removed device.
-        """
+        """Write the persistent resources, as ``Execution.execute`` writes the outputs."""
         if self._lifetime.is_removed(call) or self._lifetime.direct3d_device.removed_reason:
             return
         findings, times = self.missing(), []

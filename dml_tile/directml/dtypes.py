@@ -66,11 +66,7 @@ def carrier_of(dtype: np.dtype[Any]) -> TensorDataType | None:
 
 
 def array_layout(array: NDArray[Any]) -> tuple[TensorDataType, tuple[int, ...], tuple[int, ...] | None]:
-    """Return an array's data type, sizes and strides, both in elements; the strides of a packed array are None.
-
-    Raises TypeError for what is no array, a masked array, and a dtype without a DirectML type, ValueError for strides
-    that no UINT holds.
-    """
+    """Return an array's data type, sizes and strides, both in elements; the strides of a packed array are None."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"a NumPy array was expected, not a {type(array).__name__}")
     require_unmasked(array, "the array")

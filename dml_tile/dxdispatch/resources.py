@@ -52,11 +52,7 @@ _NPY_TYPES: Final = DATA_TYPES | {"bool": TensorDataType.INT8}
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The buffer of a resource.
-
-    ``data_type`` is that of its initial values; ``shown_bytes`` is how many bytes those take, which is what DxDispatch
-    prints.
-    """
+    """The buffer of a resource; its initial values take ``shown_bytes``, which is what DxDispatch prints."""
 
     data_type: int
     shown_bytes: int
@@ -73,10 +69,7 @@ class _CheckedValues:
 
 
 def allocate(resources: Mapping[str, Resource], folders: AllowedFolders) -> dict[str, Contents]:
-    """Allocate all resources. Raises InputError for values that do not fit their type, and for unusable files.
-
-    Memory is allocated once all sizes are known, and at most MAX_RESOURCE_BYTES together.
-    """
+    """Allocate all resources. Raises InputError for values that do not fit their type, and for unusable files."""
     values = {name: _initial_values(resource, _pointer(name), folders) for name, resource in resources.items()}
     sizes = {name: _size(resource, values[name].nbytes, _pointer(name)) for name, resource in resources.items()}
     require_memory(sum(sizes.values()), "/resources")

@@ -77,11 +77,9 @@ def run_model(
     parts (``model_findings``), of which an error keeps it from running. ``as_dxdispatch`` prints exactly what
     DxDispatch prints.
 
-    Nothing is printed or written to a file before all tiles, resources, bindings and paths are known to be good; what
-    the file system refuses only then, each file being there as a whole or not at all, ends the run.
-    Raises RefusedModelError with the findings of its tiles and bindings, InputError for values, names and paths that
-    cannot be used, and for more than may be written (before the run) or printed (after it), OSError where a file cannot
-    be written.
+    Nothing is printed or written before all tiles, resources, bindings and paths are known to be good. Raises
+    RefusedModelError with the findings of its tiles and bindings, InputError for values, names and paths that cannot be
+    used, and for more than may be written (before the run) or printed (after it), OSError, which ends the run.
     """
     target = resolve(target)
     _require_tiles(model, target, against, found)
@@ -120,10 +118,7 @@ def _require_tiles(model: Model, target: Target, against: Against, found: Mappin
 
 
 class _BoundTiles:
-    """The model's tiles with their resources; ``results`` collects the findings of the bindings.
-
-    Raises InputError if the inputs that tiles own need too much memory.
-    """
+    """The model's tiles with their resources; ``results`` collects the findings of the bindings."""
 
     def __init__(self, model: Model, memory: Mapping[str, Contents], target: Target, against: Against) -> None:
         self.results: dict[str, tuple[Finding, ...]] = {}
@@ -262,15 +257,12 @@ def _elements(memory: Contents, pointer: str, size_in_bytes: int) -> NDArray[Any
 
 
 def _printed_parts(command: PrintCommand, memory: Contents, *, as_dxdispatch: bool) -> Iterator[tuple[str, int]]:
-    """Yield the parts of ``Resource 'Out': 1, 2, 3``, each with the number of values from there on.
-
-    As DxDispatch prints it, the text ends at the first character that is zero.
-    """
+    """Yield the parts of ``Resource 'Out': 1, 2, 3``, each with the number of values from there on."""
     left = memory.shown_bytes // DTYPES[memory.data_type].itemsize
     yield f"Resource '{printable(command.resource)}':{chr(10) if command.verbose else ' '}", left
     shown = memory.bytes[: memory.shown_bytes]
     for part in printed(memory.data_type, shown, verbose=command.verbose, as_dxdispatch=as_dxdispatch):
-        if as_dxdispatch and "\0" in part:
+        if as_dxdispatch and "\0" in part:  # where C's text ends
             yield part.partition("\0")[0], left
             break
         yield part, left

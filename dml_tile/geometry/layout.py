@@ -38,10 +38,7 @@ def lie_alike(sizes: Sequence[int], strides: Sequence[int], others: Sequence[int
 
 
 def extent(sizes: Sequence[int], strides: Sequence[int] | None) -> int:
-    """Return one past the highest element index that the tensor addresses; ``strides=None`` means packed.
-
-    Every size must be at least 1.
-    """
+    """Return one past the highest element index of a tensor without a size of 0; ``strides=None`` means packed."""
     if strides is None:
         return math.prod(sizes)
     return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=False))
@@ -109,10 +106,7 @@ def _require_uints(field: str, values: Iterable[Any]) -> tuple[int, ...]:
 
 
 def require_uint(field: str, value: Any) -> int:
-    """Return the value of a UINT as Python's integer.
-
-    Raises TypeError for what is no integer, ValueError for one out of range; the message names the field.
-    """
+    """Return a UINT as Python's integer. Raises TypeError for what is no integer, ValueError for one out of range."""
     try:
         number = index(value)
     except TypeError:

@@ -60,10 +60,7 @@ def is_capture(data: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A tile that an application described, the HRESULT of CreateOperator, and the device's highest feature level.
-
-    ``hresult`` and ``feature_level`` are None where they were not captured.
-    """
+    """A tile that an application described, CreateOperator's HRESULT and the device's feature level, where captured."""
 
     desc: OperatorDesc | None
     hresult: int | None
