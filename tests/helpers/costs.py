@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-_PROGRAM: Final = """
-import os
-from pathlib import Path
+_SERVER: Final = """
+import json, os, sys
+import dml_tile, rich.console, dml_tile.cli.config, dml_tile.dxdispatch.runner
 from dml_tile.cli.app import main
-try:
-    main()
-finally:
-    times = os.times()
-    (peak,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
-    Path("cost").write_text(f"{times.user + times.system} {int(peak.split()[1]) * 1024}")
+for name in dml_tile.__all__:
+    getattr(dml_tile, name)
+for line in sys.stdin:
+    folder, printed, *arguments = json.loads(line)
+    if not (child := os.fork()):
+        os.chdir(folder)
+        for stream, path in enumerate((os.devnull, printed, printed)):
+            os.dup2(os.open(path, os.O_RDWR | os.O_APPEND), stream)
+        sys.argv = ["dml-tile", *arguments]
+        sys.exit(main())
+    _, status, used = os.wait4(child, 0)
+    print(json.dumps([os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss]), flush=True)
 """
 
 _PACE: Final = "import os; sum(i * i for i in range(10**7)); print(os.times().user)"
@@ -42,13 +50,27 @@ class Cost:
 
 
 def cost_of(*arguments: str, folder: Path) -> Cost:
-    """Run the command line in a process of its own; elsewhere than on Linux, skip the test."""
+    """Run the command line in a process of its own; elsewhere than on Linux, skip the test.
+
+    The memory is that of a command with its imports, the time that of the command alone: each process is forked from
+    one that has imported the package.
+    """
     if sys.platform != "linux":
-        pytest.skip("the peak of memory is read from /proc")
-    command = [sys.executable, "-c", _PROGRAM, *arguments]
-    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    seconds, peak_bytes = (folder / "cost").read_text().split()
-    return Cost(done.returncode, done.stdout, float(seconds), int(peak_bytes))
+        pytest.skip("memory is counted in Linux's units")
+    server = _server()
+    assert server.stdin is not None
+    assert server.stdout is not None
+    with tempfile.NamedTemporaryFile() as printed:
+        server.stdin.write(json.dumps([str(folder), printed.name, *arguments]) + "\n")
+        server.stdin.flush()
+        status, seconds, kibibytes = json.loads(server.stdout.readline())
+        return Cost(status, printed.read(), seconds, kibibytes * 1024)
+
+
+@cache
+def _server() -> subprocess.Popen[str]:
+    """Start the process that forks those of commands; it ends when its standard input does, with this one."""
+    return subprocess.Popen([sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def _pace() -> float:
