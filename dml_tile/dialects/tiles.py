@@ -107,9 +107,8 @@ class Request:
 
     def __str__(self) -> str:
         """Return the tile in one line: ``float32 {2,3} x {1,2} -> {2,6}``."""
-        return tile_line(
-            tensor_text(self.data_type, array_text(self.shape)), array_text(self.repeats), array_text(self.output_shape)
-        )
+        source = tensor_text(self.data_type, array_text(self.shape))
+        return tile_line(source, array_text(self.repeats), array_text(self.output_shape))
 
     @property
     def output_shape(self) -> tuple[int, ...]:

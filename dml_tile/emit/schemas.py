@@ -114,9 +114,8 @@ def narrowed_tile_schema(row: TileSupport) -> Schema:
     nested["Desc"] = _described_as(nested["Desc"], {"$ref": "#/$defs/BufferTensorDesc"})
     schema["$defs"]["Positive"] = {"type": "integer", "minimum": 1, "maximum": 2**32 - 1}
     _allow_flat_tensors(schema["$defs"])
-    schema["description"] = (
-        f"DML_TILE_OPERATOR_DESC as documented since DML_FEATURE_LEVEL_{row.since.short}; see {pages.TILE}"
-    )
+    since = f"DML_FEATURE_LEVEL_{row.since.short}"
+    schema["description"] = f"DML_TILE_OPERATOR_DESC as documented since {since}; see {pages.TILE}"
     return schema
 
 
@@ -131,9 +130,8 @@ def model_schema() -> Schema:
     dispatchable = definitions["TileDispatchable"]
     desc = dispatchable["properties"].pop("desc")
     dispatchable["required"] = ["type"]
-    dispatchable["anyOf"] = [{"properties": {key: desc}, "required": [key]} for key in ("desc", "Desc")] + [
-        {"$ref": "#/$defs/TileOperatorDesc"}
-    ]
+    nested = [{"properties": {key: desc}, "required": [key]} for key in ("desc", "Desc")]
+    dispatchable["anyOf"] = [*nested, {"$ref": "#/$defs/TileOperatorDesc"}]
     kinds = {"ConstantValues": "value", "SequenceValues": "valueStart", "FileValues": "sourcePath"}
     for values, key in kinds.items():  # what tells them apart excludes the others
         definitions[values]["not"] = {"anyOf": [{"required": [other]} for other in kinds.values() if other != key]}

@@ -238,9 +238,8 @@ class _Image:
     def _write(self, text: str, column: float, down: int, colour: str, anchor: str = "start", weight: str = "") -> None:
         if text:
             x, y = _MARGIN + column * _CHARACTER, self._y + down
-            self._elements.append(
-                f'<text x="{x:g}" y="{y:g}" {_filled(colour)} text-anchor="{anchor}"{weight}>{escape(text)}</text>'
-            )
+            attributes = f'x="{x:g}" y="{y:g}" {_filled(colour)} text-anchor="{anchor}"{weight}'
+            self._elements.append(f"<text {attributes}>{escape(text)}</text>")
             self._right = max(self._right, column + len(text) * _TO_THE_RIGHT[anchor])
 
 

@@ -71,10 +71,8 @@ def table_of(picture: TilePicture, tensor: TensorPicture, width: int, *, spaces:
     for row in shown:
         fitting = tuple(mark._replace(text=cut(mark.text, wide - 1)) for mark in marks.row_marks(row))
         rows.append(MemoryTableRow(str(tensor.byte(row.offset)), fitting, _gap_text(tensor, row)))
-    longest = max(len(row.marks) for row in rows)
-    return MemoryTable(
-        tensor, margin, wide, tuple(_distance(tensor, i) for i in range(longest)), tuple(rows), marks.copies()
-    )
+    distances = tuple(_distance(tensor, i) for i in range(max(len(row.marks) for row in rows)))
+    return MemoryTable(tensor, margin, wide, distances, tuple(rows), marks.copies())
 
 
 def _columns(marks: Marks, width: int, spaces: int) -> tuple[int, int]:

@@ -118,9 +118,8 @@ class TileNode:
         rank = len(self.shape or ())
         for i, size in enumerate(self.shape or ()):
             if not isinstance(size, int):
-                fields.append(
-                    f"InputTensor.Sizes[{i}]{f' ({size})' if size else _origin(self.input_origins, i - rank)}"
-                )
+                name_or_origin = f" ({size})" if size else _origin(self.input_origins, i - rank)
+                fields.append(f"InputTensor.Sizes[{i}]{name_or_origin}")
         if self.repeats is None and len(set(self.repeats_origins)) > 1:
             first = max(0, rank - len(self.repeats_origins))  # the dialect's repeats of 1 come before them
             fields += [f"Repeats[{i}]{_origin([origin], 0)}" for i, origin in enumerate(self.repeats_origins, first)]
@@ -159,10 +158,9 @@ def tile_node(
         sizes = (None,) * arguments[0].size
     assumed = _assumed(sizes)
     is_known = sizes is not None and all(argument is not None for argument in arguments)
+    given = arguments if is_known else dialect.no_repeats(len(assumed))
     try:
-        request = dialect.request(
-            _assumed_type(dialect, data_type), assumed, *(arguments if is_known else dialect.no_repeats(len(assumed)))
-        )
+        request = dialect.request(_assumed_type(dialect, data_type), assumed, *given)
     except DialectError as error:
         return TileNode(pointer, dialect, data_type, sizes, None, f"{error.field}: {error.message}")
     if sizes is None or not is_known:

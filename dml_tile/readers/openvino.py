@@ -170,9 +170,8 @@ def _shapes(model: ov.Model, known_shapes: KnownShapes) -> dict[Any, Any]:
             given = ["?" if size is None else size for size in shape]
             raise unreadable(name, f"has the shape {declared}; [{', '.join(map(str, given))}] was given")
         kept = declared if declared.rank.is_static else wanted
-        shapes[inputs[name]] = ov.PartialShape(
-            [old if size is None else ov.Dimension(size) for old, size in zip(kept, shape, strict=True)]
-        )
+        sizes = [old if size is None else ov.Dimension(size) for old, size in zip(kept, shape, strict=True)]
+        shapes[inputs[name]] = ov.PartialShape(sizes)
     return shapes
 
 

@@ -111,8 +111,7 @@ def expanded(name: str, walked: set[PurePath] | None = None, *, ignores_none: bo
     links that leave the folder or lead nowhere, JSON Schemas, and XML, JSON and .pb files of other kinds; unless
     ``ignores_none``, also what .gitignore files name, hidden folders, node_modules and virtual environments.
     Yields files and folders that cannot be opened, so that their reader reports why. Adds absolute paths of folders to
-    ``walked``.
-    Raises InputError for a URL whose store cannot be looked into.
+    ``walked``. Raises InputError for a URL whose store cannot be looked into.
     """
     if isinstance(name, Url):
         yield from _remote_files(name)

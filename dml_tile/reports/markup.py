@@ -73,11 +73,9 @@ def table(columns: Sequence[str], bodies: Iterable[Markup]) -> Iterator[Markup]:
 def body(columns: Sequence[str], cells: Sequence[Cell], **attributes: str | None) -> Markup:
     """Return a row, as a body of its own; its first cell is its heading."""
     shown = []
-    for i, (column, cell) in enumerate(zip(columns, cells, strict=True)):
+    for i, (column, (content, sort, class_)) in enumerate(zip(columns, cells, strict=True)):
         tag, scope = ("td", None) if i else ("th", "row")
-        shown.append(
-            element(tag, cell.content, scope=scope, class_=cell.class_, data_label=column, data_sort=cell.sort)
-        )
+        shown.append(element(tag, content, scope=scope, class_=class_, data_label=column, data_sort=sort))
     return joined(element("tbody", element("tr", *shown), **attributes), Markup("\n"))
 
 

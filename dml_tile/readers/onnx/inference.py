@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from itertools import chain, count, repeat
+from itertools import chain, count, repeat, starmap
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -226,13 +226,10 @@ class LoopCarried(NamedTuple):
 
 def loop_carried(node: NodeProto, body: GraphProto) -> list[LoopCarried]:
     """Return the loop-carried values; an output that is left out is empty."""
-    # the body's first output is the condition
-    given, results = node.input[FIRST_CARRIED:], body.output[FIRST_CARRIED - 1 :]
     inner = [value.name for value in body.input[FIRST_CARRIED:]]
-    outputs = chain(node.output, repeat(""))
-    return [
-        LoopCarried(*names) for names in zip(given, inner, (value.name for value in results), outputs, strict=False)
-    ]
+    updated = [value.name for value in body.output[FIRST_CARRIED - 1 :]]  # the first output is the condition
+    names = zip(node.input[FIRST_CARRIED:], inner, updated, chain(node.output, repeat("")), strict=False)
+    return list(starmap(LoopCarried, names))
 
 
 def is_kept(before: Iterable[TypeProto], after: Iterable[TypeProto | None]) -> bool:

@@ -164,9 +164,8 @@ def _parts(order: Order) -> Generator[Part, None, tuple[str, ...]]:
     except MemoryError:
         raise
     except Exception as error:  # of any class: a hostile file may make a library raise anything
-        yield Problem(
-            "", f"{order.reader}'s reader failed: {type(error).__name__}: {shortened(str(error), _MAX_MESSAGE_LENGTH)}"
-        )
+        reason = f"{type(error).__name__}: {shortened(str(error), _MAX_MESSAGE_LENGTH)}"
+        yield Problem("", f"{order.reader}'s reader failed: {reason}")
     return ()
 
 
