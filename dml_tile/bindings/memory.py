@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dml_tile.directml.data_types import TensorDataType
-from dml_tile.directml.dtypes import DTYPES, carrier_of, require_native, require_unmasked
+from dml_tile.directml.data_types import CARRIERS, TensorDataType
+from dml_tile.directml.dtypes import DTYPES, require_native, require_unmasked
 from dml_tile.geometry.layout import extent, packed_strides, require_data_type_value, require_sizes_and_strides
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def element_dtype(buffer: BufferLike, name: str = "array") -> np.dtype[Any] | No
 
 def require_data_type(dtype: np.dtype[Any] | None, data_type: int, name: str) -> None:
     """Raise TypeError unless elements of a dtype, of ``element_dtype``, are those of a tensor; raw memory fits any."""
-    if dtype is None or dtype is DTYPES.get(data_type) or carrier_of(dtype) == data_type:
+    if dtype is None or dtype is DTYPES.get(data_type) or CARRIERS.get(dtype.name) == data_type:
         return
     wanted = DTYPES.get(data_type)
     cast_to = f"pass {name}.astype(np.{wanted})" if wanted is not None else "pass what the descriptor describes"

@@ -36,7 +36,7 @@ def data_type_of(dtype: DTypeLike) -> TensorDataType:
     require_native(found, "the dtype", "dtype")
     data_type = DATA_TYPES.get(found.name)
     if data_type is None:
-        carrier = carrier_of(found)
+        carrier = CARRIERS.get(found.name)
         meant = f"; {carrier.name} carries its bits" if carrier is not None else ""
         raise TypeError(f"DirectML has no tensor data type for {found}{meant}")
     return data_type
@@ -58,11 +58,6 @@ def dtype_of(data_type: TensorDataType | int | str) -> np.dtype[Any]:
         return DTYPES[found]
     small: np.dtype[Any] = np.dtype(getattr(import_module("ml_dtypes"), found.onnx))
     return small
-
-
-def carrier_of(dtype: np.dtype[Any]) -> TensorDataType | None:
-    """Return the data type that holds an element's bits: its own, UINT8 for bool, UINT16 for bfloat16, else None."""
-    return CARRIERS.get(dtype.name)
 
 
 def array_layout(array: NDArray[Any]) -> tuple[TensorDataType, tuple[int, ...], tuple[int, ...] | None]:

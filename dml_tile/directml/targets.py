@@ -15,7 +15,7 @@ from functools import cache, cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
 from dml_tile.directml import pages
-from dml_tile.directml.data_types import TensorDataType, types_of
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType, types_of
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.text import did_you_mean
 
@@ -215,9 +215,10 @@ class Target:
             return "DoublePrecisionFloatShaderOps"
         if self.typed_uav_loads:
             return None
-        if data_type in _TYPES_OF_8_BITS and self.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0:
+        element_size = ELEMENT_SIZES.get(data_type)
+        if element_size == 1 and self.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0:
             return "TypedUAVLoadAdditionalFormats"
-        if data_type in _TYPES_OF_16_BITS and not self.native_16_bit_ops:
+        if element_size == 2 and not self.native_16_bit_ops:
             return "TypedUAVLoadAdditionalFormats or Native16BitShaderOpsSupported"
         return None
 
@@ -280,9 +281,6 @@ _LACKS: Final[Mapping[str, str]] = {
     "native_16_bit_ops": "no-native-16-bit-ops",
 }
 """The capabilities of an adapter, and the suffixes of a target's name, after ``+``, where it lacks them."""
-
-_TYPES_OF_8_BITS: Final = frozenset(data_type for data_type in TensorDataType if data_type.bits == 8)
-_TYPES_OF_16_BITS: Final = frozenset(data_type for data_type in TensorDataType if data_type.bits == 16)
 
 
 @lru_cache(maxsize=256)

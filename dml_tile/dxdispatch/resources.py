@@ -86,10 +86,8 @@ def require_memory(needed: int, pointer: str) -> None:
 
 
 def literal_problems(model: Model) -> Iterator[Problem]:
-    """Yield the problems of initial values written in the model itself; files are not read.
-
-    A deferred resource is none in a model with an ONNX dispatchable, which fills it.
-    """
+    """Yield the problems of initial values written in the model itself; files are not read."""
+    # an ONNX dispatchable fills deferred resources
     fills = any(dispatchable.type.lower() == "onnx" for dispatchable in model.dispatchables.values())
     for name, resource in model.resources.items():
         if not (isinstance(resource.initial_values, FileValues) or (fills and resource.initial_values == "deferred")):

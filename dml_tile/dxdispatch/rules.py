@@ -51,10 +51,7 @@ class PartKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelPart:
-    """A part of a model, as its JSON value.
-
-    Of the whole model, ``rest`` is the text that follows it; ``has_mark`` is True if a byte order mark precedes it.
-    """
+    """A part's JSON value; of the whole model also the text that follows, and whether a byte order mark precedes it."""
 
     kind: PartKind
     value: Any

@@ -203,10 +203,7 @@ class RunBounds:
             )
 
     def print(self, parts: Iterable[tuple[str, int]], pointer: str = "") -> None:
-        """Print the parts of a text for the command at ``pointer``, up to the first for which there is no room.
-
-        Each comes with the number of values that it and the following parts have.
-        """
+        """Print a text's parts, each with the number of values from there on, up to one that there is no room for."""
         for text, values in parts:
             self._left_to_print -= len(text.encode("utf-8", "surrogateescape"))
             if self._left_to_print < 0:

@@ -113,10 +113,7 @@ class ByteWalk:
 
 
 def axes_in_units(axes: Sequence[Axis], unit: int) -> tuple[Axis, ...] | None:
-    """Convert axes in bytes to axes in elements of ``unit`` bytes; None where they break such elements up.
-
-    Each element is then a run of bytes, in the input as in the output, at a multiple of ``unit``.
-    """
+    """Convert axes in bytes to axes in elements of ``unit`` bytes; None where they break such elements up."""
     if unit == 1:
         return tuple(axes)
     if indivisible_length(axes, unit) is not None:

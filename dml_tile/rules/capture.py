@@ -18,7 +18,6 @@ from dml_tile.findings import Basis, Rules, Severity, Violation
 from dml_tile.input_errors import Record
 from dml_tile.rules.check import findings_of
 
-_MARK: Final = "dml_tile_capture"
 _HEXADECIMAL: Final = re.compile("0x[0-9A-Fa-f]{1,8}")
 _OF_THE_MACHINE: Final = {
     0x80070008,  # ERROR_NOT_ENOUGH_MEMORY
@@ -55,7 +54,7 @@ class CapturedLine(Record):
 
 def is_capture(data: Any) -> bool:
     """Return True for the JSON value of a captured line."""
-    return isinstance(data, dict) and _MARK in data
+    return isinstance(data, dict) and "dml_tile_capture" in data
 
 
 @dataclass(frozen=True, slots=True)

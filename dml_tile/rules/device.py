@@ -18,10 +18,7 @@ _HIGHEST_BIT: Final = 0x80000000
 
 
 class Creation(NamedTuple):
-    """The arguments of DMLCreateDevice1; ``minimum_feature_level`` is None for DMLCreateDevice.
-
-    ``removed_reason`` is what the device of Direct3D 12 says.
-    """
+    """The arguments of DMLCreateDevice1 (or DMLCreateDevice: None), and the Direct3D device's reason of removal."""
 
     flags: int
     minimum_feature_level: int | None

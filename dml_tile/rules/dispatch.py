@@ -12,10 +12,7 @@ from dml_tile.findings import Basis, Rules, Violation
 
 
 class TableRequest(NamedTuple):
-    """A DML_BINDING_TABLE_DESC; ``required_descriptor_count`` is None for what cannot be dispatched.
-
-    ``own`` is False for a dispatchable of another device, None for a null pointer.
-    """
+    """A DML_BINDING_TABLE_DESC: ``own`` is None for null, ``required_descriptor_count`` for what is not compiled."""
 
     own: bool | None
     required_descriptor_count: int | None
