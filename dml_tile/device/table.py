@@ -25,7 +25,7 @@ from dml_tile.bindings.slots import INITIALIZER_INPUT, BindPoint, BoundRange, Sl
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import Lifetime
-from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
+from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator
 from dml_tile.directml.enums import BindingType
 from dml_tile.errors import require_instance
 from dml_tile.findings import Finding
@@ -39,9 +39,6 @@ SOME_HANDLE: Final = 0x1000
 """A descriptor handle that is not null; there is no descriptor heap here."""
 
 
-_TABLE_OBJECTS: Final = (CompiledOperator, OperatorInitializer, Operator)
-
-
 @dataclass(frozen=True, slots=True)
 class BindingTableDesc:
     """DML_BINDING_TABLE_DESC. By default, ``size_in_descriptors`` is the number that the dispatchable requires."""
@@ -52,7 +49,7 @@ class BindingTableDesc:
     size_in_descriptors: int | None = None
 
     def __post_init__(self) -> None:
-        if self.dispatchable is not None and not isinstance(self.dispatchable, _TABLE_OBJECTS):
+        if not isinstance(self.dispatchable, Dispatchable | Operator | None):
             raise TypeError(f"a dispatchable was expected, not a {type(self.dispatchable).__name__}")
         if self.size_in_descriptors is not None:
             uint("size_in_descriptors", self.size_in_descriptors)

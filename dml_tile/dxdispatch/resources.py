@@ -80,8 +80,7 @@ def require_memory(needed: int, pointer: str) -> None:
     """Raise InputError if the resources of a model and their copies need more than MAX_RESOURCE_BYTES."""
     if needed > MAX_RESOURCE_BYTES:
         raise unreadable(
-            pointer,
-            f"{needed} bytes would be needed; the resources of a model may take {MAX_RESOURCE_BYTES}",
+            pointer, f"{needed} bytes would be needed; the resources of a model may take {MAX_RESOURCE_BYTES}"
         )
 
 

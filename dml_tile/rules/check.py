@@ -1,9 +1,4 @@
-"""Checking a descriptor: would DirectML accept it at a target, and if not, why?
-
-check()         all findings of a descriptor
-require()       raises DmlError if one of them is an error or a warning
-lowest_level()  the lowest feature level without findings
-"""
+"""Checking a descriptor: would DirectML accept it at a target, and if not, why?"""
 
 from __future__ import annotations
 

@@ -121,8 +121,7 @@ def direct3d_device_is_present(creation: Creation, target: Target) -> Iterator[V
 
 
 @FEATURE_RULES.add(
-    "DML-DEVICE-feature",
-    says="CheckFeatureSupport is asked for TENSOR_DATA_TYPE_SUPPORT or FEATURE_LEVELS.",
+    "DML-DEVICE-feature", says="CheckFeatureSupport is asked for TENSOR_DATA_TYPE_SUPPORT or FEATURE_LEVELS."
 )
 def feature_is_known(feature: int, target: Target) -> Iterator[Violation]:
     if feature not in (Feature.TENSOR_DATA_TYPE_SUPPORT, Feature.FEATURE_LEVELS):
@@ -130,8 +129,7 @@ def feature_is_known(feature: int, target: Target) -> Iterator[Violation]:
 
 
 @REQUESTED_LEVEL_RULES.add(
-    "DML-DEVICE-feature-levels",
-    says="At least one of the requested feature levels is supported.",
+    "DML-DEVICE-feature-levels", says="At least one of the requested feature levels is supported."
 )
 def some_level_is_supported(highest_supported: int, target: Target) -> Iterator[Violation]:
     if not highest_supported:

@@ -279,8 +279,7 @@ def intermediates_are_not_owned(view: GraphView, target: Target) -> Iterator[Vio
 
 
 @CONNECTION_RULES.add(
-    "DML-GRAPH-TotalTensorSizeInBytes",
-    says="Both ends of an intermediate edge have the same TotalTensorSizeInBytes.",
+    "DML-GRAPH-TotalTensorSizeInBytes", says="Both ends of an intermediate edge have the same TotalTensorSizeInBytes."
 )
 def totals_agree(view: GraphView, target: Target) -> Iterator[Violation]:
     for path, produced, consumed, _ in _ends(view):
