@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from numpy.typing import NDArray
 
-from dml_tile import BindingDesc, BindingTableDesc, Buffer, BufferArrayBinding, BufferBinding, Device
+from dml_tile import BindingDesc, Buffer, BufferArrayBinding, BufferBinding, Device
 from dml_tile.checks.catalogue import RULES
 from dml_tile.descriptors.graph import (
     GraphDesc,
@@ -34,7 +34,7 @@ from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.rules.check import check, lowest_level
 from tests.helpers.command_line import invoke
 from tests.helpers.descriptors import page_tile, row
-from tests.helpers.devices import NUMBERS, removing_rules
+from tests.helpers.devices import NUMBERS, initialise, removing_rules, table
 from tests.helpers.played_lives import GRAPH_TILES, GRAPHS, graph_of
 from tests.recorder.devices import WrittenGraph
 
@@ -165,32 +165,22 @@ def test_a_node_of_another_operator_is_not_checked_beyond_indices_and_edges() ->
 
 
 def run(
-    device: Device,
-    graph: GraphDesc,
-    inputs: Sequence[NDArray[Any] | None],
-    sizes: Sequence[int],
-    temporary: Buffer | None = None,
+    device: Device, graph: GraphDesc, inputs: Sequence[NDArray[Any] | None], sizes: Sequence[int]
 ) -> list[NDArray[np.float32]]:
     """Initialise and execute a graph; None stands for an input that no node reads, 0 for an output that none writes."""
     compiled = device.compile_graph(graph)
     given = [None if values is None else BufferBinding(Buffer.wrap(values.copy())) for values in inputs]
     outputs = [Buffer(size) if size else None for size in sizes]
-    needs = compiled.get_binding_properties()
     owned = [slot.size_in_bytes > 0 for slot in compiled.layout.initial_slots]
-    initializer, recorder = device.create_operator_initializer([compiled]), device.create_command_recorder()
-    table = device.create_binding_table(BindingTableDesc(initializer))
     initial = [one if one and own else BufferBinding(None) for one, own in zip(given, owned, strict=True)]
-    table.bind_inputs([BufferArrayBinding(initial)])
-    persistent = BufferBinding(Buffer(needs.persistent_resource_size)) if any(owned) else None
-    table.bind_outputs([persistent or BindingDesc()])
-    recorder.record_dispatch(initializer, table)
-    table.reset(BindingTableDesc(compiled))
-    table.bind_inputs([one if one and not own else BindingDesc() for one, own in zip(given, owned, strict=True)])
-    table.bind_outputs([BufferBinding(one) if one else BindingDesc() for one in outputs])
-    table.bind_persistent_resource(persistent or BindingDesc())
-    if needs.temporary_resource_size:
-        table.bind_temporary_resource(BufferBinding(temporary or Buffer(needs.temporary_resource_size)))
-    recorder.record_dispatch(compiled, table)
+    (persistent,) = initialise(device, [compiled], [BufferArrayBinding(initial)])
+    bindings = table(device, compiled)
+    bindings.bind_inputs([one if one and not own else BindingDesc() for one, own in zip(given, owned, strict=True)])
+    bindings.bind_outputs([BufferBinding(one) if one else BindingDesc() for one in outputs])
+    bindings.bind_persistent_resource(persistent if persistent.buffer else BindingDesc())
+    if temporary := compiled.get_binding_properties().temporary_resource_size:
+        bindings.bind_temporary_resource(BufferBinding(Buffer(temporary)))
+    device.create_command_recorder().record_dispatch(compiled, bindings)
     return [one.memory.view(np.float32) for one in outputs if one]
 
 
@@ -231,20 +221,18 @@ def test_poisoned_temporary_memory_shows_what_is_never_written() -> None:
 @pytest.mark.parametrize(("by", "rules"), [("both", {"DML-BINDING-SizeInBytes"}), ("runtime", None)])
 def test_sizes_of_what_a_graph_is_bound_to_are_documented_only(by: Any, rules: set[str] | None) -> None:
     device = Device(against=by)
-    table = device.create_binding_table(BindingTableDesc(device.compile_graph(TWO)))
-    table.bind_outputs([BufferBinding(Buffer(4))])
+    table(device, device.compile_graph(TWO)).bind_outputs([BufferBinding(Buffer(4))])
     assert (removing_rules(device) if device.removal else None) == rules
 
 
 @pytest.mark.parametrize(("binds", "rules"), [(False, {"DML-BINDING-missing"}), (True, {"DML-BINDING-owned"})])
 def test_a_graph_s_temporary_resource_is_bound_and_its_unused_inputs_are_not(binds: bool, rules: set[str]) -> None:
     device = Device(against="runtime")
-    recorder = device.create_command_recorder()
-    compiled = device.compile_graph(TWO.replace(input_count=2))
-    table = device.create_binding_table(BindingTableDesc(compiled))
-    table.bind_inputs([BufferBinding(Buffer(24)), BufferBinding(Buffer(24)) if binds else BindingDesc()])
-    table.bind_outputs([BufferBinding(Buffer(144))])
-    recorder.record_dispatch(compiled, table)
+    compiled, recorder = device.compile_graph(TWO.replace(input_count=2)), device.create_command_recorder()
+    bindings = table(device, compiled)
+    bindings.bind_inputs([BufferBinding(Buffer(24)), BufferBinding(Buffer(24)) if binds else BindingDesc()])
+    bindings.bind_outputs([BufferBinding(Buffer(144))])
+    recorder.record_dispatch(compiled, bindings)
     assert removing_rules(device) == rules
     if binds:
         assert "no node uses it" in str(device.removal)

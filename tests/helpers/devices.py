@@ -33,7 +33,9 @@ def table(device: Device, dispatchable: CompiledOperator | OperatorInitializer) 
 
 
 def initialise(
-    device: Device, operators: Sequence[CompiledOperator], sources: Sequence[BufferBinding | None] = ()
+    device: Device,
+    operators: Sequence[CompiledOperator],
+    sources: Sequence[BufferBinding | BufferArrayBinding | None] = (),
 ) -> list[BufferBinding]:
     """Dispatch an initializer; gives what is bound to the persistent resource of each operator, or a null buffer."""
     made = device.create_operator_initializer(operators)
@@ -41,7 +43,7 @@ def initialise(
     sizes = [operator.get_binding_properties().persistent_resource_size for operator in operators]
     persistent = [BufferBinding(Buffer(size) if size else None) for size in sizes]
     given = [source or BufferBinding(None) for source in sources or [None] * len(operators)]
-    bindings.bind_inputs([BufferArrayBinding([one]) for one in given])
+    bindings.bind_inputs([BufferArrayBinding([one]) if isinstance(one, BufferBinding) else one for one in given])
     bindings.bind_outputs([one if one.buffer else BindingDesc() for one in persistent])
     device.create_command_recorder().record_dispatch(made, bindings)
     return persistent
