@@ -61,21 +61,22 @@ def nested(sizes: Sequence[int], random: random.Random) -> list[int]:
     return strides
 
 
+def element_addresses(buffer: BufferTensorDesc) -> NDArray[np.int64]:
+    """Return the address in bytes of each element of a tensor."""
+    sizes = buffer.sizes or ()
+    addresses = np.zeros((), np.int64)
+    for size, stride in zip(sizes, buffer.strides or packed_strides(sizes), strict=True):
+        addresses = np.add.outer(addresses, np.arange(size) * stride)
+    return addresses * ELEMENT_SIZES[buffer.data_type]
+
+
 def byte_addresses(desc: TileOperatorDesc) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the addresses of the bytes that a tile reads, and where it writes each, in the order of its elements."""
-
-    def addresses(buffer: BufferTensorDesc) -> NDArray[np.int64]:
-        sizes = buffer.sizes or ()
-        strides = buffer.strides or packed_strides(sizes)
-        elements = np.zeros((), np.int64)
-        for size, stride in zip(sizes, strides, strict=True):
-            elements = np.add.outer(elements, np.arange(size) * stride)
-        return np.add.outer(elements, np.arange(1)) * ELEMENT_SIZES[buffer.data_type]
-
     source, destination = described(desc)
-    element = np.arange(ELEMENT_SIZES[source.data_type])
-    reads = np.tile(addresses(source), (*(desc.repeats or ()), 1)) + element
-    return reads.ravel(), (addresses(destination) + element).ravel()
+    reads = np.tile(element_addresses(source), desc.repeats or ())
+    bytes_of_element = np.arange(ELEMENT_SIZES[source.data_type])
+    reads, writes = (np.add.outer(each, bytes_of_element).ravel() for each in (reads, element_addresses(destination)))
+    return reads, writes
 
 
 def moves_whole_elements(desc: TileOperatorDesc, size: int) -> bool:
