@@ -25,7 +25,7 @@ from dml_tile.directml.enums import UINT_MAX
 from dml_tile.pictures.marks import COLOURS, Mark, TilePicture, letters, picture_of
 from dml_tile.pictures.memory import MAX_CELLS
 from dml_tile.pictures.picture import picture_html, picture_svg
-from dml_tile.pictures.table import MemoryTable, copies, legend, part, picture_lines, table_of
+from dml_tile.pictures.table import MemoryTable, copies, legend, picture_lines, table_of
 from dml_tile.reports.text import Line, print_lines
 from tests.helpers.check_files import write
 from tests.helpers.command_line import Call
@@ -226,8 +226,8 @@ def test_a_large_tensor_is_shown_in_part() -> None:
     source, output = laid_out([1000, 1000], [2, 2]).tensors
     assert (len(source.cells), source.shown) == (MAX_CELLS, MAX_CELLS)
     for memory, count in (source, 1000000), (output, 4000000):
-        assert part(memory) == f"shown: the first 256 of {count} elements, in the order of their addresses"
-    assert part(laid_out([2], [2]).tensors[0]) == ""
+        assert memory.part == f"shown: the first 256 of {count} elements, in the order of their addresses"
+    assert laid_out([2], [2]).tensors[0].part == ""
 
 
 def test_a_tensor_of_few_addresses_is_shown_as_a_whole() -> None:

@@ -117,6 +117,16 @@ SHARED: Final = "!"
 OUTSIDE: Final = ">"
 NO_COPY: Final = "?"
 CUT: Final = "~"
+SYMBOLS: Final = (
+    (PADDING, "padding: no element lies there"),
+    (f"{SAME}1", "element 1 lies at the same address"),
+    (f"{MORE}1", "1 more element at the same address, or as many as the number tells"),
+    (SHARED, "an error: elements of the output share these bytes"),
+    (OUTSIDE, "an error: the element ends beyond TotalTensorSizeInBytes"),
+    (NO_COPY, "an error: Repeats has no such copy"),
+    (CUT, "cut short"),
+)
+"""The signs in marks, and their meanings."""
 
 _LETTERS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # without I and O, which look like digits
 _MAX_MARK: Final = 10

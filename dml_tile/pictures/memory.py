@@ -107,6 +107,19 @@ class TensorPicture:
         return sum(cell.count for cell in self.cells)
 
     @property
+    def heading(self) -> str:
+        """The tensor in one line: ``InputTensor: FLOAT32, 6 elements of 4 bytes``."""
+        size = _counted(self.element_size, "byte")
+        return f"{self.name}: {self.data_type}, {_counted(self.elements, 'element')} of {size}"
+
+    @property
+    def part(self) -> str:
+        """The part of the tensor that is shown, in words; empty if all of it is."""
+        if self.is_whole:
+            return ""
+        return f"shown: the first {self.shown} of {self.elements} elements, in the order of their addresses"
+
+    @property
     def is_whole(self) -> bool:
         """True if the cells hold all elements."""
         return self.shown == self.elements
@@ -131,6 +144,10 @@ class TensorPicture:
     def byte(self, offset: int) -> int:
         """Return the first byte of the cell at an offset."""
         return offset * self.element_size
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def tensor_picture(operand: Operand) -> TensorPicture | str:

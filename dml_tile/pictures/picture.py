@@ -16,19 +16,7 @@ from dml_tile.checks.result import results
 from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
 from dml_tile.directml.targets import TargetLike
 from dml_tile.pictures.marks import COLOURS, PADDING, Mark, TilePicture, picture_of
-from dml_tile.pictures.table import (
-    BYTE,
-    COPIES,
-    LegendEntry,
-    MemoryTable,
-    MemoryTableRow,
-    copies,
-    facts,
-    heading,
-    legend,
-    part,
-    table_of,
-)
+from dml_tile.pictures.table import BYTE, COPIES, LegendEntry, MemoryTable, copies, facts, legend, table_of
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.reports.markup import Markup, element, html_page, joined
 from dml_tile.reports.text import Line, result_lines
@@ -69,22 +57,22 @@ def _body(picture: TilePicture, verdict: str, details: Sequence[Line]) -> Iterat
 
 def _section(table: MemoryTable) -> Iterator[Markup]:
     name = table.tensor.name
-    yield element("h2", heading(table.tensor), id=name)
+    yield element("h2", table.tensor.heading, id=name)
     yield _list(facts(table.tensor))
     heads = (element("th", text, scope="col") for text in (BYTE, *table.distances))
-    rows = (element("tr", *_row(row, len(table.distances))) for row in table.rows)
+    rows = (element("tr", *_row(*row, len(table.distances))) for row in table.rows)
     grid = element("table", element("thead", element("tr", *heads)), "\n", element("tbody", *rows))
     yield element("div", grid, class_="memory", tabindex="0", role="region", aria_label=f"{name} in memory")
-    if said := part(table.tensor):
+    if said := table.tensor.part:
         yield element("p", said)
 
 
-def _row(row: MemoryTableRow, columns: int) -> Iterator[Markup]:
-    yield element("th", row.address, scope="row")
-    if row.gap:
-        yield element("td", row.gap, class_="gap", colspan=str(columns))
+def _row(address: str, marks: Iterable[Mark], gap: str, columns: int) -> Iterator[Markup]:
+    yield element("th", address, scope="row")
+    if gap:
+        yield element("td", gap, class_="gap", colspan=str(columns))
     else:
-        yield from map(_cell, row.marks)
+        yield from map(_cell, marks)
 
 
 def _cell(mark: Mark) -> Markup:
@@ -136,10 +124,10 @@ def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
     image.text(verdict.text.plain, is_bold=True)
     for table in tables:
         image.skip()
-        image.text(heading(table.tensor), is_bold=True)
+        image.text(table.tensor.heading, is_bold=True)
         image.text(", ".join(f"{name} {value}" for name, value, _ in facts(table.tensor)))
         image.table(table)
-        image.text(part(table.tensor))
+        image.text(table.tensor.part)
     image.skip()
     for why in picture.undrawn:
         image.text(why)
@@ -151,7 +139,7 @@ def picture_svg(picture: TilePicture, said: Sequence[Line]) -> str:
     image.skip()
     for indent, text, _ in details:
         image.text(text.plain, indent=indent)
-    return image.written(verdict.text.plain, "; ".join(map(heading, picture.tensors)))
+    return image.written(verdict.text.plain, "; ".join(tensor.heading for tensor in picture.tensors))
 
 
 class _Image:

@@ -8,20 +8,7 @@ from typing import Final, NamedTuple
 
 from rich.text import Text
 
-from dml_tile.pictures.marks import (
-    COLOURS,
-    CUT,
-    MORE,
-    NO_COPY,
-    OUTSIDE,
-    PADDING,
-    SAME,
-    SHARED,
-    Mark,
-    Marks,
-    TilePicture,
-    cut,
-)
+from dml_tile.pictures.marks import COLOURS, SYMBOLS, Mark, Marks, TilePicture, cut
 from dml_tile.pictures.memory import Index, MemoryRow, TensorPicture, row_length, rows_of
 from dml_tile.reports.text import Line
 from dml_tile.text import braced
@@ -100,15 +87,6 @@ def _gap_text(tensor: TensorPicture, row: MemoryRow) -> str:
 COPIES: Final = "copies of the input, by their index:"
 
 _MAX_COPIES: Final = 12
-_SYMBOLS: Final = (
-    (PADDING, "padding: no element lies there"),
-    (f"{SAME}1", "element 1 lies at the same address"),
-    (f"{MORE}1", "1 more element at the same address, or as many as the number tells"),
-    (SHARED, "an error: elements of the output share these bytes"),
-    (OUTSIDE, "an error: the element ends beyond TotalTensorSizeInBytes"),
-    (NO_COPY, "an error: Repeats has no such copy"),
-    (CUT, "cut short"),
-)
 
 
 class LegendEntry(NamedTuple):
@@ -119,24 +97,11 @@ class LegendEntry(NamedTuple):
     colour: int | None = None
 
 
-def heading(tensor: TensorPicture) -> str:
-    """Return a tensor in one line: ``InputTensor: FLOAT32, 6 elements of 4 bytes``."""
-    size = _counted(tensor.element_size, "byte")
-    return f"{tensor.name}: {tensor.data_type}, {_counted(tensor.elements, 'element')} of {size}"
-
-
 def facts(tensor: TensorPicture) -> Iterator[LegendEntry]:
     """Yield a tensor's fields by their names; strides are those in force."""
     yield LegendEntry("Sizes", braced(tensor.sizes))
     yield LegendEntry("Strides", f"{braced(tensor.strides)}{' (packed)' if tensor.is_packed else ''}")
     yield LegendEntry("TotalTensorSizeInBytes", str(tensor.total))
-
-
-def part(tensor: TensorPicture) -> str:
-    """Return the part of a tensor that is shown; empty if all of it is."""
-    if tensor.is_whole:
-        return ""
-    return f"shown: the first {tensor.shown} of {tensor.elements} elements, in the order of their addresses"
 
 
 def legend(tables: Sequence[MemoryTable]) -> Iterator[LegendEntry]:
@@ -146,7 +111,7 @@ def legend(tables: Sequence[MemoryTable]) -> Iterator[LegendEntry]:
         yield LegendEntry("0", "an element, by its number in row-major order")
     if "A" in characters:
         yield LegendEntry("0A", "element 0 of the input, where copy A of the input shows it")
-    for symbol, means in _SYMBOLS:
+    for symbol, means in SYMBOLS:
         if symbol[0] in characters:
             yield LegendEntry(symbol, means)
 
@@ -159,10 +124,6 @@ def copies(tables: Sequence[MemoryTable]) -> list[LegendEntry]:
     return [*entries, LegendEntry(f"and {more} more", f"to {named[-1][0]}")] if more else entries
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 _INDENT: Final = 2
 _WRONG: Final = "bold #ffffff on #8b0000"
 
@@ -171,12 +132,12 @@ def picture_lines(picture: TilePicture, width: int) -> Iterator[Line]:
     """Yield lines for a terminal: tensors, why one is not drawn, the legend; each row fits in ``width`` columns."""
     tables = [table_of(picture, tensor, width - 2 * _INDENT, spaces=1) for tensor in picture.tensors]
     for table in tables:
-        yield Line(_INDENT, Text(heading(table.tensor), "bold"))
+        yield Line(_INDENT, Text(table.tensor.heading, "bold"))
         for line in _flowed(facts(table.tensor), width - 2 * _INDENT):
             yield Line(2 * _INDENT, line)
         yield from _rows(table)
-        if not table.tensor.is_whole:
-            yield Line(2 * _INDENT, Text(part(table.tensor), "italic"))
+        if table.tensor.part:
+            yield Line(2 * _INDENT, Text(table.tensor.part, "italic"))
         yield Line(0, Text())
     yield from undrawn_lines(picture)
     for symbol, means, _ in legend(tables):

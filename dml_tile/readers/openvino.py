@@ -223,7 +223,8 @@ def _origins(output: Any) -> tuple[str, ...]:
 def _origin(output: Any) -> str:
     """Return the operator that computes a value, and the first input of the model that this depends on."""
     node = output.get_node()
-    origin = "" if node.get_type_name() == "Parameter" else f"computed by {_described(node)}"
+    kind, name = node.get_type_name(), shortened(node.get_friendly_name(), MAX_NAME_LENGTH)
+    origin = "" if kind == "Parameter" else f"computed by {kind} {name!r}"
     seen, left = set[str](), deque([node])
     while left and len(seen) < MAX_OPERATORS_FOLLOWED:
         node = left.popleft()
@@ -237,10 +238,6 @@ def _origin(output: Any) -> str:
                 seen.add(name)
                 left.append(value.get_node())
     return origin
-
-
-def _described(node: Any) -> str:
-    return f"{node.get_type_name()} {shortened(node.get_friendly_name(), MAX_NAME_LENGTH)!r}"
 
 
 def _values(output: Any) -> NDArray[Any] | None:

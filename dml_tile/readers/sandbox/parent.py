@@ -175,10 +175,7 @@ def _read(process: subprocess.Popen[bytes], order: Order, parts: list[Part], dim
                 dimensions.update(part.dimensions)
                 return None
             parts.append(part)
-    return _cause_of_death(process.wait(), order)
-
-
-def _cause_of_death(status: int, order: Order) -> str:
+    status = process.wait()
     if status == OUT_OF_MEMORY:
         return f"reading ran out of its {order.memory / 2**30:.3g} GiB of memory"
     return f"{order.reader}'s reader crashed ({_NAMES_OF_STATUS.get(status, f'status {status:#x}')})"
