@@ -14,7 +14,6 @@ import onnx
 import onnx.parser
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from dml_tile.errors import Problem
 from dml_tile.readers.model_tile import KnownShapes, TileNode
 from dml_tile.readers.onnx.tiles import read_nodes
 
@@ -89,19 +88,17 @@ def function(text: str, opset: int = 13) -> onnx.FunctionProto:
     return onnx.parser.parse_function(f"{imports} {_with_constants(text)}")
 
 
-def nodes_of(
-    made: ModelProto | bytes, known_shapes: KnownShapes = NOTHING_FIXED, folder: Path | None = None
-) -> list[TileNode | Problem]:
-    """Return what the reader finds in a model, saved in the folder with its external data if there are any."""
+def nodes_of(made: ModelProto | bytes, fixed: KnownShapes = NOTHING_FIXED, folder: Path | None = None) -> list[Any]:
+    """Return the TileNodes and Problems of a model, saved in the folder with its external data if there are any."""
     with TemporaryDirectory() as temporary:
         path = (folder or Path(temporary)) / "model.onnx"
         path.write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
-        return list(read_nodes(path, known_shapes))
+        return list(read_nodes(path, fixed))
 
 
-def tile_in(made: ModelProto, known_shapes: KnownShapes = NOTHING_FIXED, folder: Path | None = None) -> TileNode:
+def tile_in(made: ModelProto, fixed: KnownShapes = NOTHING_FIXED, folder: Path | None = None) -> TileNode:
     """Return the model's only Tile."""
-    (found,) = nodes_of(made, known_shapes, folder)
+    (found,) = nodes_of(made, fixed, folder)
     assert isinstance(found, TileNode)
     return found
 
