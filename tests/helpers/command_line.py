@@ -25,6 +25,13 @@ def invoke(*arguments: str, stdin: str | bytes | None = None, **options: Any) ->
     return testing.CliRunner().invoke(app, arguments, input=stdin, catch_exceptions=False, **options)
 
 
+def errors_of(call: Call, *arguments: str, **options: Any) -> str:
+    """Return what a call that fails with status 2 prints on standard error."""
+    result = call(*arguments, **options)
+    assert result.exit_code == 2
+    return result.stderr
+
+
 def bash(command: str, folder: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Runs a shell command in which ``dml-tile`` is the command line."""
     function = f'dml-tile() {{ "{sys.executable}" -m dml_tile "$@"; }}; '
