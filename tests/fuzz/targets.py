@@ -9,7 +9,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from ctypes import Structure, addressof, c_uint32, pointer
 from dataclasses import dataclass
 from functools import partial
 from io import StringIO
@@ -41,7 +40,6 @@ from dml_tile.json_text import parse_json
 from dml_tile.lowering.lower import LoweringOptions
 from dml_tile.pictures.marks import picture_of
 from dml_tile.pictures.picture import picture_html, picture_svg
-from dml_tile.readers import c_structs
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.readers.model_tile import DIALECTS, KnownShapes, TileNode
 from dml_tile.readers.onnx.tiles import read_nodes
@@ -49,7 +47,6 @@ from dml_tile.readers.sandbox.child import answer_line, read_answer
 from dml_tile.readers.sandbox.parent import ModelReader
 from dml_tile.reports.report import FORMATS, ReportOptions
 from dml_tile.reports.text import result_lines
-from dml_tile.rules.check import check
 from tests.fuzz import seeds
 from tests.fuzz.api_calls import call_api
 from tests.helpers.command_line import invoke
@@ -198,38 +195,6 @@ def _reader_of(name: str) -> Callable[[bytes], None]:
     return read
 
 
-def _read_c_structs(data: bytes) -> None:
-    """Reads structs of any values; their arrays are as long as DirectML may look at, and no pointer is wild."""
-    provided = atheris.FuzzedDataProvider(data)
-    kept: list[Any] = []
-
-    def address(struct: Any) -> int | None:
-        kept.append(struct)
-        return addressof(struct) if provided.ConsumeProbability() < 0.95 else None
-
-    def uint() -> int:
-        return int(provided.ConsumeIntInRange(0, 9) if provided.ConsumeBool() else provided.ConsumeUInt(4))
-
-    def array() -> Any:
-        kept.append((c_uint32 * 8)(*(uint() for _ in range(8))))
-        return kept[-1] if provided.ConsumeProbability() < 0.9 else None
-
-    def tensor() -> Structure:
-        buffer = c_structs.DML_BUFFER_TENSOR_DESC(
-            uint(), uint(), uint(), array(), array(), provided.ConsumeUInt(8), uint()
-        )
-        return c_structs.DML_TENSOR_DESC(provided.ConsumeIntInRange(0, 2), address(buffer))
-
-    tile = c_structs.DML_TILE_OPERATOR_DESC(pointer(tensor()), pointer(tensor()), uint(), array())
-    operator = c_structs.DML_OPERATOR_DESC(provided.ConsumeIntInRange(0, 200), address(tile))
-    desc = c_structs.read_operator_desc(operator)
-    assert desc is not None
-    for level in ("1_0", "5_0", "6_2"):
-        for finding in check(desc, level):
-            require_safe_log(str(finding))
-    assert c_structs.read_operator_desc(c_structs.write_operator_desc(desc)) == desc
-
-
 def _read_settings(data: bytes) -> None:
     Path("pyproject.toml").write_bytes(data)
     Path("a.json").write_bytes(_TILE)
@@ -326,7 +291,6 @@ TARGETS: Final[dict[str, FuzzTarget]] = {
     "onnx": FuzzTarget(_read_onnx, lambda: seeds.files("*.onnx")),
     "ir": FuzzTarget(_reader_of("m.xml"), lambda: seeds.files("*.xml")),
     "tflite": FuzzTarget(_reader_of("m.tflite"), lambda: seeds.files("*.tflite")),
-    "c_structs": FuzzTarget(_read_c_structs, lambda: iter([bytes(range(256)) * 2])),
     "settings": FuzzTarget(_read_settings, seeds.settings),
     "baselines": FuzzTarget(_read_baseline, seeds.baselines, is_json=True),
     "npy": FuzzTarget(_read_npy, lambda: seeds.files("*.npy")),
