@@ -43,6 +43,7 @@ EDGES: Final[dict[str, tuple[list[int], Any, dict[str, list[int] | None]]]] = {
     "as it should be": ([2, 3], [1, 2], {ONNX: [2, 6], OPENVINO: [2, 6], WEBNN: [2, 6], NUMPY: [2, 6]}),
     "a repeat of 0": ([2, 3], [0, 2], {ONNX: [0, 6], OPENVINO: [0, 6], WEBNN: None, NUMPY: [0, 6]}),
     "a negative repeat": ([2, 3], [1, -2], {ONNX: None, OPENVINO: [2, 0], WEBNN: None, NUMPY: None}),
+    "a negative repeat of nothing": ([0], [-1], {ONNX: None, OPENVINO: [0], WEBNN: None, NUMPY: None}),
     "a scalar": ([], [], {ONNX: [], OPENVINO: [], WEBNN: [], NUMPY: []}),
     "a scalar and a repeat": ([], [2], {ONNX: None, OPENVINO: [2], WEBNN: None, NUMPY: [2]}),
     "fewer repeats": ([2, 3], [2], {ONNX: None, OPENVINO: [2, 6], WEBNN: None, NUMPY: [2, 6]}),
