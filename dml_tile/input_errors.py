@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from dml_tile.descriptors.structs import c_names
 from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
@@ -19,10 +19,15 @@ _C_NAMES: Final = list(c_names(TileOperatorDesc, TensorDesc, BufferTensorDesc).v
 
 MAX_PROBLEMS: Final = 10
 MAX_PROBLEMS_COUNTED: Final = 10_000
-"""Of an input with as many problems, the rest is not read; an object of as many unknown keys has no named ones."""
+"""Of an input with as many problems, the rest is not read."""
 
 MAX_PROBLEMS_OF_A_SOURCE: Final = 100
 """The most unreadable parts of a source that are reported one by one."""
+
+MAX_KEYS: Final = 64
+"""The most keys of an object that are all looked at; no format has as many, and each unknown one is an error."""
+
+_MANY_KEYS: Final = f"{{}} keys were provided; at most {MAX_KEYS} were expected"
 
 MAX_LISTED_NAMES: Final = 12
 
@@ -49,6 +54,22 @@ class Record(BaseModel):
     """An object of JSON in which unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _require_few_keys(cls, data: Any) -> Any:
+        if isinstance(data, dict) and len(data) > MAX_KEYS:
+            raise PydanticCustomError("required", _MANY_KEYS.format(len(data)))
+        return data
+
+
+def crowded_object(data: Any, path: tuple[str | int, ...] = ()) -> str:
+    """Return what is wrong with the first object of too many keys, at any depth; empty if there is none."""
+    if isinstance(data, dict) and len(data) > MAX_KEYS:
+        return ": ".join(filter(None, (c_path(path), _MANY_KEYS.format(len(data)))))
+    items = data.items() if isinstance(data, dict) else enumerate(data)
+    inner = (crowded_object(value, (*path, key)) for key, value in items if isinstance(value, dict | list))
+    return next(filter(None, inner), "")
 
 
 def unreadable(pointer: str, message: str) -> InputError:
@@ -93,8 +114,8 @@ class ProblemList:
             self._more += 1
 
     def add_error(self, error: ValidationError, location: tuple[str | int, ...] = ()) -> None:
-        """Add the problems of a pydantic error on the value at a location; very many are counted alone."""
-        if len(self._problems) == MAX_PROBLEMS or error.error_count() >= MAX_PROBLEMS_COUNTED:
+        """Add the problems of a pydantic error on the value at a location."""
+        if len(self._problems) == MAX_PROBLEMS:
             self._more += error.error_count()
             return
         found = [_found(self._data, location, details) for details in error.errors(include_url=False)]
@@ -118,8 +139,7 @@ class ProblemList:
         if not self._more:
             return self._problems
         more = f"at least {MAX_PROBLEMS_COUNTED}" if self.is_full else str(self._more)
-        counted = f"and {more} more problems" if self._problems else f"{more} problems"
-        return [*self._problems, Problem(self._pointer, counted)]
+        return [*self._problems, Problem(self._pointer, f"and {more} more problems")]
 
 
 def problems_of(error: ValidationError, data: Any, pointer: str = "", names: Sequence[str] = _C_NAMES) -> list[Problem]:

@@ -19,7 +19,7 @@ from dml_tile.directml.enums import OperatorType, is_operator
 from dml_tile.dxdispatch.rules import ModelPart, PartKind, is_dxdispatch_model, model_parts, part_findings
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.whole import open_without_waiting
-from dml_tile.input_errors import limited_problems, problems_of, unreadable
+from dml_tile.input_errors import crowded_object, limited_problems, problems_of, unreadable
 from dml_tile.json_text import Document, SourceText, parse_document, parse_json, position_of_error
 from dml_tile.readers.file_kinds import unread_kind
 from dml_tile.rules.capture import Capture, CapturedLine, is_capture
@@ -281,6 +281,8 @@ def _operator_type(spelling: Any) -> int | str | None:
 
 
 def _validated(model: type[Descriptor], data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
+    if crowded := crowded_object(data):  # pydantic would make an error of each unknown key
+        return Problem(pointer, crowded)
     try:
         return JsonDescriptor(pointer, model.model_validate(data, context=JSON_DOCUMENT))
     except ValidationError as error:
