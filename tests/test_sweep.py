@@ -11,12 +11,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
 from io import BytesIO, TextIOWrapper
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
+import psutil
 import pytest
 
 from dml_tile import CheckedFile, Target, sweep
@@ -274,56 +276,43 @@ def command(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-@pytest.mark.long
-@pytest.mark.posix
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("send", ["kill", "killpg"])
-def test_a_signal_ends_all_processes(number: signal.Signals, send: str, command: subprocess.Popen[bytes]) -> None:
-    workers = _workers(command)
-    getattr(os, send)(command.pid, number)
-    command.communicate(timeout=60)
-    assert command.returncode in (1, 130, -number)
-    assert not [worker for worker in workers if _is_running(worker)]
-
-
-@pytest.mark.long
-@pytest.mark.posix
-def test_processes_end_with_a_command_that_is_killed(command: subprocess.Popen[bytes]) -> None:
-    workers = _workers(command)
-    command.kill()
-    command.communicate(timeout=60)
-    for _ in range(100):
-        if not [worker for worker in workers if _is_running(worker)]:
-            return
-        time.sleep(0.1)
-    raise AssertionError("they live on")
-
-
-def _workers(command: subprocess.Popen[bytes]) -> list[str]:
-    """The processes that a command has started to check files, once there are two."""
+def workers_of(command: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Return the processes that a command has started to check files, once there are two."""
     for _ in range(600):
         assert command.poll() is None
-        statuses = Path("/proc").glob("[0-9]*/status")
-        workers = [status.parent.name for status in statuses if _has_parent(status, command.pid)]
-        running = [worker for worker in workers if _is_running(worker)]
-        if len(running) == 2:
-            return running
+        with suppress(psutil.NoSuchProcess):
+            children = psutil.Process(command.pid).children()
+            if len(workers := [child for child in children if "spawn_main" in " ".join(child.cmdline())]) == 2:
+                return workers
         time.sleep(0.05)
     raise AssertionError("it has not started two")
 
 
-def _has_parent(status: Path, process: int) -> bool:
+def is_alive(worker: psutil.Process) -> bool:
     try:
-        return f"PPid:\t{process}\n" in status.read_text()
-    except OSError:
+        return bool(worker.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
         return False
 
 
-def _is_running(process: str) -> bool:
-    try:
-        return b"spawn_main" in Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return False
+@pytest.mark.long
+@pytest.mark.posix
+@pytest.mark.parametrize(
+    ("send", "number", "seconds"),
+    [
+        *((send, number, 0) for send in ("kill", "killpg") for number in (signal.SIGINT, signal.SIGTERM)),
+        ("kill", signal.SIGKILL, 10),  # the command cannot wait for them
+    ],
+)
+def test_a_signal_ends_all_processes(
+    send: str, number: signal.Signals, seconds: float, command: subprocess.Popen[bytes]
+) -> None:
+    workers = workers_of(command)
+    getattr(os, send)(command.pid, number)
+    command.communicate(timeout=60)
+    assert command.returncode in (1, 130, -number)
+    _, left = psutil.wait_procs(workers, timeout=seconds)
+    assert not any(is_alive(worker) for worker in left)
 
 
 @pytest.mark.long
