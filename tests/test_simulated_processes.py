@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -203,34 +202,3 @@ print(json.dumps([[*eval(reader.stdout.read())], ["6_4", *TARGETS]]))
     seen, known = seen_by(tmp_path, code)
     assert {*seen} <= {*known}
     assert len(seen) > 1
-
-
-UNITTEST = """
-import asyncio, unittest
-from dml_tile import current_target, simulate
-
-def level(): return current_target().name
-
-@simulate("4_1")
-class Tasks(unittest.IsolatedAsyncioTestCase):
-    async def asyncSetUp(self): assert level() == "4_1"
-    async def test_it(self):
-        assert level() == await asyncio.to_thread(level) == "4_1"
-        self.enterContext(simulate("5_0"))
-        assert await asyncio.create_task(asyncio.to_thread(level)) == "5_0"
-    async def test_wrong(self): assert level() != "4_1"
-
-class Plain(unittest.TestCase):
-    def test_it(self): assert level() == "3_1"
-    @simulate("2_0")
-    def test_decorated(self): assert level() == "2_0"
-"""
-
-
-def test_unittest_runs_tests_at_their_targets(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(UNITTEST)
-    env = os.environ | {"DML_TILE_TARGET": "3_1"}
-    command = [sys.executable, "-m", "unittest", "test_it"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env)
-    assert "Ran 4 tests" in done.stderr
-    assert re.findall(r"(?:FAIL|ERROR): \w+ \(test_it\.(\w+)", done.stderr) == ["Tasks"]

@@ -11,7 +11,9 @@ import unittest
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from io import StringIO
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +24,6 @@ from dml_tile import Device, check
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.errors import DmlError, TargetError
-from dml_tile.simulation.process import PROCESS
 from dml_tile.simulation.target import current_target, resolve, simulate
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import row
@@ -242,62 +243,67 @@ def test_what_is_no_function_or_class_or_runs_after_its_call_is_refused(wrong: o
         simulate("4_0")(wrong)
 
 
-class SeenTestCase(unittest.TestCase):
-    """Records where it is at which level."""
+UNITTEST = """
+import asyncio, unittest
+from concurrent.futures import ThreadPoolExecutor
+from dml_tile import current_target, simulate
+from dml_tile.simulation.process import PROCESS
 
-    __test__ = False
-    seen: dict[str, str]
+def level(): return current_target().name
 
+@simulate("4_0")
+class Base(unittest.TestCase):
+    LEVEL = "4_0"
+
+    def __init_subclass__(cls, **options): cls.options = options
     @classmethod
-    def setUpClass(cls) -> None:
-        cls.seen = {"setUpClass": level()}
-
+    def setUpClass(cls): assert level() == cls.LEVEL
     @classmethod
-    def tearDownClass(cls) -> None:
-        cls.seen["tearDownClass"] = level()
+    def tearDownClass(cls): assert level() == cls.LEVEL
+    def require_level(self): assert (level(), len(PROCESS.open)) == (self.LEVEL, 1)  # a method is wrapped once
+    def setUp(self):
+        self.require_level()
+        self.addCleanup(self.require_level)
+    def test_it(self):
+        self.require_level()
+        with ThreadPoolExecutor(1) as pool: pool.submit(self.require_level).result()
 
-    def see(self, name: str) -> None:
-        self.seen[name] = level()
-        assert len(PROCESS.open) <= 1  # a method is wrapped once
+class Heir(Base, option="kept"):
+    @classmethod
+    def setUpClass(cls): assert level() == cls.LEVEL
 
-    def setUp(self) -> None:
-        self.see("setUp")
-        self.addCleanup(self.see, "cleanup")
+@simulate("5_0")
+class Own(Heir): LEVEL = "5_0"
 
-    def test_inherited(self) -> None:
-        self.see("test")
-        self.seen["thread"] = in_a_thread()
+class HeirOfOwn(Own): pass
+
+assert Heir.options == {"option": "kept"}
+
+@simulate("4_1")
+class Tasks(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self): assert level() == "4_1"
+    async def test_it(self):
+        assert level() == await asyncio.to_thread(level) == "4_1"
+        self.enterContext(simulate("5_0"))
+        assert await asyncio.create_task(asyncio.to_thread(level)) == "5_0"
+    async def test_wrong(self): assert level() != "4_1"
+
+class Plain(unittest.TestCase):
+    def test_it(self): assert level() == "3_1"
+    @simulate("2_0")
+    def test_decorated(self): assert level() == "2_0"
+"""
 
 
-def levels_of(case: type[SeenTestCase]) -> set[str]:
-    result = unittest.TestResult()
-    unittest.defaultTestLoader.loadTestsFromTestCase(case).run(result)
-    assert result.wasSuccessful()
-    assert [*case.seen] == ["setUpClass", "setUp", "test", "thread", "cleanup", "tearDownClass"]
-    return {*case.seen.values()}
-
-
-def test_a_test_case_is_simulated_from_its_setup_to_its_cleanups_and_a_subclass_s_own_decorator_wins() -> None:
-    @simulate("4_0")
-    class Base(SeenTestCase):
-        options: dict[str, str]
-
-        def __init_subclass__(cls, **options: str) -> None:
-            cls.options = options
-
-    class Heir(Base, option="kept"):
-        @classmethod
-        def setUpClass(cls) -> None:
-            cls.seen = {"setUpClass": level()}
-
-    @simulate("5_0")
-    class Own(Heir):
-        pass
-
-    assert Heir.options == {"option": "kept"}
-    assert levels_of(Heir) == levels_of(Base) == {"4_0"}
-    assert levels_of(Own) == levels_of(type("Heir of own", (Own,), {})) == {"5_0"}
-    assert levels_of(SeenTestCase) == {"6_4"}
+def test_unittest_runs_tests_from_their_setups_to_their_cleanups_at_their_targets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DML_TILE_TARGET", "3_1")
+    module = ModuleType("test_it")
+    exec(UNITTEST, vars(module))
+    result = unittest.main(module, argv=["it"], exit=False, testRunner=unittest.TextTestRunner(StringIO())).result
+    assert (result.testsRun, result.errors) == (8, [])
+    assert [test.id() for test, _ in result.failures] == ["test_it.Tasks.test_wrong"]
 
 
 def test_a_plain_test_class_is_simulated_without_the_plugin_too() -> None:
