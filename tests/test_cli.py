@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.cli.options import named_back_ends, named_targets, rules_named
 from dml_tile.emit.schemas import schemas
 from tests.helpers.check_files import ALIGNED, BAD, DOUBLES, TILE, write
 from tests.helpers.command_line import COMMAND, Call, invoke
@@ -88,20 +86,6 @@ def test_the_json_output(call: Call) -> None:
     assert [(finding["crash"], finding["hresult"]) for finding in crashing["findings"]] == [(True, None)]
 
 
-def test_one_unreadable_file_does_not_keep_the_others_from_being_checked(call: Call) -> None:
-    negative = write("negative.json", TILE | {"Repeats": [2, -1]})
-    files = [write("a.json", "{"), "missing.json", negative, write("good.json", TILE), write("bad.json", BAD)]
-    result = call("check", *files)
-    assert result.exit_code == 2
-    assert "good.json: accepted" in result.stdout
-    assert "bad.json:11:4: refused" in result.stdout
-    assert result.stderr.splitlines() == [
-        "dml-tile: a.json:1:1: unreadable JSON: EOF while parsing an object at line 1 column 1",
-        "dml-tile: missing.json: No such file or directory",
-        "dml-tile: negative.json: Repeats[1] is -1; an integer from 0 to 4294967295 was expected",
-    ]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -113,6 +97,7 @@ def test_one_unreadable_file_does_not_keep_the_others_from_being_checked(call: C
         (["explain", "xyz"], "lists all rules"),
         (["schema", "xyz"], "expected one of dml_tile_operator_desc"),
         (["run"], "MODEL"),
+        (["run", "a.json"], "dml-tile: a.json: an object was provided, but a DxDispatch model (with resources,"),
         (["run", "a.json", "--target", "vista"], "is no known target"),
         (["run", "a.json", "--target", ""], "is no known target"),
         (["run", "a.json", "-t", "2_0", "-t", "6_4"], "a model is run at one target"),
@@ -127,16 +112,9 @@ def test_wrong_usage_exits_2_and_tells_what_was_expected(call: Call, arguments: 
     assert message in shown
 
 
-def test_run_prints_what_the_model_says(call: Call) -> None:
-    result = call("run", str(EXAMPLES / "strided.json"))
-    assert result.exit_code == 0
-    assert result.stdout.startswith("Resource 'Out': 1, 2, 3, 1, 2, 3, 99, 99, 4, 5, 6,")
-    assert call("run", "-", stdin=(EXAMPLES / "strided.json").read_bytes()).stdout == result.stdout
-
-
 def test_run_explains_its_plans_on_standard_error(call: Call) -> None:
     result = call("run", str(EXAMPLES / "tile.json"), "--explain-plan")
-    assert result.stdout == call("run", str(EXAMPLES / "tile.json")).stdout
+    assert result.stdout == call("run", "-", stdin=(EXAMPLES / "tile.json").read_bytes()).stdout
     assert result.stderr == "tile: 216 bytes in 1 block\n  3 x 2 x 3 runs of 12 bytes from the input to the output\n"
 
 
@@ -146,12 +124,6 @@ def test_run_refuses_what_the_target_refuses(call: Call) -> None:
     assert result.stdout == ""
     assert "int64.json#/dispatchables/tile: refused at windows-11-21h2 (4_0)" in result.stderr
     assert "INT64 needs DML_FEATURE_LEVEL_4_1" in result.stderr
-
-
-def test_run_refuses_what_is_no_model(call: Call) -> None:
-    result = call("run", write("m.json", "[]"))
-    assert result.exit_code == 2
-    assert result.stderr.startswith("dml-tile: m.json: an array of 0 was provided, but a DxDispatch model (with")
 
 
 def writing(*paths: str) -> dict[str, Any]:
@@ -208,21 +180,15 @@ def test_levels_shows_the_support_table_and_the_matrix(call: Call) -> None:
     assert first < shown.index("Tile, input and output") < shown.index("What accepts which tile")
 
 
-def test_explain_tells_what_each_rule_says_rests_on_and_follows(call: Call) -> None:
-    every = call("explain").stdout
-    for rule in RULES.values():
+@pytest.mark.parametrize("words", ["", "DML-TILE-Repeats", "DML-BUFFER", "DML-TILE-DataType"])
+def test_explain_takes_the_first_words_of_rules_and_prints_what_each_says(call: Call, words: str) -> None:
+    named = [words] if words in RULES else [rule for rule in RULES if rule.startswith(words and f"{words}-")]
+    printed = call("explain", *words.split()).stdout
+    assert [line for line in printed.splitlines() if not line.startswith(" ")] == named
+    for rule in map(RULES.__getitem__, named):
         one = call("explain", rule.id).stdout
-        assert one in every
-        assert one.splitlines()[0] == rule.id
-        assert rule.says in one
-        assert f"basis: {', '.join(rule.basis.names)}" in one
-        assert rule.url in one
-
-
-@pytest.mark.parametrize("words", ["DML-TILE-Repeats", "DML-BUFFER", "DML-TILE-DataType"])
-def test_explain_takes_the_first_words_of_several_rules(call: Call, words: str) -> None:
-    told = [line for line in call("explain", words).stdout.splitlines() if not line.startswith(" ")]
-    assert told == ([words] if words in RULES else [rule for rule in RULES if rule.startswith(f"{words}-")])
+        assert one in printed
+        assert all(text in one for text in (rule.says, f"basis: {', '.join(rule.basis.names)}", rule.url))
 
 
 def test_schema_prints_a_schema_or_all_names(call: Call) -> None:
@@ -236,17 +202,33 @@ def test_the_version_is_shown(call: Call) -> None:
     assert call("--version").stdout == f"dml-tile {version('dml-tile')}\n"
 
 
+# The words that a shell offers when Tab is pressed, asked for as bash does
+
+
 @pytest.mark.parametrize(
-    ("offered", "word", "words"),
+    ("words", "expected"),
     [
-        (named_targets, "windows-11-21", ["windows-11-21h2"]),
-        (rules_named, "DML-TILE-DataType", [rule for rule in RULES if rule.startswith("DML-TILE-DataType")]),
-        (named_back_ends, "chr", ["chromium"]),
+        (
+            "dml-tile ",
+            ["check", "cmake-dir", "emit", "explain", "include-dir", "levels", "lower", "run", "schema", "show"],
+        ),
+        ("dml-tile check --ag", ["--against"]),
+        ("dml-tile lower examples/tile.json --no-f", ["--no-float-carriers"]),
+        ("dml-tile check --against ", ["documentation", "runtime", "both"]),
+        ("dml-tile emit --lang ", ["cpp", "json", "python"]),
+        ("dml-tile check -t 4", ["4_0", "4_1"]),
+        ("dml-tile lower a.json --target windows-10-21", ["windows-10-21h1", "windows-10-21h2"]),
+        ("dml-tile explain DML-OPERATOR-Type", ["DML-OPERATOR-Type", "DML-OPERATOR-Type-unsupported"]),
+        ("dml-tile check --via o", ["ort"]),
+        ("dml-tile check --ignore DML-OPERATOR-n", ["DML-OPERATOR-null", "DML-OPERATOR-not-a-tile"]),
+        ("dml-tile zzz", []),
+        ("dml-tile check examples/ti", []),  # files are completed by the shell itself
     ],
 )
-def test_names_that_begin_so_are_offered(offered: Callable[[str], list[str]], word: str, words: list[str]) -> None:
-    assert offered(word) == words
-    assert offered("no such name") == []
+def test_a_word_is_completed(words: str, expected: list[str]) -> None:
+    asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    result = invoke(prog_name="dml-tile", env={"_DML_TILE_COMPLETE": "complete_bash"} | asked)
+    assert sorted(result.stdout.split()) == sorted(expected)
 
 
 # Help

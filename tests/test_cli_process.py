@@ -212,49 +212,11 @@ def test_odd_streams_and_names_give_no_traceback(tmp_path: Path, command: str, s
     assert b"\x1b" not in done.stdout
 
 
-# The words that a shell offers when Tab is pressed, asked for as bash does
-
-
-def completed(words: str) -> tuple[list[str], str]:
-    """Complete the last of the words; return what is offered, and what was imported for it."""
-    environment = os.environ | {
-        "_DML_TILE_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split(" ")) - 1),
-    }
-    command = [sys.executable, "-c", COMMAND_LINE]
-    done = subprocess.run(command, capture_output=True, check=True, env=environment, text=True)
-    return done.stdout.split(), done.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (
-            "dml-tile ",
-            ["check", "cmake-dir", "emit", "explain", "include-dir", "levels", "lower", "run", "schema", "show"],
-        ),
-        ("dml-tile check --ag", ["--against"]),
-        ("dml-tile lower examples/tile.json --no-f", ["--no-float-carriers"]),
-        ("dml-tile check --against ", ["documentation", "runtime", "both"]),
-        ("dml-tile emit --lang ", ["cpp", "json", "python"]),
-        ("dml-tile check -t 4", ["4_0", "4_1"]),
-        ("dml-tile lower a.json --target windows-10-21", ["windows-10-21h1", "windows-10-21h2"]),
-        ("dml-tile explain DML-OPERATOR-Type", ["DML-OPERATOR-Type", "DML-OPERATOR-Type-unsupported"]),
-        ("dml-tile check --via o", ["ort"]),
-        ("dml-tile check --ignore DML-OPERATOR-n", ["DML-OPERATOR-null", "DML-OPERATOR-not-a-tile"]),
-        ("dml-tile zzz", []),
-        ("dml-tile check examples/ti", []),  # files are completed by the shell itself
-    ],
-)
-def test_a_word_is_completed(words: str, expected: list[str]) -> None:
-    offered, _ = completed(words)
-    assert sorted(offered) == sorted(expected)
-
-
 def test_completing_imports_neither_numpy_nor_the_descriptors() -> None:
-    _, imported = completed("dml-tile run --against ")
-    assert imported in ("[]\n", "['pydantic']\n")
+    asked = {"_DML_TILE_COMPLETE": "complete_bash", "COMP_WORDS": "dml-tile run --against ", "COMP_CWORD": "3"}
+    command = [sys.executable, "-c", COMMAND_LINE]
+    done = subprocess.run(command, capture_output=True, check=True, env=os.environ | asked, text=True)
+    assert done.stderr in ("[]\n", "['pydantic']\n")
 
 
 def test_the_line_that_the_page_gives_makes_bash_complete(tmp_path: Path) -> None:
