@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from io import StringIO
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
@@ -25,6 +24,7 @@ from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import DEFAULT_TARGET, Target
 from dml_tile.errors import DmlError, TargetError
 from dml_tile.simulation.target import current_target, resolve, simulate
+from tests.helpers.check_files import TILE, write
 from tests.helpers.command_line import Call
 from tests.helpers.descriptors import row
 
@@ -335,23 +335,16 @@ def test_a_plain_test_class_is_simulated_without_the_plugin_too() -> None:
     assert Base().test_inherited() == "6_4"
 
 
-LONGS = row("INT64", [1, 1, 1, 2], [1, 1, 1, 2])
 VARIABLE = "DML_TILE_TARGET"
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> str:
-    (tmp_path / "longs.json").write_text(LONGS.model_dump_json(by_alias=True))
-    return "longs.json"
 
 
 def test_the_variable_is_the_default_target(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "windows-11-21h2")
     assert current_target().name == Device().target.name == "windows-11-21h2"
-    assert {finding.rule for finding in check(LONGS)} == {"DML-TILE-DataType-level"}
-    assert not check(LONGS, "4_1")
+    assert {finding.rule for finding in check(INT64)} == {"DML-TILE-DataType-level"}
+    assert not check(INT64, "4_1")
     with simulate("4_1"):
-        assert not check(LONGS)
+        assert not check(INT64)
     for nothing in ("", " ", ", "):
         monkeypatch.setenv(VARIABLE, nothing)
         assert current_target().name == "6_4"
@@ -372,38 +365,33 @@ def test_a_variable_that_names_no_target_or_several_is_an_error(
     monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
     monkeypatch.setenv(VARIABLE, text)
-    for ask in (current_target, Device, lambda: check(LONGS)):
+    for ask in (current_target, Device, lambda: check(INT64)):
         with pytest.raises(ValueError, match=message):
             ask()
-    assert not check(LONGS, "4_1")
+    assert not check(INT64, "4_1")
     with simulate("4_0"):
-        assert check(LONGS)
+        assert check(INT64)
 
 
-def test_commands_take_several_and_say_what_an_adapter_lacks(
-    check: Call, monkeypatch: pytest.MonkeyPatch, file: str
+@pytest.mark.parametrize(
+    ("simulated", "variable", "options", "targets"),
+    [
+        ("", "", "", ["4_0"]),
+        ("", "4_1", "", ["4_1"]),
+        ("", "windows-11-21h2, 6_4", "", ["windows-11-21h2", "6_4"]),
+        ("", "4_1", "--target=5_2+no-typed-uav-loads", ["5_2+no-typed-uav-loads"]),
+        ("4_0", "4_1", "", ["4_0"]),
+        ("4_0", "4_1", "--target=4_1", ["4_1"]),
+    ],
+)
+def test_a_command_asks_its_options_then_a_simulation_then_the_variable_then_pyproject(
+    check: Call, monkeypatch: pytest.MonkeyPatch, simulated: str, variable: str, options: str, targets: list[str]
 ) -> None:
-    monkeypatch.setenv(VARIABLE, "windows-11-21h2, 6_4")
-    for arguments, targets in (
-        ([], ["windows-11-21h2", "6_4"]),
-        (["--target", "5_2+no-typed-uav-loads"], ["5_2+no-typed-uav-loads"]),
-    ):
-        result = check(file, *arguments, "--format", "json")
-        assert [one["target"] for one in json.loads(result.stdout)["results"]] == targets
-
-
-def test_an_option_goes_before_the_variable_and_that_before_pyproject(
-    check: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: str
-) -> None:
-    (tmp_path / "pyproject.toml").write_text('[tool.dml-tile]\ntargets = ["4_0"]\n')
-    monkeypatch.delenv(VARIABLE, raising=False)
-    assert check(file).exit_code == 1
-    monkeypatch.setenv(VARIABLE, "4_1")
-    assert check(file).exit_code == 0
-    assert check(file, "--target", "4_0").exit_code == 1
-    with simulate("4_0"):
-        assert check(file).exit_code == 1
-        assert check(file, "--target", "4_1").exit_code == 0
+    write("pyproject.toml", '[tool.dml-tile]\ntargets = ["4_0"]\n')
+    monkeypatch.setenv(VARIABLE, variable)
+    with simulate(simulated) if simulated else nullcontext():
+        result = check(write("a.json", TILE), *options.split(), "--format", "json")
+    assert [one["target"] for one in json.loads(result.stdout)["results"]] == targets
 
 
 @pytest.mark.parametrize(
@@ -415,9 +403,9 @@ def test_an_option_goes_before_the_variable_and_that_before_pyproject(
     ],
 )
 def test_a_command_names_the_variable_that_it_cannot_take(
-    call: Call, monkeypatch: pytest.MonkeyPatch, file: str, command: str, text: str, message: str
+    call: Call, monkeypatch: pytest.MonkeyPatch, command: str, text: str, message: str
 ) -> None:
     monkeypatch.setenv(VARIABLE, text)
-    result = call(command, file)
+    result = call(command, write("a.json", TILE))
     assert result.exit_code == 2
     assert f"Invalid value for {VARIABLE}{message}" in result.stderr
