@@ -1,4 +1,4 @@
-"""Several formats at once, each with its file, whole or not at all; findings that count; the summary."""
+"""Several formats at once, each with its file, whole or not at all; the statistics; the summary."""
 
 from __future__ import annotations
 
@@ -35,27 +35,24 @@ def files() -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "options", ["--format json:out.json", "--format json --output out.json", "--format json -o out.json"]
+    ("options", "form", "file"),
+    [
+        ("--format json:out.json", "json", "out.json"),
+        ("--format json --output out.json", "json", "out.json"),
+        ("--format json -o out.json", "json", "out.json"),
+        ("--format json:a:b.json", "json", "a:b.json"),
+        ("--output out.txt", "text", "out.txt"),  # which no colour gets into
+    ],
 )
-def test_a_format_may_have_a_file(check: Call, options: str) -> None:
-    printed = check(write("a.json", BAD), "--format", "json").stdout
+def test_a_format_may_have_a_file(
+    check: Call, monkeypatch: pytest.MonkeyPatch, options: str, form: str, file: str
+) -> None:
+    printed = check(write("a.json", BAD), "--format", form).stdout
+    monkeypatch.setenv("FORCE_COLOR", "1")
     result = check("a.json", *options.split())
     assert (result.exit_code, result.stdout) == (1, "")
-    assert Path("out.json").read_text() == printed
-    assert files() == {"a.json", "out.json"}
-
-
-def test_text_may_have_a_file_which_no_colour_gets_into(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    write("a.json", BAD)
-    printed = check("a.json").stdout
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert check("a.json", "--output", "out.txt").stdout == ""
-    assert Path("out.txt").read_text() == printed
-
-
-def test_a_file_s_name_may_have_a_colon(check: Call) -> None:
-    check(write("a.json", TILE), "--format", "json:a:b.json")
-    assert json.loads(Path("a:b.json").read_text())["results"][0]["ok"]
+    assert Path(file).read_text() == printed
+    assert files() == {"a.json", file}
 
 
 def test_a_report_beside_checked_files_is_not_checked_the_next_time(check: Call) -> None:
@@ -91,28 +88,25 @@ def test_options_that_make_no_sense_are_wrong_usage(check: Call, options: list[s
     assert files() == {"a.json"}
 
 
-def test_a_file_that_cannot_be_written_is_named_and_no_other_is_left(check: Call) -> None:
-    write("a.json", TILE)
+@pytest.mark.parametrize(
+    ("form", "name", "reason"),
+    [
+        ("sarif", "missing/x", "No such file or directory"),
+        ("sarif", "folder", "Is a directory"),
+        ("sarif", "a.json/x", "Not a directory"),
+        *((form, "/dev/full", "No space left on device") for form in ("text", "json", "github", "sarif", "junit")),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named_and_no_other_is_left(
+    check: Call, form: str, name: str, reason: str
+) -> None:
+    write("a.json", [BAD] * 200)
     write("old.json", "old")
     Path("folder").mkdir()
-    for name, reason in (
-        ("missing/x", "No such file or directory"),
-        ("folder", "Is a directory"),
-        ("a.json/x", "Not a directory"),
-    ):
-        result = check("a.json", "--format", "json:old.json", "--format", f"sarif:{name}")
-        assert result.exit_code == 2
-        assert result.stderr == f"dml-tile: {name}: {reason}\n"
+    result = check("a.json", "--format=json:old.json", f"--format={form}:{name}", "--format=jsonl:new.jsonl")
+    assert (result.exit_code, result.stderr) == (2, f"dml-tile: {name}: {reason}\n")
     assert files() == {"a.json", "old.json"}
     assert Path("old.json").read_text() == "old"
-
-
-def test_a_full_disk_is_reported_with_the_name_of_the_file(check: Call) -> None:
-    write("a.json", [BAD] * 200)
-    for name in ("text", "json", "github", "sarif", "junit"):
-        result = check("a.json", "--format", f"{name}:/dev/full", "--format", "json:other.json")
-        assert (result.exit_code, result.stderr) == (2, "dml-tile: /dev/full: No space left on device\n")
-    assert files() == {"a.json"}
     assert Path("/dev/full").is_char_device()
 
 
@@ -149,25 +143,6 @@ def test_the_other_formats_are_whole_or_absent_whatever_becomes_of_standard_outp
     assert (tmp_path / "out.json").exists() == (status == 1)
     if status == 1:
         assert len(json.loads((tmp_path / "out.json").read_text())["results"]) == lines
-
-
-@pytest.mark.parametrize(
-    ("option", "ok", "rules", "deselected"),
-    [
-        ("--ignore=DML-BUFFER,DML-TILE", True, [], 3),
-        ("--ignore=DML-BUFFER --ignore=DML-TILE", True, [], 3),
-        ("--select=DML-TILE-RepeatsCount", False, ["DML-TILE-RepeatsCount"], 2),
-        ("--select=DML-BUFFER", True, [], 3),
-    ],
-)
-def test_findings_count_by_their_rules(check: Call, option: str, ok: bool, rules: list[str], deselected: int) -> None:
-    write("a.json", BAD | {"RepeatsCount": 7})
-    result = check("a.json", *option.split(), "--format", "json")
-    (only,) = json.loads(result.stdout)["results"]
-    assert (result.exit_code == 0, only["ok"], only["deselected"]) == (ok, ok, deselected)
-    assert ([finding["rule"] for finding in only["findings"]], only["lowest_level"]) == (rules, "never")
-    assert f"; {deselected} findings not selected\n" in check("a.json", *option.split()).stdout
-    assert "; 1 finding not selected\n" in check(write("b.json", BAD), "--select", "DML-BUFFER").stdout
 
 
 def test_statistics_count_findings_by_rule(check: Call) -> None:

@@ -1,4 +1,4 @@
-"""Baselines: findings that are known do not fail, new ones do, and what is gone is reported."""
+"""Findings that count: not those that a baseline knows, a comment or a pattern silences, or whose rule is left out."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from dml_tile.checks.baseline import MAX_BYTES
+from dml_tile.checks.catalogue import RULES, Selection, known_rules
 from tests.helpers.check_files import BAD, INT64, TILE, captured, model, write
 from tests.helpers.command_line import Call
 
-RULE = "DML-TILE-OutputTensor-Sizes"
+SIZES, COUNT = "DML-TILE-OutputTensor-Sizes", "DML-TILE-RepeatsCount"
 WIDE = BAD | {"Repeats": [3]}
 SPELLED = {key: value if key == "Repeats" else {"data_type": 1, "sizes": [2]} for key, value in BAD.items()}
 KNOWN_AS = "FLOAT32 {2} x {2} -> {2} b5d2b7b4"
@@ -36,7 +37,7 @@ def lines(*descs: Any) -> str:
 def test_a_baseline_has_an_entry_for_each_finding_without_its_line(check: Call) -> None:
     write("a.json", model(t=BAD))
     written(check, "a.json", "-t", "6_4", "-t", "5_0")
-    common = {"source": "a.json", "tile": "/dispatchables/t", "rule": RULE, "field": "OutputTensor.Sizes[0]"}
+    common = {"source": "a.json", "tile": "/dispatchables/t", "rule": SIZES, "field": "OutputTensor.Sizes[0]"}
     assert entries() == [common | {"target": target} for target in ("5_0", "6_4")]
     before = Path("base.json").read_text()
     written(check, "a.json", "-t", "5_0", "-t", "6_4")
@@ -82,7 +83,7 @@ def test_what_is_in_the_baseline_passes_wherever_it_has_moved_and_all_else_fails
         assert result.stderr == ""
         assert result.stdout.startswith("a.json:3:106: refused at 6_4; ")
         assert result.stdout.splitlines()[0].endswith("; 1 finding in the baseline")
-        assert RULE not in result.stdout
+        assert SIZES not in result.stdout
         assert [(one["verdict"], one["in_baseline"]) for one in records] == [("refused", 1)]
 
 
@@ -129,8 +130,8 @@ def test_entries_that_no_longer_occur_are_reported_and_fail_nothing(check: Call)
     result = check("a.json", "--baseline", "base.json")
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
-        f"dml-tile: base.json: no longer occurs: a.json#{KNOWN_AS} 2: [{RULE}] OutputTensor.Sizes[0] at 6_4",
-        f"dml-tile: base.json: no longer occurs: b.json: [{RULE}] OutputTensor.Sizes[0] at 6_4",
+        f"dml-tile: base.json: no longer occurs: a.json#{KNOWN_AS} 2: [{SIZES}] OutputTensor.Sizes[0] at 6_4",
+        f"dml-tile: base.json: no longer occurs: b.json: [{SIZES}] OutputTensor.Sizes[0] at 6_4",
     ]
     written(check, write("a.json", [BAD] * 13))
     write("a.json", [TILE])
@@ -144,7 +145,7 @@ def test_entries_of_what_this_run_does_not_check_are_not_missed(check: Call) -> 
     written(check, "a.json", "b.json", "-t", "6_4", "-t", "5_0")
     assert check("a.json", "b.json", "--baseline", "base.json", "-t", "6_4", "--jobs", "2").stderr == ""
     assert check("a.json", "--baseline", "base.json", "-t", "6_4").stderr == ""
-    assert check("a.json", "--baseline", "base.json", "-t", "6_4", "--ignore", RULE).stderr == ""
+    assert check("a.json", "--baseline", "base.json", "-t", "6_4", "--ignore", SIZES).stderr == ""
 
 
 def test_an_unreadable_file_always_fails(check: Call) -> None:
@@ -185,3 +186,126 @@ def test_a_baseline_that_cannot_be_read_is_an_error(check: Call, text: str | Non
     assert result.exit_code == 2
     assert result.stderr.startswith("dml-tile: base.json: ")
     assert message in result.stderr
+
+
+# Comments and patterns that silence rules
+
+TEXT = json.dumps(BAD)
+
+
+def comment(*rules: str) -> str:
+    return f"// dml-tile: ignore[{', '.join(rules)}]"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "silenced", "unmet"),
+    [
+        ("a.json", f"{comment(SIZES)} users have it\n{TEXT}", [True], []),
+        ("a.json", f"{TEXT} /* dml-tile:ignore[DML-TILE] */", [True], []),
+        ("a.json", f"{TEXT} {comment(COUNT)}", [False], [f"1:127: ignore[{COUNT}]"]),
+        ("a.json", f"{TEXT} {comment(COUNT, SIZES)}", [True], [f"1:127: ignore[{COUNT}]"]),
+        ("a.json", f"[{TEXT}, {comment(SIZES)}\n{TEXT},\n{comment(SIZES)}\n{TEXT}]", [True, False, False],
+         [f"3:1: ignore[{SIZES}]"]),
+        ("a.jsonl", f"{TEXT}\n{TEXT} {comment(SIZES)}\n", [False, True], []),
+        ("a.json", json.dumps(model(t=BAD, u=BAD), indent=1).replace('"u": {', f'"u": {{ {comment(SIZES)}'),
+         [False, True], []),
+        ("a.json", json.dumps(BAD | {"$schema": comment(SIZES)}), [False], []),  # a string
+        ("a.json", f"{json.dumps(TILE)} {comment('nonsense')}", [True], ["1:127: ignore[nonsense]"]),
+    ],
+)  # fmt: skip
+def test_a_comment_silences_a_rule_in_the_lines_of_its_tile(
+    check: Call, name: str, text: str, silenced: list[bool], unmet: list[str]
+) -> None:
+    result = check(write(name, text), "--format", "json")
+    assert [record["ok"] for record in json.loads(result.stdout)["results"]] == silenced
+    messages = [line for line in result.stderr.splitlines() if "silences" in line]
+    assert messages == [f"dml-tile: {name}:{place} silences nothing" for place in unmet]
+
+
+def test_patterns_silence_rules_in_files(check: Call) -> None:
+    write(
+        "pyproject.toml",
+        f"""[tool.dml-tile]
+paths = ["in", "b.json"]
+[tool.dml-tile.per-file-ignores]
+"in/old" = ["{SIZES}", "{COUNT}"]
+"nowhere" = ["DML-BUFFER"]
+""",
+    )
+    write("in/old/a.json", BAD)
+    write("in/a.json", BAD)
+    write("b.json", TILE)
+    result = check()
+    assert [line[:22] for line in result.stdout.splitlines() if line.startswith("in")] == [
+        "in/a.json:11:4: refuse", "in/old/a.json: accepte",
+    ]  # fmt: skip
+    beginning = "dml-tile: pyproject.toml: per-file-ignores: "
+    assert result.stderr.splitlines() == [
+        f"{beginning}'in/old': {COUNT} silences nothing",
+        f"{beginning}'nowhere': DML-BUFFER silences nothing",
+    ]
+    assert check("b.json").stderr == ""
+    assert check("--jobs", "2").stderr == result.stderr
+    write("in/old/a.json", BAD | {"RepeatsCount": 7})
+    assert f"'in/old': {COUNT}" not in check(str(Path("in/old/a.json").absolute())).stderr
+
+
+# Selected and ignored rules
+
+
+@pytest.mark.parametrize(
+    ("option", "ok", "rules", "deselected"),
+    [
+        ("--ignore=DML-BUFFER,DML-TILE", True, [], 3),
+        ("--ignore=DML-BUFFER --ignore=DML-TILE", True, [], 3),
+        ("--select=DML-TILE-RepeatsCount", False, ["DML-TILE-RepeatsCount"], 2),
+        ("--select=DML-BUFFER", True, [], 3),
+    ],
+)
+def test_findings_count_by_their_rules(check: Call, option: str, ok: bool, rules: list[str], deselected: int) -> None:
+    write("a.json", BAD | {"RepeatsCount": 7})
+    result = check("a.json", *option.split(), "--format", "json")
+    (only,) = json.loads(result.stdout)["results"]
+    assert (result.exit_code == 0, only["ok"], only["deselected"]) == (ok, ok, deselected)
+    assert ([finding["rule"] for finding in only["findings"]], only["lowest_level"]) == (rules, "never")
+    assert f"; {deselected} findings not selected\n" in check("a.json", *option.split()).stdout
+    assert "; 1 finding not selected\n" in check(write("b.json", BAD), "--select", "DML-BUFFER").stdout
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "taken", "left"),
+    [
+        ((), (), tuple(RULES), ()),
+        (("DML-BUFFER",), (), ("DML-BUFFER-Flags", "DML-BUFFER-Flags-output"), ("DML-TILE-RepeatsCount",)),
+        ((), ("DML-BUFFER",), ("DML-TILE-RepeatsCount",), ("DML-BUFFER-Flags",)),
+        (("DML-TILE-RepeatsCount",), (), ("DML-TILE-RepeatsCount",), ("DML-TILE-Repeats-zero",)),
+        (("DML-TILE-Repeats",), (), ("DML-TILE-Repeats-zero", "DML-TILE-Repeats-null"), ("DML-TILE-RepeatsCount",)),
+        (("DML",), ("DML-TILE",), ("DML-BUFFER-Flags",), ("DML-TILE-RepeatsCount",)),
+        (("DML-TILE-RepeatsCount", "DML-BUFFER"), ("DML-TILE",), ("DML-TILE-RepeatsCount",), ("DML-TILE-DataType",)),
+        (("DML-BUFFER",), ("DML-BUFFER",), (), ("DML-BUFFER-Flags", "DML-TILE-DataType")),
+        (("DML", "DML-VIA-refused"), ("DML-VIA",), ("DML-VIA-refused",), ("DML-VIA-elsewhere",)),
+    ],
+)  # fmt: skip
+def test_what_names_a_rule_with_more_words_decides(
+    select: tuple[str, ...], ignore: tuple[str, ...], taken: tuple[str, ...], left: tuple[str, ...]
+) -> None:
+    selection = Selection(select, ignore)
+    assert all(selection.takes(rule_id) for rule_id in taken)
+    assert not any(selection.takes(rule_id) for rule_id in left)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("DML-BUFER", "did you mean DML-BUFFER"),
+        ("DML-TILE-RepeatsCont", "did you mean DML-TILE-RepeatsCount"),
+        ("dml-buffer", "did you mean DML-BUFFER"),
+        ("DML-BUFFER-", "did you mean DML-BUFFER"),
+        ("DML-TILE-Repeat", "did you mean DML-TILE-Repeats"),
+        ("xyz", "lists all rules"),
+        ("", "lists all rules"),
+    ],
+)
+def test_what_names_no_rule_is_an_error_with_the_nearest(words: str, hint: str) -> None:
+    with pytest.raises(ValueError, match=hint):
+        known_rules(["DML-TILE", words])
