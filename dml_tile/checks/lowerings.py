@@ -6,15 +6,15 @@ with_suggestions()  suggests the command that lowers a tile, and another DirectM
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Unpack
 
 from dml_tile.checks.result import Result, results, ruled_out
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Finding
-from dml_tile.lowering.lower import DEFAULT_OPTIONS, MENDED_RULES, LoweringOptions, lower
+from dml_tile.lowering.lower import MENDED_RULES, LoweringOptions, lower
 from dml_tile.lowering.steps import Lowering
 from dml_tile.readers.descriptors import JsonDescriptor
 from dml_tile.readers.model_tile import KnownShapes, TileNode
@@ -45,30 +45,28 @@ class LoweringResult:
 
 
 def lower_part(
-    source: str, part: JsonDescriptor | TileNode, target: Target, options: LoweringOptions = DEFAULT_OPTIONS
+    source: str, part: JsonDescriptor | TileNode, target: Target, **options: Unpack[LoweringOptions]
 ) -> LoweringResult:
     """Lower a part of a source, if its tile is known and has a lowering."""
     if isinstance(part, TileNode) and part.unknown:
         (result,) = results(source, part, [target], "both")
         return LoweringResult(source, part.pointer, target, None, result.findings, part.unknown)
     try:
-        lowering = lowering_of(part, target, options)
+        lowering = lowering_of(part, target, **options)
     except DmlError as error:
         return LoweringResult(source, part.pointer, target, None, error.findings)
     return LoweringResult(source, part.pointer, target, lowering)
 
 
-def lowering_of(
-    part: JsonDescriptor | TileNode, target: Target, options: LoweringOptions = DEFAULT_OPTIONS
-) -> Lowering:
+def lowering_of(part: JsonDescriptor | TileNode, target: Target, **options: Unpack[LoweringOptions]) -> Lowering:
     """Return the lowering of a descriptor, or of a model's tile of which all is known. Raises DmlError."""
     if isinstance(part, JsonDescriptor):
         if part.other is not None or isinstance(part.desc, GraphDesc):
             raise DmlError([not_a_tile(part.other or "a graph")])
-        return lower(part.desc, target, **asdict(options))
+        return lower(part.desc, target, **options)
     if findings := ruled_out(part):
         raise DmlError(findings)
-    return lower(part.request, target, **asdict(options))
+    return lower(part.request, target, **options)
 
 
 def with_suggestions(

@@ -205,7 +205,7 @@ def lower(
     file = source_named(file)
     chosen = chosen_tiles(file, known_shapes(dims, input_shapes, infer), pointer, status.complain)
     options = LoweringOptions(allow_float_reinterpretation=not no_float_carriers, max_steps=max_steps)
-    tiles = (lower_part(file, part, target, options) for file, part in chosen)
+    tiles = (lower_part(file, part, target, **options) for file, part in chosen)
     if output_format == "text":
         status.count_findings(are_failing=print_lowered(console_of(), tiles))
     elif output_format == "json":

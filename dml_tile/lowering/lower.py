@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypedDict
 
 import numpy as np
 
@@ -62,19 +62,11 @@ MENDED_RULES: Final = _DATA_TYPE_RULES | {
 """The rules that lowering can satisfy. Alignments are not among them: they are better mended in the tile itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoweringOptions:
-    """The keywords of ``lower``. Raises ValueError for ``max_steps`` below 1."""
+class LoweringOptions(TypedDict, total=False):
+    """The keywords of ``lower``."""
 
-    allow_float_reinterpretation: bool = True
-    max_steps: int = MAX_STEPS
-
-    def __post_init__(self) -> None:
-        if self.max_steps < 1:
-            raise ValueError(f"max_steps is {self.max_steps}; it must be at least 1")
-
-
-DEFAULT_OPTIONS: Final = LoweringOptions()
+    allow_float_reinterpretation: bool
+    max_steps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +99,9 @@ def lower(
     most ``max_steps`` tiles; ValueError for an unknown target or for ``max_steps`` below 1; TypeError if ``tile`` is
     neither a descriptor nor a request.
     """
-    options = LoweringOptions(allow_float_reinterpretation, max_steps)
+    if max_steps < 1:
+        raise ValueError(f"max_steps is {max_steps}; it must be at least 1")
+    options = LoweringOptions(allow_float_reinterpretation=allow_float_reinterpretation, max_steps=max_steps)
     target = resolve(target)
     desc = None if isinstance(tile, Request) else tile
     try:
@@ -212,7 +206,7 @@ def carriers(
 
 
 def _lowered(task: _Task, target: Target, notes: Sequence[str], options: LoweringOptions) -> Lowering:
-    allow_floats, max_steps = options.allow_float_reinterpretation, options.max_steps
+    allow_floats, max_steps = options["allow_float_reinterpretation"], options["max_steps"]
     types = carriers(task.walk.element_size, task.own, target, allow_floats=allow_floats)
     movement = Movement(task.data_type, task.walk.axes, types)
     if findings := list(found_by(MOVEMENT_RULES, movement, target)):

@@ -37,7 +37,6 @@ from dml_tile.files.whole import read_into
 from dml_tile.findings import Severity
 from dml_tile.geometry.layout import MAX_ADDRESSES_OF_A_RUN, address_budget
 from dml_tile.json_text import parse_json
-from dml_tile.lowering.lower import LoweringOptions
 from dml_tile.pictures.marks import picture_of
 from dml_tile.pictures.picture import picture_html, picture_svg
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
@@ -122,7 +121,7 @@ def _use_document(data: bytes) -> None:
     """Lowers the tiles of a document, draws them, and writes source text for them."""
     parts = [part for part in read_document(data) if isinstance(part, JsonDescriptor)]
     with address_budget(MAX_ADDRESSES_OF_A_RUN):
-        lowered = [lower_part("-", part, _TARGETS[1], LoweringOptions(max_steps=8)) for part in parts]
+        lowered = [lower_part("-", part, _TARGETS[1], max_steps=8) for part in parts]
     tiles = [part for part in parts if not other_operator(part)]
     for language in _LANGUAGES:
         require_safe_log("".join(source_text(language, "-", tiles)))
