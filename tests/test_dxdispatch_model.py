@@ -1,26 +1,31 @@
-"""Reading DxDispatch's models: each spelling, and what is wrong with one."""
+"""Reading DxDispatch's models and making their resources: each spelling, and what is wrong with one."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+import os
+import struct
+import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pytest
 
 from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
 from dml_tile.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
-from dml_tile.dxdispatch.resources import Contents, allocate
+from dml_tile.dxdispatch.resources import Contents, allocate, open_npy
 from dml_tile.dxdispatch.rules import MODEL_KEYS, model_findings
 from dml_tile.dxdispatch.runner import printed
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.paths import AllowedFolders
+from dml_tile.files.whole import read_into
 from dml_tile.findings import Severity
 from dml_tile.json_text import parse_document
 from dml_tile.readers.descriptors import read_document
-from tests.helpers.dxdispatch_models import Json, dispatch, model, show, tile_json
+from tests.helpers.dxdispatch_models import Json, dispatch, model, printing, show, source, tile_json, values
 
 RECORDED: Final = Path(__file__).parent / "data" / "dxdispatch_models.jsonl"
 """Random models, each with the parser's answer."""
@@ -175,3 +180,201 @@ def test_a_difference_would_be_noticed() -> None:
     assert list(differences(text, answer | {"resources": changed}))
     refused = next(text for text, answer in ANSWERS if "refused" in answer)
     assert list(differences(refused, {"resources": {}, "dispatchables": {}, "commands": 0}))
+
+
+# The initial values of resources
+
+
+def sequence(data_type: str, count: int, start: Any, delta: Any) -> Json:
+    steps = {"valueCount": count, "valueStart": start, "valueDelta": delta}
+    return {"initialValuesDataType": data_type, "initialValues": steps}
+
+
+FACTS = json.loads((Path(__file__).parent / "data" / "dxdispatch_json.facts.json").read_text())["cases"]
+
+
+@pytest.mark.parametrize("case", [case for case in FACTS if case["kind"] == "resource"], ids=lambda case: case["id"])
+def test_a_resource_is_made_as_dxdispatch_makes_it(case: Json, tmp_path: Path) -> None:
+    read = read_model(model(resources={"R": case["json"], "In": values(1), "Out": values(1)}))
+    if "error" in case["expect"]:
+        with pytest.raises(InputError, match="/resources/R/sizeInBytes"):
+            allocate(read.resources, AllowedFolders((tmp_path,)))
+        return
+    memory = allocate(read.resources, AllowedFolders((tmp_path,)))["R"]
+    assert memory.bytes.nbytes == case["expect"]["sizeInBytes"]
+    if case["json"]["initialValuesDataType"] == "FLOAT32":
+        assert memory.bytes[:16].view(np.float32).tolist() == case["json"]["initialValues"]
+    assert memory.shown_bytes == case["expect"].get("unpadded", 16)
+
+
+def test_a_long_resource_is_printed_in_parts(run: Callable[..., str]) -> None:
+    assert run(printing(sequence("UINT32", 10_000, 0, 1))) == f"Resource 'R': {', '.join(map(str, range(10_000)))}\n"
+
+
+@pytest.mark.parametrize("count", [1, 3, 2**16 + 5])
+def test_a_sequence_of_halves_that_repeats_itself_goes_on(count: int) -> None:
+    read = read_model(model(resources={"R": sequence("FLOAT16", count, "-inf", 1)}, commands=[]))
+    made = allocate(read.resources, AllowedFolders(()))["R"].bytes[: 2 * count].view(np.float16)
+    assert np.all(made == -np.inf)
+
+
+@pytest.mark.parametrize(
+    ("resource", "pointer", "message"),
+    [
+        ({"initialValues": "deferred"}, "", "deferred resources are made by ONNX models only"),
+        ({"initialValues": "later"}, "", "'deferred'"),
+        ({"initialValues": []}, "", "an array that is not empty"),
+        ({"initialValues": {"value": 1, "valueStart": 1}}, "", "exactly one of value, valueStart and sourcePath"),
+        ({"initialValues": {"valueCount": 0, "value": 1}}, "/valueCount", "at least 1"),
+        ({"initialValues": {"valueCount": "3", "value": 1}}, "/valueCount", "an integer"),
+        ({"initialValues": {"value": 1}}, "", "valueCount is missing"),
+        (values(1, "x"), "/1", "'x' was provided, but a number"),
+        (values(1, None), "/1", "null was provided"),
+        (values(True), "", "true was provided"),
+        (values(256, data_type="UINT8"), "", "256 was provided, but an integer that fits UINT8 was expected"),
+        (values(1, 1.0, data_type="INT32"), "/1", "1.0 was provided, but an integer that fits INT32"),
+        (values("nan", data_type="INT32"), "", "'nan' was provided"),
+        (values(2**63, data_type="INT64"), "", "an integer that fits INT64"),
+        (values({"type": "FLOAT32"}, data_type="UNKNOWN"), "/0", "value is missing"),
+        (values({"type": "UINT4", "value": 1}, data_type="UNKNOWN"), "/0/type", "DML_TENSOR_DATA_TYPE_UINT4"),
+        (values(3, data_type="UNKNOWN"), "/0", "3; an object was expected"),
+        (source("in.png", "UINT8"), "/sourcePath", "is an image; only .npy files and raw bytes"),
+        (source("missing.npy"), "/sourcePath", "does not exist"),
+        (source("../outside.bin", "UINT8"), "/sourcePath", "outside|does not exist"),
+        (source("/etc/passwd", "UINT8"), "/sourcePath", "leads outside"),
+        (source("objects.npy"), "/sourcePath", "cannot be read as .npy"),
+        (source("empty.npy"), "/sourcePath", "holds no values"),
+        (source("empty.bin", "UINT8"), "/sourcePath", "holds no values"),
+        (source("good.npy", "INT8"), "/sourcePath", "holds FLOAT32"),
+    ],
+)
+def test_unusable_values_are_reported_with_their_place(
+    run: Callable[..., str], tmp_path: Path, resource: Json, pointer: str, message: str
+) -> None:
+    np.save(tmp_path / "good.npy", np.zeros(2, np.float32))
+    np.save(tmp_path / "empty.npy", np.zeros(0, np.float32))
+    np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
+    (tmp_path / "empty.bin").touch()
+    (tmp_path / "in.png").write_bytes(b"x")
+    with pytest.raises(InputError, match=message) as caught:
+        run(printing({"initialValuesDataType": "FLOAT32"} | resource))
+    assert caught.value.problems[0].pointer == f"/resources/R/initialValues{pointer}"
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        {"initialValues": {"valueCount": 2**32 - 1, "value": 1}},
+        {"initialValues": {"valueCount": 2**29 + 1, "value": 1}},
+        {"initialValues": {"valueCount": 2**31, "valueStart": 1, "valueDelta": 1}},
+        {"initialValues": [1], "sizeInBytes": 2**62},
+    ],
+)
+def test_resources_are_limited_before_memory_is_taken(
+    run: Callable[..., str], resource: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(np, "zeros", lambda *arguments: pytest.fail("memory was taken"))
+    resources = {name: {"initialValuesDataType": "UINT32"} | resource for name in "AB"}
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=r"/resources: .* the resources of a model may take 4294967296"):
+            run(model(resources=resources, dispatchables={}, commands=[]))
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["in.npy", "in.dat"])
+@pytest.mark.parametrize("change", [0, 1, 3, "gone", "pipe", "link"])
+def test_a_source_that_changes_before_it_is_read_is_refused(
+    run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, change: int | str
+) -> None:
+    path, zeros = tmp_path / name, np.zeros
+    np.save(tmp_path / "in.npy", np.zeros(1000, np.uint8))
+    for copy in ("in.dat", "secret"):
+        (tmp_path / copy).write_bytes((tmp_path / "in.npy").read_bytes()[-1000:])
+
+    def changed(*arguments: object) -> object:  # between the look at the file and the reading
+        if isinstance(change, int):
+            os.truncate(path, path.stat().st_size - 1000 + change)
+        else:
+            path.unlink()
+        if change == "pipe":
+            os.mkfifo(path)
+        elif change == "link":
+            path.symlink_to("secret")
+        return zeros(*arguments)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(np, "zeros", changed)
+    left = f"it changed while it was read: {change} of 1000 bytes are left" if isinstance(change, int) else ""
+    with pytest.raises(InputError, match=rf"^/resources/R/initialValues/sourcePath: '{name}' cannot be read: {left}"):
+        run(printing(source(name, "UINT8")))
+
+
+# Headers of .npy files, true and lying ones
+
+
+def with_header(path: Path, header: str | bytes, version: int = 1, length: int | None = None) -> Path:
+    """A file with that header, and 8 bytes of values."""
+    text = header if isinstance(header, bytes) else header.encode()
+    size = struct.pack("<H" if version == 1 else "<I", len(text) if length is None else length)
+    path.write_bytes(b"\x93NUMPY" + bytes([version, 0]) + size + text + bytes(8))
+    return path
+
+
+def header_of(shape: str, descr: str = "'<f4'") -> str:
+    return f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}"
+
+
+def test_dimensions_of_one_may_be_many(tmp_path: Path) -> None:
+    file = open_npy(with_header(tmp_path / "a.npy", header_of(f"({'1, ' * 100}2)")))
+    place = np.ones(file.nbytes, np.uint8)
+    read_into(tmp_path / "a.npy", place, file.offset)
+    assert place.tolist() == [0] * 8
+
+
+@pytest.mark.parametrize(("shape", "version"), [("(2,)", 2), ("(2,)", 3), ("(2L,)", 1), ("(2L,)", 2)])
+def test_versions_2_and_3_and_what_python_2_wrote_are_read(tmp_path: Path, shape: str, version: int) -> None:
+    assert open_npy(with_header(tmp_path / "a.npy", header_of(shape), version)).nbytes == 8
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (header_of("(9999999999999,)"), "promises 39999999999996 bytes"),
+        (header_of(f"({10**30},)"), "promises"),
+        (header_of("(True, 2)"), "the shape in its header is none"),
+        (header_of("(-1,)"), "the shape in its header is none"),
+        (header_of("(2,)", "'|O'"), "holds Python objects"),
+        (header_of("7"), "no header"),
+        ("(" * 9000, "no header"),
+        ("{1:" * 3000, "no header"),
+        (b"\xff" * 100, "no header"),
+        ("", "no header"),
+        ("[" * 20000, "no header"),
+    ],
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_header_that_lies_or_is_none_is_refused(
+    tmp_path: Path, header: str | bytes, message: str, version: int
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        open_npy(with_header(tmp_path / "a.npy", header, version))
+
+
+@pytest.mark.parametrize("contents", [b"", b"\x93NUMPY", b"\x93NUMPY\x09\x09", b"PK\x05\x06" + bytes(18)])
+def test_what_is_no_npy_file_is_refused(tmp_path: Path, contents: bytes) -> None:
+    (tmp_path / "a.npy").write_bytes(contents)
+    with pytest.raises(ValueError, match="no header"):
+        open_npy(tmp_path / "a.npy")
+
+
+def test_a_promised_length_takes_no_memory(tmp_path: Path) -> None:
+    path = with_header(tmp_path / "a.npy", header_of("(2,)"), version=2, length=2**32 - 1)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="no header"):
+            open_npy(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**22
+    finally:
+        tracemalloc.stop()
