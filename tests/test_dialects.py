@@ -192,16 +192,6 @@ def test_a_request_becomes_the_descriptor_that_tiles_the_same_bits(request_: Req
     assert not check(desc)
 
 
-def test_a_float64_is_described_and_refused_with_advice() -> None:
-    findings = check(directml.tile_desc(ONNX_TILE_13.request("float64", [2], [2])))
-    assert {(finding.rule, finding.suggestion) for finding in findings} == {
-        (
-            "DML-TILE-DataType",
-            'tile the same bits as UINT64, or go by the runtime alone (against="runtime", --against runtime)',
-        )
-    }
-
-
 RULE_CASES: Final = [
     # a rule, what it refuses, what it accepts, where, besides the calls of docs/generator/call_examples.py
     ("DML-DIALECT-data-type", ("string", [2], [2]), ("bool", [2], [2]), "InputTensor.DataType"),

@@ -22,7 +22,6 @@ from dml_tile.bindings.memory import POISON, Padding
 from dml_tile.cli import console as terminal
 from dml_tile.cli.console import run_tile
 from dml_tile.descriptors.tile import TileOperatorDesc
-from dml_tile.directml.dtypes import DTYPES
 from dml_tile.errors import DmlError
 from dml_tile.execution.executor import compile_tile, execute
 from dml_tile.geometry.layout import round_up_4
@@ -41,16 +40,6 @@ def test_the_reference_page_s_example() -> None:
     values = np.frombuffer(output, np.float32)
     assert values.tolist()[: len(DOCS["expect"]["output_prefix"])] == DOCS["expect"]["output_prefix"]
     assert (values.reshape(DOCS["expect"]["shape"]) == np.tile(source.reshape(1, 1, 2, 3), (1, 1, 3, 3))).all()
-
-
-@pytest.mark.parametrize("data_type", DTYPES)
-def test_every_type_is_moved_bit_by_bit(data_type: int) -> None:
-    desc = TileOperatorDesc.from_input(data_type=data_type, sizes=[2, 3], repeats=[2, 2])
-    source = np.random.default_rng(1).integers(0, 256, 6 * DTYPES[data_type].itemsize, np.uint8)  # NaNs among them
-    output = np.zeros(DTYPES[data_type].itemsize * 24, np.uint8)
-    execute(desc, np.pad(source, (0, -source.size % 4)), output, against="runtime")
-    items = source.view(f"V{DTYPES[data_type].itemsize}").reshape(2, 3)
-    assert output.tobytes() == np.tile(items, (2, 2)).tobytes()
 
 
 def test_arrays_that_go_on_behind_their_counts_are_read_up_to_them() -> None:

@@ -239,15 +239,6 @@ def test_a_note_says_which_values_are_no_ordinary_floats(dialect: Dialect, data_
     assert note.endswith(f"its bits arrive only where nothing normalises NaNs or denormals{stake}")
 
 
-def test_bfloat16_is_a_denormal_or_a_nan_as_float16_where_the_note_says() -> None:
-    patterns = np.arange(2**15, dtype=np.uint16)
-    values = (patterns.astype(np.uint32) << 16).view(np.float32)
-    halves = patterns.view(np.float16)
-    tiny = np.float64(2) ** -14
-    assert np.array_equal((halves > 0) & (halves < tiny), (values > 0) & (values < 2.0**-119))
-    assert np.array_equal(np.isnan(halves), ~(values <= 2.0**121))
-
-
 def test_at_least_one_step_is_allowed() -> None:
     for tile, most in (GOOD, 0), (ONNX_TILE_13.request("float32", [2], [2]), -1):
         with pytest.raises(ValueError, match=f"max_steps is {most}; it must be at least 1"):

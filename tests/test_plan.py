@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from dml_tile.execution import mover
-from dml_tile.execution.mover import MAX_THREADS, VARIABLE, BoundTile, mover_of, thread_count
+from dml_tile.execution.mover import MAX_THREADS, VARIABLE, BoundTile, Mover, mover_of, thread_count
 from dml_tile.execution.plan import FEW, LARGE, MEMORY, SHORT
 from dml_tile.execution.steps import Call, Memories, Step
-from tests.helpers.tilings import Tiling, assert_equal, executed, once, set_sizes
+from tests.helpers.tilings import Tiling, assert_equal, executed, set_sizes
 
 M = 2**20
 BIG = Tiling(4, (4400, 1001), (1, 2))
@@ -152,7 +152,7 @@ def test_a_megabyte_beside_the_tensors_is_enough(tiling: Tiling) -> None:
     source, output = (np.zeros(tiling.size * math.prod(shape), np.uint8) for shape in (tiling.sizes, tiling.shape))
     tracemalloc.start()
     try:
-        once(tiling.plan, source, output)
+        Mover(tiling.plan)(source, output)
         assert tracemalloc.get_traced_memory()[1] <= M
     finally:
         tracemalloc.stop()

@@ -37,6 +37,9 @@ def test_a_rule_refuses_and_accepts(case: Case) -> None:
 
 
 COUNT, MINIMUM = "DML-TILE-RepeatsCount", "DML-BUFFER-TotalTensorSizeInBytes-minimum"
+DOUBLES: Final = row("FLOAT64", [1] * 4, [1] * 4)
+AS_UINT64: Final = "tile the same bits as UINT64"
+BY_THE_RUNTIME: Final = f'{AS_UINT64}, or go by the runtime alone (against="runtime", --against runtime)'
 TWO: Final = {"RepeatsCount": 2, "Repeats": [3, 3]}
 
 SUGGESTED: Final = [
@@ -50,8 +53,9 @@ SUGGESTED: Final = [
     (page_tile(**TWO), COUNT, "6_4", "set it to 4 and Repeats to {1, 1, 3, 3}, which OutputTensor.Sizes implies"),
     (page_tile(**TWO, OutputTensor__Sizes=[1, 1, 6, 10]), COUNT, "6_4", None),
     (page_tile(**TWO, OutputTensor__Sizes=[1, 1, 0, 9]), COUNT, "6_4", None),
-    (row("FLOAT64", [1] * 4, [1] * 4), "DML-TILE-DataType", "4_1", "tile the same bits as UINT64"),
-    (row("FLOAT64", [1] * 4, [1] * 4), "DML-TILE-DataType", "4_0", None),
+    (DOUBLES, "DML-TILE-DataType", "6_4", BY_THE_RUNTIME),
+    (DOUBLES, "DML-TILE-DataType", "4_1", AS_UINT64),
+    (DOUBLES, "DML-TILE-DataType", "4_0", None),
 ]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from dml_tile.bindings.memory import Bytes
 from dml_tile.execution import mover, plan
-from dml_tile.execution.mover import BoundTile, Mover, Progress
+from dml_tile.execution.mover import BoundTile, Progress
 from dml_tile.execution.plan import plan_tile
 from dml_tile.execution.steps import Plan
 from dml_tile.geometry.layout import packed_strides
@@ -52,11 +52,6 @@ def span(size: int, shape: Sequence[int], strides: Sequence[int]) -> tuple[int, 
     steps = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
     before = -sum(step for step in steps if step < 0)
     return before, before + sum(step for step in steps if step > 0) + size
-
-
-def once(planned: Plan, source: Bytes, output: Bytes) -> None:
-    """Make the moves of a plan, as a mover does between memory."""
-    Mover(planned)(source, output)
 
 
 def set_sizes(patch: pytest.MonkeyPatch, **sizes: int) -> None:

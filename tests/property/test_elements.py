@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.execution.mover import BoundTile, mover_of
+from dml_tile.execution.mover import BoundTile, Mover, mover_of
 from dml_tile.execution.plan import MEMORY
 from dml_tile.execution.steps import Plan
-from tests.helpers.tilings import GUARD, Tiling, assert_equal, once, set_sizes, span
+from tests.helpers.tilings import GUARD, Tiling, assert_equal, set_sizes, span
 
 MAX_ELEMENTS = 1000
 LARGER = 2**17
@@ -92,7 +92,7 @@ def compare(tiling: Tiling, random: np.random.Generator, number: int) -> None:
         out = np.ndarray(tiling.shape, dtype, output, start, outputs)
         mover_of.__wrapped__(tiling.size, tiling.sizes, tiling.repeats, sources, outputs).tile(array, out)
 
-    for move in (once, tile, lambda *where: BoundTile(*where).run(number)):
+    for move in (lambda plan, *where: Mover(plan)(*where), tile, lambda *where: BoundTile(*where).run(number)):
         output = guarded.copy()
         move(plan, source[first:], output[lowest:])
         assert output.tobytes() == expected, tiling
