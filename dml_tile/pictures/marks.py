@@ -166,11 +166,8 @@ class Marks:
 
     def copies(self) -> dict[str, tuple[Index, int]]:
         """Return the copies of the input that are shown, by their letters, with their indices and colours."""
-        found: dict[int, ElementOrigin] = {}
-        for cell in self.tensor.cells:
-            origin = self.picture.origin(self.tensor, cell.indices[0])
-            if origin and origin.number is not None:
-                found[origin.number] = origin
+        origins = map(self._origin, self.tensor.cells)
+        found = {origin.number: origin for origin in origins if origin and origin.number is not None}
         return {letters(number): (found[number].copy, self.colours[number]) for number in sorted(found)}
 
     def coloured(self, rows: Iterable[MemoryRow]) -> Marks:

@@ -44,7 +44,7 @@ _DATA: Final[dict[str, tuple[int, ...] | None]] = {
     "Concat": None,
     "Where": (1, 2),
 }
-"""Operators that move elements, with the inputs whose elements they move (None: all); the others have to be known."""
+"""Operators that move elements, with the inputs whose elements they move, None for all; others must be wholly known."""
 
 _ELEMENTWISE: Final = frozenset(
     {
