@@ -144,7 +144,7 @@ def test_nearly_valid_tiles_break_each_rule(rule: str) -> None:
 
 
 def test_invalid_tiles_are_of_all_kinds() -> None:
-    invalid = drawn(invalid_tiles(), 1000)
+    invalid = drawn(invalid_tiles(), 500)
     tensors = [tensor for desc in invalid for tensor in (desc.input_tensor, desc.output_tensor) if tensor]
     assert any(desc.input_tensor is None and desc.repeats is None for desc in invalid)
     assert any(len(desc.repeats or ()) > 0 and desc.repeats_count == 2**32 - 1 for desc in invalid)
@@ -169,6 +169,11 @@ def test_no_target_is_the_simulated_one(strategy: Callable[..., st.SearchStrateg
     with simulate("1_0"):
         drawn = smallest(strategy(), lambda desc: desc.repeats != (1, 1, 1, 1))
         assert drawn == smallest(strategy("1_0"), lambda desc: desc.repeats != (1, 1, 1, 1))
+
+
+@pytest.mark.long
+def test_a_type_s_tiles_are_those_of_the_simulated_target() -> None:
+    with simulate("1_0"):
         assert smallest(st.from_type(TileOperatorDesc)) == smallest(tiles("1_0"))
 
 
