@@ -27,7 +27,7 @@ MODEL: dict[str, Any] = {"resources": {}, "dispatchables": {}, "commands": []}
 LINE = json.dumps(TILE)
 
 
-def parts(value: Any) -> list[documents.DescriptorOrProblem]:
+def parts(value: Any) -> list[Any]:
     return list(read_document(value if isinstance(value, bytes) else json.dumps(value).encode()))
 
 
@@ -127,8 +127,7 @@ def test_what_cannot_be_read_is_reported_by_field_value_and_expectation(value: A
 @pytest.mark.parametrize("item", [b'{"a": 1, "a": 2}', b"{", b'{"a": NaN}'])
 def test_a_broken_list_is_not_taken_for_lines(item: bytes) -> None:
     (problem,) = parts(b"\n[\n" + item + b",\n" + LINE.encode() + b"\n]")
-    assert isinstance(problem, Problem)
-    assert problem.pointer == ""
+    assert (type(problem), problem.pointer) == (Problem, "")
 
 
 def test_a_file_that_cannot_be_opened_is_a_problem(tmp_path: Path) -> None:
@@ -199,25 +198,19 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
 
 
-def position(text: str, pointer: str, path: str = "") -> Position | None:
-    return SourceText(text.encode()).position(pointer, path)
+def place_of(found: Position | None) -> tuple[int, int] | None:
+    return None if found is None else (found.line, found.column)
 
 
 def begins(text: str, pointer: str, path: str = "") -> tuple[int, int] | None:
-    found = position(text, pointer, path)
-    return None if found is None else (found.line, found.column)
+    return place_of(SourceText(text.encode()).position(pointer, path))
 
 
 def line_begins(text: str, pointer: str, path: str, name: str) -> tuple[int, int] | None:
     """The position of a field in JSON lines, or of a line that is no descriptor."""
     Path(name).write_bytes(text.encode())
-    part = next(part for part in read_source(name) if part.pointer == pointer)
-    if isinstance(part, Problem):
-        found = part.position
-    else:
-        assert part.text is not None
-        found = part.text.position(pointer, path)
-    return None if found is None else (found.line, found.column)
+    part: Any = next(part for part in read_source(name) if part.pointer == pointer)
+    return place_of(part.position if isinstance(part, Problem) else part.text.position(pointer, path))
 
 
 @pytest.mark.parametrize(
@@ -313,7 +306,7 @@ def test_an_unreadable_line_after_blank_ones_is_reported_by_the_number_that_its_
     [(LAID_OUT, "/dispatchables/t"), (LAID_OUT, "/0"), ("[1]", "/1"), ("[1]", "/x"), ("", ""), ("{", "/a")],
 )
 def test_a_pointer_that_leads_nowhere_has_no_position(text: str, pointer: str) -> None:
-    assert position(text, pointer) is None
+    assert begins(text, pointer) is None
 
 
 VALUES = st.recursive(

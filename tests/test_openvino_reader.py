@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -283,15 +284,17 @@ def test_an_ir_that_lies_is_refused(tmp_path: Path, old: str, new: str) -> None:
     [("saved_model.pb", "variables/variables.index"), ("m.pdmodel", "m.pdiparams"), ("m.xml", "m.bin")],
 )
 @pytest.mark.parametrize(
-    ("kind", "problem"),
+    ("make", "problem"),
     [
-        *((kind, "its weights: '{}' is not a regular file$") for kind in ("pipe", "folder")),
-        ("link out", "its weights: '{}' leads outside the model's folder$"),
-        ("link in", "OpenVINO cannot read it: "),
+        (lambda place, _: os.mkfifo(place), "its weights: '{}' is not a regular file$"),
+        (lambda place, _: place.mkdir(), "its weights: '{}' is not a regular file$"),
+        (Path.symlink_to, "its weights: '{}' leads outside the model's folder$"),
+        (lambda place, file: place.symlink_to(file.rename(place.with_name("real"))), "OpenVINO cannot read it: "),
     ],
+    ids=["pipe", "folder", "link out", "link in"],
 )
 def test_weights_are_files_in_the_model_s_folder(
-    tmp_path: Path, model: str, weights: str, kind: str, problem: str
+    tmp_path: Path, model: str, weights: str, make: Callable[[Path, Path], object], problem: str
 ) -> None:
     folder, outside = tmp_path / "model", tmp_path / "outside"
     shutil.copytree(MODELS / "tile_saved_model", folder)
@@ -300,16 +303,8 @@ def test_weights_are_files_in_the_model_s_folder(
     (folder / "m.bin").replace(outside)
     place = folder / weights
     place.parent.mkdir(exist_ok=True)
-    match kind:
-        case "pipe":
-            os.mkfifo(place)
-        case "folder":
-            place.mkdir()
-        case "link out":
-            place.symlink_to(outside)
-        case "link in":
-            place.symlink_to(outside.rename(folder / "real"))
-    if kind == "link in" and model == "m.xml":
+    make(place, outside)
+    if model == "m.xml" and (folder / "real").exists():
         assert read(folder / model)
         return
     with pytest.raises(InputError, match=problem.format(weights)):

@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import random
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -374,16 +375,10 @@ def test_a_run_writes_into_nested_folders_or_says_why_not(call: Call, parts: int
 def deep_folder(tmp_path: Path) -> Iterator[Path]:
     """A folder that takes folders nested more deeply than Python recurses, or than a path can name."""
     yield tmp_path
-    while (tmp_path / "d").exists():  # which pytest could not remove
-        (tmp_path / "d").rename(tmp_path / "old")
-        inner = tmp_path / "old" / "d"
-        if inner.exists():
-            inner.rename(tmp_path / "d")
-        for path in (tmp_path / "old").iterdir():
-            path.unlink()
-        (tmp_path / "old").rmdir()
+    subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)  # which pytest could not remove
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("depth", [1200, 3000])
 def test_deeply_nested_folders_give_a_result_or_a_sentence(
     check: Call, deep_folder: Path, monkeypatch: pytest.MonkeyPatch, depth: int

@@ -1,13 +1,11 @@
 """Random tiles against an oracle that copies one element after the other, in plain Python.
 
 The tensors are strided, permuted, padded, broadcast or reversed, lie at any address, and have guard bytes on all sides.
-``python -m tests.property.test_elements COUNT SEED`` compares more of them than the test does.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from itertools import product
 from operator import mul
@@ -98,20 +96,15 @@ def compare(tiling: Tiling, random: np.random.Generator, number: int) -> None:
         assert output.tobytes() == expected, tiling
 
 
-def compare_many(count: int, seed: int) -> None:
-    """Compare so many random tiles: half of them by sizes that make small tiles take large ones' ways."""
+@pytest.mark.parametrize("seed", range(4))
+def test_each_element_is_where_the_oracle_puts_it(seed: int) -> None:
     random = np.random.default_rng(seed)
-    for i in range(count):
+    for i in range(500):
         with pytest.MonkeyPatch.context() as patch:
-            if i % 2:
+            if i % 2:  # sizes that make small tiles take large ones' ways
                 set_sizes(patch, SHORT=int(random.choice([16, 32])), FEW=16, MEMORY=128, BLOCK=64, HUGE=64)
                 set_sizes(patch, LARGE=int(random.choice([0, 2**24])))
             compare(drawn_tiling(random), random, 1 + i % 3)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_each_element_is_where_the_oracle_puts_it(seed: int) -> None:
-    compare_many(500, seed)
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -123,8 +116,3 @@ def test_larger_tiles_are_what_one_copy_writes(seed: int, monkeypatch: pytest.Mo
     set_sizes(monkeypatch, **{name: int(random.choice(sizes)) for name, sizes in SIZES.items()})
     assert tiling.plan.size == math.prod(tiling.shape) * tiling.size
     assert_equal(tiling, int(random.choice([1, 2, 8])))
-
-
-if __name__ == "__main__":
-    compare_many(int(sys.argv[1]), int(sys.argv[2]))
-    sys.stdout.write(f"{sys.argv[1]} random tiles agree with the oracle\n")
