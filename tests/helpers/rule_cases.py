@@ -216,7 +216,7 @@ LOWERING_CASES: Final = [
 ]  # fmt: skip
 
 
-def dxdispatch_model(*, resource: str = "", operator: str = "", dispatchable: str = "", command: str = "") -> str:
+def model_text(*, resource: str = "", operator: str = "", dispatchable: str = "", command: str = "") -> str:
     """The text of a model of one tile, of which some parts are given as texts."""
     resource = resource or '{"initialValuesDataType": "FLOAT32", "initialValues": [1, 2, 3, 4]}'
     operator = operator or '"InputTensor": {"DataType": "FLOAT32", "Sizes": [2]}'
@@ -231,48 +231,30 @@ def dxdispatch_model(*, resource: str = "", operator: str = "", dispatchable: st
 """
 
 
-_GOOD_MODEL: Final = dxdispatch_model()
+_GOOD_MODEL: Final = model_text()
 
 DXDISPATCH_CASES: Final = [
     # rule, a model that breaks it, and one that does not
-    (
-        "DML-DXDISPATCH-null",
-        dxdispatch_model(operator='"InputTensor": {"DataType": "FLOAT32", "Sizes": [2], "Strides": null}'),
-        dxdispatch_model(operator='"InputTensor": {"DataType": "FLOAT32", "Sizes": [2], "Strides": []}'),
-    ),
-    (
-        "DML-DXDISPATCH-names",
-        dxdispatch_model(operator='"InputTensor": {"DataType": 1, "Sizes": [2]}'),
-        dxdispatch_model(operator='"InputTensor": {"DataType": "FLOAT32", "Sizes": [2]}'),
-    ),
-    (
-        "DML-DXDISPATCH-typed-value",
-        dxdispatch_model(resource='{"initialValues": [{"type": "FLOAT16", "value": 1}], "sizeInBytes": 8}'),
-        dxdispatch_model(resource='{"initialValues": [{"type": "UINT16", "value": 15360}], "sizeInBytes": 8}'),
-    ),
-    (
-        "DML-DXDISPATCH-number",
-        dxdispatch_model(resource='{"initialValuesDataType": "FLOAT32", "initialValues": [9007199254740993, 2]}'),
-        dxdispatch_model(resource='{"initialValuesDataType": "FLOAT32", "initialValues": [9007199254740993.0, 2]}'),
-    ),
-    ("DML-DXDISPATCH-type", dxdispatch_model(dispatchable='"Type": "TILE"'), _GOOD_MODEL),
-    ("DML-DXDISPATCH-operator", dxdispatch_model(dispatchable='"type": "Tile"'), _GOOD_MODEL),
+    ("DML-DXDISPATCH-null",
+     model_text(operator='"InputTensor": {"DataType": "FLOAT32", "Sizes": [2], "Strides": null}'),
+     model_text(operator='"InputTensor": {"DataType": "FLOAT32", "Sizes": [2], "Strides": []}')),
+    ("DML-DXDISPATCH-names", model_text(operator='"InputTensor": {"DataType": 1, "Sizes": [2]}'), _GOOD_MODEL),
+    ("DML-DXDISPATCH-typed-value",
+     model_text(resource='{"initialValues": [{"type": "FLOAT16", "value": 1}], "sizeInBytes": 8}'),
+     model_text(resource='{"initialValues": [{"type": "UINT16", "value": 15360}], "sizeInBytes": 8}')),
+    ("DML-DXDISPATCH-number",
+     model_text(resource='{"initialValuesDataType": "FLOAT32", "initialValues": [9007199254740993, 2]}'),
+     model_text(resource='{"initialValuesDataType": "FLOAT32", "initialValues": [9007199254740993.0, 2]}')),
+    ("DML-DXDISPATCH-type", model_text(dispatchable='"Type": "TILE"'), _GOOD_MODEL),
+    ("DML-DXDISPATCH-operator", model_text(dispatchable='"type": "Tile"'), _GOOD_MODEL),
     ("DML-DXDISPATCH-byte-order-mark", f"\ufeff{_GOOD_MODEL}", _GOOD_MODEL),
     ("DML-DXDISPATCH-trailing-text", f"{_GOOD_MODEL}More text.\n", f"{_GOOD_MODEL}// A comment.\n"),
-    (
-        "DML-DXDISPATCH-bind-point",
-        dxdispatch_model(command='{"InputTensor": "In", "BTensor": "In", "OutputTensor": "Out"}'),
-        _GOOD_MODEL,
-    ),
-    (
-        "DML-DXDISPATCH-offset",
-        dxdispatch_model(
-            resource='{"initialValuesDataType": "FLOAT32", "initialValues": [1, 2],\n'
-            '   "initialValuesOffsetInBytes": 4, "sizeInBytes": 16}'
-        ),
-        _GOOD_MODEL,
-    ),
-]
+    ("DML-DXDISPATCH-bind-point",
+     model_text(command='{"InputTensor": "In", "BTensor": "In", "OutputTensor": "Out"}'), _GOOD_MODEL),
+    ("DML-DXDISPATCH-offset",
+     model_text(resource='{"initialValuesDataType": "FLOAT32", "initialValues": [1, 2],\n'
+                '   "initialValuesOffsetInBytes": 4, "sizeInBytes": 16}'), _GOOD_MODEL),
+]  # fmt: skip
 
 
 def captured_line(hresult: str) -> str:
