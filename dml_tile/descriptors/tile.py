@@ -359,7 +359,7 @@ class TileOperatorDesc(Struct):
 def _packed_tile(
     kind: type[TileOperatorDesc], data_type: DataTypeLike, flags: TensorFlagsLike, *lengths: SupportsIndex
 ) -> TileOperatorDesc:
-    """Return a tile of packed tensors, whose plan is kept with it; ``lengths`` are its sizes, then as many repeats."""
+    """Return a tile of packed tensors, one object for equal ones; ``lengths`` are its sizes, then as many repeats."""
     rank = len(lengths) // 2
     return kind._from_input(data_type, lengths[:rank], lengths[rank:], flags)
 

@@ -51,7 +51,7 @@ class PartKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelPart:
-    """A part's JSON value; of the whole model also the text that follows, and whether a byte order mark precedes it."""
+    """A part of a model; of the whole, also the text that follows it, and whether a byte order mark precedes it."""
 
     kind: PartKind
     value: Any

@@ -18,7 +18,7 @@ _HIGHEST_BIT: Final = 0x80000000
 
 
 class Creation(NamedTuple):
-    """The arguments of DMLCreateDevice1 (or DMLCreateDevice: None), and the Direct3D device's reason of removal."""
+    """The arguments of DMLCreateDevice1, or DMLCreateDevice (no minimum), and why the Direct3D device was removed."""
 
     flags: int
     minimum_feature_level: int | None
