@@ -270,9 +270,7 @@ class TileDispatchable(JsonObject):
 
     @model_validator(mode="before")
     @classmethod
-    def _nest(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
+    def _nest(cls, data: dict[str, Any]) -> Any:
         desc = next((data[key] for key in ("Desc", "desc") if key in data), data)
         bindings = data.get("bindings")  # anything but an object is ignored there
         known = {"bindings": bindings} if isinstance(bindings, dict) else {}
