@@ -217,18 +217,15 @@ class LimitedReport(AnnotationReport):
             kept.append(annotation)
 
 
-_TYPES: Final = {Severity.ERROR: "error", Severity.WARNING: "warning"}
-
-
 class AzureReport(LimitedReport):
     """A command for each error and warning that Azure Pipelines shows; notes are lines of the log."""
 
     def line(self, annotation: Annotation) -> str:
         place = self._place(annotation, "sourcepath", "linenumber", "columnnumber")
-        if annotation.severity not in _TYPES:
+        if annotation.severity is Severity.NOTE:
             where = f"{printable_line_start(place['sourcepath'])}: " if place else ""
             return "{}{}: {}\n".format(where, annotation.severity, annotation.text.replace("\n", "; "))
-        properties = {"type": _TYPES[annotation.severity], **place, "code": annotation.rule}
+        properties = {"type": str(annotation.severity), **place, "code": annotation.rule}
         listed = "".join(f"{name}={printable(value.translate(_AZURE_PROPERTY))};" for name, value in properties.items())
         return f"##vso[task.logissue {listed}]{annotation.text.translate(_AZURE)}\n"
 
