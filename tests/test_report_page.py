@@ -44,6 +44,8 @@ from tests.helpers.report_pages import (
     report_of,
     rows,
     section,
+    text_of,
+    texts,
 )
 
 DYNAMIC = TileNode("widen", DIALECTS["ONNX Tile-13"], "float32", ("batch", 3, 2, 2), (1, 1, 1, 2))
@@ -52,7 +54,7 @@ DYNAMIC = TileNode("widen", DIALECTS["ONNX Tile-13"], "float32", ("batch", 3, 2,
 def test_a_tile_has_a_row_with_a_verdict_for_each_target() -> None:
     html = page([checked(LONG, OLD, MIDDLE, NEW)])
     tile = "a.json#/long INT64 {1,2,3,4} x {1,1,2,1} -> {1,2,6,4}"
-    assert [head.text for head in section(html, "tiles").all("thead")[0].all("th")] == [
+    assert texts(section(html, "tiles"), ".//thead//th") == [
         *("Tile", "windows-10-2004 (2_0)", "windows-11-21h2 (4_0)", "6_4", "Lowest level", "Oldest Windows")
     ]
     assert rows(html, "tiles") == [[tile, "✕ refused", "✕ refused", "✓ accepted", "4_1", "windows-11-22h2"]]
@@ -76,16 +78,16 @@ def test_an_operator_that_is_no_tile_is_not_checked() -> None:
 
 def test_a_row_leads_to_its_finding_with_rule_message_and_page() -> None:
     html = page([checked(SHORT), checked(WRONG)])
-    links = [link.attributes["href"] for link in section(html, "tiles").all("a")]
-    (tile,) = section(html, "findings").all("details")
-    assert links == [f"#{tile.attributes['id']}"]
-    assert "/wrong" in tile.all("summary")[0].text
+    links = [link.attrib["href"] for link in section(html, "tiles").iter("a")]
+    (tile,) = section(html, "findings").iter("details")
+    assert links == [f"#{tile.attrib['id']}"]
+    assert "/wrong" in texts(tile, "summary")[0]
     rule = RULES["DML-TILE-RepeatsCount"]
     (text,) = details(html)
     assert "DML-TILE-RepeatsCount E_INVALIDARG 0x80070057" in text
     assert "RepeatsCount: 3 was provided, but InputTensor.DimensionCount = 4 was expected" in text
     assert f"documented, runtime: {rule.says}" in text
-    assert rule.url in [link.attributes["href"] for link in section(html, "findings").all("a")]
+    assert rule.url in [link.attrib["href"] for link in section(html, "findings").iter("a")]
     assert "At " not in text
     assert "Lowering" not in text
 
@@ -119,8 +121,8 @@ def test_the_lowering_stands_below_its_tile_once_with_its_commands() -> None:
 
 
 def test_fields_that_are_known_at_run_time_only_are_named() -> None:
-    (tile,) = section(page([checked(DYNAMIC, source="a.onnx")]), "findings").all("details")
-    assert [text.text for text in tile.all("p")] == [
+    (tile,) = section(page([checked(DYNAMIC, source="a.onnx")]), "findings").iter("details")
+    assert texts(tile, ".//p") == [
         "FLOAT32 {batch,3,2,2} x {1,1,1,2} -> {batch,3,2,4}",
         "Known at run time only: InputTensor.Sizes[0] (batch)",
     ]
@@ -129,8 +131,8 @@ def test_fields_that_are_known_at_run_time_only_are_named() -> None:
 def test_the_back_end_and_findings_that_do_not_count_are_noted() -> None:
     (result,) = checked(SHORT)
     html = page([[replace(result, via="ort", deselected=2, known=checked(WRONG)[0].findings)]])
-    (tile,) = section(html, "findings").all("details")
-    assert [note.text for note in tile.all("p")][1:] == [
+    (tile,) = section(html, "findings").iter("details")
+    assert texts(tile, ".//p")[1:] == [
         "Note: through ort",
         "Note: 2 findings not selected; 1 finding in the baseline",
     ]
@@ -139,12 +141,10 @@ def test_the_back_end_and_findings_that_do_not_count_are_noted() -> None:
 def test_tiles_are_counted_once_by_their_worst_verdict_and_at_each_target() -> None:
     html = page([checked(LONG, OLD, NEW), checked(SHORT, OLD, NEW), checked(WRONG, OLD, NEW)])
     assert rows(html, "targets") == [["windows-10-2004 (2_0)", "2", "1"], ["6_4", "1", "2"]]
-    assert [head.text for head in section(html, "targets").all("thead")[0].all("th")] == [
-        *("Target", "Refused", "Accepted")
-    ]
-    assert [count.text for count in parsed(html).all("header")[0].all("li")] == ["2 ✕ refused", "1 ✓ accepted"]
-    assert parsed(html).all("title")[0].text == "Tiles on DirectML: 3 tiles: 2 refused, 1 accepted"
-    assert parsed(html).all("nav")[0].all("a")[0].text == "Tiles (3)"
+    assert texts(section(html, "targets"), ".//thead//th") == ["Target", "Refused", "Accepted"]
+    assert texts(parsed(html), ".//header//li") == ["2 ✕ refused", "1 ✓ accepted"]
+    assert texts(parsed(html), ".//title") == ["Tiles on DirectML: 3 tiles: 2 refused, 1 accepted"]
+    assert texts(parsed(html), ".//nav//a")[0] == "Tiles (3)"
 
 
 def test_the_note_of_a_target_stands_once() -> None:
@@ -177,13 +177,13 @@ def test_parts_that_cannot_be_read_are_listed() -> None:
     html = page(
         [], [("a.json", Problem("/1", "is 3; an object was expected")), ("b.onnx", Problem("", "is truncated"))]
     )
-    assert [item.text for item in section(html, "not-read").all("li")] == [
+    assert texts(section(html, "not-read"), ".//li") == [
         "a.json#/1: is 3; an object was expected",
         "b.onnx: is truncated",
     ]
-    assert parsed(html).all("title")[0].text == "Tiles on DirectML: 2 files not read"
-    assert [count.text for count in parsed(html).all("header")[0].all("li")] == ["2 ⚠ files not read"]
-    assert [one.attributes["id"] for one in parsed(html).all("section")] == ["not-read"]
+    assert texts(parsed(html), ".//title") == ["Tiles on DirectML: 2 files not read"]
+    assert texts(parsed(html), ".//header//li") == ["2 ⚠ files not read"]
+    assert [one.attrib["id"] for one in parsed(html).iter("section")] == ["not-read"]
 
 
 def test_a_field_has_its_line_where_the_source_is_json(check: Call) -> None:
@@ -193,7 +193,7 @@ def test_a_field_has_its_line_where_the_source_is_json(check: Call) -> None:
     assert "was expected (line 11)" in Path("summary.md").read_text("utf-8")
     html = Path("report.html").read_text("utf-8")
     assert "but 4 = InputTensor.Sizes[0] 2 * Repeats[0] 2 was expected (line 11)" in details(html)[0]
-    assert "b.json:2:1#/0: InputTensor is 3" in section(html, "not-read").text
+    assert "b.json:2:1#/0: InputTensor is 3" in text_of(section(html, "not-read"))
 
 
 def test_a_page_of_the_command_line_names_its_version_and_its_command(
@@ -206,10 +206,10 @@ def test_a_page_of_the_command_line_names_its_version_and_its_command(
         monkeypatch.setenv(name, "")
     with pytest.raises(SystemExit):
         main()
-    (footer,) = parsed(Path("report.html").read_text("utf-8")).all("footer")
+    (footer,) = parsed(Path("report.html").read_text("utf-8")).iter("footer")
     made = rf"dml-tile {re.escape(version('dml-tile'))} \d{{4}}-\d\d-\d\d \d\d:\d\d UTC"
-    assert re.fullmatch(made, footer.all("p")[0].text)
-    assert footer.all("pre")[0].text == "dml-tile check 'a b.json' --report report.html"
+    assert re.fullmatch(made, texts(footer, ".//p")[0])
+    assert texts(footer, ".//pre") == ["dml-tile check 'a b.json' --report report.html"]
 
 
 @pytest.mark.parametrize(
@@ -222,9 +222,9 @@ def test_a_page_of_the_command_line_names_its_version_and_its_command(
 )
 def test_a_page_without_tiles_names_its_contract_all_the_same(against: Against, end: str) -> None:
     document = parsed(page([], against=against))
-    assert document.all("header")[0].all("p")[0].text.endswith(end)
-    assert document.all("title")[0].text == "Tiles on DirectML: no tiles"
-    assert not document.all("section")
+    assert texts(document, ".//header//p")[0].endswith(end)
+    assert texts(document, ".//title") == ["Tiles on DirectML: no tiles"]
+    assert document.find(".//section") is None
 
 
 @pytest.mark.parametrize(
@@ -242,11 +242,9 @@ def test_a_name_is_printable_and_cut_short(source: str, start: str) -> None:
 def test_a_page_asks_for_nothing_else() -> None:
     html = page([checked(LONG, OLD), checked(WRONG)])
     document = parsed(html)
-    assert not any(
-        "src" in element.attributes or element.tag in ("link", "iframe", "img") for element in document.everything()
-    )
-    assert all(link.attributes["href"].startswith(("#", "https://")) for link in document.all("a"))
-    (policy,) = (meta.attributes["content"] for meta in document.all("meta") if "http-equiv" in meta.attributes)
+    assert not any("src" in element.attrib or element.tag in ("link", "iframe", "img") for element in document.iter())
+    assert all(link.attrib["href"].startswith(("#", "https://")) for link in document.iter("a"))
+    (policy,) = (meta.attrib["content"] for meta in document.iter("meta") if "http-equiv" in meta.attrib)
     (style,), (script,) = re.findall("<style>(.*)</style>", html, re.S), re.findall("<script>(.*)</script>", html, re.S)
     assert policy.startswith(f"default-src 'none'; style-src {hash_source(style)}; script-src {hash_source(script)};")
     assert "url(" not in style
@@ -263,7 +261,7 @@ def test_so_many_results_are_counted_and_the_first_listed() -> None:
         ["windows-11-21h2 (4_0)", str(MAX_LISTED + 4), "0"],
     ]
     assert rows(html, "rules-broken")[0][1] == str(MAX_LISTED + 4)
-    assert "Counted above but not listed: 4 refused, 4 accepted." in section(html, "tiles").text
+    assert "Counted above but not listed: 4 refused, 4 accepted." in text_of(section(html, "tiles"))
     assert "not listed" not in page([accepted])
     assert len(html) < 10 * 2**20
 
@@ -277,9 +275,9 @@ def test_a_row_keeps_of_each_tile_no_other_findings_than_its_own() -> None:
 def test_models_and_problems_are_bounded_too() -> None:
     many = MAX_LISTED + 1
     html = page([], [("a.json", Problem("", "is bad"))] * many, [SourceSummary("a.onnx", True)] * many)
-    assert len(rows(html, "models")) == len(section(html, "not-read").all("li")) == MAX_LISTED
-    assert section(html, "models").text.endswith("and 1 more models")
-    assert section(html, "not-read").text.endswith("and 1 more problems")
+    assert len(rows(html, "models")) == len([*section(html, "not-read").iter("li")]) == MAX_LISTED
+    assert text_of(section(html, "models")).endswith("and 1 more models")
+    assert text_of(section(html, "not-read")).endswith("and 1 more problems")
 
 
 # Markdown

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from html.parser import HTMLParser
 from io import StringIO
-from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element, TreeBuilder
 
 from rich.console import Console
 
@@ -61,46 +61,22 @@ def report_of(
 page = partial(report_of, "html")
 
 
-class Element(NamedTuple):
-    """An element of a page, with all text in it."""
-
-    tag: str
-    attributes: dict[str, str]
-    texts: list[str]
-    children: list[Any]
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.texts).split())
-
-    def everything(self) -> Iterator[Element]:
-        """Yield the elements in this one, at any depth."""
-        for child in self.children:
-            yield child
-            yield from child.everything()
-
-    def all(self, tag: str) -> list[Element]:
-        """Return the elements of a kind in this one, at any depth."""
-        return [found for found in self.everything() if found.tag == tag]
-
-
 class _Parser(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.open = [Element("document", {}, [], [])]
+        self.builder = TreeBuilder()
+        self.builder.start("document", {})
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        element = Element(tag, {name: value or "" for name, value in attrs}, [], [])
-        self.open[-1].children.append(element)
-        if tag not in _VOID:
-            self.open.append(element)
+        self.builder.start(tag, {name: value or "" for name, value in attrs})
+        if tag in _VOID:
+            self.builder.end(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop().tag == tag
+        assert self.builder.end(tag).tag == tag
 
     def handle_data(self, data: str) -> None:
-        for element in self.open:
-            element.texts.append(data)
+        self.builder.data(data)
 
 
 @lru_cache(maxsize=1)
@@ -109,22 +85,31 @@ def parsed(html: str) -> Element:
     parser = _Parser()
     parser.feed(html)
     parser.close()
-    (document,) = parser.open
-    return document
+    assert parser.builder.end("document").tag == "document"
+    return parser.builder.close()
+
+
+def text_of(element: Element) -> str:
+    """Return all text in an element, on one line."""
+    return " ".join("".join(element.itertext()).split())
+
+
+def texts(element: Element, path: str) -> list[str]:
+    """Return the texts of the elements on a path."""
+    return list(map(text_of, element.iterfind(path)))
 
 
 def section(html: str, identifier: str) -> Element:
     """Return a part of the page by the id of its heading."""
-    (found,) = (one for one in parsed(html).all("section") if one.attributes["id"] == identifier)
+    (found,) = parsed(html).iterfind(f".//section[@id='{identifier}']")
     return found
 
 
 def rows(html: str, identifier: str) -> list[list[str]]:
     """Return the texts of the cells of the table in a part of the page, the heading of each row first."""
-    bodies = section(html, identifier).all("tbody")
-    return [[cell.text for cell in body.all("tr")[0].children] for body in bodies]
+    return [list(map(text_of, row)) for row in section(html, identifier).iterfind(".//tbody/tr[1]")]
 
 
 def details(html: str) -> list[str]:
     """Return the text of each tile that has findings or notes."""
-    return [one.text for one in section(html, "findings").all("details")]
+    return texts(section(html, "findings"), ".//details")
