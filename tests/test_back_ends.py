@@ -251,30 +251,6 @@ def test_a_back_end_s_descriptor_does_what_numpy_does(
 
 # WebNN's opSupportLimits()
 
-FROM_4_1 = ["float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8"]
-
-
-def limits(data_types: list[str]) -> object:
-    tensor = {"dataTypes": data_types, "rankRange": {"min": 1, "max": 8}}
-    return {"tile": {"input": tensor, "output": tensor}}
-
-
-@pytest.mark.parametrize(
-    ("target", "data_types"),
-    [
-        ("6_4", FROM_4_1),
-        (at("5_2", typed_uav_loads=False), [name for name in FROM_4_1 if name not in ("int8", "uint8")]),
-    ],
-)
-def test_the_limits_are_those_of_tile_s_documented_row_and_of_the_adapter(
-    target: TargetLike, data_types: list[str]
-) -> None:
-    printed = op_support_limits(target)
-    assert printed == limits(data_types)
-    Draft202012Validator(schemas()["webnn_op_support_limits"]).validate(printed)
-    with simulate(target):
-        assert op_support_limits() == limits(data_types)
-
 
 @pytest.mark.parametrize("target", ["1_0", "windows-10-22h2", "3_1"])
 def test_there_is_no_context_below_4_0(target: str) -> None:
@@ -282,14 +258,22 @@ def test_there_is_no_context_below_4_0(target: str) -> None:
         op_support_limits(target)
 
 
-@pytest.mark.parametrize("level", [level for level in FeatureLevel if level >= FeatureLevel.DML_FEATURE_LEVEL_4_0])
-def test_exactly_the_tiles_within_the_limits_pass_through_chromium(level: FeatureLevel) -> None:
-    tensor = op_support_limits(level)["tile"]["input"]
+FROM_4_0: Final = [level for level in FeatureLevel if level >= FeatureLevel.DML_FEATURE_LEVEL_4_0]
+
+
+@pytest.mark.parametrize("target", [*FROM_4_0, at("5_2", typed_uav_loads=False)], ids=str)
+def test_exactly_the_tiles_within_the_limits_pass_through_chromium(target: TargetLike) -> None:
+    limits = op_support_limits(target)
+    Draft202012Validator(schemas()["webnn_op_support_limits"]).validate(limits)
+    with simulate(target):
+        assert op_support_limits() == limits
+    tensor = limits["tile"]["input"]
+    assert tensor == limits["tile"]["output"]
     for name in WEBNN_TILE.data_types:
         for rank in range(10):
             request = WEBNN_TILE.request(name, [1] * rank, [2] * rank)
             within = name in tensor["dataTypes"] and tensor["rankRange"]["min"] <= rank <= tensor["rankRange"]["max"]
-            assert (not check_via(request, level, "chromium")) == within
+            assert (not check_via(request, target, "chromium")) == within
 
 
 @pytest.mark.parametrize(

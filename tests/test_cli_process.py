@@ -11,7 +11,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -62,13 +62,13 @@ def test_piped_output_is_plain_and_not_wrapped(tmp_path: Path) -> None:
     assert any(len(line) > 100 for line in done.stdout.splitlines())
 
 
-def on_a_terminal(*arguments: str, **environment: str) -> str:
-    """Returns what the command line writes to a terminal; its standard error is one too."""
+def on_a_terminal(*arguments: str, stdout: IO[bytes] | None = None, **environment: str) -> str:
+    """Return what the command line writes to a terminal, which is its standard output, if no other, and its error."""
     main, side = pty.openpty()
     clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
     command = [sys.executable, "-m", "dml_tile", *arguments]
     environment = clean | {"TERM": "xterm-256color"} | environment
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=side, stderr=side, env=environment)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout or side, stderr=side, env=environment)
     os.close(side)
     shown = b""
     with os.fdopen(main, "rb", 0) as terminal, suppress(OSError):  # which on Linux is the end
@@ -96,18 +96,12 @@ def test_a_progress_bar_of_many_files_leaves_piped_output_alone(tmp_path: Path) 
     for i in range(30):
         (tmp_path / f"{i}.json").write_text(json.dumps(TILE))
     assert "checking" not in on_a_terminal("check", str(tmp_path / "0.json"), str(tmp_path / "1.json"))
-    main, side = pty.openpty()
-    try:
-        command = [sys.executable, "-m", "dml_tile", "check", str(tmp_path)]
-        terminal = os.environ | {"TERM": "xterm-256color"}
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=side, check=True, env=terminal)
-        assert b"checking" in os.read(main, 65536)
-    finally:
-        os.close(main)
-        os.close(side)
-    assert b"\x1b" not in done.stdout
-    assert done.stdout.count(b": accepted") == 30
-    assert done.stdout.endswith(b"30 tiles: 30 accepted\n")
+    with (tmp_path / "out.txt").open("wb") as output:
+        assert "checking" in on_a_terminal("check", str(tmp_path), stdout=output)
+    text = (tmp_path / "out.txt").read_text()
+    assert "\x1b" not in text
+    assert text.count(": accepted") == 30
+    assert text.endswith("30 tiles: 30 accepted\n")
 
 
 @pytest.mark.parametrize(

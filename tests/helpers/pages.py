@@ -25,18 +25,17 @@ _PRINTED: Final = re.compile(r"print\(.*  # (.*)")
 
 
 class Block(NamedTuple):
-    """A fenced block, its text, the name of the file that it is, and where in the page the text stands."""
+    """A fenced block, its text, and the name of the file that it is."""
 
     language: str
     text: str
     file: str | None
-    span: tuple[int, int]
 
 
 def blocks_of(page: str) -> Iterator[Block]:
     """Yield the fenced blocks of a page."""
     for match in _BLOCK.finditer(page):
-        yield Block(match["language"], match["text"], match["file"], match.span("text"))
+        yield Block(match["language"], match["text"], match["file"])
 
 
 def commands_of(console: str) -> list[tuple[str, str]]:
@@ -72,17 +71,17 @@ def executed(page: str, folder: Path) -> str:
     (folder / "include").mkdir()
     shutil.copy(ROOT / "tests" / "data" / "DirectML_stand_in.h", folder / "include" / "DirectML.h")
     names: dict[str, Any] = {}
-    done, end = "", 0
+
+    def done(block: re.Match[str]) -> str:
+        text = block["text"]
+        if block["file"] is not None:
+            Path(block["file"]).parent.mkdir(parents=True, exist_ok=True)
+            Path(block["file"]).write_text(text)
+        elif block["language"] == "console":
+            text = "".join(f"$ {command}\n{printed_by(command)}" for command, _ in commands_of(text))
+        elif block["language"] == "python":
+            run_python(text, names)
+        return f"{page[block.start() : block.start('text')]}{text}```"
+
     with contextlib.chdir(folder):
-        for block in blocks_of(page):
-            text = block.text
-            if block.file is not None:
-                Path(block.file).parent.mkdir(parents=True, exist_ok=True)
-                Path(block.file).write_text(text)
-            elif block.language == "console":
-                text = "".join(f"$ {command}\n{printed_by(command)}" for command, _ in commands_of(text))
-            elif block.language == "python":
-                run_python(text, names)
-            done += page[end : block.span[0]] + text
-            end = block.span[1]
-    return done + page[end:]
+        return _BLOCK.sub(done, page)
