@@ -128,6 +128,8 @@ def test_an_option_replaces_its_setting(
         ('dim = ["batch"]', "tool.dml-tile.dim: 'batch' is not of the form NAME=SIZE"),
         ('input-shape = ["x=1,"]', "tool.dml-tile.input-shape: 'x=1,' is not of the form INPUT=SIZE,SIZE,…"),
         ('fail-on = "all"', "tool.dml-tile.fail-on is 'all'; 'error', 'warning', 'note' or 'never' was expected"),
+        ("[tool]\ndml-tile = 5", "tool.dml-tile is 5; a table was expected\n"),
+        ("[tool.dml_tile]", "[tool.dml_tile] is not read; [tool.dml-tile] was expected\n"),
         ("targets = [", "unreadable TOML: "),
         ("x = '\xff'", "unreadable TOML: "),
         (f"x = {'[' * 5000}", "unreadable TOML: "),
@@ -142,24 +144,13 @@ def test_an_option_replaces_its_setting(
 )
 def test_what_makes_no_sense_is_an_error_that_names_file_and_key(check: Call, text: str, message: str) -> None:
     write("sub/a.json", TILE)
-    Path("pyproject.toml").write_bytes(f"[tool.dml-tile]\n{text}\n".encode("latin-1"))
+    table = "" if text.startswith("[tool") else "[tool.dml-tile]\n"
+    Path("pyproject.toml").write_bytes(f"{table}{text}\n".encode("latin-1"))
     os.chdir("sub")
     result = check("a.json")
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.startswith(f"dml-tile: ../pyproject.toml: {message}")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[tool]\ndml-tile = 5\n", "tool.dml-tile is 5; a table was expected"),
-        ("[tool.dml_tile]\n", "[tool.dml_tile] is not read; [tool.dml-tile] was expected"),
-    ],
-)
-def test_a_table_that_is_none_is_an_error(check: Call, text: str, message: str) -> None:
-    write("pyproject.toml", text)
-    assert check("a.json").stderr == f"dml-tile: pyproject.toml: {message}\n"
 
 
 def test_the_settings_in_force_are_shown_with_their_origin(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
