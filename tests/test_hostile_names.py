@@ -15,8 +15,10 @@ from jsonschema import Draft4Validator, Draft202012Validator
 from dml_tile.reports.report import FORMATS
 from tests.helpers.check_files import BAD, INT64, write
 from tests.helpers.command_line import Call
+from tests.helpers.dxdispatch_models import dispatch, model, show, tile_json, write_file, zeros
 from tests.helpers.hostile_names import HOSTILE_NAMES
-from tests.helpers.onnx_graphs import constant, model, tile_node, typed
+from tests.helpers.onnx_graphs import constant, tile_node, typed
+from tests.helpers.onnx_graphs import model as onnx_model
 from tests.helpers.outputs import junit_schema, require_safe_log, require_well_formed
 from tests.helpers.paths import ROOT
 
@@ -60,7 +62,7 @@ def test_names_of_files(check: Call) -> None:
             names.append(f"{name.replace('/', '_')}{suffix}")
             Path(names[-1]).write_text(json.dumps(value))
     names.append(os.fsdecode(b"\xff\xfe.json"))
-    Path(names[-1]).write_text(json.dumps(BAD))
+    write(names[-1], BAD)
     found = require_well_formed_outputs(check, *names)
     assert json.loads(found["json"])["results"]
 
@@ -86,32 +88,28 @@ def test_names_of_nodes_tensors_and_dimensions(check: Call) -> None:
         ]
     inputs = [typed("x", [2, 3], onnx.TensorProto.INT64), typed("d", [HOSTILE_NAMES[0], 2])]
     inputs += [typed(name, [2], onnx.TensorProto.INT64) for name in HOSTILE_NAMES]
-    onnx.save(model(*nodes, inputs=inputs), "m.onnx")
+    onnx.save(onnx_model(*nodes, inputs=inputs), "m.onnx")
     found = require_well_formed_outputs(check, "m.onnx")
     assert json.loads(found["json"])["results"]
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=ascii)
 def test_a_name_that_a_run_tells(call: Call, name: str) -> None:
-    tensors = {"InputTensor": {"DataType": "INT8", "Sizes": [4]}, "OutputTensor": {"DataType": "INT8", "Sizes": [4]}}
-    values = {"initialValuesDataType": "INT8", "initialValues": {"valueCount": 4, "value": 1}}
-    commands = [
-        {"type": "dispatch", "dispatchable": name, "bindings": {"InputTensor": name, "OutputTensor": f"{name}2"}},
-        {"type": "print", "resource": f"{name}2"},
-        {"type": "writeFile", "resource": name, "targetPath": f"of{name.replace('/', '_')}.bin"},
-    ]
     file = f"{name.replace('/', '_')}.json"
-    runnable = {
-        "resources": {name: values, f"{name}2": values},
-        "dispatchables": {name: TILE | {"desc": tensors | {"RepeatsCount": 1, "Repeats": [1]}}},
-        "commands": commands,
-    }
-    Path(file).write_text(json.dumps(runnable))
+    runnable = model(
+        resources=dict.fromkeys([name, f"{name}2"], zeros(4, "INT8")),
+        dispatchables={name: {"type": "TILE", "desc": tile_json([4], [1], "INT8")}},
+        commands=[
+            dispatch(name, InputTensor=name, OutputTensor=f"{name}2"),
+            *(show(f"{name}2"), write_file(name, f"of{file}.bin")),
+        ],
+    )
+    write(file, runnable)
     result = call("run", "--explain-plan", "--", file)
     assert result.exit_code == 0, result.stderr
     require_safe_log(result.output)
     for wrong in (hostile_model([name]), [name], runnable | {"dispatchables": {name: TILE | BAD}, "commands": []}):
-        Path(file).write_text(json.dumps(wrong))
+        write(file, wrong)
         result = call("run", "--", file)
         assert result.exit_code in (1, 2)
         require_safe_log(result.output)
