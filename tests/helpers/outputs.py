@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
 
-import xmlschema
-
+from tests.helpers.command_line import Call
 from tests.helpers.paths import ROOT
 from tests.helpers.report_pages import parsed
 
@@ -26,6 +26,8 @@ _MAX_SCRIPTS: Final = 1
 @cache
 def junit_schema() -> Any:
     """Return the schema of Jenkins' xUnit plugin, with the two attributes that other readers know."""
+    import xmlschema  # which takes a third of a second
+
     text = (ROOT / "tests" / "data" / "junit-10.xsd").read_text()
     name = '<xs:attribute name="classname" type="xs:string"/>'
     more = "".join(f'<xs:attribute name="{other}" type="xs:string"/>' for other in ("file", "line"))
@@ -35,6 +37,17 @@ def junit_schema() -> Any:
 def without_times(text: str) -> str:
     """Return JUnit's XML without the times that a run took."""
     return re.sub(r' time="[0-9.]+"', "", text)
+
+
+OTHER_FORMATS: Final = ("json", "jsonl", "sarif", "junit", "github", "html")
+
+
+def outputs_of_check(call: Call, *arguments: str) -> list[str]:
+    """Return what a check prints as text, its errors, and what it writes in the other formats; its status is 2."""
+    done = call("check", *arguments, "--format=text", *(f"--format={form}:out.{form}" for form in OTHER_FORMATS))
+    assert done.exit_code == 2
+    reports = [Path(f"out.{form}").read_text("utf-8") for form in OTHER_FORMATS]
+    return [done.stdout, done.stderr, *map(without_times, reports)]
 
 
 def require_safe_log(text: str) -> None:
