@@ -59,8 +59,6 @@ def folder_ratio(count: int, refused: int, output_format: str, samples: int) -> 
         options = ("--target", TARGET, "--format", output_format)
         ours = process("-m", "dml_tile", "check", name, *options, statuses=(0, 1))
         theirs = process("-c", LOAD_AND_CHECK, name, TARGET)
-        for warm_up in (ours, theirs):
-            warm_up()
         return median_ratio(ours, theirs, 1, samples)
 
 
