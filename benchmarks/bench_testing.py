@@ -32,10 +32,10 @@ LISTS: Final = st.lists(st.integers())
 
 
 def drawing(strategy: st.SearchStrategy[Any]) -> Callable[[], object]:
-    """A test that draws from a strategy, 500 times."""
+    """A test that draws from a strategy, 200 times."""
 
     @settings(
-        max_examples=500, phases=[Phase.generate], database=None, deadline=None, suppress_health_check=[*HealthCheck]
+        max_examples=200, phases=[Phase.generate], database=None, deadline=None, suppress_health_check=[*HealthCheck]
     )
     @given(strategy)
     def draw(drawn: object) -> None:

@@ -11,10 +11,13 @@ import contextlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
+from unittest.mock import patch
 
+from dml_tile.readers.sandbox import parent
 from docs.generator.api_page import api_page, type_stub
 from docs.generator.images import write_images
 from docs.generator.rules_page import rules_page
+from tests.helpers.model_process import ModelProcess
 from tests.helpers.pages import executed
 
 DOCS: Final = Path(__file__).resolve().parent
@@ -22,6 +25,7 @@ GENERATED: Final = {"api.md": api_page, "rules.md": rules_page, "../dml_tile/__i
 """The functions that write the files that are generated as a whole."""
 
 
+@patch.object(parent, "started", ModelProcess)
 def main() -> None:
     for name, page in GENERATED.items():
         (DOCS / name).write_text(page(), encoding="utf-8")
