@@ -16,7 +16,7 @@ import pytest
 
 from dml_tile.descriptors.tile import TensorDesc, TileOperatorDesc
 from dml_tile.dxdispatch.model import Model, OtherDispatchable, TileDispatchable, read_model
-from dml_tile.dxdispatch.resources import Contents, allocate, open_npy
+from dml_tile.dxdispatch.resources import Contents, allocate, read_npy_header
 from dml_tile.dxdispatch.rules import MODEL_KEYS, model_findings
 from dml_tile.dxdispatch.runner import printed
 from dml_tile.errors import InputError, Problem
@@ -327,15 +327,16 @@ def header_of(shape: str, descr: str = "'<f4'") -> str:
 
 
 def test_dimensions_of_one_may_be_many(tmp_path: Path) -> None:
-    file = open_npy(with_header(tmp_path / "a.npy", header_of(f"({'1, ' * 100}2)")))
-    place = np.ones(file.nbytes, np.uint8)
-    read_into(tmp_path / "a.npy", place, file.offset)
+    _, offset, nbytes = read_npy_header(with_header(tmp_path / "a.npy", header_of(f"({'1, ' * 100}2)")))
+    place = np.ones(nbytes, np.uint8)
+    read_into(tmp_path / "a.npy", place, offset)
     assert place.tolist() == [0] * 8
 
 
 @pytest.mark.parametrize(("shape", "version"), [("(2,)", 2), ("(2,)", 3), ("(2L,)", 1), ("(2L,)", 2)])
 def test_versions_2_and_3_and_what_python_2_wrote_are_read(tmp_path: Path, shape: str, version: int) -> None:
-    assert open_npy(with_header(tmp_path / "a.npy", header_of(shape), version)).nbytes == 8
+    *_, nbytes = read_npy_header(with_header(tmp_path / "a.npy", header_of(shape), version))
+    assert nbytes == 8
 
 
 @pytest.mark.parametrize(
@@ -359,14 +360,14 @@ def test_a_header_that_lies_or_is_none_is_refused(
     tmp_path: Path, header: str | bytes, message: str, version: int
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        open_npy(with_header(tmp_path / "a.npy", header, version))
+        read_npy_header(with_header(tmp_path / "a.npy", header, version))
 
 
 @pytest.mark.parametrize("contents", [b"", b"\x93NUMPY", b"\x93NUMPY\x09\x09", b"PK\x05\x06" + bytes(18)])
 def test_what_is_no_npy_file_is_refused(tmp_path: Path, contents: bytes) -> None:
     (tmp_path / "a.npy").write_bytes(contents)
     with pytest.raises(ValueError, match="no header"):
-        open_npy(tmp_path / "a.npy")
+        read_npy_header(tmp_path / "a.npy")
 
 
 def test_a_promised_length_takes_no_memory(tmp_path: Path) -> None:
@@ -374,7 +375,7 @@ def test_a_promised_length_takes_no_memory(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(ValueError, match="no header"):
-            open_npy(path)
+            read_npy_header(path)
         assert tracemalloc.get_traced_memory()[1] < 2**22
     finally:
         tracemalloc.stop()

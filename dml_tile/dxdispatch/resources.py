@@ -12,7 +12,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -178,27 +177,24 @@ def _file_values(resource: Resource, name: str, pointer: str, folders: AllowedFo
         raise unreadable(here, f"{name!r} is an image; only .npy files and raw bytes are read")
     if suffix == ".npy":
         try:
-            file = open_npy(path)
+            dtype, offset, nbytes = read_npy_header(path)
         except (OSError, ValueError) as error:
             raise unreadable(here, f"{name!r} cannot be read as .npy: {error}") from None
-        held = _NPY_TYPES.get(file.dtype.name)
+        held = _NPY_TYPES.get(dtype.name)
         if held is None:
-            raise unreadable(here, f"{name!r} holds {file.dtype}, which is no tensor data type")
+            raise unreadable(here, f"{name!r} holds {dtype}, which is no tensor data type")
         if data_type not in (TensorDataType.UNKNOWN, held):
             raise unreadable(here, f"{name!r} holds {held.name}, but initialValuesDataType is {_type_name(data_type)}")
-        values = _CheckedValues(
-            held, file.nbytes, _file_reader(partial(read_into, path, offset=file.offset), name, here)
-        )
+        data_type = held
     else:
         _dtype(data_type, f"{pointer}/initialValuesDataType")
         try:
-            size = path.stat().st_size
+            offset, nbytes = 0, path.stat().st_size
         except OSError as error:
             raise unreadable(here, f"{name!r} cannot be read: {error.strerror}") from None
-        values = _CheckedValues(data_type, size, _file_reader(partial(read_into, path), name, here))
-    if values.nbytes == 0:
+    if nbytes == 0:
         raise unreadable(here, f"{name!r} holds no values")
-    return values
+    return _CheckedValues(data_type, nbytes, _file_reader(path, offset, name, here))
 
 
 _HEADER_BYTES: Final = 2**16
@@ -211,18 +207,11 @@ _READERS: Final[dict[tuple[int, int], Callable[[io.BytesIO], Any]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class NpyFile:
-    """A .npy file that holds the values its header promises, in C order and native byte order, and no more."""
+def read_npy_header(path: Path) -> tuple[np.dtype[Any], int, int]:
+    """Return the dtype of a .npy file's values, and where they lie: their offset and size in bytes.
 
-    dtype: np.dtype[Any]
-    offset: int
-    nbytes: int
-    """The place and the size of the values."""
-
-
-def open_npy(path: Path) -> NpyFile:
-    """Read a file's header. Raises ValueError if it is malformed, or the values are not those of an NpyFile."""
+    Raises ValueError unless it has what its header promises, in C order and native byte order, and no more.
+    """
     with open_without_waiting(path) as stream:
         start = io.BytesIO(stream.read(_HEADER_BYTES))
     try:
@@ -244,15 +233,15 @@ def open_npy(path: Path) -> NpyFile:
     promised, held = math.prod(shape) * dtype.itemsize, path.stat().st_size - start.tell()
     if promised != held:
         raise ValueError(f"its header promises {promised} bytes of values, but it has {held}")
-    return NpyFile(dtype, start.tell(), promised)
+    return dtype, start.tell(), promised
 
 
-def _file_reader(read: Callable[[Bytes], None], name: str, pointer: str) -> Callable[[Bytes], None]:
+def _file_reader(path: Path, offset: int, name: str, pointer: str) -> Callable[[Bytes], None]:
     """Return a function that reads a file to a place, and raises InputError if the file has changed."""
 
     def write(place: Bytes) -> None:
         try:
-            read(place)
+            read_into(path, place, offset)
         except (OSError, ValueError) as error:
             raise unreadable(pointer, f"{name!r} cannot be read: {error}") from None
 

@@ -28,7 +28,7 @@ from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.directml.targets import Target
 from dml_tile.dxdispatch import resources, runner
 from dml_tile.dxdispatch.model import read_model
-from dml_tile.dxdispatch.resources import open_npy
+from dml_tile.dxdispatch.resources import read_npy_header
 from dml_tile.dxdispatch.runner import run_model
 from dml_tile.emit.source import LanguageName, lowering_model, lowering_source, other_operator, source_text
 from dml_tile.errors import DmlError, InputError, Problem
@@ -257,8 +257,8 @@ def _read_npy(data: bytes) -> None:
     path = Path("a.npy")
     path.write_bytes(data)
     try:
-        file = open_npy(path)
-        read_into(path, np.zeros(file.nbytes, np.uint8), file.offset)
+        _, offset, nbytes = read_npy_header(path)
+        read_into(path, np.zeros(nbytes, np.uint8), offset)
     except (OSError, ValueError):
         pass
 
