@@ -200,7 +200,7 @@ def _document_results(
         found += tuple(result_is_as_emulated.findings(part.capture, DEFAULT_TARGET))
     positions: dict[str, Position | None] = {}
     is_read = part.other is None and part.is_operator
-    no_tile = part.part.kind.value if part.part and not is_read else ""
+    no_tile = part.part.kind if part.part and not is_read else ""
     if part.other is not None:
         found += (not_a_tile(part.other),)
     lowest = lowest_level(part.desc) if is_read else None

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from dml_tile.directml import pages
 from dml_tile.directml.enums import is_operator
@@ -40,20 +39,11 @@ _NAMES_OF_TENSORS: Final = ("Type", "DataType", "Flags")
 _SIZES_OF_RESOURCES: Final = ("sizeInBytes", "initialValuesOffsetInBytes")
 
 
-class PartKind(StrEnum):
-    """The parts of a model, in the words of reports."""
-
-    MODEL = "model"
-    RESOURCE = "resource"
-    DISPATCHABLE = "dispatchable"
-    COMMAND = "command"
-
-
 @dataclass(frozen=True, slots=True)
 class ModelPart:
     """A part of a model; of the whole, also the text that follows it, and whether a byte order mark precedes it."""
 
-    kind: PartKind
+    kind: Literal["model", "resource", "dispatchable", "command"]
     value: Any
     rest: str = ""
     has_mark: bool = False
@@ -72,17 +62,17 @@ class ModelPart:
     @property
     def is_tile(self) -> bool:
         """True for a dispatchable whose operator is Tile."""
-        return self.kind is PartKind.DISPATCHABLE and operator_of(self.value) in TILE_NAMES
+        return self.kind == "dispatchable" and operator_of(self.value) in TILE_NAMES
 
     @property
     def fields_with_sizes(self) -> dict[str, Any]:
         """The fields of a resource whose sizes are read: it is not deferred."""
-        data = self.fields if self.kind is PartKind.RESOURCE else {}
+        data = self.fields if self.kind == "resource" else {}
         return {} if data.get("initialValues") == "deferred" else data
 
     def tensors(self) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
         """Yield an operator's tensors: the name, the DML_TENSOR_DESC and the DML_BUFFER_TENSOR_DESC."""
-        for name in TENSORS if self.kind is PartKind.DISPATCHABLE else ():
+        for name in TENSORS if self.kind == "dispatchable" else ():
             tensor = _object(self.operator_fields.get(name))
             yield name, tensor, _object(tensor.get("Desc", tensor))
 
@@ -105,19 +95,19 @@ def _object(value: Any) -> dict[str, Any]:
 
 def model_parts(document: Document) -> Iterator[tuple[str, ModelPart]]:
     """Yield the parts of a model with their JSON pointers; of its commands, those that dispatch a tile."""
-    yield "", ModelPart(PartKind.MODEL, document.value, document.rest, document.has_mark)
+    yield "", ModelPart("model", document.value, document.rest, document.has_mark)
     data: dict[str, Any] = document.value
     resources, dispatchables, commands = map(data.get, MODEL_KEYS)
     for name, value in resources.items() if isinstance(resources, dict) else ():
-        yield json_pointer(["resources", name]), ModelPart(PartKind.RESOURCE, value)
+        yield json_pointer(["resources", name]), ModelPart("resource", value)
     tiles = set()
     for name, value in dispatchables.items() if isinstance(dispatchables, dict) else ():
-        part = ModelPart(PartKind.DISPATCHABLE, value)
+        part = ModelPart("dispatchable", value)
         yield json_pointer(["dispatchables", name]), part
         if part.is_tile:
             tiles.add(name)
     for i, value in enumerate(commands if isinstance(commands, list) else ()):
-        part = ModelPart(PartKind.COMMAND, value)
+        part = ModelPart("command", value)
         dispatchable = part.fields.get("dispatchable")
         if isinstance(dispatchable, str) and dispatchable in tiles:
             yield json_pointer(["commands", i]), part
@@ -130,7 +120,7 @@ DXDISPATCH_RULES: Final = Rules[ModelPart](basis=Basis.INFERRED, url=pages.DXDIS
 @DXDISPATCH_RULES.add("DML-DXDISPATCH-null", says="A key that may be left out is not null.")
 def keys_are_not_null(part: ModelPart, target: Target) -> Iterator[Violation]:
     yield from _nulls(part.fields_with_sizes, _SIZES_OF_RESOURCES)
-    if part.kind is PartKind.DISPATCHABLE:
+    if part.kind == "dispatchable":
         yield from _nulls(part.fields, ("Desc", "desc"))
         yield from _nulls(part.operator_fields, (*TENSORS, "RepeatsCount", "Repeats"))
         for name, tensor, buffer in part.tensors():
@@ -147,12 +137,12 @@ def _nulls(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> It
 
 @DXDISPATCH_RULES.add("DML-DXDISPATCH-names", says="Enumerators and flags are written as names.")
 def enumerators_are_named(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.kind is PartKind.RESOURCE:
+    if part.kind == "resource":
         yield from _unnamed(part.fields, ("initialValuesDataType",))
         values = part.fields.get("initialValues")
         for i, value in enumerate(values if isinstance(values, list) else ()):
             yield from _unnamed(_object(value), ("type",), f"initialValues[{i}]")
-    if part.kind is PartKind.DISPATCHABLE:
+    if part.kind == "dispatchable":
         yield from _unnamed(part.fields, ("executionFlags",))
         for name, tensor, buffer in part.tensors():
             yield from _unnamed(tensor | buffer, _NAMES_OF_TENSORS, name)
@@ -171,7 +161,7 @@ def _unnamed(data: Mapping[str, Any], keys: tuple[str, ...], path: str = "") -> 
     "DML-DXDISPATCH-typed-value", says="Values that each have a type are of a type other than FLOAT16."
 )
 def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Violation]:
-    values = part.fields.get("initialValues") if part.kind is PartKind.RESOURCE else None
+    values = part.fields.get("initialValues") if part.kind == "resource" else None
     for i, value in enumerate(values if isinstance(values, list) else ()):
         if str(_object(value).get("type")).removeprefix("DML_TENSOR_DATA_TYPE_") == "FLOAT16":
             message = "is FLOAT16, which DxDispatch's parser refuses in a list of typed values"
@@ -183,7 +173,7 @@ def typed_values_are_not_halves(part: ModelPart, target: Target) -> Iterator[Vio
     says="An integer among floating-point values is one that a FLOAT64 holds exactly; no number is beyond a FLOAT64.",
 )
 def integers_are_exact(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.kind is not PartKind.RESOURCE:
+    if part.kind != "resource":
         return
     values = part.fields.get("initialValues")
     data_type = str(part.fields.get("initialValuesDataType"))
@@ -217,7 +207,7 @@ def as_float64(number: float) -> float:
 
 @DXDISPATCH_RULES.add("DML-DXDISPATCH-type", says="A dispatchable names its operator under `type`.")
 def operator_is_under_type(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.kind is PartKind.DISPATCHABLE and "type" not in part.fields and "Type" in part.fields:
+    if part.kind == "dispatchable" and "type" not in part.fields and "Type" in part.fields:
         yield Violation("Type", "is written with a capital; DxDispatch's parser wants type", "write type")
 
 
@@ -226,7 +216,7 @@ def operator_is_under_type(part: ModelPart, target: Target) -> Iterator[Violatio
     says="The type of a dispatchable is an operator of DirectML's, hlsl, onnx or dmlSerializedGraph.",
 )
 def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.kind is not PartKind.DISPATCHABLE or str(part.fields.get("type")).lower() in NO_OPERATORS:
+    if part.kind != "dispatchable" or str(part.fields.get("type")).lower() in NO_OPERATORS:
         return
     key = "Type" if "Type" in part.fields else "type"
     name = part.fields.get(key)
@@ -236,7 +226,7 @@ def operator_is_known(part: ModelPart, target: Target) -> Iterator[Violation]:
 
 @DXDISPATCH_RULES.add("DML-DXDISPATCH-byte-order-mark", says="The file begins without a byte order mark.")
 def byte_order_mark_is_absent(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.kind is PartKind.MODEL and part.has_mark:
+    if part.kind == "model" and part.has_mark:
         yield Violation("", "begins with a byte order mark", "save it as UTF-8 without one")
 
 
@@ -257,9 +247,9 @@ def trailing_text_is_absent(part: ModelPart, target: Target) -> Iterator[Violati
     severity=Severity.NOTE,
 )
 def bind_points_belong_to_tile(part: ModelPart, target: Target) -> Iterator[Violation]:
-    if part.kind is PartKind.DISPATCHABLE and not part.is_tile:
+    if part.kind == "dispatchable" and not part.is_tile:
         return
-    known = TENSORS if part.kind is PartKind.COMMAND else INITIALIZED
+    known = TENSORS if part.kind == "command" else INITIALIZED
     for point in _object(part.fields.get("bindings")):
         if point not in known:
             when = "when it initialises a tile" if point in TENSORS else "for a tile"
@@ -280,7 +270,7 @@ def values_have_no_offset(part: ModelPart, target: Target) -> Iterator[Violation
 
 def part_findings(part: ModelPart) -> tuple[Finding, ...]:
     """Return the findings on a part of a model, at any target; of one rule, few, and how many more."""
-    if part.kind is not PartKind.MODEL and not part.fields:
+    if part.kind != "model" and not part.fields:
         return ()  # of many values that are no objects, none costs much
     return tuple(finding for each in DXDISPATCH_RULES for finding in _few_findings(each, part))
 

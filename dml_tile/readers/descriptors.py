@@ -16,7 +16,7 @@ from dml_tile.descriptors.graph import Descriptor, GraphDesc
 from dml_tile.descriptors.structs import JSON_DOCUMENT, c_names
 from dml_tile.descriptors.tile import OPERATOR_TYPE, OperatorDesc, TileOperatorDesc
 from dml_tile.directml.enums import OperatorType, is_operator
-from dml_tile.dxdispatch.rules import ModelPart, PartKind, is_dxdispatch_model, model_parts, part_findings
+from dml_tile.dxdispatch.rules import ModelPart, is_dxdispatch_model, model_parts, part_findings
 from dml_tile.errors import InputError, Problem
 from dml_tile.files.whole import open_without_waiting
 from dml_tile.input_errors import crowded_object, limited_problems, problems_of, unreadable
@@ -53,7 +53,7 @@ class JsonDescriptor:
     @property
     def is_operator(self) -> bool:
         """True unless it is a part of a model that holds no operator, such as a resource."""
-        return self.part is None or self.part.kind is PartKind.DISPATCHABLE
+        return self.part is None or self.part.kind == "dispatchable"
 
     @property
     def content(self) -> str:
