@@ -280,34 +280,21 @@ def tensors(draw: st.DrawFn) -> Any:
             return draw(st.sampled_from([None, 3, "x", [], {}, {"Type": 1}, {"NullDesc": True}]))
 
 
-def read(reader: Callable[..., TileOperatorDesc], *arguments: Any, **options: Any) -> Any:
-    """The tile, with the fields that were given, or the errors; their texts name Python's types or JSON's."""
+def read(reader: Callable[..., TileOperatorDesc | TensorDesc], *arguments: Any, **options: Any) -> Any:
+    """The descriptor, with the fields that were given, or the errors; their texts name Python's types or JSON's."""
     try:
-        tile = reader(*arguments, **options)
+        desc = reader(*arguments, **options)
     except ValidationError as error:
         return [(each["loc"], each["type"]) for each in error.errors()]
-    return tile, repr(tile)
+    return desc, repr(desc)
 
 
 @given(tensors(), tensors(), ARRAYS)
-def test_a_tile_of_json_is_that_of_its_objects(source: Any, destination: Any, repeats: Any) -> None:
+def test_a_tile_or_a_tensor_of_json_is_that_of_its_objects(source: Any, destination: Any, repeats: Any) -> None:
     tile = {"InputTensor": source, "OutputTensor": destination, "Repeats": repeats}
-    expected = read(TileOperatorDesc.model_validate, tile, context=JSON_DOCUMENT)
-    assert read(TileOperatorDesc.model_validate_json, json.dumps(tile)) == expected
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"DataType": "FLOAT32", "Sizes": [2, 3]}',
-        '{"Type": "BUFFER", "Desc": {"DataType": "FLOAT32", "Sizes": [2, 3]}}',
-        '{"desc": {"data_type": 1, "Sizes": [2, 3]}}',
-        '{"Type": 1, "DataType": 1, "Sizes": [2, 3], "NullDesc": false}',
-    ],
-)
-def test_a_tensor_alone_is_read_in_each_spelling(text: str) -> None:
-    expected = TensorDesc(desc=BufferTensorDesc(data_type="FLOAT32", sizes=[2, 3]))
-    assert TensorDesc.model_validate_json(text) == TensorDesc.model_validate(json.loads(text)) == expected
+    for model, desc in (TileOperatorDesc, tile), (TensorDesc, source):
+        expected = read(model.model_validate, desc, context=JSON_DOCUMENT)
+        assert read(model.model_validate_json, json.dumps(desc)) == expected
 
 
 # Copies are checked, and a repr reads back

@@ -21,7 +21,7 @@ from dml_tile.errors import DmlError
 from dml_tile.lowering.lower import lower, run_lowering
 from dml_tile.lowering.steps import LOWERING_RULES
 from dml_tile.readers.descriptors import JsonDescriptor
-from dml_tile.reports.lowering import cost_lines, lowering_table, print_lowered
+from dml_tile.reports.lowering import lowering_table, print_lowered
 from dml_tile.rules.check import check
 from dml_tile.simulation.target import simulate
 from tests.helpers.compilers import (
@@ -398,16 +398,6 @@ def test_each_step_has_its_column_and_a_request_stands_before_them() -> None:
     rows = shown(lowering_table(lower(ONNX_TILE_13.request("complex64", [3], [2]), "4_1")))
     assert rows[3] == ["DataType", "complex64", "UINT64"]
     assert rows[6:8] == [["Sizes", "{3}", "{3}"], ["TotalTensorSizeInBytes", "", "24"]]
-
-
-def test_the_cost_names_scratch_memory_only_where_there_is_some() -> None:
-    lines = [line.text.plain for line in cost_lines(lower(LONGEST, "2_0"))]
-    assert lines == [
-        "cost: 3 tiles, 150016 bytes read and written, 1.14 times the direct tile's; 9216 bytes of scratch memory",
-        f"note: INT16 travels as FLOAT16: {BITS}",
-    ]
-    (line,) = cost_lines(lower(LONG, "4_1"))
-    assert line.text.plain == "cost: 1 tile, 4800 bytes read and written, 1.00 times the direct tile's"
 
 
 def test_the_model_prints_padding_and_the_steps_type(run: Callable[..., str]) -> None:

@@ -18,6 +18,7 @@ import pytest
 from pydantic import BaseModel
 
 import dml_tile
+import dml_tile.testing
 from tests.helpers.paths import ROOT
 
 PACKAGE = Path(dml_tile.__file__).parent
@@ -30,11 +31,12 @@ CHANGING: Final = {
 }
 
 
-def test_the_names_are_sorted_and_each_is_there() -> None:
-    assert dml_tile.__all__ == sorted(dml_tile.__all__)
-    for name in dml_tile.__all__:
-        assert getattr(dml_tile, name) is not None
-        assert name in dir(dml_tile)
+@pytest.mark.parametrize("module", [dml_tile, dml_tile.testing])
+def test_the_names_are_sorted_and_each_is_there(module: Any) -> None:
+    assert module.__all__ == sorted(module.__all__)
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+        assert name in dir(module)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection
 
 import pytest
 
-from dml_tile import testing
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.simulation import target
 from dml_tile.testing import assert_accepts, assert_rejects, simulate
@@ -115,11 +114,6 @@ def test_a_failure_points_at_the_caller_s_line(pytester: pytest.Pytester) -> Non
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["E * AssertionError: refused at 4_0; it should be accepted"])
     assert "dml_tile/testing" not in result.stdout.str()
-
-
-def test_the_names_are_sorted_and_each_is_there() -> None:
-    assert testing.__all__ == sorted(testing.__all__)
-    assert all(hasattr(testing, name) for name in testing.__all__)
 
 
 WITHOUT_HYPOTHESIS = """
