@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
@@ -157,33 +158,21 @@ def test_a_range_beyond_its_buffer_says_whether_directml_notices(offset: int, is
     assert ("does not notice" in message) is not is_noticed
 
 
-def run_in_threads(target: Callable[..., object], arguments: Sequence[tuple[Any, ...]]) -> None:
-    threads = [threading.Thread(target=target, args=each) for each in arguments]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 def test_many_threads_use_one_device() -> None:
     device, count = Device(raise_on_removal=True), 25
     rng = np.random.default_rng(7)
     inputs = rng.random((8, count, 2, 3), np.float32)
     outputs = np.zeros((8, count, 6, 9), np.float32)
-    errors: list[BaseException] = []
 
     def work(i: int) -> None:
-        try:
-            for j in range(count):
-                operator = compiled(device, OWNED if j % 2 else GOOD)
-                given = BufferBinding(Buffer.wrap(inputs[i, j]))
-                (persistent,) = initialise(device, [operator], [given if operator.owns_input else None])
-                execute(device, operator, given, BufferBinding(Buffer.wrap(outputs[i, j])), persistent)
-        except BaseException as error:
-            errors.append(error)
+        for j in range(count):
+            operator = compiled(device, OWNED if j % 2 else GOOD)
+            given = BufferBinding(Buffer.wrap(inputs[i, j]))
+            (persistent,) = initialise(device, [operator], [given if operator.owns_input else None])
+            execute(device, operator, given, BufferBinding(Buffer.wrap(outputs[i, j])), persistent)
 
-    run_in_threads(work, [(i,) for i in range(8)])
-    assert not errors
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))  # and raise what one raised
     np.testing.assert_array_equal(outputs, np.tile(inputs, (1, 1, 3, 3)))
 
 
@@ -203,7 +192,8 @@ def test_no_lock_is_held_while_bytes_are_copied(monkeypatch: pytest.MonkeyPatch,
         execute(device, operator, source(), out, persistent)
 
     monkeypatch.setattr(owner, name, copy_when_both_are_here)
-    run_in_threads(live, list(zip(operators, outputs, strict=True)))
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(live, operators, outputs))
     for out in outputs:
         np.testing.assert_array_equal(written(out), TILED)
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import struct
-import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +24,7 @@ from dml_tile.files.whole import read_into
 from dml_tile.findings import Severity
 from dml_tile.json_text import parse_document
 from dml_tile.readers.descriptors import read_document
+from tests.helpers.costs import at_most
 from tests.helpers.dxdispatch_models import Json, dispatch, model, printing, show, source, tile_json, values
 
 RECORDED: Final = Path(__file__).parent / "data" / "dxdispatch_models.jsonl"
@@ -275,13 +275,9 @@ def test_resources_are_limited_before_memory_is_taken(
 ) -> None:
     monkeypatch.setattr(np, "zeros", lambda *arguments: pytest.fail("memory was taken"))
     resources = {name: {"initialValuesDataType": "UINT32"} | resource for name in "AB"}
-    tracemalloc.start()
-    try:
-        with pytest.raises(InputError, match=r"/resources: .* the resources of a model may take 4294967296"):
-            run(model(resources=resources, dispatchables={}, commands=[]))
-        assert tracemalloc.get_traced_memory()[1] < 2**20
-    finally:
-        tracemalloc.stop()
+    message = r"/resources: .* the resources of a model may take 4294967296"
+    with at_most(2**20), pytest.raises(InputError, match=message):
+        run(model(resources=resources, dispatchables={}, commands=[]))
 
 
 @pytest.mark.parametrize("name", ["in.npy", "in.dat"])
@@ -372,10 +368,5 @@ def test_what_is_no_npy_file_is_refused(tmp_path: Path, contents: bytes) -> None
 
 def test_a_promised_length_takes_no_memory(tmp_path: Path) -> None:
     path = with_header(tmp_path / "a.npy", header_of("(2,)"), version=2, length=2**32 - 1)
-    tracemalloc.start()
-    try:
-        with pytest.raises(ValueError, match="no header"):
-            read_npy_header(path)
-        assert tracemalloc.get_traced_memory()[1] < 2**22
-    finally:
-        tracemalloc.stop()
+    with at_most(2**22), pytest.raises(ValueError, match="no header"):
+        read_npy_header(path)

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import tracemalloc
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,6 +17,7 @@ from dml_tile.execution import mover
 from dml_tile.execution.mover import MAX_THREADS, VARIABLE, BoundTile, Mover, mover_of, thread_count
 from dml_tile.execution.plan import FEW, LARGE, MEMORY, SHORT
 from dml_tile.execution.steps import Call, Memories, Step
+from tests.helpers.costs import at_most
 from tests.helpers.tilings import Tiling, assert_equal, executed, set_sizes
 
 M = 2**20
@@ -146,12 +146,8 @@ def test_movers_are_kept_by_their_values() -> None:
 )
 def test_a_megabyte_beside_the_tensors_is_enough(tiling: Tiling) -> None:
     source, output = (np.zeros(tiling.size * math.prod(shape), np.uint8) for shape in (tiling.sizes, tiling.shape))
-    tracemalloc.start()
-    try:
+    with at_most(M):
         Mover(tiling.plan)(source, output)
-        assert tracemalloc.get_traced_memory()[1] <= M
-    finally:
-        tracemalloc.stop()
 
 
 # The blocks of a plan, written by one thread or several

@@ -6,6 +6,9 @@ import json
 import subprocess
 import sys
 import tempfile
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -71,6 +74,17 @@ def cost_of(*arguments: str, folder: Path) -> Cost:
 def _server() -> subprocess.Popen[str]:
     """Start the process that forks those of commands; it ends when its standard input does, with this one."""
     return subprocess.Popen([sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@contextmanager
+def at_most(peak_bytes: int) -> Iterator[None]:
+    """Check that a block takes no more memory of Python and NumPy."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] <= peak_bytes
+    finally:
+        tracemalloc.stop()
 
 
 def _pace() -> float:
