@@ -67,9 +67,10 @@ def crowded_object(data: Any, path: tuple[str | int, ...] = ()) -> str:
     """Return what is wrong with the first object of too many keys, at any depth; empty if there is none."""
     if isinstance(data, dict) and len(data) > MAX_KEYS:
         return ": ".join(filter(None, (c_path(path), _MANY_KEYS.format(len(data)))))
-    items = data.items() if isinstance(data, dict) else enumerate(data)
-    inner = (crowded_object(value, (*path, key)) for key, value in items if isinstance(value, dict | list))
-    return next(filter(None, inner), "")
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+        if isinstance(value, (dict, list)) and (crowded := crowded_object(value, (*path, key))):
+            return crowded
+    return ""
 
 
 def unreadable(pointer: str, message: str) -> InputError:
