@@ -71,8 +71,10 @@ TEST_CASES = """
 @simulate("4_0")
 class Base(unittest.TestCase):
     TARGET = "4_0"
+    @classmethod
+    def setUpClass(cls): cls.seen = level()
     def setUp(self): self.level = level()
-    def test_it(self): assert self.level == level() == self.TARGET
+    def test_it(self): assert self.seen == self.level == level() == self.TARGET
 class Heir(Base): pass
 @simulate("5_0")
 class Own(Base): TARGET = "5_0"
@@ -80,9 +82,29 @@ class Own(Base): TARGET = "5_0"
 class Marked(Base): TARGET = "5_1"
 class Method(Base):
     @simulate("3_1")
-    def test_it(self): assert self.level == level() == "3_1"
+    def test_it(self): assert self.seen == self.level == level() == "3_1"
 class Plain(unittest.TestCase):
     def test_it(self): assert level() == "2_0"
+@simulate("4_0")
+class Tasks(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self): assert level() == "4_0"
+    async def test_it(self): assert level() == "4_0"
+"""
+FIXTURES = """
+@pytest.fixture(autouse=True)
+def prepared(): return level()
+@pytest.fixture
+@simulate("3_1")
+def decorated(): return level()
+
+def test_fixture(prepared, decorated): assert (prepared, decorated, level()) == ("6_4", "3_1", "6_4")
+
+@simulate("4_0")
+class TestIt:
+    @classmethod
+    def setup_class(cls): cls.seen = level()
+    def setup_method(self): assert self.seen == level()
+    def test_it(self, prepared): assert self.seen == prepared == level() == "4_0"
 """
 HEIRS = """
 class Base:
@@ -101,8 +123,12 @@ CLOSEST = {
     "bounds": (f"@pytest.mark.dml(minimum='3_1')\n@simulate('4_0')\n{IT}", ["test_it[4_0]"]),
     "function of another name": (f"@simulate('4_0')\n{IT.replace('test_it', 'check_it')}", ["check_it[4_0]"]),
     "adapter": (f"{MODULE.replace('2_0', '5_0')}@pytest.mark.dml(targets=[{WEAK}])\n{IT}", ["test_it[weak]"]),
+    "fixtures": (FIXTURES, ["test_fixture", "TestIt::test_it[4_0]"]),
     "heirs": (HEIRS, ["TestMarked::test_it[6_4]", "TestPlain::test_it"]),
-    "TestCases": (MODULE + TEST_CASES, [f"{c}::test_it" for c in ("Base", "Heir", "Own", "Marked", "Method", "Plain")]),
+    "TestCases": (
+        MODULE + TEST_CASES,
+        [f"{cls}::test_it" for cls in ("Base", "Heir", "Own", "Marked", "Method", "Plain", "Tasks")],
+    ),
     "classes": (
         MODULE + CLASSES,
         ["TestHeir::test_more[4_0]"]

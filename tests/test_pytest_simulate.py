@@ -4,49 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.plugin_runs import failed, passed, run, says
-
-DECORATED = """
-@pytest.fixture(autouse=True)
-def prepared(): return level()
-
-@simulate("4_0")
-def test_function(prepared): assert prepared == level() == "4_0"
-
-@simulate("4_0")
-class TestIt:
-    @classmethod
-    def setup_class(cls): cls.seen = level()
-    def setup_method(self): assert self.seen == level()
-    def test_it(self, prepared): assert self.seen == prepared == level() == "4_0"
-
-class TestHeir(TestIt):
-    def test_own(self, prepared): assert prepared == level() == "4_0"
-
-@simulate("4_0")
-class TestCase(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls): cls.seen = level()
-    def test_it(self): assert self.seen == level() == "4_0"
-    def test_wrong(self): assert level() != "4_0"
-
-@simulate("4_0")
-class TestWrong(unittest.IsolatedAsyncioTestCase):
-    async def test_it(self): assert level() != "4_0"
-
-@pytest.fixture
-@simulate("3_1")
-def decorated(): return level()
-
-def test_after(prepared, decorated): assert prepared == level() == "6_4" and decorated == "3_1"
-"""
-
-
-def test_a_decorated_test_is_simulated_with_its_fixtures(pytester: pytest.Pytester) -> None:
-    result = run(pytester, DECORATED)
-    assert failed(result) == ["TestCase::test_wrong", "TestWrong::test_it"]
-    result.assert_outcomes(passed=6, failed=2)
-
+from tests.helpers.plugin_runs import passed, run, says
 
 FIXTURES = """
 from contextlib import ExitStack
