@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from rich.text import Text
 
 import dml_tile
 from dml_tile.cli.tiles import MAX_TILES
@@ -30,12 +31,31 @@ from tests.helpers.check_files import write
 from tests.helpers.command_line import Call
 from tests.helpers.costs import at_most
 from tests.helpers.descriptors import GOOD, page_tile
-from tests.helpers.drawn_tiles import HUGE, SHARED, TILES, picture, said
 from tests.helpers.dxdispatch_models import model, tile_json
 from tests.helpers.onnx_graphs import constant, tile_node, typed
 from tests.helpers.onnx_graphs import model as onnx_model
 from tests.helpers.paths import EXAMPLES
 from tests.helpers.report_pages import parsed, text_of, texts
+
+SHARED: Final = tile_json([2, 3], [1, 2], output={"Strides": [3, 1]})
+HUGE: Final = tile_json([1] * 8, [1] * 8, input={"Sizes": [UINT_MAX] * 8}, output={"Sizes": [UINT_MAX] * 8})
+TILES: Final = {
+    "packed": tile_json([1, 1, 2, 3], [1, 1, 3, 3]),
+    "shared": SHARED,
+    "large": tile_json([64, 64], [2, 2], "FLOAT16"),
+    "broadcast": tile_json([2, 3], [2, 2], input={"Strides": [0, 1]}, output={"Strides": [4096, 8]}),
+    "beyond": tile_json([2, 3], [1, 2], output={"TotalTensorSizeInBytes": 40}),
+    "copies": tile_json([2, 3], [2, 2]) | {"Repeats": [2, 1]},
+    "huge": HUGE,
+}
+
+
+def picture(desc: dict[str, Any]) -> TilePicture:
+    return picture_of(TileOperatorDesc.model_validate(desc))
+
+
+def said(verdict: str) -> list[Line]:
+    return [Line(0, Text(verdict))]
 
 
 def laid_out(sizes: list[int], repeats: list[int], data_type: str = "UINT8", **strides: list[int]) -> TilePicture:
