@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from dml_tile import check_model
 from dml_tile.errors import InputError
 from dml_tile.readers.model_tile import ONNXRUNTIME, KnownShapes, TileNode
 from dml_tile.readers.onnx.functions import MICROSOFT, OnnxOperator
+from dml_tile.readers.onnx.onnxruntime import onnxruntime_inference
 from dml_tile.readers.onnx.values import Value, dimensions
 from dml_tile.readers.sandbox import parent
 from dml_tile.readers.sandbox.parent import started
@@ -23,9 +25,7 @@ from tests.helpers.command_line import Call
 from tests.helpers.onnx_graphs import FLOAT, constant, if_text, model, node, tile_in, tile_node, typed
 
 ort = pytest.importorskip("onnxruntime")
-pytest.importorskip("sympy")
-
-from dml_tile.readers.onnx.onnxruntime import onnxruntime_inference  # noqa: E402  # the packages are there
+pytestmark = pytest.mark.skipif(find_spec("sympy") is None, reason="needs sympy")
 
 UINT8: Final = TensorProto.UINT8
 REPEATS: Final = constant("r", [1, 2])

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from threading import Event, Thread
@@ -36,7 +37,7 @@ from tests.helpers.command_line import Call, errors_of
 from tests.helpers.outputs import without_times
 from tests.helpers.paths import EXAMPLES
 
-pytest.importorskip("s3fs")
+pytestmark = pytest.mark.skipif(find_spec("s3fs") is None, reason="needs s3fs")
 
 MODELS: Final = EXAMPLES / "models"
 MODEL: Final = (MODELS / "two_tiles.onnx").read_bytes()
