@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import builtins
+import inspect
 import json
 import os
+import re
+import resource
 import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -21,17 +25,19 @@ import atheris
 import numpy as np
 from rich.console import Console
 
+import dml_tile
 from dml_tile.checks.file_check import SourceSummary
 from dml_tile.checks.lowerings import lower_part, with_suggestions
 from dml_tile.checks.result import results
 from dml_tile.descriptors.graph import GraphDesc
+from dml_tile.dialects.tiles import ONNX_TILE_13
 from dml_tile.directml.targets import Target
 from dml_tile.dxdispatch import resources, runner
 from dml_tile.dxdispatch.model import read_model
 from dml_tile.dxdispatch.resources import read_npy_header
 from dml_tile.dxdispatch.runner import run_model
 from dml_tile.emit.source import LanguageName, lowering_model, lowering_source, other_operator, source_text
-from dml_tile.errors import DmlError, InputError, Problem
+from dml_tile.errors import DmlError, DmlTileError, InputError, Problem
 from dml_tile.files.paths import AllowedFolders
 from dml_tile.files.whole import read_into
 from dml_tile.findings import Severity
@@ -47,7 +53,6 @@ from dml_tile.readers.sandbox.parent import ModelReader
 from dml_tile.reports.report import FORMATS, ReportOptions
 from dml_tile.reports.text import result_lines
 from tests.fuzz import seeds
-from tests.fuzz.api_calls import call_api
 from tests.helpers.command_line import invoke
 from tests.helpers.outputs import require_safe_log, require_well_formed
 from tests.helpers.paths import EXAMPLES
@@ -281,6 +286,86 @@ def _tell_names(data: bytes) -> None:
     told = read_answer(answer_line(node))
     assert isinstance(told, TileNode)
     require_well_formed(form, _reported(form, file, [told, Problem("", name)]))
+
+
+# Calls of the public API with arguments of any kind: only exceptions that the documentation names may be raised
+
+
+_DESC: Final = dml_tile.TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[2, 3], repeats=[1, 2])
+_INT64: Final = dml_tile.TileOperatorDesc.from_input(data_type="INT64", sizes=[2], repeats=[2], strides=[2])
+_BUFFER: Final = dml_tile.Buffer(64)
+_REQUEST: Final = ONNX_TILE_13.request("float32", (2, 3), (2, 2))
+
+_FUNCTIONS: Final[list[Callable[..., object]]] = [
+    function
+    for name in dml_tile.__all__
+    if inspect.isfunction(function := getattr(dml_tile, name)) and not name.startswith(("read_", "sweep"))
+]
+_CONSTRUCTORS: Final[list[Callable[..., object]]] = [
+    *(dml_tile.BindingDesc, dml_tile.Buffer, dml_tile.BufferArrayBinding, dml_tile.BufferBinding, dml_tile.Device),
+    *(dml_tile.BindingTableDesc, dml_tile.CommandList, dml_tile.BufferTensorDesc, dml_tile.TensorDesc),
+    *(dml_tile.TileOperatorDesc, dml_tile.OperatorDesc),
+]
+_METHODS: Final[list[Callable[..., object]]] = [
+    *(dml_tile.Target.parse, dml_tile.TileOperatorDesc.from_input, dml_tile.TileOperatorDesc.from_array),
+    *(_DESC.replace, _DESC.model_copy, dml_tile.compile_tile(_DESC).bind),
+]
+CALLS: Final = [*_FUNCTIONS, *_CONSTRUCTORS, *_METHODS]
+
+_VALUES: Final[list[Any]] = [
+    *(None, True, False, 0, 1, 2, 3, -1, 8, 70, 2**31, 2**32 - 1, 2**32, 2**63, 2**64, 10**5000, 1.5, float("nan")),
+    *("", "FLOAT32", "int64", "6_4", "2_0", "windows-11-21h2", "both", "runtime", "chromium", "x", "\ud800", "../x"),
+    *(b"", bytearray(64), memoryview(bytes(64)), memoryview(bytearray(64))[::2], Path("x"), object(), int, len),
+    *([], [2], [2, 3], [1, 2], (1, 1), ["x"], [None], [[1]], [2**40, 2**40], {1, 2}, {"a": 1}, range(2), iter([1])),
+    *(np.zeros((2, 3), np.float32), np.zeros(()), np.zeros((2, 3), np.int64)[:, ::2], np.zeros(3, ">f4")),
+    *(np.array(["a"]), np.array([None]), np.zeros(2, [("a", "i4")]), np.ma.masked_array([1.0, 2.0], [True, False])),
+    *(np.zeros(24, np.uint8), np.zeros((2, 6), np.float32), np.int64(3), np.float32(1), np.dtype("f4"), np.bool_(True)),
+    *(_DESC, _INT64, dml_tile.OperatorDesc(type=70, desc=_DESC), dml_tile.OperatorDesc(type=5, desc=None)),
+    *(_DESC.input_tensor, _DESC.replace(repeats=None), dml_tile.Target.parse("5_0"), dml_tile.FeatureLevel(0x2000)),
+    *(_BUFFER, dml_tile.BufferBinding(_BUFFER), dml_tile.DML_OPERATOR_DESC(), _REQUEST, dml_tile.lower(_INT64, "2_0")),
+]
+_LIKELY: Final[dict[str, list[Any]]] = {
+    "request": [_REQUEST],
+    "lowering": [dml_tile.lower(_DESC, "2_0")],
+    "back_end": ["chromium", "onnxruntime"],
+    "desc": [_DESC, _INT64, dml_tile.OperatorDesc(type=70, desc=_DESC)],
+    "target": ["6_4", "2_0", "windows-11-21h2", dml_tile.Target.parse("5_0")],
+    "array": [np.zeros((2, 3), np.float32), np.zeros((2, 3), np.int64)[:, ::2]],
+    "against": ["both", "documentation", "runtime"],
+    "repeats": [(1, 2), 2, [2, 3]],
+    "sizes": [(2, 3), [1, 2]],
+    "data_type": ["FLOAT32", np.dtype("f4"), dml_tile.TensorDataType.INT64],
+    "input": [np.zeros((2, 3), np.float32), bytes(24)],
+    "output": [np.zeros((2, 6), np.float32), bytearray(48)],
+}
+_MAX_BYTES: Final = 2**31
+"""Of memory, since some calls rightly ask for as much as there is."""
+_FIELDS: Final = [*dml_tile.TileOperatorDesc.model_fields, "Repeats", "unknown"]
+
+
+@cache
+def _allowed(call: Callable[..., object]) -> tuple[type[BaseException], ...]:
+    """Return the exceptions that a function may raise: wrong types and values, the package's, those it names."""
+    documented = (getattr(builtins, name, None) for name in re.findall(r"[A-Z]\w+Error", call.__doc__ or ""))
+    return (TypeError, ValueError, DmlTileError, MemoryError, *(each for each in documented if each is not None))
+
+
+def call_api(data: bytes) -> None:
+    """Call one function with arguments that the bytes choose."""
+    resource.setrlimit(resource.RLIMIT_DATA, (_MAX_BYTES, _MAX_BYTES))
+    chosen = atheris.FuzzedDataProvider(data)
+    call = chosen.PickValueInList(CALLS)
+    arguments: dict[str, Any] = {}
+    for parameter in inspect.signature(call).parameters.values():
+        is_any = parameter.kind is parameter.VAR_KEYWORD
+        name = chosen.PickValueInList(_FIELDS) if is_any else parameter.name
+        if parameter.default is inspect.Parameter.empty or chosen.ConsumeBool():
+            values = _LIKELY[name] if name in _LIKELY and chosen.ConsumeBool() else _VALUES
+            arguments[name] = chosen.PickValueInList(values)
+    try:
+        call(**arguments)
+    except _allowed(call):
+        pass
 
 
 TARGETS: Final[dict[str, FuzzTarget]] = {
