@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from io import BytesIO
-from typing import Self
 
 from dml_tile.readers.sandbox.child import Order, answer, answer_line
 
 
-class ModelProcess:
+class ModelProcess(nullcontext[None]):
     """Reads models in this process; orders and answers are the bytes that a process would be sent and would send."""
 
     def __init__(self, *_: object) -> None:
+        super().__init__()
         self.stdin = self
         self.stdout = BytesIO()
 
@@ -22,17 +23,8 @@ class ModelProcess:
         self.stdout.writelines(answer_line(part) for part in answer(Order.read(line)))
         self.stdout.seek(0)
 
-    def flush(self) -> None:
-        """Do nothing: an order is answered at once."""
-
     def poll(self) -> None:
         """None: it runs."""
 
-    def kill(self) -> None:
-        """Do nothing: there is no process."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
+    flush = kill = poll
+    """Do nothing: an order is answered at once, and there is no process."""
