@@ -70,6 +70,7 @@ def test_a_signal_ends_a_command_that_reads_and_leaves_no_part_of_a_report(
     tmp_path: Path, arguments: tuple[str, ...], number: signal.Signals
 ) -> None:
     (tmp_path / "tile.json").write_text(json.dumps(TILE))
+    (tmp_path / "out.json").write_text("old")
     with reading(tmp_path, *arguments) as (process, writer):
         writer.write(b"{")
         time.sleep(0.5)
@@ -77,7 +78,8 @@ def test_a_signal_ends_a_command_that_reads_and_leaves_no_part_of_a_report(
         _, errors = process.communicate(timeout=60)
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert b"Traceback" not in errors
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.json", "tile.json"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.json", "out.json", "tile.json"]
+    assert (tmp_path / "out.json").read_text() == "old"
 
 
 def sleeps(process: subprocess.Popen[bytes]) -> bool:
