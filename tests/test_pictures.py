@@ -495,9 +495,6 @@ NASTY: Final = 'a\x1b[31m<script>alert("&")</script>\x00\u202e]]>'
 def test_names_from_files_are_escaped_everywhere(show: Call) -> None:
     dispatchables = {NASTY: {"type": "TILE", "desc": tile_json([2], [2])}}
     name = write("nasty.json", model(dispatchables=dispatchables, commands=[]))
-    shown = show(name).stdout
-    assert "\x1b" not in shown
-    assert r"a\x1b[31m<script>" in shown
     for file in "nasty.svg", "nasty.html":
         assert show(name, "--output", file).exit_code == 0
         text = Path(file).read_text()

@@ -385,14 +385,6 @@ def test_a_tile_at_a_target_is_a_test(check: Call) -> None:
     assert f"error[{LEVEL_RULE}] E_INVALIDARG 0x80070057" in str(failure.text)
 
 
-def test_names_are_safe_in_xml(check: Call) -> None:
-    name = "a<&\">'\x01\ufffe]]>"
-    root = junit(check, write(f"{name}.json", model(**{name: BAD})))
-    (case,) = root.iter("testcase")
-    assert case.get("classname") == "a<&\">'\\x01\\ufffe]]>.json"
-    assert case.get("name") == "/dispatchables/a<&\">'\\x01\\ufffe]]> at 6_4"
-
-
 @pytest.mark.parametrize(("name", "text"), [("empty.jsonl", ""), ("fine.json", TILE)], ids=["nothing", "no finding"])
 def test_a_report_without_findings_is_valid(check: Call, name: str, text: Any) -> None:
     run = sarif(check, write(name, text))
