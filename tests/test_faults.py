@@ -20,6 +20,7 @@ import pytest
 
 from tests.helpers.check_files import TILE
 from tests.helpers.command_line import bash
+from tests.helpers.dxdispatch_models import model, write_file, zeros
 from tests.helpers.ir_models import MODELS, burn_tile
 
 pytestmark = pytest.mark.long
@@ -194,14 +195,6 @@ def test_few_descriptors_are_told_of_the_model(tmp_path: Path) -> None:
     assert b"m.xml: no process can be started to read it: Too many open files" in done.stderr
 
 
-VALUES = {"initialValuesDataType": "UINT8", "initialValues": {"valueCount": 10**6, "value": 7}}
-WRITING = {
-    "resources": {"R": VALUES},
-    "dispatchables": {},
-    "commands": [{"type": "writeFile", "resource": "R", "targetPath": "r.bin"}],
-}
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other superusers")
 @pytest.mark.parametrize(
     ("arguments", "told"),
@@ -219,7 +212,8 @@ WRITING = {
 def test_what_may_not_be_read_or_written_is_told_and_leaves_nothing(
     tmp_path: Path, arguments: str, told: bytes
 ) -> None:
-    for name, contents in {"a.json": TILE, "m.json": WRITING, "closed.json": TILE, "closed.onnx": TILE}.items():
+    writing = model(resources={"R": zeros(10**6)}, dispatchables={}, commands=[write_file("R", "r.bin")])
+    for name, contents in {"a.json": TILE, "m.json": writing, "closed.json": TILE, "closed.onnx": TILE}.items():
         (tmp_path / name).write_text(json.dumps(contents))
         (tmp_path / name).chmod(0 if name.startswith("closed") else 0o644)
     (tmp_path / "sub").mkdir(mode=0o555)
