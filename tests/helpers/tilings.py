@@ -61,9 +61,17 @@ def set_sizes(patch: pytest.MonkeyPatch, **sizes: int) -> None:
             patch.setattr(module, name, size)
 
 
-def executed(
-    tiling: Tiling, number: int | None = None, progress: Progress | None = None, planned: Plan | None = None
-) -> tuple[Bytes, Bytes]:
+def copied_at_once(tiling: Tiling, source: Bytes, offset: int, output: Bytes, start: int) -> None:
+    """Write the tiling, from and to these first elements, as one strided copy."""
+    pairs = list(zip(tiling.sizes, tiling.repeats, *tiling.strides, strict=True))
+    shape = [length for size, repeat, _, _ in pairs for length in (repeat, size)]
+    read = [stride for _, _, source_stride, _ in pairs for stride in (0, source_stride)]
+    written = [stride for size, _, _, stride in pairs for stride in (size * stride, stride)]
+    dtype = np.dtype(f"u{tiling.size}")
+    np.ndarray(shape, dtype, output, start, written)[...] = np.ndarray(shape, dtype, source, offset, read)
+
+
+def executed(tiling: Tiling, number: int | None = None, progress: Progress | None = None) -> tuple[Bytes, Bytes]:
     """The output's bytes, guards and what lies between the elements included: by the plan, and by the reference."""
     source_strides, destination_strides = tiling.strides
     offset, length = span(tiling.size, tiling.sizes, source_strides)
@@ -71,13 +79,8 @@ def executed(
     start, reach = span(tiling.size, tiling.shape, destination_strides)
     ours = np.full(reach + 2 * GUARD, 0xAB, np.uint8)
     theirs = ours.copy()
-    BoundTile(planned or tiling.plan, source, ours[GUARD:-GUARD]).run(number, progress)
-    pairs = list(zip(tiling.sizes, tiling.repeats, source_strides, destination_strides, strict=True))
-    shape = [length for size, repeat, _, _ in pairs for length in (repeat, size)]
-    read = [stride for _, _, source_stride, _ in pairs for stride in (0, source_stride)]
-    written = [stride for size, _, _, stride in pairs for stride in (size * stride, stride)]
-    dtype = np.dtype(f"u{tiling.size}")
-    np.ndarray(shape, dtype, theirs, GUARD + start, written)[...] = np.ndarray(shape, dtype, source, offset, read)
+    BoundTile(tiling.plan, source, ours[GUARD:-GUARD]).run(number, progress)
+    copied_at_once(tiling, source, offset, theirs, GUARD + start)
     return ours, theirs
 
 
