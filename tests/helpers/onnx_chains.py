@@ -1,11 +1,13 @@
-"""onnx's own test cases of operators, between constants and a Tile's repeats, folded here and by onnxruntime."""
+"""Random chains of ONNX operators from constants or shapes to a Tile's repeats, folded here and by onnxruntime."""
 
 from __future__ import annotations
 
 import random
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,37 +19,150 @@ from onnx.backend.test.case.node import collect_testcases
 
 from dml_tile.readers.model_tile import TileNode
 from dml_tile.readers.onnx.folding import MAX_COMPUTED_ELEMENTS, is_disputed
-from tests.helpers.onnx_graphs import computed, constant, model, nodes_of, typed
+from tests.helpers.onnx_graphs import computed, constant, model, nodes_of, tile_node, typed
 
 NEWEST_OPSET: Final = 24
 """The newest opset that onnxruntime is asked to read."""
 
-_ZEROS: Final = (
-    "s{0} = Shape(x); d{0} = Sub(s{0}, s{0}); i{0} = 1; z{0} = Gather(d{0}, i{0})",
-    "s{0} = Size(x); i{0} = 3; z{0} = Mod(s{0}, i{0})",
+RANK: Final = 2
+
+_STEPS: Final = (
+    # operators of x, a vector of floats, and of c and i, constants of floats and integers, that give such a vector y
+    *(
+        f"y = {operator}(x)"
+        for operator in (
+            *("Abs", "Ceil", "Cos", "Elu", "Erf", "Floor", "HardSigmoid", "Identity", "LeakyRelu", "Neg", "Relu"),
+            *("Round", "Sigmoid", "Sign", "Softsign", "Tanh", "ThresholdedRelu"),
+        )
+    ),
+    *(f"y = {operator}(x, c)" for operator in ("Add", "Div", "Max", "Min", "Mul", "Sub")),
+    *(f"b = {operator}(x, c); y = Cast<to=1>(b)" for operator in ("Greater", "Equal", "LessOrEqual")),
+    *(
+        f"one = 1.0; five = 5.0; n = IsNaN(x); k = Where(n, one, x); zero = 0.0; b = Clip(k, zero, five); "
+        f"w = Cast<to=7>(b); a = {operator}(w, i); y = Cast<to=1>(a)"
+        for operator in ("Add", "Sub", "Mul", "Div", "Mod", "Max", "Pow")
+    ),
+    "half = 0.5; y = Clip(x, half)",
+    *(f"zero = 0; y = CumSum<reverse={reverse}>(x, zero)" for reverse in (0, 1)),
+    "y = Mod<fmod=1>(x, c)",
+    "b = Cast<to=9>(x); n = Not(b); y = Cast<to=1>(n)",
+    "b = Less(x, c); y = Where(b, x, c)",
+    "y = Softmax<axis=0>(x)",
+    "half = 0.5; m = Max(x, half); y = Reciprocal(m)",
+    "a = Abs(x); y = Sqrt(a)",  # its arguments, as all here, make no NaN
+    "minus = [-1]; end = [-9]; axis = [0]; y = Slice(x, minus, end, axis, minus)",
+    "k = [2]; y, indices = TopK(x, k)",
+    (  # NaNs have no integer
+        "one = 1.0; n = IsNaN(x); k = Where(n, one, x); s = 0.5; five = 5; z = Cast<to=2>(five); "
+        "q = QuantizeLinear(k, s, z); y = DequantizeLinear(q, s, z)"
+    ),
+    "one = [1]; two = [2]; p = Slice(x, one, two); pads = [1, 0]; value = 2.0; y = Pad(p, pads, value)",
+    "m = ReduceMax<keepdims=1>(x); two = [2]; y = Expand(m, two)",
+    "wide = [1, -1]; w = Reshape(x, wide); t = Transpose(w); flat = [-1]; y = Reshape(t, flat)",
+    (
+        "m = ReduceMax<keepdims=0>(x); one = 1.0; b = Greater(m, one); y = If(b)<"
+        "then_branch = then () => (float[2] t) { t = Neg(x) }, else_branch = other () => (float[2] e) { e = Abs(x) }>"
+    ),
 )
-"""Computations of a 0 from the shape {2, 3} of the input x."""
 
-_REPEATS: Final = """
-    f = Cast<to=1>({}); minus = [-1]; flat = Reshape(f, minus); more = [1.0, 2.0]; all = Concat<axis=0>(flat, more)
-    first = [0]; two = [2]; v = Slice(all, first, two)
-    n = IsNaN(v); one = 1.0; k = Where(n, one, v); zero = 0.0; five = 5.0; b = Clip(k, zero, five)
-    shift = 0.2637; a = Add(b, shift); l = Floor(a); r = Cast<to=7>(l); [T] y = Tile(x, r)
-"""
-"""Tiles x by integers from 0 to 5 made of any tensor, rounded far from where a small error would matter."""
+_ZEROS: Final = (
+    "s = Shape(x); d = Sub(s, s); one = 1; z = Gather(d, one)",
+    "s = Size(x); three = 3; z = Mod(s, three)",
+)
+"""Computations of a 0 from the shape {2, 3}."""
+
+_REPEATS: Final = (
+    "n = IsNaN(x); one = 1.0; k = Where(n, one, x); zero = 0.0; five = 5.0; b = Clip(k, zero, five);"
+    "shift = 0.2637; a = Add(b, shift); f = Floor(a); y = Cast<to=7>(f)"
+)
+"""Computes integers from 0 to 5 of floats, rounded far from where a small error would matter."""
+
+_VECTOR: Final = (
+    "f = Cast<to=1>(x); minus = [-1]; flat = Reshape(f, minus); more = [1.0, 2.0]; all = Concat<axis=0>(flat, more);"
+    "zero = [0]; two = [2]; y = Slice(all, zero, two)"
+)
+"""Computes RANK floats of a tensor of any type and shape."""
 
 
-def constant_nodes(name: str, array: Any, rng: random.Random) -> list[NodeProto] | TensorProto:
-    """Return a constant as an initialiser, as a node, or computed so that it depends on the shape of the input x."""
-    values, way = np.asarray(array), rng.choice(["initialiser", "node", "shape"])
-    if way == "initialiser":
-        return numpy_helper.from_array(values, name)
-    if way == "node" or values.dtype not in (np.float32, np.int64):
-        return [constant(name, values, values.dtype.name)]
-    zero = rng.choice(_ZEROS).format(name)
-    kind = 1 if values.dtype == np.float32 else 7
-    added = computed(f"{zero}; k{name} = Cast<to={kind}>(z{name}); {name} = Add(c{name}, k{name})")
-    return [constant(f"c{name}", values, values.dtype.name), *added]
+@dataclass
+class Figures:
+    """The numbers of chains built, run and folded by each; and the chains that were missed here, or contradicted."""
+
+    built: int = 0
+    folded_by_onnxruntime: int = 0
+    missed: list[str] = field(default_factory=list)
+    contradicted: list[str] = field(default_factory=list)
+
+
+class Chain:
+    """A model under construction: nodes, initialisers, and names of values that nobody else has."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.nodes: list[NodeProto] = []
+        self.initialisers: list[TensorProto] = []
+
+    def constant(self, array: Any, dtype: Any = None) -> str:
+        """Add a constant, as an initialiser, as a node, or computed so that it depends on the shape of the input x."""
+        values, name = np.asarray(array, dtype), self._name()
+        way = self.rng.choice(["initialiser", "node", "shape"])
+        if way == "initialiser":
+            self.initialisers.append(numpy_helper.from_array(values, name))
+            return name
+        self.nodes.append(constant(name, values, values.dtype.name))
+        if way == "node" or values.dtype not in (np.float32, np.int64):
+            return name
+        zero = f"{self.rng.choice(_ZEROS)}; k = Cast<to={1 if values.dtype == np.float32 else 7}>(z); y = Add(a, k)"
+        return self.add(zero, "x", a=name)
+
+    def _name(self) -> str:
+        return f"v{len(self.nodes)}_{len(self.initialisers)}"
+
+    def add(self, text: str, x: str, *, is_step: bool = False, **values: str) -> str:
+        """Add the nodes of a text, which compute y of x and other values; return the name of y."""
+        names = {"x": x, **values}
+        for each in computed(text):
+            if is_step and each.op_type == "Constant":
+                names[each.output[0]] = self.constant(numpy_helper.to_array(each.attribute[0].t))
+                continue
+            names |= {output: f"{self._name()}_{output}" for output in each.output}
+            _rename(each, names)
+            self.nodes.append(each)
+        return names["y"]
+
+    def step(self, value: str) -> str:
+        """Add a random operator to a vector of floats of RANK elements; return a vector of as many."""
+        text, constants = self.rng.choice(_STEPS), {}
+        if re.search(r"\bc\b", text):
+            constants["c"] = self.constant(self.rng.choices([0.5, 1.0, 2.0, 3.0, -1.5], k=RANK), np.float32)
+        if re.search(r"\bi\b", text):
+            constants["i"] = self.constant(self.rng.choices(range(1, 5), k=RANK), np.int64)
+        return self.add(text, value, is_step=True, **constants)
+
+    def model(self, value: str, opset: int) -> ModelProto:
+        """Return the model that tiles its input x, of the shape {2, 3}, by repeats made of a vector of floats."""
+        tile = tile_node("x", self.add(_REPEATS, value), name="T")
+        return model(*self.nodes, tile, opset=opset, initializer=self.initialisers)
+
+
+def _rename(node: NodeProto, names: Mapping[str, str]) -> None:
+    """Rename values of a node and of its subgraphs."""
+    node.input[:] = [names.get(name, name) for name in node.input]
+    node.output[:] = [names.get(name, name) for name in node.output]
+    for attribute in node.attribute:
+        for inner in attribute.g.node:
+            _rename(inner, names)
+
+
+def random_chain(rng: random.Random) -> ModelProto:
+    """Return a chain of up to six random operators of vectors."""
+    chain = Chain(rng)
+    value = chain.constant(rng.choices([0.0, 0.25, 1.0, 2.0, 4.0], k=RANK), np.float32)
+    if rng.random() < 0.5:
+        value = chain.add("s = Shape(x); y = Cast<to=1>(s)", "x")
+    for _ in range(rng.randrange(1, 7)):
+        value = chain.step(value)
+    return chain.model(value, 18)
 
 
 def operator_chains(rng: random.Random, share: float) -> Iterator[ModelProto]:
@@ -68,40 +183,50 @@ def operator_chains(rng: random.Random, share: float) -> Iterator[ModelProto]:
         has_nans = any(tensor.dtype.kind == "f" and np.isnan(tensor).any() for tensor in map(np.asarray, inputs))
         if has_nans or max(sizes) > MAX_COMPUTED_ELEMENTS or np.asarray(outputs[index]).dtype.kind not in "biuf":
             continue
+        chain = Chain(rng)
         copied = deepcopy(node)
-        copied.input[:] = [f"in_{name}" if name else "" for name in node.input]
+        given = dict(zip((value.name for value in case.graph.input), inputs, strict=True))
+        copied.input[:] = [chain.constant(given[name]) if name else "" for name in node.input]
         copied.output[:] = [f"out_{name}" if name else "" for name in node.output]
-        given = zip(case.graph.input, inputs, strict=True)
-        made = [constant_nodes(f"in_{value.name}", array, rng) for value, array in given]
-        nodes = [each for part in made if isinstance(part, list) for each in part]
-        yield model(
-            *nodes,
-            copied,
-            _REPEATS.format(f"out_{case.graph.output[index].name}"),
-            opset=min(max(case.opset_import[0].version, 13), NEWEST_OPSET),
-            initializer=[part for part in made if isinstance(part, TensorProto)],
-        )
+        chain.nodes.append(copied)
+        value = chain.add(_VECTOR, f"out_{case.graph.output[index].name}")
+        if np.asarray(outputs[index]).dtype.kind != "f":  # a later step might make much of a small error
+            for _ in range(rng.randrange(3)):
+                value = chain.step(value)
+        yield chain.model(value, min(max(case.opset_import[0].version, 13), NEWEST_OPSET))
 
 
-def compare(model: ModelProto, folder: Path) -> tuple[bool, str] | None:
-    """Return whether onnxruntime folds a chain, and how it contradicts what is known here; None if it cannot run it."""
+def compare(model: ModelProto, figures: Figures, folder: Path) -> None:
+    """Add a chain to the figures, unless onnxruntime cannot run it."""
     optimised = folder / "optimised.onnx"
+    repeats = model.graph.node[-1].input[1]
     tapped = deepcopy(model)
-    tapped.graph.output.append(typed("r", None, TensorProto.INT64))
+    tapped.graph.output.append(typed(repeats, None, TensorProto.INT64))
     try:
         session(model, "ORT_ENABLE_BASIC", optimised)
-        (run,) = session(tapped, "ORT_DISABLE_ALL").run(["r"], {"x": np.ones((2, 3), np.float32)})
+        (run,) = session(tapped, "ORT_DISABLE_ALL").run([repeats], {"x": np.ones((2, 3), np.float32)})
     except Exception:  # of any class: of the chains some are none, or of operators that it lacks
-        return None
+        return
+    figures.built += 1
     graph = onnx.load(optimised).graph
     constants = {tensor.name for tensor in graph.initializer}
     is_folded = all(node.input[1] in constants for node in graph.node if node.name == "T")
     found = next(part for part in nodes_of(model) if part.pointer == "T")
     known = found.repeats if isinstance(found, TileNode) and not found.error else ()
-    is_missed = is_folded and (known is None or None in known) and not any(map(is_disputed, model.graph.node))
-    if is_missed or any(one not in (None, other) for one, other in zip(known or (), run.tolist(), strict=False)):
-        return is_folded, f"{' '.join(node.op_type for node in model.graph.node)}: {known}; it runs {run.tolist()}"
-    return is_folded, ""
+    figures.folded_by_onnxruntime += is_folded
+    report = f"{' '.join(node.op_type for node in model.graph.node)}: {known}; onnxruntime runs {run.tolist()}"
+    if is_folded and (known is None or None in known) and not any(map(is_disputed, model.graph.node)):
+        figures.missed.append(report)
+    if known is not None and any(one not in (None, other) for one, other in zip(known, run.tolist(), strict=False)):
+        figures.contradicted.append(report)
+
+
+def figures_of(seed: int, chains: int, share: float, folder: Path) -> Figures:
+    """Return the figures of as many random chains, and of one through each of a share of onnx's test cases."""
+    rng, figures = random.Random(seed), Figures()
+    for chain in (*(random_chain(rng) for _ in range(chains)), *operator_chains(rng, share)):
+        compare(chain, figures, folder)
+    return figures
 
 
 def session(model: ModelProto, level: str, optimised: Path | None = None) -> Any:
