@@ -172,6 +172,7 @@ def test_what_the_chosen_targets_exclude_is_deselected_with_its_reason(pytester:
     )
 
 
+@pytest.mark.long
 def test_the_marker_suits_hypothesis(pytester: pytest.Pytester) -> None:
     source = """
     from hypothesis import given, settings, strategies as st

@@ -213,6 +213,7 @@ async def test_trio(prepared):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("plugin", "options"),
     [

@@ -153,6 +153,7 @@ def test_invalid_tiles_are_of_all_kinds() -> None:
     assert any(tensor.desc and type(tensor.desc.data_type) is int for tensor in tensors)
 
 
+@pytest.mark.long
 def test_tiles_shrink_to_the_smallest() -> None:
     assert smallest(tiles("6_4")) == TileOperatorDesc.from_input(data_type="FLOAT32", sizes=[1], repeats=[1])
     repeating = smallest(tiles("6_4"), lambda desc: max(desc.repeats or ()) > 2)
