@@ -168,13 +168,10 @@ UNSIZED: Final = frozenset({"Compress", "NonMaxSuppression", "NonZero", "StringS
 _ADVICE: Final = f"--infer {ONNXRUNTIME} may know it"
 
 
-def input_value(name: str, type_: TypeProto) -> Value:
-    """Return an input of the model, whose sizes may be given before it runs, but not its elements."""
+def input_origins(name: str) -> tuple[ValueOrigin, ValueOrigin]:
+    """Return the origins of an input's elements, and of its sizes, which alone may be given before the model runs."""
     source = f"the input {place(name)!r}"
-    known = type_ if type_.WhichOneof("value") else None
-    return Value(
-        known, elements_origin=ValueOrigin(source=f"the elements of {source}"), sizes_origin=ValueOrigin(source=source)
-    )
+    return ValueOrigin(source=f"the elements of {source}"), ValueOrigin(source=source)
 
 
 def node_origin(node: NodeProto, operator: OnnxOperator) -> ValueOrigin:

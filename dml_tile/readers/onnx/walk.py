@@ -32,7 +32,7 @@ from dml_tile.readers.onnx.values import (
     ValueOrigin,
     common,
     dimensions,
-    input_value,
+    input_origins,
     is_made_up,
     merged,
     node_origin,
@@ -77,7 +77,7 @@ class Walk:
 
     def tiles(self, graph: GraphProto) -> list[Found]:
         """Return the Tiles of the model's graph, at any depth, in the order in which they run."""
-        inputs = {value.name: input_value(value.name, value.type) for value in graph.input}
+        inputs = {value.name: _typed(value.type, *input_origins(value.name)) for value in graph.input}
         return self._graph(graph, Scope(), inputs, "", "")[0]
 
     def _graph(
@@ -221,13 +221,15 @@ class Walk:
         return {name: self._tensor_value(tensor) for name, tensor in zip(node.output, tensors, strict=False)}
 
 
-def _typed(type_: TypeProto, origin: ValueOrigin = _UNKNOWN.elements_origin) -> Value:
-    return Value(type_ if type_.WhichOneof("value") else None, elements_origin=origin, sizes_origin=origin)
+def _typed(
+    type_: TypeProto, elements: ValueOrigin = _UNKNOWN.elements_origin, sizes: ValueOrigin = _UNKNOWN.sizes_origin
+) -> Value:
+    return Value(type_ if type_.WhichOneof("value") else None, elements_origin=elements, sizes_origin=sizes)
 
 
 def _subgraph_inputs(graph: GraphProto, origin: ValueOrigin) -> dict[str, Value]:
     """Return the inputs of a graph inside a node, whose values are unknown."""
-    return {value.name: _typed(value.type, origin) for value in graph.input}
+    return {value.name: _typed(value.type, origin, origin) for value in graph.input}
 
 
 def _retyped(values: Mapping[str, Value], types: Mapping[str, TypeProto]) -> dict[str, Value]:
