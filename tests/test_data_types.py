@@ -38,15 +38,15 @@ from dml_tile.directml.data_types import (
     ElementType,
 )
 from dml_tile.directml.dtypes import DTYPES
-from dml_tile.directml.targets import TILE_SUPPORT
+from dml_tile.directml.targets import tile_rows
 from dml_tile.reports.tables import KINDS
 
-TAKEN: Final = sorted(TILE_SUPPORT[-1].data_types)
+TAKEN: Final = sorted(tile_rows()[-1].data_types)
 
 
 def missing(data_type: TensorDataType) -> list[str]:
     """What a data type of the support table needs and does not have."""
-    since = next((row.since for row in TILE_SUPPORT if data_type in row.data_types), TILE_SUPPORT[-1].since)
+    since = next((row.since for row in tile_rows() if data_type in row.data_types), tile_rows()[-1].since)
     needed = {
         "whole bytes": data_type in ELEMENT_SIZES,
         "a dtype of its size": data_type in DTYPES and DTYPES[data_type].itemsize * 8 == data_type.bits,

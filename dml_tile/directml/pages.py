@@ -37,6 +37,7 @@ DISPATCH: Final = f"{_REFERENCE}/nf-directml-idmlcommandrecorder-recorddispatch"
 BINDING: Final = f"{_GUIDE}/dml-binding"
 ERRORS: Final = f"{_GUIDE}/dml-errors"
 HELPER: Final = f"{_GUIDE}/dml-helper-functions"
+FUSED_ACTIVATIONS: Final = f"{_GUIDE}/dml-fused-activations"
 LEVELS: Final = f"{_GUIDE}/dml-feature-level-history"
 STRIDES: Final = f"{_GUIDE}/dml-strides"
 VERSION: Final = f"{_GUIDE}/dml-version-history"
@@ -52,3 +53,9 @@ ONNX: Final = "https://onnx.ai/onnx/operators/onnx__Tile.html"
 OPENVINO: Final = (
     "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/tile-1.html"
 )
+
+
+def operator(name: str, *, is_in_guide: bool) -> str:
+    """Return the page of an operator; those of 5_1 and later are part of the guide."""
+    folder = f"{_GUIDE}/api" if is_in_guide else _REFERENCE
+    return f"{folder}/ns-directml-dml_{name.lower()}_operator_desc"

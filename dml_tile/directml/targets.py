@@ -17,6 +17,8 @@ from typing import Any, Final, NamedTuple
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType, types_of
 from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.levels import LEVELS, Level
+from dml_tile.directml.operator_table import operator_table
 from dml_tile.text import did_you_mean
 
 _L = FeatureLevel.parse
@@ -31,25 +33,22 @@ class TileSupport(NamedTuple):
     page: str
 
 
-TILE_SUPPORT: Final = (
-    TileSupport(_L("1_0"), range(4, 5), types_of("float"), pages.TILE),
-    TileSupport(_L("2_1"), range(4, 5), types_of("float", "int"), pages.TILE),
-    TileSupport(_L("3_1"), range(1, 9), types_of("float", "int"), pages.TILE),
-    TileSupport(_L("4_1"), range(1, 9), types_of("float", "int", "int64"), pages.TILE),
-)
-
-
-DATA_TYPES: Final = (
-    # the feature level that introduced them, for whichever operators
-    (_L("1_0"), types_of("float", "int"), pages.LEVELS),
-    (_L("3_0"), types_of("float64", "int64"), pages.LEVELS),
-    (_L("6_3"), types_of("int4"), pages.LEVELS),
-)
+@cache
+def tile_rows() -> tuple[TileSupport, ...]:
+    """Return Tile's documented rows, the oldest first."""
+    rows = operator_table("TILE", ("InputTensor", "OutputTensor")).rows
+    return tuple(
+        TileSupport(
+            level, range(min(column.dimension_counts), max(column.dimension_counts) + 1), column.data_types, pages.TILE
+        )
+        for level, row in rows.items()
+        for column in [row["InputTensor"]]
+    )
 
 
 def tile_support(level: FeatureLevel) -> TileSupport:
     """Return the newest documented row that is not above ``level``."""
-    return next(row for row in reversed(TILE_SUPPORT) if row.since <= level)
+    return next(row for row in reversed(tile_rows()) if row.since <= level)
 
 
 class DirectMLVersion(NamedTuple):
@@ -97,6 +96,8 @@ class WindowsRelease(NamedTuple):
 
 _BASE: Final = "shares the servicing base of {}: the DirectML version is inferred"
 
+_BUILD_26100: Final = "has the build of windows-11-24h2, 26100: the DirectML version is inferred"
+
 WINDOWS_RELEASES: Final = (
     WindowsRelease("windows-10-1903", "1.0.0", pages.VERSION),
     WindowsRelease("windows-10-1909", "1.0.0", pages.VERSION, _BASE.format("windows-10-1903")),
@@ -109,8 +110,19 @@ WINDOWS_RELEASES: Final = (
     WindowsRelease("windows-11-22h2", "1.8.0", pages.VERSION),
     WindowsRelease("windows-11-23h2", "1.8.0", pages.VERSION, _BASE.format("windows-11-22h2")),
     WindowsRelease("windows-11-24h2", "1.13.1", pages.RELEASES),
+    WindowsRelease("windows-server-2025", "1.13.1", pages.RELEASES, _BUILD_26100),
     WindowsRelease("windows-11-25h2", "1.13.1", pages.RELEASES, _BASE.format("windows-11-24h2")),
 )
+
+_BEFORE_DIRECTML: Final = "DirectML begins with windows-10-1903 (build 18362)"
+
+NO_TARGETS: Final = {
+    **{f"windows-10-{version}": _BEFORE_DIRECTML for version in (1507, 1511, 1607, 1703, 1709, 1803, 1809)},
+    **{f"windows-server-{year}": _BEFORE_DIRECTML for year in (2016, 2019)},
+    "windows-server-2022": "Microsoft's tables do not say which DirectML is in its build, 20348; name the feature "
+    "level that IDMLDevice::CheckFeatureSupport reports there",
+}
+"""The Windows releases that are no targets, and why."""
 
 ONNXRUNTIME_DIRECTML: Final = {
     # onnxruntime-directml: the version resource of the DirectML.dll in its Windows wheel
@@ -194,20 +206,15 @@ class Target:
         return tile_support(self.feature_level)
 
     @property
-    def runtime_wraps_extents(self) -> bool:
-        """True if the runtime computes a tensor's extent modulo 2^32; measured on 5_0 and 5_2, but not on 6_2."""
-        return self.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0
-
-    @property
-    def runtime_has_private_tensors(self) -> bool:
-        """True if the runtime has a tensor type of its own, 0x80000000; measured on 6_2, but not on 5_0 and 5_2."""
-        return self.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_6_0
+    def level(self) -> Level:
+        """The facts of the feature level."""
+        return LEVELS[self.feature_level]
 
     def supports_data_type(self, data_type: int) -> bool:
         """Return True if tensors can have a data type, by CheckFeatureSupport; an operator may take fewer types."""
         if self.missing_capability(data_type):
             return False
-        return any(data_type in types and since <= self.feature_level for since, types, _ in DATA_TYPES)
+        return any(data_type in types_of(*row.new_types) for row in LEVELS.values() if row.level <= self.feature_level)
 
     def missing_capability(self, data_type: int) -> str | None:
         """Return the capability, in D3D12's words, that the adapter lacks for a data type, or None."""
@@ -216,7 +223,7 @@ class Target:
         if self.typed_uav_loads:
             return None
         element_size = ELEMENT_SIZES.get(data_type)
-        if element_size == 1 and self.feature_level < FeatureLevel.DML_FEATURE_LEVEL_6_0:
+        if element_size == 1 and self.level.runtime.bytes_need_typed_loads:
             return "TypedUAVLoadAdditionalFormats"
         if element_size == 2 and not self.native_16_bit_ops:
             return "TypedUAVLoadAdditionalFormats or Native16BitShaderOpsSupported"
@@ -301,8 +308,13 @@ def _named(name: str) -> Target:
         target = _directml_target(name) or _windows_target(name) or _onnxruntime_target(name)
         return target or Target(FeatureLevel.parse(name))
     except ValueError:
+        if why := NO_TARGETS.get(name):
+            raise ValueError(f"{name!r} is no target: {why}") from None
         names = target_names()
-        meant = [known for known in names if known.endswith(f"-{name.removeprefix('ort-')}")]
+        version = name.removeprefix("ort-").removeprefix("onnxruntime-")
+        meant = [known for known in names if known.endswith(f"-{version}")]
+        if not meant and _onnxruntime_target(wheel := f"onnxruntime-directml-{version}"):
+            meant = [wheel]
         hint = did_you_mean(name, meant or names, "see `dml-tile levels`", count=4, cutoff=0 if meant else 0.5)
         raise ValueError(
             f"{name!r} is no known target; expected a feature level such as 4_1, directml-VERSION, windows-RELEASE "

@@ -1,0 +1,81 @@
+"""The facts of each feature level, one row a level: what is documented, what was measured, and on which build.
+
+Three builds of DirectML were measured, which report 5_0, 5_2 and 6_2. Older levels are taken to be as 5_0, 5_1 as 5_2,
+and all from 6_0 on as 6_2. The build that reports 5_0 has the operators of 5_1, and answers about them as 5_1's pages
+do; for Tile the two levels do not differ.
+
+Page: https://learn.microsoft.com/en-us/windows/ai/directml/dml-feature-level-history
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from dml_tile.directml.enums import HRESULT, FeatureLevel
+
+_L = FeatureLevel.parse
+
+
+class Runtime(NamedTuple):
+    """What a build of DirectML was measured to do, where the builds differ."""
+
+    wraps_extents: bool
+    """It computes a strided tensor's extent modulo 2^32."""
+    has_private_tensors: bool
+    """It has a tensor type of its own, 0x80000000."""
+    bytes_need_typed_loads: bool
+    """It takes UINT8 and INT8 only on an adapter with TypedUAVLoadAdditionalFormats."""
+    rounds_persistent_sizes: bool
+    """It rounds the size of an OWNED_BY_DML tensor in the persistent resource up to 4 bytes."""
+    constant_nodes: HRESULT
+    """CompileGraph's result for a node of type CONSTANT."""
+    compares_elements: bool
+    """CompileGraph compares packed tensors at the ends of an edge by their elements."""
+    takes_highest_flag: bool
+    """DMLCreateDevice1 takes the flag 0x80000000."""
+    debug_layers: HRESULT
+    """DMLCreateDevice1's result for the DEBUG flag where the debug layers are missing."""
+
+
+_INVALID: Final = HRESULT.E_INVALIDARG
+_UNSUPPORTED: Final = HRESULT.DXGI_ERROR_UNSUPPORTED
+_AS_5_0: Final = Runtime(True, False, True, False, _INVALID, True, True, _INVALID)
+_AS_5_2: Final = Runtime(True, False, True, False, _INVALID, False, False, _UNSUPPORTED)
+_AS_6_2: Final = Runtime(False, True, False, True, HRESULT.E_NOTIMPL, False, False, _UNSUPPORTED)
+
+
+class Level(NamedTuple):
+    """The facts of a feature level."""
+
+    level: FeatureLevel
+    runtime: Runtime
+    tiles_are_measured: bool = False
+    """What is said of Tile, of graphs and of adapters was measured, on this level or the next older build."""
+    operators_are_measured: bool = False
+    """What is said of other operators was measured on this very level."""
+    has_graphs: bool = True
+    """IDMLDevice1, with CompileGraph, is there."""
+    new_types: tuple[str, ...] = ()
+    """The kinds of data types that it brought, for whichever operators."""
+
+
+LEVELS: Final = {
+    row.level: row
+    for row in (
+        Level(_L("1_0"), _AS_5_0, has_graphs=False, new_types=("float", "int")),
+        Level(_L("2_0"), _AS_5_0, has_graphs=False),
+        Level(_L("2_1"), _AS_5_0),
+        Level(_L("3_0"), _AS_5_0, new_types=("float64", "int64")),
+        Level(_L("3_1"), _AS_5_0),
+        Level(_L("4_0"), _AS_5_0),
+        Level(_L("4_1"), _AS_5_0),
+        Level(_L("5_0"), _AS_5_0, tiles_are_measured=True),
+        Level(_L("5_1"), _AS_5_2, tiles_are_measured=True, operators_are_measured=True),
+        Level(_L("5_2"), _AS_5_2, tiles_are_measured=True, operators_are_measured=True),
+        Level(_L("6_0"), _AS_6_2, tiles_are_measured=True),
+        Level(_L("6_1"), _AS_6_2, tiles_are_measured=True),
+        Level(_L("6_2"), _AS_6_2, tiles_are_measured=True, operators_are_measured=True),
+        Level(_L("6_3"), _AS_6_2, tiles_are_measured=True, new_types=("int4",)),
+        Level(_L("6_4"), _AS_6_2, tiles_are_measured=True),
+    )
+}

@@ -1,0 +1,184 @@
+"""What is documented, and measured, of each operator: ``operators.toml``, whose head says what its keys are.
+
+Sentences of ``fields`` are such as "Axis < DimensionCount of InputTensor", "Axes within DimensionCount of InputTensor"
+(each entry is below it), "ValueDataType = DataType of OutputTensor", "P = 1 or 2" and "ReductionFunction in AVERAGE
+MAX". Those of ``sizes`` are "same", "same except Axis", "same except Axes", "1 or equal to InputTensor", "1" (all Sizes
+are 1) and "rank 2" (all but the last two are 1), each before the tensors that it is about; "1 along Axis" is about
+those sizes alone. The others are equations (``dml_tile.rules.equations``).
+
+An entry is parsed when its operator is first looked at; Tile's is for every check.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from dml_tile.directml import pages
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import FeatureLevel
+
+TABLE: Final = Path(__file__).with_name("operators.toml")
+_RUNTIME: Final = "runtime_"
+_DECODER: Final = (
+    json.JSONDecoder()
+)  # the values of the table are TOML and JSON; this reads them in a fraction of the time
+
+
+class Column(NamedTuple):
+    """The dimension counts and data types of a tensor; empty where its page does not tell."""
+
+    dimension_counts: frozenset[int]
+    data_types: frozenset[TensorDataType]
+
+
+Row: TypeAlias = Mapping[str, Column]
+"""The columns of tensors by the names of their fields."""
+
+
+class Shared(NamedTuple):
+    """DataType, DimensionCount or Sizes, and the tensors that have it in common."""
+
+    field: str
+    tensors: tuple[str, ...]
+    is_documented: bool = True
+
+
+@dataclass(frozen=True)
+class OperatorTable:
+    """An operator's entry, or that of one value of the field that it is ``by``."""
+
+    rows: Mapping[FeatureLevel, Row] = field(default_factory=dict)
+    runtime: Mapping[FeatureLevel, Row] = field(default_factory=dict)
+    same: tuple[Shared, ...] = ()
+    fields: tuple[str, ...] = ()
+    runtime_fields: tuple[str, ...] = ()
+    """What the runtime wants beyond ``fields``."""
+    sizes: tuple[str, ...] = ()
+    unchecked: frozenset[str] = frozenset()
+    """Fields whose rules the runtime does not check."""
+    optional_from: Mapping[str, FeatureLevel] = field(default_factory=dict)
+    never_owned: bool = False
+    """No input may be owned by DirectML."""
+    inputs: frozenset[str] = frozenset()
+    """Tensors that the operator reads, though their names begin with Output."""
+    by: str = ""
+    """The field that chooses a table of its own."""
+    page: str = pages.OPERATOR
+
+    def documented(self, level: FeatureLevel) -> Row | None:
+        """Return the newest row that is not above a level; None if there is none."""
+        return _newest(self.rows, level)
+
+    def measured(self, level: FeatureLevel) -> Row | None:
+        """Return the row that the runtime was measured to have, where it is not the documented one."""
+        return _newest(self.runtime, level)
+
+    def is_output(self, tensor: str) -> bool:
+        """Return True for a tensor that the operator writes."""
+        return tensor.startswith("Output") and tensor not in self.inputs
+
+
+def _newest(rows: Mapping[FeatureLevel, Row], level: FeatureLevel) -> Row | None:
+    since = max((since for since in rows if since <= level), default=None)
+    return None if since is None else rows[since]
+
+
+@cache
+def _text() -> str:
+    return TABLE.read_text(encoding="utf-8") + "\n["
+
+
+def _values(heading: str) -> dict[str, Any]:
+    """Return the values below a heading of the table. Raises ValueError for an unknown one."""
+    start = _text().index(f"\n[{heading}]\n") + len(heading) + 4
+    lines = _text()[start : _text().index("\n[", start - 1)].splitlines()
+    found = {}
+    for line in lines:
+        name, equals, value = line.partition(" = ")
+        if equals and not name.startswith("#"):
+            found[name] = _DECODER.raw_decode(value)[0]
+    return found
+
+
+@cache
+def _group(word: str) -> frozenset[TensorDataType]:
+    words = _values("types").get(word)
+    if words is None:
+        return frozenset([TensorDataType[word]])
+    return frozenset().union(*map(_group, words.split()))
+
+
+def _column(cell: str) -> Column:
+    counts, _, words = cell.partition(" ")
+    ends = [part.split("-") for part in counts.split(",") if part]
+    numbers = frozenset(number for end in ends for number in range(int(end[0]), int(end[-1]) + 1))
+    return Column(numbers, frozenset().union(*map(_group, words.split())))
+
+
+@cache
+def _rows(groups: tuple[str, ...], names: tuple[str, ...], cells: tuple[str, ...]) -> Row:
+    columns = zip(groups, map(_column, cells), strict=True)
+    return {name: column for group, column in columns for name in (names if group == "*" else group.split())}
+
+
+def _shared(sentences: Iterable[str], names: tuple[str, ...], *, is_documented: bool = True) -> Iterator[Shared]:
+    for sentence in sentences:
+        words = sentence.split()
+        fields = [word for word in words if word in ("DataType", "DimensionCount", "Sizes")]
+        tensors = tuple(words[len(fields) :])
+        for each in fields:
+            yield Shared(each, names if tensors == ("*",) else tensors, is_documented)
+
+
+def operator_table(operator: str, tensors: Iterable[str], choice: str = "") -> OperatorTable:
+    """Return an operator's entry, by its name without a prefix and the names of its tensors.
+
+    ``choice`` is the enumerator of the field that the entry is ``by``, as in REDUCE. Raises ValueError for an operator
+    without an entry, and for a choice that it has not.
+    """
+    return _table(operator, tuple(tensors), choice)
+
+
+@cache
+def _table(operator: str, names: tuple[str, ...], choice: str) -> OperatorTable:
+    values = _values(operator)
+    if choice:
+        values |= _values(_heading(operator, choice))
+    groups = tuple(values.get("tensors", ()))
+    rows: dict[str, dict[FeatureLevel, Row]] = {"": {}, _RUNTIME: {}}
+    for key, cells in values.items():
+        prefix = _RUNTIME if key.startswith(_RUNTIME) else ""
+        if key.removeprefix(prefix)[0].isdigit():
+            rows[prefix][FeatureLevel.parse(key.removeprefix(prefix))] = _rows(groups, names, tuple(cells))
+    since = (sentence.split() for sentence in values.get("optional_from", ()))
+    return OperatorTable(
+        rows=rows[""],
+        runtime=rows[_RUNTIME],
+        same=(
+            *_shared(values.get("same", ()), names),
+            *_shared(values.get("runtime_same", ()), names, is_documented=False),
+        ),
+        fields=tuple(values.get("fields", ())),
+        runtime_fields=tuple(values.get("runtime_fields", ())),
+        sizes=tuple(values.get("sizes", ())),
+        unchecked=frozenset(values.get("unchecked", ())),
+        optional_from={name: FeatureLevel.parse(level) for name, level in since},
+        never_owned=values.get("never_owned", False),
+        inputs=frozenset(values.get("inputs", ())),
+        by=values.get("by", ""),
+        page=pages.operator(operator, is_in_guide="read" not in values),
+    )
+
+
+def _heading(operator: str, choice: str) -> str:
+    """Return the heading of the sub-table whose name has the enumerator among its words. Raises ValueError."""
+    for part in _text().split(f"\n[{operator}.")[1:]:
+        name = part.partition("]")[0]
+        if choice in name.strip('"').split():
+            return f"{operator}.{name}"
+    raise ValueError(f"{operator} has no table for {choice}")

@@ -1,0 +1,146 @@
+"""DirectML's operators: their values, the levels that bring them, and the fields of their structs.
+
+``header.txt`` is generated from DirectML.h (microsoft/DirectX-Headers). It has a line for each operator: its value, its
+name, the feature level that brings it, and its fields in C's order, such as ``U2 Repeats``. A letter is the type:
+
+- ``t`` and ``o`` are pointers to a tensor and to an operator, ``T`` and ``O`` arrays of them
+- ``u``, ``i``, ``f`` and ``b`` are UINT, INT, FLOAT and BOOL, ``U``, ``I`` and ``F`` arrays of the first three
+- ``s`` is a pointer to a DML_SCALE_BIAS, ``z`` a DML_SIZE_2D, ``x`` a DML_SCALAR_UNION
+- ``e`` is an enumerator, whose enumeration stands behind the name, after a colon
+
+The number behind an array's letter is the index of the field that counts its entries; a pointer with ``?`` may be null.
+Below the operators are the enumerations of their fields: the enumerators in order of their values, from 0 on, after the
+level that brings them.
+
+The file is read when the first operator other than Tile is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from dml_tile.directml.enums import FeatureLevel
+
+HEADER: Final = Path(__file__).with_name("header.txt")
+OPERATOR_PREFIX: Final = "DML_OPERATOR_"
+_ALIASES: Final = {"SCATTER_ELEMENTS": "SCATTER"}
+_FIELD: Final = re.compile(r"([a-zA-Z])([0-9]*)(\??) (\w+):?(\w*)")
+
+
+class Field(NamedTuple):
+    """A field of an operator's struct, by its name in C."""
+
+    name: str
+    kind: str
+    """One of the letters above."""
+    counted_by: str = ""
+    """Of an array, the field that counts its entries."""
+    is_optional: bool = False
+    enumeration: str = ""
+    """Of an enumerator, the enumeration's name without ``DML_``."""
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.kind in "tT"
+
+    @property
+    def is_array(self) -> bool:
+        return self.kind in "TOUIF"
+
+
+class Operator:
+    """An operator of DirectML.h; ``strings`` are its fields in the words of ``header.txt``."""
+
+    def __init__(self, value: int, name: str, level: FeatureLevel, strings: str) -> None:
+        self.value, self.name, self.level, self.strings = value, name, level, strings
+
+    @property
+    def c_name(self) -> str:
+        """The full C name."""
+        return f"{OPERATOR_PREFIX}{self.name}"
+
+    @property
+    def struct(self) -> str:
+        """The C name of the struct that describes it."""
+        return f"DML_{self.name}_OPERATOR_DESC"
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields of the struct, in C's order."""
+        found = [_FIELD.fullmatch(each) for each in self.strings.split(", ")]
+        parts = [each.groups() for each in found if each]
+        return tuple(
+            Field(name, kind, parts[int(count)][3] if count else "", bool(optional), enumeration)
+            for kind, count, optional, name, enumeration in parts
+        )
+
+
+class Enumeration(NamedTuple):
+    """An enumeration of DirectML.h: the names of its values from 0 on, without their prefix, and their levels."""
+
+    name: str
+    names: tuple[str, ...]
+    levels: tuple[FeatureLevel, ...]
+
+    @property
+    def prefix(self) -> str:
+        return f"DML_{self.name}_"
+
+
+@cache
+def _sections() -> list[list[str]]:
+    return [section.splitlines() for section in HEADER.read_text(encoding="utf-8").split("\n\n")]
+
+
+@cache
+def operators() -> Mapping[int, Operator]:
+    """Return the operators by their values in DML_OPERATOR_TYPE, in order."""
+    found = {}
+    for line in _sections()[0]:
+        head, _, strings = line.partition(": ")
+        value, name, level = head.split(" ")
+        found[int(value)] = Operator(int(value), name, FeatureLevel.parse(level), strings)
+    return found
+
+
+@cache
+def _by_names() -> Mapping[str, Operator]:
+    named = {operator.name: operator for operator in operators().values()}
+    return named | {alias: named[name] for alias, name in _ALIASES.items()}
+
+
+def operator_named(name: str) -> Operator | None:
+    """Return the operator of a name, in full or without its prefix; None for a name that is no operator's."""
+    return _by_names().get(name.removeprefix(OPERATOR_PREFIX))
+
+
+def operator_names() -> list[str]:
+    """Return the names of all operators without their prefix, aliases among them."""
+    return [*_by_names()]
+
+
+def operator_name(value: int) -> str:
+    """Return the full C name of an operator, or ``operator 1000`` for a value without one."""
+    operator = operators().get(value)
+    return operator.c_name if operator else f"operator {value}"
+
+
+@cache
+def enumerations() -> Mapping[str, Enumeration]:
+    """Return the enumerations of operators' fields, by their names without ``DML_``."""
+    found = {}
+    for line in _sections()[1]:
+        name, *words = line.split(" ")
+        names, levels, level = [], [], ""
+        for word in words:
+            if word.endswith(":"):
+                level = word[:-1]
+            else:
+                names.append(word)
+                levels.append(FeatureLevel.parse(level))
+        found[name] = Enumeration(name, tuple(names), tuple(levels))
+    return found
