@@ -12,6 +12,7 @@ The names below are imported when they are first used.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -28,9 +29,9 @@ _NAMES = {
     "descriptors.graph": (
         "Descriptor GraphDesc InputGraphEdge IntermediateGraphEdge NodeLike OperatorGraphNodeDesc OutputGraphEdge"
     ),
+    "descriptors.operator": "OperatorDesc OperatorFields OperatorFieldsLike ScaleBias Size2D",
     "descriptors.tile": (
-        "UINT UINT64 UINTS BufferTensorDesc DataTypeLike IntegersLike OperatorDesc TensorDesc TensorFlagsLike "
-        "TileOperatorDesc"
+        "UINT UINT64 UINTS BufferTensorDesc DataTypeLike IntegersLike TensorDesc TensorFlagsLike TileOperatorDesc"
     ),
     "device.command_list": "CommandList RecordedDispatch",
     "device.device": "Device LevelLike",
@@ -43,6 +44,7 @@ _NAMES = {
         "HRESULT BindingType CommandListType CreateDeviceFlags ExecutionFlags Feature FeatureLevel GraphEdgeType "
         "GraphNodeType HeapType OperatorType ResourceDimension ResourceFlags TensorFlags TensorType"
     ),
+    "directml.levels": "Level Runtime",
     "directml.targets": "Target TargetLike TileSupport",
     "emit.cpp": "cpp_text get_include",
     "errors": "DmlError",
@@ -73,7 +75,15 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
+    if name == "TileOperatorDesc":
+        register_strategies()
     return value
+
+
+def register_strategies() -> None:
+    """Let ``st.from_type(TileOperatorDesc)`` draw tiles; hypothesis calls this, as it may be imported first or last."""
+    if "hypothesis" in sys.modules and "TileOperatorDesc" in globals():
+        import_module(f"{__name__}.testing.strategies")
 
 
 def __dir__() -> list[str]:

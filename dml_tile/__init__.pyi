@@ -28,13 +28,17 @@ from dml_tile.descriptors.graph import IntermediateGraphEdge as IntermediateGrap
 from dml_tile.descriptors.graph import NodeLike as NodeLike
 from dml_tile.descriptors.graph import OperatorGraphNodeDesc as OperatorGraphNodeDesc
 from dml_tile.descriptors.graph import OutputGraphEdge as OutputGraphEdge
+from dml_tile.descriptors.operator import OperatorDesc as OperatorDesc
+from dml_tile.descriptors.operator import OperatorFields as OperatorFields
+from dml_tile.descriptors.operator import OperatorFieldsLike as OperatorFieldsLike
+from dml_tile.descriptors.operator import ScaleBias as ScaleBias
+from dml_tile.descriptors.operator import Size2D as Size2D
 from dml_tile.descriptors.tile import UINT as UINT
 from dml_tile.descriptors.tile import UINT64 as UINT64
 from dml_tile.descriptors.tile import UINTS as UINTS
 from dml_tile.descriptors.tile import BufferTensorDesc as BufferTensorDesc
 from dml_tile.descriptors.tile import DataTypeLike as DataTypeLike
 from dml_tile.descriptors.tile import IntegersLike as IntegersLike
-from dml_tile.descriptors.tile import OperatorDesc as OperatorDesc
 from dml_tile.descriptors.tile import TensorDesc as TensorDesc
 from dml_tile.descriptors.tile import TensorFlagsLike as TensorFlagsLike
 from dml_tile.descriptors.tile import TileOperatorDesc as TileOperatorDesc
@@ -69,6 +73,8 @@ from dml_tile.directml.enums import ResourceDimension as ResourceDimension
 from dml_tile.directml.enums import ResourceFlags as ResourceFlags
 from dml_tile.directml.enums import TensorFlags as TensorFlags
 from dml_tile.directml.enums import TensorType as TensorType
+from dml_tile.directml.levels import Level as Level
+from dml_tile.directml.levels import Runtime as Runtime
 from dml_tile.directml.targets import Target as Target
 from dml_tile.directml.targets import TargetLike as TargetLike
 from dml_tile.directml.targets import TileSupport as TileSupport

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dml_tile.descriptors.graph import GraphDesc
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.structs import JSON_DOCUMENT
-from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc, c_path
+from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc, c_path
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import UINT64_MAX, UINT_MAX, OperatorType, TensorFlags, TensorType
 from dml_tile.geometry.layout import calc_buffer_tensor_size

@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dml_tile.checks.catalogue import RULES
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import HRESULT, UINT_MAX, FeatureLevel, OperatorType
 from dml_tile.directml.targets import Target
@@ -20,6 +21,7 @@ from dml_tile.execution.executor import execute
 from dml_tile.findings import Against, Finding, Severity, found_by
 from dml_tile.json_text import parse_document
 from dml_tile.rules.check import DESCRIPTOR_RULES, check, lowest_level, not_a_tile, require
+from dml_tile.rules.operator import OTHER_OPERATOR_RULES
 from dml_tile.rules.tensor import BUFFER_RULES, TENSOR_RULES, Operand, view_of
 from dml_tile.rules.tile import INPUT_OUTPUT_RULES, OPERATOR_RULES, REPEATS_RULES, TILE_BUFFER_RULES, TileView
 from dml_tile.testing.strategies import invalid_tiles, nearly_valid_tiles, tiles
@@ -69,16 +71,18 @@ def test_only_what_would_be_accepted_is_suggested(
     assert {finding.suggestion for finding in found if finding.rule == "DML-TILE-OutputTensor-Sizes"} <= {None}
 
 
-@pytest.mark.parametrize(("rule", "refused", "accepted"), DXDISPATCH_CASES)
-def test_a_rule_of_models_tells_what_breaks_it(rule: str, refused: str, accepted: str) -> None:
-    broken = model_findings(parse_document(refused.encode()))
-    assert {finding.rule for found in broken.values() for finding in found} == {rule}
+@pytest.mark.parametrize("case", DXDISPATCH_CASES, ids=lambda case: case[0])
+def test_a_rule_of_models_tells_what_breaks_it(case: tuple[str, ...]) -> None:
+    rule, refused, accepted, *level = case
+    broken = model_findings(parse_document(refused.encode()), *map(Target.parse, level))
+    found = {finding.rule for found in broken.values() for finding in found}
+    assert found - {"DML-DXDISPATCH-IDMLDevice1"} <= {rule} <= found
     assert not model_findings(parse_document(accepted.encode()))
 
 
 def test_each_rule_has_its_cases() -> None:
-    assert [rule for rule, _, _ in DXDISPATCH_CASES] == [rule.id for rule in DXDISPATCH_RULES]
-    assert {case.rule for case in CASES} == {rule.id for rule in DESCRIPTOR_RULES}
+    assert [case[0] for case in DXDISPATCH_CASES] == [rule.id for rule in DXDISPATCH_RULES]
+    assert {case.rule for case in CASES} == {rule.id for rule in (*DESCRIPTOR_RULES, *OTHER_OPERATOR_RULES)}
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
@@ -135,8 +139,8 @@ def test_messages_say_what_the_runtime_makes_of_32_bits() -> None:
 
 def test_an_operator_of_another_kind_is_not_judged() -> None:
     assert not_a_tile("DML_OPERATOR_GEMM").hresult is None
-    assert not_a_tile("DML_OPERATOR_GEMM").message == "DML_OPERATOR_GEMM is not a tile; only tiles are checked"
-    assert [finding.rule for finding in check(OperatorDesc(type=1, desc=GOOD))] == ["DML-OPERATOR-not-a-tile"]
+    assert not_a_tile("DML_OPERATOR_GEMM").message == "DML_OPERATOR_GEMM is not a tile"
+    assert [finding.rule for finding in check(OperatorDesc(type=0x80000001, desc=GOOD))] == ["DML-OPERATOR-not-a-tile"]
 
 
 def test_wrong_arguments_are_errors_that_say_what_was_expected() -> None:
@@ -175,7 +179,7 @@ def test_a_tensor_of_very_many_dimensions_is_refused_without_a_product() -> None
 
 def findings_of_all_rules(desc: TileOperatorDesc, target: Target) -> tuple[Finding, ...]:
     """Return the findings of a tile by applying every rule, in the order of the fields."""
-    operands = Operand("InputTensor", desc.input_tensor), Operand("OutputTensor", desc.output_tensor)
+    operands = Operand("InputTensor", desc.input_tensor), Operand("OutputTensor", desc.output_tensor, is_output=True)
     views = [view_of(operand) for operand in operands]
     tile = TileView(desc, *views)
     found: list[Finding] = []

@@ -15,7 +15,7 @@ from onnx import TensorProto
 
 from dml_tile.back_ends import BACK_ENDS
 from dml_tile.checks.result import Result, Verdict, results
-from dml_tile.descriptors.tile import OperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Severity
@@ -64,7 +64,7 @@ def only(output: str) -> dict[str, Any]:
         (row("INT64", [2], [2]), "4_0", Severity.ERROR, "0x80070057"),
         (row("FLOAT32", [2], [2], RepeatsCount=3, Repeats=[2, 1, 1]), "6_4", Severity.ERROR, "0x80070057"),
         (row("FLOAT32", [2], [2], Repeats=None), "6_4", Severity.ERROR, None),
-        (OperatorDesc(type=1, desc=None), "6_4", Severity.NOTE, None),
+        (OperatorDesc(type=0x80000001, desc=GOOD), "6_4", Severity.NOTE, None),
         (OperatorDesc(type=5000, desc=None), "6_4", Severity.ERROR, "0x80070057"),
     ],
 )
@@ -78,7 +78,7 @@ def test_an_error_is_raised_for_warnings_and_not_for_notes() -> None:
     with pytest.raises(DmlError, match=r"^no HRESULT, documented only: DirectML does not notice") as caught:
         require(row("FLOAT64", [2], [2]))
     assert caught.value.hresult is None
-    require(OperatorDesc(type=1, desc=None))
+    require(OperatorDesc(type=0x80000001, desc=GOOD))
 
 
 @pytest.mark.parametrize(

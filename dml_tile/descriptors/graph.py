@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self, SupportsIndex, Ty
 
 from pydantic import Field, model_validator
 
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.structs import Enumerator, Ordered, Struct, left_out
-from dml_tile.descriptors.tile import UINT, OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import UINT, TileOperatorDesc
 from dml_tile.directml.enums import GraphEdgeType, GraphNodeType, OperatorType
 
 NODE_TYPE: Final = Enumerator(GraphNodeType, "DML_GRAPH_NODE_TYPE_")

@@ -20,6 +20,7 @@ from pydantic.alias_generators import to_pascal
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from dml_tile.directml.enums import UINT_MAX
+from dml_tile.directml.operators import operator_named, operator_names, operators
 from dml_tile.errors import require_instance
 from dml_tile.text import did_you_mean
 
@@ -248,6 +249,32 @@ class Enumerator:
         return _unsigned(value, UINT_MAX)
 
 
+class OperatorTypes(Enumerator):
+    """Annotation of a DML_OPERATOR_TYPE's field; names other than Tile's are looked up when they come."""
+
+    def __init__(self, enum: type[IntEnum], prefix: str) -> None:
+        super().__init__(enum, prefix)
+        self._values.other_names = operator_names
+        self._values.complaint = "see docs/operators.md for all names"
+
+    def read(self, spelling: str | int) -> int:
+        operator = operator_named(spelling) if isinstance(spelling, str) else None
+        return super().read(operator.value if operator else spelling)
+
+    def write(self, value: int) -> str | int:
+        """Return the full C name of a value, or the value itself where it has none."""
+        if value in self.c_names:
+            return self.c_names[value]
+        operator = operators().get(value)
+        return operator.c_name if operator else value
+
+    def _key(self, value: Any, info: core_schema.ValidationInfo) -> Any:
+        key = super()._key(value, info)
+        is_python = info.mode == "python" and info.context is not JSON_DOCUMENT
+        operator = operator_named(key.upper() if is_python else key) if isinstance(key, str) else None
+        return operator.value if operator and operator.value not in self.c_names else key
+
+
 class DataTypes(Enumerator):
     """Annotation of a DML_TENSOR_DATA_TYPE's field; it may be a NumPy dtype or scalar type too, or one of ml_dtypes."""
 
@@ -281,13 +308,15 @@ class _Spellings(dict[Any, int]):
     """The enumerators of an enumeration by spelling; ``complaint`` ends the message for any other key."""
 
     complaint = ""
+    other_names: Callable[[], list[str]] = list
+    """Returns names that are not among the keys."""
 
     def __missing__(self, key: Any) -> int:
         if isinstance(key, int):
             return key
         if not isinstance(key, str):
             return _data_type(key)
-        meant = did_you_mean(key.upper(), [name for name in self if isinstance(name, str)])
+        meant = did_you_mean(key.upper(), [*[name for name in self if isinstance(name, str)], *self.other_names()])
         raise PydanticCustomError(
             "enumerator",
             "No enumerator has this name{hint}",

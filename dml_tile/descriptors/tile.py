@@ -1,4 +1,4 @@
-"""The pydantic mirrors of DML_TENSOR_DESC, DML_BUFFER_TENSOR_DESC, DML_TILE_OPERATOR_DESC and DML_OPERATOR_DESC."""
+"""The pydantic mirrors of DML_TENSOR_DESC, DML_BUFFER_TENSOR_DESC and DML_TILE_OPERATOR_DESC."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dml_tile.descriptors.structs import (
     DataTypes,
     Enumerator,
     Flags,
+    OperatorTypes,
     Ordered,
     OtherSpellings,
     Struct,
@@ -29,7 +30,6 @@ from dml_tile.directml.enums import (
     OperatorType,
     TensorFlags,
     TensorType,
-    operator_name,
 )
 from dml_tile.geometry.layout import wrapping_size_in_bytes
 from dml_tile.text import MAX_SHOWN, shortened
@@ -78,7 +78,7 @@ UINTS = Annotated[tuple[UINT, ...], Field(fail_fast=True), Ordered()]
 
 DATA_TYPE = DataTypes(TensorDataType, "DML_TENSOR_DATA_TYPE_")
 TENSOR_TYPE = Enumerator(TensorType, "DML_TENSOR_TYPE_")
-OPERATOR_TYPE = Enumerator(OperatorType, "DML_OPERATOR_")
+OPERATOR_TYPE = OperatorTypes(OperatorType, "DML_OPERATOR_")
 TENSOR_FLAGS = Flags(TensorFlags, "DML_TENSOR_FLAG_")
 
 _ORDINARY_SEQUENCES: Final = (list, tuple)
@@ -189,7 +189,7 @@ def _nested_tensor(data: Any) -> Any:
             return _set_desc(data, None)
         case False:
             data = {key: value for key, value in data.items() if key != "NullDesc"}
-    return _nested(data)
+    return nested(data)
 
 
 TENSOR = OtherSpellings(_nested_tensor, BufferTensorDesc)
@@ -364,29 +364,6 @@ def _packed_tile(
     return kind._from_input(data_type, lengths[:rank], lengths[rank:], flags)
 
 
-class OperatorDesc(Struct):
-    """DML_OPERATOR_DESC: an operator's type, and its description, which is read only as a tile's."""
-
-    type: Annotated[OperatorType | int, OPERATOR_TYPE] = Field(description="DML_OPERATOR_TYPE.")
-    desc: TileOperatorDesc | None = Field(description="The DML_TILE_OPERATOR_DESC, or null.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _nest(cls, data: Any) -> Any:
-        """Put the tile's fields that stand beside ``Type`` under ``Desc``."""
-        return _nested(data) if isinstance(data, dict) else data
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *, type: SupportsIndex | str, desc: TileOperatorDesc | None) -> None: ...  # noqa: A002
-
-    def __str__(self) -> str:
-        """Return the tile in one line, or the type of another operator."""
-        if self.type != OperatorType.TILE:
-            return operator_name(int(self.type))
-        return "null" if self.desc is None else str(self.desc)
-
-
 def described(desc: TileOperatorDesc) -> tuple[BufferTensorDesc, BufferTensorDesc]:
     """Return the two buffers of a descriptor that passed ``check``, which refuses null ones."""
     assert desc.input_tensor is not None
@@ -412,7 +389,7 @@ def c_path(location: Sequence[str | int]) -> str:
     return path.removeprefix(".")
 
 
-def _nested(data: dict[str, Any]) -> dict[str, Any]:
+def nested(data: dict[str, Any]) -> dict[str, Any]:
     """Put the fields beside ``Type`` under ``Desc``, unless there is one already."""
     if "Desc" in data or "desc" in data:
         return data

@@ -2,9 +2,9 @@
 
 The structures have DirectML.h's 64-bit layout. (On a 32-bit Python their pointers are as short as C's are there.)
 
-Reading copies, and follows a pointer only as far as DirectML would: nothing of an array whose count is above 8, which
-DirectML refuses before it looks. It does follow what it is given: an address that is none crashes Python, as it would
-crash C.
+Reading copies, and follows a pointer only as far as DirectML would: nothing of an array of numbers whose count is above
+8, which DirectML refuses before it looks. It does follow what it is given: an address that is none crashes Python, as
+it would crash C.
 
 Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four structs, each by its name)
 """
@@ -12,9 +12,29 @@ Pages: https://learn.microsoft.com/en-us/windows/win32/api/directml/ (the four s
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from ctypes import POINTER, Structure, Union, addressof, c_char_p, c_uint32, c_uint64, c_void_p, pointer, sizeof
+from collections.abc import Callable, Mapping
+from ctypes import (
+    POINTER,
+    Structure,
+    Union,
+    addressof,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int8,
+    c_int16,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    pointer,
+    sizeof,
+)
 from ctypes import _Pointer as Pointer
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dml_tile.descriptors.graph import (
@@ -24,9 +44,12 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
+from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc, OperatorFields, ScaleBias, Size2D
 from dml_tile.descriptors.structs import Struct, c_names
-from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1, GraphNodeType, OperatorType, TensorType
+from dml_tile.directml.operators import Field, Operator, operators
 from dml_tile.errors import require_instance
 
 if TYPE_CHECKING:
@@ -75,6 +98,41 @@ class DML_OPERATOR_DESC(Structure):  # noqa: N801
     _fields_ = (("Type", c_uint32), ("Desc", c_void_p))
 
 
+class DML_SCALE_BIAS(Structure):  # noqa: N801
+    """A scale and a bias; 8 bytes."""
+
+    _fields_ = (("Scale", c_float), ("Bias", c_float))
+
+
+class DML_SIZE_2D(Structure):  # noqa: N801
+    """A width and a height; 8 bytes."""
+
+    _fields_ = (("Width", c_uint32), ("Height", c_uint32))
+
+
+C_TYPES: Final[dict[str, Any]] = {
+    **dict.fromkeys("tT", POINTER(DML_TENSOR_DESC)),
+    **dict.fromkeys("oO", POINTER(DML_OPERATOR_DESC)),
+    **dict.fromkeys("ue", c_uint32),
+    **dict.fromkeys("ib", c_int32),
+    "f": c_float,
+    "U": POINTER(c_uint32),
+    "I": POINTER(c_int32),
+    "F": POINTER(c_float),
+    "s": POINTER(DML_SCALE_BIAS),
+    "z": DML_SIZE_2D,
+    "x": c_uint64,
+}
+"""The types of fields by the kinds of ``dml_tile.directml.operators``."""
+
+
+@cache
+def structure_of(operator: Operator) -> type[Structure]:
+    """Return the structure of an operator's description."""
+    fields = [(field.name, C_TYPES[field.kind]) for field in operator.fields]
+    return type(operator.struct, (Structure,), {"_fields_": fields})
+
+
 class DML_GRAPH_NODE_DESC(Structure):  # noqa: N801
     """A node's type, and its description; 16 bytes. DML_GRAPH_EDGE_DESC is the same for an edge."""
 
@@ -114,6 +172,26 @@ GRAPH_PARTS: Final = {
 
 _Struct = TypeVar("_Struct", bound=Structure)
 
+MAX_TENSORS: Final = 2**16
+"""Of an array; DirectML's own limits on JOIN and SPLIT are not known."""
+
+_MAX_DEPTH: Final = 3
+"""Of operators that are fields of operators; DirectML takes one within another."""
+
+_SCALAR_TYPES: Final = {
+    TensorDataType.FLOAT32: c_float,
+    TensorDataType.FLOAT64: c_double,
+    TensorDataType.UINT8: c_uint8,
+    TensorDataType.UINT16: c_uint16,
+    TensorDataType.UINT32: c_uint32,
+    TensorDataType.UINT64: c_uint64,
+    TensorDataType.INT8: c_int8,
+    TensorDataType.INT16: c_int16,
+    TensorDataType.INT32: c_int32,
+    TensorDataType.INT64: c_int64,
+}
+"""The members of DML_SCALAR_UNION by data type."""
+
 _TENSOR_TYPES: Final = frozenset(TensorType)
 _UINTS: Final = POINTER(c_uint32)
 
@@ -122,15 +200,61 @@ def read_operator_desc(source: CSource) -> OperatorDesc | None:
     """Return the DML_OPERATOR_DESC at ``source``; None for a null pointer.
 
     ``source`` is an address, a ctypes structure of at least 16 bytes, whoever declared it, or a pointer to one. Its
-    Desc is read only where Type is DML_OPERATOR_TILE.
+    Desc is read only where Type is an operator of DirectML.h; else a tile without tensors stands for it. Nothing is
+    read of an array of more entries than DirectML takes: 8, or MAX_TENSORS of an array of tensors.
 
     Raises TypeError for anything else, and for what has fewer bytes; ValueError for what is no address.
     """
-    operator = _structure(source, DML_OPERATOR_DESC)
-    if operator is None:
+    return _read_operator(source, _MAX_DEPTH)
+
+
+def _read_operator(source: CSource, depth: int) -> OperatorDesc | None:
+    desc = _structure(source, DML_OPERATOR_DESC)
+    if desc is None:
         return None
-    tile = read_tile_operator_desc(operator.Desc) if operator.Type == OperatorType.TILE else None
-    return OperatorDesc(type=operator.Type, desc=tile)
+    if desc.Type == OperatorType.TILE:
+        return OperatorDesc(type=desc.Type, desc=read_tile_operator_desc(desc.Desc))
+    operator = operators().get(desc.Type)
+    if operator is None:
+        return OperatorDesc(type=desc.Type, desc=UNKNOWN_STRUCT if desc.Desc else None)
+    struct = _structure(desc.Desc, structure_of(operator)) if depth else None
+    if struct is None:
+        return OperatorDesc(type=desc.Type, desc=None)
+    values = {field.name: _read_field(struct, field, operator, depth) for field in operator.fields}
+    return OperatorDesc(type=desc.Type, desc=values)
+
+
+def _read_field(struct: Structure, field: Field, operator: Operator, depth: int) -> Any:
+    value = getattr(struct, field.name)
+    if field.is_array:
+        count = getattr(struct, field.counted_by)
+        is_bounded = count <= (MAX_TENSORS if field.kind == "T" else DML_TENSOR_DIMENSION_COUNT_MAX1)
+        entries = value[: count * is_bounded] if bool(value) else None
+        match field.kind:
+            case "T":
+                return entries and [_read_tensor(entry) for entry in entries]
+            case "O":
+                return entries and [_read_operator(entry, depth - 1) for entry in entries]
+        return entries
+    match field.kind:
+        case "t":
+            return _read_tensor(value)
+        case "o":
+            return _read_operator(value, depth - 1)
+        case "s":
+            return {"Scale": value.contents.Scale, "Bias": value.contents.Bias} if bool(value) else None
+        case "z":
+            return {"Width": value.Width, "Height": value.Height}
+        case "x":
+            member = _scalar_type({each.name: getattr(struct, each.name) for each in operator.fields}, operator)
+            return member.from_buffer(c_uint64(value)).value if member else f"0x{value:016x}"
+    return value
+
+
+def _scalar_type(values: Mapping[str, Any], operator: Operator) -> Any:
+    """Return the type of an operator's DML_SCALAR_UNIONs, which another field names; None for an unknown one."""
+    named = next(field.name for field in operator.fields if field.enumeration == "TENSOR_DATA_TYPE")
+    return _SCALAR_TYPES.get(values[named])
 
 
 def read_tile_operator_desc(source: CSource) -> TileOperatorDesc | None:
@@ -190,7 +314,54 @@ def write_operator_desc(desc: OperatorDesc | TileOperatorDesc) -> DML_OPERATOR_D
     if isinstance(desc, TileOperatorDesc):
         desc = OperatorDesc(type=OperatorType.TILE, desc=desc)
     require_instance(desc, OperatorDesc, TileOperatorDesc)
-    return DML_OPERATOR_DESC(desc.type, _void(write_tile_operator_desc(desc.desc)) if desc.desc else None)
+    match desc.desc:
+        case TileOperatorDesc():
+            return DML_OPERATOR_DESC(desc.type, _void(write_tile_operator_desc(desc.desc)))
+        case OperatorFields():
+            return DML_OPERATOR_DESC(desc.type, _void(_written_fields(desc.desc)))
+    return DML_OPERATOR_DESC(desc.type, None)
+
+
+def _written_fields(fields: OperatorFields) -> Structure:
+    operator = fields.operator
+    struct = structure_of(operator)()
+    for field in operator.fields:
+        value = fields[field.name]
+        match field.kind, value:
+            case _, None:
+                continue
+            case "t", tensor:
+                value = _written_field(tensor)
+            case "o", activation:
+                value = pointer(write_operator_desc(activation))
+            case "T" | "O" | "U" | "I" | "F" as kind, entries:
+                entry = C_TYPES[kind]._type_
+                value = (entry * max(len(entries), DML_TENSOR_DIMENSION_COUNT_MAX1))()
+                for i, each in enumerate(entries):
+                    value[i] = _written_entry(each)
+                value = ctypes.cast(value, C_TYPES[kind])
+            case "s", ScaleBias():
+                value = pointer(DML_SCALE_BIAS(value.scale, value.bias))
+            case "z", Size2D():
+                value = DML_SIZE_2D(value.width, value.height)
+            case "x", str():
+                value = int(value, 16)
+            case "x", number:
+                member = _scalar_type(fields, operator) or (c_double if isinstance(number, float) else c_uint64)
+                held = c_uint64()
+                member.from_buffer(held).value = number if member in (c_float, c_double) else int(number)
+                value = held
+        setattr(struct, field.name, value)
+    return struct
+
+
+def _written_entry(value: object) -> Any:
+    match value:
+        case TensorDesc():
+            return _tensor_struct(value)
+        case OperatorDesc():
+            return write_operator_desc(value)
+    return value
 
 
 def write_tile_operator_desc(desc: TileOperatorDesc) -> DML_TILE_OPERATOR_DESC:
@@ -199,7 +370,7 @@ def write_tile_operator_desc(desc: TileOperatorDesc) -> DML_TILE_OPERATOR_DESC:
     return _written(desc, DML_TILE_OPERATOR_DESC)
 
 
-def _read_tensor(source: Pointer[DML_TENSOR_DESC]) -> TensorDesc | None:
+def _read_tensor(source: Pointer[DML_TENSOR_DESC] | DML_TENSOR_DESC) -> TensorDesc | None:
     tensor = _structure(source, DML_TENSOR_DESC)
     if tensor is None:
         return None
@@ -229,9 +400,13 @@ def _written_field(value: object) -> Any:
         case tuple():
             return (c_uint32 * max(len(value), DML_TENSOR_DIMENSION_COUNT_MAX1))(*value)
         case TensorDesc():
-            buffer = _void(_written(value.desc, DML_BUFFER_TENSOR_DESC)) if value.desc else None
-            return pointer(DML_TENSOR_DESC(value.type, buffer))
+            return pointer(_tensor_struct(value))
     return value
+
+
+def _tensor_struct(tensor: TensorDesc) -> DML_TENSOR_DESC:
+    buffer = _void(_written(tensor.desc, DML_BUFFER_TENSOR_DESC)) if tensor.desc else None
+    return DML_TENSOR_DESC(tensor.type, buffer)
 
 
 def _void(struct: Structure) -> c_void_p:

@@ -7,7 +7,6 @@ from typing import Final
 
 from dml_tile.bindings.resources import BindingDesc, BufferArrayBinding, BufferBinding
 from dml_tile.bindings.slots import (
-    GRAPH_TENSOR,
     INITIALIZER_INPUT,
     INITIALIZER_PERSISTENT,
     TENSOR,
@@ -20,6 +19,7 @@ from dml_tile.directml import pages
 from dml_tile.directml.enums import (
     DEVICE_REMOVED,
     DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT,
+    DML_PERSISTENT_BUFFER_ALIGNMENT,
     UINT64_MAX,
     BindingType,
     HeapType,
@@ -66,13 +66,13 @@ def tensor_is_bound_once(point: BindPoint, target: Target) -> Iterator[Violation
 
 @RANGE_RULES.add(
     "DML-BINDING-SizeInBytes",
-    says="A bound range has at least TotalTensorSizeInBytes, or PersistentResourceSize, bytes. The runtime compares "
-    "neither those of a compiled graph, nor what was bound before an initializer's Reset.",
+    says="A bound range has at least TotalTensorSizeInBytes, TemporaryResourceSize or PersistentResourceSize bytes. "
+    "The runtime compares neither those of a compiled graph, nor what was bound before an initializer's Reset.",
 )
 def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Violation]:
     expected = binding.slot.size_in_bytes
     if binding.size_in_bytes < expected:
-        noticed = binding.noticed and binding.slot.kind.compared
+        noticed = binding.slot.compared
         yield Violation(
             binding.slot.name,
             f"the value of SizeInBytes is too small. {max(binding.size_in_bytes, 0)} was provided, but at least "
@@ -88,7 +88,8 @@ def range_is_large_enough(binding: BoundRange, target: Target) -> Iterator[Viola
 )
 def offset_is_aligned(binding: BoundRange, target: Target) -> Iterator[Violation]:
     if binding.offset % binding.slot.alignment:
-        noticed = binding.slot.kind is not GRAPH_TENSOR or binding.offset % DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
+        multiple = DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT if binding.slot.is_tensor else DML_PERSISTENT_BUFFER_ALIGNMENT
+        noticed = binding.slot.compared or binding.offset % multiple
         yield Violation(
             binding.slot.name,
             f"the value of Offset is misaligned. {binding.offset} is not a multiple of {binding.slot.alignment}"
@@ -255,7 +256,7 @@ def buffer_is_given(bound: SlotBinding, target: Target) -> Iterator[Violation]:
 )
 def resource_is_needed(bound: SlotBinding, target: Target) -> Iterator[Violation]:
     kind, given = bound.slot.kind, bound.given
-    if kind.size_is == "TotalTensorSizeInBytes" or kind == INITIALIZER_PERSISTENT or bound.slot.size_in_bytes:
+    if bound.slot.is_tensor or kind == INITIALIZER_PERSISTENT or bound.slot.size_in_bytes:
         return
     if given is not None and not given.is_empty:
         yield Violation(bound.name, f"a buffer was provided, but nothing was expected: {kind.size_is} is 0")

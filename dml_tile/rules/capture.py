@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
-from dml_tile.descriptors.tile import OperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.directml import pages
 from dml_tile.directml.enums import HRESULT, UINT_MAX, FeatureLevel
 from dml_tile.directml.targets import Target

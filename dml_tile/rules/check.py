@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, takewhile
 from operator import mul
 from types import NoneType
 from typing import Any, Final
 
 from dml_tile.descriptors.graph import Descriptor, GraphDesc
-from dml_tile.descriptors.tile import BufferTensorDesc, OperatorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
+from dml_tile.descriptors.tile import BufferTensorDesc, TensorDesc, TileOperatorDesc
 from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import (
     DML_TENSOR_DIMENSION_COUNT_MAX1,
     OWNED_BY_DML,
     UINT_MAX,
     FeatureLevel,
-    OperatorType,
     TensorFlags,
     TensorType,
 )
@@ -101,22 +101,50 @@ def why_never_executed(desc: TileOperatorDesc, target: Target) -> tuple[Finding,
 
 
 def lowest_level(desc: Descriptor | None) -> FeatureLevel | None:
-    """Return the lowest feature level at which the descriptor passes, against both; None if it passes at no level."""
-    levels = FeatureLevel if isinstance(desc, GraphDesc) else DISTINCT_LEVELS
-    return next((level for level in levels if not any(map(is_counted, _findings(desc, Target(level))))), None)
+    """Return the lowest feature level from which on the descriptor passes, against both; None if 6_4 refuses it."""
+    if isinstance(desc, GraphDesc) or (isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields)):
+        # newer is not more: the levels that take an operator need not be an interval
+        passing = takewhile(lambda level: _passes(desc, level), reversed(FeatureLevel))
+        return min(passing, default=None)
+    return next((level for level in DISTINCT_LEVELS if _passes(desc, level)), None)
+
+
+def _passes(desc: Descriptor | None, level: FeatureLevel) -> bool:
+    return not any(map(is_counted, _findings(desc, Target(level))))
+
+
+def not_checked(operator: str) -> Finding:
+    """Return the finding for an operator that is known by its C name only."""
+    return operator_is_a_tile.finding(
+        Violation("Type", f"the fields of {operator} are not given, or not read; it is not checked")
+    )
 
 
 def not_a_tile(operator: str) -> Finding:
-    """Return the finding for an operator that is known by its C name only."""
-    return operator_is_a_tile.finding(Violation("Type", f"{operator} is not a tile; only tiles are checked"))
+    """Return the finding for an operator where only tiles are handled."""
+    return operator_is_a_tile.finding(Violation("Type", f"{operator} is not a tile"))
 
 
-_LEVELS_CHECKED_ALIKE: Final = groupby(FeatureLevel, lambda at: (tile_support(at), Target(at).runtime_wraps_extents))
+_LEVELS_CHECKED_ALIKE: Final = groupby(
+    FeatureLevel, lambda at: (tile_support(at), Target(at).level.runtime.wraps_extents)
+)
 DISTINCT_LEVELS: Final = tuple(next(levels) for _, levels in _LEVELS_CHECKED_ALIKE)
 """The levels at which the answer to a descriptor can change."""
 
 _BUFFER: Final = int(TensorType.BUFFER)  # looking up an enumerator costs more than comparing with it
 _NO_FLAGS: Final = int(TensorFlags.NONE)
+
+
+def not_looked_at(desc: Descriptor | None) -> tuple[str, ...]:
+    """Return the fields of another operator than Tile that no rule is about; of a graph, those of its nodes."""
+    if isinstance(desc, GraphDesc):
+        nodes = [(path, node.operator) for path, node in entries_of(desc, "nodes") if node is not None]
+        return tuple(f"{path}.Operator.{field}" for path, operator in nodes for field in not_looked_at(operator))
+    if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
+        from dml_tile.rules.operator import fields_without_rules
+
+        return fields_without_rules(desc.desc)
+    return ()
 
 
 def is_counted(finding: Finding) -> bool:
@@ -129,9 +157,14 @@ def _findings(desc: Descriptor | None, target: Target) -> Iterable[Finding]:
         if isinstance(desc, GraphDesc):
             return _graph_findings(desc, target)
         require_instance(desc, TileOperatorDesc, OperatorDesc, NoneType)
-        if desc is None or desc.type != OperatorType.TILE or desc.desc is None:
+        if isinstance(desc, OperatorDesc) and isinstance(desc.desc, OperatorFields):
+            from dml_tile.rules.operator import other_operator_findings  # which checks of tiles need not
+
+            return other_operator_findings(desc.desc, target)
+        tile = tile_of(desc)
+        if tile is None:
             return found_by(OPERATOR_RULES, desc, target)
-        desc = desc.desc
+        desc = tile
     return () if is_ordinary_tile(desc, target) else _found_by_rules(desc, target)
 
 
@@ -144,7 +177,7 @@ def _graph_findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
             refused.add(i)
         for finding in found:
             yield replace(finding, path=f"{path}.Operator.{finding.path}".rstrip("."))
-    is_measured = target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_5_0
+    is_measured = target.level.tiles_are_measured
     for finding in found_by((*GRAPH_RULES, *CONNECTION_RULES), view_of_graph(graph, refused), target):
         basis = finding.basis if is_measured else finding.basis & ~Basis.RUNTIME | Basis.INFERRED
         yield replace(finding, basis=basis)
@@ -152,10 +185,10 @@ def _graph_findings(graph: GraphDesc, target: Target) -> Iterator[Finding]:
 
 def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]:
     """Yield the findings of all rules; those that a predicate below shows to be met are not applied."""
-    operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor)
+    operands = Operand("InputTensor", tile.input_tensor), Operand("OutputTensor", tile.output_tensor, is_output=True)
     whole = TileView(tile, view_of(operands[0]), view_of(operands[1]))
     for operand, view in zip(operands, (whole.input, whole.output), strict=True):
-        if _ordinary_buffer(operand.tensor, _NO_FLAGS if operand.is_output else OWNED_BY_DML) is None:
+        if ordinary_buffer(operand.tensor, _NO_FLAGS if operand.is_output else OWNED_BY_DML) is None:
             yield from found_by(TENSOR_RULES, operand, target)
             if view is not None:
                 yield from found_by(BUFFER_RULES, view, target)
@@ -168,14 +201,14 @@ def _found_by_rules(tile: TileOperatorDesc, target: Target) -> Iterator[Finding]
 
 def is_ordinary_tile(tile: TileOperatorDesc, target: Target) -> bool:
     """Return True for a common packed tile, which breaks no rule, as a property test shows: ten times as fast."""
-    source = _ordinary_buffer(tile.input_tensor, OWNED_BY_DML)
-    destination = _ordinary_buffer(tile.output_tensor, _NO_FLAGS)
+    source = ordinary_buffer(tile.input_tensor, OWNED_BY_DML)
+    destination = ordinary_buffer(tile.output_tensor, _NO_FLAGS)
     if source is None or destination is None:
         return False
     return _is_supported(source, target) and _fits(tile, source, destination)  # so the output is supported too
 
 
-def _ordinary_buffer(tensor: TensorDesc | None, allowed_flags: int) -> BufferTensorDesc | None:
+def ordinary_buffer(tensor: TensorDesc | None, allowed_flags: int) -> BufferTensorDesc | None:
     """Return the buffer of a packed tensor without an alignment that breaks no rule of tensors; None for any other."""
     if tensor is None or tensor.type != _BUFFER or tensor.desc is None:
         return None

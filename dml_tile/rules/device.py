@@ -11,7 +11,6 @@ from dml_tile.directml.enums import DEVICE_REMOVED, HRESULT, CreateDeviceFlags, 
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Finding, Rules, Violation
 
-_LEVEL_5_0: Final = FeatureLevel.DML_FEATURE_LEVEL_5_0
 _ALL_EXECUTION_FLAGS: Final = 7
 _DEBUG: Final = int(CreateDeviceFlags.DEBUG)
 _HIGHEST_BIT: Final = 0x80000000
@@ -40,6 +39,31 @@ class Removal:
         return f"{self.call}: {'; '.join(map(str, self.findings))}"
 
 
+FALLIBLE_CALLS: Final = (
+    "CheckFeatureSupport",
+    "CreateOperator",
+    "CompileOperator",
+    "CompileGraph",
+    "CreateOperatorInitializer",
+    "CreateBindingTable",
+    "CreateCommandRecorder",
+    "Reset",
+)
+"""The methods of a device and of its binding tables that return an HRESULT."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fault:
+    """An HRESULT that a test asked one call of a method to return; ``at`` counts the calls from then on."""
+
+    call: str
+    hresult: HRESULT
+    at: int
+
+    def __str__(self) -> str:
+        return f"Device.fail({self.call!r}, HRESULT.{self.hresult.name}, at={self.at})"
+
+
 class InitializerObject(NamedTuple):
     """An element of an initializer's array: the device that it belongs to, and its kind."""
 
@@ -54,6 +78,7 @@ InitializerOperators: TypeAlias = Sequence[InitializerObject | None] | None
 CREATION_RULES: Final = Rules[Creation](url=pages.CREATE_DEVICE)
 FEATURE_RULES: Final = Rules[int](url=pages.FEATURE, hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
 REQUESTED_LEVEL_RULES: Final = Rules[int](url=pages.FEATURE, hresult=HRESULT.DXGI_ERROR_UNSUPPORTED)
+FAULT_RULES: Final = Rules["Fault | None"](url=pages.ERRORS)
 REMOVAL_RULES: Final = Rules[Removal | None](url=pages.REMOVED, hresult=DEVICE_REMOVED)
 COMPILATION_RULES: Final = Rules[bool | None](url=pages.COMPILE)
 """Of whether the operator is the device's own; None for a null one."""
@@ -68,7 +93,7 @@ INITIALIZER_RULES: Final = Rules[InitializerOperators](url=pages.CREATE_INITIALI
 )
 def creation_flags_are_known(creation: Creation, target: Target) -> Iterator[Violation]:
     if unknown := creation.flags & ~_DEBUG:
-        accepted = creation.flags == _HIGHEST_BIT and target.feature_level <= _LEVEL_5_0
+        accepted = creation.flags == _HIGHEST_BIT and target.level.runtime.takes_highest_flag
         yield Violation(
             "flags",
             f"{creation.flags:#x} has the unknown bits {unknown:#x}{' (DirectML accepts them)' if accepted else ''}",
@@ -86,7 +111,7 @@ def creation_flags_are_known(creation: Creation, target: Target) -> Iterator[Vio
 def debug_layers_are_installed(creation: Creation, target: Target) -> Iterator[Violation]:
     if creation.flags & _DEBUG:
         message = "DML_CREATE_DEVICE_FLAG_DEBUG was provided, but the debug layers are not installed"
-        result = HRESULT.E_INVALIDARG if target.feature_level <= _LEVEL_5_0 else HRESULT.DXGI_ERROR_UNSUPPORTED
+        result = target.level.runtime.debug_layers
         missing = HRESULT.DXGI_ERROR_SDK_COMPONENT_MISSING
         yield Violation("flags", message, basis=Basis.RUNTIME, hresult=result)
         yield Violation("flags", f"{message} ({missing})", basis=Basis.DOCUMENTED, hresult=missing)
@@ -136,6 +161,16 @@ def some_level_is_supported(highest_supported: int, target: Target) -> Iterator[
         yield Violation(
             "RequestedFeatureLevels", f"none of them is supported: {target.name} has {target.feature_level.name}"
         )
+
+
+@FAULT_RULES.add(
+    "DML-DEVICE-fault",
+    says="A test did not ask for the call to fail, by Device.fail. DirectML may return E_OUTOFMEMORY for any valid "
+    "call.",
+)
+def no_fault_is_asked_for(fault: Fault | None, target: Target) -> Iterator[Violation]:
+    if fault is not None:
+        yield Violation("", f"the test asked for {fault.hresult} of call {fault.at}", hresult=fault.hresult)
 
 
 @REMOVAL_RULES.add("DML-DEVICE-removed", says="The device has not been removed; once it is, only a new device helps.")

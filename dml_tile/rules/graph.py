@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from itertools import dropwhile
+from math import prod
 from typing import Any, Final, NamedTuple
 
 from dml_tile.descriptors.graph import (
@@ -19,13 +20,14 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
+from dml_tile.descriptors.operator import tile_of
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import ELEMENT_SIZES
-from dml_tile.directml.enums import HRESULT, OWNED_BY_DML, FeatureLevel, GraphEdgeType, GraphNodeType, OperatorType
+from dml_tile.directml.enums import HRESULT, OWNED_BY_DML, GraphEdgeType, GraphNodeType
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis, Rules, Severity, Violation
-from dml_tile.geometry.layout import extent, lie_alike, packed_strides, round_up_4
+from dml_tile.geometry.layout import extent, packed_strides, round_up_4
 
 _ARRAY_NAMES: Final = {array: str(GraphDesc.model_fields[array].alias) for array in ARRAYS}
 _EDGE_TYPES: Final = {
@@ -33,6 +35,19 @@ _EDGE_TYPES: Final = {
     "output_edges": GraphEdgeType.OUTPUT,
     "intermediate_edges": GraphEdgeType.INTERMEDIATE,
 }
+
+
+_COUNTS: Final = {
+    "GraphInputIndex": "input_count",
+    "GraphOutputIndex": "output_count",
+    "FromNodeIndex": "node_count",
+    "ToNodeIndex": "node_count",
+}
+_INDICES: Final = {
+    edge: [(name, str(field.alias), _COUNTS.get(str(field.alias), "")) for name, field in edge.model_fields.items()]
+    for edge in (InputGraphEdge, OutputGraphEdge, IntermediateGraphEdge)
+}
+"""The fields of each kind of edge: their names, those in C, and the count of a graph that they stay below."""
 
 
 class GraphView(NamedTuple):
@@ -74,8 +89,7 @@ def entries_of(graph: GraphDesc, array: str) -> Iterator[tuple[str, Any]]:
 
 
 def _tile_of(node: OperatorGraphNodeDesc | None) -> TileOperatorDesc | None:
-    operator = node.operator if node is not None else None
-    return operator.desc if operator is not None and operator.type == OperatorType.TILE else None
+    return tile_of(node.operator) if node is not None else None
 
 
 def view_of(graph: GraphDesc, refused: Container[int] = ()) -> GraphView:
@@ -99,12 +113,10 @@ def _wrong_indices(
     graph: GraphDesc, edge: Any, nodes: list[OperatorGraphNodeDesc | None]
 ) -> Iterator[tuple[str, int, str]]:
     """Yield the fields of an edge that index nothing, with the value and what was expected; a tile has one tensor."""
-    limits = {"GraphInputIndex": graph.input_count, "GraphOutputIndex": graph.output_count}
-    limits |= dict.fromkeys(("FromNodeIndex", "ToNodeIndex"), graph.node_count)
-    for name, field in type(edge).model_fields.items():
-        value, c_name = getattr(edge, name), str(field.alias)
-        if c_name in limits and value >= limits[c_name]:
-            yield c_name, value, f"an index below {limits[c_name]} was expected"
+    for name, c_name, count in _INDICES[type(edge)]:
+        value = getattr(edge, name)
+        if count and value >= (limit := getattr(graph, count)):
+            yield c_name, value, f"an index below {limit} was expected"
         elif c_name in ("FromNodeOutputIndex", "ToNodeInputIndex") and value:
             node = edge.from_node_index if c_name.startswith("From") else edge.to_node_index
             if node < len(nodes) and _tile_of(nodes[node]):
@@ -118,19 +130,20 @@ def _room(tensor: BufferTensorDesc) -> int:
 
 
 def _extent(tensor: BufferTensorDesc) -> int:
-    return extent(_sizes(tensor), tensor.strides) * ELEMENT_SIZES[tensor.data_type]
+    return extent(sizes_of(tensor), tensor.strides) * ELEMENT_SIZES[tensor.data_type]
 
 
-def _sizes(tensor: BufferTensorDesc) -> tuple[int, ...]:
+def sizes_of(tensor: BufferTensorDesc) -> tuple[int, ...]:
+    """Return as many sizes of a tensor as its DimensionCount says."""
     return (tensor.sizes or ())[: tensor.dimension_count]
 
 
-def _packed_sizes(tensor: BufferTensorDesc) -> tuple[int, ...] | None:
-    """Return the sizes of a packed tensor, without ones at the beginning; None if it is not packed."""
-    sizes = _sizes(tensor)
-    if tensor.strides is not None and not lie_alike(sizes, tensor.strides, packed_strides(sizes)):
-        return None
-    return tuple(dropwhile(lambda size: size == 1, sizes))
+def _shape(tensor: BufferTensorDesc) -> tuple[tuple[int, int], ...]:
+    """Return the sizes without ones at the beginning, each with its stride, which is 0 where it decides nothing."""
+    sizes = sizes_of(tensor)
+    strides = packed_strides(sizes) if tensor.strides is None else tensor.strides
+    pairs = [(size, stride if size > 1 else 0) for size, stride in zip(sizes, strides, strict=False)]
+    return tuple(dropwhile(lambda pair: pair == (1, 0), pairs))
 
 
 GRAPH_RULES: Final = Rules[GraphView](url=pages.GRAPH)
@@ -179,12 +192,11 @@ def types_fit(view: GraphView, target: Target) -> Iterator[Violation]:
         for path, entry in entries_of(view.graph, array):
             if entry is not None and entry.type != expected:
                 is_constant = expected is GraphNodeType.OPERATOR and entry.type == GraphNodeType.CONSTANT
-                is_later = target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_6_0
                 spelling = EDGE_TYPE if array in _EDGE_TYPES else NODE_TYPE
                 yield Violation(
                     f"{path}.Type",
                     f"{spelling.write(entry.type)} was provided, but {spelling.write(expected)} was expected",
-                    hresult=HRESULT.E_NOTIMPL if is_constant and is_later else None,
+                    hresult=target.level.runtime.constant_nodes if is_constant else None,
                 )
 
 
@@ -252,28 +264,17 @@ def order_of_nodes(view: GraphView) -> list[int]:
     return order
 
 
-class _Ends(NamedTuple):
-    """The tensors at both ends of an intermediate edge."""
-
-    path: str
-    produced: BufferTensorDesc
-    consumed: BufferTensorDesc
-    is_output: bool
-    """Whether the first is an output of the graph too."""
-
-
-def _ends(view: GraphView) -> Iterator[_Ends]:
-    """Yield the ends of each intermediate edge between tiles."""
-    outputs = {edge.from_node_index for _, edge in view.outputs}
+def _ends(view: GraphView) -> Iterator[tuple[str, int, BufferTensorDesc, BufferTensorDesc]]:
+    """Yield each intermediate edge between tiles: its path, the node it leads from, and the tensors at its ends."""
     for path, edge in view.intermediates:
         (_, produced), (consumed, _) = view.tensors(edge.from_node_index), view.tensors(edge.to_node_index)
         if produced is not None and consumed is not None:
-            yield _Ends(path, produced, consumed, edge.from_node_index in outputs)
+            yield path, edge.from_node_index, produced, consumed
 
 
 @CONNECTION_RULES.add("DML-GRAPH-intermediate-owned", says="A tensor that another node writes is not OWNED_BY_DML.")
 def intermediates_are_not_owned(view: GraphView, target: Target) -> Iterator[Violation]:
-    for path, _, consumed, _ in _ends(view):
+    for path, _, _, consumed in _ends(view):
         if consumed.flags & OWNED_BY_DML:
             yield Violation(path, "the Flags of the input that it leads to say OWNED_BY_DML")
 
@@ -282,7 +283,7 @@ def intermediates_are_not_owned(view: GraphView, target: Target) -> Iterator[Vio
     "DML-GRAPH-TotalTensorSizeInBytes", says="Both ends of an intermediate edge have the same TotalTensorSizeInBytes."
 )
 def totals_agree(view: GraphView, target: Target) -> Iterator[Violation]:
-    for path, produced, consumed, _ in _ends(view):
+    for path, _, produced, consumed in _ends(view):
         totals = produced.total_tensor_size_in_bytes, consumed.total_tensor_size_in_bytes
         if totals[0] != totals[1]:
             yield Violation(path, f"the output has a TotalTensorSizeInBytes of {totals[0]}, the input of {totals[1]}")
@@ -290,17 +291,20 @@ def totals_agree(view: GraphView, target: Target) -> Iterator[Violation]:
 
 @CONNECTION_RULES.add(
     "DML-GRAPH-extent",
-    says="What the input of an intermediate edge reaches fits into the whole elements of the output. Up to 5_0, packed "
-    "tensors of the same Sizes, but for ones at the beginning, are compared by their elements, rounded up to 4.",
+    says="What the input of an intermediate edge reaches fits into the whole elements of the output. Up to 5_0, if the "
+    "output is none of the graph's, and all that read it have its Sizes, leading ones aside, and its Strides, their "
+    "elements fit into as many of the output, rounded up to 4.",
 )
 def extents_fit(view: GraphView, target: Target) -> Iterator[Violation]:
-    for path, produced, consumed, is_output in _ends(view):
+    leading = Counter([edge.from_node_index for _, edge in view.outputs])
+    leading.update(edge.from_node_index for _, edge in view.intermediates)
+    alike = Counter(node for _, node, *ends in _ends(view) if _shape(ends[0]) == _shape(ends[1]))
+    for path, node, produced, consumed in _ends(view):
         reached, room = _extent(consumed), _room(produced)
-        is_alike = (sizes := _packed_sizes(produced)) is not None and sizes == _packed_sizes(consumed)
-        is_alike = is_alike and (produced.strides is None or not is_output)
-        if is_alike and target.feature_level <= FeatureLevel.DML_FEATURE_LEVEL_5_0:
-            size = ELEMENT_SIZES[produced.data_type]
-            room = min(room, round_up_4(_extent(produced) // size) * size)
+        if reached <= room and alike[node] == leading[node] and target.level.runtime.compares_elements:
+            elements = prod(sizes_of(produced))
+            reached = elements * ELEMENT_SIZES[consumed.data_type]
+            room = round_up_4(elements) * ELEMENT_SIZES[produced.data_type]
         if room < reached:
             yield Violation(path, f"the input reaches {reached} bytes, but the output has {room}")
 
@@ -329,7 +333,7 @@ def shared_inputs_agree(view: GraphView, target: Target) -> Iterator[Violation]:
     severity=Severity.NOTE,
 )
 def ends_are_alike(view: GraphView, target: Target) -> Iterator[Violation]:
-    for path, produced, consumed, _ in _ends(view):
+    for path, _, produced, consumed in _ends(view):
         fields = ("data_type", "sizes", "strides", "guaranteed_base_offset_alignment")
         different = [name for name in fields if getattr(produced, name) != getattr(consumed, name)]
         if names := [str(BufferTensorDesc.model_fields[name].alias) for name in different]:
@@ -357,7 +361,7 @@ def outputs_have_one_edge(view: GraphView, target: Target) -> Iterator[Violation
     hresult=HRESULT.E_NOINTERFACE,
 )
 def device_has_the_interface(graph: GraphDesc | None, target: Target) -> Iterator[Violation]:
-    if target.feature_level < FeatureLevel.DML_FEATURE_LEVEL_2_1:
+    if not target.level.has_graphs:
         yield Violation("", f"{target.name} has no IDMLDevice1, which came with DML_FEATURE_LEVEL_2_1")
 
 

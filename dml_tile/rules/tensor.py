@@ -31,10 +31,7 @@ class Operand(NamedTuple):
 
     name: str
     tensor: TensorDesc | None
-
-    @property
-    def is_output(self) -> bool:
-        return self.name == "OutputTensor"
+    is_output: bool = False
 
 
 class TensorView(NamedTuple):
@@ -71,7 +68,7 @@ def view_of(operand: Operand) -> TensorView | None:
 def runtime_extent(sizes: tuple[int, ...], strides: tuple[int, ...] | None, target: Target) -> int:
     """Return the extent, in elements, that the runtime computes: up to level 5_2 a strided one modulo 2^32."""
     exact = extent(sizes, strides)
-    return exact & UINT_MAX if strides is not None and target.runtime_wraps_extents else exact
+    return exact & UINT_MAX if strides is not None and target.level.runtime.wraps_extents else exact
 
 
 TENSOR_RULES: Final = Rules[Operand](url=pages.TENSOR)
@@ -111,7 +108,7 @@ def tensor_is_not_private(operand: Operand, target: Target) -> Iterator[Violatio
 
 
 def _is_private(tensor: TensorDesc, target: Target) -> bool:
-    return tensor.type == _PRIVATE_TYPE and tensor.desc is not None and target.runtime_has_private_tensors
+    return tensor.type == _PRIVATE_TYPE and tensor.desc is not None and target.level.runtime.has_private_tensors
 
 
 @TENSOR_RULES.add("DML-TENSOR-Desc-null", says="A tensor's Desc is not null.")

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from dml_tile.descriptors.tile import DATA_TYPE, OperatorDesc, TileOperatorDesc, type_name
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import DATA_TYPE, TileOperatorDesc, type_name
 from dml_tile.directml import pages
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import (
     DML_TENSOR_DIMENSION_COUNT_MAX1,
     HRESULT,
-    OPERATORS,
     UINT_MAX,
     FeatureLevel,
-    OperatorType,
-    operator_name,
 )
-from dml_tile.directml.targets import DIRECTML_VERSIONS, TILE_SUPPORT, Target
+from dml_tile.directml.operator_table import operator_table
+from dml_tile.directml.operators import operator_name, operators
+from dml_tile.directml.targets import DIRECTML_VERSIONS, Target, tile_rows
 from dml_tile.findings import CONTRACT, Basis, Rules, Severity, Violation
 from dml_tile.rules.tensor import TensorView
 from dml_tile.text import braced
 
-_EVER_SUPPORTED: Final = TILE_SUPPORT[-1].data_types
 _PRIVATE_TYPES: Final = range(0x80000000, 0x80000020)
 """Operators of the library's own; it takes a tile's description for one of theirs, and crashes at most of them."""
 _FIRST_UNSUPPORTED_TYPE: Final = 0xC0000000
@@ -52,7 +51,7 @@ def operator_is_given(operator: OperatorDesc | None, target: Target) -> Iterator
 def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
     if not operator or operator.type in _PRIVATE_TYPES:
         return
-    if operator.type == OperatorType.INVALID or len(OPERATORS) <= operator.type < _FIRST_UNSUPPORTED_TYPE:
+    if operator.type < _FIRST_UNSUPPORTED_TYPE and operator.type not in operators():
         yield Violation("Type", f"{int(operator.type)} is no operator; DML_OPERATOR_TILE (70) was expected")
 
 
@@ -62,27 +61,34 @@ def operator_type_is_known(operator: OperatorDesc | None, target: Target) -> Ite
     hresult=HRESULT.DXGI_ERROR_UNSUPPORTED,
 )
 def operator_type_is_not_too_large(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
-    if operator and operator.type >= _FIRST_UNSUPPORTED_TYPE:
+    if operator and operator.type >= _FIRST_UNSUPPORTED_TYPE and operator.desc is not None:
         yield Violation("Type", f"{int(operator.type)} is no operator; DML_OPERATOR_TILE (70) was expected")
 
 
 @OPERATOR_RULES.add(
     "DML-OPERATOR-not-a-tile",
     basis=Basis.DOCUMENTED | Basis.INFERRED,
-    says="The operator is a tile. DirectML may accept others; only tiles are emulated here.",
+    says="The operator is one of DirectML.h, with its fields. DirectML may accept others; they are not checked here.",
     hresult=None,
     severity=Severity.NOTE,
 )
 def operator_is_a_tile(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
-    is_public = operator is not None and 0 < operator.type < len(OPERATORS)
-    if operator and operator.type != OperatorType.TILE and (is_public or operator.type in _PRIVATE_TYPES):
-        yield Violation("Type", f"{operator_name(int(operator.type))} is not a tile; only tiles are checked")
+    if operator and operator.type in _PRIVATE_TYPES and operator.desc is not None:
+        yield Violation("Type", f"{operator_name(int(operator.type))} is private to DirectML; it is not checked")
 
 
-@OPERATOR_RULES.add("DML-OPERATOR-Desc-null", says="An operator's Desc is not null.")
+@OPERATOR_RULES.add("DML-OPERATOR-Desc-null", says="An operator's Desc is not null, whatever its Type.")
 def operator_is_described(operator: OperatorDesc | None, target: Target) -> Iterator[Violation]:
-    if operator and operator.type == OperatorType.TILE and operator.desc is None:
-        yield Violation("Desc", "null was provided, but a DML_TILE_OPERATOR_DESC was expected")
+    if operator and operator.desc is None:
+        described = operators().get(operator.type)
+        yield Violation("Desc", f"null was provided, but a {described.struct if described else 'struct'} was expected")
+
+
+def _basis_of(data_type: int, target: Target) -> Basis:
+    """Return the basis of a finding on a data type that is in no row: below the levels measured, the rows are all."""
+    measured = operator_table("TILE", ("InputTensor", "OutputTensor")).measured(target.feature_level)
+    is_taken = measured is not None and data_type in measured["InputTensor"].data_types
+    return Basis.DOCUMENTED if is_taken else Basis.DOCUMENTED | Basis.INFERRED
 
 
 _RUNTIME_ALONE: Final = 'go by the runtime alone (against="runtime", --against runtime)'
@@ -94,15 +100,15 @@ _RUNTIME_ALONE: Final = 'go by the runtime alone (against="runtime", --against r
 )
 def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Violation]:
     data_type = view.desc.data_type
-    if not isinstance(data_type, TensorDataType) or data_type in (_EVER_SUPPORTED | {TensorDataType.UNKNOWN}):
+    if not isinstance(data_type, TensorDataType) or data_type in (
+        tile_rows()[-1].data_types | {TensorDataType.UNKNOWN}
+    ):
         return
     accepted, basis, suggestion = "", CONTRACT, None
     if data_type == TensorDataType.FLOAT64:
         same_bits = ["tile the same bits as UINT64"] * (TensorDataType.UINT64 in target.tile_support.data_types)
-        # 5_0 is the lowest level that was measured; below it the documented table is all there is.
-        below = target.feature_level < FeatureLevel.DML_FEATURE_LEVEL_5_0
-        basis = Basis.DOCUMENTED | Basis.INFERRED if below else Basis.DOCUMENTED
-        accepted = "" if below or not target.double_precision else " (DirectML takes it)"
+        basis = _basis_of(data_type, target)
+        accepted = " (DirectML takes it)" if basis == Basis.DOCUMENTED and target.double_precision else ""
         suggestion = ", or ".join([*same_bits, *[_RUNTIME_ALONE] * bool(accepted)]) or None
     yield Violation(
         view.path("DataType"),
@@ -119,10 +125,11 @@ def data_type_is_ever_supported(view: TensorView, target: Target) -> Iterator[Vi
 )
 def data_type_is_supported_at_level(view: TensorView, target: Target) -> Iterator[Violation]:
     data_type = view.desc.data_type
-    if data_type in target.tile_support.data_types or data_type not in _EVER_SUPPORTED:
+    if data_type in target.tile_support.data_types or data_type not in tile_rows()[-1].data_types:
         return
-    since = next(row.since for row in TILE_SUPPORT if data_type in row.data_types)
-    yield Violation(view.path("DataType"), f"{type_name(data_type)} needs {since.name}; {_has(target)}", _ship(since))
+    since = next(row.since for row in tile_rows() if data_type in row.data_types)
+    message = f"{type_name(data_type)} needs {since.name}; {has_level(target)}"
+    yield Violation(view.path("DataType"), message, ship(since), _basis_of(data_type, target))
 
 
 @TILE_BUFFER_RULES.add(
@@ -135,11 +142,10 @@ def data_type_is_supported_by_adapter(view: TensorView, target: Target) -> Itera
     data_type = view.desc.data_type
     needed = target.missing_capability(data_type)
     if needed:
-        measured = target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_5_0
         yield Violation(
             view.path("DataType"),
             f"{type_name(data_type)} needs an adapter with {needed}, which the target's adapter lacks",
-            basis=None if measured else Basis.INFERRED,
+            basis=None if target.level.tiles_are_measured else Basis.INFERRED,
         )
 
 
@@ -150,14 +156,14 @@ def data_type_is_supported_by_adapter(view: TensorView, target: Target) -> Itera
 )
 def dimension_count_is_supported_at_level(view: TensorView, target: Target) -> Iterator[Violation]:
     count = view.desc.dimension_count
-    if count in target.tile_support.dimension_counts or count not in TILE_SUPPORT[-1].dimension_counts:
+    if count in target.tile_support.dimension_counts or count not in tile_rows()[-1].dimension_counts:
         return
-    since = next(row.since for row in TILE_SUPPORT if count in row.dimension_counts)
+    since = next(row.since for row in tile_rows() if count in row.dimension_counts)
     only = target.tile_support.dimension_counts.start
     yield Violation(
         view.path("DimensionCount"),
-        f"a dimension count of {count} needs {since.name}; {_has(target)}, where Tile takes {only}",
-        f"give the tensor leading sizes of 1, up to {only} dimensions" if count < only else _ship(since),
+        f"a dimension count of {count} needs {since.name}; {has_level(target)}, where Tile takes {only}",
+        f"give the tensor leading sizes of 1, up to {only} dimensions" if count < only else ship(since),
     )
 
 
@@ -270,11 +276,13 @@ def repeats_are_positive(tile: TileView, target: Target) -> Iterator[Violation]:
             )
 
 
-def _has(target: Target) -> str:
+def has_level(target: Target) -> str:
+    """Return the target and its level, as a message names them."""
     level = target.feature_level.short
     return f"the target has {level}" if target.name == level else f"{target.name} has {level}"
 
 
-def _ship(since: FeatureLevel) -> str:
+def ship(since: FeatureLevel) -> str:
+    """Return the suggestion to ship the library that brings a level."""
     release = next(row for row in DIRECTML_VERSIONS if row.level >= since and not row.remark)
     return f"ship DirectML {release.version}.0 or later with the application"

@@ -5,10 +5,12 @@ The first case of a rule is also its example in docs/rules.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from dml_tile.findings import Basis
@@ -32,6 +34,37 @@ class Case:
 
 def operator(type_: int, desc: TileOperatorDesc | None = GOOD) -> OperatorDesc:
     return OperatorDesc(type=type_, desc=desc)
+
+
+def other(name: str, data_type: str = "FLOAT32", sizes: Sequence[int] = (2,), **fields: Any) -> OperatorDesc:
+    """An operator with an input and an output alike."""
+    tensor = {"DataType": data_type, "Sizes": sizes}
+    return OperatorDesc(type=name, desc={"InputTensor": tensor, "OutputTensor": tensor, **fields})
+
+
+def rnn(activation: str = "ACTIVATION_TANH", **flags: int) -> OperatorDesc:
+    """An RNN whose sizes are all 1, and flags of its tensors."""
+    names = ("InputTensor", "WeightTensor", "RecurrenceTensor", "OutputSequenceTensor")
+    tensors = {name: {"DataType": "FLOAT32", "Sizes": [1] * 4, "Flags": flags.get(name, 0)} for name in names}
+    descs = [{"Type": activation, "Desc": {}}]
+    return OperatorDesc(type="RNN", desc={**tensors, "ActivationDescs": descs, "Direction": 0})
+
+
+def gather(indices: str, data_type: str = "FLOAT32", sizes: Sequence[int] = (1, 1, 1, 2), **given: Any) -> OperatorDesc:
+    """A GATHER whose tensors have the same sizes."""
+    fields: dict[str, Any] = {"IndicesTensor": {"DataType": indices, "Sizes": sizes}, "Axis": 0, "IndexDimensions": 1}
+    return other("GATHER", data_type, sizes, **fields | given)
+
+
+def padding(**fields: Any) -> OperatorDesc:
+    """A PADDING of nothing."""
+    given: dict[str, Any] = {
+        "PaddingMode": "CONSTANT",
+        "PaddingValue": 0,
+        "StartPadding": [0] * 4,
+        "EndPadding": [0] * 4,
+    } | fields
+    return other("PADDING", sizes=(1, 1, 2, 2), DimensionCount=4, **given)
 
 
 def source(**fields: Any) -> TileOperatorDesc:
@@ -60,10 +93,61 @@ ROWS: Final[dict[str, list[tuple[Any, ...]]]] = {
         (operator(0xC0000000), operator(0xBFFFFFFF), "Type"),
     ],
     "DML-OPERATOR-not-a-tile": [
-        (operator(0x80000000, None), OPERATOR, "Type", D | I),
-        (operator(1, None), OPERATOR, "Type", D | I),
+        (operator(0x80000000), OPERATOR, "Type", D | I),
+        (operator(0x8000001F), OPERATOR, "Type", D | I),
     ],
-    "DML-OPERATOR-Desc-null": [(operator(70, None), OPERATOR, "Desc")],
+    "DML-OPERATOR-Desc-null": [
+        (operator(kind, None), OPERATOR, "Desc")
+        for kind in (70, 1, 1000, 0x80000000, 0xC0000000, 0xFFFFFFFF)
+    ],
+    "DML-OPERATOR-level": [
+        (other("ACTIVATION_GELU"), other("ACTIVATION_RELU"), "Type", D | I, at("5_0")),
+        (other("ACTIVATION_GELU"), other("ACTIVATION_GELU"), "Type", D | I, at("5_0"), at("5_1")),
+    ],
+    "DML-OPERATOR-enumerator": [
+        (padding(PaddingMode="WRAP"), padding(PaddingMode="EDGE"), "PaddingMode", D | R, at("6_2")),
+        (padding(PaddingMode=9), padding(PaddingMode="SYMMETRIC"), "PaddingMode", D | I),
+    ],
+    "DML-OPERATOR-DataType": [
+        (gather("INT64"), gather("UINT32"), "IndicesTensor.DataType", D | I, at("2_1")),
+        (gather("INT8"), gather("INT64"), "IndicesTensor.DataType", D | R, at("6_2")),
+        (other("ELEMENT_WISE_CONSTANT_POW", "INT32", ScaleBias=None, Exponent=2),
+         other("ELEMENT_WISE_CONSTANT_POW", ScaleBias=None, Exponent=2), "InputTensor.DataType", D, at("5_2")),
+    ],
+    "DML-OPERATOR-DataType-adapter": [
+        (gather("UINT32", "FLOAT64"), gather("UINT32", "FLOAT32"), "InputTensor.DataType", I,
+         at("6_4", double_precision=False)),
+    ],
+    "DML-OPERATOR-DimensionCount": [
+        (gather("UINT32", sizes=[2]), gather("UINT32", sizes=[1, 1, 1, 2]), "InputTensor.DimensionCount", D | I,
+         at("1_0")),
+    ],
+    "DML-OPERATOR-same": [
+        (gather("UINT32", OutputTensor={"DataType": "INT8", "Sizes": [1, 1, 1, 2]}), gather("UINT32"),
+         "OutputTensor.DataType", D | R, at("6_2")),
+        (other("ACTIVATION_RELU", OutputTensor={"DataType": "FLOAT32", "Sizes": [3]}), other("ACTIVATION_RELU"),
+         "OutputTensor.Sizes", D | I),
+    ],
+    "DML-OPERATOR-array": [
+        (padding(EndPadding=[0]), padding(EndPadding=[0, 0, 0, 0]), "EndPadding", D | R, at("6_2")),
+        (padding(EndPadding=None), padding(EndPadding=[0, 0, 0, 0]), "EndPadding", D | I),
+    ],
+    "DML-OPERATOR-field": [
+        (gather("UINT32", Axis=4), gather("UINT32", Axis=3), "Axis", D | R, at("6_2")),
+        (other("LP_NORMALIZATION", Axis=1, Epsilon=0, P=2), other("LP_NORMALIZATION", Axis=0, Epsilon=0, P=2), "Axis",
+         R, at("6_2")),
+    ],
+    "DML-OPERATOR-Sizes": [
+        (other("ACTIVATION_SOFTMAX", sizes=[2, 2, 2]), other("ACTIVATION_SOFTMAX", sizes=[1, 2, 2]),
+         "InputTensor.Sizes[0]", D | R, at("6_2")),
+        (padding(EndPadding=[0, 0, 0, 1]), padding(EndPadding=[0, 0, 0, 0]), "OutputTensor.Sizes[3]", D | R, at("6_2")),
+    ],
+    "DML-OPERATOR-Flags": [
+        (rnn(InputTensor=1), rnn(), "InputTensor.Flags", D | R, at("6_2")),
+    ],
+    "DML-OPERATOR-activation": [
+        (rnn(activation="ACTIVATION_HARDMAX"), rnn(), "ActivationDescs[0].Type", D | R, at("6_2")),
+    ],
     "DML-TENSOR-null": [
         (page_tile(InputTensor=None), GOOD, "InputTensor"),
         (page_tile(OutputTensor=None), GOOD, "OutputTensor"),
@@ -233,8 +317,8 @@ def model_text(*, resource: str = "", operator: str = "", dispatchable: str = ""
 
 _GOOD_MODEL: Final = model_text()
 
-DXDISPATCH_CASES: Final = [
-    # rule, a model that breaks it, and one that does not
+DXDISPATCH_CASES: Final[list[tuple[str, ...]]] = [
+    # rule, a model that breaks it, and one that does not; the target of the first, where the rule depends on it
     ("DML-DXDISPATCH-null",
      model_text(operator='"InputTensor": {"DataType": "FLOAT32", "Sizes": [2], "Strides": null}'),
      model_text(operator='"InputTensor": {"DataType": "FLOAT32", "Sizes": [2], "Strides": []}')),
@@ -254,6 +338,12 @@ DXDISPATCH_CASES: Final = [
     ("DML-DXDISPATCH-offset",
      model_text(resource='{"initialValuesDataType": "FLOAT32", "initialValues": [1, 2],\n'
                 '   "initialValuesOffsetInBytes": 4, "sizeInBytes": 16}'), _GOOD_MODEL),
+    ("DML-DXDISPATCH-elementOffset",
+     model_text(command='{"InputTensor": {"name": "In", "elementOffset": 8}, "OutputTensor": "Out"}'),
+     model_text(command='{"InputTensor": {"name": "In", "elementOffset": 0}, "OutputTensor": "Out"}')),
+    ("DML-DXDISPATCH-dmlCompileType", model_text(dispatchable='"type": "TILE", "dmlCompileType": "DmlCompileGraph"'),
+     model_text(dispatchable='"type": "TILE", "dmlCompileType": "DmlCompileOp"'), "2_0"),
+    ("DML-DXDISPATCH-IDMLDevice1", _GOOD_MODEL, _GOOD_MODEL, "2_0"),
 ]  # fmt: skip
 
 

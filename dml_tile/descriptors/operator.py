@@ -1,0 +1,374 @@
+"""The mirrors of DML_OPERATOR_DESC, and of the struct of any operator other than Tile.
+
+The fields of a struct are those that DirectML.h declares (``dml_tile.directml.operators``). Pydantic validates each by
+the kind of its type, so that one model holds all operators.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum
+from functools import cache
+from math import isfinite
+from typing import TYPE_CHECKING, Annotated, Any, Final, SupportsIndex, TypeAlias
+
+from pydantic import Field as ModelField
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, model_validator
+from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
+
+from dml_tile.descriptors.structs import JSON_DOCUMENT, Enumerator, Ordered, Struct
+from dml_tile.descriptors.tile import (
+    DATA_TYPE,
+    OPERATOR_TYPE,
+    TENSOR,
+    UINT,
+    UINTS,
+    TensorDesc,
+    TileOperatorDesc,
+    array_text,
+    nested,
+)
+from dml_tile.directml.enums import OperatorType
+from dml_tile.directml.operators import Field, Operator, enumerations, operator_name, operators
+
+INT = Annotated[int, ModelField(strict=True, ge=-(2**31), lt=2**31)]
+"""An integer of 32 bits with a sign."""
+SCALAR_BITS: Final = re.compile("0x[0-9A-Fa-f]{16}")
+"""A DML_SCALAR_UNION of an unknown type, by its 8 bytes as one number."""
+
+
+class ScaleBias(Struct):
+    """DML_SCALE_BIAS: what the elements of an input are multiplied by, and what is then added."""
+
+    scale: float
+    bias: float
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, scale: float, bias: float) -> None: ...
+
+
+class Size2D(Struct):
+    """DML_SIZE_2D: a width and a height."""
+
+    width: UINT
+    height: UINT
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, width: SupportsIndex, height: SupportsIndex) -> None: ...
+
+
+class OperatorFields(Mapping[str, Any]):
+    """The fields of an operator's struct, by their names in C or in snake_case, in C's order; it does not change.
+
+    Tensors are TensorDesc, operators OperatorDesc, arrays tuples, and null pointers None. Made by ``OperatorDesc``.
+    """
+
+    __slots__ = ("_values", "operator")
+
+    def __init__(self, operator: Operator, values: Mapping[str, Any]) -> None:
+        self.operator = operator
+        self._values = {field.name: values[field.name] for field in operator.fields}
+
+    def __getitem__(self, name: str) -> Any:
+        values = self._values
+        return values[name] if name in values else values[_python_names(self.operator.value)[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, OperatorFields):
+            return NotImplemented
+        return self.operator is other.operator and self._values == other._values
+
+    def __hash__(self) -> int:
+        return hash((self.operator.value, *self._values.values()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.operator.value, self._values)
+
+    def __repr__(self) -> str:
+        return repr({field.name: self._named(field) for field in self.operator.fields})
+
+    def _named(self, field: Field) -> Any:
+        """Return a value, that of an enumerator as its name."""
+        value = self._values[field.name]
+        if field.kind != "e":
+            return value
+        names = spelling(field).names
+        return names[value] if value < len(names) else value
+
+    def __str__(self) -> str:
+        """Return the fields in one line, without null pointers and the counts of arrays."""
+        arrays = [field for field in self.operator.fields if field.is_array]
+        counts = {field.counted_by: len(self._values[field.name] or ()) for field in arrays}
+        shown = ((field.name, self._named(field)) for field in self.operator.fields)
+        return ", ".join(
+            f"{name} {_text(value)}" for name, value in shown if value is not None and counts.get(name) != value
+        )
+
+    def _dumped(self, *, as_json: bool, by_alias: bool) -> dict[str, Any]:
+        """Return the fields as ``model_dump`` has them, in JSON's types or in Python's."""
+        names = {c_name: name for name, c_name in _python_names(self.operator.value).items()}
+        return {
+            c_name if by_alias else names[c_name]: _dumped(field, self._values[c_name], as_json, by_alias)
+            for c_name, field in zip(self._values, self.operator.fields, strict=True)
+        }
+
+
+def _restored(value: int, values: dict[str, Any]) -> OperatorFields:
+    return OperatorFields(operators()[value], values)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        texts = (f"({each})" if isinstance(each, OperatorDesc) else str(each) for each in value)
+        return f"{{{', '.join(texts)}}}" if value and isinstance(value[0], Struct) else array_text(value)
+    return str(value)
+
+
+def _dumped(field: Field, value: Any, as_json: bool, by_alias: bool) -> Any:
+    if isinstance(value, Struct):
+        return value.model_dump(mode="json" if as_json else "python", by_alias=by_alias)
+    if isinstance(value, tuple):
+        values = [_dumped(field, each, as_json, by_alias) for each in value]
+        return values if as_json else tuple(values)
+    if not as_json:
+        return value
+    if field.kind == "e":
+        return spelling(field).write(value)
+    if isinstance(value, float) and not isfinite(value):
+        return {float("inf"): "Infinity", float("-inf"): "-Infinity"}.get(value, "NaN")
+    return value
+
+
+@cache
+def _python_names(value: int) -> dict[str, str]:
+    """Return the C names of an operator's fields by their names in Python."""
+    return {
+        re.sub("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", field.name).lower(): field.name
+        for field in operators()[value].fields
+    }
+
+
+@cache
+def _enumerator(name: str) -> Enumerator:
+    enumeration = enumerations()[name]
+    members = {member: value for value, member in enumerate(enumeration.names)}
+    made: Callable[..., Any] = IntEnum
+    return Enumerator(made(name.title().replace("_", ""), members), enumeration.prefix)
+
+
+def spelling(field: Field) -> Enumerator:
+    """Return the spellings of the enumerators that a field may have."""
+    return DATA_TYPE if field.enumeration == "TENSOR_DATA_TYPE" else _enumerator(field.enumeration)
+
+
+def _boolean(value: Any) -> bool | int:
+    number = INT_ADAPTER.validate_python(int(value) if isinstance(value, bool) else value)
+    return bool(number) if number in (0, 1) else number
+
+
+def _scalar(value: Any) -> int | float | str:
+    """Return a DML_SCALAR_UNION: a number, or its bytes as in ``0x000000003f800000`` where its type is unknown."""
+    if isinstance(value, str) and SCALAR_BITS.fullmatch(value):
+        return value.lower()
+    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**64:
+        return value
+    return FLOAT_ADAPTER.validate_python(value)
+
+
+FLOAT_ADAPTER: Final = TypeAdapter(float)
+INT_ADAPTER: Final = TypeAdapter(INT)
+
+
+def _array_of(entry: Any) -> Any:
+    return Annotated[tuple[entry, ...], ModelField(fail_fast=True), Ordered("a list or a tuple")] | None
+
+
+@cache
+def _adapter(kind: str, enumeration: str) -> Any:
+    """Return the function that validates fields of a kind."""
+    match kind:
+        case "e":
+            if enumeration == "TENSOR_DATA_TYPE":
+                return TypeAdapter(Annotated[int, DATA_TYPE]).validate_python
+            member = TypeAdapter(Annotated[int, _enumerator(enumeration)]).validate_python
+            return lambda value, **options: int(member(value, **options))
+        case "b":
+            return lambda value, **_: _boolean(value)
+        case "x":
+            return lambda value, **_: _scalar(value)
+    tensor: Any = Annotated[TensorDesc, TENSOR]
+    types: dict[str, Any] = {
+        "t": tensor | None,
+        "T": _array_of(tensor),
+        "o": Annotated[OperatorDesc | None, _FusedOperator()],
+        "O": _array_of(Annotated[OperatorDesc, _FusedOperator()]),
+        "u": UINT,
+        "i": INT,
+        "f": float,
+        "U": UINTS | None,
+        "I": _array_of(INT),
+        "F": _array_of(float),
+        "s": ScaleBias | None,
+        "z": Size2D,
+    }
+    return TypeAdapter(types[kind]).validate_python
+
+
+class _FusedOperator:
+    """Annotation of an operator's field that is an operator itself, whose tensors are null where they are left out."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(_with_null_tensors, handler(source))
+
+
+def _with_null_tensors(data: Any) -> Any:
+    if not isinstance(data, dict):
+        return data
+    data = nested(data)
+    kind = data.get("Type", data.get("type"))
+    try:
+        operator = operators().get(OPERATOR_TYPE.read(kind))
+    except (TypeError, ValueError):
+        return data
+    key = "desc" if "desc" in data else "Desc"
+    if operator is None or not isinstance(data.get(key), Mapping | None):
+        return data
+    python_names = {c_name: name for name, c_name in _python_names(operator.value).items()}
+    given = dict(data.get(key) or {})
+    for field in operator.fields:
+        if field.is_tensor and python_names[field.name] not in given:
+            given.setdefault(field.name, None)
+    return data | {key: given}
+
+
+@cache
+def _validator(value: int) -> SchemaValidator:
+    """Return the validator of an operator's fields."""
+    fields = {}
+    for name, c_name in _python_names(value).items():
+        field = next(field for field in operators()[value].fields if field.name == c_name)
+        schema: CoreSchema = core_schema.with_info_plain_validator_function(_FieldReader(field))
+        is_count = any(c_name == other.counted_by for other in operators()[value].fields)
+        if is_count or field.is_optional:
+            schema = core_schema.with_default_schema(schema, default=-1 if is_count else None)
+        names: list[list[str | int]] = [[c_name], [name]]
+        fields[c_name] = core_schema.typed_dict_field(schema, validation_alias=names)
+    return SchemaValidator(core_schema.typed_dict_schema(fields, extra_behavior="forbid"))
+
+
+class _FieldReader:
+    """Validates one field."""
+
+    def __init__(self, field: Field) -> None:
+        self._field = field
+
+    def __call__(self, value: Any, info: core_schema.ValidationInfo) -> Any:
+        return _adapter(self._field.kind, self._field.enumeration)(value, context=info.context)
+
+
+def read_fields(operator: Operator, data: Any, context: Any = None) -> OperatorFields:
+    """Return an operator's fields. Counts that are left out are the lengths of their arrays.
+
+    Raises pydantic's ValidationError for an unknown name, a missing field, and a value that no C field can hold.
+    """
+    values = _validator(operator.value).validate_python(data, context=context)
+    for field in operator.fields:
+        if field.counted_by and values[field.counted_by] < 0:
+            lengths = [
+                len(values[other.name] or ()) for other in operator.fields if other.counted_by == field.counted_by
+            ]
+            values[field.counted_by] = max(lengths)
+    return OperatorFields(operator, values)
+
+
+class _DescOfType:
+    """Annotation of ``OperatorDesc.desc``, which is read by the operator's type."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        tile = handler.generate_schema(TileOperatorDesc | None)
+        return core_schema.with_info_wrap_validator_function(
+            self._read,
+            tile,
+            serialization=core_schema.wrap_serializer_function_ser_schema(self._write, info_arg=True, schema=tile),
+        )
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return handler(schema["schema"])
+
+    @staticmethod
+    def _read(value: Any, handler: core_schema.ValidatorFunctionWrapHandler, info: core_schema.ValidationInfo) -> Any:
+        kind = info.data.get("type", OperatorType.TILE)
+        if kind == OperatorType.TILE or value is None or (operator := operators().get(kind)) is None:
+            return handler(value)
+        if isinstance(value, OperatorFields) and value.operator is operator:
+            return value
+        if not isinstance(value, Mapping):
+            raise PydanticCustomError(
+                "dict_type", "Input should be an object with the fields of {struct}", {"struct": operator.struct}
+            )
+        return read_fields(operator, value, JSON_DOCUMENT if info.mode == "json" else info.context)
+
+    @staticmethod
+    def _write(value: Any, handler: core_schema.SerializerFunctionWrapHandler, info: Any) -> Any:
+        if isinstance(value, OperatorFields):
+            return value._dumped(as_json=info.mode == "json", by_alias=bool(info.by_alias))
+        return handler(value)
+
+
+OperatorFieldsLike: TypeAlias = TileOperatorDesc | OperatorFields | Mapping[str, Any]
+"""The fields of an operator's struct: by their names in C or in snake_case, or a tile."""
+
+
+class OperatorDesc(Struct):
+    """DML_OPERATOR_DESC: an operator's type, and its description, which is read by the type.
+
+    A tile's is a TileOperatorDesc, that of another operator of DirectML.h an OperatorFields. ``type`` may be a name,
+    with or without ``DML_OPERATOR_``.
+    """
+
+    type: Annotated[OperatorType | int, OPERATOR_TYPE] = ModelField(description="DML_OPERATOR_TYPE.")
+    desc: Annotated[TileOperatorDesc | OperatorFields | None, _DescOfType()] = ModelField(
+        description="The operator's struct, such as DML_TILE_OPERATOR_DESC, or null."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nest(cls, data: Any) -> Any:
+        """Put the fields that stand beside ``Type`` under ``Desc``."""
+        return nested(data) if isinstance(data, dict) else data
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, type: SupportsIndex | str, desc: OperatorFieldsLike | None) -> None: ...  # noqa: A002
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        name = OPERATOR_TYPE.write(self.type)
+        yield "type", name.removeprefix(OPERATOR_TYPE.prefix) if isinstance(name, str) else name
+        yield "desc", self.desc
+
+    def __str__(self) -> str:
+        """Return the operator in one line: a tile's, or the name of another operator and its fields."""
+        if self.type == OperatorType.TILE:
+            return "null" if self.desc is None else str(self.desc)
+        name = operator_name(int(self.type))
+        return f"{name.removeprefix(OPERATOR_TYPE.prefix)} {self.desc}" if self.desc is not None else name
+
+
+UNKNOWN_STRUCT: Final = TileOperatorDesc(input_tensor=None, output_tensor=None, repeats=None)
+"""Stands for the Desc of an operator that is not in DirectML.h, where it is not null."""
+
+
+def tile_of(desc: OperatorDesc | TileOperatorDesc | None) -> TileOperatorDesc | None:
+    """Return the tile that is described; None for a null one, and for another operator."""
+    if isinstance(desc, OperatorDesc):
+        return desc.desc if desc.type == OperatorType.TILE and isinstance(desc.desc, TileOperatorDesc) else None
+    return desc

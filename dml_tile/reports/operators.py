@@ -1,0 +1,184 @@
+"""What is documented of operators: one, level by level, for ``dml-tile levels``; an index, and a page, of all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from importlib.resources import files
+from typing import Any, Final
+
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.levels import LEVELS
+from dml_tile.directml.operator_table import Column, OperatorTable, Row, operator_table
+from dml_tile.directml.operators import Operator, enumerations, operators
+from dml_tile.directml.targets import oldest_windows
+from dml_tile.reports.markup import Markup, element, html_page, region
+from dml_tile.reports.tables import matrix_section
+
+
+def tables_of(operator: Operator) -> Iterator[tuple[str, OperatorTable]]:
+    """Yield an operator's table, or those of the choices that it has tables by, after the choice."""
+    tensors = [field.name for field in operator.fields if field.is_tensor]
+    table = operator_table(operator.name, tensors)
+    if not table.by:
+        yield "", table
+        return
+    (chooser,) = (field for field in operator.fields if field.name == table.by)
+    for choice in enumerations()[chooser.enumeration].names:
+        yield f"{table.by} {choice}", operator_table(operator.name, tensors, choice)
+
+
+def operator_lines(operator: Operator) -> str:
+    """Return an operator's rows, and what its tensors and fields share, as text."""
+    lines = [f"{operator.c_name} ({operator.value}), since {operator.level.short}"]
+    page = ""
+    for choice, table in tables_of(operator):
+        page = table.page
+        lines += [f"  {choice}"] * bool(choice)
+        for heading, rows in (("from", table.rows), ("the runtime, measured, from", table.runtime)):
+            for level, row in rows.items():
+                lines.append(f"  {heading} {level.short}:")
+                lines += [f"    {', '.join(tensors)}: {_column_text(column)}" for column, tensors in _alike(row)]
+        lines += [f"  {sentence}" for sentence in _sentences(table)]
+    return "\n".join([*lines, page]) + "\n"
+
+
+def operator_json(operator: Operator) -> str:
+    """Return the same as JSON."""
+    tables = [
+        {
+            "choice": choice,
+            "page": table.page,
+            "documented": {level.short: _row_record(row) for level, row in table.rows.items()},
+            "runtime": {level.short: _row_record(row) for level, row in table.runtime.items()},
+            "requirements": [*_sentences(table)],
+        }
+        for choice, table in tables_of(operator)
+    ]
+    record = {"operator": operator.c_name, "value": operator.value, "since": operator.level.short, "tables": tables}
+    return f"{json.dumps(record, indent=2)}\n"
+
+
+def operator_index() -> Iterator[tuple[Operator, str, bool]]:
+    """Yield each operator, its page, and whether its Sizes follow from rules."""
+    for operator in operators().values():
+        _, table = next(tables_of(operator))
+        yield operator, table.page, any(field == "Sizes" for field, _, _ in table.same)
+
+
+_TITLE: Final = "What each DirectML feature level accepts"
+
+
+_HEADINGS: Final = ("from", "basis", "tensors", "dimensions", "data types")
+
+
+def levels_html() -> str:
+    """Return a page of all operators, with a search field, that needs nothing else."""
+    script = files(__package__).joinpath("levels.js").read_text("utf-8")
+    return "".join(html_page(_TITLE, _page_body(), script=script))
+
+
+def _page_body() -> Iterator[str]:
+    measured = ", ".join(row.level.short for row in LEVELS.values() if row.operators_are_measured)
+    yield "<main>\n"
+    yield element("h1", _TITLE)
+    yield from matrix_section()
+    yield element("h2", "Operators")
+    yield element(
+        "p",
+        "A row is what the operator's page documents of its tensors, from a level on. Rows marked measured are what "
+        f"Microsoft's library takes instead; it was asked at {measured}, and about Tile at 5_0 too.",
+    )
+    search = element("input", type="search", name="text", placeholder="GATHER INT64", autocomplete="off")
+    search = Markup(search.removesuffix("</input>"))
+    label = element("label", "Search names and types: ", search)
+    yield element("form", label, element("span", role="status"), id="filters", role="search", hidden="")
+    yield "\n"
+    yield '<div class="report">\n'
+    for operator in operators().values():
+        yield from _operator_section(operator)
+    yield "</div>\n</main>\n"
+
+
+def _operator_section(operator: Operator) -> Iterator[str]:
+    yield f'<section class="operator" id="{operator.name}">\n'
+    yield element("h3", element("a", operator.name, href=f"#{operator.name}"))
+    page = next(table.page for _, table in tables_of(operator))
+    source = element("a", "its page", href=page, rel="noreferrer")
+    yield element("p", f"{operator.value}; from {_level_text(operator.level)}; ", source, class_="note")
+    for choice, table in tables_of(operator):
+        if choice:
+            yield element("h4", choice)
+        heads = (element("th", heading, scope="col") for heading in _HEADINGS)
+        rows = [
+            element("tr", *map(_cell, _HEADINGS, cells))
+            for kind, levels in (("documented", table.rows), ("measured", table.runtime))
+            for level, row in levels.items()
+            for cells in _row_cells(level, kind, row)
+        ]
+        if rows:
+            grid = element("table", element("thead", element("tr", *heads)), element("tbody", *rows))
+            yield from region(f"{operator.name} {choice}".strip(), [grid])
+        if sentences := [*_sentences(table)]:
+            yield element("ul", *(element("li", sentence) for sentence in sentences))
+    yield "\n</section>\n"
+
+
+def _row_cells(level: FeatureLevel, kind: str, row: Row) -> Iterator[tuple[str, ...]]:
+    for column, tensors in _alike(row):
+        types = types_text(column.data_types) or "not given"
+        yield _level_text(level), kind, ", ".join(tensors), counts_text(column.dimension_counts), types
+
+
+def _cell(heading: str, text: str) -> Markup:
+    """Return a cell, with a label for narrow screens, where it stands below the cell before it."""
+    return element("td", text, data_label=heading if heading in ("from", "dimensions") else None)
+
+
+def _level_text(level: FeatureLevel) -> str:
+    """Return a level, with the oldest Windows that has it in the box."""
+    windows = oldest_windows(level)
+    return f"{level.short} ({windows or 'no Windows'})"
+
+
+def _alike(row: Row) -> list[tuple[Column, list[str]]]:
+    columns: dict[Column, list[str]] = {}
+    for tensor, column in row.items():
+        columns.setdefault(column, []).append(tensor)
+    return [*columns.items()]
+
+
+def _column_text(column: Column) -> str:
+    return f"{counts_text(column.dimension_counts)} dimensions; {types_text(column.data_types) or 'no types are given'}"
+
+
+def counts_text(counts: Collection[int]) -> str:
+    """Return dimension counts: ``4``, ``1 to 8`` or ``2, 4``."""
+    if len(counts) == max(counts) - min(counts) + 1 > 1:
+        return f"{min(counts)} to {max(counts)}"
+    return ", ".join(map(str, sorted(counts)))
+
+
+def types_text(data_types: Collection[TensorDataType]) -> str:
+    """Return data types by name, in their order."""
+    return " ".join(data_type.name for data_type in sorted(data_types))
+
+
+def _sentences(table: OperatorTable) -> Iterator[str]:
+    for field, tensors, is_documented in table.same:
+        if len(tensors) > 1:
+            yield f"the same {field}: {', '.join(tensors)}{'' if is_documented else ' (runtime only)'}"
+    yield from table.fields
+    yield from (f"{sentence} (runtime only)" for sentence in table.runtime_fields)
+    yield from (f"Sizes {sentence}" for sentence in table.sizes)
+
+
+def _row_record(row: Row) -> dict[str, Any]:
+    return {
+        tensor: {
+            "dimension_counts": sorted(column.dimension_counts),
+            "data_types": [data_type.name for data_type in sorted(column.data_types)],
+        }
+        for tensor, column in row.items()
+    }

@@ -1,0 +1,115 @@
+"""How often ``check`` finds what DirectML refuses, and refuses what it takes, by the kind of a descriptor's fault."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.directml.operator_table import operator_table
+from dml_tile.directml.operators import operator_named
+from dml_tile.findings import Finding
+from dml_tile.rules.check import check
+from tests.helpers.recorded_answers import S_OK
+
+WITHOUT_RULE: Final = "sizes without a rule"
+"""Faults in Sizes of operators whose table says nothing of them; they do not count as missed."""
+GOALS: Final[Mapping[str, float]] = {
+    **dict.fromkeys(("types", "counts", "nulls"), 99),
+    **dict.fromkeys(("strides", "totals", "flags"), 99.9),
+    **dict.fromkeys(("attributes", "sizes"), 90),
+    "all": 97,
+}
+"""Of what DirectML refuses, the percentage that ``check`` finds, at least, by the kind of the one fault."""
+WRONGLY_REFUSED: Final = 0.1
+"""Of what DirectML takes, the percentage that ``check`` refuses, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A line of a recorded file: a level, the kinds of a descriptor's faults, it and the answer; and the findings."""
+
+    row: Mapping[str, Any]
+    findings: Sequence[Finding]
+
+    @property
+    def is_taken(self) -> bool:
+        return bool(self.row["hresult"] == S_OK)
+
+    @property
+    def agrees(self) -> bool:
+        return self.is_taken != bool(self.findings)
+
+    @property
+    def kind(self) -> str:
+        """The kind of its one fault; else ``none`` or ``two``."""
+        kinds: list[str] = self.row["faults"]
+        if kinds == ["sizes"] and not has_rule_of_sizes(self.row["desc"]["Type"]):
+            return WITHOUT_RULE
+        return kinds[0] if len(kinds) == 1 else "two" if kinds else "none"
+
+    def __str__(self) -> str:
+        said = "; ".join(f"{finding.path}: {finding.message} [{finding.rule}]" for finding in self.findings)
+        desc = json.dumps(self.row["desc"])
+        return (
+            f"{self.row['level']}, {self.kind}: DirectML {self.row['hresult']}; check: {said or 'accepted'}\n  {desc}"
+        )
+
+
+def compared(rows: Iterable[Mapping[str, Any]]) -> Iterator[Compared]:
+    """Ask ``check`` about each line's descriptor, at the line's level."""
+    for row in rows:
+        desc = OperatorDesc.model_validate(row["desc"])
+        yield Compared(row, check(desc, row["level"], against="runtime"))
+
+
+@cache
+def has_rule_of_sizes(name: str) -> bool:
+    """Return True for an operator whose table says something of Sizes."""
+    operator = operator_named(name)
+    table = operator and operator_table(operator.name, [field.name for field in operator.fields if field.is_tensor])
+    return bool(table and (table.sizes or any(shared.field == "Sizes" for shared in table.same)))
+
+
+class Figures(NamedTuple):
+    """How many descriptors DirectML refuses, ``check`` finds of them, DirectML takes, and ``check`` refuses of them."""
+
+    refused: int
+    found: int
+    taken: int
+    wrongly_refused: int
+
+    @property
+    def percentage_found(self) -> float:
+        return 100 * self.found / self.refused if self.refused else 100.0
+
+    @property
+    def percentage_wrongly_refused(self) -> float:
+        return 100 * self.wrongly_refused / self.taken if self.taken else 0.0
+
+    def __str__(self) -> str:
+        wrongly = f"refused of them {self.wrongly_refused} ({self.percentage_wrongly_refused:.2f} %)"
+        return f"refused {self.refused}, found {self.percentage_found:.2f} %; taken {self.taken}, {wrongly}"
+
+
+def tally(each: Compared) -> Counter[tuple[str, str]]:
+    """The counts that a comparison adds to the figures of its kind, and of all."""
+    words = ("taken", "wrongly_refused") if each.is_taken else ("refused", "found")
+    counted = words if each.is_taken != each.agrees else words[:1]
+    return Counter((kind, word) for kind in {each.kind, "all" if each.kind != WITHOUT_RULE else ""} for word in counted)
+
+
+def figures(counts: Counter[tuple[str, str]]) -> dict[str, Figures]:
+    """The figures by kind."""
+    kinds = dict.fromkeys([*GOALS, *(kind for kind, _ in counts if kind)])
+    return {kind: Figures(*(counts[kind, word] for word in Figures._fields)) for kind in kinds}
+
+
+def shortfalls(by_kind: Mapping[str, Figures]) -> list[str]:
+    """Return the goals that are missed."""
+    missed = [kind for kind, goal in GOALS.items() if by_kind[kind].percentage_found < goal]
+    return missed + ["wrongly refused"] * (by_kind["all"].percentage_wrongly_refused > WRONGLY_REFUSED)

@@ -1,0 +1,233 @@
+"""Descriptors of operators other than Tile: in Python, in JSON and in C's memory."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import math
+import pickle
+from ctypes import Structure, addressof, c_uint32
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+import dml_tile
+from dml_tile import OperatorDesc, TensorDesc, read_operator_desc, write_operator_desc
+from dml_tile.descriptors.operator import OperatorFields, spelling
+from dml_tile.directml.operators import Field, operators
+from dml_tile.readers.c_structs import DML_OPERATOR_DESC, structure_of
+
+
+def tensor(data_type: str, *sizes: int) -> dict[str, Any]:
+    return {"DataType": data_type, "Sizes": sizes}
+
+
+GATHER: Final[dict[str, Any]] = {
+    "InputTensor": tensor("INT64", 2, 3),
+    "IndicesTensor": tensor("UINT32", 1, 2),
+    "OutputTensor": tensor("INT64", 2, 2),
+    "Axis": 1,
+    "IndexDimensions": 1,
+}
+ADD1: Final[dict[str, Any]] = dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), tensor("FLOAT32", 2)) | {
+    "FusedActivation": {"Type": "ACTIVATION_LEAKY_RELU", "Alpha": 0.5}
+}
+CLIP1: Final[dict[str, Any]] = {
+    "InputTensor": tensor("INT8", 4),
+    "OutputTensor": tensor("INT8", 4),
+    "ScaleBias": {"Scale": 1.5, "Bias": 0},
+    "MinMaxDataType": "INT8",
+    "Min": -3,
+    "Max": 5,
+}
+JOIN: Final[dict[str, Any]] = {
+    "InputTensors": [tensor("INT8", 2), tensor("INT8", 3)],
+    "OutputTensor": tensor("INT8", 5),
+    "Axis": 0,
+}
+UPSAMPLE: Final[dict[str, Any]] = {
+    "InputTensor": tensor("FLOAT32", 1, 1, 2, 2),
+    "OutputTensor": tensor("FLOAT32", 1, 1, 4, 4),
+    "ScaleSize": {"Width": 2, "Height": 2},
+    "InterpolationMode": "LINEAR",
+}
+EXAMPLES: Final = {
+    "GATHER": GATHER, "ELEMENT_WISE_ADD1": ADD1, "ELEMENT_WISE_CLIP1": CLIP1, "JOIN": JOIN, "UPSAMPLE_2D": UPSAMPLE,
+}  # fmt: skip
+
+
+def example(name: str) -> OperatorDesc:
+    return OperatorDesc(type=name, desc=EXAMPLES[name])
+
+
+def test_fields_are_given_and_read_by_their_names_in_c_or_in_python() -> None:
+    named = {"input_tensor": GATHER["InputTensor"], "indices_tensor": GATHER["IndicesTensor"], "axis": 1}
+    desc = OperatorDesc(type="gather", desc=named | {"output_tensor": GATHER["OutputTensor"], "index_dimensions": 1})
+    assert desc == example("GATHER")
+    assert isinstance(desc.desc, OperatorFields)
+    assert desc.desc["Axis"] == desc.desc["axis"] == 1
+    assert isinstance(desc.desc["InputTensor"], TensorDesc)
+    assert list(desc.desc) == [*GATHER]
+
+
+def test_what_is_left_out_is_worked_out_or_null() -> None:
+    join = example("JOIN").desc
+    assert isinstance(join, OperatorFields)
+    assert join["InputCount"] == 2
+    add = example("ELEMENT_WISE_ADD1").desc
+    assert isinstance(add, OperatorFields)
+    assert add["FusedActivation"].desc["InputTensor"] is None
+    lying = OperatorDesc(type="JOIN", desc={**JOIN, "InputCount": 7}).desc
+    assert isinstance(lying, OperatorFields)
+    assert lying["InputCount"] == 7
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_descriptor_survives_its_own_spellings(name: str) -> None:
+    desc = example(name)
+    assert OperatorDesc.model_validate_json(desc.model_dump_json(by_alias=True)) == desc
+    assert OperatorDesc.model_validate_json(desc.model_dump_json()) == desc
+    assert OperatorDesc.model_validate(desc.model_dump()) == desc
+    assert pickle.loads(pickle.dumps(desc)) == copy.deepcopy(desc) == desc
+    assert hash(copy.deepcopy(desc)) == hash(desc)
+    assert eval(repr(desc), {key: getattr(dml_tile, key) for key in dml_tile.__all__}) == desc
+    assert desc.replace(desc=None).desc is None
+
+
+def test_a_line_names_the_operator_and_its_fields() -> None:
+    assert str(example("GATHER")) == (
+        "GATHER InputTensor INT64 {2,3}, IndicesTensor UINT32 {1,2}, OutputTensor INT64 {2,2}, Axis 1, "
+        "IndexDimensions 1"
+    )
+    assert str(example("JOIN")) == "JOIN InputTensors {INT8 {2}, INT8 {3}}, OutputTensor INT8 {5}, Axis 0"
+    assert str(example("ELEMENT_WISE_ADD1")).endswith("FusedActivation ACTIVATION_LEAKY_RELU Alpha 0.5")
+
+
+def test_numbers_that_json_lacks_are_written_as_words() -> None:
+    desc = OperatorDesc(type="ELEMENT_WISE_CLIP1", desc={**CLIP1, "Min": -math.inf, "Max": math.nan})
+    assert '"Min":"-Infinity","Max":"NaN"' in desc.model_dump_json(by_alias=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "path", "message"),
+    [
+        ("GATHER", {"Axi": 1}, "desc.Axi", "Extra inputs"),
+        ("GATHER", {"Axis": -1}, "desc.Axis", "from 0 to 4294967295"),
+        ("GATHER", {"InputTensor": {"DataType": "INT66", "Sizes": []}}, "desc.InputTensor.Desc.DataType", "INT64"),
+        ("UPSAMPLE_2D", {"InterpolationMode": "CUBIC"}, "desc.InterpolationMode", "LINEAR"),
+        ("UPSAMPLE_2D", {"ScaleSize": {"Width": 2}}, "desc.ScaleSize.Height", "required"),
+        (
+            "ELEMENT_WISE_ADD1",
+            {"FusedActivation": {"Type": "RELUU", "Desc": None}},
+            "desc.FusedActivation.Type",
+            "No enumerator",
+        ),
+        ("JOIN", {"InputTensors": {1, 2}}, "desc.InputTensors", "a list or a tuple"),
+        ("JOIN", {"InputTensors": [None]}, "desc.InputTensors.0", "dictionary or instance"),
+    ],
+)
+def test_what_no_struct_can_hold_is_an_error_at_its_field(
+    name: str, change: dict[str, Any], path: str, message: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        OperatorDesc(type=name, desc=EXAMPLES[name] | change)
+    (error,) = caught.value.errors()
+    assert ".".join(map(str, error["loc"])) == path
+    assert message in error["msg"]
+
+
+def test_the_description_is_the_operators_own() -> None:
+    tile = dml_tile.TileOperatorDesc.from_input(data_type="INT8", sizes=[1], repeats=[1])
+    with pytest.raises(ValidationError, match="the fields of DML_GATHER_OPERATOR_DESC"):
+        OperatorDesc(type="GATHER", desc=tile)
+    with pytest.raises(ValidationError, match="did you mean GATHER"):
+        OperatorDesc(type="GATHR", desc=None)
+
+
+# C's memory
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_operator_written_for_c_reads_back(name: str) -> None:
+    assert read_operator_desc(write_operator_desc(example(name))) == example(name)
+
+
+def test_arrays_of_more_entries_than_directml_takes_are_not_read() -> None:
+    written = write_operator_desc(OperatorDesc(type="JOIN", desc={**JOIN, "InputCount": 2**32 - 1}))
+    read = read_operator_desc(written)
+    assert read is not None
+    assert isinstance(read.desc, OperatorFields)
+    assert (read.desc["InputCount"], read.desc["InputTensors"]) == (2**32 - 1, ())
+
+
+def test_an_operator_within_itself_is_read_to_a_depth() -> None:
+    struct = structure_of(next(each for each in operators().values() if each.name == "ELEMENT_WISE_ADD1"))()
+    outer = DML_OPERATOR_DESC(write_operator_desc(example("ELEMENT_WISE_ADD1")).Type, addressof(struct))
+    struct.FusedActivation = ctypes.pointer(outer)
+    assert str(read_operator_desc(outer)).count("ELEMENT_WISE_ADD1") == 4
+
+
+def test_structures_have_the_layout_of_c() -> None:
+    class Gather(Structure):
+        _fields_ = (("tensors", ctypes.c_void_p * 3), ("Axis", c_uint32), ("IndexDimensions", c_uint32))
+
+    (gather,) = (operator for operator in operators().values() if operator.name == "GATHER")
+    assert ctypes.sizeof(structure_of(gather)) == ctypes.sizeof(Gather)
+    assert structure_of(gather).IndexDimensions.offset == Gather.IndexDimensions.offset
+
+
+TENSORS: Final = st.builds(
+    tensor, st.sampled_from(["INT8", "FLOAT16"]), st.integers(1, 9), st.integers(1, 9)
+) | st.none()  # fmt: skip
+FLOATS: Final = st.floats(width=32, allow_nan=False)
+
+
+def values_of(field: Field) -> st.SearchStrategy[Any]:
+    """What a field may hold, with arrays of as many entries as C keeps."""
+    match field.kind:
+        case "e":
+            return st.sampled_from(spelling(field).names)
+        case "t":
+            return TENSORS
+        case "T":
+            return st.lists(TENSORS.filter(bool), max_size=3)
+        case "u" | "U" as kind:
+            return st.integers(0, 2**32 - 1) if kind == "u" else st.lists(st.integers(0, 2**32 - 1), max_size=8)
+        case "i" | "I" as kind:
+            return st.integers(-(2**31), 2**31 - 1) if kind == "i" else st.lists(st.integers(-5, 5), max_size=8)
+        case "f" | "F" as kind:
+            return FLOATS if kind == "f" else st.lists(FLOATS, max_size=8)
+        case "b":
+            return st.booleans()
+        case "s":
+            return st.none() | st.fixed_dictionaries({"Scale": FLOATS, "Bias": FLOATS})
+        case "z":
+            return st.fixed_dictionaries({"Width": st.integers(0, 9), "Height": st.integers(0, 9)})
+        case "x":
+            return st.integers(0, 1)
+    return st.none() if field.kind == "o" else st.lists(st.just({"Type": "ACTIVATION_RELU"}), max_size=6)
+
+
+@st.composite
+def descriptors(draw: st.DrawFn) -> OperatorDesc:
+    operator = draw(st.sampled_from([each for each in operators().values() if each.name != "TILE"]))
+    counts = {field.counted_by for field in operator.fields}
+    length = draw(st.integers(0, 8))
+    values: dict[str, Any] = {}
+    for field in operator.fields:
+        if field.enumeration == "TENSOR_DATA_TYPE":
+            values[field.name] = "INT8"
+        elif field.name not in counts:
+            values[field.name] = draw(values_of(field))
+            if field.kind in "UIF":  # several may have one count
+                values[field.name] = (values[field.name] * 8 or [1] * 8)[:length]
+    return OperatorDesc(type=operator.value, desc=values)
+
+
+@given(descriptors())
+def test_any_operator_survives_json_and_c(desc: OperatorDesc) -> None:
+    assert OperatorDesc.model_validate_json(desc.model_dump_json(by_alias=True)) == desc
+    assert read_operator_desc(write_operator_desc(desc)) == desc

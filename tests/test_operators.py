@@ -1,0 +1,185 @@
+"""Operators other than Tile: their table, what is checked of them, and what is shown of it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from dml_tile import BindingTableDesc, Device, DmlError, FeatureLevel, OperatorDesc, check, lowest_level
+from dml_tile.checks.result import Verdict, results
+from dml_tile.descriptors.operator import OperatorFields
+from dml_tile.directml import operator_table as tables
+from dml_tile.directml.data_types import TensorDataType
+from dml_tile.directml.operator_table import TABLE, OperatorTable, operator_table
+from dml_tile.directml.operators import Operator, operators
+from dml_tile.directml.targets import Target
+from dml_tile.readers.descriptors import JsonDescriptor
+from dml_tile.reports.operators import tables_of
+from dml_tile.rules import operator as operator_rules
+from dml_tile.rules.equations import EQUATION
+from dml_tile.rules.operator import fields_without_rules
+from tests.helpers.command_line import Call
+from tests.helpers.descriptors import row
+from tests.helpers.rule_cases import gather, other, padding
+
+TILE_TENSORS: Final = ("InputTensor", "OutputTensor")
+
+
+@pytest.mark.parametrize("operator", operators().values(), ids=lambda operator: operator.name)
+def test_a_table_names_fields_of_the_operator_and_rows_grow(operator: Operator) -> None:
+    names = {field.name for field in operator.fields}
+    tensors = {field.name for field in operator.fields if field.is_tensor}
+    for _, table in tables_of(operator):
+        assert table.rows
+        assert min(table.rows) <= operator.level
+        for shared in table.same:
+            assert {*shared.tensors} <= tensors
+        for sentence in (*table.fields, *table.runtime_fields):
+            found = operator_rules._FIELD.fullmatch(sentence)
+            assert found, sentence
+            assert found["field"] in names
+        for sentence in table.sizes:
+            assert operator_rules._SIZES.fullmatch(sentence) or EQUATION.fullmatch(sentence), sentence
+        newest = [*table.rows.values()]
+        for older, newer in pairwise(newest):
+            assert older.keys() == newer.keys() == tensors
+            for tensor in tensors:
+                assert older[tensor].data_types <= newer[tensor].data_types
+                assert older[tensor].dimension_counts <= newer[tensor].dimension_counts
+        assert tensors >= {*table.inputs, *table.optional_from}
+
+
+def test_the_table_is_toml_with_an_entry_for_each_operator() -> None:
+    entries = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    assert list(entries) == ["types", *(operator.name for operator in operators().values())]
+    assert len(TABLE.read_text(encoding="utf-8").splitlines()) <= 2000
+
+
+def verdict(desc: OperatorDesc, target: str = "6_4") -> tuple[Verdict, tuple[str, ...]]:
+    (result,) = results("", JsonDescriptor("", desc), [Target.parse(target)], "both")
+    return result.verdict, result.not_looked_at
+
+
+@pytest.mark.parametrize(
+    ("desc", "target", "expected"),
+    [
+        (other("ACTIVATION_RELU"), "6_4", (Verdict.ACCEPTED, ())),
+        (gather("UINT32"), "6_4", (Verdict.ACCEPTED_IN_PART, ("Sizes",))),
+        (gather("INT64"), "2_1", (Verdict.REFUSED, ("Sizes",))),
+        (other("ELEMENT_WISE_CONSTANT_POW", "INT32", ScaleBias=None, Exponent=2), "5_2", (Verdict.UNDOCUMENTED, ())),
+        (other("ELEMENT_WISE_CONSTANT_POW", "INT32", ScaleBias=None, Exponent=2), "6_2", (Verdict.REFUSED, ())),
+        (padding(), "6_4", (Verdict.ACCEPTED_IN_PART, ("Sizes", "StartPadding", "EndPadding"))),
+    ],
+)
+def test_a_verdict_says_what_was_looked_at(
+    desc: OperatorDesc, target: str, expected: tuple[Verdict, tuple[str, ...]]
+) -> None:
+    assert verdict(desc, target) == expected
+
+
+def test_the_lowest_level_is_that_from_which_on_a_descriptor_passes() -> None:
+    assert lowest_level(gather("INT64")) == FeatureLevel.parse("3_0")
+    assert lowest_level(other("ACTIVATION_GELU")) == FeatureLevel.parse("5_1")
+    assert lowest_level(other("ELEMENT_WISE_CONSTANT_POW", "INT32", ScaleBias=None, Exponent=2)) is None
+
+
+def test_a_missing_type_suggests_a_cast_and_the_library_that_has_it() -> None:
+    (finding,) = check(gather("INT64"), "2_1")
+    assert finding.message == "INT64 needs DML_FEATURE_LEVEL_3_0; the target has 2_1"
+    assert finding.suggestion == "cast it to UINT32, or ship DirectML 1.4.0 or later with the application"
+    assert finding.url.endswith("ns-directml-dml_gather_operator_desc")
+
+
+def test_rules_of_buffers_hold_for_all_tensors() -> None:
+    strided = {"DataType": "FLOAT32", "Sizes": [2], "Strides": [0]}
+    (finding,) = check(other("ACTIVATION_RELU", OutputTensor=strided))
+    assert (finding.rule, finding.path) == ("DML-BUFFER-Strides-overlap", "OutputTensor.Strides")
+    assert not check(other("ACTIVATION_RELU", InputTensor=strided))
+
+
+def test_a_check_prints_what_was_not_looked_at_in_the_verdicts_line(call: Call) -> None:
+    text = gather("UINT32").model_dump_json(by_alias=True)
+    result = call("check", "-", stdin=text)
+    assert result.stdout.splitlines()[0] == (
+        "-: accepted in part at 6_4; not looked at: Sizes; lowest level at least 1_0, in the box from windows-10-1903 "
+        "or later"
+    )
+    assert result.exit_code == 0
+    assert call("check", "-", "--fail-on", "note", stdin=text).exit_code == 1
+    record = json.loads(call("check", "-", "--format", "json", stdin=text).stdout)["results"][0]
+    assert (record["verdict"], record["not_looked_at"]) == ("accepted in part", ["Sizes"])
+
+
+def test_a_model_of_dxdispatch_has_its_operators_checked(call: Call) -> None:
+    tensor = {"DataType": "INT64", "Sizes": [3]}
+    add: dict[str, Any] = {
+        "type": "ELEMENT_WISE_ADD",
+        "desc": dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), tensor),
+    }
+    shader = {"type": "hlsl", "sourcePath": "a.hlsl"}
+    model = json.dumps({"resources": {}, "dispatchables": {"add": add, "shader": shader}, "commands": []})
+    lines = call("check", "-", "--target", "3_0", stdin=model).stdout.splitlines()
+    assert any("/dispatchables/add: refused at 3_0" in line for line in lines)
+    assert any("/dispatchables/shader: not checked" in line for line in lines)
+    assert "accepted at 6_4" in call("check", "-", "--target", "6_4", stdin=model).stdout
+
+
+# a new level, and a new data type
+
+
+def test_a_type_that_a_new_level_brings_changes_nothing_at_older_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    doubles = row("FLOAT64", [2], [2])
+    before = {level: [finding.basis for finding in check(doubles, level)] for level in FeatureLevel}
+    documented = operator_table("TILE", TILE_TENSORS)
+    made_up: Any = 0x6500  # DML_FEATURE_LEVEL_6_5
+    newer = {name: column._replace(data_types=column.data_types | {TensorDataType.FLOAT64})
+             for name, column in documented.rows[FeatureLevel.parse("4_1")].items()}  # fmt: skip
+    table = OperatorTable(rows={**documented.rows, made_up: newer}, runtime=documented.runtime, same=documented.same)
+    monkeypatch.setattr(tables, "_table", lambda *_: table)
+    assert {level: [finding.basis for finding in check(doubles, level)] for level in FeatureLevel} == before
+
+
+# devices
+
+
+def test_a_device_creates_any_operator_and_executes_tiles_alone() -> None:
+    device = Device("2_1")
+    with pytest.raises(DmlError, match="INT64 needs DML_FEATURE_LEVEL_3_0"):
+        device.create_operator(gather("INT64"))
+    compiled = device.compile_operator(device.create_operator(gather("UINT32")))
+    assert compiled.get_binding_properties().required_descriptor_count == 3
+    assert isinstance(compiled.desc, OperatorDesc)
+    table = device.create_binding_table(BindingTableDesc(compiled, 1, 1, 3))
+    with pytest.raises(NotImplementedError, match="DML_OPERATOR_GATHER cannot be executed"):
+        device.create_command_recorder().record_dispatch(compiled, table)
+
+
+# what is shown
+
+
+def test_levels_of_an_operator_shows_its_rows(call: Call) -> None:
+    printed = call("levels", "GATHER").stdout
+    assert printed.startswith("DML_OPERATOR_GATHER (67), since 1_0\n  from 1_0:\n")
+    assert "    IndicesTensor: 1 to 8 dimensions; UINT32 INT32 UINT64 INT64\n" in printed
+    assert "  Axis < DimensionCount of InputTensor\n" in printed
+    record = json.loads(call("levels", "gather", "--format", "json").stdout)
+    assert record["tables"][0]["documented"]["1_0"]["IndicesTensor"]["data_types"] == ["UINT32"]
+    assert "Function SUM" in call("levels", "REDUCE").stdout
+    wrong = call("levels", "GATHR")
+    assert wrong.exit_code == 2
+    assert "did you mean GATHER?" in wrong.stderr
+
+
+def test_fields_without_rules_are_those_that_hold_a_value() -> None:
+    fused = OperatorDesc(
+        type="ELEMENT_WISE_ADD1",
+        desc={name: {"DataType": "FLOAT32", "Sizes": np.array([2])} for name in ("ATensor", "BTensor", "OutputTensor")}
+        | {"FusedActivation": {"Type": "ACTIVATION_RELU"}},
+    ).desc
+    assert isinstance(fused, OperatorFields)
+    assert fields_without_rules(fused) == ("FusedActivation",)
