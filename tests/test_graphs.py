@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import astuple
 from typing import Any, Final
 
 import numpy as np
@@ -21,14 +22,15 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.graphs import MAX_SLOTS
 from dml_tile.directml.enums import HRESULT
 from dml_tile.emit.cpp import cpp_text
 from dml_tile.emit.schemas import schemas
 from dml_tile.emit.source import python_text
 from dml_tile.errors import DmlError
-from dml_tile.findings import Basis, Severity
+from dml_tile.findings import Against, Basis, Severity
 from dml_tile.readers.c_structs import DML_GRAPH_DESC, read_graph_desc
 from dml_tile.readers.descriptors import JsonDescriptor, read_document
 from dml_tile.rules.check import check, lowest_level
@@ -52,7 +54,7 @@ TWO: Final = GraphDesc(
     intermediate_edges=[ONWARD],
 )
 BACK: Final = IntermediateGraphEdge(from_node_index=1, to_node_index=0)
-ADD: Final = OperatorDesc(type=4, desc=None)
+ADD: Final = OperatorDesc(type=0x80000004, desc=SECOND)
 
 WIDE: Final = row("FLOAT16", [3], [1], OutputTensor__TotalTensorSizeInBytes=12)
 
@@ -160,7 +162,7 @@ def test_a_node_of_another_operator_is_not_checked_beyond_indices_and_edges() ->
     assert {finding.path for finding in found[1:]} == {"IntermediateEdges[1].ToNodeInputIndex"}
     alone = TWO.replace(nodes=[ADD, SECOND])
     assert [finding.rule for finding in check(alone)] == ["DML-OPERATOR-not-a-tile"]
-    with pytest.raises(DmlError, match="only tiles are checked"):
+    with pytest.raises(DmlError, match="private to DirectML"):
         Device().compile_graph(alone)
 
 
@@ -218,11 +220,53 @@ def test_poisoned_temporary_memory_shows_what_is_never_written() -> None:
     assert (rows[:, 9:] == poison).all()
 
 
-@pytest.mark.parametrize(("by", "rules"), [("both", {"DML-BINDING-SizeInBytes"}), ("runtime", None)])
-def test_sizes_of_what_a_graph_is_bound_to_are_documented_only(by: Any, rules: set[str] | None) -> None:
+OWNED: Final = of("A owned aligned", "B")
+
+
+def bound(by: Against, name: str, range_: BufferBinding) -> set[str] | None:
+    """Bind a range to an owning graph, or to its initializer, and return the rules that remove the device."""
     device = Device(against=by)
-    table(device, device.compile_graph(TWO)).bind_outputs([BufferBinding(Buffer(4))])
-    assert (removing_rules(device) if device.removal else None) == rules
+    compiled = device.compile_graph(OWNED)
+    first = table(device, device.create_operator_initializer([compiled]))
+    bindings: dict[str, Callable[[], None]] = {
+        "input": lambda: table(device, device.compile_graph(of("A aligned", "B"))).bind_inputs([range_]),
+        "output": lambda: table(device, compiled).bind_outputs([range_]),
+        "temporary": lambda: table(device, compiled).bind_temporary_resource(range_),
+        "persistent": lambda: table(device, compiled).bind_persistent_resource(range_),
+        "initializer's input": lambda: first.bind_inputs([BufferArrayBinding([range_])]),
+        "initializer's output": lambda: first.bind_outputs([range_]),
+    }
+    bindings[name]()
+    return removing_rules(device) if device.removal else None
+
+
+@pytest.mark.parametrize(
+    "name", ["input", "output", "temporary", "persistent", "initializer's input", "initializer's output"]
+)
+def test_sizes_of_what_a_graph_is_bound_to_are_documented_only(name: str) -> None:
+    for size in (0, 4):
+        assert bound("runtime", name, BufferBinding(Buffer(4096), size_in_bytes=size)) is None
+        assert bound("both", name, BufferBinding(Buffer(4096), size_in_bytes=size)) == {"DML-BINDING-SizeInBytes"}
+    multiple = 16 if name in ("input", "output", "initializer's input") else 256
+    at = [BufferBinding(Buffer(4096), offset, 2048) for offset in (multiple // 2, multiple, 256)]
+    assert [bound("runtime", name, each) for each in at] == [{"DML-BINDING-Offset"}, None, None]
+    is_stricter = name in ("input", "initializer's input")
+    assert bound("both", name, at[1]) == ({"DML-BINDING-Offset"} if is_stricter else None)
+    assert bound("both", name, at[2]) is None
+
+
+@pytest.mark.parametrize(
+    ("graph", "properties"),
+    [
+        (of("A", "B"), (4, 256, 0)),
+        (graph_of(GRAPHS[3]), (6, 512, 256)),  # a chain of three
+        (of("A owned", "B"), (4, 256, 256)),
+        (shared(*[GRAPH_TILES["A owned"]] * 2), (4, 0, 512)),
+        (of("A strided", "B"), (12, 1536, 0)),
+    ],
+)
+def test_pieces_of_memory_lie_at_multiples_of_256_bytes(graph: GraphDesc, properties: tuple[int, int, int]) -> None:
+    assert astuple(Device().compile_graph(graph).get_binding_properties()) == properties
 
 
 @pytest.mark.parametrize(("binds", "rules"), [(False, {"DML-BINDING-missing"}), (True, {"DML-BINDING-owned"})])

@@ -23,6 +23,8 @@ from dml_tile.directml.enums import (
     ResourceFlags,
 )
 from dml_tile.errors import require_instance
+from dml_tile.simulation.calls import report_fault, report_met
+from dml_tile.simulation.process import caller
 
 if TYPE_CHECKING:  # rules are about resources, and known without NumPy
     import numpy as np
@@ -38,12 +40,37 @@ class Direct3DDevice:
 
     def __init__(self) -> None:
         self.removed_reason: HRESULT = HRESULT.S_OK
+        self._counting = threading.Lock()
+        self._removal: tuple[HRESULT, int] | None = None  # a later one, and the dispatches until then
 
-    def remove(self, reason: HRESULT = HRESULT.DXGI_ERROR_DEVICE_REMOVED) -> None:
-        """Remove the device, as a hang or a driver's update does. Raises ValueError for an unknown reason, and S_OK."""
+    def remove(self, reason: HRESULT = HRESULT.DXGI_ERROR_DEVICE_REMOVED, *, after_dispatches: int = 0) -> None:
+        """Remove the device, as a hang or a driver's update does: now, or after some dispatches more.
+
+        Dispatches that initialise operators count. A removal that comes later is in the record of calls; a test of
+        pytest fails if it never comes. Raises ValueError for an unknown reason, S_OK, and a negative number.
+        """
         if not HRESULT(reason):
             raise ValueError("S_OK is no reason to remove a device")
-        self.removed_reason = HRESULT(reason)
+        if after_dispatches < 0:
+            raise ValueError(f"after_dispatches is {after_dispatches}; it must be at least 0")
+        if not after_dispatches:
+            self.removed_reason = HRESULT(reason)
+            return
+        self._removal = HRESULT(reason), after_dispatches
+        asked = f"HRESULT.{HRESULT(reason).name}, after_dispatches={after_dispatches}"
+        report_fault(self, f"Direct3DDevice.remove({asked}) of {caller()}")
+
+    def count_dispatch(self) -> bool:
+        """Count a dispatch that was executed; remove the device, and return True, if that was the last."""
+        with self._counting:
+            if self._removal is None:
+                return False
+            reason, left = self._removal
+            self._removal = (reason, left - 1) if left > 1 else None
+        if left == 1:
+            self.removed_reason = reason
+            report_met(self)
+        return left == 1
 
 
 class Buffer:

@@ -20,8 +20,7 @@ BindingStage = Literal["initialisation", "execution"]
 class SlotKind(NamedTuple):
     """A kind of slot: the type of its binding, the stage at which it is bound, and the heaps of its buffer.
 
-    ``unordered_access`` is whether the buffer is reached through an unordered access view, ``compared`` whether the
-    runtime compares SizeInBytes. ``name`` tells kinds apart.
+    ``unordered_access`` is whether the buffer is reached through an unordered access view. ``name`` tells kinds apart.
     """
 
     name: str
@@ -31,7 +30,6 @@ class SlotKind(NamedTuple):
     documented_heaps: frozenset[HeapType]
     accepted_heaps: frozenset[HeapType]
     unordered_access: bool = True
-    compared: bool = True
 
 
 _DEFAULT = frozenset({HeapType.DEFAULT})
@@ -42,8 +40,6 @@ _ONE, _MANY = BindingType.BUFFER, BindingType.BUFFER_ARRAY
 TENSOR: Final = SlotKind("a tensor", "execution", _ONE, "TotalTensorSizeInBytes", _DEFAULT, _DEFAULT | _CUSTOM)
 PERSISTENT: Final = TENSOR._replace(name="a persistent resource", size_is="PersistentResourceSize")
 TEMPORARY: Final = TENSOR._replace(name="a temporary resource", size_is="TemporaryResourceSize")
-GRAPH_TENSOR: Final = TENSOR._replace(name="a graph's input or output", compared=False)
-GRAPH_TEMPORARY: Final = TEMPORARY._replace(name="a graph's temporary resource", compared=False)
 INITIALIZER_INPUT: Final = SlotKind(
     "an initializer's input",
     "initialisation",
@@ -70,6 +66,13 @@ class Slot(NamedTuple):
     """The tensor's data type; None for a resource."""
     unused: bool = False
     """True for an input or output of a graph that no node reads or writes."""
+    compared: bool = True
+    """False where the runtime compares neither SizeInBytes nor GuaranteedBaseOffsetAlignment, as for a graph."""
+
+    @property
+    def is_tensor(self) -> bool:
+        """True for a tensor, False for a persistent or temporary resource."""
+        return self.kind.size_is == "TotalTensorSizeInBytes"
 
     @classmethod
     def tensor(cls, name: str, desc: BufferTensorDesc, kind: SlotKind = TENSOR) -> Slot:
@@ -79,9 +82,9 @@ class Slot(NamedTuple):
         return cls(name, kind, desc.total_tensor_size_in_bytes if wanted else 0, alignment, desc.data_type)
 
     @classmethod
-    def resource(cls, name: str, kind: SlotKind, size_in_bytes: int) -> Slot:
+    def resource(cls, name: str, kind: SlotKind, size_in_bytes: int, *, compared: bool = True) -> Slot:
         """Return the slot of a persistent or temporary resource."""
-        return cls(name, kind, size_in_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT)
+        return cls(name, kind, size_in_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT, compared=compared)
 
 
 class BoundRange(NamedTuple):
@@ -90,8 +93,6 @@ class BoundRange(NamedTuple):
     slot: Slot
     size_in_bytes: int
     offset: int = 0
-    noticed: bool = True
-    """False where DirectML does not compare its size with what is accessed."""
 
 
 class SlotBinding(NamedTuple):

@@ -17,10 +17,10 @@ from dml_tile.directml.enums import HRESULT, CommandListType
 from dml_tile.directml.targets import Target
 from dml_tile.errors import DmlError
 from dml_tile.findings import Against, Finding, Rule, Severity, bases_of, found_by
-from dml_tile.rules.device import REMOVAL_RULES, Creation, Removal, direct3d_device_is_present
-from dml_tile.simulation.calls import record, report_question, report_removal
-from dml_tile.simulation.process import PROCESS
-from dml_tile.simulation.target import complaint, resolve
+from dml_tile.rules.device import FAULT_RULES, REMOVAL_RULES, Creation, Fault, Removal, direct3d_device_is_present
+from dml_tile.simulation.calls import record, report_fault, report_met, report_question, report_removal
+from dml_tile.simulation.process import caller
+from dml_tile.simulation.target import Origin
 
 
 class RecordedDispatch(Protocol):
@@ -76,28 +76,21 @@ class Lifetime:
     against: Against
     padding: Padding
     raise_on_removal: bool
-    made_at: str
-    """The place where a device was made without a named target, else empty."""
+    origin: Origin | None
 
     def __post_init__(self) -> None:
         self.lock = Lock()  # never held while bytes are copied
         self._bases = bases_of(self.against)
         self._removal: Removal | None = None
-        self._test = PROCESS.test.number
+        self._faults: dict[Fault, int] = {}  # and the calls so far
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a device is one object, as in C, and is not copied or pickled; make another Device")
 
     def require_test(self) -> None:
         """Raise TargetError for a device whose target was not named, in another test, and one at another target."""
-        if not self.made_at or PROCESS.test.number in (0, self._test):
-            return
-        current = resolve(None)
-        if not current.simulates_as(self.target):
-            raise complaint(
-                f"a device for {self.target.label}, made at {self.made_at} in another test or before all, is used "
-                f"in a test for {current.label}: make it in the test, or name its target"
-            )
+        if self.origin is not None:
+            self.origin.require_test()
 
     @property
     def removal(self) -> Removal | None:
@@ -142,9 +135,27 @@ class Lifetime:
         self.refuse(call, self.findings(rules, subject), None)
 
     def require_present(self, call: str) -> None:
-        """Raise DmlError if the device has been removed."""
+        """Raise DmlError if the device has been removed, and for a fault of this call."""
         if self.is_removed(call):
             self.require(call, REMOVAL_RULES, self._removal)
+        for fault in [fault for fault in self._faults if fault.call == call]:
+            with self.lock:
+                self._faults[fault] = calls = self._faults[fault] + 1
+            if calls == fault.at:
+                report_met(fault)
+                self.refuse(call, [*found_by(FAULT_RULES, fault, self.target)], None)
+
+    def fail(self, fault: Fault) -> None:
+        """Let a later call fail; in a test of pytest, one has to meet the fault."""
+        report_fault(fault, f"{fault} of {caller()}")
+        self._faults[fault] = 0
+
+    def count_dispatch(self) -> None:
+        """Count a dispatch that was executed; a test may have asked to remove the Direct3D device after it."""
+        direct3d = self.direct3d_device
+        if direct3d.count_dispatch():
+            removed = found_by((direct3d_device_is_present,), Creation(0, None, direct3d.removed_reason), self.target)
+            self.record("RemoveDevice", None, removed)
 
     def is_removed(self, call: str) -> bool:
         """Return whether the device is removed, and the call does nothing. Raises DmlError if removals are raised."""

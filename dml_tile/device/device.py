@@ -5,7 +5,7 @@ Page: https://learn.microsoft.com/en-us/windows/win32/api/directml/nn-directml-i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from operator import index
 from types import NoneType
 from typing import Literal, SupportsIndex, overload
@@ -13,30 +13,34 @@ from typing import Literal, SupportsIndex, overload
 from dml_tile.bindings.memory import BufferLike, Padding, byte_view, element_dtype, require_padding
 from dml_tile.bindings.resources import Buffer, BufferArrayBinding, BufferBinding, Direct3DDevice, uint
 from dml_tile.descriptors.graph import GraphDesc
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc, OperatorFields, tile_of
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import Lifetime
-from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer, layout_of
+from dml_tile.device.dispatchables import CompiledOperator, Operator, OperatorInitializer, layout_of, layout_of_other
 from dml_tile.device.dispatches import CommandRecorder
 from dml_tile.device.graphs import graph_layout
 from dml_tile.device.table import BindingTable, BindingTableDesc
 from dml_tile.directml.data_types import TensorDataType
 from dml_tile.directml.enums import HRESULT, CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel
+from dml_tile.directml.operators import operator_name
 from dml_tile.directml.targets import Target, TargetLike
 from dml_tile.errors import require_instance
 from dml_tile.findings import Against
-from dml_tile.rules.check import findings_of, is_counted
+from dml_tile.rules.check import findings_of, is_counted, not_a_tile
 from dml_tile.rules.device import (
     COMPILATION_FLAG_RULES,
     COMPILATION_RULES,
     CREATION_RULES,
+    FALLIBLE_CALLS,
     FEATURE_RULES,
     REQUESTED_LEVEL_RULES,
     Creation,
+    Fault,
     Removal,
 )
 from dml_tile.rules.graph import GRAPH_CALL_RULES
-from dml_tile.simulation.process import caller
-from dml_tile.simulation.target import resolve
+from dml_tile.simulation.target import origin_of, resolve
+from dml_tile.text import did_you_mean
 
 LevelLike = FeatureLevel | int | str
 """A feature level, its value, or its name, such as ``"4_1"``."""
@@ -55,8 +59,9 @@ class Device:
     do nothing, and everything else goes on, as in the runtime, until GetDeviceRemovedReason is called; then the device
     is removed.
 
-    A device may be used from many threads. One whose target was not named, made in another test or before all tests,
-    raises TargetError in a test of pytest at another target: something kept it, as ``lru_cache`` does.
+    A device may be used from many threads. One whose target was not named, or is ``current_target()``, made in another
+    test or before all tests, raises TargetError in a test of pytest at another target: something kept it, as
+    ``lru_cache`` does.
 
     Raises DmlError if DMLCreateDevice1 would fail, ValueError for an unknown target, feature level, contract or
     padding.
@@ -76,8 +81,9 @@ class Device:
         require_padding(padding)
         direct3d_device = direct3d_device or Direct3DDevice()
         require_instance(direct3d_device, Direct3DDevice)
-        made_at = caller() if target is None else ""
-        self._lifetime = Lifetime(resolve(target), direct3d_device, against, padding, raise_on_removal, made_at)
+        named, target = target, resolve(target)
+        origin = origin_of("device", named, target)
+        self._lifetime = Lifetime(target, direct3d_device, against, padding, raise_on_removal, origin)
         minimum = None if minimum_feature_level is None else _level(minimum_feature_level)
         creation = Creation(uint("flags", flags), minimum, direct3d_device.removed_reason)
         self._lifetime.require("DMLCreateDevice1", CREATION_RULES, creation)
@@ -110,6 +116,21 @@ class Device:
         The first reason stays. With the Direct3D device's, this device is removed from then on.
         """
         return self._lifetime.removed_reason()
+
+    def fail(self, call: str, hresult: HRESULT, *, at: int = 1) -> None:
+        """Let a call fail from now on: the first ``call``, or the one that ``at`` counts to, returns ``hresult``.
+
+        ``call`` is a C method that returns an HRESULT, such as ``"CreateOperator"``, ``"CompileGraph"`` or a binding
+        table's ``"Reset"``. It raises DmlError with the finding DML-DEVICE-fault, and is in the record of calls. A test
+        of pytest fails if the call never comes. Raises ValueError for another method, for S_OK, and for ``at`` below 1.
+        """
+        if call not in FALLIBLE_CALLS:
+            raise ValueError(f"call is {call!r}; {did_you_mean(str(call), FALLIBLE_CALLS, ', '.join(FALLIBLE_CALLS))}")
+        if not HRESULT(hresult):
+            raise ValueError("S_OK is no failure")
+        if at < 1:
+            raise ValueError(f"at is {at}; it must be at least 1")
+        self._lifetime.fail(Fault(call, HRESULT(hresult), at))
 
     @overload
     def check_feature_support(
@@ -148,14 +169,16 @@ class Device:
         return self.target.supports_data_type(index(query))
 
     def create_operator(self, desc: OperatorDesc | TileOperatorDesc | None) -> Operator:
-        """Return an operator that can be compiled. Raises DmlError with the findings of ``check``."""
+        """Return an operator that can be compiled. Raises DmlError with the findings of ``check``.
+
+        Any operator is created that DirectML would create, as far as its table tells; only a tile can be executed.
+        """
         call = "CreateOperator"
         self._lifetime.require_present(call)
         self._lifetime.refuse(call, findings_of(desc, self.target, self._lifetime.against), desc)
-        tile = desc.desc if isinstance(desc, OperatorDesc) else desc
-        assert tile is not None, "check refuses null"
+        assert desc is not None, "check refuses null"
         self._lifetime.record(call, desc)
-        return Operator(self._lifetime, tile)
+        return Operator(self._lifetime, tile_of(desc) or desc)
 
     def compile_operator(
         self, op: Operator | None, flags: ExecutionFlags | int = ExecutionFlags.NONE
@@ -173,7 +196,10 @@ class Device:
         self._lifetime.refuse(call, findings, op.desc if op else None)
         assert op is not None
         self._lifetime.record(call, op.desc)
-        layout = layout_of(op.desc, self._lifetime.target)
+        if isinstance(op.desc, OperatorDesc):
+            layout = layout_of_other(op.desc, self._lifetime.target)
+        else:
+            layout = layout_of(op.desc, self._lifetime.target)
         return CompiledOperator(self._lifetime, op.desc, ExecutionFlags(flags), layout)
 
     def compile_graph(
@@ -190,6 +216,7 @@ class Device:
         require_instance(graph, GraphDesc, NoneType)
         findings = self._lifetime.findings(GRAPH_CALL_RULES, graph) if graph is None else []
         findings += findings_of(graph, self.target, self._lifetime.against) if graph is not None else ()
+        findings += map(not_a_tile, _other_operators(graph))
         findings += self._lifetime.findings(COMPILATION_FLAG_RULES, uint("flags", flags))
         if any(map(is_counted, findings)):
             self._lifetime.refuse(call, findings, graph)
@@ -269,6 +296,13 @@ def _buffer_of(memory: BufferLike | Buffer, name: str, *, writable: bool = False
     buffer = Buffer.wrap(view if view.flags.writeable else view.copy())
     buffer.dtype = dtype
     return buffer
+
+
+def _other_operators(graph: GraphDesc | None) -> Iterator[str]:
+    """Yield the names of the operators of a graph's nodes that cannot be executed."""
+    for node in (graph and graph.nodes) or ():
+        if node is not None and node.operator is not None and isinstance(node.operator.desc, OperatorFields):
+            yield operator_name(node.operator.type)
 
 
 def _level(level: LevelLike) -> int:

@@ -21,15 +21,17 @@ from dml_tile.bindings.slots import (
     Slot,
 )
 from dml_tile.descriptors.graph import GraphDesc
+from dml_tile.descriptors.operator import OperatorDesc, OperatorFields
 from dml_tile.descriptors.tile import TileOperatorDesc, described
 from dml_tile.device.command_list import Lifetime
-from dml_tile.directml.enums import ExecutionFlags, FeatureLevel, TensorFlags
+from dml_tile.directml.enums import ExecutionFlags, TensorFlags
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import mover_of_tile
 from dml_tile.execution.mover import Mover
 from dml_tile.geometry.layout import round_up_4
 from dml_tile.rules.check import why_never_executed
 from dml_tile.rules.device import INITIALIZER_RULES, InitializerObject
+from dml_tile.rules.operator import operands_of
 
 DESCRIPTORS_OF_A_TILE: Final = 2
 """One for its input or its persistent resource, one for its output."""
@@ -75,7 +77,7 @@ def layout_of(desc: TileOperatorDesc, target: Target) -> Layout:
     """Return the layout of a tile."""
     source, destination = described(desc)
     persistent = source.total_tensor_size_in_bytes if source.flags & TensorFlags.OWNED_BY_DML else 0
-    if target.feature_level >= FeatureLevel.DML_FEATURE_LEVEL_6_0:  # measured: 5_2 does not, 6_2 does
+    if target.level.runtime.rounds_persistent_sizes:
         persistent = round_up_4(persistent)
     return Layout(
         None if why_never_executed(desc, target) else _run_of_tile(mover_of_tile(desc)),
@@ -88,14 +90,39 @@ def layout_of(desc: TileOperatorDesc, target: Target) -> Layout:
     )
 
 
+@lru_cache(maxsize=256)
+def layout_of_other(desc: OperatorDesc, target: Target) -> Layout:
+    """Return the layout of another operator than Tile, which is bound and initialised, and never executed."""
+    assert isinstance(desc.desc, OperatorFields)
+    inputs, outputs = list[Slot](), list[Slot]()
+    initial, persistent = list[Slot](), 0
+    for operand in operands_of(desc.desc, target.feature_level):
+        assert operand.tensor is not None
+        assert operand.tensor.desc is not None
+        buffer = operand.tensor.desc
+        (outputs if operand.is_output else inputs).append(Slot.tensor(operand.name, buffer))
+        if not operand.is_output:
+            initial.append(Slot.tensor(operand.name, buffer, INITIALIZER_INPUT))
+            persistent += buffer.total_tensor_size_in_bytes if buffer.flags & TensorFlags.OWNED_BY_DML else 0
+    return Layout(
+        None,
+        BindingProperties(len(inputs) + len(outputs), 0, persistent),
+        tuple(inputs),
+        tuple(outputs),
+        _NO_TEMPORARY,
+        Slot.resource("PersistentResource", PERSISTENT, persistent),
+        tuple(initial),
+    )
+
+
 def _run_of_tile(move: Mover) -> Run:
     return lambda reads, writes: move(reads[0], writes[0])
 
 
 class Operator:
-    """IDMLOperator: a tile that the device accepted."""
+    """IDMLOperator: an operator that the device accepted."""
 
-    def __init__(self, lifetime: Lifetime, desc: TileOperatorDesc) -> None:
+    def __init__(self, lifetime: Lifetime, desc: OperatorDesc | TileOperatorDesc) -> None:
         self.lifetime = lifetime
         self.desc = desc
 
@@ -104,7 +131,11 @@ class CompiledOperator:
     """IDMLCompiledOperator: a tile or a graph that is initialised, and then executed any number of times."""
 
     def __init__(
-        self, lifetime: Lifetime, desc: TileOperatorDesc | GraphDesc, flags: ExecutionFlags, layout: Layout
+        self,
+        lifetime: Lifetime,
+        desc: OperatorDesc | TileOperatorDesc | GraphDesc,
+        flags: ExecutionFlags,
+        layout: Layout,
     ) -> None:
         self.lifetime = lifetime
         self.desc = desc
@@ -169,10 +200,9 @@ class OperatorInitializer:
             tuple(slot._replace(name=f"operators[{i}].{slot.name}") for slot in operator.layout.initial_slots)
             for i, operator in enumerate(operators)
         )
-        sizes = [operator.get_binding_properties().persistent_resource_size for operator in operators]
         self.output_slots = tuple(
-            (Slot.resource(f"operators[{i}].PersistentResource", INITIALIZER_OUTPUT, size),)
-            for i, size in enumerate(sizes)
+            (operator.persistent_slot._replace(name=f"operators[{i}].PersistentResource", kind=INITIALIZER_OUTPUT),)
+            for i, operator in enumerate(operators)
         )
 
     def _object(self, operator: object) -> InitializerObject | None:

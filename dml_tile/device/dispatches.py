@@ -14,11 +14,13 @@ from dml_tile.bindings.memory import POISON, Bytes
 from dml_tile.bindings.resources import BufferBinding, Span
 from dml_tile.bindings.slots import BindPoint, BoundRange, Slot
 from dml_tile.descriptors.graph import GraphDesc
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import IMMEDIATE, CommandList, Lifetime
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml_tile.device.table import Bindings, BindingTable
 from dml_tile.directml.enums import ExecutionFlags
+from dml_tile.directml.operators import operator_name
 from dml_tile.errors import require_instance
 from dml_tile.findings import Finding
 from dml_tile.rules.binding import BIND_POINT_RULES, OVERLAP_RULES, RANGE_RULES
@@ -48,7 +50,8 @@ class _Access(NamedTuple):
         if self.binding is None:
             return lifetime.findings(BIND_POINT_RULES, BindPoint(self.slot, False, self.unnoticed))
         if self.binding.size_in_bytes < self.slot.size_in_bytes:
-            bound = BoundRange(self.slot, self.binding.size_in_bytes, self.binding.offset, noticed=False)
+            slot = self.slot._replace(compared=False)  # it was, with the slot that it was bound to
+            bound = BoundRange(slot, self.binding.size_in_bytes, self.binding.offset)
             return lifetime.findings(RANGE_RULES, bound)
         return []
 
@@ -106,6 +109,7 @@ class Execution:
             for region in written:
                 region.fill(POISON)
         run(read, written)
+        lifetime.count_dispatch()
 
     def _accesses(self) -> tuple[list[_Access], list[_Access]]:
         """Return what is read, at last the persistent resource, and what is written, at last the temporary one."""
@@ -171,6 +175,7 @@ class OperatorsInitialization:
                 copy_bytes(source.region, persistent.region[offset:])
             assert persistent.span is not None
             compiled.persistent_address = persistent.span.start
+        self._lifetime.count_dispatch()
 
 
 def copy_bytes(source: Bytes, destination: Bytes) -> None:
@@ -184,7 +189,7 @@ def _may_write(
     findings: list[Finding],
     reads: Sequence[_Access],
     writes: Sequence[_Access],
-    desc: TileOperatorDesc | GraphDesc | None = None,
+    desc: OperatorDesc | TileOperatorDesc | GraphDesc | None = None,
 ) -> bool:
     """Return True if there are no findings and no overlaps; findings remove the device."""
     overlaps = list(_overlaps(reads, writes))
@@ -227,7 +232,7 @@ class CommandRecorder:
         removes the device and writes nothing. If the device's ``against`` is ``"runtime"``, a dispatch that lacks
         bindings, or whose ranges overlap or exceed their buffers, goes unnoticed as in the runtime; it writes nothing
         either. Raises DmlError where DirectML would crash, or if the device raises removals; MemoryError if a bound
-        buffer does not fit into memory.
+        buffer does not fit into memory; NotImplementedError for another operator than Tile.
         """
         lifetime = self.lifetime
         _require_kinds(dispatchable, bindings, command_list)
@@ -255,6 +260,8 @@ class CommandRecorder:
             if isinstance(dispatchable, CompiledOperator)
             else OperatorsInitialization(lifetime, dispatchable, bindings)
         )
+        if isinstance(desc, OperatorDesc):
+            raise NotImplementedError(f"{operator_name(desc.type)} cannot be executed: of operators, Tile alone is")
         if command_list is IMMEDIATE and not lifetime.direct3d_device.removed_reason:
             recorded.execute(_CALL)
         elif missing := recorded.missing():

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Final, NamedTuple, TypeAlias
 
 from dml_tile.bindings.memory import Bytes
-from dml_tile.bindings.slots import GRAPH_TEMPORARY, GRAPH_TENSOR, INITIALIZER_INPUT, PERSISTENT, Slot, SlotKind
+from dml_tile.bindings.slots import INITIALIZER_INPUT, PERSISTENT, TEMPORARY, TENSOR, Slot, SlotKind
 from dml_tile.descriptors.graph import GraphDesc
 from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.device.dispatchables import DESCRIPTORS_OF_A_TILE, BindingProperties, Layout, Run
+from dml_tile.directml.data_types import ELEMENT_SIZES
 from dml_tile.directml.enums import DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, DML_PERSISTENT_BUFFER_ALIGNMENT, OWNED_BY_DML
 from dml_tile.directml.targets import Target
 from dml_tile.execution.executor import mover_of_tile
 from dml_tile.rules.check import why_never_executed
-from dml_tile.rules.graph import order_of_nodes, view_of
+from dml_tile.rules.graph import order_of_nodes, sizes_of, view_of
 
 MAX_SLOTS: Final = 2**16
 """The most inputs, and the most outputs, of a graph that is compiled: each takes memory, used or not."""
@@ -56,17 +58,17 @@ def graph_layout(graph: GraphDesc, target: Target) -> Layout:
     producers = {edge.graph_output_index: edge.from_node_index for _, edge in view.outputs}
     inputs, initial = (
         tuple(_slot(f"Inputs[{i}]", consumers.get(i, ()), kind) for i in range(graph.input_count))
-        for kind in (GRAPH_TENSOR, INITIALIZER_INPUT)
+        for kind in (TENSOR, INITIALIZER_INPUT)
     )
     outputs = tuple(
-        _slot(f"Outputs[{i}]", [tensors[producers[i]][1]] if i in producers else (), GRAPH_TENSOR)
+        _slot(f"Outputs[{i}]", [tensors[producers[i]][1]] if i in producers else (), TENSOR)
         for i in range(graph.output_count)
     )
-    owned = {i: slot.size_in_bytes for i, slot in enumerate(initial) if slot.size_in_bytes}
-    owned_offsets, persistent = _side_by_side(owned, DML_PERSISTENT_BUFFER_ALIGNMENT)
+    kept = {i: len(consumers[i]) * _rounded(slot.size_in_bytes) for i, slot in enumerate(initial) if slot.size_in_bytes}
+    owned_offsets, persistent = _side_by_side(kept)
     passed_on = {edge.from_node_index for _, edge in view.intermediates if edge.to_node_index in live}
     sizes = {node: tensors[node][1].total_tensor_size_in_bytes for node in order if node in passed_on}
-    offsets, temporary = _side_by_side(sizes, DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT)
+    offsets, temporary = _side_by_side(sizes)
     read, written = ([i for i, slot in enumerate(slots) if slot.size_in_bytes] for slots in (inputs, outputs))
     sources = {
         edge.to_node_index: _Place(True, len(written), offsets[edge.from_node_index])
@@ -84,15 +86,16 @@ def graph_layout(graph: GraphDesc, target: Target) -> Layout:
     for node, offset in offsets.items():
         destinations[node].append(_Place(True, len(written), offset))
     tiles = [(view.tiles[node], tensors[node], sources[node], destinations[node]) for node in order]
-    split = [output for _, output in tensors.values() if output.strides is not None]
-    scratch = temporary + sum(map(_rounded, (output.total_tensor_size_in_bytes for output in split)))
+    all_of_them = [tensor for ends in tensors.values() for tensor in ends]
+    turned = all_of_them * any(tensor.strides is not None for tensor in all_of_them)  # for one, DirectML may turn all
+    scratch = temporary + sum(_rounded(prod(sizes_of(tensor)) * ELEMENT_SIZES[tensor.data_type]) for tensor in turned)
     return Layout(
         _run(tiles, target),
-        BindingProperties(DESCRIPTORS_OF_A_TILE * (len(order) + len(split)), scratch, persistent),
+        BindingProperties(DESCRIPTORS_OF_A_TILE * (len(order) + len(turned)), scratch, persistent),
         inputs,
         outputs,
-        Slot.resource("TemporaryResource", GRAPH_TEMPORARY, scratch),
-        Slot.resource("PersistentResource", PERSISTENT, persistent),
+        Slot.resource("TemporaryResource", TEMPORARY, scratch, compared=False),
+        Slot.resource("PersistentResource", PERSISTENT, persistent, compared=False),
         initial,
         tuple(owned_offsets.values()),
     )
@@ -129,17 +132,19 @@ def _slot(name: str, tensors: Sequence[BufferTensorDesc], kind: SlotKind) -> Slo
         max(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, *alignments, 0),
         data_types.pop() if len(data_types) == 1 else None,
         unused=not tensors,
+        compared=False,
     )
 
 
-def _side_by_side(sizes: Mapping[int, int], alignment: int) -> tuple[dict[int, int], int]:
-    """Return the offsets of memory of these sizes, each aligned, and the size of all."""
+def _side_by_side(sizes: Mapping[int, int]) -> tuple[dict[int, int], int]:
+    """Return the offsets of pieces of these sizes in the temporary or the persistent resource, and the size of all."""
     offsets, end = {}, 0
     for key, size in sizes.items():
         offsets[key] = end
-        end += _rounded(size, alignment)
+        end += _rounded(size)
     return offsets, end
 
 
-def _rounded(size: int, alignment: int = DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT) -> int:
-    return -(-size // alignment) * alignment
+def _rounded(size: int) -> int:
+    """Return the next multiple of 256 bytes, at which pieces of temporary and persistent resources begin."""
+    return -(-size // DML_PERSISTENT_BUFFER_ALIGNMENT) * DML_PERSISTENT_BUFFER_ALIGNMENT

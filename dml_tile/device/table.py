@@ -23,6 +23,7 @@ from dml_tile.bindings.resources import (
 )
 from dml_tile.bindings.slots import INITIALIZER_INPUT, BindPoint, BoundRange, Slot, SlotBinding
 from dml_tile.descriptors.graph import GraphDesc
+from dml_tile.descriptors.operator import OperatorDesc
 from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import Lifetime
 from dml_tile.device.dispatchables import CompiledOperator, Dispatchable, Operator
@@ -168,7 +169,7 @@ class BindingTable:
         return [(range_ := one.range) and range_[0] for one in bound]
 
     @property
-    def _desc(self) -> TileOperatorDesc | GraphDesc | None:
+    def _desc(self) -> OperatorDesc | TileOperatorDesc | GraphDesc | None:
         """The descriptor of the operator that the table was made for."""
         return self.dispatchable.desc if isinstance(self.dispatchable, CompiledOperator) else None
 
@@ -216,6 +217,6 @@ def _bind_point(bound: SlotBinding) -> BindPoint:
     if slot.size_in_bytes:
         is_bound = bound.desc is None or bound.desc.type != BindingType.NONE  # null has a rule of its own
     else:
-        is_bound = slot.kind.size_is == "TotalTensorSizeInBytes" and given is not None and not given.is_empty
+        is_bound = slot.is_tensor and given is not None and not given.is_empty
     unnoticed = "DirectML fails before it notices" if slot.kind == INITIALIZER_INPUT else ""
     return BindPoint(slot, is_bound, unnoticed)

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
+from itertools import chain, repeat
 from typing import Any, Final
 
 from dml_tile import (
@@ -33,7 +34,8 @@ from dml_tile.descriptors.graph import (
     OperatorGraphNodeDesc,
     OutputGraphEdge,
 )
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import BufferTensorDesc, TileOperatorDesc, described
 from dml_tile.device.command_list import IMMEDIATE
 from dml_tile.directml.enums import HRESULT, BindingType, Feature
 from dml_tile.errors import DmlError
@@ -63,6 +65,7 @@ GRAPH_TILES: Final = {
     "A": page_tile(),  # [1, 1, 2, 3] to [1, 1, 6, 9]
     "A owned": page_tile(InputTensor__Flags=1),
     "A aligned": page_tile(InputTensor__GuaranteedBaseOffsetAlignment=256),
+    "A owned aligned": page_tile(InputTensor__Flags=1, InputTensor__GuaranteedBaseOffsetAlignment=256),
     "A large": page_tile(OutputTensor__TotalTensorSizeInBytes=512),
     "A strided": page_tile(OutputTensor__Strides=[54, 54, 1, 6]),
     "A padded": page_tile(OutputTensor__Strides=[96, 96, 16, 1], OutputTensor__TotalTensorSizeInBytes=384),
@@ -85,18 +88,18 @@ GRAPH_TILES: Final = {
     "single of 2": row("FLOAT32", [2], [1]),
     "single strided": row("FLOAT32", [3], [1], InputTensor__Strides=[1]),
 }
-"""Tiles by the names that the nodes of a drawn graph have; a node is its type and a name, or null."""
+"""Tiles by the names that nodes of graphs have."""
 
 
-def _chain(*names: str, inputs: int = 1, outputs: int = 1, first: int = 0, last: int = 0) -> dict[str, Any]:
+def _chain(*tiles: Any, inputs: int = 1, outputs: int = 1, first: int = 0, last: int = 0) -> dict[str, Any]:
     """A graph of tiles one after another, from one input of several to one output of several."""
     return {
         "InputCount": inputs,
         "OutputCount": outputs,
-        "Nodes": [[1, name] for name in names],
+        "Nodes": [[1, tile] for tile in tiles],
         "InputEdges": [[first, 0, 0]],
-        "OutputEdges": [[len(names) - 1, 0, last]],
-        "IntermediateEdges": [[i, 0, i + 1, 0] for i in range(len(names) - 1)],
+        "OutputEdges": [[len(tiles) - 1, 0, last]],
+        "IntermediateEdges": [[i, 0, i + 1, 0] for i in range(len(tiles) - 1)],
     }
 
 
@@ -117,6 +120,7 @@ GRAPHS: Final = (
     _fan("A owned", "A"),
     _fan("A owned", "B owned"),
     _fan("A", "B of INT64"),
+    _fan("A owned aligned", "A aligned"),
 )
 """Graphs that lives compile, besides drawn ones."""
 
@@ -132,7 +136,7 @@ class SkipError(Exception):
 class Made:
     """An object of a life, and its device of Direct3D 12.
 
-    ``use`` is a table's dispatchable, an initializer's operators, or a compiled operator's graph.
+    ``use`` is a table's dispatchable, an initializer's operators, a compiled operator's graph, or an operator's tile.
     """
 
     object: Any
@@ -215,12 +219,11 @@ class Player:
         self._make("r", device, "create_command_recorder")
 
     def CreateOperator(self, device: str, tile: Any) -> None:  # noqa: N802
-        self._make("o", device, "create_operator", _operator_of(tile))
+        self._make("o", device, "create_operator", operator_of(tile)).use = tile
 
     def CompileOperator(self, device: str, operator: str, flags: int) -> None:  # noqa: N802
-        made = self._make("c", device, "compile_operator", _plain(self._get(operator)), flags)
-        is_owned = made.object.get_binding_properties().persistent_resource_size > 0
-        made.use = _chain("A owned" if is_owned else "A")
+        made = self._get(operator)
+        self._make("c", device, "compile_operator", _plain(made), flags).use = _chain(made and made.use)
 
     def CompileGraph(self, device: str, graph: dict[str, Any] | int | None, flags: int) -> None:  # noqa: N802
         drawn = GRAPHS[graph] if isinstance(graph, int) else graph
@@ -261,11 +264,11 @@ class Player:
 
     def BindInputs(self, table: str, bindings: Any) -> None:  # noqa: N802
         made = self._get(table)
-        made.object.bind_inputs(self._bindings(made, bindings, self._fitting_inputs))
+        made.object.bind_inputs(self._bindings(made, bindings, self._fitting_inputs, _sizes_of_inputs))
 
     def BindOutputs(self, table: str, bindings: Any) -> None:  # noqa: N802
         made = self._get(table)
-        made.object.bind_outputs(self._bindings(made, bindings, self._fitting_outputs))
+        made.object.bind_outputs(self._bindings(made, bindings, self._fitting_outputs, _sizes_of_outputs))
 
     def BindTemporaryResource(self, table: str, binding: Any) -> None:  # noqa: N802
         made = self._get(table)
@@ -276,12 +279,18 @@ class Player:
         made.object.bind_persistent_resource(self._resource(made, binding, "persistent_resource_size"))
 
     def _resource(self, table: Made, binding: Any, size: str) -> BindingLike | None:
+        told = getattr(table.use.object.get_binding_properties(), size) if table.use else 0
         if binding == "fit":
-            is_needed = table.use and getattr(table.use.object.get_binding_properties(), size)
-            return self._range(table, GOOD_RANGE) if is_needed else BindingDesc()
-        return None if binding is None else self._binding(table, binding)
+            return self._range(table, GOOD_RANGE) if told else BindingDesc()
+        return None if binding is None else self._binding(table, binding, [told])
 
-    def _bindings(self, table: Made, bindings: Any, fitting: Callable[[Made], list[BindingLike]]) -> Any:
+    def _bindings(
+        self,
+        table: Made,
+        bindings: Any,
+        fitting: Callable[[Made], list[BindingLike]],
+        sizes: Callable[[Made], list[list[int]]],
+    ) -> Any:
         if bindings is None:
             if table.use and not table.use.use:
                 raise SkipError  # a null array of 0 bindings, of an initializer
@@ -290,7 +299,8 @@ class Player:
             if table.use is None:
                 raise SkipError
             return fitting(table)
-        return [self._binding(table, binding) for binding in bindings]
+        told = chain(sizes(table.use) if table.use else (), repeat([]))
+        return [self._binding(table, *each) for each in zip(bindings, told, strict=False)]
 
     def _fitting_inputs(self, table: Made) -> list[BindingLike]:
         good, nothing = self._range(table, GOOD_RANGE), BufferBinding(None)
@@ -307,20 +317,28 @@ class Player:
         used = {edge[-1] for edge in graph["OutputEdges"]}
         return [good if i in used else BindingDesc() for i in range(graph["OutputCount"])]
 
-    def _binding(self, table: Made, binding: Any) -> BindingLike:
+    def _binding(self, table: Made, binding: Any, told: list[int]) -> BindingLike:
         match binding:
             case int(kind):
                 return BindingDesc(kind)
+            case ["array", None]:
+                return BufferArrayBinding(None)
             case ["array", ranges]:
-                return BufferArrayBinding(None if ranges is None else [self._range(table, each) for each in ranges])
+                pairs = zip(ranges, chain(told, repeat(0)), strict=False)
+                return BufferArrayBinding([self._range(table, *pair) for pair in pairs])
             case ["none", placed]:
-                described: Any = self._binding(table, placed)
+                described: Any = self._binding(table, placed, told)
                 return BindingDesc(BindingType.NONE, described)
-        return self._range(table, binding)
+        return self._range(table, binding, *told[:1])
 
-    def _range(self, table: Made, placed: Any) -> BufferBinding:
-        """A range: its offset and size; then a buffer's name, or its width, flags, heap, dimension and device."""
+    def _range(self, table: Made, placed: Any, told: int = 0) -> BufferBinding:
+        """A range: its offset and size; then a buffer's name, or its width, flags, heap, dimension and device.
+
+        ``["told", -4]`` for a size is the size that the slot was told to need, less 4 bytes.
+        """
         offset, size, *resource = placed
+        if isinstance(size, list):
+            size = max(told + size[1], 0)
         if len(resource) < 2:
             return BufferBinding(_plain(self._get(resource[0])) if resource else None, offset, size)
         width, flags, heap, dimension, host = resource
@@ -349,15 +367,46 @@ def _inputs(graph: dict[str, Any]) -> list[str]:
     """Return whether each input is bound at execution, or owned, or used by no node."""
     kinds = ["unused"] * graph["InputCount"]
     for i, node, _ in graph["InputEdges"]:
-        kinds[i] = "owned" if graph["Nodes"][node][1].endswith("owned") else "bound"
+        kinds[i] = "owned" if _tensors(graph, node)[0].flags else "bound"
     return kinds
 
 
-def _operator_of(written: Any) -> OperatorDesc | TileOperatorDesc | None:
-    """Return a tile, by its number in ``TILES`` or as what ``row`` takes, an operator of a type, or None for null."""
+def _tensors(graph: dict[str, Any], node: int) -> tuple[BufferTensorDesc, BufferTensorDesc]:
+    tile = operator_of(graph["Nodes"][node][1])
+    assert isinstance(tile, TileOperatorDesc)
+    return described(tile)
+
+
+def _sizes_of_inputs(dispatchable: Made) -> list[list[int]]:
+    """Return the bytes of what each binding takes: of a tensor, or of each input of an initializer's operator."""
+    if isinstance(dispatchable.object, OperatorInitializer):
+        return [[size for sizes in _sizes_of_inputs(operator) for size in sizes] for operator in dispatchable.use]
+    sizes = [0] * dispatchable.use["InputCount"]
+    for i, node, _ in dispatchable.use["InputEdges"]:
+        sizes[i] = _tensors(dispatchable.use, node)[0].total_tensor_size_in_bytes
+    return [[size] for size in sizes]
+
+
+def _sizes_of_outputs(dispatchable: Made) -> list[list[int]]:
+    """Return the bytes of what each binding takes: of a tensor, or of an operator's persistent resource."""
+    if isinstance(dispatchable.object, OperatorInitializer):
+        return [[each.object.get_binding_properties().persistent_resource_size] for each in dispatchable.use]
+    sizes = [0] * dispatchable.use["OutputCount"]
+    for node, _, i in dispatchable.use["OutputEdges"]:
+        sizes[i] = _tensors(dispatchable.use, node)[1].total_tensor_size_in_bytes
+    return [[size] for size in sizes]
+
+
+def operator_of(written: Any) -> OperatorDesc | TileOperatorDesc | None:
+    """Return a tile, an operator of another type, or None for null.
+
+    A tile is its number in ``TILES``, its name in ``GRAPH_TILES``, or what ``row`` takes.
+    """
     match written:
         case {"Type": kind, "Desc": tile}:
-            return OperatorDesc.model_validate({"Type": kind, "Desc": _operator_of(tile)})
+            return OperatorDesc.model_validate({"Type": kind, "Desc": operator_of(tile)})
+        case str(name):
+            return GRAPH_TILES[name]
         case [data_type, sizes, repeats, *changes]:
             return row(data_type, sizes, repeats, **(changes[0] if changes else {}))
     return None if written is None else TILES[written]
@@ -373,8 +422,7 @@ def graph_of(drawn: dict[str, Any]) -> GraphDesc:
         ]
 
     nodes = drawn["Nodes"] and [
-        node and OperatorGraphNodeDesc(type=node[0], operator=node[1] and GRAPH_TILES[node[1]])
-        for node in drawn["Nodes"]
+        node and OperatorGraphNodeDesc(type=node[0], operator=operator_of(node[1])) for node in drawn["Nodes"]
     ]
     return GraphDesc.model_validate(
         drawn
