@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -12,7 +13,13 @@ from tests.helpers.paths import ROOT
 
 def rows_of(file: str) -> list[dict[str, Any]]:
     """The rows of a recorded file."""
-    return [json.loads(line) for line in (ROOT / "tests/data" / file).read_text().splitlines()]
+    return [json.loads(line) for line in text_of(file).splitlines()]
+
+
+def text_of(file: str) -> str:
+    """The text of a recorded file, unpacked if need be."""
+    content = (ROOT / "tests/data" / file).read_bytes()
+    return (lzma.decompress(content) if file.endswith(".xz") else content).decode()
 
 
 ROWS: Final = rows_of("create_operator.jsonl")

@@ -1,13 +1,16 @@
-"""The recorder's command line: ``python tests/recorder fetch|compare|lives|graphs|ask|record``.
+"""The recorder's command line: ``python tests/recorder fetch|compare|operators|lives|graphs|claims|ask|record``.
 
 fetch    puts the releases of DirectML into a folder that git ignores, after a look at their licence
 compare  asks DirectML and the emulator about random descriptors, and shows where they disagree
+operators  asks both about random descriptors of all operators, and shows how much each kind of fault is found
 lives    makes the same random calls of devices of both, and shows where they differ
 graphs   compiles random graphs with both
+claims   runs the commands in the table of docs/limits.md
 ask      shows what the releases say to descriptors in files, beside what ``check`` says
 record   asks every question in tests/data again, and writes the answers anew
 
-It exits with 0, with 1 where DirectML and the emulator disagree, with 2 where something is missing.
+It exits with 0, with 1 where DirectML and the emulator disagree or an answer is not what was recorded, with 2 where
+something is missing.
 """
 
 from __future__ import annotations
@@ -21,10 +24,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:] = [str(ROOT), *(entry for entry in sys.path if Path(entry).resolve() != Path(__file__).resolve().parent)]
 
-from tests.recorder.commands import ask, compare, fetch, lives, record  # noqa: E402 - the root is on the path only now
+from tests.recorder.claims import CLAIMS  # noqa: E402 - the root is on the path only now
+from tests.recorder.commands import ask, compare, fetch, lives, operators, record  # noqa: E402
 from tests.recorder.record import RECORDED  # noqa: E402
 from tests.recorder.releases import RELEASES_OF_LEVELS, Release  # noqa: E402
-from tests.recorder.stand_in import BuildError  # noqa: E402
+from tests.recorder.runtime import STAND_IN  # noqa: E402
+from tests.recorder.stand_in import BuildError, build  # noqa: E402
 from tests.recorder.wheels import FetchError  # noqa: E402
 
 
@@ -36,13 +41,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(why, file=sys.stderr)
         return 2
     try:
+        if options.command != "fetch":
+            build(STAND_IN)  # before processes do, all at once
         match options.command:
             case "fetch":
                 return fetch(releases)
             case "compare":
                 return compare(releases, options)
+            case "operators":
+                return operators(releases, options)
             case "lives" | "graphs":
                 return lives(releases, options)
+            case "claims":
+                return max(main(arguments) for claim in CLAIMS for arguments in claim.commands(options.count))
             case "ask":
                 return ask(releases, options.file)
         return record(options.file)
@@ -74,9 +85,11 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     fetching = commands.add_parser("fetch", help="fetch the releases through pip, if their licence is MIT")
     comparing = commands.add_parser("compare", help="ask about random descriptors, and compare with the emulator")
+    all_operators = commands.add_parser("operators", help="ask about random descriptors of all operators, and compare")
+    all_operators.add_argument("--sweep", action="store_true", help="each data type and dimension count instead")
     graphing = commands.add_parser("graphs", help="compile random graphs, and compare with the emulator")
     living = commands.add_parser("lives", help="make random calls of devices, and compare with the emulator")
-    for command in (comparing, living, graphing):
+    for command in (comparing, all_operators, living, graphing):
         command.add_argument("--count", type=_positive, default=20_000, help="how many (default: %(default)s)")
         command.add_argument("--seed", type=int, default=0, help="which ones (default: %(default)s)")
         command.add_argument(
@@ -88,13 +101,16 @@ def _parser() -> argparse.ArgumentParser:
             default=os.cpu_count() or 1,
             help="how many processes (default: one for each CPU)",
         )
+    claiming = commands.add_parser("claims", help="run the commands in the table of docs/limits.md")
+    claiming.add_argument("--count", type=_positive, help="the most of each (default: as many as the page says)")
     asking = commands.add_parser("ask", help="ask about descriptors in files, as dml-tile check reads them")
     asking.add_argument("file", nargs="+")
     recording = commands.add_parser("record", help="write the recorded answers anew")
     recording.add_argument("file", nargs="*", type=_recorded_file, help="files of tests/data (default: all)")
-    for command in (fetching, comparing, living, graphing, asking):
+    for command in (fetching, comparing, all_operators, living, graphing, asking):
         command.add_argument("--level", action="append", choices=RELEASES_OF_LEVELS, help="a release, or several")
-    recording.set_defaults(level=None)
+    for command in (recording, claiming):
+        command.set_defaults(level=None)
     return parser
 
 

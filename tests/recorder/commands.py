@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import lzma
 import multiprocessing
 import sys
 import time
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from typing import Final, TypeVar
 
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
+from dml_tile.directml.enums import FeatureLevel
 from dml_tile.errors import Problem
 from dml_tile.findings import Finding
 from dml_tile.readers.descriptors import read_source
 from dml_tile.readers.sources import expanded
 from dml_tile.rules.check import check
-from tests.recorder.compare import Batch, Disagreement, ask_runtime, batches, disagreements, smallest
+from tests.helpers.operator_figures import Compared, compared, figures, shortfalls, tally
+from tests.helpers.recorded_answers import text_of
+from tests.recorder.compare import BATCH, Batch, Disagreement, ask_runtime, batches, disagreements, smallest
 from tests.recorder.draws import draw
 from tests.recorder.graph_draws import draw_graph
 from tests.recorder.life_draws import draw_life
+from tests.recorder.operator_draws import draw as draw_operators
+from tests.recorder.operator_draws import sweep
+from tests.recorder.operators import answered_operators
 from tests.recorder.random_lives import LIVES_OF_A_WORKER as LIVES
 from tests.recorder.random_lives import Difference, differences, shortest
 from tests.recorder.record import DATA, RECORDED
@@ -98,6 +107,39 @@ def _compare(
     return 1 if found else 0
 
 
+def operators(releases: Sequence[Release], options: Namespace) -> int:
+    """Compare the answers to random descriptors of all operators, or to a sweep, and show figures by kind of fault."""
+    code = 0
+    with ProcessPoolExecutor(options.workers, multiprocessing.get_context("fork")) as pool:
+        for level in (release.operator_level for release in releases):
+            count = sum(1 for _ in sweep(level)) if options.sweep else options.count
+            work = partial(_compared_operators, level, options.seed, options.sweep, count)
+            counts, differing = Counter[tuple[str, str]](), list[Compared]()
+            for counted, found in pool.map(work, range(0, count, BATCH)):
+                counts += counted
+                differing += found
+            by_kind = figures(counts)
+            print(f"{level}: {count} descriptors, {len(differing)} differences")
+            for kind, each in by_kind.items():
+                if each.refused or each.taken:
+                    print(f"  {kind:20} {each}")
+            for difference in differing[: options.show]:
+                print(difference)
+            missed = ["no differences"] * bool(differing) if options.sweep else shortfalls(by_kind)
+            print(f"  goals missed: {', '.join(missed) or 'none'}", flush=True)
+            code |= bool(missed)
+    return code
+
+
+def _compared_operators(
+    level: FeatureLevel, seed: int, is_sweep: bool, count: int, start: int
+) -> tuple[Counter[tuple[str, str]], list[Compared]]:
+    drawn = draw_operators(min(BATCH, count - start), f"{seed} from {start}", level)
+    rows = list(islice(sweep(level), start, start + BATCH) if is_sweep else drawn)
+    found = list(compared(answered_operators(rows)))
+    return sum(map(tally, found), Counter[tuple[str, str]]()), [each for each in found if not each.agrees]
+
+
 def ask(releases: Sequence[Release], files: Sequence[str]) -> int:
     """Show what each release says to the descriptors of files, beside the findings of ``check``."""
     code = 0
@@ -111,7 +153,7 @@ def ask(releases: Sequence[Release], files: Sequence[str]) -> int:
             print(f"{file}{part.pointer}")
             for release in releases:
                 (real,) = ask_runtime([part.desc], release, Adapter())
-                findings = check(part.desc, release.level)
+                findings = check(part.desc, release.operator_level)
                 print(f"  {release.level}: DirectML {real.hresult}; check: {_said(findings)}")
     return code
 
@@ -123,11 +165,14 @@ def _said(findings: Sequence[Finding]) -> str:
 
 
 def record(files: Sequence[str]) -> int:
-    """Write recorded files anew, and say which of them are not the same as before."""
+    """Write recorded files anew, and say which of them are not the same as before; returns the exit code."""
+    code = 0
     for name in files or list(RECORDED):
         path = DATA / name
-        before, after = path.read_text(encoding="utf-8"), recorded(name)
-        path.write_text(after, encoding="utf-8", newline="\n")
+        before, after = text_of(name), recorded(name)
+        content = after.encode()
+        path.write_bytes(lzma.compress(content) if path.suffix == ".xz" else content)
         changed = sum(old != new for old, new in zip_longest(before.splitlines(), after.splitlines()))
         print(f"{path.name}: {len(after.splitlines())} lines, {changed} of them changed")
-    return 0
+        code = max(code, min(changed, 1))
+    return code

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from dml_tile import Device
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml_tile.directml.targets import Target
 from dml_tile.rules.check import check

@@ -25,7 +25,8 @@ from dml_tile import (
 )
 from dml_tile.bindings.resources import BindingLike, binding_desc
 from dml_tile.descriptors.graph import ARRAYS, GraphDesc, OperatorGraphNodeDesc
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc, tile_of
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.device.command_list import IMMEDIATE
 from dml_tile.directml.enums import HRESULT, CommandListType, FeatureLevel
 from dml_tile.errors import DmlError
@@ -62,7 +63,7 @@ class RealDirect3DDevice(Direct3DDevice):
         super().__init__()
         self.host = host_device(Adapter())
 
-    def remove(self, reason: HRESULT = HRESULT.DXGI_ERROR_DEVICE_REMOVED) -> None:
+    def remove(self, reason: HRESULT = HRESULT.DXGI_ERROR_DEVICE_REMOVED, *, after_dispatches: int = 0) -> None:
         super().remove(reason)
         stand_in().stand_in_remove_device(self.host.address, reason)
 
@@ -144,7 +145,7 @@ class RealDevice:
         )
 
     def _operator(self, node: OperatorGraphNodeDesc | None) -> int | None:
-        tile = node.operator.desc if node is not None and node.operator is not None else None
+        tile = tile_of(node.operator) if node is not None else None
         return self.create_operator(tile).object.address if tile is not None else None
 
     def create_operator_initializer(self, operators: Iterable[CompiledOperator] | None = ()) -> RealInitializer:

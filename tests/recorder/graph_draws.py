@@ -1,43 +1,113 @@
-"""Draws random graphs of tiles, good ones and ones with a fault. No two edges lead to one output of the graph."""
+"""Draws random graphs of tiles, good ones and ones with a fault. No two edges lead to one output of the graph.
+
+The tiles are drawn too: their data types, sizes, strides, alignments, and room to spare. A node that reads another
+describes what that writes mostly alike, or as other elements in as many bytes.
+"""
 
 from __future__ import annotations
 
 import random
+from math import prod
 from typing import Any, Final
 
-from dml_tile.descriptors.tile import described
+from dml_tile.descriptors.tile import BufferTensorDesc, described
+from dml_tile.directml.data_types import ELEMENT_SIZES, TensorDataType
 from dml_tile.directml.enums import UINT_MAX
-from tests.helpers.played_lives import GRAPH_TILES, Life
+from dml_tile.geometry.layout import minimum_size_in_bytes, packed_strides
+from tests.helpers.descriptors import row
+from tests.helpers.played_lives import Life
 
-NAMES: Final = (*GRAPH_TILES, *("A", "B", "I") * 3)
+TYPES: Final = ("FLOAT32", "FLOAT32", "FLOAT16", "FLOAT16", "UINT8", "INT8", "UINT16", "INT32", "INT64")
 ARRAYS: Final = ("InputEdges", "OutputEdges", "IntermediateEdges")
 
 
 def draw_graph(seed: str) -> Life:
-    """The life that compiles the graph of a seed."""
+    """The life that compiles the graph of a seed, and asks for its binding properties."""
     drawn = random.Random(seed)
-    return {"asks": False, "calls": [["CompileGraph", "d0", _graph(drawn), drawn.choice((0, 0, 0, 4, 7, 8))]]}
+    compiling = ["CompileGraph", "d0", _graph(drawn), drawn.choice((0, 0, 0, 4, 7, 8))]
+    return {"asks": False, "calls": [compiling, ["GetBindingProperties", "c0"]]}
+
+
+def _strides(drawn: random.Random, sizes: list[int], *, is_output: bool) -> list[int] | None:
+    """Draw strides: none, or those of a packed, padded or turned tensor; or of an input that repeats elements."""
+    match drawn.choice(("none", "none", "none", "none", "packed", "padded", "turned", "repeated")):
+        case "packed":
+            return list(packed_strides(sizes))
+        case "padded":
+            return list(packed_strides([*sizes[:-1], sizes[-1] + drawn.choice((1, 2, 5))]))
+        case "turned":
+            return list(packed_strides(sizes[::-1]))[::-1]
+        case "repeated" if not is_output:
+            return [0, *packed_strides(sizes)[1:]]
+    return None
+
+
+def _input(drawn: random.Random, fed: BufferTensorDesc | None) -> tuple[str, list[int], list[int] | None]:
+    """Draw the data type, sizes and strides of an input, by default like those of what feeds it."""
+    change = "all" if fed is None else drawn.choice(("none", "none", "type", "type", "strides", "all"))
+    if fed is None or change == "all":
+        sizes = [drawn.choice((1, 1, 2, 3, 4, 5, 6, 9)) for _ in range(drawn.randint(1, 4))]
+        while prod(sizes) > (100 if fed is None else max(fed.total_tensor_size_in_bytes // 4, 1)):
+            sizes[sizes.index(max(sizes))] //= 2
+        return drawn.choice(TYPES), sizes, _strides(drawn, sizes, is_output=False)
+    data_type = drawn.choice(TYPES) if change == "type" else TensorDataType(fed.data_type).name
+    sizes, strides = list(fed.sizes or ()), list(fed.strides) if fed.strides else None
+    if change == "strides":
+        strides = _strides(drawn, sizes, is_output=False)
+    if len(sizes) < 7 and drawn.random() < 0.3:
+        sizes, strides = [1, *sizes], strides and [drawn.choice((0, 1, 7)), *strides]
+    return data_type, sizes, strides
+
+
+def _with_spare(drawn: random.Random, least: int) -> int:
+    """Draw a TotalTensorSizeInBytes: the least, or more, such as elements of twice or four times the size take."""
+    return least + drawn.choice((0, 0, 0, 0, 4, 8, 16, 48, least, least, 3 * least))
+
+
+def _tile(drawn: random.Random, fed: BufferTensorDesc | None) -> list[Any]:
+    """Draw a tile that DirectML takes, with a TotalTensorSizeInBytes like that of what feeds it."""
+    while True:
+        data_type, sizes, strides = _input(drawn, fed)
+        size = ELEMENT_SIZES[TensorDataType[data_type]]
+        least = minimum_size_in_bytes(size, sizes, strides)
+        total = _with_spare(drawn, least) if fed is None else fed.total_tensor_size_in_bytes
+        if total >= least:
+            break
+    repeats = [drawn.choice((1, 1, 1, 2, 3)) for _ in sizes]
+    tiled = [one * repeat for one, repeat in zip(sizes, repeats, strict=True)]
+    written = _strides(drawn, tiled, is_output=True)
+    changes = {
+        "InputTensor__Strides": strides,
+        "InputTensor__TotalTensorSizeInBytes": total,
+        "InputTensor__Flags": int(drawn.random() < (0.2 if fed is None else 0.02)),
+        "InputTensor__GuaranteedBaseOffsetAlignment": drawn.choice((0, 0, 0, 16, 64, 512)),
+        "OutputTensor__Strides": written,
+        "OutputTensor__TotalTensorSizeInBytes": _with_spare(drawn, minimum_size_in_bytes(size, tiled, written)),
+    }
+    return [data_type, sizes, repeats, changes]
+
+
+def _output(tile: list[Any]) -> BufferTensorDesc:
+    data_type, sizes, repeats, changes = tile
+    return described(row(data_type, sizes, repeats, **changes))[1]
 
 
 def _graph(drawn: random.Random) -> dict[str, Any]:
     count = drawn.choice((1, 1, 2, 2, 3, 4, 5))
-    names = [drawn.choice(NAMES) for _ in range(count)]
     inputs, outputs = drawn.choice((1, 1, 2, 3)), count + drawn.choice((0, 0, 1, 2))
     edges: dict[str, list[Any]] = {array: [] for array in ARRAYS}
     order = drawn.sample(range(count), count)
-    totals = {
-        node: [tensor.total_tensor_size_in_bytes for tensor in described(GRAPH_TILES[names[node]])] for node in order
-    }
+    tiles: dict[int, list[Any]] = {}
     used = set()
-    for place, node in enumerate(order):
-        before = order[:place]
-        if drawn.random() < 0.85:
-            before = [other for other in before if totals[other][1] == totals[node][0]]
-        if before and drawn.random() < 0.7:
-            used.add(other := drawn.choice(before))
-            edges["IntermediateEdges"].append([other, 0, node, 0])
-        else:
+    for node in order:
+        other = drawn.choice(list(tiles)) if tiles and drawn.random() < 0.7 else None
+        written = None if other is None or drawn.random() < 0.1 else _output(tiles[other])
+        tiles[node] = _tile(drawn, written)
+        if other is None:
             edges["InputEdges"].append([drawn.randrange(inputs), node, 0])
+        else:
+            used.add(other)
+            edges["IntermediateEdges"].append([other, 0, node, 0])
     free = drawn.sample(range(outputs), outputs)
     for node in order:
         if node not in used or drawn.random() < 0.2:
@@ -45,7 +115,7 @@ def _graph(drawn: random.Random) -> dict[str, Any]:
     graph: dict[str, Any] = {
         "InputCount": inputs,
         "OutputCount": outputs,
-        "Nodes": [[1, name] for name in names],
+        "Nodes": [[1, tiles[node]] for node in range(count)],
         **edges,
     }
     if drawn.random() < 0.35:
@@ -87,4 +157,4 @@ def _spoil(drawn: random.Random, graph: dict[str, Any], array: str) -> None:
             counted = {"Nodes": "NodeCount", array: f"{array[:-1]}Count"}[name := drawn.choice(("Nodes", array))]
             graph[counted] = drawn.choice((0, len(graph[name]) - 1))
         case "node":
-            graph["Nodes"][drawn.randrange(count)] = drawn.choice((None, [1, None], [0, "A"], [3, "A"]))
+            graph["Nodes"][drawn.randrange(count)] = drawn.choice((None, [1, None], [0, 0], [3, 0]))

@@ -14,6 +14,9 @@ def draw_life(seed: str) -> Life:
     return {"asks": (drawer := _Drawer(seed)).chance(0.7), "calls": drawer.calls()}
 
 
+SIZES: Final = (0, 4, 12, 23, 24, 30, 32, 216, 301, 304, 1 << 20)
+
+
 class _Drawer:
     def __init__(self, seed: str) -> None:
         self._random = random.Random(seed)
@@ -106,14 +109,14 @@ class _Drawer:
             return ["array", None if self.chance(0.1) else ranges]
         return ["none", self._range()] if pick < 0.4 else self._range()
 
-    def _range(self) -> list[int | str | None]:
+    def _range(self) -> list[int | str | list[str | int] | None]:
         if self.chance(0.15):
             return [self.choice((0, 0, 16)), self.choice((0, 0, 24))]
         if self.chance(0.4):
             return [self.choice((0, 256, 512)), self.choice((1024, 2048)), 4096, 4, 1, 1, None]
         return [
             self.choice((0, 0, 0, 16, 32, 64, 128, 256, 8, 4000)),
-            self.choice((0, 4, 12, 23, 24, 30, 32, 216, 301, 304, 1 << 20)),
+            ["told", self.choice((-256, -4, -1, -1, 0, 0, 0, 1, 4))] if self.chance(0.5) else self.choice(SIZES),
             self.choice((64, 216, 256, 1024, 4096)),
             self.choice((4, 4, 4, 4, 0, 12)),
             self.choice((1, 1, 1, 1, 2, 3, 4)),

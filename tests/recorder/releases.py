@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from dml_tile.directml.enums import FeatureLevel
+
 CACHE: Final = Path(__file__).resolve().parents[2] / ".recorder"
 """Where fetched and built files go; git ignores it."""
 
@@ -21,6 +23,11 @@ class Release(NamedTuple):
     """The Python that the wheel is for; it is not needed to fetch it."""
     sha256: str
     """Of ``libdirectml.so``: the answers on record are those of these bytes."""
+
+    @property
+    def operator_level(self) -> FeatureLevel:
+        """The level whose operators it has, and by whose rows it checks them: that which reports 5_0 has 5_1's."""
+        return FeatureLevel.parse("5_1" if self.level == "5_0" else self.level)
 
     @property
     def library(self) -> Path:

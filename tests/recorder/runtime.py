@@ -9,7 +9,8 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from dml_tile import BindingProperties
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.directml.enums import FeatureLevel
 from dml_tile.directml.targets import Target
 from tests.recorder.interfaces import (

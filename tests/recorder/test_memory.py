@@ -7,11 +7,25 @@ from ctypes import POINTER, cast
 
 import pytest
 
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.readers.c_structs import DML_TILE_OPERATOR_DESC, read_operator_desc
 from tests.helpers.descriptors import GOOD, page_tile, strided
 from tests.recorder.memory import MAX_ENTRIES, GuardedMemory
 from tests.recorder.workers import Crash, ask_each
+
+TENSOR = GOOD.input_tensor
+SCALED = {"Scale": 2.0, "Bias": 1.0}
+RELU = {"Type": "ACTIVATION_RELU", "Desc": {}}
+OPERATORS = [
+    OperatorDesc(type="ELEMENT_WISE_ABS", desc={"InputTensor": TENSOR, "OutputTensor": None, "ScaleBias": SCALED}),
+    OperatorDesc(type="SPLIT", desc={"InputTensor": TENSOR, "OutputTensors": [TENSOR] * 2, "Axis": 1}),
+    OperatorDesc(type="FILL_VALUE_CONSTANT", desc={"OutputTensor": TENSOR, "ValueDataType": "FLOAT32", "Value": 1.5}),
+    OperatorDesc(
+        type="ELEMENT_WISE_ADD1",
+        desc=dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), TENSOR) | {"FusedActivation": RELU},
+    ),
+]
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="DirectML without Windows is a library for Linux")
 
@@ -25,6 +39,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="DirectML withou
         page_tile(InputTensor=None),
         page_tile(OutputTensor__Desc=None),
         OperatorDesc(type=70, desc=GOOD),
+        *OPERATORS,
         OperatorDesc(type=1000, desc=None),
     ],
 )

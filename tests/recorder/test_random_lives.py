@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tests.helpers.played_lives import Life, emulated
+from dml_tile.descriptors.operator import tile_of
+from dml_tile.descriptors.tile import described
+from tests.helpers.played_lives import Life, emulated, graph_of
+from tests.recorder.graph_draws import draw_graph
 from tests.recorder.life_draws import draw_life
-from tests.recorder.random_lives import Results, differences, shortest
+from tests.recorder.random_lives import Results, agree, differences, shortest
 from tests.recorder.releases import RELEASES, Release
 
 LIVES = [draw_life(f"test:{number}") for number in range(40)]
@@ -43,3 +46,32 @@ def test_the_shortest_life_that_differs_is_shown() -> None:
     small = shortest(found, refusing_flags)
     assert [call[0] for call in small.life["calls"]] == ["CreateOperator", "CompileOperator"]
     assert str(small).startswith("5_0: call 2 came to 0x80070057 in DirectML, ok")
+
+
+@pytest.mark.parametrize(
+    ("real", "here", "is_same"),
+    [
+        (["ok", "2,0,24"], ["ok", "2,0,24"], True),
+        (["ok", "2,0,24"], ["ok", "4,256,256"], True),
+        (["ok", "4,288,24"], ["ok", "4,256,256"], False),
+        (["ok", "crash"], ["ok", "4,256,256"], False),
+        (["ok"], ["ok", "4,256,256"], False),
+        (["0x00000000"], ["0x80070057"], False),
+    ],
+)
+def test_binding_properties_are_bounds_and_all_else_is_the_same(real: Results, here: Results, is_same: bool) -> None:
+    assert agree(real, here) is is_same
+
+
+def test_graphs_are_drawn_of_all_kinds_of_tiles() -> None:
+    drawn = [draw_graph(f"test:{number}") for number in range(600)]
+    assert drawn[:9] == [draw_graph(f"test:{number}") for number in range(9)]
+    accepted = [life for life in drawn if emulated(life, "6_2")[0] == "ok"]
+    assert 200 < len(accepted) < 400
+    assert any(emulated(life, "5_0")[0] != "ok" for life in accepted)
+    nodes = [node for life in accepted for node in graph_of(life["calls"][0][2]).nodes or ()]
+    tiles = [tile for node in nodes if node and (tile := tile_of(node.operator))]
+    sources = [described(tile)[0] for tile in tiles]
+    assert len({source.data_type for source in sources}) == 7
+    for has in ("strides", "flags", "guaranteed_base_offset_alignment"):
+        assert 20 < sum(bool(getattr(source, has)) for source in sources) < len(tiles) / 2

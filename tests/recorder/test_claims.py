@@ -1,0 +1,59 @@
+"""The table of docs/limits.md has the recorder's claims, whose commands run, whole or in part."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs.generator.claims_table import with_claims
+from tests.helpers.paths import ROOT
+from tests.recorder import __main__ as command_line
+from tests.recorder.claims import CLAIMS, Claim
+from tests.recorder.releases import RELEASES
+
+
+def test_the_table_of_the_page_is_that_of_the_claims() -> None:
+    page = (ROOT / "docs" / "limits.md").read_text("utf-8")
+    assert with_claims(page) == page, "run `python -m docs.generate`"
+    assert all(f"  {claim.row()}\n" in page for claim in CLAIMS)
+
+
+def test_a_claim_is_shown_once_for_each_seed_and_within_a_count() -> None:
+    claim = Claim("Equal", "lives --count 500", (3, 4))
+    assert list(claim.commands()) == [["lives", "--count", "500", "--seed", seed] for seed in ("3", "4")]
+    assert next(claim.commands(20)) == ["lives", "--count", "20", "--seed", "3"]
+    assert next(claim.commands(1000)) == ["lives", "--count", "500", "--seed", "3"]
+    assert claim.row() == "| Equal | `python tests/recorder lives --count 500 --seed 3`, and with the seeds up to 4 |"
+
+
+def test_the_command_runs_each_claim_and_fails_with_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.recorder.releases.CACHE", tmp_path)
+    assert command_line.main(["claims"]) == 2, "nothing is fetched"
+    for release in RELEASES:
+        release.library.parent.mkdir()
+        release.library.touch()
+    ran = list[str]()
+
+    def running(code: int) -> Callable[..., int]:
+        def run(*given: Any) -> int:
+            ran.append(given[-1].command if isinstance(given[-1], Namespace) else " ".join(given[-1]))
+            return code
+
+        return run
+
+    monkeypatch.setattr(command_line, "build", lambda folder: None)
+    for name in ("compare", "operators", "record"):
+        monkeypatch.setattr(command_line, name, running(0))
+    monkeypatch.setattr(command_line, "lives", running(1))
+    assert command_line.main(["claims", "--count", "200"]) == 1
+    assert [name for name in ran if name != "operators"] == [
+        *["compare"] * 10,
+        "create_operator.jsonl adapters.jsonl alignments.jsonl over_reads.jsonl",
+        "interfaces.jsonl devices.jsonl binding.jsonl lives.jsonl",
+        "lives",
+        "graphs",
+    ]

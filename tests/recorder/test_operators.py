@@ -1,0 +1,95 @@
+"""Random descriptors of all operators are valid but for their faults, and figures tell how many of these are found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from dml_tile.descriptors.operator import OperatorDesc
+from dml_tile.directml.enums import FeatureLevel
+from dml_tile.directml.operators import operator_names, operators
+from tests.helpers.operator_figures import WITHOUT_RULE, Compared, Figures, compared, figures, shortfalls, tally
+from tests.helpers.recorded_answers import S_OK
+from tests.recorder.operator_bases import BASES, FOUR, NOT_NULL
+from tests.recorder.operator_draws import FAULTS, TIED, draw, sweep, valid
+from tests.recorder.operators import answered_operators
+from tests.recorder.releases import RELEASES, Release
+from tests.recorder.stand_in import why_not_buildable
+
+E_INVALIDARG = "0x80070057"
+LEVEL = FeatureLevel.DML_FEATURE_LEVEL_6_2
+
+
+def test_each_exception_is_an_operator_s() -> None:
+    assert {*BASES, *FOUR, *NOT_NULL, *TIED} <= {*operator_names()}
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.level)
+def test_each_operator_has_a_valid_descriptor_that_directml_takes(release: Release) -> None:
+    random, level = Random(1), release.operator_level
+    known = [operator for operator in operators().values() if operator.level <= level]
+    rows = [
+        {"level": level.short, "faults": [], "desc": {"Type": operator.c_name, "Desc": valid(operator, level, random)}}
+        for operator in known
+        for _ in range(2)
+    ]
+    assert len({OperatorDesc.model_validate(row["desc"]).type for row in rows}) == len(known) > 160
+    if not why_not_buildable() and release.library.is_file():
+        assert [row["desc"] for row in answered_operators(rows) if row["hresult"] != S_OK] == []
+
+
+def test_the_same_seed_draws_the_same_and_another_others() -> None:
+    drawn = list(draw(100, "1", LEVEL))
+    assert drawn == list(draw(100, "1", LEVEL))
+    assert drawn != list(draw(100, "2", LEVEL))
+
+
+def test_the_kinds_of_single_faults_have_equal_shares() -> None:
+    faults = [row["faults"] for row in draw(4000, "3", LEVEL)]
+    shares = Counter(kinds[0] for kinds in faults if len(kinds) == 1)
+    assert shares.keys() == FAULTS.keys()
+    assert min(shares.values()) > 0.8 * max(shares.values())
+    assert {len(kinds) for kinds in faults} == {0, 1, 2}
+
+
+def test_the_sweep_has_each_type_and_dimension_count_of_each_group() -> None:
+    gather = [row["desc"]["Desc"] for row in sweep(LEVEL, [operators()[67]])]
+    pairs = Counter((desc["InputTensor"]["DataType"], desc["OutputTensor"]["DimensionCount"]) for desc in gather)
+    assert {*pairs} >= {(data_type, count) for data_type in range(1, 14) for count in range(1, 9)}
+    assert len(gather) == 2 * 13 * 8
+
+
+def row(hresult: str, *faults: str, operator: str = "ELEMENT_WISE_ABS", **desc: object) -> dict[str, object]:
+    tensor = {"DataType": 1, "Sizes": [2]}
+    fields = {"InputTensor": tensor, "OutputTensor": tensor} | desc
+    return {"level": "6_2", "faults": list(faults), "desc": {"Type": operator, "Desc": fields}, "hresult": hresult}
+
+
+def test_figures_tell_what_is_found_and_what_is_wrongly_refused() -> None:
+    integers = {"DataType": 3, "Sizes": [2]}
+    lines = [
+        row(S_OK, "types"),
+        row(S_OK, "types", InputTensor=integers),
+        row(E_INVALIDARG, "types", InputTensor=integers),
+        row(E_INVALIDARG, "types"),
+        row("CRASH:SIGSEGV", "nulls"),
+        row(E_INVALIDARG, "sizes", operator="RESAMPLE", Scales=[1.0], InterpolationMode=0),
+        row(S_OK, "sizes", "flags"),
+    ]
+    found = list(compared(lines))
+    by_kind = figures(sum(map(tally, found), Counter[tuple[str, str]]()))
+    assert by_kind["types"] == Figures(refused=2, found=1, taken=2, wrongly_refused=1)
+    assert by_kind["nulls"] == Figures(1, 0, 0, 0)
+    assert by_kind[WITHOUT_RULE] == Figures(1, 0, 0, 0)
+    assert by_kind["two"] == Figures(0, 0, 1, 0)
+    assert by_kind["all"] == Figures(3, 1, 3, 1)
+    assert str(by_kind["types"]) == "refused 2, found 50.00 %; taken 2, refused of them 1 (50.00 %)"
+    assert shortfalls(by_kind) == ["types", "nulls", "all", "wrongly refused"]
+    assert str(found[3]).startswith("6_2, types: DirectML 0x80070057; check: accepted\n")
+    assert "[DML-OPERATOR-" in str(found[1])
+
+
+def test_no_goal_is_missed_where_all_agree() -> None:
+    assert shortfalls(figures(tally(Compared(row(S_OK, "types"), [])))) == []
