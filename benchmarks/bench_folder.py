@@ -1,13 +1,16 @@
 """Measures `dml-tile check` of a folder of descriptors, as a ratio to one Python process that loads and checks them.
 
 Both are processes, so both pay for their start; they take turns. The command also finds the lowest level of each
-descriptor, and of those that are refused the lowering, and prints what it finds.
+descriptor, and of those that are refused the lowering, and prints what it finds. Then the same for large files of other
+JSON, as a ratio to reading them, and for small files of both kinds, to another checkout of the package.
 
-python benchmarks/bench_folder.py [--count 1000]
+python benchmarks/bench_folder.py [--count 1000] [--megabytes 100] [--before FOLDER]
 """
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -42,11 +45,34 @@ def generate(folder: Path, count: int, refused: int) -> None:
         (folder / f"{i:06}.json").write_text(desc.model_dump_json(by_alias=True, indent=2))
 
 
-def process(*command: str, statuses: Sequence[int] = (0,)) -> Callable[[], object]:
-    """Runs a command; its output goes nowhere."""
+READ: Final = """
+import sys
+from pathlib import Path
+for path in sorted(Path(sys.argv[1]).iterdir()):
+    path.read_bytes()
+"""
+
+
+def other(folder: Path, number: int, size: int) -> None:
+    """A file of other JSON, of so many bytes at least."""
+    row = {"id": number, "name": "input", "type": "Sensor", "path": f"models/{number}.safetensors", "values": [0.5] * 9}
+    rows = ",\n".join(json.dumps(row | {"row": i}) for i in range(1000))
+    text = ",\n".join([rows] * (size // len(rows) + 1)) if size else json.dumps(row)
+    (folder / f"other{number:06}.json").write_text(f"[{text}]")
+
+
+def process(*command: str, statuses: Sequence[int] = (0,), checkout: str = "") -> Callable[[], object]:
+    """Runs a command, of another checkout of the package if there is one; its output goes nowhere."""
+    environment = os.environ | ({"PYTHONPATH": checkout} if checkout else {})
 
     def run() -> None:
-        done = subprocess.run([sys.executable, *command], stdout=subprocess.DEVNULL, check=False)  # noqa: S603
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, *command],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            check=False,
+        )
         assert done.returncode in statuses
 
     return run
@@ -62,18 +88,47 @@ def folder_ratio(count: int, refused: int, output_format: str, samples: int) -> 
         return median_ratio(ours, theirs, 1, samples)
 
 
+def other_ratio(count: int, megabytes: int, samples: int) -> float:
+    """The time of checking a descriptor beside files of other JSON, to that of reading them."""
+    with tempfile.TemporaryDirectory() as name:
+        generate(Path(name), 1, 0)
+        for i in range(count):
+            other(Path(name), i, megabytes * 10**6)
+        return median_ratio(process("-m", "dml_tile", "check", name), process("-c", READ, name), 1, samples)
+
+
+def ratio_to(before: str, count: int, samples: int) -> float:
+    """The time of checking small files, half of them descriptors, to that of another checkout of the package."""
+    with tempfile.TemporaryDirectory() as name:
+        generate(Path(name), count // 2, 0)
+        for i in range(count // 2):
+            other(Path(name), i, 0)
+        command = "-P", "-m", "dml_tile", "check", name, "--jobs", "1"
+        ours, theirs = (process(*command, checkout=folder) for folder in (str(Path(__file__).parents[1]), before))
+        return median_ratio(ours, theirs, 1, samples)
+
+
 def main(
-    count: Annotated[int, typer.Option(help="The descriptors of the folder.")] = 1000, samples: int = SAMPLES
+    count: Annotated[int, typer.Option(help="The descriptors of the folder.")] = 1000,
+    megabytes: Annotated[int, typer.Option(help="The size of each of ten files of other JSON.")] = 100,
+    before: Annotated[str, typer.Option(metavar="FOLDER", help="A checkout of the package to compare with.")] = "",
+    samples: int = SAMPLES,
 ) -> None:
     """Measure the check of a folder."""
     table = Table("what", "at most", "measured")
+
+    def add(what: str, most: float, ratio: float) -> None:
+        table.add_row(what, f"{most:.2f}", f"{ratio:.2f}{'' if ratio <= most else ', not reached'}")
+
     for what, refused, output_format, most in (
         (f"{count} descriptors, all accepted, as text", 0, "text", 3.0),
         (f"{count} descriptors, every tenth refused, as text", 10, "text", 3.0),
         (f"{count} descriptors, every tenth refused, as sarif", 10, "sarif", 3.0),
     ):
-        ratio = folder_ratio(count, refused, output_format, samples)
-        table.add_row(what, f"{most:.2f}", f"{ratio:.2f}{'' if ratio <= most else ', not reached'}")
+        add(what, most, folder_ratio(count, refused, output_format, samples))
+    add(f"ten files of {megabytes} MB of other JSON, to reading them", 6.0, other_ratio(10, megabytes, samples))
+    if before:
+        add(f"10,000 small files, to {before}", 1.1, ratio_to(before, 10_000, samples))
     Console(width=None if sys.stdout.isatty() else 100).print(table)
 
 

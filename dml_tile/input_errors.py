@@ -15,7 +15,7 @@ from dml_tile.text import did_you_mean, json_pointer, nearest, shown
 
 _Part = TypeVar("_Part")
 
-_C_NAMES: Final = list(c_names(TileOperatorDesc, TensorDesc, BufferTensorDesc).values())
+C_NAMES: Final = list(c_names(TileOperatorDesc, TensorDesc, BufferTensorDesc).values())
 
 MAX_PROBLEMS: Final = 10
 MAX_PROBLEMS_COUNTED: Final = 10_000
@@ -29,7 +29,7 @@ MAX_KEYS: Final = 64
 
 _MANY_KEYS: Final = f"{{}} keys were provided; at most {MAX_KEYS} were expected"
 
-MAX_LISTED_NAMES: Final = 12
+MAX_LISTED_NAMES: Final = 16
 
 _EXPECTED: Final = {
     # pydantic's kind of error: what was expected, in the words of JSON
@@ -100,7 +100,7 @@ class ProblemList:
     an unknown key's message suggests the nearest known one, or lists all if there are few.
     """
 
-    def __init__(self, data: Any, pointer: str = "", names: Sequence[str] = _C_NAMES) -> None:
+    def __init__(self, data: Any, pointer: str = "", names: Sequence[str] = C_NAMES) -> None:
         self._data = data
         self._pointer = pointer
         self._names = names
@@ -143,7 +143,7 @@ class ProblemList:
         return [*self._problems, Problem(self._pointer, f"and {more} more problems")]
 
 
-def problems_of(error: ValidationError, data: Any, pointer: str = "", names: Sequence[str] = _C_NAMES) -> list[Problem]:
+def problems_of(error: ValidationError, data: Any, pointer: str = "", names: Sequence[str] = C_NAMES) -> list[Problem]:
     """Return the problems of a pydantic error; the parameters are those of ProblemList."""
     problems = ProblemList(data, pointer, names)
     problems.add_error(error)

@@ -25,6 +25,10 @@ COMMENT: Final = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _STRING_OR_COMMENT: Final = re.compile(f"{STRING}|{COMMENT}".encode(), re.DOTALL)
 _STRING_OR_TRAILING_COMMA: Final = re.compile(rf"{STRING}|,(?=\s*[\]}}])".encode(), re.DOTALL)
 _REPEATED_NAME: Final = re.compile(r'Detected duplicate key "(.*)" at (line \d+ column \d+)\Z', re.DOTALL)
+_SHORT: Final = 2**20
+_SIZES: Final = {b"[": 88, b"{": 232, b",": 40, b'"': 32}
+"""The bytes that Python takes for what begins, or is told apart, by each of these."""
+
 _BLANKS: Final = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
 _PLACE: Final = re.compile(r"at line (\d+) column (\d+)\Z")
 _REST: Final = re.compile(r"trailing characters at line (\d+) column (\d+)\Z")
@@ -62,12 +66,12 @@ def parse_json(text: bytes) -> Any:
     The parser, pydantic's own, limits nesting to 200 levels. An object must not repeat a name: DxDispatch takes the
     first value, other readers the last.
     """
-    if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise ValueError("the text is UTF-16; UTF-8 was expected")
     text = text.removeprefix(codecs.BOM_UTF8)
+    _require_memory(text)
     try:
         return jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
+        require_utf_8(text)
         if repeated := _REPEATED_NAME.match(str(error)):
             name, place = repeated.groups()
             raise ValueError(f"the name {shortened(name, 80)!r} appears twice in one object, at {place}") from None
@@ -76,6 +80,20 @@ def parse_json(text: bytes) -> Any:
         if plain == text:
             raise
     return parse_json(plain)
+
+
+def require_utf_8(text: bytes) -> None:
+    """Raise ValueError for JSON in another encoding, by its byte order mark or where it has zeros."""
+    encoding = json.detect_encoding(text)
+    if not encoding.startswith("utf-8"):
+        raise ValueError(f"the text is {encoding[: len('utf-16')].upper()}; UTF-8 was expected")
+
+
+def _require_memory(text: bytes) -> None:
+    """Raise MemoryError where the values of a long text would not fit: jiter may abort the process instead."""
+    if len(text) > _SHORT:
+        taken = len(text) + sum(size * text.count(token) for token, size in _SIZES.items())
+        bytes(taken)  # freed before a page of it is used
 
 
 def position_of_error(text: bytes, error: ValueError, first: int = 1) -> Position | None:
@@ -109,14 +127,15 @@ _BESIDE_DESC: Final = ("Type", "Desc", "NullDesc")
 
 
 class IgnoreComment(NamedTuple):
-    """A comment that silences findings of rules, and its position."""
+    """A comment that silences findings of rules, its position and its text; one without rules is malformed."""
 
     rules: tuple[str, ...]
     position: Position
+    text: str = ""
 
 
 _TOKEN: Final = re.compile(rf'{STRING}|{COMMENT}|[\[\]{{}}:,]|[^\s\[\]{{}}:,"/]+', re.DOTALL | re.ASCII)
-_IGNORE: Final = re.compile(r"dml-tile:[ \t]*+ignore\[([^\]\n]{0,200}+)\]")
+_IGNORE: Final = re.compile(r"dml-tile:[ \t]*+(?:ignore\[([^\]\n]{0,200}+)\]|([^\n*]{0,40}+))")
 MAX_COMMENTS: Final = 100
 """The comments of a text that silence findings: each tile of a line may meet them all."""
 _CONTAINERS_REMEMBERED: Final = 32
@@ -146,7 +165,7 @@ class SourceText:
 
     @cached_property
     def comments(self) -> tuple[IgnoreComment, ...]:
-        """The comments ``dml-tile: ignore[RULE, RULE]``."""
+        """The comments ``dml-tile: ignore[RULE, RULE]``, and malformed ones."""
         return tuple(islice(self._comments(), MAX_COMMENTS)) if b"dml-tile" in self.content else ()
 
     def comments_on(self, pointer: str) -> tuple[IgnoreComment, ...]:
@@ -174,8 +193,9 @@ class SourceText:
         for token in _TOKEN.finditer(self._text):
             if token[0].startswith("/") and (found := _IGNORE.search(token[0])):
                 line, column = self._line_and_column(token.start())
-                rules = filter(None, re.split(r"[\s,]+", found[1]))
-                yield IgnoreComment(tuple(rules), Position(*(line + (self.line_number or 1) - 1, column) * 2))
+                rules = filter(None, re.split(r"[\s,]+", found[1] or ""))
+                position = Position(*(line + (self.line_number or 1) - 1, column) * 2)
+                yield IgnoreComment(tuple(rules), position, found[0].strip())
 
     def _position(self, steps: list[str], path: str) -> Position | None:
         offset = self._root

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dml_tile.descriptors.tile import OperatorDesc, TileOperatorDesc
+from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
+from dml_tile.descriptors.tile import TileOperatorDesc
 from dml_tile.errors import InputError, Position, Problem
 from dml_tile.json_text import SourceText, parse_json
 from dml_tile.readers import descriptors as documents
@@ -40,8 +41,9 @@ def parts(value: Any) -> list[Any]:
         ({"type": "TILE", "desc": TILE}, [JsonDescriptor("", OPERATOR)]),
         ({"Type": 70} | TILE, [JsonDescriptor("", OPERATOR)]),
         ({"Type": "TILE", "Desc": None}, [JsonDescriptor("", OperatorDesc(type=70, desc=None))]),
-        ({"Type": 99, "Desc": {"Foo": 1}}, [JsonDescriptor("", OperatorDesc(type=99, desc=None))]),
-        ({"Type": "DML_OPERATOR_GEMM", "Desc": {}}, [JsonDescriptor("", other="DML_OPERATOR_GEMM")]),
+        ({"Type": 999, "Desc": {"Foo": 1}}, [JsonDescriptor("", OperatorDesc(type=999, desc=UNKNOWN_STRUCT))]),
+        ({"Type": 999, "Desc": None}, [JsonDescriptor("", OperatorDesc(type=999, desc=None))]),
+        ({"Type": "DML_OPERATOR_GEMM"}, [JsonDescriptor("", other="DML_OPERATOR_GEMM")]),
         ({"Type": "GEMM"}, [JsonDescriptor("", other="DML_OPERATOR_GEMM")]),
         (None, [JsonDescriptor("")]),
         (
@@ -61,6 +63,7 @@ def test_what_can_be_read_of_a_broken_model_is() -> None:
         Problem("/dispatchables/bad/desc", "desc is 3; an object was expected"),
         Problem("", "commands is missing"),
         JsonDescriptor("/dispatchables/good", OPERATOR),
+        JsonDescriptor(""),  # the model
     ]
     assert parts({"dispatchables": 7})[0] == Problem("", "resources is missing")
 

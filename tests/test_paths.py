@@ -37,6 +37,7 @@ def test_a_source_is_looked_for_beside_the_model_then_in_the_current_folder(fold
     assert folders.readable("../current/current.bin", "/p") == folders.outputs / "current.bin"
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -62,6 +63,7 @@ def test_a_target_is_below_the_current_folder(folders: AllowedFolders) -> None:
     assert folders.writable("a/../output.npy", "/p") == folders.outputs / "output.npy"
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -208,6 +210,7 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_bytes() == b"3"
 
 
+@pytest.mark.posix
 def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     received: list[bytes] = []

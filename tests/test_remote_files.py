@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pickle
@@ -29,6 +30,7 @@ from typer.testing import CliRunner
 from dml_tile.checks.file_check import check_model
 from dml_tile.cli.app import app
 from dml_tile.errors import InputError
+from dml_tile.files import urls
 from dml_tile.files.urls import Url, file_of, source_named
 from dml_tile.readers import remote
 from dml_tile.reports.report import FORMATS
@@ -214,7 +216,7 @@ def test_members_of_an_archive_are_read_from_it_whatever_their_names_look_like(
     assert not requested
     output = json.loads(result.stdout)
     assert {one["verdict"] for one in output["results"]} == {"accepted"}
-    found = [source["source"] for source in output["sources"]]
+    found = [source["source"] for source in output["sources"] if not source["passed_over"]]
     assert f"{suffix}://a.json::e.{suffix}" in found
     assert f"{suffix}://plain::y.json::e.{suffix}" in found
     assert len(found) == len(names) + 1  # .. is a hidden folder
@@ -320,8 +322,8 @@ def test_a_url_is_given_up_when_a_client_waits_too_long(
     put(memory, "/zoo/m.onnx", MODEL)
     put(memory, "/zoo/a.json", TILE)
     answers = Event()
-    monkeypatch.setattr(remote, "MAX_SECONDS", 0.1)
-    monkeypatch.setattr(remote, "MAX_SECONDS_TO_LIST", 0.1)
+    monkeypatch.setattr(urls, "MAX_SECONDS", 0.1)
+    monkeypatch.setattr(remote, "MAX_SECONDS_OF_SEVERAL", 0.1)
     monkeypatch.setattr(type(memory), waits_in, lambda *_, **__: answers.wait())
     try:
         first, *_ = call(command, url).stderr.splitlines()
@@ -329,6 +331,40 @@ def test_a_url_is_given_up_when_a_client_waits_too_long(
         answers.set()
     where = "memory:///zoo/a.json" if (url, waits_in) == ("memory://zoo", "open") else url
     assert first == f"dml-tile: {where}: fetching it took longer than 0.1 s"
+
+
+def test_the_files_of_a_folder_share_one_deadline(memory: Any, check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "abcd":
+        put(memory, f"/zoo/{name}.jsonl", TILE)
+    opened = type(memory).open
+
+    def opened_late(*arguments: Any, **options: Any) -> Any:
+        time.sleep(0.3)
+        return opened(*arguments, **options)
+
+    monkeypatch.setattr(remote, "MAX_SECONDS_OF_SEVERAL", 1)
+    monkeypatch.setattr(type(memory), "open", opened_late)
+    result = check("memory://zoo")
+    assert result.exit_code == 2
+    assert "d.jsonl: fetching it took longer than 1 s" in result.stderr
+
+
+def test_a_compressed_tar_is_read_forwards(check: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Going back would decompress it anew for each member."""
+    names = [f"{name}.json" for name in "cab"]
+    pack("e.tar", dict.fromkeys(names, TILE) | {"m.bin": b"", "a.txt": b""})
+    Path("e.tar.gz").write_bytes(gzip.compress(Path("e.tar").read_bytes()))
+    rewinds: list[object] = []
+    rewind = gzip._GzipReader._rewind  # type: ignore[attr-defined]
+
+    def counted(reader: Any) -> None:
+        rewinds.append(reader)
+        rewind(reader)
+
+    monkeypatch.setattr(gzip._GzipReader, "_rewind", counted)
+    result = check("tar://::e.tar.gz")
+    assert re.findall(r"tar://(.*)::e.tar.gz: accepted", result.stdout) == names
+    assert len(rewinds) <= 2  # after the list, and after looking into the members
 
 
 @pytest.mark.parametrize("text", ["<net>" + "<data " * 200_000, "<net>" + '<data offset="1" ' * 100_000])
@@ -386,7 +422,8 @@ def test_folders_and_patterns_are_expanded(memory: Any, check: Call) -> None:
         (["memory://zoo", "--exclude", "in", "--exclude", "saved"], ["b.onnx", "tile.json"]),
     ):
         output = json.loads(check(*arguments, "--format", "json").stdout)
-        assert [source["source"] for source in output["sources"]] == [f"memory:///zoo/{name}" for name in names]
+        found = [source["source"] for source in output["sources"] if not source["passed_over"]]
+        assert found == [f"memory:///zoo/{name}" for name in names]
     assert "memory://zoo/*.xml: no file matches the pattern" in check("memory://zoo/*.xml").stderr
     assert "memory://bare: the folder holds no models" in check("memory://bare").stderr
 

@@ -6,30 +6,26 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from dml_tile.errors import InputError
+from dml_tile.files.patterns import Patterns
 from dml_tile.files.urls import Url
-from dml_tile.files.whole import open_without_waiting
-
-if TYPE_CHECKING:  # most checks walk no folder
-    from pathspec import GitIgnoreSpec
+from dml_tile.files.whole import open_regular
 
 SERVERS_VARIABLES: Final = ("GITHUB_WORKSPACE", "BUILD_SOURCESDIRECTORY", "CI_PROJECT_DIR")
 """The folder of the checkout on GitHub, Azure Pipelines and GitLab."""
+
+GIT: Final = ".git"
+"""The folder, or in a worktree the file, that makes a folder a repository's root."""
 
 GITIGNORE: Final = ".gitignore"
 MAX_GITIGNORE_BYTES: Final = 2**15
 MAX_PATTERNS: Final = 1000
 """The lines of a .gitignore file that are read."""
 
-MAX_STARS: Final = 3
-"""The stars in a name, and the ``**``, of a pattern that counts: with more, pathspec takes seconds for a long name."""
-
-Ignores: TypeAlias = "tuple[tuple[str, GitIgnoreSpec], ...]"
+Ignores: TypeAlias = tuple[tuple[str, Patterns], ...]
 """The .gitignore files that hold in a folder, the nearest last, each with its folder's absolute path."""
 
 
@@ -78,7 +74,7 @@ def path_within(root: str, source: str) -> str:
 
 def _root_above(folder: str) -> str:
     """Return the nearest folder with ``.git`` at or above a folder; ``""`` if there is none."""
-    while not os.path.exists(os.path.join(folder, ".git")):
+    while not os.path.exists(os.path.join(folder, GIT)):
         above = os.path.dirname(folder)
         if above == folder:
             return ""
@@ -106,29 +102,22 @@ def ignores_above(folder: str) -> Ignores:
 
 
 def ignores_within(folder: str, above: Ignores) -> Ignores:
-    """Return the .gitignore files that hold in a folder, by its absolute path and those above it."""
-    try:
-        with open_without_waiting(Path(folder, GITIGNORE)) as opened:
-            lines = opened.read(MAX_GITIGNORE_BYTES).decode(errors="surrogateescape").splitlines()
-    except (OSError, InputError):
-        return above
-    from pathspec import GitIgnoreSpec
+    """Return the .gitignore files that hold in a folder, by its absolute path and those above it.
 
-    return (*above, (folder, GitIgnoreSpec.from_lines(filter(_is_usable, lines[:MAX_PATTERNS]))))
+    Only a regular file is read, as git does: neither a link nor a pipe.
+    """
+    try:
+        with open_regular(Path(folder, GITIGNORE)) as opened:
+            lines = opened.read(MAX_GITIGNORE_BYTES).decode(errors="surrogateescape").splitlines()
+    except OSError:
+        return above
+    return (*above, (folder, Patterns(lines[:MAX_PATTERNS])))
 
 
 def is_ignored(path: str, ignores: Ignores) -> bool:
     """Return True if a file or, with a slash at the end, a folder is left out, by its absolute path."""
-    found = (spec.check_file(path[len(folder) :].lstrip(os.sep)).include for folder, spec in reversed(ignores))
-    return next((bool(include) for include in found if include is not None), False)
-
-
-def _is_usable(pattern: str) -> bool:
-    """Return True for a pattern of few stars that is not malformed; git passes over one that is."""
-    from pathspec import GitIgnoreSpec
-
-    stars = (len(re.findall(r"\*+", name)) for name in pattern.split("/"))
-    try:
-        return max(*stars, pattern.count("**")) <= MAX_STARS and bool(GitIgnoreSpec.from_lines([pattern]))
-    except ValueError:
-        return False
+    for folder, patterns in reversed(ignores):
+        decision = patterns.decision(path[len(folder) :].lstrip(os.sep).replace(os.sep, "/"))
+        if decision is not None:
+            return decision
+    return False

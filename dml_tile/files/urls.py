@@ -22,6 +22,9 @@ STORES: Final = ("https", "http", "s3", "gs", "gcs", "az", "abfs", "hf", "memory
 LAYERS: Final = ("zip", "tar", "simplecache", "filecache")
 """The protocols that are read over a URL or a path: ``zip://a.json::https://host/archive.zip``."""
 
+MAX_SECONDS: Final = 60
+"""Seconds that fetching a file which a URL names, or a model with its weights, may take."""
+
 MAX_NESTING: Final = 2**24
 """The sum of the squares of the depths of an archive's members: fsspec looks at each part of each of their folders."""
 
@@ -37,21 +40,30 @@ _QUERY: Final = re.compile(r"(?<=\?)[\w.\-]+=\S*")
 _MAX_REASON_LENGTH: Final = 300
 
 
+class TimeLeft:
+    """The seconds that fetching one or several files may take, and those of them that are left."""
+
+    def __init__(self, most: float) -> None:
+        self.most = self.left = most
+
+
 class Url(str):
     """The URL of a file or folder, without credentials; ``typed`` has them. ``file`` is its path in its store.
 
     ``member`` is the path of what was found in the store that ``typed`` opens. It is never parsed. The ``identity`` is
-    the same for two names of a file. ``can_list`` is False for web servers: a page is no list of files.
+    the same for two names of a file. ``can_list`` is False for web servers: a page is no list of files. The files of a
+    folder or a pattern share their ``time_left``.
     """
 
-    __slots__ = ("can_list", "file", "identity", "member", "typed")
+    __slots__ = ("can_list", "file", "identity", "member", "time_left", "typed")
     typed: str
     member: str | None
     can_list: bool
     file: str
     identity: tuple[str, ...]
+    time_left: TimeLeft
 
-    def __new__(cls, typed: str, member: str | None = None) -> Self:
+    def __new__(cls, typed: str, member: str | None = None, time_left: TimeLeft | None = None) -> Self:
         links = _links(typed)
         place = next((i for i, link in enumerate(links) if link.split("://")[0] not in _CACHES), -1)  # whose path it is
         protocol, _, path = links[place].partition("://")
@@ -61,13 +73,14 @@ class Url(str):
             links[place] = shown[place] = f"{protocol}://{path}"  # it may look like one with credentials
         url = super().__new__(cls, "::".join(shown))
         url.typed, url.member, url.can_list = typed, member, protocol not in _SERVERS
+        url.time_left = time_left or TimeLeft(MAX_SECONDS)
         url.file = shown[place].partition("://")[2].removeprefix(f"{_HIDDEN}@").partition(f"?{_HIDDEN}")[0]
         links[place] = f"{protocol}://{path.lstrip('/') if protocol == _MEMORY else path}"
         url.identity = tuple(links)
         return url
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return self.typed, self.member
+        return self.typed, self.member, self.time_left
 
 
 def source_named(argument: str | os.PathLike[str]) -> str:

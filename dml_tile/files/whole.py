@@ -8,6 +8,7 @@ import select
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 
@@ -16,18 +17,44 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_SECONDS_WITHOUT_WRITER: Final = 60
+_PART: Final = 2**20
 _NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
 _BINARY: Final = getattr(os, "O_BINARY", 0)
 
 
 def read_into(path: Path, place: NDArray[np.uint8], offset: int = 0) -> None:
     """Fill ``place`` with the file's bytes from ``offset`` on; raise OSError or ValueError if it has changed."""
-    unfollowed = _NONBLOCK | getattr(os, "O_NOFOLLOW", 0)  # it may have become a pipe or a link
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | unfollowed)) as file:
+    with _unfollowed(path) as file:  # it may have become a pipe or a link
         file.seek(offset)
         read = file.readinto(place.data)
     if read < place.nbytes:
         raise ValueError(f"it changed while it was read: {read} of {place.nbytes} bytes are left")
+
+
+def _unfollowed(path: Path) -> BufferedReader:
+    """Open a file without waiting, unless it is a link, where the system can tell."""
+    flags = _NONBLOCK | getattr(os, "O_NOFOLLOW", 0)
+    return open(path, "rb", opener=lambda name, mode: os.open(name, mode | flags))
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file. Raises OSError for anything else, such as a link or a pipe."""
+    if path.is_symlink():  # where there is no O_NOFOLLOW
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    file = _unfollowed(path)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
+    return file
+
+
+def read_at_most(file: BinaryIO, size: int) -> bytes:
+    """Return so many bytes of a file, or all, read in parts: Python reserves memory for as many as are asked for."""
+    parts: list[bytes] = []
+    while size > 0 and (part := file.read(min(size, _PART))):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
 
 
 def open_without_waiting(path: Path) -> BinaryIO:

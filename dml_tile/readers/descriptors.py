@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,24 +13,24 @@ from typing import Any, BinaryIO, Final
 from pydantic import ValidationError
 
 from dml_tile.descriptors.graph import Descriptor, GraphDesc
+from dml_tile.descriptors.operator import UNKNOWN_STRUCT, OperatorDesc
 from dml_tile.descriptors.structs import JSON_DOCUMENT, c_names
-from dml_tile.descriptors.tile import OPERATOR_TYPE, OperatorDesc, TileOperatorDesc
-from dml_tile.directml.enums import OperatorType, is_operator
+from dml_tile.descriptors.tile import OPERATOR_TYPE, BufferTensorDesc, TensorDesc, TileOperatorDesc
+from dml_tile.directml.enums import OperatorType
+from dml_tile.directml.operators import operator_named, operators
 from dml_tile.dxdispatch.rules import ModelPart, is_dxdispatch_model, model_parts, part_findings
 from dml_tile.errors import InputError, Problem
-from dml_tile.files.whole import open_without_waiting
-from dml_tile.input_errors import crowded_object, limited_problems, problems_of, unreadable
-from dml_tile.json_text import Document, SourceText, parse_document, parse_json, position_of_error
-from dml_tile.readers.file_kinds import unread_kind
+from dml_tile.files.whole import open_without_waiting, read_at_most
+from dml_tile.input_errors import C_NAMES, crowded_object, limited_problems, problems_of, unreadable
+from dml_tile.json_text import Document, SourceText, parse_document, parse_json, position_of_error, require_utf_8
+from dml_tile.readers.contents import MAX_DOCUMENT_BYTES
+from dml_tile.readers.file_kinds import IS_A_POINTER, LFS_POINTER, kind_of, why_unread
 from dml_tile.rules.capture import Capture, CapturedLine, is_capture
 from dml_tile.text import json_pointer, shown
 
-MAX_DOCUMENT_BYTES: Final = 2**28
-"""The largest document that is read as a whole; JSON lines may be longer together, but not each."""
-
 _SKIPPED_AT_ONCE: Final = 2**20
 _TILE_FIELDS: Final = c_names(TileOperatorDesc)
-LINES_SUFFIXES: Final = (".jsonl", ".ndjson")
+_TENSOR_FIELDS: Final = [*c_names(TensorDesc, BufferTensorDesc).values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,11 @@ class JsonDescriptor:
         return self.part is None or self.part.kind == "dispatchable"
 
     @property
+    def is_whole_model(self) -> bool:
+        """True for a DxDispatch model as a whole, which has findings at some targets only."""
+        return self.part is not None and self.part.kind == "model"
+
+    @property
     def content(self) -> str:
         """The fields of the descriptor, however they were spelled; the name of another operator."""
         return self.other or (self.desc.model_dump_json(by_alias=True) if self.desc else "null")
@@ -68,7 +73,8 @@ def read_source(name: str) -> Iterator[DescriptorOrProblem]:
     """Yield the descriptors of a file, or of standard input (``-``), and what of it cannot be read."""
     try:
         with _open(name) as stream:
-            if name.lower().endswith(LINES_SUFFIXES):
+            kind = kind_of(name)
+            if kind and kind.reader == "JSON lines":
                 yield from read_lines(_bounded_lines(stream))
             else:
                 yield from read_document(_read_whole(stream, name), name)
@@ -93,8 +99,8 @@ def parse_source(name: str) -> Document:
 
 
 def _unreadable(name: str, text: bytes, error: ValueError) -> Problem:
-    if kind := unread_kind(name, text):
-        return Problem("", kind)
+    if reason := why_unread(name, text):
+        return Problem("", reason)
     return Problem("", f"unreadable JSON: {error}", position_of_error(text, error))
 
 
@@ -107,10 +113,10 @@ def _open(name: str) -> AbstractContextManager[BinaryIO]:
 
 
 def _read_whole(file: BinaryIO, name: str) -> bytes:
-    text = file.read(MAX_DOCUMENT_BYTES + 1)
+    text = read_at_most(file, MAX_DOCUMENT_BYTES + 1)
     if len(text) > MAX_DOCUMENT_BYTES:
-        if kind := unread_kind(name, text):
-            raise unreadable("", kind)
+        if reason := why_unread(name, text):
+            raise unreadable("", reason)
         raise unreadable("", f"larger than {MAX_DOCUMENT_BYTES} bytes; JSON lines (.jsonl) may be longer")
     return text
 
@@ -161,13 +167,27 @@ def _count_nulls(parts: Iterable[DescriptorOrProblem]) -> Iterator[DescriptorOrP
 
 
 def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a file; a line longer than MAX_DOCUMENT_BYTES is cut one byte beyond."""
+    """Yield the lines of a file; a line longer than MAX_DOCUMENT_BYTES is cut one byte beyond. Raises InputError."""
+    is_first = True
     while line := file.readline(MAX_DOCUMENT_BYTES + 1):
+        if is_first:
+            is_first = False
+            _require_lines(line)
         if len(line) > MAX_DOCUMENT_BYTES:
             rest = line
             while rest and not rest.endswith(b"\n"):
                 rest = file.readline(_SKIPPED_AT_ONCE)
         yield line
+
+
+def _require_lines(first: bytes) -> None:
+    """Raise InputError for a file whose first line shows that it is a pointer of Git LFS, or not in UTF-8."""
+    if first.startswith(LFS_POINTER):
+        raise unreadable("", IS_A_POINTER)
+    try:
+        require_utf_8(first)
+    except ValueError as error:
+        raise unreadable("", f"unreadable JSON: {error}") from None
 
 
 def _read_line(line: bytes, pointer: str, number: int) -> DescriptorOrProblem:
@@ -214,9 +234,28 @@ def _read_model_parts(document: Document) -> Iterator[DescriptorOrProblem]:
         part = parts.pop(pointer)
         if isinstance(dispatchable, TileDispatchable):
             yield JsonDescriptor(pointer, dispatchable.operator, part=part)
+        elif operator := _dispatched_operator(document.value["dispatchables"][name], dispatchable.type):
+            yield JsonDescriptor(pointer, operator, part=part)
         else:
             yield JsonDescriptor(pointer, other=dispatchable.type, part=part)
-    yield from (JsonDescriptor(pointer, part=part) for pointer, part in parts.items() if part_findings(part))
+    for pointer, part in parts.items():
+        if part.kind == "model" or part_findings(part):  # the device that a model needs depends on the target
+            yield JsonDescriptor(pointer, part=part)
+
+
+def _dispatched_operator(data: dict[str, Any], kind: str) -> OperatorDesc | None:
+    """Return another operator than Tile that a model dispatches; None for what is none, or cannot be read as one."""
+    operator = operator_named(kind)
+    if operator is None:
+        return None
+    names = {field.name for field in operator.fields}
+    fields = next((data[key] for key in ("desc", "Desc") if key in data), None)
+    if fields is None:
+        fields = {key: value for key, value in data.items() if key in names}
+    try:
+        return OperatorDesc.model_validate({"Type": operator.value, "Desc": fields})
+    except ValidationError:
+        return None
 
 
 def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:
@@ -240,13 +279,19 @@ def _read_descriptor(data: Any, pointer: str) -> DescriptorOrProblem:
         return _validated(TileOperatorDesc, data, pointer)
     operator = _operator_type(data[typed])
     if isinstance(operator, str):
-        is_name = is_operator(data[typed]) or data[typed].startswith(OPERATOR_TYPE.prefix)
+        is_name = operator_named(data[typed]) or data[typed].startswith(OPERATOR_TYPE.prefix)
         if not (is_name or data.keys() & {"Desc", "desc"}):
             return Problem(pointer, _no_descriptor_message(data))
         return JsonDescriptor(pointer, other=operator)
-    if operator is not None and operator != OperatorType.TILE:
-        return _validated(OperatorDesc, {"Type": operator, "Desc": None}, pointer)
-    return _validated(OperatorDesc, data, pointer)
+    if operator is None or operator == OperatorType.TILE:
+        return _validated(OperatorDesc, data, pointer)
+    described = operators().get(operator)
+    if described is None:
+        is_null = data.get("Desc", data.get("desc", UNKNOWN_STRUCT)) is None
+        return _validated(OperatorDesc, {"Type": operator, "Desc": None if is_null else UNKNOWN_STRUCT}, pointer)
+    if len(data) == 1:  # captures of the first versions have the type alone
+        return JsonDescriptor(pointer, other=described.c_name)
+    return _validated(OperatorDesc, data, pointer, [field.name for field in described.fields])
 
 
 def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
@@ -255,8 +300,10 @@ def _read_capture(data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
     except ValidationError as error:
         return _refused(error, data, pointer)
     part = _read_descriptor(captured.operator, f"{pointer}/operator")
-    if not isinstance(part, JsonDescriptor) or part.other is not None:
+    if not isinstance(part, JsonDescriptor):
         return part
+    if part.other is not None:  # its fields were not captured
+        return replace(part, capture=Capture(None, None, None))
     desc = part.desc if isinstance(part.desc, OperatorDesc) else None
     return replace(part, capture=Capture(desc, captured.hresult, captured.feature_level))
 
@@ -280,17 +327,20 @@ def _operator_type(spelling: Any) -> int | str | None:
         return f"{OPERATOR_TYPE.prefix}{spelling.removeprefix(OPERATOR_TYPE.prefix)}"
 
 
-def _validated(model: type[Descriptor], data: dict[str, Any], pointer: str) -> DescriptorOrProblem:
+def _validated(
+    model: type[Descriptor], data: dict[str, Any], pointer: str, fields: Sequence[str] = ()
+) -> DescriptorOrProblem:
     if crowded := crowded_object(data):  # pydantic would make an error of each unknown key
         return Problem(pointer, crowded)
     try:
         return JsonDescriptor(pointer, model.model_validate(data, context=JSON_DOCUMENT))
     except ValidationError as error:
-        return _refused(error, data, pointer)
+        return _refused(error, data, pointer, fields)
 
 
-def _refused(error: ValidationError, data: Any, pointer: str) -> Problem:
-    return Problem(pointer, "; ".join(problem.message for problem in problems_of(error, data, pointer)))
+def _refused(error: ValidationError, data: Any, pointer: str, fields: Sequence[str] = ()) -> Problem:
+    names = [*fields, *_TENSOR_FIELDS] if fields else C_NAMES
+    return Problem(pointer, "; ".join(problem.message for problem in problems_of(error, data, pointer, names)))
 
 
 def _is_json(text: bytes) -> bool:

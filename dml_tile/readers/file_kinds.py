@@ -1,11 +1,14 @@
-"""Names files of kinds that are not read, by their suffixes or their first bytes, for messages."""
+"""The table of kinds of files: how each is recognised and read, and what messages call it; kinds that are not read too.
+
+Folders, ``paths``, the choice of a reader, messages, ``--help`` and docs/check.md go by it.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path, PurePath
-from typing import Final
-
-from dml_tile.input_errors import unreadable
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
 
 SAVED_MODEL: Final = "saved_model.pb"
 """The file that makes a folder a TensorFlow SavedModel; it stands for the folder, which is read as one model."""
@@ -15,65 +18,133 @@ SAVED_MODEL_PARTS: Final = frozenset(
 )
 """Files and folders that TensorFlow writes next to a saved_model.pb, which stands for them all."""
 
-READ_KINDS: Final = (
-    "ONNX models (.onnx), OpenVINO IR (.xml), TensorFlow Lite (.tflite), frozen TensorFlow graphs (.pb), TensorFlow "
-    "SavedModel folders, Paddle models (.pdmodel) and JSON are read"
+Reader: TypeAlias = Literal["ONNX", "OpenVINO", "JSON", "JSON lines"]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a file of some kind has if it may hold tiles.
+
+    ``pattern`` matches what is looked for; ``name`` is what a file without it lacks. Each match has one of the
+    ``words``, of four bytes, which are found much faster. Text is decoded by its byte order mark.
+    """
+
+    name: str
+    words: tuple[bytes, ...]
+    pattern: re.Pattern[bytes]
+    is_text: bool = True
+
+
+_KEYS: Final = Content(
+    "a tile's keys",
+    (b"Tens", b"_ten", b"Edge", b"_edg", b"tcha", b"ialV", b"_cap", b"ERAT"),
+    # A name is no key before a comma or a closing bracket; any other character may stand where a colon is missing.
+    re.compile(
+        rb'"(?:(?:In|Out)put(?:Tensor|Edges|GradientTensor)|(?:in|out)put_(?:tensor|edges|gradient_tensor)'
+        rb"|InputParametersTensor|input_parameters_tensor|dispatchables|initialValues|dml_tile_capture)"
+        rb'"\s*+(?:[^\s,\]}]|\Z)|"[Tt]ype"\s*+:\s*+"DML_OPERATOR_'
+    ),
 )
+"""The keys of descriptors, of which each operator has one, of graphs, DxDispatch's models and captures."""
 
-_BY_SUFFIX: Final = {
-    ".ort": "a model in ONNX Runtime's own format",
-    **dict.fromkeys((".pt", ".pth", ".pt2", ".ckpt"), "a PyTorch file"),
-    **dict.fromkeys((".h5", ".hdf5", ".keras"), "a Keras model"),
-    **dict.fromkeys((".c", ".cc", ".cpp", ".cxx", ".h", ".hpp"), "C or C++ source"),
-    ".py": "Python source",
-    ".safetensors": "a file of weights (safetensors)",
-    ".gguf": "a GGUF model",
-    ".mlmodel": "a Core ML model",
-    ".bin": "a file of weights",
-    ".onnx": "an ONNX model",
-    ".tflite": "a TensorFlow Lite model",
-    ".zip": "a zip archive, such as PyTorch and Keras write",
-}
+_NETWORK: Final = Content("a network", (b"<net",), re.compile(rb"<net(?![\w.:-])"))
+_GRAPH: Final = Content("a TensorFlow graph", (b"Plac", b"Cons"), re.compile(b"Placeholder|Const"), False)
 
-_BY_BEGINNING: Final = (
-    # where the bytes stand, the bytes, and the suffix of files that begin so
-    (4, b"TFL3", ".tflite"),
-    (4, b"ORTM", ".ort"),
-    (0, b"\x89HDF\r\n", ".h5"),
-    (0, b"GGUF", ".gguf"),
-    (0, b"PK\x03\x04", ".zip"),
-    (0, b"\x80\x02", ".pt"),
-    (0, b"\x08", ".onnx"),  # the field ir_version, which comes first
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """A kind of file: what messages call it, its suffixes, and its reader, None for a kind that is not read.
+
+    A model is read in a child process. A file found in a folder is read if it has the ``content``; None: whatever it
+    has. Files of the kind without its suffix are recognised where ``begins`` gives an offset and the bytes there.
+    ``advice`` is about a kind that is not read.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    reader: Reader | None = None
+    is_model: bool = False
+    content: Content | None = None
+    begins: tuple[int, bytes] | None = None
+    advice: str = ""
+
+
+DOCUMENT: Final = FileKind("descriptors or a DxDispatch model in JSON", (".json",), "JSON", content=_KEYS)
+"""What a file of no suffix in the table is read as."""
+
+KINDS: tuple[FileKind, ...] = (
+    FileKind("an ONNX model", (".onnx",), "ONNX", is_model=True, begins=(0, b"\x08")),  # the field ir_version
+    FileKind("OpenVINO IR", (".xml",), "OpenVINO", is_model=True, content=_NETWORK),
+    FileKind("a TensorFlow Lite model", (".tflite",), "OpenVINO", is_model=True, begins=(4, b"TFL3")),
+    FileKind("a TensorFlow graph, frozen or in a SavedModel", (".pb",), "OpenVINO", is_model=True, content=_GRAPH),
+    FileKind("a Paddle model", (".pdmodel",), "OpenVINO", is_model=True),
+    DOCUMENT,
+    FileKind("JSON lines", (".jsonl", ".ndjson"), "JSON lines", content=_KEYS),
+    FileKind(
+        "a model in ONNX Runtime's own format",
+        (".ort",),
+        begins=(4, b"ORTM"),
+        advice="check the .onnx file that it was converted from",
+    ),
+    FileKind(
+        "a PyTorch file",
+        (".pt", ".pth", ".pt2", ".ckpt"),
+        begins=(0, b"\x80\x02"),
+        advice="export it with torch.onnx.export and check the .onnx file",
+    ),
+    FileKind(
+        "a Keras model",
+        (".h5", ".hdf5", ".keras"),
+        begins=(0, b"\x89HDF\r\n"),
+        advice="convert it with tf2onnx and check the .onnx file, or save it as a SavedModel",
+    ),
+    FileKind("C or C++ source", (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")),
+    FileKind("Python source", (".py",)),
+    FileKind("a file of weights (safetensors)", (".safetensors",)),
+    FileKind("a GGUF model", (".gguf",), begins=(0, b"GGUF")),
+    FileKind("a Core ML model", (".mlmodel",)),
+    FileKind("a file of weights", (".bin",)),
+    FileKind("a zip archive, such as PyTorch and Keras write", (".zip",), begins=(0, b"PK\x03\x04")),
 )
+"""The kinds of files, one a row; of what a file begins with, the first row that fits counts."""
 
-_ADVICE: Final = {
-    ".ort": "check the .onnx file that it was converted from",
-    ".pt": "export it with torch.onnx.export and check the .onnx file",
-    ".h5": "convert it with tf2onnx and check the .onnx file, or save it as a SavedModel",
-}
+LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+"""The beginning of a pointer of Git LFS, which stands in place of a file that was not fetched."""
 
-_LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+IS_A_POINTER: Final = "is a pointer of Git LFS; run git lfs pull"
 
 
-def require_no_pointer(path: Path, name: str = "") -> None:
-    """Raise InputError for a pointer of Git LFS in place of a file; ``name`` is that of weights beside the model."""
-    if not path.is_file():
-        return
-    with path.open("rb") as file:
-        if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
-            raise unreadable("", f"{f'its weights: {name} ' if name else ''}is a pointer of Git LFS; run git lfs pull")
+def kind_of(name: str) -> FileKind | None:
+    """Return the kind of a file by its suffix; None for a suffix that is not in the table."""
+    suffix = f".{name.rpartition('.')[2].lower()}"
+    return next((kind for kind in KINDS if suffix in kind.suffixes), None)
 
 
-def unread_kind(name: str, beginning: bytes) -> str:
-    """Return a name for the kind of an unsupported file, and what to do instead; empty for an unknown kind."""
-    suffix = PurePath(name).suffix.lower()
-    if suffix not in _BY_SUFFIX:
-        found = (kind for start, magic, kind in _BY_BEGINNING if beginning[start:].startswith(magic))
-        suffix = next(found, "")
-    if suffix not in _BY_SUFFIX:
+def read_kinds() -> str:
+    """Return the kinds of files that are read, each with its suffixes, in words."""
+    *others, last = (f"{kind.name} ({', '.join(kind.suffixes)})" for kind in KINDS if kind.reader)
+    return f"{', '.join(others)} and {last}"
+
+
+def read_suffixes() -> Iterator[str]:
+    """Yield the suffixes of the files that are looked into in folders."""
+    return (suffix for kind in KINDS if kind.reader for suffix in kind.suffixes)
+
+
+def why_unread(name: str, beginning: bytes) -> str:
+    """Return what a file is that cannot be read as JSON, and what to do instead; empty for an unknown kind."""
+    if beginning.startswith(LFS_POINTER):
+        return IS_A_POINTER
+    kind = kind_of(name)
+    if kind is None or kind.reader:
+        kind = next((kind for kind in KINDS if _begins_as(kind, beginning)), None)
+    if kind is None:
         return ""
-    kind = _BY_SUFFIX[suffix]
-    if suffix in (".onnx", ".tflite"):
-        return f"is {kind}; models are read from files: save it as a file named *{suffix}, and name that"
-    advice = next((_ADVICE[known] for known in _ADVICE if _BY_SUFFIX[known] == kind), "")
-    return f"is {kind}, which is not read; {READ_KINDS}{f'; {advice}' if advice else ''}"
+    if kind.reader:
+        suffix = kind.suffixes[0]
+        return f"is {kind.name}; models are read from files: save it as a file named *{suffix}, and name that"
+    return f"is {kind.name}, which is not read; these are: {read_kinds()}{f'; {kind.advice}' if kind.advice else ''}"
+
+
+def _begins_as(kind: FileKind, beginning: bytes) -> bool:
+    return kind.begins is not None and beginning.startswith(kind.begins[1], kind.begins[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
@@ -24,9 +24,6 @@ Dimension: TypeAlias = int | str | None
 DIALECTS: Final = {dialect.name: dialect for dialect in (*ONNX_TILES.values(), OPENVINO_TILE_1)}
 """The dialects of model files, by name."""
 
-ONNXRUNTIME: Final = "onnxruntime"
-"""The inference that can be asked for beyond a reader's own."""
-
 MAX_DIMENSIONS: Final = 64
 """The most dimensions of a Tile that is read; they are NumPy's most, and far more than DirectML's."""
 
@@ -37,13 +34,32 @@ _ASSUMED_SHAPE: Final = (1, 1, 1, 1)  # every feature level accepts 4 dimensions
 class KnownShapes:
     """Sizes that a caller gives for a model's dynamic parts: of named dimensions, and of inputs by name.
 
-    A size of None in an input's shape stays as the model has it. ``infer`` is the inference that is asked for beyond
-    the reader's own, ONNXRUNTIME; empty for none.
+    A size of None in an input's shape stays as the model has it.
     """
 
     dims: Mapping[str, int] = field(default_factory=dict)
     input_shapes: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
-    infer: str = ""
+
+
+MAX_NAMES: Final = 1000
+"""The most names of dimensions, and of inputs, that one model is said to have, besides those that were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNames:
+    """Names by which the sizes of models may be given: of dimensions, and of inputs."""
+
+    dimensions: frozenset[str] = frozenset()
+    inputs: frozenset[str] = frozenset()
+
+    def __or__(self, other: ModelNames) -> ModelNames:
+        return ModelNames(self.dimensions | other.dimensions, self.inputs | other.inputs)
+
+
+def limited_names(names: Collection[str], asked: Collection[str]) -> frozenset[str]:
+    """Return the names that were ``asked`` for, and some others."""
+    there = set(names)
+    return frozenset(there.intersection(asked)) | frozenset(sorted(there.difference(asked))[:MAX_NAMES])
 
 
 def _dialect_named(name: object) -> Dialect:
@@ -60,6 +76,23 @@ _Texts = Annotated[tuple[str, ...], _FIRST_ERROR]
 
 
 @dataclass(frozen=True, slots=True)
+class NodeFields:
+    """What is known of a model's Tile, field by field, and the names of its node's inputs and output.
+
+    ``data_type`` is DirectML's name of it, or, where it has none, the dialect's. A size that is known at run time only
+    is its name, None without one; so is what is computed of it. None alone stands for a field of which nothing is
+    known.
+    """
+
+    data_type: str | None
+    sizes: tuple[Dimension, ...] | None
+    repeats: tuple[Dimension, ...] | None
+    output_sizes: tuple[Dimension, ...] | None
+    inputs: tuple[str, ...]
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
 class TileNode:
     """One Tile. ``pointer`` is its place in the file, ``data_type`` the dialect's name of it, None if unknown.
 
@@ -67,11 +100,12 @@ class TileNode:
     runs, else None for each that is not; both are promoted as the dialect says. ``error`` is the dialect's, in its own
     terms; empty if it accepts the tile.
 
-    ``folded`` says why onnxruntime never runs the Tile: it folds the Tile away, or takes another branch;
-    empty if it runs, or if that is not known. ``input_origins`` and ``repeats_origins`` say which node, of which input,
-    computes what is unknown of each size and of each repeat; one alone is of all. ``inferred_by`` names the inference
-    that was asked for beyond the reader's own, if the Tile's type, shape or repeats rest on it. The ``contradictions``,
-    on a model's first Tile, are about sizes that the file declares of values and that they do not have.
+    ``folded`` says why onnxruntime never runs the Tile: it folds the Tile away, or takes another branch; empty if it
+    runs, or if that is not known. Sizes that were given beside the model decide nothing of that. ``input_origins`` and
+    ``repeats_origins`` say which node, of which input, computes what is unknown of each size and of each repeat; one
+    alone is of all. The ``contradictions``, on a model's first Tile, are about sizes that the file declares of values
+    and that they do not have. A Tile is ``emptied`` if it has no elements, and that because of sizes that were given
+    beside the model. The node's ``inputs`` and its ``output`` have an ONNX model's names.
     """
 
     pointer: str
@@ -83,8 +117,10 @@ class TileNode:
     folded: str = ""
     input_origins: _Texts = ()
     repeats_origins: _Texts = ()
-    inferred_by: str = ""
     contradictions: tuple[str, ...] = ()
+    emptied: bool = False
+    inputs: _Texts = ()
+    output: str = ""
 
     def __post_init__(self) -> None:
         """Raise InputError for too many dimensions: each may be a finding, and their product a number of any length."""
@@ -100,10 +136,17 @@ class TileNode:
 
         A size that is known at run time only has its name, if the file gives one; what has none is a question mark.
         """
+        fields = self.fields
+        source = tensor_text(fields.data_type or "?", _listed(fields.sizes))
+        return tile_line(source, _listed(fields.repeats), _listed(fields.output_sizes))
+
+    @property
+    def fields(self) -> NodeFields:
+        """The type, sizes and repeats, as they are printed in one line, beside the names of the node's values."""
         carrier = CARRIERS.get(self.data_type or "")
         data_type = carrier.name if carrier is not None else self.data_type
         output = self.shape and self.repeats and tuple(map(_product, self.shape, self.repeats))
-        return tile_line(tensor_text(data_type or "?", _listed(self.shape)), _listed(self.repeats), _listed(output))
+        return NodeFields(data_type, self.shape, self.repeats, output, self.inputs, self.output)
 
     @property
     def unknown(self) -> tuple[str, ...]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import tarfile
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
@@ -9,20 +12,17 @@ from functools import cache
 from pathlib import Path, PureWindowsPath
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import Any, Final, TypeVar
+from typing import Any, BinaryIO, Final, TypeVar
 
-from dml_tile.files.urls import Url, opened_store, reported
+from dml_tile.files.urls import TimeLeft, Url, opened_store, reported
 from dml_tile.input_errors import unreadable
 from dml_tile.readers.file_kinds import SAVED_MODEL
 
 MAX_BYTES: Final = 2**31 - 1
 """The bytes of a file, or of a model and its weights, that are fetched."""
 
-MAX_SECONDS: Final = 60
-"""Seconds that fetching one file, or a model with its weights, may take."""
-
-MAX_SECONDS_TO_LIST: Final = 600
-"""Seconds that looking for the files of a folder or a pattern may take."""
+MAX_SECONDS_OF_SEVERAL: Final = 600
+"""Seconds that the files of a folder or a pattern may take: to list them, to look into them and to fetch them."""
 
 _MAX_NAME_LENGTH: Final = 60  # of up to four bytes each, where a file system takes 255
 
@@ -34,30 +34,33 @@ class RemoteFiles:
 
     def __init__(self) -> None:
         self._store = cache(opened_store)
+        self._members = cache(_members)
 
     def found_in(self, url: Url) -> tuple[list[Url], bool]:
         """Return the files of a folder or a pattern, else the URL, and whether it is a folder. Raises InputError."""
         if not url.can_list and (url.endswith("/") or any(char in url.file.partition("/")[2] for char in "*[")):
             raise unreadable("", "web servers list no files: name each file, not a folder or a pattern")
 
+        time_left = TimeLeft(MAX_SECONDS_OF_SEVERAL)
+
         def found(system: Any, path: str) -> tuple[list[Url], bool]:
             is_pattern = any(char in url.file for char in "*?[")
             if not url.can_list or system.isfile(path) or not (is_pattern or system.isdir(path)):
                 return [url], False
             found = (system.glob if is_pattern else system.find)(path, detail=True)
-            files = [Url(url.typed, path) for path in sorted(found) if found[path]["type"] == "file"]
-            return files, not is_pattern
+            paths = sorted(path for path in found if found[path]["type"] == "file")
+            return [Url(url.typed, path, time_left) for path in self._in_order(system, paths)], not is_pattern
 
-        return self._in_time(url, MAX_SECONDS_TO_LIST, found)
+        return self._in_time(url, time_left, found)
 
-    def beginning(self, url: Url, size: int) -> bytes:
-        """Return a file's first bytes. Raises InputError."""
+    def asked(self, url: Url, question: Callable[[BinaryIO], str]) -> str:
+        """Return what a question that reads a file has for an answer. Raises InputError."""
 
-        def read(system: Any, path: str) -> bytes:
-            with _opened(system, path) as file:
-                return bytes(file.read(size))
+        def read(system: Any, path: str) -> str:
+            with self._opened(system, path) as file:
+                return question(file)
 
-        return self._in_time(url, MAX_SECONDS, read)
+        return self._in_time(url, url.time_left, read)
 
     @contextmanager
     def local_copy(self, url: Url) -> Iterator[Path]:
@@ -66,13 +69,14 @@ class RemoteFiles:
             copy = Path(folder, PureWindowsPath(url.file).name[-_MAX_NAME_LENGTH:] or "file")  # safe on any system
 
             def fetched(system: Any, path: str) -> Path:
-                _fetch(system, _copies(system, path, copy, can_list=url.can_list))
+                self._fetch(system, _copies(system, path, copy, can_list=url.can_list))
                 return copy
 
-            yield self._in_time(url, MAX_SECONDS, fetched)
+            yield self._in_time(url, url.time_left, fetched)
 
-    def _in_time(self, url: Url, seconds: float, read: Callable[[Any, str], _Read]) -> _Read:
-        """Return what ``read`` returns in so many seconds of a file system and a path in it. Raises InputError."""
+    def _in_time(self, url: Url, time_left: TimeLeft, read: Callable[[Any, str], _Read]) -> _Read:
+        """Return what ``read`` returns in the time left, of a file system and a path in it. Raises InputError."""
+        started = time.monotonic()
         done: Future[_Read] = Future()
 
         def run() -> None:
@@ -83,9 +87,11 @@ class RemoteFiles:
 
         Thread(target=run, daemon=True).start()
         with reported(url):
-            if wait([done], seconds).not_done:
+            is_late = bool(wait([done], time_left.left).not_done)
+            time_left.left = max(0, time_left.left - (time.monotonic() - started))
+            if is_late:
                 self._store.cache_clear()  # the thread may hold their locks
-                raise unreadable("", f"fetching it took longer than {seconds} s")
+                raise unreadable("", f"fetching it took longer than {time_left.most} s")
             return done.result()
 
     def _located(self, url: Url) -> tuple[Any, str]:
@@ -94,13 +100,38 @@ class RemoteFiles:
             raise unreadable("", "its store takes this name for another one")
         return system, path if url.member is None else url.member
 
+    def _in_order(self, system: Any, paths: list[str]) -> list[str]:
+        """Return the paths in the order of their tar, which is decompressed from the beginning to go back in it."""
+        places = {path: i for i, path in enumerate(self._members(system))}
+        return sorted(paths, key=lambda path: places.get(path, 0))
 
-def _opened(system: Any, path: str) -> Any:
-    """Return a file opened for reading. Raises InputError for a device, FIFO or dangling link of a tar."""
-    with suppress(*((AttributeError, KeyError, RecursionError) if hasattr(system, "tar") else ())):
-        if (file := system.open(path, "rb")) is not None:  # as in older releases
-            return file
-    raise unreadable("", "is not a regular file")
+    def _opened(self, system: Any, path: str) -> Any:
+        """Return a file opened for reading. Raises InputError for a device, FIFO or dangling link of a tar."""
+        if not hasattr(system, "tar"):
+            return system.open(path, "rb")
+        with suppress(AttributeError, KeyError, RecursionError):
+            if (member := self._members(system)[path]).isreg() or member.islnk() or member.issym():
+                return system.tar.extractfile(member)  # which fsspec would look for from the end of the list
+        raise unreadable("", "is not a regular file")
+
+    def _fetch(self, system: Any, copies: dict[str, Path]) -> None:
+        """Copy files, of at most MAX_BYTES together; stop where the folder of the copies is removed."""
+        left = MAX_BYTES
+        for source in self._in_order(system, [*copies]):
+            target = copies[source]
+            is_too_large = (system.info(source)["size"] or 0) > left
+            with self._opened(system, source) as file, target.open("wb") as copy:
+                while not is_too_large and target.exists() and (part := file.read(2**20)):
+                    left -= copy.write(part)
+                    is_too_large = left < 0
+            if is_too_large:
+                raise unreadable("", f"has more than {MAX_BYTES} bytes with its weights, the most that is fetched")
+
+
+def _members(system: Any) -> dict[str, tarfile.TarInfo]:
+    """Return the members of a tar by their paths, in its order; none of another file system."""
+    tar = getattr(system, "tar", None)
+    return {re.sub("/+", "/", each.name.rstrip("/")): each for each in tar.getmembers()} if tar else {}
 
 
 def _copies(system: Any, path: str, copy: Path, *, can_list: bool) -> dict[str, Path]:
@@ -112,16 +143,3 @@ def _copies(system: Any, path: str, copy: Path, *, can_list: bool) -> dict[str, 
         (folder := copy.parent / "variables").mkdir()
         return {path: copy} | {file: folder / PureWindowsPath(file).name for file in system.find(variables)}
     return {path: copy}
-
-
-def _fetch(system: Any, copies: dict[str, Path]) -> None:
-    """Copy files, of at most MAX_BYTES together; stop where the folder of the copies is removed."""
-    left = MAX_BYTES
-    for source, target in copies.items():
-        is_too_large = (system.info(source)["size"] or 0) > left
-        with _opened(system, source) as file, target.open("wb") as copy:
-            while not is_too_large and target.exists() and (part := file.read(2**20)):
-                left -= copy.write(part)
-                is_too_large = left < 0
-        if is_too_large:
-            raise unreadable("", f"has more than {MAX_BYTES} bytes with its weights, the most that is fetched")

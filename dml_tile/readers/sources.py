@@ -1,58 +1,58 @@
-"""Finds the files of a check, in folders too, and has each read by the reader of its kind."""
+"""Finds the files of a check, in folders too, with what is passed over, and has each read by its kind's reader."""
 
 from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dml_tile.errors import InputError, Problem
-from dml_tile.files.repository import GITIGNORE, ignores_above, ignores_within, is_ignored
+from dml_tile.files.repository import GITIGNORE, Ignores, ignores_above, ignores_within, is_ignored
 from dml_tile.files.urls import Url, file_of
+from dml_tile.readers.contents import why_nothing
 from dml_tile.readers.descriptors import JsonDescriptor, read_source
-from dml_tile.readers.file_kinds import SAVED_MODEL, SAVED_MODEL_PARTS
-from dml_tile.readers.model_tile import KnownShapes, TileNode
+from dml_tile.readers.file_kinds import SAVED_MODEL, SAVED_MODEL_PARTS, FileKind, kind_of
+from dml_tile.readers.model_tile import KnownShapes, ModelNames, TileNode
 
 if TYPE_CHECKING:
     from dml_tile.readers.remote import RemoteFiles
     from dml_tile.readers.sandbox.parent import ModelReader
 
-EMPTY_FOLDER: Final = Problem(
-    "", "the folder holds no models and no descriptors; links that leave it, and what .gitignore names, are passed over"
-)
+EMPTY_FOLDER: Final = Problem("", "the folder holds no models and no descriptors")
 """The problem of a folder for which ``expanded`` yields nothing."""
 
-MODEL_SUFFIXES: Final = (".onnx", ".xml", ".tflite", ".pb", ".pdmodel")
-"""Files that the ONNX and OpenVINO readers read; all others are read as JSON."""
+EXCLUDED: Final = "excluded"
+"""Why a file is passed over that the check's user excludes."""
 
-_KINDS: Final = {
-    # what of these is looked at in a folder: that whose first bytes hold the pattern
-    ".xml": re.compile(b"<net"),
-    ".pb": re.compile(b"Placeholder|Const"),  # a TensorFlow graph's; onnx keeps tensors in such files
-    **dict.fromkeys(
-        (".json", ".jsonl", ".ndjson"),  # keys; what reports say of them is none of it
-        re.compile(rb'"(InputTensor|input_tensor|dispatchables|initialValues)"\s*(:|\Z)'),
-    ),
-}
-_JSON_SCHEMA: Final = re.compile(rb'"\$schema"\s*:\s*"https?://json-schema\.org/')
-"""What a JSON Schema says of itself; the schema of a model has a model's keys too."""
-
-_BEGINNING: Final = 2**16
+_IGNORED: Final = f"ignored by {GITIGNORE}"
+_REPOSITORY: Final = ".git"  # whose files nobody takes for the project's
+_PACKAGES: Final = "node_modules"
 _ENVIRONMENT: Final = "pyvenv.cfg"
 """Lies in the folder of a virtual environment."""
 
 _LEADS_NOWHERE: Final = (errno.ENOENT, errno.ELOOP)
 
 
+class PassedOver(NamedTuple):
+    """A file that holds nothing to check, or a folder, with a slash at the end, that is not entered, and why.
+
+    ``is_left_out`` is True for what was not looked into: what is excluded or ignored, folders, and other suffixes.
+    """
+
+    name: str
+    reason: str
+    is_left_out: bool = False
+
+
 def is_model_file(name: str) -> bool:
-    """Return True if a file's suffix is that of an ONNX or OpenVINO model."""
-    return file_of(name).lower().endswith(MODEL_SUFFIXES)
+    """Return True if a file's suffix is that of a model, which is read in a child process."""
+    kind = kind_of(file_of(name))
+    return kind is not None and kind.is_model
 
 
 class Sources(AbstractContextManager["Sources"]):
@@ -72,9 +72,9 @@ class Sources(AbstractContextManager["Sources"]):
         if self._models is not None:
             self._models.close()
 
-    def new_dimension_names(self) -> frozenset[str]:
-        """Return the names of dimensions in the ONNX models that were read since the last call."""
-        return self._models.new_dimension_names() if self._models else frozenset()
+    def new_names(self) -> ModelNames:
+        """Return the names in the models that were read since the last call."""
+        return self._models.new_names() if self._models else ModelNames()
 
     def parts(self, name: str) -> Iterator[JsonDescriptor | TileNode | Problem]:
         """Yield the tiles and problems of a file, which may be a URL, or of standard input (``-``)."""
@@ -104,107 +104,184 @@ class Sources(AbstractContextManager["Sources"]):
         yield from self._models.parts(path)
 
 
-def expanded(name: str, walked: set[PurePath] | None = None, *, ignores_none: bool = False) -> Iterator[str]:
+def expanded(
+    name: str,
+    walked: set[PurePath] | None = None,
+    *,
+    ignores_none: bool = False,
+    leaves_out: Callable[[str], bool] = lambda file: False,
+    pass_over: Callable[[PassedOver], object] = lambda one: None,
+) -> Iterator[str]:
     """Yield a file itself; for a folder, the files at any depth that may have tiles, ordered by name; so of URLs.
 
     A TensorFlow SavedModel's folder is one source, its saved_model.pb; other models next to that are sources too. Skips
-    links that leave the folder or lead nowhere, JSON Schemas, and XML, JSON and .pb files of other kinds; unless
-    ``ignores_none``, also what .gitignore files name, hidden folders, node_modules and virtual environments.
-    Yields files and folders that cannot be opened, so that their reader reports why. Adds absolute paths of folders to
-    ``walked``. Raises InputError for a URL whose store cannot be looked into.
+    what ``leaves_out`` excludes, links that leave the folder or lead nowhere, and files of the kinds that are read with
+    nothing to check in them; unless ``ignores_none``, also what .gitignore files name, hidden folders, node_modules and
+    virtual environments. Calls ``pass_over`` with each of these. Yields files and folders that cannot be opened, so
+    that their reader reports why. Adds absolute paths of folders to ``walked``. Raises InputError for a URL whose store
+    cannot be looked into.
     """
     if isinstance(name, Url):
-        yield from _remote_files(name)
+        yield from _remote_files(name, leaves_out, pass_over)
     elif name != "-" and os.path.isdir(name):  # noqa: PTH112 - Path.is_dir raises where a folder above is closed
-        yield from _files_below(Path(name), set() if walked is None else walked, ignores_none)
+        yield from _Walk(set() if walked is None else walked, ignores_none, leaves_out, pass_over).files(Path(name))
+    elif leaves_out(name):
+        pass_over(PassedOver(name, EXCLUDED, is_left_out=True))
     else:
         yield name
 
 
-def may_have_tiles(name: str) -> bool:
-    """Return True if a file would be read when found in a folder, and for anything that is not a regular file."""
+def why_skipped(name: str) -> PassedOver | None:
+    """Return why a file would be passed over in a folder; None for one that is read, and for no regular file."""
     file = Path(name)
-    return isinstance(name, Url) or not file.is_file() or _may_have_tiles(file, file.resolve().parent)
+    if isinstance(name, Url) or not file.is_file():
+        return None
+    kind = kind_of(name)
+    if kind is None or kind.reader is None:
+        return PassedOver(name, "of another suffix", is_left_out=True)
+    reason = _why_nothing(kind, file, file.resolve().parent)
+    return PassedOver(name, reason) if reason else None
 
 
-def _remote_files(url: Url) -> Iterator[Url]:
+def _remote_files(
+    url: Url, leaves_out: Callable[[str], bool], pass_over: Callable[[PassedOver], object]
+) -> Iterator[Url]:
     from dml_tile.readers.remote import RemoteFiles
 
     remote = RemoteFiles()
     found, are_of_folder = remote.found_in(url)
-    if not are_of_folder:
-        yield from found
-        return
     root = url.file.strip("/")
     paths = [PurePosixPath(file.file.strip("/").removeprefix(root)) for file in found]
     saved_models = {path.parent for path in paths if path.name == SAVED_MODEL}
     for file, path in zip(found, paths, strict=True):
+        kind = kind_of(path.name)
+        if are_of_folder and (kind is None or kind.reader is None):
+            continue
         is_hidden = any(part.startswith(".") for part in path.parent.parts)
         is_part = any(each.parent in saved_models and each.name in SAVED_MODEL_PARTS for each in (path, *path.parents))
-        with suppress(InputError):  # reading it says why
-            if is_hidden or is_part or not _is_of_kind(path, partial(remote.beginning, file)):
-                continue
-        yield file
+        if leaves_out(file):
+            pass_over(PassedOver(file, EXCLUDED, is_left_out=True))
+        elif not are_of_folder:
+            yield file
+        elif is_hidden:
+            pass_over(PassedOver(file, "in a hidden folder", is_left_out=True))
+        elif not is_part:
+            reason = ""
+            with suppress(InputError):  # reading it says why
+                if kind and kind.content and path.name != SAVED_MODEL:
+                    reason = remote.asked(file, partial(why_nothing, kind))
+            if reason:
+                pass_over(PassedOver(file, reason))
+            else:
+                yield file
 
 
-def _files_below(folder: Path, walked: set[PurePath], ignores_none: bool) -> Iterator[str]:
-    try:
-        root = folder.resolve()
-        whole = Path(os.path.abspath(folder))  # noqa: PTH100  # links are not followed
-    except OSError:  # the current folder was removed
-        yield str(folder)
-        return
-    unopened: list[Path] = []
-    left = [(folder, whole, () if ignores_none else ignores_above(str(folder)))]
-    while left:
-        path, whole, ignores = left.pop()
-        walked.add(whole)
+class _Walk:
+    """Finds the files in a folder and in those below it, as ``expanded`` describes."""
+
+    def __init__(
+        self,
+        walked: set[PurePath],
+        ignores_none: bool,
+        leaves_out: Callable[[str], bool],
+        pass_over: Callable[[PassedOver], object],
+    ) -> None:
+        self._walked = walked
+        self._ignores_none = ignores_none
+        self._leaves_out = leaves_out
+        self._pass_over = pass_over
+
+    def files(self, folder: Path) -> Iterator[str]:
+        """Yield the names of files that may have tiles, and of files and folders that cannot be opened."""
         try:
-            folders, files = _entries(str(path))
-        except OSError:
-            unopened.append(path)
-            continue
-        if not ignores_none:
-            if _ENVIRONMENT in files and path is not folder:
+            root = folder.resolve()
+            whole = Path(os.path.abspath(folder))  # noqa: PTH100  # links are not followed
+        except OSError:  # the current folder was removed
+            yield str(folder)
+            return
+        unopened: list[Path] = []
+        left = [(folder, whole, () if self._ignores_none else ignores_above(str(folder)))]
+        while left:
+            path, whole, ignores = left.pop()
+            self._walked.add(whole)
+            try:
+                folders, files, links = _entries(str(path))
+            except OSError:
+                unopened.append(path)
                 continue
-            if GITIGNORE in files:
+            if not self._ignores_none and _ENVIRONMENT in files and path is not folder:
+                self._not_entered(path, "with a virtual environment")
+                continue
+            if not self._ignores_none and GITIGNORE in files:
                 ignores = ignores_within(str(whole), ignores)
-            folders = [name for name in folders if not (name.startswith(".") or name == "node_modules")]
-        if ignores:
-            folders = [name for name in folders if not is_ignored(f"{whole / name}/", ignores)]
-            files = [name for name in files if not is_ignored(str(whole / name), ignores)]
-        yield from (str(path / name) for name in files if _may_have_tiles(path / name, root))
-        left += [(path / name, whole / name, ignores) for name in reversed(folders)]
-    yield from map(str, unopened)
+            for name in files:
+                kind = kind_of(name)
+                if kind and kind.reader and self._is_taken(path / name, whole / name, kind, root, ignores):
+                    yield str(path / name)
+            for name in links:
+                self._not_entered(path / name, "linked")
+            left += [
+                (path / name, whole / name, ignores)
+                for name in reversed(folders)
+                if self._is_entered(path / name, whole / name, ignores)
+            ]
+        yield from map(str, unopened)
+
+    def _is_taken(self, file: Path, whole: Path, kind: FileKind, root: Path, ignores: Ignores) -> bool:
+        name = str(file)
+        if self._leaves_out(name):
+            self._pass_over(PassedOver(name, EXCLUDED, is_left_out=True))
+        elif is_ignored(str(whole), ignores):
+            self._pass_over(PassedOver(name, _IGNORED, is_left_out=True))
+        elif reason := _why_nothing(kind, file, root):
+            self._pass_over(PassedOver(name, reason))
+        else:
+            return True
+        return False
+
+    def _is_entered(self, folder: Path, whole: Path, ignores: Ignores) -> bool:
+        if folder.name == _REPOSITORY and not self._ignores_none:
+            return False
+        if self._leaves_out(f"{folder}/"):
+            self._not_entered(folder, EXCLUDED)
+        elif not self._ignores_none and folder.name.startswith("."):
+            self._not_entered(folder, "hidden")
+        elif not self._ignores_none and folder.name == _PACKAGES:
+            self._not_entered(folder, f"called {_PACKAGES}")
+        elif is_ignored(f"{whole}/", ignores):
+            self._not_entered(folder, _IGNORED)
+        else:
+            return True
+        return False
+
+    def _not_entered(self, folder: Path, reason: str) -> None:
+        self._pass_over(PassedOver(f"{folder}/", reason, is_left_out=True))
 
 
-def _entries(folder: str) -> tuple[list[str], list[str]]:
+def _entries(folder: str) -> tuple[list[str], list[str], list[str]]:
+    """Return the names of folders, of files, and of links to folders, without the parts of a SavedModel."""
     folders: list[str] = []
     files: list[str] = []
+    links: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
-            (folders if entry.is_dir(follow_symlinks=False) else files).append(entry.name)
+            is_folder = entry.is_dir(follow_symlinks=False)
+            is_link = entry.is_symlink() and os.path.isdir(entry.path)  # noqa: PTH112 - is_dir raises for a loop
+            (folders if is_folder else links if is_link else files).append(entry.name)
     parts = SAVED_MODEL_PARTS if SAVED_MODEL in files else frozenset()
-    return sorted(set(folders) - parts), sorted(set(files) - parts)
+    return sorted(set(folders) - parts), sorted(set(files) - parts), sorted(set(links) - parts)
 
 
-def _may_have_tiles(file: Path, root: Path) -> bool:
-    suffix = file.suffix.lower()
-    if suffix not in MODEL_SUFFIXES and suffix not in _KINDS:
-        return False
+def _why_nothing(kind: FileKind, file: Path, root: Path) -> str:
+    """Return why a file of a folder holds nothing to check, ``""`` if it may; links lead to what is below ``root``."""
     try:
-        if not stat.S_ISREG(file.stat().st_mode) or (file.is_symlink() and not file.resolve().is_relative_to(root)):
-            return False
+        if not stat.S_ISREG(file.stat().st_mode):
+            return "not regular"
+        if file.is_symlink() and not file.resolve().is_relative_to(root):
+            return "linked from outside of the folder"
+        if kind.content is None or file.name == SAVED_MODEL:
+            return ""
         with file.open("rb") as opened:
-            return _is_of_kind(file, opened.read)
+            return why_nothing(kind, opened)
     except OSError as error:
-        return error.errno not in _LEADS_NOWHERE
-
-
-def _is_of_kind(file: PurePath, read: Callable[[int], bytes]) -> bool:
-    """Return True for a model, and for what may hold tiles by its first bytes, which ``read`` returns."""
-    suffix = file.suffix.lower()
-    if suffix not in _KINDS or file.name == SAVED_MODEL:
-        return suffix in MODEL_SUFFIXES
-    beginning = read(_BEGINNING)
-    return _KINDS[suffix].search(beginning) is not None and _JSON_SCHEMA.search(beginning) is None
+        return "linked from nowhere" if error.errno in _LEADS_NOWHERE else ""

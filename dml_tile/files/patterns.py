@@ -1,0 +1,240 @@
+"""Patterns in the language of .gitignore, matched name by name: what holds in a folder is worked out once.
+
+Page: https://git-scm.com/docs/gitignore#_pattern_format
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, TypeAlias
+
+_ANY_DEPTH: Final = "**"
+_MAGIC: Final = re.compile(r"[*?\[\\]")
+_CLASSES: Final = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": r" \t",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": r"\x21-\x7e",
+    "lower": "a-z",
+    "print": r"\x20-\x7e",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r" \t\n\r\f\v",
+    "upper": "A-Z",
+    "xdigit": "0-9a-fA-F",
+}
+
+OUTSIDE: Final = "../"
+"""What the paths of files elsewhere begin with; only patterns without a slash match them, and those with ``**/``."""
+
+_Places: TypeAlias = set[tuple[int, int]]
+"""Patterns by their lines' numbers, each with how many of its parts were matched so far."""
+
+_NOWHERE: Final[_Places] = set()
+
+
+class _Pattern(NamedTuple):
+    parts: tuple[str, ...]
+    keeps: bool  # it begins with an exclamation mark
+    is_of_folders: bool  # it ends with a slash
+
+
+class _Awaited(NamedTuple):
+    """Parts of patterns, those without wildcards and those with some, each with the places reached by matching it."""
+
+    names: dict[str, _Places]
+    wildcards: dict[str, _Places]
+
+
+class _Folder(NamedTuple):
+    """What holds in a folder: the patterns that match it or a folder above, and the parts that names in it may match.
+
+    ``here`` are parts that only names in the folder itself may match, ``below`` those that names at any depth may.
+    """
+
+    here: _Awaited
+    below: _Awaited
+    matching: frozenset[int] = frozenset()
+    is_left_out: bool = False
+
+
+class Patterns:
+    """Lines in the language of .gitignore, of which the last that matches a path decides.
+
+    Paths begin at the folder of the patterns, with slashes; that of a folder ends with one. What holds in a folder is
+    remembered, so that a path in it costs what its last name does. ``met`` has the numbers of lines that matched one.
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.lines = tuple(lines)
+        self.met: set[int] = set()
+        self._patterns = {index: pattern for index, line in enumerate(self.lines) if (pattern := _pattern(line))}
+        self._expressions: dict[str, re.Pattern[str] | None] = {}
+        root = self._folder({(index, 0) for index in self._patterns}, _Awaited({}, {}))
+        self._folders = {"": root, OUTSIDE[:-1]: root._replace(here=_Awaited({}, {}))}
+
+    def decision(self, path: str) -> bool | None:
+        """Return whether the last line that matches a path leaves it out; None if none does."""
+        matching, _ = self._matched(path, self._above(path))
+        return not self._patterns[max(matching)].keeps if matching else None
+
+    def leaves_out(self, path: str) -> bool:
+        """Return True if a path, or a folder above it, is left out."""
+        return self._above(path).is_left_out or bool(self.decision(path))
+
+    def matching(self, path: str) -> frozenset[int]:
+        """Return the numbers of the lines, from 0, that match a path or a folder above it."""
+        above = self._above(path)
+        matching, _ = self._matched(path, above)
+        return above.matching | matching
+
+    def _above(self, path: str) -> _Folder:
+        """Return what holds in the folder of a path."""
+        folder = path.rstrip("/").rpartition("/")[0]
+        unknown = []
+        while folder not in self._folders:
+            unknown.append(folder)
+            folder = folder.rpartition("/")[0]
+        above = self._folders[folder]
+        for folder in reversed(unknown):
+            matching, places = self._matched(f"{folder}/", above)
+            is_left_out = above.is_left_out or (bool(matching) and not self._patterns[max(matching)].keeps)
+            below = self._folder(places, above.below)
+            above = below._replace(matching=above.matching | matching, is_left_out=is_left_out)
+            self._folders[folder] = above
+        return above
+
+    def _matched(self, path: str, above: _Folder) -> tuple[set[int], _Places]:
+        """Return the lines that match a path itself, and the places from which others go on in it."""
+        is_folder = path.endswith("/")
+        name = path.rstrip("/").rpartition("/")[2]
+        reached: _Places = set()
+        for awaited in (above.here, above.below):
+            reached |= awaited.names.get(name, _NOWHERE)
+            for part, places in awaited.wildcards.items():
+                if self._is_match(part, name):
+                    reached |= places
+        ends = {place for place in reached if place[1] == len(self._patterns[place[0]].parts)}
+        matching = {index for index, _ in ends if is_folder or not self._patterns[index].is_of_folders}
+        self.met |= matching
+        return matching, reached - ends
+
+    def _folder(self, places: _Places, below: _Awaited) -> _Folder:
+        """Return what holds where patterns go on from places, and below a folder where parts may be at any depth."""
+        here, deeper = _Awaited({}, {}), _Awaited({}, {})
+        for index, at in places:
+            parts = self._patterns[index].parts
+            awaited = here
+            if parts[at] == _ANY_DEPTH:
+                awaited, at = deeper, at + 1
+            part = parts[at]
+            of_kind = awaited.wildcards if _MAGIC.search(part) else awaited.names
+            of_kind.setdefault(part, set()).add((index, at + 1))
+        return _Folder(here, _Awaited(*map(_merged, below, deeper)))
+
+    def _is_match(self, part: str, name: str) -> bool:
+        if part not in self._expressions:
+            text = _expression(part)
+            self._expressions[part] = re.compile(text, re.DOTALL) if text else None
+        expression = self._expressions[part]
+        return bool(expression and expression.match(name))
+
+
+def _merged(above: dict[str, _Places], own: dict[str, _Places]) -> dict[str, _Places]:
+    """Return both, the very same ones above where a folder adds none: most add none."""
+    return {**above, **{part: own[part] | above.get(part, _NOWHERE) for part in own}} if own else above
+
+
+def _pattern(line: str) -> _Pattern | None:
+    """Return the pattern of a line; None for a comment, an empty line, and what can match nothing."""
+    if line.startswith("#"):
+        return None
+    text = re.sub(r"(?<!\\) +\Z", "", line)
+    keeps = text.startswith("!")
+    text = text[keeps:]
+    is_of_folders = text.endswith("/")
+    parts = text.removesuffix("/").split("/")
+    if parts == [""] or "" in parts[1:]:
+        return None
+    if parts[0] == "":
+        del parts[0]
+    elif len(parts) == 1:  # a name, at any depth
+        parts.insert(0, _ANY_DEPTH)
+    parts = [_ANY_DEPTH if re.fullmatch(r"\*\*+", part) else part for part in parts]
+    if parts[-1] == _ANY_DEPTH:  # all that is inside
+        parts.append("*")
+    once = [part for at, part in enumerate(parts) if part != _ANY_DEPTH or parts[at - 1 : at] != [_ANY_DEPTH]]
+    return _Pattern(tuple(once), keeps, is_of_folders)
+
+
+def _expression(part: str) -> str:
+    """Return the regular expression for a name; empty for a pattern that is malformed, which matches nothing.
+
+    Between stars, the first place that fits is taken and never given up, so that the time is linear in the name.
+    """
+    pieces = [""]
+    for piece in _pieces(part):
+        if piece is None:
+            return ""
+        if piece == "*":
+            pieces.append("")
+        else:
+            pieces[-1] += piece
+    first, *others = pieces
+    if not others:
+        return rf"{first}\Z"
+    *between, last = others
+    return first + "".join(f"(?>.*?{piece})" for piece in between if piece) + rf".*{last}\Z"
+
+
+def _pieces(part: str) -> Iterator[str | None]:
+    """Yield the expression of each character, a star for any number of them, and None for what is malformed."""
+    at = 0
+    while at < len(part):
+        char = part[at]
+        at += 1
+        if char == "*":
+            yield char
+        elif char == "?":
+            yield "."
+        elif char == "\\":
+            yield re.escape(part[at]) if at < len(part) else None
+            at += 1
+        elif char == "[":
+            piece, at = _class(part, at)
+            yield piece
+        else:
+            yield re.escape(char)
+
+
+def _class(part: str, at: int) -> tuple[str | None, int]:
+    """Return the expression of the characters in brackets, from the one behind the first, and where they end."""
+    negation = "^" if part[at : at + 1] in ("!", "^") else ""
+    begin = at = at + len(negation)
+    chars: list[str] = []
+    while at < len(part) and (part[at] != "]" or at == begin):
+        if part.startswith("[:", at) and (end := part.find(":]", at)) >= 0:
+            if part[at + 2 : end] not in _CLASSES:
+                return None, at
+            chars.append(_CLASSES[part[at + 2 : end]])
+            at = end + 2
+            continue
+        first, at = _member(part, at)
+        if part.startswith("-", at) and part[at + 1 : at + 2] not in ("", "]"):
+            last, at = _member(part, at + 1)
+            if first <= last:
+                chars.append(f"{re.escape(first)}-{re.escape(last)}")
+        else:
+            chars.append(re.escape(first))
+    if at >= len(part):
+        return None, at
+    if not chars:  # of ranges that end before they begin
+        return ("." if negation else "(?!)"), at + 1
+    return f"[{negation}{''.join(chars)}]", at + 1
+
+
+def _member(part: str, at: int) -> tuple[str, int]:
+    at += part[at] == "\\" and at + 1 < len(part)
+    return part[at], at + 1

@@ -1,0 +1,112 @@
+"""Decides on all of a file whether it may hold tiles, reading a bounded part of it at a time."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from dml_tile.files.whole import read_at_most
+from dml_tile.input_errors import unreadable
+from dml_tile.json_text import parse_json
+from dml_tile.readers.file_kinds import IS_A_POINTER, LFS_POINTER, Content, FileKind
+
+MAX_DOCUMENT_BYTES: Final = 2**28
+"""The largest JSON document that is read as a whole; JSON lines may be longer together, but not each."""
+
+HOLDS_A_SCHEMA: Final = "holding a JSON Schema"
+
+_FIRST_PART: Final = 2**16
+_PART: Final = 2**18
+_OVERLAP: Final = 2**10
+"""Bytes of a part that are looked at again with the next one: a key, and the blanks behind it, may be cut."""
+
+_SCHEMA_SITE: Final = "json-schema.org/"
+_SCHEMA_KEYWORDS: Final = frozenset(
+    (
+        *("$defs", "$id", "$ref", "additionalProperties", "allOf", "anyOf", "const", "definitions", "enum", "items"),
+        *("oneOf", "patternProperties", "properties", "required"),
+    )
+)
+_SCHEMA_TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
+
+
+def require_no_pointer(path: Path, name: str = "") -> None:
+    """Raise InputError for a pointer of Git LFS in place of a file; ``name`` is that of weights beside the model."""
+    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a folder above is closed
+        return
+    with path.open("rb", buffering=0) as file:
+        if file.read(len(LFS_POINTER)) == LFS_POINTER:
+            raise unreadable("", f"{f'its weights: {name} ' if name else ''}{IS_A_POINTER}")
+
+
+def why_nothing(kind: FileKind, file: BinaryIO) -> str:
+    """Return why a file of a kind holds no tile, by all of it; empty if it may, or is a pointer of Git LFS."""
+    if kind.content is None:
+        return ""
+    beginning = file.read(_FIRST_PART)
+    if beginning.startswith(LFS_POINTER):
+        return ""
+    if not _is_found(kind.content, _texts(beginning, file, kind.content)):
+        return f"without {kind.content.name}"
+    if kind.reader == "JSON":
+        if len(beginning) == _FIRST_PART:
+            file.seek(0)
+            beginning = read_at_most(file, MAX_DOCUMENT_BYTES + 1)
+        if _is_schema(beginning, kind.content):
+            return HOLDS_A_SCHEMA
+    return ""
+
+
+def _is_found(content: Content, texts: Iterator[tuple[bytes, bool]]) -> bool:
+    kept = b""
+    for part, is_last in texts:
+        text = kept + part
+        # single quotes: as Python prints objects
+        found = content.pattern.search(text.replace(b"'", b'"')) if _has_any(content.words, text) else None
+        if found and (is_last or found.start() < len(text) - _OVERLAP):
+            return True
+        kept = text[-_OVERLAP:]
+    return False
+
+
+def _has_any(words: tuple[bytes, ...], text: bytes) -> bool:
+    """Return True if a text has one of the words, of four bytes each."""
+    if len(text) <= _FIRST_PART:
+        return any(word in text for word in words)
+    import numpy as np  # which compares as fast as memory is read; bytes.find takes three times as long
+
+    wanted = np.frombuffer(b"".join(words), "<u4")
+    shifted = (np.frombuffer(text[start:], "<u4", (len(text) - start) // 4) for start in range(4))
+    return any(bool((found == word).any()) for found in shifted for word in wanted)
+
+
+def _texts(beginning: bytes, file: BinaryIO, content: Content) -> Iterator[tuple[bytes, bool]]:
+    """Yield a file in parts, text of other encodings as UTF-8, and whether each is the last."""
+    encoding = json.detect_encoding(beginning) if content.is_text else ""
+    decoder = None if encoding in ("", "utf-8", "utf-8-sig") else codecs.getincrementaldecoder(encoding)("replace")
+    part, size = beginning, _FIRST_PART
+    while True:
+        is_last = len(part) < size
+        yield decoder.decode(part).encode(errors="replace") if decoder else part, is_last
+        if is_last:
+            return
+        size = _PART
+        part = file.read(size)
+
+
+def _is_schema(text: bytes, content: Content) -> bool:
+    """Return True for a document that names JSON Schema as its schema and has its keywords, and no tile's keys."""
+    if _SCHEMA_SITE.encode() not in text or len(text) > MAX_DOCUMENT_BYTES:
+        return False
+    try:
+        data: Any = parse_json(text)
+    except ValueError:
+        return False
+    if not isinstance(data, dict) or _SCHEMA_SITE not in str(data.get("$schema")):
+        return False
+    has_keyword = not _SCHEMA_KEYWORDS.isdisjoint(data) or data.get("type") in _SCHEMA_TYPES
+    return has_keyword and not any(content.pattern.match(f'"{key}":'.encode()) for key in data)
